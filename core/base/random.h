@@ -1,0 +1,38 @@
+// Counter-based random numbers: the n-th value depends on the key and n alone, so every device and every
+// number of threads draws the same ones.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace sweep {
+
+/// Philox4x32-10 of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (SC11); the same function
+/// as in cuRAND and PyTorch's CUDA generator. Returns four independent uniform 32-bit values.
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
+
+/// What a stream of random numbers is for; keeps the uses of one seed independent of each other.
+enum class RandomUse : std::uint32_t { kInitialisation = 1, kShuffle = 2, kDropout = 3, kSearch = 4 };
+
+/// One sequence of values for (seed, use, stream, substream), each in order. Copyable; not thread-safe.
+class RandomStream {
+ public:
+  /// `stream` and `substream` number independent sequences of one use, for example epoch or parameter index.
+  RandomStream(std::uint64_t seed, RandomUse use, std::uint32_t stream = 0, std::uint32_t substream = 0);
+
+  std::uint32_t next_u32();
+
+  /// Uniform in [0, bound), exactly: Lemire's multiplication with rejection. bound >= 1.
+  std::uint32_t below(std::uint32_t bound);
+
+  /// Uniform in [low, high), with 24 random bits, as float arithmetic gives it.
+  float uniform(float low, float high);
+
+ private:
+  std::array<std::uint32_t, 2> key_;
+  std::array<std::uint32_t, 4> counter_;
+  std::array<std::uint32_t, 4> block_{};
+  unsigned used_ = 4;  // values of block_ already handed out
+};
+
+}  // namespace sweep

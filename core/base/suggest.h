@@ -1,0 +1,14 @@
+// "Did you mean": the right name nearest to a wrong one.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sweep {
+
+/// Returns the candidate with the smallest edit distance (insert, delete, replace, swap of neighbours) to
+/// `wrong`, ignoring case, or "" if none is near enough to be what was meant.
+std::string nearest_name(std::string_view wrong, std::span<const std::string> candidates);
+
+}  // namespace sweep

@@ -1,0 +1,47 @@
+// Devices: what a sweep file may ask for, what this machine has, and why something is missing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sweep {
+
+enum class DeviceType { kCpu, kCuda };
+
+/// The CPU or one GPU. Owns nothing; copy it freely.
+struct Device {
+  DeviceType type = DeviceType::kCpu;
+  int index = 0;
+
+  /// "cpu" or "cuda:1"; the index 0 is left out.
+  std::string name() const;
+  friend bool operator==(const Device&, const Device&) = default;
+};
+
+/// Reads "cpu", "cpu:N", "cuda", "cuda:N" (N from 0) or "auto", which is the first CUDA device if there is one
+/// and else the CPU. "cuda" is "cuda:0". Throws ConfigError, saying what is allowed, on any other text.
+/// Says nothing about whether the device is there: see unavailable_reason().
+Device parse_device(std::string_view text);
+
+/// What `sweep devices` shows of one device.
+struct DeviceInfo {
+  Device device;
+  std::string description;         // the model name, for example "AMD EPYC 9B45"
+  std::uint64_t memory_bytes = 0;  // in all
+  int cores = 0;                   // CPU: hardware threads this process may use; CUDA: multiprocessors
+  std::string capability;          // CPU: SIMD target in use, such as "AVX3"; CUDA: compute capability, such as "9.0"
+};
+
+/// The CPU first, then every CUDA device that can be used. Never throws: a broken driver shows as no device.
+std::vector<DeviceInfo> list_devices();
+
+/// Why no CUDA device can be used here ("this build has no CUDA", "no NVIDIA driver", …), or nothing if one can.
+std::optional<std::string> cuda_unavailable_reason();
+
+/// Why `device` cannot be used on this machine, or nothing if it can.
+std::optional<std::string> unavailable_reason(const Device& device);
+
+}  // namespace sweep

@@ -1,0 +1,80 @@
+// An engine trains one network on one device. The CPU's is in core/kernels/cpu; others implement the same class,
+// and nothing outside core/kernels knows how a device lays out its memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/data/data_loader.h"
+#include "core/data/dataset.h"
+#include "core/device.h"
+#include "core/network/network.h"
+#include "core/optimizer.h"
+
+namespace sweep {
+
+/// Sums over the samples of the batches since the last Engine::take_totals().
+struct Totals {
+  double loss = 0;               // sum of the samples' losses; NaN or infinite if one of them was
+  std::int64_t correct = 0;      // samples whose largest output is at the label (the first, if several are equal)
+  std::int64_t samples = 0;
+};
+
+/// One array of an optimizer's state, in the layout of Network::parameters(): "exp_avg" of Adam, for example.
+struct OptimizerState {
+  std::string name;
+  std::vector<float> values;
+};
+
+struct EngineOptions {
+  Device device;
+  int threads = 0;             // CPU threads; 0: all that the process may use. Never changes a result
+  std::size_t batch_size = 1;  // the largest batch that will be passed
+  OptimizerOptions optimizer;
+  PixelTransform transform;
+};
+
+/// Trains with softmax cross-entropy, averaged over the batch. A call may return before its work is done; calls take
+/// effect in order, and those that return values wait. Not thread-safe; different engines are independent.
+/// The bits of every result depend on the network, the values and the order of calls, never on threads or load.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  /// Forward, backward and one optimizer step. `learning_rate` > 0. Throws ShapeError if the batch is larger than
+  /// options.batch_size or its samples are not of the network's input size.
+  virtual void train(const Batch& batch, double learning_rate) = 0;
+
+  /// Forward only: adds to the totals.
+  virtual void evaluate(const Batch& batch) = 0;
+
+  /// Forward only: writes the network's outputs, [batch.size(), outputs] row-major, before softmax.
+  virtual void predict(const Batch& batch, std::span<float> outputs) = 0;
+
+  /// Returns the sums since the last call and starts new ones.
+  virtual Totals take_totals() = 0;
+
+  /// All parameters, in the layout of Network::parameters().
+  virtual std::vector<float> parameters() const = 0;
+  virtual void set_parameters(std::span<const float> values) = 0;
+
+  /// Gradient of the last train() batch's mean loss, in the layout of Network::parameters(); weight decay not
+  /// included. Zeros before the first.
+  virtual std::vector<float> gradients() const = 0;
+
+  /// State of the optimizer: its arrays and the number of steps taken, which a checkpoint keeps.
+  virtual std::vector<OptimizerState> optimizer_state() const = 0;
+  virtual std::int64_t step_count() const = 0;
+  /// Throws ConfigError if the arrays are not those of this engine's optimizer.
+  virtual void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) = 0;
+};
+
+/// Compiles `network` for options.device. Throws DeviceError, with the reason, if the device cannot be used, and
+/// ConfigError if its engine lacks a layer.
+std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options);
+
+}  // namespace sweep

@@ -1,0 +1,38 @@
+// Optimizers by PyTorch's names, arguments and defaults.
+#pragma once
+
+#include <span>
+#include <string>
+#include <variant>
+
+#include "core/arguments.h"
+
+namespace sweep {
+
+/// An optimizer as the sweep file describes it. The learning rate is an argument of its own, set per step.
+struct OptimizerSpec {
+  std::string type = "sgd";  // a name from optimizer_types()
+  Arguments arguments;       // what was given, without defaults
+};
+
+/// Every optimizer that the engines know, with its arguments (without lr).
+std::span<const NamedType> optimizer_types();
+
+/// torch.optim.SGD: g += weight_decay·w; b = momentum·b + (1 − dampening)·g (b = g in the first step);
+/// g = nesterov ? g + momentum·b : b; w −= lr·g.
+struct SgdOptions {
+  double momentum = 0, dampening = 0, weight_decay = 0;
+  bool nesterov = false;
+};
+
+/// torch.optim.Adam with bias correction; weight decay is added to the gradient (L2).
+struct AdamOptions {
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
+};
+
+using OptimizerOptions = std::variant<SgdOptions, AdamOptions>;
+
+/// Fills in defaults and checks. Throws ConfigError for an unknown type or argument.
+OptimizerOptions resolve_optimizer(const OptimizerSpec& spec);
+
+}  // namespace sweep
