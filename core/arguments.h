@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -27,6 +28,9 @@ using ArgumentValue =
 
 using Arguments = std::map<std::string, ArgumentValue, std::less<>>;
 
+/// Stands for "no upper limit" in ArgumentType::maximum.
+inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+
 /// One argument that a type takes. Values must lie in [minimum, maximum] (both elements of a pair); with
 /// `exclusive` set, strictly between them.
 struct ArgumentType {
@@ -48,6 +52,9 @@ struct NamedType {
 
 /// Returns the type called `name`, or nullptr.
 const NamedType* find_type(std::span<const NamedType> types, std::string_view name);
+
+/// What the argument may be, for messages: "an integer >= 1".
+std::string allowed_text(const ArgumentType& type);
 
 /// Returns `given` with every default of `type` filled in. Throws ConfigError for a missing, unknown or
 /// out-of-range argument; `what` ("layer conv1") starts the message.

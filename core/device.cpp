@@ -1,1 +1,89 @@
 #include "core/device.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <fstream>
+
+#include "core/base/error.h"
+#include "core/kernels/cpu/simd_target.h"
+#include "core/kernels/cuda/cuda_devices.h"
+
+namespace sweep {
+namespace {
+
+// The model name as /proc/cpuinfo has it; "CPU" where there is none (other architectures, other systems).
+std::string cpu_model() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    if (line.rfind("model name", 0) != 0) continue;
+    const std::size_t colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "CPU";
+}
+
+[[noreturn]] void throw_unknown(std::string_view text) {
+  throw ConfigError("unknown device \"" + std::string(text) +
+                    "\"; allowed: cpu, cpu:N, cuda, cuda:N (N is a device number from 0), auto");
+}
+
+}  // namespace
+
+std::string Device::name() const {
+  const std::string base = type == DeviceType::kCpu ? "cpu" : "cuda";
+  return index == 0 ? base : base + ":" + std::to_string(index);
+}
+
+Device parse_device(std::string_view text) {
+  if (text == "auto") return {cuda_unavailable_reason() ? DeviceType::kCpu : DeviceType::kCuda, 0};
+  const std::size_t colon = text.find(':');
+  const std::string_view base = text.substr(0, colon);
+  Device device;
+  if (base == "cuda") {
+    device.type = DeviceType::kCuda;
+  } else if (base != "cpu") {
+    throw_unknown(text);
+  }
+  if (colon != std::string_view::npos) {
+    const std::string_view number = text.substr(colon + 1);
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), device.index);
+    if (error != std::errc{} || end != number.data() + number.size() || device.index < 0) throw_unknown(text);
+  }
+  return device;
+}
+
+int available_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+std::vector<DeviceInfo> list_devices() {
+  std::vector<DeviceInfo> devices(1);
+  devices[0].description = cpu_model();
+  devices[0].memory_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                            static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  devices[0].cores = available_cores();
+  devices[0].capability = simd_target_name();
+  for (DeviceInfo& device : list_cuda_devices()) devices.push_back(std::move(device));
+  return devices;
+}
+
+std::optional<std::string> cuda_unavailable_reason() { return cuda_missing_reason(); }
+
+std::optional<std::string> unavailable_reason(const Device& device) {
+  if (device.type == DeviceType::kCpu) {
+    if (device.index == 0) return std::nullopt;
+    return device.name() + " stands for a part of this machine that only parallel training uses";
+  }
+  if (auto reason = cuda_unavailable_reason()) return reason;
+  const int count = static_cast<int>(list_cuda_devices().size());
+  if (device.index < count) return std::nullopt;
+  return "there is no " + device.name() + ": this machine has " + std::to_string(count) + " CUDA device" +
+         (count == 1 ? "" : "s") + ", numbered from 0";
+}
+
+}  // namespace sweep

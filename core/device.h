@@ -35,7 +35,10 @@ struct DeviceInfo {
   std::string capability;          // CPU: SIMD target in use, such as "AVX3"; CUDA: compute capability, such as "9.0"
 };
 
-/// The CPU first, then every CUDA device that can be used. Never throws: a broken driver shows as no device.
+/// Hardware threads that this process may run on, >= 1.
+int available_cores();
+
+/// The CPU first, then every CUDA device that the driver sees. Never throws: a broken driver shows as no device.
 std::vector<DeviceInfo> list_devices();
 
 /// Why no CUDA device can be used here ("this build has no CUDA", "no NVIDIA driver", …), or nothing if one can.

@@ -1,1 +1,59 @@
 #include "core/optimizer.h"
+
+#include "core/base/error.h"
+#include "core/base/suggest.h"
+
+namespace sweep {
+namespace {
+
+ArgumentType number(std::string name, double value, double minimum, std::string help) {
+  return {std::move(name), ArgumentKind::kNumber, value, minimum, kUnbounded, false, false, std::move(help)};
+}
+
+double number_of(const Arguments& arguments, const char* name) { return std::get<double>(arguments.at(name)); }
+
+}  // namespace
+
+std::span<const NamedType> optimizer_types() {
+  static const std::vector<NamedType> types = {
+      {"sgd",
+       {number("momentum", 0, 0, "share of the previous update that is kept"),
+        number("dampening", 0, 0, "share of the gradient that momentum leaves out"),
+        number("weight_decay", 0, 0, "L2 penalty, added to the gradient"),
+        {"nesterov", ArgumentKind::kBoolean, false, 0, 0, false, false, "Nesterov momentum"}}},
+      {"adam",
+       {{"betas", ArgumentKind::kNumberPair, std::array{0.9, 0.999}, 0, 1 - 1e-12, false, false,
+         "decay of the running mean and of the running square of the gradient"},
+        number("eps", 1e-8, 0, "added to the denominator"),
+        number("weight_decay", 0, 0, "L2 penalty, added to the gradient")}},
+  };
+  return types;
+}
+
+OptimizerOptions resolve_optimizer(const OptimizerSpec& spec) {
+  const NamedType* type = find_type(optimizer_types(), spec.type);
+  if (type == nullptr) {
+    std::vector<std::string> names;
+    std::string allowed;
+    for (const NamedType& t : optimizer_types()) {
+      names.push_back(t.name);
+      allowed += (allowed.empty() ? "" : ", ") + t.name;
+    }
+    const std::string nearest = nearest_name(spec.type, names);
+    throw ConfigError("unknown optimizer \"" + spec.type + "\"; allowed: " + allowed +
+                      (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?"));
+  }
+  const Arguments a = complete_arguments(*type, spec.arguments, "optimizer");
+  if (spec.type == "adam") {
+    const auto betas = std::get<std::array<double, 2>>(a.at("betas"));
+    return AdamOptions{betas[0], betas[1], number_of(a, "eps"), number_of(a, "weight_decay")};
+  }
+  const SgdOptions sgd{number_of(a, "momentum"), number_of(a, "dampening"), number_of(a, "weight_decay"),
+                       std::get<bool>(a.at("nesterov"))};
+  if (sgd.nesterov && (sgd.momentum == 0 || sgd.dampening != 0)) {
+    throw ConfigError("optimizer: nesterov needs momentum > 0 and dampening 0");
+  }
+  return sgd;
+}
+
+}  // namespace sweep

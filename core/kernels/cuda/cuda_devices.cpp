@@ -1,0 +1,63 @@
+#include "core/kernels/cuda/cuda_devices.h"
+
+#include <cuda_runtime_api.h>
+
+namespace sweep {
+namespace {
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+struct Found {
+  std::vector<DeviceInfo> devices;
+  std::optional<std::string> reason;
+};
+
+Found ask_driver() {
+  Found found;
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
+    found.reason = "no NVIDIA driver is loaded on this machine";
+    return found;
+  }
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaErrorInsufficientDriver) {
+    found.reason = "the NVIDIA driver supports CUDA " + version_text(driver) + ", but this build needs CUDA " +
+                   version_text(CUDART_VERSION) + "; install a newer driver";
+  } else if (error == cudaErrorNoDevice || (error == cudaSuccess && count == 0)) {
+    found.reason = "the NVIDIA driver sees no GPU (CUDA_VISIBLE_DEVICES may hide it)";
+  } else if (error != cudaSuccess) {
+    found.reason = std::string("the CUDA runtime reports: ") + cudaGetErrorString(error);
+  }
+  if (found.reason) return found;
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp properties{};
+    if (cudaGetDeviceProperties(&properties, i) != cudaSuccess) continue;
+    DeviceInfo info;
+    info.device = {DeviceType::kCuda, i};
+    info.description = properties.name;
+    info.memory_bytes = properties.totalGlobalMem;
+    info.cores = properties.multiProcessorCount;
+    info.capability = std::to_string(properties.major) + "." + std::to_string(properties.minor);
+    found.devices.push_back(std::move(info));
+  }
+  return found;
+}
+
+const Found& found_devices() {
+  static const Found found = ask_driver();
+  return found;
+}
+
+}  // namespace
+
+std::optional<std::string> cuda_missing_reason() {
+  if (found_devices().reason) return found_devices().reason;
+  return "this version trains on the CPU only: it has no CUDA engine yet";
+}
+
+std::vector<DeviceInfo> list_cuda_devices() { return found_devices().devices; }
+
+}  // namespace sweep
