@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+# Makes the reference values of the training tests with PyTorch. Run by hand when a reference is added:
+#
+#   python3 -m venv /tmp/torch && /tmp/torch/bin/pip install torch numpy
+#   /tmp/torch/bin/python tests/data/make_references.py [layers] [weights] [short] [long]
+#
+# Without arguments everything is made (a few minutes); the training set is Debian's dataset-fashion-mnist. Writes,
+# beside itself:
+#   cnn.safetensors, mlp.safetensors   initial weights of the two networks, PyTorch's names, F32
+#   training_short.json                per-batch losses of short trainings, in float32 and in double
+#   training_curves.json               epoch losses of whole trainings on all 60,000 samples, in float32
+#   layer_gradients.safetensors        outputs and gradients of small odd-sized networks, computed in double
+#
+# training_*.json: {"torch": version, "runs": [{network, weights, optimizer, arguments, lr, batch_size, limit,
+# epochs: [{loss, number_correct, ...}]}]}. loss is the mean over the samples of the losses seen while training, and
+# number_correct counts while training, too. Samples come in file order; pixels are byte / 255; the last batch may be
+# short. test_loss and test_number_correct are those of the whole test set after the epoch.
+#
+# layer_gradients.safetensors: for every case NAME the metadata has NAME -> {"input": [channels, height, width],
+# "layers": [{name, type, arguments}]}, and the file has NAME/input [batch, channels, height, width] (whole numbers
+# 0..255; the network sees them / 255), NAME/labels [batch], NAME/logits [batch, 4], NAME/loss [1], and for
+# each parameter NAME/PARAMETER and NAME/grad/PARAMETER (of the loss: cross entropy, mean over the batch).
+# All are exact in F32 or rounded to it from double. The metadata key "__origin__" is no case.
+import gzip
+import json
+import pathlib
+import struct
+import sys
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+HERE = pathlib.Path(__file__).resolve().parent
+DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")
+
+
+def read_idx(name):
+    content = gzip.decompress((DATA / name).read_bytes())
+    dimensions = content[3]
+    extents = struct.unpack(f">{dimensions}I", content[4:4 + 4 * dimensions])
+    return torch.from_numpy(np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(extents).copy())
+
+
+def write_safetensors(path, tensors, metadata):
+    header, blobs, offset = {"__metadata__": metadata}, [], 0
+    for name, tensor in tensors.items():
+        blob = tensor.detach().to(torch.float32).numpy().astype("<f4").tobytes()
+        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [offset, offset + len(blob)]}
+        blobs.append(blob)
+        offset += len(blob)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(blobs))
+
+
+def layer(name, kind, **arguments):
+    return {"name": name, "type": kind, "arguments": arguments}
+
+
+CNN = [
+    layer("conv1", "conv2d", out_channels=6, kernel_size=5), layer("relu1", "relu"),
+    layer("pool1", "max_pool2d", kernel_size=2, stride=2),
+    layer("conv2", "conv2d", out_channels=12, kernel_size=5), layer("relu2", "relu"),
+    layer("pool2", "max_pool2d", kernel_size=2, stride=2), layer("flatten", "flatten"),
+    layer("fc1", "linear", out_features=120), layer("relu3", "relu"),
+    layer("fc2", "linear", out_features=60), layer("relu4", "relu"), layer("out", "linear", out_features=10),
+]
+MLP = [layer("flatten", "flatten"), layer("fc1", "linear", out_features=32), layer("relu1", "relu"),
+       layer("out", "linear", out_features=10)]
+NETWORKS = {"cnn": CNN, "mlp": MLP}
+
+
+def build(layers, shape):
+    """A torch Sequential of our layers; sizes are inferred by passing one sample through."""
+    modules, x = nn.Sequential(), torch.zeros(1, *shape)
+    for item in layers:
+        arguments = {k: tuple(v) if isinstance(v, list) else v for k, v in item["arguments"].items()}
+        module = {"conv2d": lambda: nn.Conv2d(x.shape[1], **arguments),
+                  "linear": lambda: nn.Linear(x.shape[-1], **arguments),
+                  "max_pool2d": lambda: nn.MaxPool2d(**arguments),
+                  "relu": nn.ReLU, "flatten": nn.Flatten}[item["type"]]()
+        modules.add_module(item["name"], module)
+        x = module(x)
+    return modules
+
+
+# --- networks and trainings ---------------------------------------------------------------------------------
+
+def make_weights():
+    for name, layers in NETWORKS.items():
+        torch.manual_seed(0)
+        network = build(layers, (1, 28, 28))
+        write_safetensors(HERE / f"{name}.safetensors", network.state_dict(),
+                          {"origin": f"tests/data/make_references.py, torch {torch.__version__}, manual_seed(0)"})
+
+
+def initial_network(name):
+    torch.manual_seed(0)
+    return build(NETWORKS[name], (1, 28, 28))
+
+
+OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
+
+
+def evaluate(network, pixels, labels, dtype):
+    loss, correct = 0.0, 0
+    with torch.no_grad():
+        for first in range(0, len(labels), 1000):
+            logits = network(pixels[first:first + 1000].to(dtype).unsqueeze(1) / 255)
+            loss += functional.cross_entropy(logits, labels[first:first + 1000], reduction="sum").item()
+            correct += (logits.argmax(1) == labels[first:first + 1000]).sum().item()
+    return loss / len(labels), correct
+
+
+def train(name, optimizer, lr, batch_size, limit, epochs, arguments, dtype, batches):
+    pixels, labels = read_idx("train-images-idx3-ubyte.gz")[:limit], read_idx("train-labels-idx1-ubyte.gz")[:limit].long()
+    test_pixels, test_labels = read_idx("t10k-images-idx3-ubyte.gz"), read_idx("t10k-labels-idx1-ubyte.gz").long()
+    network = initial_network(name).to(dtype)
+    steps = OPTIMIZERS[optimizer](network.parameters(), lr=lr, **arguments)
+    run = {"network": name, "weights": f"{name}.safetensors", "optimizer": optimizer, "arguments": arguments,
+           "lr": lr, "batch_size": batch_size, "limit": limit, "dtype": str(dtype).removeprefix("torch."), "epochs": []}
+    for _ in range(epochs):
+        losses, correct = [], []
+        for first in range(0, limit, batch_size):
+            wanted = labels[first:first + batch_size]
+            logits = network(pixels[first:first + batch_size].to(dtype).unsqueeze(1) / 255)
+            loss = functional.cross_entropy(logits, wanted)
+            steps.zero_grad()
+            loss.backward()
+            steps.step()
+            losses.append((loss.item(), len(wanted)))
+            correct.append((logits.argmax(1) == wanted).sum().item())
+        epoch = {"loss": sum(l * n for l, n in losses) / limit, "number_correct": sum(correct)}
+        epoch["test_loss"], epoch["test_number_correct"] = evaluate(network, test_pixels, test_labels, dtype)
+        if batches:
+            epoch["batch_losses"] = [l for l, _ in losses]
+            epoch["batch_number_correct"] = correct
+            # Two numbers per parameter after the epoch tell a wrong optimizer step from a wrong loss.
+            epoch["parameters"] = {k: {"sum": p.double().sum().item(), "norm": p.double().norm().item()}
+                                   for k, p in network.named_parameters()}
+        run["epochs"].append(epoch)
+        print(name, optimizer, arguments, lr, batch_size, run["dtype"], epoch["loss"], epoch["number_correct"],
+              epoch["test_number_correct"], flush=True)
+    return run
+
+
+def write_runs(name, runs):
+    lines = ",\n".join(json.dumps(run) for run in runs)
+    (HERE / name).write_text(f'{{"torch": "{torch.__version__}", "runs": [\n{lines}\n]}}\n')
+
+
+def make_short():
+    variants = [("sgd", 0.1, {}), ("sgd", 0.05, {"momentum": 0.9}), ("sgd", 0.05, {"momentum": 0.9, "dampening": 0.5}),
+                ("sgd", 0.02, {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}),
+                ("adam", 0.002, {}), ("adam", 0.002, {"weight_decay": 0.01})]
+    write_runs("training_short.json",
+               [train(name, optimizer, lr, 100, 1050, 2, arguments, dtype, True) for name in NETWORKS
+                for optimizer, lr, arguments in variants for dtype in (torch.float32, torch.float64)])
+
+
+def make_long():
+    runs = [train("mlp", "sgd", 0.1, 100, 60000, 3, arguments, torch.float32, False)
+            for arguments in ({}, {"momentum": 0.9})]
+    runs += [train("cnn", "adam", lr, batch_size, 60000, 3, {}, torch.float32, False)
+             for batch_size in (1000, 100) for lr in (0.001, 0.01)]
+    write_runs("training_curves.json", runs)
+
+
+# --- layers -------------------------------------------------------------------------------------------------
+
+def conv(name, channels, kernel, **more):
+    return layer(name, "conv2d", out_channels=channels, kernel_size=kernel, **more)
+
+
+def pool(kernel, **more):
+    return layer("pool", "max_pool2d", kernel_size=kernel, **more)
+
+
+def linear(name, features, **more):
+    return layer(name, "linear", out_features=features, **more)
+
+
+END = [layer("flatten", "flatten"), linear("classes", 4)]
+
+
+def layer_cases():
+    """name, input shape, batch, layers. A layer's input gradient is seen through the parameters of one before it."""
+    for kernel in (1, 2, 3, 5, [2, 3], [5, 1]):
+        for stride in (1, 2, 3):
+            for padding in (0, 1, 2):
+                smallest = min(kernel) if isinstance(kernel, list) else kernel
+                if 2 * padding > smallest + 1:
+                    continue
+                text = "x".join(map(str, kernel)) if isinstance(kernel, list) else str(kernel)
+                # Two convolutions: the second one's input gradient reaches the first one's weights.
+                yield (f"conv_k{text}_s{stride}_p{padding}", (2, 8, 7), 5,
+                       [conv("first", 3, 2), conv("conv", 5, kernel, stride=stride, padding=padding), *END])
+    yield "conv_stride_2x1_padding_0x2", (2, 9, 6), 3, [conv("first", 3, 1), conv("conv", 2, 3, stride=[2, 1], padding=[0, 2]), *END]
+    yield "conv_no_bias", (1, 6, 9), 4, [conv("first", 2, 3, bias=False), conv("conv", 3, 3, bias=False), *END]
+    yield "conv_to_1x1", (3, 5, 5), 7, [conv("first", 7, 3), conv("conv", 13, 3), *END]
+    yield "conv_one_pixel", (1, 1, 1), 2, [conv("conv", 3, 1), *END]
+    yield "conv_one_row", (1, 1, 19), 3, [conv("first", 2, [1, 4]), conv("conv", 3, [1, 3], stride=2), *END]
+    for inputs in (1, 2, 3, 5, 7, 13):
+        for outputs in (1, 2, 3, 5, 7, 13):
+            if inputs in (1, 7) or outputs in (1, 13) or inputs == outputs:
+                yield (f"conv_channels_{inputs}_to_{outputs}", (1, 6, 5), 3,
+                       [conv("first", inputs, 2), conv("conv", outputs, 3), *END])
+    for batch in (1, 2, 15, 16, 17, 31, 33):
+        yield f"conv_batch_{batch}", (1, 7, 6), batch, [conv("first", 3, 3), layer("relu", "relu"), conv("conv", 2, 2), *END]
+        yield f"linear_batch_{batch}", (1, 3, 3), batch, [layer("flatten", "flatten"), linear("first", 7),
+                                                          layer("relu", "relu"), linear("second", 5), linear("classes", 4)]
+        yield f"pool_batch_{batch}", (1, 7, 6), batch, [conv("first", 3, 2), pool(2), *END]
+    for kernel, more in ((2, {}), (3, {}), (2, {"stride": 1}), (3, {"stride": 2}), (2, {"stride": 3}),
+                         (3, {"stride": 1, "padding": 1}), (3, {"stride": 2, "padding": 1}), (2, {"padding": 1}),
+                         ([2, 3], {}), ([3, 2], {"stride": [1, 2], "padding": [1, 0]}), ([1, 4], {"stride": 1})):
+        name = "_".join(["pool", str(kernel)] + [f"{k}_{v}" for k, v in more.items()])
+        name = name.replace("[", "").replace("]", "").replace(", ", "x")
+        yield name, (2, 9, 8), 3, [conv("first", 3, 2), pool(kernel, **more), *END]
+        yield name + "_after_relu", (2, 9, 8), 3, [conv("first", 2, 2), layer("relu", "relu"), pool(kernel, **more), *END]
+    yield "pool_before_relu", (1, 9, 8), 3, [conv("first", 3, 2), pool(2), layer("relu", "relu"), *END]
+    yield "pool_of_pixels", (1, 9, 8), 3, [pool(2), conv("conv", 3, 2), *END]
+    for inputs, outputs in ((1, 1), (1, 5), (3, 7), (17, 1), (13, 33), (33, 17), (65, 3), (100, 31)):
+        yield (f"linear_{inputs}_to_{outputs}", (1, 2, 4), 6,
+               [layer("flatten", "flatten"), linear("first", inputs), linear("linear", outputs), linear("classes", 4)])
+    yield "linear_only", (3, 4, 5), 9, [*END]
+    yield "linear_no_bias", (1, 3, 5), 9, [layer("flatten", "flatten"), linear("first", 5, bias=False),
+                                           linear("classes", 4, bias=False)]
+    yield "relu_of_pixels", (1, 3, 3), 5, [layer("relu", "relu"), *END]
+    yield "relu_twice", (1, 3, 3), 5, [layer("flatten", "flatten"), linear("first", 9), layer("relu1", "relu"),
+                                       layer("relu2", "relu"), linear("classes", 4)]
+    yield "deeplizard_small", (1, 16, 16), 17, [
+        conv("conv1", 3, 5), layer("relu1", "relu"), pool(2) | {"name": "pool1"}, conv("conv2", 5, 3),
+        layer("relu2", "relu"), pool(2) | {"name": "pool2"}, layer("flatten", "flatten"), linear("fc1", 11),
+        layer("relu3", "relu"), linear("classes", 4)]
+    yield "three_convolutions_colour", (3, 11, 9), 16, [
+        conv("conv1", 5, 3, padding=1), layer("relu1", "relu"), conv("conv2", 7, 3, stride=2, padding=1),
+        layer("relu2", "relu"), conv("conv3", 2, [2, 3]), layer("relu3", "relu"), *END]
+
+
+def smallest_margin(network, x):
+    """How near a relu is to its kink, or a max pool to another maximum: float arithmetic must decide as double does."""
+    margin = 1.0
+    for module in network:
+        if isinstance(module, nn.ReLU):
+            # Exact zeros (pixels, or a relu's output) are safe: every precision computes them exactly.
+            nonzero = x[x != 0].abs()
+            margin = min(margin, nonzero.min().item()) if len(nonzero) else margin
+        if isinstance(module, nn.MaxPool2d) and not (x == (x * 255).round() / 255).all():
+            k, s, p = (v if isinstance(v, tuple) else (v, v) for v in (module.kernel_size, module.stride, module.padding))
+            padded = functional.pad(x, (p[1], p[1], p[0], p[0]), value=-1e9)
+            windows = padded.unfold(2, k[0], s[0]).unfold(3, k[1], s[1]).flatten(-2)
+            top = windows.topk(2, -1).values
+            gap = (top[..., 0] - top[..., 1])[top[..., 0] != 0]  # equal zeros after a relu pass no gradient
+            margin = min(margin, gap.min().item()) if len(gap) else margin
+        x = module(x)
+    return margin
+
+
+def make_layers():
+    tensors, metadata = {}, {}
+    for index, (name, shape, batch, layers) in enumerate(layer_cases()):
+        for attempt in range(1000):
+            torch.manual_seed(1000 * index + attempt)
+            network = build(layers, shape).double()
+            # float32's nearest values, so that both precisions start from the same weights.
+            network.load_state_dict({k: torch.randn_like(v).mul(1 / np.sqrt(max(1, v[0].numel()))).float().double()
+                                     for k, v in network.state_dict().items()})
+            pixels = torch.randint(0, 256, (batch, *shape)).double()
+            labels = torch.randint(0, 4, (batch,))
+            if smallest_margin(network, pixels / 255) > 2e-6:
+                break
+        else:
+            sys.exit(f"{name}: no seed keeps clear of kinks")
+        logits = network(pixels / 255)
+        loss = functional.cross_entropy(logits, labels)
+        loss.backward()
+        if name in metadata:
+            sys.exit(f"{name} is there twice")
+        metadata[name] = json.dumps({"input": list(shape), "layers": layers})
+        tensors |= {f"{name}/input": pixels, f"{name}/labels": labels, f"{name}/logits": logits,
+                    f"{name}/loss": loss.reshape(1)}
+        for key, parameter in network.named_parameters():
+            tensors[f"{name}/{key}"] = parameter
+            tensors[f"{name}/grad/{key}"] = parameter.grad
+    metadata["__origin__"] = f"tests/data/make_references.py, torch {torch.__version__}, in double"
+    write_safetensors(HERE / "layer_gradients.safetensors", tensors, metadata)
+    print(len(metadata) - 1, "cases,", (HERE / "layer_gradients.safetensors").stat().st_size, "bytes")
+
+
+torch.set_num_threads(1)  # float32 sums in one fixed order
+torch.use_deterministic_algorithms(True)
+wanted = sys.argv[1:] or ["weights", "layers", "short", "long"]
+for part in wanted:
+    {"weights": make_weights, "layers": make_layers, "short": make_short, "long": make_long}[part]()
