@@ -1,0 +1,121 @@
+# shellcheck shell=bash
+# What tools/run, tools/test and their neighbours share: packages, configuring and building. Sourced by bash.
+#
+# Everything here reads no standard input and writes to stderr only: both belong to the program that is run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+
+say() { printf 'tools/%s: %s\n' "${0##*/}" "$*" >&2; }
+# 2, as for a command line that cannot be followed: nothing was started.
+die() { say "$@"; exit 2; }
+
+# quietly LOG COMMAND…: keeps the output in LOG; shows its end if the command fails.
+quietly() {
+  local log=$1 status=0
+  shift
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  if [ "$status" != 0 ]; then
+    tail -n 60 "$log" >&2
+    say "failed with status $status: $*"
+  fi
+  return "$status"
+}
+
+# packages SECTION…: the names under these sections of packages.txt.
+packages() {
+  awk -v wanted=" $* " '/^\[/ { on = index(wanted, " " substr($0, 2, length($0) - 2) " "); next }
+                        on && !/^#/ && NF { print $1 }' "$root/tools/packages.txt" | sort -u
+}
+
+# Those of the packages in $@ that are not installed, one a line.
+missing_packages() {
+  dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+    awk -v wanted="$*" '$1 == "installed" { have[$2] }
+                        END { n = split(wanted, names, " "); for (i = 1; i <= n; i++) if (!(names[i] in have)) print names[i] }'
+}
+
+# install_packages SECTION…: installs what is missing; costs some milliseconds when nothing is.
+install_packages() {
+  local wanted missing log as_root=()
+  mapfile -t wanted < <(packages "$@")
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    say "this is no Debian system: going on without installing. tools/packages.txt lists what is needed"
+    return 0
+  fi
+  mapfile -t missing < <(missing_packages "${wanted[@]}")
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null ||
+      die "packages are missing, and there is neither root nor sudo. Ask for: apt-get install ${missing[*]}"
+    as_root=(sudo)
+    sudo -n true 2>/dev/null || sudo -v || die "sudo was refused. Ask for: apt-get install ${missing[*]}"
+  fi
+  say "installing ${#missing[@]} Debian packages: ${missing[*]}"
+  log=$(mktemp)
+  # Stale or missing lists are the usual reason why an install fails; offline, packages may be in the cache still.
+  quietly "$log" "${as_root[@]}" apt-get -q update || say "going on with the package lists there are"
+  quietly "$log" "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
+    -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 install "${missing[@]}" || { rm -f "$log"; die "cannot install the packages"; }
+  rm -f "$log"
+}
+
+# Jobs for the compiler: one per core this process may use, and at least 1.5 GB of memory for each.
+build_jobs() {
+  local cores memory
+  cores=$(nproc)
+  memory=$(awk '/^MemAvailable:/ { print int($2 / 1500000) }' /proc/meminfo 2>/dev/null || true)
+  [ "${memory:-0}" -ge 1 ] || memory=1
+  [ "$memory" -lt "$cores" ] && echo "$memory" || echo "$cores"
+}
+
+# What a build directory depends on besides the CMake files: where the sources lie, and the CUDA toolkit.
+build_signature() {
+  local nvcc
+  nvcc=$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc || echo none)
+  printf '%s %s %s\n' "$root" "$nvcc" "$*"
+}
+
+# configured DIR PRESET [-D…]: true if DIR was configured so, or by a person who called cmake directly.
+configured() {
+  local build=$1
+  shift
+  [ -e "$build/build.ninja" ] || return 1
+  [ ! -e "$build/.configured" ] || [ "$(<"$build/.configured")" = "$(build_signature "$@")" ]
+}
+
+# configure DIR PRESET [-D…]: configures DIR unless that was done already.
+configure() {
+  local build=$1 preset=$2 log=$1/configure.log
+  ! configured "$@" || return 0
+  shift 2
+  say "configuring ${build#"$root/"}"
+  mkdir -p "$build" || die "cannot create $build"
+  rm -f "$build/.configured" "$build/build.ninja"
+  # --fresh: what CMake found for another place or another toolkit must not stay in its cache.
+  quietly "$log" cmake --fresh -S "$root" --preset "$preset" -B "$build" "$@" || die "cannot configure"
+  grep -e '^-- CUDA:' "$log" >&2 || true
+  build_signature "$preset" "$@" >"$build/.configured"
+}
+
+# build DIR TARGET…: builds the targets; says so, with progress on a terminal, only if there is something to do.
+build() {
+  local build=$1 plan first=
+  shift
+  plan=$(ninja -C "$build" -n "$@" 2>&1 </dev/null || true)
+  [[ $plan != *"no work to do"* ]] || return 0
+  [ -e "$build/.ninja_log" ] || first=" (the first time takes some minutes)"
+  say "building ${build#"$root/"}$first"
+  if [ -t 2 ]; then
+    ninja -C "$build" -j "$(build_jobs)" "$@" >&2 </dev/null || die "the build failed"
+  else
+    quietly "$build/build.log" ninja -C "$build" -j "$(build_jobs)" "$@" || die "the build failed; all of its output is in $build/build.log"
+  fi
+}
+
+# Waits until no other script builds in DIR; another terminal may have started the same sweep.
+lock_build() {
+  mkdir -p "$1" || die "cannot create $1"
+  exec 9>"$1/.lock"
+  flock -n 9 || { say "waiting for another build in ${1#"$root/"}"; flock 9; }
+}
+unlock_build() { exec 9>&-; }
