@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -17,15 +18,15 @@
 
 namespace sweep {
 
-/// A swept value with the type it has in the file. A key that is an integer in one run and a fraction in another is a
-/// double in all of them, so that TensorBoard sees one type per key.
+/// A swept value with the type it has in the file. A key that is an integer in one run and a fraction in
+/// another is a double in all of them, so that TensorBoard sees one type per key.
 using ParamValue = std::variant<bool, std::int64_t, double, std::string>;
 
 using Params = std::vector<std::pair<std::string, ParamValue>>;
 
 /// Which of the logged things are wanted; the sweep file's "log".
 struct LogOptions {
-  int images = 64;          // samples in the grid of the first batch; 0: none
+  int images = 64;  // samples in the grid of the first batch; 0: none
   bool graph = true;
   bool histograms = true;
   bool hparams = true;
@@ -50,12 +51,15 @@ struct RunConfig {
   std::uint32_t repeat = 0;
   double lr = 0.01;
   std::size_t batch_size = 1;
-  bool shuffle = false;
+  bool shuffle = true;
   int num_workers = 0;
   std::string device;          // as the file has it: "cuda", "cpu", "auto"
   std::filesystem::path init;  // weights to start from; empty: drawn from the seed
   LogOptions log;
 
+  /// Where a setting stands, for errors that are found later: key path ("batch_size", "network.layers.0") to
+  /// "FILE:LINE:COLUMN: key.path". Only keys that were given.
+  std::map<std::string, std::string, std::less<>> origins;
   nlohmann::ordered_json resolved;  // the sweep file as this run sees it: swept keys replaced by their values
 };
 
@@ -67,12 +71,12 @@ struct ExcludedRun {
 
 /// A whole sweep, checked. Immutable.
 struct Sweep {
-  std::string name;                // its directory below the log directory
-  std::filesystem::path file;      // where it was read from
-  std::vector<std::string> keys;   // the swept keys, in file order
-  std::vector<RunConfig> runs;     // the last key varies fastest
+  std::string name;               // its directory below the log directory
+  std::filesystem::path file;     // where it was read from
+  std::vector<std::string> keys;  // the swept keys, in file order
+  std::vector<RunConfig> runs;    // the last key varies fastest
   std::vector<ExcludedRun> excluded;
-  nlohmann::ordered_json resolved; // the file as expanded, with overrides
+  nlohmann::ordered_json resolved;  // the file as expanded, with overrides
 };
 
 }  // namespace sweep
