@@ -1,0 +1,113 @@
+// The book of a sweep: times, counts and metrics of each run, to TensorBoard, run.json and the results table.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/data/data_loader.h"
+#include "core/engine.h"
+#include "core/network/network.h"
+#include "runmanager/results.h"
+#include "runmanager/run_builder.h"
+
+namespace sweep {
+
+struct RunManagerOptions {
+  std::filesystem::path directory = "runs";  // every run gets a directory below it
+  std::string name;                          // of the sweep, for results.json; empty: the directory's name
+  nlohmann::ordered_json provenance;         // of the program and machine, kept in every run.json
+  std::function<double()> clock;             // seconds, never going back; empty: std::chrono::steady_clock
+};
+
+/// Follows the training loop of the caller:
+///
+///   for (const Run& run : RunBuilder::get_runs(params)) {
+///     manager.begin_run(run, network, loader);
+///     for (std::uint32_t epoch = 0; epoch < epochs; ++epoch) {
+///       manager.begin_epoch();
+///       loader.begin_epoch(epoch);
+///       while (const Batch* batch = loader.next()) { …; manager.track_loss(loss, *batch);
+///       manager.track_num_correct(outputs, *batch); } manager.end_epoch();
+///     }
+///     manager.end_run();
+///   }
+///   manager.save("results");
+///
+/// Calls out of this order throw std::logic_error. Every call may throw IoError if a file cannot be written.
+/// Not thread-safe. An open run is closed as interrupted by the destructor.
+class RunManager {
+ public:
+  explicit RunManager(RunManagerOptions options = {});
+  ~RunManager();
+  RunManager(const RunManager&) = delete;
+  RunManager& operator=(const RunManager&) = delete;
+
+  /// Lists runs that are still to come, or were done before, so that the results show them in their order.
+  void expect(std::vector<RunRecord> runs);
+
+  /// Opens the run's directory and events file: configuration, hparams, graph, and the images of the first
+  /// batch that `loader` will give. Files of an earlier run of this name are removed. Keeps references to
+  /// `network` and `loader` until end_run(). Starts the run's clock.
+  void begin_run(const Run& run, const Network& network, const DataLoader& loader);
+
+  /// Starts the next epoch, from 0, and its clock.
+  void begin_epoch();
+
+  /// Adds a batch's mean loss, weighted with its size.
+  void track_loss(double mean_loss, const Batch& batch);
+  /// Counts the rows of `outputs`, [batch.size(), classes] row-major, whose largest value is at the label.
+  void track_num_correct(std::span<const float> outputs, const Batch& batch);
+  /// Both at once, from an engine.
+  void track(const Totals& totals);
+  /// One point of Loss/batch and Accuracy/batch; counts batches over the whole run.
+  void track_batch(const Totals& totals, std::int64_t batch);
+  void track_learning_rate(double learning_rate);
+  /// Weights and gradients for this epoch's histograms, in the layout of Network::parameters().
+  void track_parameters(std::span<const float> values, std::span<const float> gradients);
+
+  /// Stops the epoch's clock: what follows until end_epoch() is not training. Implied by the next two.
+  void end_training();
+  /// Sums over the validation set.
+  void track_validation(const Totals& totals);
+
+  /// Writes the epoch's scalars and histograms. Returns what it wrote.
+  const EpochRecord& end_epoch();
+
+  /// Outputs of the network after training, for PR curves, confusion matrix and misclassified samples:
+  /// outputs are [samples.count, classes] row-major, before softmax. `part` says which samples: "validation".
+  void track_predictions(const Samples& samples, std::span<const float> outputs,
+                         std::span<const std::string> class_names, const PixelTransform& transform,
+                         std::string_view part);
+  /// A number about the whole run, such as "test_accuracy"; in run.json and the Text tab.
+  void track_metric(std::string_view name, double value);
+
+  /// Writes the end of the session and run.json, and closes the events file. A failed or interrupted run says
+  /// why.
+  void end_run(RunStatus status = RunStatus::kCompleted, std::string_view reason = {});
+
+  /// Records a run that cannot train here: its hparams with an unknown status, a text that says why, and
+  /// run.json.
+  void skip_run(const Run& run, std::string_view reason);
+
+  /// Directory of the open run. A caller may put files of its own there.
+  const std::filesystem::path& run_directory() const;
+  /// Every run so far, and those expected, in order.
+  const std::vector<RunRecord>& records() const;
+
+  /// Replaces `file`.csv and `file`.json with the results so far. A relative path is below the sweep's
+  /// directory.
+  void save(const std::filesystem::path& file) const;
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace sweep

@@ -1,0 +1,63 @@
+// Runs a whole sweep: every run in turn, with its logs, its results and its place in the terminal.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/data/dataset.h"
+#include "core/engine.h"
+#include "runmanager/results.h"
+#include "runmanager/run_config.h"
+#include "runmanager/terminal.h"
+
+namespace sweep {
+
+/// What the command line adds to a sweep file.
+struct SweepOptions {
+  std::filesystem::path logdir = "runs";
+  int jobs = 1;                      // runs at once; only 1 for now
+  int threads = 0;                   // CPU threads per run; 0: all that the process may use
+  bool fresh = false;                // never continue: NAME-2, NAME-3, …
+  bool fail_fast = false;            // the first failed run ends the sweep
+  bool strict = false;               // a run without its device is a failure, not a skip
+  bool quiet = false;                // no progress
+  bool json = false;                 // results.json on stdout instead of the table
+  std::vector<std::string> command;  // the command line as typed, for the records and the hint that resumes
+};
+
+/// The world around a sweep. Tests replace parts of it.
+struct SweepEnvironment {
+  std::function<std::unique_ptr<Engine>(const Network&, const EngineOptions&)> make_engine =
+      sweep::make_engine;
+  std::function<Dataset(const DatasetSpec&)> load_dataset = sweep::load_dataset;
+  std::function<std::optional<std::string>(const Device&)> unavailable_reason = sweep::unavailable_reason;
+  std::function<Device(std::string_view)> parse_device = sweep::parse_device;
+  std::function<double()> clock;  // seconds, never going back; empty: std::chrono::steady_clock
+  std::function<int()>
+      stop_requested;  // the signal that asks to stop, or 0; empty: SIGINT, SIGTERM and SIGUSR1
+  Terminal terminal = Terminal::of_process();  // stderr
+  std::ostream* out = nullptr;                 // the table; empty: std::cout
+};
+
+struct SweepOutcome {
+  std::vector<RunRecord> runs;      // in the order of the sweep
+  std::filesystem::path directory;  // <logdir>/<name>
+  /// 0 all done or skipped, 1 a run failed, 75 SIGUSR1, 130 SIGINT, 143 SIGTERM.
+  int exit_code = 0;
+};
+
+/// Trains every run of `sweep` that <logdir>/<name> does not already hold as completed with the same
+/// parameters, configuration, seed and numerics. A run that fails is recorded, and the next one starts.
+///
+/// Everything that can be checked is checked before the first run trains. Throws ConfigError or ShapeError (a
+/// network that does not fit its data, a batch larger than the training set, weights that do not fit),
+/// DataError (a data set or weights file), IoError (a directory that cannot be written or is held by another
+/// sweep, a full disk).
+SweepOutcome run_sweep(const Sweep& sweep, const SweepOptions& options, SweepEnvironment environment = {});
+
+}  // namespace sweep
