@@ -8,6 +8,8 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 option(SWEEP_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(SWEEP_WERROR "Treat warnings as errors" OFF)
+# Each public header is compiled alone, by a test; see tests/architecture.
+set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ${SWEEP_BUILD_TESTS})
 set(SWEEP_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
