@@ -18,7 +18,7 @@
 namespace sweep {
 
 /// What the command line adds to a sweep file.
-struct SweepOptions {
+struct RunnerOptions {
   std::filesystem::path logdir = "runs";
   int jobs = 1;                      // runs at once; only 1 for now
   int threads = 0;                   // CPU threads per run; 0: all that the process may use
@@ -58,6 +58,6 @@ struct SweepOutcome {
 /// network that does not fit its data, a batch larger than the training set, weights that do not fit),
 /// DataError (a data set or weights file), IoError (a directory that cannot be written or is held by another
 /// sweep, a full disk).
-SweepOutcome run_sweep(const Sweep& sweep, const SweepOptions& options, SweepEnvironment environment = {});
+SweepOutcome run_sweep(const Sweep& sweep, const RunnerOptions& options, SweepEnvironment environment = {});
 
 }  // namespace sweep
