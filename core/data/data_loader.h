@@ -11,8 +11,9 @@
 
 namespace sweep {
 
-/// One batch. Sample i is the sample_bytes bytes at pixels[rows[i] * sample_bytes] with labels[rows[i]]: either rows of
-/// the whole set, or a copy that a worker gathered. Valid until the next call of the loader that made it.
+/// One batch. Sample i is the sample_bytes bytes at pixels[rows[i] * sample_bytes] with labels[rows[i]]:
+/// either rows of the whole set, or a copy that a worker gathered. Valid until the next call of the loader
+/// that made it.
 struct Batch {
   std::span<const std::uint8_t> pixels;
   std::span<const std::int32_t> labels;
@@ -20,14 +21,15 @@ struct Batch {
   std::size_t size() const { return rows.size(); }
 };
 
-/// The order in which an epoch visits `count` samples: a uniformly random permutation that depends on (seed, repeat,
-/// epoch, count) alone, so it is the same on every device and for every number of workers.
-std::vector<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed, std::uint32_t repeat, std::uint32_t epoch);
+/// The order in which an epoch visits `count` samples: a uniformly random permutation that depends on (seed,
+/// repeat, epoch, count) alone, so it is the same on every device and for every number of workers.
+std::vector<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed, std::uint32_t repeat,
+                                          std::uint32_t epoch);
 
 struct LoaderOptions {
   std::size_t batch_size = 1;  // >= 1; the last batch of an epoch may be shorter
   bool shuffle = false;
-  int num_workers = 0;         // 0: next() prepares the batch itself; n: n threads prepare batches ahead
+  int num_workers = 0;  // 0: next() prepares the batch itself; n: n threads prepare batches ahead
   std::uint64_t seed = 0;
   std::uint32_t repeat = 0;
 };
@@ -52,7 +54,8 @@ class DataLoader {
   /// Returns the next batch in order, or nullptr after the last.
   const Batch* next();
 
-  /// Seconds that the calling thread spent inside next() since begin_epoch(): preparing, or waiting for a worker.
+  /// Seconds that the calling thread spent inside next() since begin_epoch(): preparing, or waiting for a
+  /// worker.
   double wait_seconds() const;
 
  private:

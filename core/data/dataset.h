@@ -23,11 +23,14 @@ struct PixelTransform {
 
 /// What a sweep file says of its data.
 struct DatasetSpec {
-  std::string name;                                       // "fashion-mnist", "mnist", or any name with a path
-  std::filesystem::path path;                             // directory; empty: looked for, see load_dataset()
+  std::string name;            // "fashion-mnist", "mnist", or any name with a path
+  std::filesystem::path path;  // directory; empty: looked for, see load_dataset()
   std::string format = "idx";
-  std::variant<std::size_t, double> validation = std::size_t{0};  // samples, or a fraction in [0, 1), of the training set
-  std::size_t limit = 0;                                  // use the first N training (and test) samples; 0: all
+  /// Samples, or a fraction in [0, 1), of the training file; taken from its end, before `limit` applies.
+  std::variant<std::size_t, double> validation = std::size_t{0};
+  /// Use the first so many samples of each part: training, validation and test. So runs that learn from less
+  /// are validated on the same samples. 0: all.
+  std::size_t limit = 0;
   PixelTransform transform;
   friend bool operator==(const DatasetSpec& a, const DatasetSpec& b) {
     return a.name == b.name && a.path == b.path && a.format == b.format && a.validation == b.validation &&
@@ -63,20 +66,21 @@ struct DataFile {
 
 struct Dataset {
   std::string name;
-  Shape shape;                            // of one sample
-  std::vector<std::string> class_names;   // as many as there are classes; "0", "1", … where the set has no names
+  Shape shape;  // of one sample
+  /// As many as there are classes; "0", "1", … where the set has no names.
+  std::vector<std::string> class_names;
   Samples train;
-  Samples validation;                     // the end of the training file; count 0 if there is none
-  Samples test;                           // count 0 if there is none
+  Samples validation;  // the end of the training file; count 0 if there is none
+  Samples test;        // count 0 if there is none
   PixelTransform transform;
   std::vector<DataFile> files;
 };
 
-/// Loads and checks a data set: magic numbers, sizes, label range, and the SHA-256 of files whose content is known.
-/// A set is looked for in spec.path; without one in $SWEEP_DATA/<name>, /usr/share/datasets/<name>,
+/// Loads and checks a data set: magic numbers, sizes, label range, and the SHA-256 of files whose content is
+/// known. A set is looked for in spec.path; without one in $SWEEP_DATA/<name>, /usr/share/datasets/<name>,
 /// /usr/local/share/datasets/<name> and ${XDG_CACHE_HOME:-~/.cache}/sweep/<name>, in that order.
-/// Throws DataError naming the file and what is wrong with it, or every place that was looked in; ConfigError for
-/// an unknown format, or a validation part that leaves nothing to train on.
+/// Throws DataError naming the file and what is wrong with it, or every place that was looked in; ConfigError
+/// for an unknown format, or a validation part that leaves nothing to train on.
 Dataset load_dataset(const DatasetSpec& spec);
 
 }  // namespace sweep

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/shape.h"
@@ -24,10 +25,16 @@ struct TensorFile {
   const NamedTensor* find(std::string_view name) const;
 };
 
-/// Throws DataError, naming the file and what is wrong, unless it is a well-formed safetensors file.
+/// Throws DataError, naming the file and what is wrong, unless it is a well-formed safetensors file of
+/// floats.
 TensorFile read_safetensors(const std::filesystem::path& path);
 
-/// Replaces `path` atomically; values are stored as F32, in the order given. Throws IoError.
+/// The same from the bytes of a file; `name` stands for the file in messages.
+TensorFile parse_safetensors(std::string_view content, const std::string& name);
+
+/// Replaces `path` atomically; values are stored as F32, in the order given. Throws IoError; DataError,
+/// naming the tensor, if the format cannot hold it: a name used twice, not UTF-8 or "__metadata__", or a
+/// wrong number of values.
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file);
 
 }  // namespace sweep

@@ -1,0 +1,171 @@
+#include "core/data/data_loader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/random.h"
+#include "core/data/prefetcher.h"
+
+namespace sweep {
+namespace {
+
+// Per worker. More would only take memory: a worker is either ahead of the training or never will be.
+constexpr std::size_t kBatchesAhead = 2;
+
+// A batch that a worker gathered. Allocated once per loader.
+struct Buffer {
+  std::vector<std::uint8_t> pixels;
+  std::vector<std::int32_t> labels;
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed, std::uint32_t repeat,
+                                          std::uint32_t epoch) {
+  std::vector<std::uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0u);
+  RandomStream random(seed, RandomUse::kShuffle, epoch, repeat);
+  for (std::size_t i = count; i > 1; --i) {  // Fisher and Yates, from the end
+    std::swap(order[i - 1], order[random.below(static_cast<std::uint32_t>(i))]);
+  }
+  return order;
+}
+
+class DataLoader::Implementation {
+ public:
+  Implementation(Samples samples, LoaderOptions options) : samples_(std::move(samples)), options_(options) {
+    check();
+    batch_size_ = std::min(options_.batch_size, std::max<std::size_t>(samples_.count, 1));
+    batch_count_ = (samples_.count + batch_size_ - 1) / batch_size_;
+    rows_.resize(samples_.count);
+    std::iota(rows_.begin(), rows_.end(), static_cast<std::uint32_t>(samples_.first));
+    next_batch_ = batch_count_;  // nothing before begin_epoch()
+    if (options_.num_workers > 0 && batch_count_ > 0) start_workers();
+  }
+
+  const Samples& samples() const { return samples_; }
+  const LoaderOptions& options() const { return options_; }
+  std::size_t batch_count() const { return batch_count_; }
+
+  void begin_epoch(std::uint32_t epoch) {
+    if (prefetcher_) prefetcher_->stop();  // The workers read rows_.
+    if (options_.shuffle) {
+      rows_ = shuffled_order(samples_.count, options_.seed, options_.repeat, epoch);
+      for (std::uint32_t& row : rows_) row += static_cast<std::uint32_t>(samples_.first);
+    }
+    next_batch_ = 0;
+    waited_ = std::chrono::steady_clock::duration::zero();
+    if (prefetcher_) prefetcher_->start(batch_count_);
+  }
+
+  const Batch* next() {
+    const auto start = std::chrono::steady_clock::now();
+    const Batch* batch = make_next();
+    waited_ += std::chrono::steady_clock::now() - start;
+    return batch;
+  }
+
+  double wait_seconds() const { return std::chrono::duration<double>(waited_).count(); }
+
+ private:
+  void check() const {
+    if (options_.batch_size == 0) throw ConfigError("batch_size must be at least 1, found 0");
+    if (options_.num_workers < 0) {
+      throw ConfigError("num_workers must be at least 0, found " + std::to_string(options_.num_workers));
+    }
+    const std::size_t size = samples_.set ? samples_.set->size() : 0;
+    if (samples_.first > size || samples_.count > size - samples_.first) {
+      throw ConfigError("samples " + std::to_string(samples_.first) + " to " +
+                        std::to_string(samples_.first + samples_.count) + " were asked of a data set of " +
+                        std::to_string(size));
+    }
+    if (size > std::numeric_limits<std::uint32_t>::max())
+      throw ConfigError("a data set may have at most 2^32 - 1 samples");
+  }
+
+  void start_workers() {
+    // More workers than batches would have nothing to do.
+    const std::size_t threads = std::min(static_cast<std::size_t>(options_.num_workers), batch_count_);
+    buffers_.resize(std::max<std::size_t>(2, std::min(kBatchesAhead * threads + 1, batch_count_)));
+    for (Buffer& buffer : buffers_) {
+      buffer.pixels.resize(batch_size_ * samples_.set->sample_bytes());
+      buffer.labels.resize(batch_size_);
+    }
+    local_rows_.resize(batch_size_);
+    std::iota(local_rows_.begin(), local_rows_.end(), 0u);
+    try {
+      prefetcher_.emplace(threads, buffers_.size(),
+                          [this](std::size_t batch, std::size_t slot) { gather(batch, buffers_[slot]); });
+    } catch (const std::system_error& error) {
+      throw ConfigError("num_workers = " + std::to_string(options_.num_workers) +
+                        ": the system cannot start so many threads: " + error.what());
+    }
+  }
+
+  std::span<const std::uint32_t> rows_of(std::size_t batch) const {
+    const std::size_t first = batch * batch_size_;
+    return std::span(rows_).subspan(first, std::min(batch_size_, rows_.size() - first));
+  }
+
+  void gather(std::size_t batch, Buffer& buffer) const {
+    const ImageSet& set = *samples_.set;
+    const std::size_t bytes = set.sample_bytes();
+    const auto rows = rows_of(batch);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::memcpy(buffer.pixels.data() + i * bytes, set.pixels.data() + rows[i] * bytes, bytes);
+      buffer.labels[i] = set.labels[rows[i]];
+    }
+  }
+
+  const Batch* make_next() {
+    if (next_batch_ >= batch_count_) return nullptr;
+    if (prefetcher_) {
+      const std::optional<std::size_t> slot = prefetcher_->next();
+      if (!slot) return nullptr;
+      const std::size_t count = rows_of(next_batch_).size();
+      const Buffer& buffer = buffers_[*slot];
+      batch_ = {std::span(buffer.pixels).first(count * samples_.set->sample_bytes()),
+                std::span(buffer.labels).first(count),
+                std::span<const std::uint32_t>(local_rows_).first(count)};
+    } else {
+      batch_ = {samples_.set->pixels, samples_.set->labels, rows_of(next_batch_)};
+    }
+    ++next_batch_;
+    return &batch_;
+  }
+
+  const Samples samples_;
+  const LoaderOptions options_;
+  std::size_t batch_size_ =
+      0;  // at most samples_.count, so that buffers are no larger than what they can hold
+  std::size_t batch_count_ = 0;
+  std::vector<std::uint32_t> rows_;        // of the whole set, in the order of this epoch
+  std::vector<std::uint32_t> local_rows_;  // 0, 1, …: those of a gathered batch
+  std::vector<Buffer> buffers_;
+  Batch batch_;
+  std::size_t next_batch_ = 0;
+  std::chrono::steady_clock::duration waited_{};
+  std::optional<Prefetcher> prefetcher_;  // last: its threads use everything above
+};
+
+DataLoader::DataLoader(Samples samples, LoaderOptions options)
+    : implementation_(std::make_unique<Implementation>(std::move(samples), options)) {}
+
+DataLoader::~DataLoader() = default;
+
+const Samples& DataLoader::samples() const { return implementation_->samples(); }
+const LoaderOptions& DataLoader::options() const { return implementation_->options(); }
+std::size_t DataLoader::batch_count() const { return implementation_->batch_count(); }
+void DataLoader::begin_epoch(std::uint32_t epoch) { implementation_->begin_epoch(epoch); }
+const Batch* DataLoader::next() { return implementation_->next(); }
+double DataLoader::wait_seconds() const { return implementation_->wait_seconds(); }
+
+}  // namespace sweep

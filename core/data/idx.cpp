@@ -1,0 +1,126 @@
+#include "core/data/idx.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <span>
+
+#include "core/base/error.h"
+#include "core/data/content_reader.h"
+
+namespace sweep {
+namespace {
+
+constexpr std::uint8_t kUnsignedByte = 0x08;
+
+std::string hexadecimal(std::span<const std::uint8_t> bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    if (!text.empty()) text += ' ';
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+const char* value_type_name(std::uint8_t code) {
+  switch (code) {
+    case 0x09:
+      return "signed bytes";
+    case 0x0b:
+      return "16-bit integers";
+    case 0x0c:
+      return "32-bit integers";
+    case 0x0d:
+      return "32-bit floats";
+    case 0x0e:
+      return "64-bit floats";
+    default:
+      return nullptr;
+  }
+}
+
+std::string content_name(std::size_t dimensions) {
+  if (dimensions == 1) return "labels, 1 dimension";
+  if (dimensions == 3) return "images, 3 dimensions";
+  return std::to_string(dimensions) + " dimensions";
+}
+
+void check_magic(std::span<const std::uint8_t, 4> magic, const std::string& name, std::size_t dimensions) {
+  const std::array<std::uint8_t, 4> expected = {0, 0, kUnsignedByte, static_cast<std::uint8_t>(dimensions)};
+  if (std::memcmp(magic.data(), expected.data(), 4) == 0) return;
+  const std::string wanted = "expected " + hexadecimal(expected) + " (" + content_name(dimensions) + ")";
+  if (magic[0] != 0 || magic[1] != 0) {
+    throw DataError(name + ": not an IDX file: it starts with the bytes " + hexadecimal(magic) + ", " +
+                    wanted);
+  }
+  if (const char* type = value_type_name(magic[2]); type != nullptr) {
+    throw DataError(name + ": holds " + type + " (magic number " + hexadecimal(magic) +
+                    "), but only unsigned bytes can be read; " + wanted);
+  }
+  if (magic[2] == kUnsignedByte) {
+    throw DataError(name + ": holds " + content_name(magic[3]) + " (magic number " + hexadecimal(magic) +
+                    "), " + wanted);
+  }
+  throw DataError(name + ": wrong magic number " + hexadecimal(magic) + ", " + wanted);
+}
+
+[[noreturn]] void throw_short(const std::string& name, std::uint64_t content, const std::string& needed) {
+  throw DataError(name + ": too short: its content ends after " + std::to_string(content) + " bytes, but " +
+                  needed);
+}
+
+}  // namespace
+
+IdxFile read_idx(std::istream& in, const std::string& name, std::size_t dimensions) {
+  ContentReader reader(in, name);
+  std::vector<std::uint8_t> header(4 + 4 * dimensions);
+  const std::size_t header_read = reader.read(header);
+  if (header_read == 0) throw DataError(name + ": is empty, expected an IDX file");
+  if (header_read >= 4) check_magic(std::span(header).first<4>(), name, dimensions);
+  if (header_read < header.size()) {
+    throw_short(name, header_read, "the header alone has " + std::to_string(header.size()));
+  }
+
+  IdxFile file;
+  std::uint64_t bytes = 1;
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    const std::uint8_t* p = header.data() + 4 + 4 * d;
+    const std::uint32_t extent =
+        (std::uint32_t{p[0]} << 24) | (std::uint32_t{p[1]} << 16) | (std::uint32_t{p[2]} << 8) | p[3];
+    file.extents.push_back(extent);
+    if (__builtin_mul_overflow(bytes, std::uint64_t{extent}, &bytes)) bytes = UINT64_MAX;
+  }
+  const std::string promised =
+      "its header promises " + to_string(file.extents) + " = " + std::to_string(bytes) + " bytes of data";
+  if (bytes == 0) throw DataError(name + ": holds nothing: its header says " + to_string(file.extents));
+  // Before memory is taken, so that a damaged header cannot ask for all of it.
+  if (bytes > reader.most_content())
+    throw DataError(name + ": too short: " + promised + ", which the file cannot hold");
+  file.values.resize(bytes);
+  const std::size_t values_read = reader.read(file.values);
+  if (values_read < bytes)
+    throw_short(name, header.size() + values_read, promised + " after " + std::to_string(header.size()));
+  std::array<std::uint8_t, 1> more;
+  // This read also reaches the end of the compressed data, where its checksum is compared.
+  if (reader.read(more) != 0) throw DataError(name + ": too long: more bytes follow, though " + promised);
+  file.sha256 = reader.sha256();
+  return file;
+}
+
+IdxFile read_idx(const std::filesystem::path& path, std::size_t dimensions) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status))
+    throw DataError(path.string() + ": cannot open: " + std::strerror(ENOENT));
+  // Opening a pipe would wait for ever.
+  if (!std::filesystem::is_regular_file(status)) throw DataError(path.string() + ": is not a regular file");
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw DataError(path.string() + ": cannot open: " + std::strerror(errno));
+  return read_idx(in, path.string(), dimensions);
+}
+
+}  // namespace sweep

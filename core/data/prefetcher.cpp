@@ -1,0 +1,111 @@
+#include "core/data/prefetcher.h"
+
+#include <signal.h>
+
+#include <utility>
+
+namespace sweep {
+namespace {
+
+// While it lives, threads are started with every signal blocked: signals are for the program's own threads,
+// where they interrupt what they are meant to interrupt.
+class BlockSignals {
+ public:
+  BlockSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockSignals(const BlockSignals&) = delete;
+  BlockSignals& operator=(const BlockSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+Prefetcher::Prefetcher(std::size_t threads, std::size_t slots, Make make)
+    : make_(std::move(make)), slots_(slots) {
+  const BlockSignals block;
+  try {
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  } catch (...) {
+    join();  // A running thread must not outlive the members it uses.
+    throw;
+  }
+}
+
+Prefetcher::~Prefetcher() { join(); }
+
+void Prefetcher::join() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  may_make_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Prefetcher::stop() {
+  std::unique_lock lock(mutex_);
+  count_ = 0;
+  made_.wait(lock, [this] { return busy_ == 0; });
+}
+
+void Prefetcher::start(std::size_t count) {
+  stop();
+  {
+    const std::lock_guard lock(mutex_);
+    for (Slot& slot : slots_) slot = Slot{};
+    started_ = handed_out_ = released_ = 0;
+    count_ = count;
+  }
+  may_make_.notify_all();
+}
+
+std::optional<std::size_t> Prefetcher::next() {
+  std::unique_lock lock(mutex_);
+  if (handed_out_ >= count_) return std::nullopt;
+  if (released_ < handed_out_) {
+    slots_[slot_of(released_)].state = State::kEmpty;
+    ++released_;
+    may_make_.notify_one();
+  }
+  Slot& slot = slots_[slot_of(handed_out_)];
+  made_.wait(lock, [&] { return slot.state != State::kEmpty; });
+  if (slot.state == State::kFailed) {
+    const std::exception_ptr error = std::exchange(slot.error, nullptr);
+    lock.unlock();
+    stop();
+    std::rethrow_exception(error);
+  }
+  return slot_of(handed_out_++);
+}
+
+void Prefetcher::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    may_make_.wait(lock,
+                   [this] { return ending_ || (started_ < count_ && started_ < released_ + slots_.size()); });
+    if (ending_) return;
+    const std::size_t item = started_++;
+    Slot& slot = slots_[slot_of(item)];
+    ++busy_;
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      make_(item, slot_of(item));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    --busy_;
+    slot.state = error ? State::kFailed : State::kReady;
+    slot.error = std::move(error);
+    made_.notify_one();
+  }
+}
+
+}  // namespace sweep
