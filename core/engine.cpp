@@ -1,1 +1,13 @@
 #include "core/engine.h"
+
+#include "core/base/error.h"
+#include "core/kernels/cpu/cpu_engine.h"
+
+namespace sweep {
+
+std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options) {
+  if (auto reason = unavailable_reason(options.device)) throw DeviceError(options.device.name() + ": " + *reason);
+  return make_cpu_engine(network, options);
+}
+
+}  // namespace sweep

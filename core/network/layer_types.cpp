@@ -10,7 +10,7 @@ ArgumentType pair(std::string name, std::optional<std::int64_t> value, std::int6
                   bool optional = false) {
   std::optional<ArgumentValue> default_value;
   if (value) default_value = std::array<std::int64_t, 2>{*value, *value};
-  return {std::move(name), ArgumentKind::kIntegerPair, default_value, static_cast<double>(minimum), 4096, optional, false,
+  return {std::move(name), ArgumentKind::kIntegerPair, default_value, static_cast<double>(minimum), 128, optional, false,
           std::move(help)};
 }
 

@@ -1,0 +1,287 @@
+// Forward convolution and the gradient of its input: the same tile loop over other taps.
+#include "core/kernels/cpu/conv_kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/cpu/conv_forward.cpp"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+
+#include "core/kernels/cpu/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sweep::cpu::HWY_NAMESPACE {
+
+// The window of kernel taps that a tile sums over, and where its operands start.
+struct TapWindow {
+  std::size_t channels, rows, columns;          // taps to sum: input channels × kernel rows × kernel columns
+  std::size_t in_channel_stride, in_row_stride; // in floats
+  std::size_t weight_channel_stride, weight_row_stride;
+};
+
+// acc[c][p] += Σ weight[tap][c] · in[position p + tap]; c < kChannels, p < 4. `in` points at each position's first tap.
+template <int kChannels>
+HWY_INLINE void sum_taps(Lanes d, const TapWindow& window, const float* const (&in)[4], const float* weights,
+                         Vector (&acc)[kChannels][4]) {
+  for (std::size_t channel = 0; channel < window.channels; ++channel) {
+    for (std::size_t row = 0; row < window.rows; ++row) {
+      const std::size_t offset = channel * window.in_channel_stride + row * window.in_row_stride;
+      const float* w = weights + channel * window.weight_channel_stride + row * window.weight_row_stride;
+      const float* p0 = in[0] + offset;
+      const float* p1 = in[1] + offset;
+      const float* p2 = in[2] + offset;
+      const float* p3 = in[3] + offset;
+      for (std::size_t column = 0; column < window.columns; ++column) {
+        const Vector x[4] = {hn::Load(d, p0), hn::Load(d, p1), hn::Load(d, p2), hn::Load(d, p3)};
+        for (int c = 0; c < kChannels; ++c) {
+          const Vector weight = hn::Set(d, w[c]);
+          for (int p = 0; p < 4; ++p) acc[c][p] = hn::MulAdd(weight, x[p], acc[c][p]);
+        }
+        w += kChannels;
+        p0 += kLanes, p1 += kLanes, p2 += kLanes, p3 += kLanes;
+      }
+    }
+  }
+}
+
+template <int kChannels>
+HWY_INLINE void start_sums(Lanes d, const float* bias, Vector (&acc)[kChannels][4]) {
+  for (int c = 0; c < kChannels; ++c) {
+    const Vector start = bias == nullptr ? hn::Zero(d) : hn::Set(d, bias[c]);
+    for (int p = 0; p < 4; ++p) acc[c][p] = start;
+  }
+}
+
+TapWindow forward_window(const ConvGeometry& g, std::size_t tile_channels) {
+  return {g.in_channels,
+          g.kernel_height,
+          g.kernel_width,
+          g.in_height * g.in_width * kLanes,
+          g.in_width * kLanes,
+          g.taps() * tile_channels,
+          g.kernel_width * tile_channels};
+}
+
+// One tile of the plain convolution: kChannels channels × up to 4 neighbouring outputs of a row.
+struct PlainTile {
+  template <int kChannels>
+  static void run(const ConvGeometry& g, const float* in, const float* weights, const float* bias, bool relu,
+                  std::size_t y, std::size_t x, float* out, float* /*winner*/) {
+    const Lanes d;
+    const TapWindow window = forward_window(g, kChannels);
+    const std::size_t count = HWY_MIN(std::size_t{4}, g.out_width - x);
+    const std::size_t plane = g.out_height * g.out_width * kLanes;
+    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+      const float* positions[4];
+      for (std::size_t p = 0; p < 4; ++p) {  // Positions beyond the row repeat the last one and are not stored.
+        const std::size_t column = (x + HWY_MIN(p, count - 1)) * g.stride_x;
+        positions[p] = in + (y * g.stride_y * g.in_width + column) * kLanes + lane;
+      }
+      Vector acc[kChannels][4];
+      start_sums<kChannels>(d, bias, acc);
+      sum_taps<kChannels>(d, window, positions, weights, acc);
+      for (int c = 0; c < kChannels; ++c) {
+        float* target = out + static_cast<std::size_t>(c) * plane + (y * g.out_width + x) * kLanes + lane;
+        for (std::size_t p = 0; p < count; ++p) {
+          const Vector value = relu ? positive_part(d, acc[c][p]) : acc[c][p];
+          hn::Store(value, d, target + p * kLanes);
+        }
+      }
+    }
+  }
+};
+
+// One tile with pooling: kChannels channels × one 2×2 window; (y, x) counts windows.
+struct PooledTile {
+  template <int kChannels>
+  static void run(const ConvGeometry& g, const float* in, const float* weights, const float* bias, bool relu,
+                  std::size_t y, std::size_t x, float* out, float* winner) {
+    const Lanes d;
+    const hn::RebindToSigned<Lanes> di;
+    const TapWindow window = forward_window(g, kChannels);
+    const std::size_t pooled_width = g.out_width / 2;
+    const std::size_t plane = (g.out_height / 2) * pooled_width * kLanes;
+    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+      const float* corner = in + (2 * y * g.stride_y * g.in_width + 2 * x * g.stride_x) * kLanes + lane;
+      const float* below = corner + g.stride_y * g.in_width * kLanes;
+      const std::size_t right = g.stride_x * kLanes;
+      const float* positions[4] = {corner, corner + right, below, below + right};
+      Vector acc[kChannels][4];
+      start_sums<kChannels>(d, bias, acc);
+      sum_taps<kChannels>(d, window, positions, weights, acc);
+      for (int c = 0; c < kChannels; ++c) {
+        Vector largest = acc[c][0];
+        auto index = hn::Zero(di);
+        for (int p = 1; p < 4; ++p) {
+          // As PyTorch: the first of equals wins, and a NaN wins over every number.
+          const auto wins = hn::Or(hn::Gt(acc[c][p], largest), hn::IsNaN(acc[c][p]));
+          largest = hn::IfThenElse(wins, acc[c][p], largest);
+          index = hn::IfThenElse(hn::RebindMask(di, wins), hn::Set(di, p), index);
+        }
+        if (relu) {
+          const auto cut = hn::Le(largest, hn::Zero(d));
+          largest = hn::IfThenZeroElse(cut, largest);
+          index = hn::IfThenElse(hn::RebindMask(di, cut), hn::Set(di, 4), index);
+        }
+        const std::size_t at = static_cast<std::size_t>(c) * plane + (y * pooled_width + x) * kLanes + lane;
+        hn::Store(largest, d, out + at);
+        hn::Store(hn::BitCast(d, index), d, winner + at);
+      }
+    }
+  }
+};
+
+// Calls Tile::run<n>() for the run-time n <= kMaxChannelTile.
+template <class Tile, int kChannels = kMaxChannelTile, class... Args>
+HWY_INLINE void run_tile(std::size_t n, Args... args) {
+  if constexpr (kChannels > 0) {
+    if (n == kChannels) return Tile::template run<kChannels>(args...);
+    run_tile<Tile, kChannels - 1>(n, args...);
+  }
+}
+
+template <class Tile>
+HWY_INLINE void for_all_tiles(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
+                              std::size_t rows, std::size_t columns, std::size_t column_step, float* out, float* winner) {
+  const std::size_t tiles = (g.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
+  const std::size_t plane = rows * columns * kLanes;
+  for (std::size_t y = 0; y < rows; ++y) {
+    for (std::size_t x = 0; x < columns; x += column_step) {
+      for (std::size_t t = 0; t < tiles; ++t) {
+        const std::size_t channel = part_begin(g.out_channels, tiles, t);
+        const std::size_t count = part_begin(g.out_channels, tiles, t + 1) - channel;
+        run_tile<Tile>(count, g, in, packed + channel * g.in_channels * g.taps(),
+                       bias == nullptr ? nullptr : bias + channel, relu, y, x, out + channel * plane,
+                       winner == nullptr ? nullptr : winner + channel * plane);
+      }
+    }
+  }
+}
+
+void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu, float* out) {
+  for_all_tiles<PlainTile>(g, in, packed, bias, relu, g.out_height, g.out_width, 4, out, nullptr);
+}
+
+void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
+                       float* out, float* winner) {
+  for_all_tiles<PooledTile>(g, in, packed, bias, relu, g.out_height / 2, g.out_width / 2, 1, out, winner);
+}
+
+// One tile of the input's gradient: kChannels input channels × up to 4 neighbouring pixels of a row. Only taps that
+// meet the gradient's rows are summed; of its columns those that any of the 4 pixels needs, hence the zero border.
+struct InputGradientTile {
+  template <int kChannels>
+  static void run(const ConvGeometry& g, const ConvGradient& gradient, const float* weights, std::size_t row,
+                  std::size_t column, std::size_t y, std::size_t x, std::size_t height, std::size_t width, float* grad_in) {
+    const Lanes d;
+    const std::size_t last_y = g.kernel_height - 1, last_x = g.kernel_width - 1;
+    const std::size_t columns = gradient.pitch - 2 * gradient.border;
+    // Reversed taps: tap t of row `row` reads gradient row (row − last_y + t).
+    const std::size_t first_ky = row >= last_y ? 0 : last_y - row;
+    const std::size_t end_ky = HWY_MIN(g.kernel_height, gradient.rows + last_y - HWY_MIN(row, gradient.rows + last_y));
+    const std::size_t first_kx = column + 3 >= last_x ? 0 : last_x - column - 3;
+    const std::size_t end_kx = HWY_MIN(g.kernel_width, columns + last_x - HWY_MIN(column, columns + last_x));
+    TapWindow window{g.out_channels,
+                     end_ky > first_ky ? end_ky - first_ky : 0,
+                     end_kx > first_kx ? end_kx - first_kx : 0,
+                     gradient.channel_floats(),
+                     gradient.pitch * kLanes,
+                     g.taps() * kChannels,
+                     g.kernel_width * kChannels};
+    if (window.rows == 0 || window.columns == 0) window.channels = 0;
+    const std::size_t count = HWY_MIN(std::size_t{4}, width - x);
+    const float* first_weight = weights + (first_ky * g.kernel_width + first_kx) * kChannels;
+    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+      const float* positions[4] = {gradient.data, gradient.data, gradient.data, gradient.data};
+      if (window.channels > 0) {
+        const std::size_t first_row = row + first_ky - last_y;
+        const std::size_t first_column = gradient.border + column + first_kx - last_x;
+        for (std::size_t p = 0; p < 4; ++p) {
+          positions[p] = gradient.data + (first_row * gradient.pitch + first_column + p) * kLanes + lane;
+        }
+      }
+      Vector acc[kChannels][4];
+      start_sums<kChannels>(d, nullptr, acc);
+      sum_taps<kChannels>(d, window, positions, first_weight, acc);
+      for (int c = 0; c < kChannels; ++c) {
+        float* target = grad_in + ((static_cast<std::size_t>(c) * height + y) * width + x) * kLanes + lane;
+        for (std::size_t p = 0; p < count; ++p) hn::Store(acc[c][p], d, target + p * kLanes);
+      }
+    }
+  }
+};
+
+void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed, std::size_t pad_y,
+                         std::size_t pad_x, std::size_t height, std::size_t width, float* grad_in) {
+  const std::size_t tiles = (g.in_channels + kMaxChannelTile - 1) / kMaxChannelTile;
+  for (std::size_t t = 0; t < tiles; ++t) {
+    const std::size_t channel = part_begin(g.in_channels, tiles, t);
+    const std::size_t count = part_begin(g.in_channels, tiles, t + 1) - channel;
+    const float* weights = packed + channel * g.out_channels * g.taps();
+    float* target = grad_in + channel * height * width * kLanes;
+    for (std::size_t y = 0; y < height; ++y) {
+      for (std::size_t x = 0; x < width; x += 4) {
+        run_tile<InputGradientTile>(count, g, gradient, weights, y + pad_y, x + pad_x, y, x, height, width, target);
+      }
+    }
+  }
+}
+
+std::size_t channel_tile() { return kMaxChannelTile; }
+
+}  // namespace sweep::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sweep::cpu {
+
+HWY_EXPORT(conv_forward);
+HWY_EXPORT(conv_pool_forward);
+HWY_EXPORT(conv_backward_input);
+HWY_EXPORT(channel_tile);
+
+void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu, float* out) {
+  HWY_DYNAMIC_DISPATCH(conv_forward)(g, in, packed, bias, relu, out);
+}
+
+void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
+                       float* out, float* winner) {
+  HWY_DYNAMIC_DISPATCH(conv_pool_forward)(g, in, packed, bias, relu, out, winner);
+}
+
+void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed, std::size_t pad_y,
+                         std::size_t pad_x, std::size_t height, std::size_t width, float* grad_in) {
+  HWY_DYNAMIC_DISPATCH(conv_backward_input)(g, gradient, packed, pad_y, pad_x, height, width, grad_in);
+}
+
+std::size_t conv_channel_tile() { return HWY_DYNAMIC_DISPATCH(channel_tile)(); }
+
+void pack_conv_weights(const ConvGeometry& g, const float* weights, float* packed) {
+  const std::size_t widest = conv_channel_tile();
+  const std::size_t tiles = (g.out_channels + widest - 1) / widest;
+  const std::size_t inner = g.in_channels * g.taps();
+  for (std::size_t t = 0; t < tiles; ++t) {
+    const std::size_t begin = part_begin(g.out_channels, tiles, t), end = part_begin(g.out_channels, tiles, t + 1);
+    for (std::size_t i = 0; i < inner; ++i) {
+      for (std::size_t channel = begin; channel < end; ++channel) *packed++ = weights[channel * inner + i];
+    }
+  }
+}
+
+void pack_conv_weights_transposed(const ConvGeometry& g, const float* weights, float* packed) {
+  const std::size_t widest = conv_channel_tile();
+  const std::size_t tiles = (g.in_channels + widest - 1) / widest;
+  const std::size_t taps = g.taps();
+  for (std::size_t t = 0; t < tiles; ++t) {
+    const std::size_t begin = part_begin(g.in_channels, tiles, t), end = part_begin(g.in_channels, tiles, t + 1);
+    for (std::size_t out = 0; out < g.out_channels; ++out) {
+      for (std::size_t tap = taps; tap-- > 0;) {
+        for (std::size_t channel = begin; channel < end; ++channel) {
+          *packed++ = weights[(out * g.in_channels + channel) * taps + tap];
+        }
+      }
+    }
+  }
+}
+
+}  // namespace sweep::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,103 @@
+#include "core/kernels/cpu/conv_op.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sweep::cpu {
+namespace {
+
+std::array<std::size_t, 2> pair_of(const Layer& layer, const char* name) {
+  const auto pair = std::get<std::array<std::int64_t, 2>>(layer.arguments.at(name));
+  return {static_cast<std::size_t>(pair[0]), static_cast<std::size_t>(pair[1])};
+}
+
+std::size_t extent(const Shape& shape, std::size_t axis) { return static_cast<std::size_t>(shape[axis]); }
+
+std::size_t fused_elements(const Layer& layer, const ConvOp::Fusion& fusion) {
+  if (!fusion.pool) return element_count(layer.output);
+  return extent(layer.output, 0) * (extent(layer.output, 1) / 2) * (extent(layer.output, 2) / 2);
+}
+
+}  // namespace
+
+ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
+    : Op(element_count(layer.input), fused_elements(layer, fusion)), fusion_(fusion) {
+  const auto kernel = pair_of(layer, "kernel_size"), stride = pair_of(layer, "stride"), padding = pair_of(layer, "padding");
+  height_ = extent(layer.input, 1);
+  width_ = extent(layer.input, 2);
+  pad_y_ = padding[0];
+  pad_x_ = padding[1];
+  geometry_ = {extent(layer.input, 0),  height_ + 2 * pad_y_,     width_ + 2 * pad_x_,
+               extent(layer.output, 0), extent(layer.output, 1), extent(layer.output, 2),
+               kernel[0],               kernel[1],                stride[0],
+               stride[1]};
+  weight_ = network.parameters()[layer.parameters[0]];
+  bias_offset_ = round_to_line(weight_.count);
+  if (layer.parameters.size() > 1) {
+    bias_ = network.parameters()[layer.parameters[1]];
+    bias_floats_ = round_to_line(bias_.count);
+  }
+  packed_ = AlignedBuffer(weight_.count);
+  if (fusion_.needs_grad_in) packed_transposed_ = AlignedBuffer(weight_.count);
+
+  const std::size_t border = fusion_.needs_grad_in ? kGradientBorder : 0;
+  gradient_layout_ = {nullptr, (geometry_.out_height - 1) * geometry_.stride_y + 1,
+                      (geometry_.out_width - 1) * geometry_.stride_x + 1 + 2 * border, border};
+  std::size_t end = padded() ? geometry_.in_channels * geometry_.in_height * geometry_.in_width * kLanes : 0;
+  winner_offset_ = end;
+  if (fusion_.pool) end += Op::out_elements() * kLanes;
+  gradient_offset_ = end;
+  saved_floats_ = end + geometry_.out_channels * gradient_layout_.channel_floats();
+}
+
+std::size_t ConvOp::saved_floats() const { return saved_floats_; }
+
+void ConvOp::import_parameters(std::span<const float> all, float* own) const {
+  std::copy_n(all.data() + weight_.offset, weight_.count, own);
+  std::copy_n(all.data() + bias_.offset, bias_.count, own + bias_offset_);
+}
+
+void ConvOp::export_parameters(const float* own, std::span<float> all) const {
+  std::copy_n(own, weight_.count, all.data() + weight_.offset);
+  std::copy_n(own + bias_offset_, bias_.count, all.data() + bias_.offset);
+}
+
+void ConvOp::prepare(const float* own) {
+  pack_conv_weights(geometry_, own, packed_.data());
+  if (fusion_.needs_grad_in) pack_conv_weights_transposed(geometry_, own, packed_transposed_.data());
+}
+
+void ConvOp::forward(const float* own, const float* in, float* saved, float* out) const {
+  if (padded()) {  // The border was zero from the start and stays so.
+    for (std::size_t c = 0; c < geometry_.in_channels; ++c) {
+      for (std::size_t y = 0; y < height_; ++y) {
+        const std::size_t row = (c * geometry_.in_height + y + pad_y_) * geometry_.in_width + pad_x_;
+        std::copy_n(in + (c * height_ + y) * width_ * kLanes, width_ * kLanes, saved + row * kLanes);
+      }
+    }
+  }
+  const float* input = padded_input(in, saved);
+  if (fusion_.pool) {
+    conv_pool_forward(geometry_, input, packed_.data(), bias_of(own), fusion_.relu, out, saved + winner_offset_);
+  } else {
+    conv_forward(geometry_, input, packed_.data(), bias_of(own), fusion_.relu, out);
+  }
+}
+
+void ConvOp::backward(const float* /*own*/, const BackwardBuffers& buffers) const {
+  ConvGradient gradient = gradient_layout_;
+  float* dense = buffers.saved + gradient_offset_;
+  gradient.data = dense;
+  if (fusion_.pool) {
+    unpool_gradient(geometry_, buffers.grad_out, buffers.saved + winner_offset_, gradient, dense);
+  } else {
+    spread_gradient(geometry_, buffers.grad_out, fusion_.relu ? buffers.out : nullptr, gradient, dense);
+  }
+  conv_backward_weights(geometry_, padded_input(buffers.in, buffers.saved), gradient, buffers.grad_parameters,
+                        bias_floats_ > 0 ? buffers.grad_parameters + bias_offset_ : nullptr);
+  if (buffers.grad_in != nullptr) {
+    conv_backward_input(geometry_, gradient, packed_transposed_.data(), pad_y_, pad_x_, height_, width_, buffers.grad_in);
+  }
+}
+
+}  // namespace sweep::cpu

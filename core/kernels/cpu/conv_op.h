@@ -1,0 +1,45 @@
+// conv2d, fused with a following ReLU and 2×2 max pooling where there are such.
+#pragma once
+
+#include "core/kernels/cpu/conv_kernels.h"
+#include "core/kernels/cpu/op.h"
+#include "core/network/network.h"
+
+namespace sweep::cpu {
+
+class ConvOp : public Op {
+ public:
+  struct Fusion {
+    bool relu = false;
+    bool pool = false;            // max pooling 2×2 with stride 2 behind the ReLU
+    bool needs_grad_in = true;    // false for the network's first layer
+  };
+
+  /// `layer` is a conv2d of `network`.
+  ConvOp(const Network& network, const Layer& layer, Fusion fusion);
+
+  std::size_t saved_floats() const override;
+  std::size_t parameter_floats() const override { return bias_offset_ + bias_floats_; }
+  void import_parameters(std::span<const float> all, float* own) const override;
+  void export_parameters(const float* own, std::span<float> all) const override;
+  void prepare(const float* own) override;
+  void forward(const float* own, const float* in, float* saved, float* out) const override;
+  void backward(const float* own, const BackwardBuffers& buffers) const override;
+
+ private:
+  bool padded() const { return pad_y_ + pad_x_ > 0; }
+  const float* bias_of(const float* own) const { return bias_floats_ > 0 ? own + bias_offset_ : nullptr; }
+  /// `in` with its zero border, from `saved`, or `in` itself where there is no padding.
+  const float* padded_input(const float* in, const float* saved) const { return padded() ? saved : in; }
+
+  ConvGeometry geometry_{};
+  Fusion fusion_;
+  std::size_t height_, width_, pad_y_, pad_x_;      // of the input without padding
+  Parameter weight_, bias_;                         // bias_.count is 0 if there is none
+  std::size_t bias_offset_ = 0, bias_floats_ = 0;   // in the own layout, which is PyTorch's
+  ConvGradient gradient_layout_{};
+  std::size_t winner_offset_ = 0, gradient_offset_ = 0, saved_floats_ = 0;
+  AlignedBuffer packed_, packed_transposed_;
+};
+
+}  // namespace sweep::cpu

@@ -1,0 +1,26 @@
+// linear, fused with a following ReLU.
+#pragma once
+
+#include "core/kernels/cpu/op.h"
+#include "core/network/network.h"
+
+namespace sweep::cpu {
+
+class LinearOp : public Op {
+ public:
+  /// `layer` is a linear layer of `network`.
+  LinearOp(const Network& network, const Layer& layer, bool relu);
+
+  std::size_t parameter_floats() const override { return bias_offset_ + bias_floats_; }
+  void import_parameters(std::span<const float> all, float* own) const override;
+  void export_parameters(const float* own, std::span<float> all) const override;
+  void forward(const float* own, const float* in, float* saved, float* out) const override;
+  void backward(const float* own, const BackwardBuffers& buffers) const override;
+
+ private:
+  bool relu_;
+  Parameter weight_, bias_;                        // bias_.count is 0 if there is none
+  std::size_t bias_offset_ = 0, bias_floats_ = 0;  // own layout: weight panels, then bias
+};
+
+}  // namespace sweep::cpu

@@ -1,0 +1,54 @@
+// One step of a compiled network on one block of 16 images.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "core/kernels/cpu/block.h"
+
+namespace sweep::cpu {
+
+/// Arrays of one block that backward() reads and writes. Sizes in floats: see Op.
+struct BackwardBuffers {
+  const float* in;
+  const float* out;
+  float* saved;
+  float* grad_out;         // may be overwritten
+  float* grad_in;          // nullptr if nobody needs it
+  float* grad_parameters;  // the op's part of a partial sum; added to
+};
+
+/// A layer, or several fused. "Own layout" is how the op keeps its parameters: any order, padded to whole cache lines.
+/// forward() and backward() may run on several threads at once, with different buffers; the rest may not.
+class Op {
+ public:
+  Op(std::size_t in_elements, std::size_t out_elements) : in_elements_(in_elements), out_elements_(out_elements) {}
+  virtual ~Op() = default;
+  Op(const Op&) = delete;
+  Op& operator=(const Op&) = delete;
+
+  /// Elements per image; a block has kLanes times as many floats.
+  std::size_t in_elements() const { return in_elements_; }
+  std::size_t out_elements() const { return out_elements_; }
+
+  /// Floats per block that forward() leaves for backward(), beyond in and out. They start as zeros.
+  virtual std::size_t saved_floats() const { return 0; }
+
+  /// Floats of all parameters in the op's own layout; a multiple of a cache line.
+  virtual std::size_t parameter_floats() const { return 0; }
+
+  /// Converts between PyTorch's layout, in an array of the whole network's parameters, and the own layout.
+  virtual void import_parameters(std::span<const float> /*all*/, float* /*own*/) const {}
+  virtual void export_parameters(const float* /*own*/, std::span<float> /*all*/) const {}
+
+  /// Called after every change of the parameters: refreshes copies in other layouts.
+  virtual void prepare(const float* /*own*/) {}
+
+  virtual void forward(const float* own, const float* in, float* saved, float* out) const = 0;
+  virtual void backward(const float* own, const BackwardBuffers& buffers) const = 0;
+
+ private:
+  std::size_t in_elements_, out_elements_;
+};
+
+}  // namespace sweep::cpu

@@ -1,0 +1,11 @@
+// Which instruction set the CPU kernels use on this machine.
+#pragma once
+
+#include <string>
+
+namespace sweep {
+
+/// Highway's name of the target chosen at run time: "AVX3" (AVX-512), "AVX2", "SSE2", "NEON", …
+std::string simd_target_name();
+
+}  // namespace sweep
