@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""The same training in PyTorch: what tools/bench measures sweep against.
+
+Reads the network from sweep's own file, so that both train the same layers, and the same Fashion-MNIST files, in file
+order or shuffled. --data resident keeps all samples as float tensors on the device and slices them, the quickest way
+PyTorch has; --data loader goes through a Dataset and a DataLoader, as most programs do. Without --plain it also writes
+what sweep writes by default: scalars, histograms of parameters and gradients, an image grid and the graph.
+Prints one line per epoch: batch_size,epoch,loss,accuracy,seconds.
+"""
+import argparse
+import gzip
+import json
+import pathlib
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, Dataset
+
+
+def read_idx(path):
+    """An IDX file of bytes: 0 0 8, the number of extents, the extents as big-endian 32-bit integers, the values."""
+    raw = gzip.open(path).read()
+    if raw[:3] != b"\0\0\x08":
+        raise SystemExit(f"{path}: not an IDX file of bytes")
+    header = 4 + 4 * raw[3]
+    extents = [int.from_bytes(raw[i:i + 4], "big") for i in range(4, header, 4)]
+    return torch.frombuffer(bytearray(raw[header:]), dtype=torch.uint8).reshape(extents)
+
+
+class Images(Dataset):
+    """Bytes become numbers in [0, 1] sample by sample, as torchvision's ToTensor does."""
+
+    def __init__(self, folder):
+        self.pixels = read_idx(folder / "train-images-idx3-ubyte.gz").unsqueeze(1)
+        self.labels = read_idx(folder / "train-labels-idx1-ubyte.gz").long()
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, i):
+        return self.pixels[i].float().div(255), self.labels[i]
+
+
+def build(path, shape):
+    """A Sequential of the layers in a sweep network file; input sizes are found by passing one sample through."""
+    network, x = nn.Sequential(), torch.zeros(1, *shape)
+    for layer in json.loads(path.read_text())["layers"]:
+        arguments = {k: v for k, v in layer.items() if k not in ("name", "type")}
+        make = {
+            "conv2d": lambda: nn.Conv2d(x.shape[1], **arguments),
+            "linear": lambda: nn.Linear(x.shape[1], **arguments),
+            "max_pool2d": lambda: nn.MaxPool2d(**arguments),
+            "relu": nn.ReLU,
+            "flatten": nn.Flatten,
+        }
+        network.add_module(layer["name"], make[layer["type"]]())
+        x = network[-1](x)
+    return network
+
+
+def batches(args, data, resident, batch_size):
+    if args.data == "loader":
+        for x, y in DataLoader(data, batch_size, shuffle=args.shuffle, num_workers=args.num_workers):
+            yield x.to(args.device), y.to(args.device)
+        return
+    x, y = resident
+    if args.shuffle:
+        for rows in torch.randperm(len(y), device=args.device).split(batch_size):
+            yield x[rows], y[rows]
+    else:
+        yield from zip(x.split(batch_size), y.split(batch_size))
+
+
+def train_epoch(args, network, optimizer, data, resident, batch_size):
+    """Mean loss and accuracy over the samples. Resident data is never waited for before the epoch ends."""
+    loss_sum = correct = 0
+    for x, y in batches(args, data, resident, batch_size):
+        outputs = network(x)
+        loss = functional.cross_entropy(outputs, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        batch_loss, batch_correct = loss.detach() * len(y), outputs.argmax(1).eq(y).sum()
+        if args.data == "loader":  # as most programs do, which wait for the device at every batch
+            batch_loss, batch_correct = batch_loss.item(), batch_correct.item()
+        loss_sum, correct = loss_sum + batch_loss, correct + batch_correct
+    return float(loss_sum) / len(data), float(correct) / len(data)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--network", type=pathlib.Path, required=True)
+    parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/usr/share/datasets/fashion-mnist"))
+    parser.add_argument("--data", choices=["resident", "loader"], default="resident")
+    parser.add_argument("--batch-size", type=int, nargs="+", default=[1000])
+    parser.add_argument("--optimizer", choices=["adam", "sgd"], default="adam")
+    parser.add_argument("--lr", type=float, default=0.001)
+    parser.add_argument("--shuffle", action="store_true")
+    parser.add_argument("--num-workers", type=int, default=0)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--logdir", default="runs/pytorch")
+    args = parser.parse_args()
+    if args.threads:
+        torch.set_num_threads(args.threads)
+
+    data = Images(args.folder)
+    resident = None
+    if args.data == "resident":
+        resident = data.pixels.float().div(255).to(args.device), data.labels.to(args.device)
+    for batch_size in args.batch_size:
+        torch.manual_seed(1)
+        network = build(args.network, data.pixels.shape[1:]).to(args.device)
+        optimizer = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[args.optimizer](network.parameters(), args.lr)
+        writer = None
+        if not args.plain:
+            from torch.utils.tensorboard import SummaryWriter
+            writer = SummaryWriter(f"{args.logdir}/batch_size={batch_size}")
+            first = data.pixels[:64].float().div(255)
+            writer.add_images("images", first)
+            writer.add_graph(network, first[:1].to(args.device))
+        for epoch in range(args.epochs):
+            start = time.perf_counter()
+            loss, accuracy = train_epoch(args, network, optimizer, data, resident, batch_size)
+            seconds = time.perf_counter() - start
+            if writer:
+                writer.add_scalar("Loss/train", loss, epoch)
+                writer.add_scalar("Accuracy/train", accuracy, epoch)
+                for name, parameter in network.named_parameters():
+                    writer.add_histogram(name, parameter, epoch)
+                    writer.add_histogram(f"{name}.grad", parameter.grad, epoch)
+            print(f"{batch_size},{epoch},{loss:.6f},{accuracy:.6f},{seconds:.6f}", flush=True)
+        if writer:
+            writer.close()
+
+
+if __name__ == "__main__":
+    main()
