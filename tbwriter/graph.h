@@ -19,8 +19,9 @@ using GraphShape = std::vector<std::int64_t>;
 struct GraphNode {
   std::string name;  // unique; "conv1/weight" lies in the scope "conv1", which TensorBoard can expand
   std::string op;    // what it computes, "Conv2d"; operations of one kind look alike
-  std::vector<std::string> inputs;  // names of other nodes; "name:1" is the second output, "^name" only an order
-  std::string device;               // "/device:CPU:0", so that TensorBoard can colour by device
+  std::vector<std::string>
+      inputs;          // names of other nodes; "name:1" is the second output, "^name" only an order
+  std::string device;  // "/device:CPU:0", so that TensorBoard can colour by device
   std::vector<std::pair<std::string, GraphAttribute>> attributes;  // shown in this order of names
   std::vector<GraphShape> output_shapes;  // one per output; they label the edges that leave this node
 };

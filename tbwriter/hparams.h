@@ -10,12 +10,14 @@
 
 namespace sweep::tbwriter {
 
-/// TensorBoard knows text, bool and number; integers are stored as doubles. One name must have one type in all runs.
+/// TensorBoard knows text, bool and number; integers are stored as doubles. One name must have one type in
+/// all runs.
 using HParamValue = std::variant<bool, std::int64_t, double, std::string>;
 
 using HParams = std::vector<std::pair<std::string, HParamValue>>;
 
-/// How a run ended. A run without an end is shown as unknown, which is right for one that still trains or was killed.
+/// How a run ended. A run without an end is shown as unknown, which is right for one that still trains or was
+/// killed.
 enum class SessionStatus { kUnknown = 0, kSuccess = 1, kFailure = 2, kRunning = 3 };
 
 /// One column of the HParams table, where TensorBoard shall not derive it itself.
@@ -25,9 +27,9 @@ struct HParamInfo {
   Type type = Type::kNumber;
   std::string display_name = {};
   std::string description = {};
-  std::vector<HParamValue> discrete = {};                     // the values to tick in the filter
-  std::optional<std::pair<double, double>> interval = {};     // or the smallest and largest; numbers only
-  bool differs = true;                                        // whether the runs differ in it
+  std::vector<HParamValue> discrete = {};                  // the values to tick in the filter
+  std::optional<std::pair<double, double>> interval = {};  // or the smallest and largest; numbers only
+  bool differs = true;                                     // whether the runs differ in it
 };
 
 /// One metric column: the last value of scalar `tag` in the run `session/group`.
@@ -38,8 +40,8 @@ struct MetricInfo {
   std::string description = {};
 };
 
-/// The whole table. TensorBoard uses a single one of these in a log directory, whichever it meets first: write it once,
-/// into the top directory, or better not at all, since it derives the same from the sessions.
+/// The whole table. TensorBoard uses a single one of these in a log directory, whichever it meets first:
+/// write it once, into the top directory, or better not at all, since it derives the same from the sessions.
 struct HParamsExperiment {
   std::string name = {};
   std::string description = {};

@@ -32,20 +32,22 @@ struct BatchSize {
 };
 
 struct GridOptions {
-  int columns = 8;                 // >= 1; fewer pictures than that make a narrower grid
-  int padding = 2;                 // >= 0, pixels around and between pictures
-  std::uint8_t background = 0;     // of the padding and of missing pictures
+  int columns = 8;              // >= 1; fewer pictures than that make a narrower grid
+  int padding = 2;              // >= 0, pixels around and between pictures
+  std::uint8_t background = 0;  // of the padding and of missing pictures
 };
 
 /// Encodes samples of 8 bits, [height, width, channels].
 /// Throws UsageError if a size is not positive or the number of samples does not match.
 EncodedImage encode_image(std::span<const std::uint8_t> pixels, ImageSize size);
 
-/// Encodes pictures side by side, `columns` a row, as torchvision's make_grid places them: 64 of 28x28 make 242x242.
-/// Throws UsageError if a size is not positive or the number of values does not match.
-EncodedImage encode_image_grid(std::span<const std::uint8_t> pixels, BatchSize size, const GridOptions& options = {});
+/// Encodes pictures side by side, `columns` a row, as torchvision's make_grid places them: 64 of 28x28 make
+/// 242x242. Throws UsageError if a size is not positive or the number of values does not match.
+EncodedImage encode_image_grid(std::span<const std::uint8_t> pixels, BatchSize size,
+                               const GridOptions& options = {});
 
 /// The same for values in [0, 1]: others are clamped, NaN becomes 0.
-EncodedImage encode_image_grid(std::span<const float> pixels, BatchSize size, const GridOptions& options = {});
+EncodedImage encode_image_grid(std::span<const float> pixels, BatchSize size,
+                               const GridOptions& options = {});
 
 }  // namespace sweep::tbwriter

@@ -7,7 +7,8 @@
 
 namespace sweep::tbwriter {
 
-/// Several tags in one chart. Each is a regular expression, matched from the start of a tag: end exact ones with "$".
+/// Several tags in one chart. Each is a regular expression, matched from the start of a tag: end exact ones
+/// with "$".
 struct MultilineChart {
   std::vector<std::string> tags;
 };

@@ -1,0 +1,131 @@
+// A run's event files, appended to by any thread and written by one. Not part of the installed interface.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "tbwriter/error.h"
+#include "tbwriter/event_file_name.h"
+
+namespace sweep::tbwriter {
+
+/// Holds a file descriptor. Move-only.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor() { reset(); }
+  int get() const { return fd_; }
+  void reset();
+  /// Gives the descriptor up without closing it.
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_ = -1;
+};
+
+struct EventLogOptions {
+  std::chrono::milliseconds flush_interval{1000};
+  std::size_t flush_bytes = 0;
+  std::size_t queue_bytes = 0;
+  std::chrono::milliseconds longest_wait{0};
+  std::uint64_t max_file_bytes = 0;  // 0: one file
+};
+
+/// Queues whole records and writes them from a thread of its own. The first failure stays and stops all
+/// writing.
+class EventLog {
+ public:
+  /// Locks the directory and creates the session's first file with `first_records` in it, then starts the
+  /// thread. `file_header` makes the records that every later file of the session begins with. Throws
+  /// IoError.
+  EventLog(const std::filesystem::path& directory, const EventLogOptions& options, double now,
+           std::string_view first_records, std::function<std::string()> file_header);
+  ~EventLog();
+  EventLog(const EventLog&) = delete;
+  EventLog& operator=(const EventLog&) = delete;
+
+  /// Calls encode(buffer, generation) with the queue locked; what it appends must be whole records.
+  /// `generation` is the number of the session's file that they will be in. Does nothing after a failure, and
+  /// throws UsageError after close(). What encode throws passes through; it must then have appended nothing.
+  template <class Encode>
+  void append(Encode&& encode) {
+    std::unique_lock lock(mutex_);
+    if (closing_) throw UsageError(path_.string() + ": the writer is closed; nothing can be added any more");
+    if (pending_ >= options_.queue_bytes && !wait_for_room(lock)) return;
+    if (failed_) return;
+    if (options_.max_file_bytes != 0 && file_bytes_ >= options_.max_file_bytes) begin_file();
+    std::string& buffer = queue_.back().bytes;
+    const std::size_t before = buffer.size();
+    encode(buffer, queue_.back().file);
+    const std::size_t added = buffer.size() - before;
+    appended_ += added;
+    pending_ += added;
+    file_bytes_ += added;
+    if (pending_ >= options_.flush_bytes) wake_.notify_one();
+  }
+
+  /// Waits until all that was appended is written; syncs it too, if asked. Throws the first failure, as
+  /// IoError.
+  void flush(bool sync);
+
+  /// flush(), stop the thread, close the file, release the directory. Throws the first failure, once.
+  void close();
+
+  std::filesystem::path path() const;
+
+  /// Bytes of path() that are written. Call after flush().
+  std::uint64_t written_bytes() const;
+
+ private:
+  struct Segment {
+    unsigned file = 0;
+    std::string bytes;
+  };
+
+  bool wait_for_room(std::unique_lock<std::mutex>& lock);
+  void begin_file();
+  void run();
+  void write_segment(const Segment& segment);
+  void sync_file();
+  void open_file(unsigned number);
+  void fail(const std::string& message);
+  [[noreturn]] void throw_failure() const;
+
+  const std::filesystem::path directory_;
+  const EventLogOptions options_;
+  const std::function<std::string()> file_header_;
+  Descriptor lock_;
+  SessionName session_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;  // for the thread: there is something to do
+  std::condition_variable done_;  // for callers: something was written, or failed
+  std::deque<Segment> queue_;     // never empty; one segment per file
+  std::string spare_;             // an empty buffer with capacity, to be used next
+  std::size_t pending_ = 0;       // bytes appended and not yet written
+  std::uint64_t appended_ = 0, written_ = 0, synced_ = 0;
+  std::uint64_t file_bytes_ = 0;  // appended to the newest file
+  bool flush_wanted_ = false, sync_wanted_ = false, closing_ = false, closed_ = false, failed_ = false;
+  std::string failure_;
+  std::filesystem::path path_;
+  std::uint64_t path_bytes_ = 0;  // written to path_
+
+  Descriptor file_;  // of the thread, once it runs
+  unsigned file_number_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace sweep::tbwriter

@@ -1,0 +1,97 @@
+#include "tbwriter/image.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tbwriter/error.h"
+#include "tbwriter/png.h"
+
+namespace sweep::tbwriter {
+namespace {
+
+constexpr std::int64_t kLargestExtent = 1 << 20;  // pixels; keeps every product below within 64 bits
+
+void check_extent(const char* what, std::int64_t extent) {
+  if (extent >= 1 && extent <= kLargestExtent) return;
+  throw UsageError(std::string("an image's ") + what + " is " + std::to_string(extent) +
+                   ", but must be 1 to " + std::to_string(kLargestExtent));
+}
+
+void check_count(std::size_t got, std::int64_t wanted, const std::string& shape) {
+  if (got == static_cast<std::size_t>(wanted)) return;
+  throw UsageError("an image of " + shape + " has " + std::to_string(wanted) + " values, but " +
+                   std::to_string(got) + " were given");
+}
+
+std::uint8_t to_byte(std::uint8_t value) { return value; }
+
+// Rounded, so that k / 255 becomes k again for every k. The comparison is false for NaN.
+std::uint8_t to_byte(float value) {
+  return value > 0.0f ? static_cast<std::uint8_t>(std::min(value, 1.0f) * 255.0f + 0.5f) : std::uint8_t{0};
+}
+
+template <class Value>
+EncodedImage encode_grid(std::span<const Value> pixels, BatchSize size, const GridOptions& options) {
+  check_extent("count", size.count);
+  check_extent("height", size.height);
+  check_extent("width", size.width);
+  if (size.channels != 1 && size.channels != 3) {
+    throw UsageError("a grid's pictures have " + std::to_string(size.channels) +
+                     " channels, but must have 1 or 3");
+  }
+  if (options.columns < 1 || options.padding < 0 || options.padding > 4096) {
+    throw UsageError("a grid has " + std::to_string(options.columns) + " columns and " +
+                     std::to_string(options.padding) +
+                     " pixels of padding, but needs 1 or more and 0 to 4096");
+  }
+  const auto [count, channels, height, width] = size;
+  check_count(pixels.size(), count * channels * height * width,
+              std::to_string(count) + " x " + std::to_string(channels) + " x " + std::to_string(height) +
+                  " x " + std::to_string(width));
+  const std::int64_t columns = std::min<std::int64_t>(options.columns, count);
+  const std::int64_t rows = (count + columns - 1) / columns;
+  const std::int64_t padding = options.padding;
+  const ImageSize whole{rows * (height + padding) + padding, columns * (width + padding) + padding, channels};
+  check_extent("height", whole.height);
+  check_extent("width", whole.width);
+  std::vector<std::uint8_t> canvas(static_cast<std::size_t>(whole.height * whole.width * channels),
+                                   options.background);
+  const Value* source = pixels.data();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t top = padding + i / columns * (height + padding);
+    const std::int64_t left = padding + i % columns * (width + padding);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      for (std::int64_t y = 0; y < height; ++y, source += width) {
+        std::uint8_t* row = canvas.data() + ((top + y) * whole.width + left) * channels + c;
+        for (std::int64_t x = 0; x < width; ++x) row[x * channels] = to_byte(source[x]);
+      }
+    }
+  }
+  return encode_image(canvas, whole);
+}
+
+}  // namespace
+
+EncodedImage encode_image(std::span<const std::uint8_t> pixels, ImageSize size) {
+  check_extent("height", size.height);
+  check_extent("width", size.width);
+  if (size.channels < 1 || size.channels > 4) {
+    throw UsageError("an image has " + std::to_string(size.channels) + " channels, but must have 1 to 4");
+  }
+  check_count(pixels.size(), size.height * size.width * size.channels,
+              std::to_string(size.height) + " x " + std::to_string(size.width) + " x " +
+                  std::to_string(size.channels));
+  return {size.width, size.height, size.channels, encode_png(pixels, size)};
+}
+
+EncodedImage encode_image_grid(std::span<const std::uint8_t> pixels, BatchSize size,
+                               const GridOptions& options) {
+  return encode_grid(pixels, size, options);
+}
+
+EncodedImage encode_image_grid(std::span<const float> pixels, BatchSize size, const GridOptions& options) {
+  return encode_grid(pixels, size, options);
+}
+
+}  // namespace sweep::tbwriter

@@ -1,0 +1,43 @@
+// The larger messages inside events, as bytes: graphs, hyperparameters, layouts, tensors, metadata. Not part
+// of the installed interface.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tbwriter/graph.h"
+#include "tbwriter/histogram.h"
+#include "tbwriter/hparams.h"
+#include "tbwriter/image.h"
+#include "tbwriter/layout.h"
+
+namespace sweep::tbwriter {
+
+enum class DataClass { kScalar = 1, kTensor = 2, kBlobs = 3 };
+
+/// SummaryMetadata. `content` is the plugin's own message.
+std::string encode_metadata(std::string_view plugin, std::string_view content, DataClass data_class,
+                            std::string_view display_name, std::string_view description);
+
+std::string encode_histogram(const Histogram& histogram);     // HistogramProto
+std::string encode_image_message(const EncodedImage& image);  // Summary.Image
+std::string encode_text_tensor(std::string_view text);        // TensorProto, DT_STRING of rank 0
+std::string encode_float_tensor(std::span<const float> values,
+                                std::span<const std::int64_t> shape);  // TensorProto
+
+/// GraphDef, with `_output_shapes` for the edges and a readable "output_shapes" in the cards.
+/// Throws UsageError for a name that is empty or used twice, or an input that names no node.
+std::string encode_graph(const Graph& graph);
+
+/// RunMetadata: what one step took, node by node.
+std::string encode_step_stats(std::span<const NodeProfile> nodes);
+
+std::string encode_session_start(const HParams& hparams, double start_time);         // HParamsPluginData
+std::string encode_session_end(SessionStatus status, double end_time);               // HParamsPluginData
+std::string encode_experiment(const HParamsExperiment& experiment, double created);  // HParamsPluginData
+
+std::string encode_layout(const CustomScalarsLayout& layout);  // Layout
+
+}  // namespace sweep::tbwriter

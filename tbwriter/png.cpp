@@ -1,0 +1,61 @@
+#include "tbwriter/png.h"
+
+#include <spng.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "tbwriter/error.h"
+
+namespace sweep::tbwriter {
+namespace {
+
+struct FreeContext {
+  void operator()(spng_ctx* context) const { spng_ctx_free(context); }
+};
+struct FreeBytes {
+  void operator()(void* bytes) const { std::free(bytes); }
+};
+
+void check(int result) {
+  if (result != 0) throw UsageError(std::string("cannot encode a PNG: ") + spng_strerror(result));
+}
+
+std::uint8_t color_type(std::int64_t channels) {
+  switch (channels) {
+    case 1:
+      return SPNG_COLOR_TYPE_GRAYSCALE;
+    case 2:
+      return SPNG_COLOR_TYPE_GRAYSCALE_ALPHA;
+    case 3:
+      return SPNG_COLOR_TYPE_TRUECOLOR;
+    default:
+      return SPNG_COLOR_TYPE_TRUECOLOR_ALPHA;
+  }
+}
+
+}  // namespace
+
+std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size) {
+  const std::unique_ptr<spng_ctx, FreeContext> context(spng_ctx_new(SPNG_CTX_ENCODER));
+  if (!context) throw UsageError("cannot encode a PNG: out of memory");
+  check(spng_set_option(context.get(), SPNG_ENCODE_TO_BUFFER, 1));
+  check(spng_set_option(context.get(), SPNG_IMG_COMPRESSION_LEVEL, 1));
+  check(spng_set_option(context.get(), SPNG_IMG_COMPRESSION_STRATEGY, Z_RLE));
+  check(spng_set_option(context.get(), SPNG_FILTER_CHOICE, SPNG_FILTER_CHOICE_NONE));
+  spng_ihdr header{};
+  header.width = static_cast<std::uint32_t>(size.width);
+  header.height = static_cast<std::uint32_t>(size.height);
+  header.bit_depth = 8;
+  header.color_type = color_type(size.channels);
+  check(spng_set_ihdr(context.get(), &header));
+  check(spng_encode_image(context.get(), pixels.data(), pixels.size(), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE));
+  std::size_t length = 0;
+  int error = 0;
+  const std::unique_ptr<void, FreeBytes> bytes(spng_get_png_buffer(context.get(), &length, &error));
+  check(error);
+  return {static_cast<const char*>(bytes.get()), length};
+}
+
+}  // namespace sweep::tbwriter

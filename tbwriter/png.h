@@ -1,0 +1,16 @@
+// Encoding of pixels, with settings measured for grids of small pictures. Not part of the installed
+// interface.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "tbwriter/image.h"
+
+namespace sweep::tbwriter {
+
+/// Returns `pixels`, [height, width, channels], as a PNG file. The sizes must fit and be positive.
+std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size);
+
+}  // namespace sweep::tbwriter

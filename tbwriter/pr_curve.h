@@ -1,0 +1,17 @@
+// Precision and recall at evenly spaced thresholds. Not part of the installed interface.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sweep::tbwriter {
+
+/// Returns [6, thresholds]: true positives, false positives, true negatives, false negatives, precision,
+/// recall; at threshold i / (thresholds - 1), at and above which a score counts as positive. `weights` is
+/// empty or one per label. Throws UsageError for a label other than 0 and 1, a score outside [0, 1], and
+/// numbers that do not match.
+std::vector<float> make_pr_curve(std::span<const std::uint8_t> labels, std::span<const float> scores,
+                                 std::span<const float> weights, int thresholds);
+
+}  // namespace sweep::tbwriter

@@ -1,0 +1,66 @@
+#include "tbwriter/record.h"
+
+#include <array>
+
+#include "tbwriter/crc32c.h"
+
+namespace sweep::tbwriter {
+namespace {
+
+template <class Integer>
+void store(char* p, Integer value) {
+  for (std::size_t i = 0; i < sizeof value; ++i) p[i] = static_cast<char>(value >> (8 * i));
+}
+
+template <class Integer>
+Integer load(const char* p) {
+  Integer value = 0;
+  for (std::size_t i = 0; i < sizeof value; ++i) {
+    value |= static_cast<Integer>(static_cast<Integer>(static_cast<unsigned char>(p[i])) << (8 * i));
+  }
+  return value;
+}
+
+}  // namespace
+
+std::size_t begin_record(std::string& buffer) {
+  const std::size_t begin = buffer.size();
+  buffer.append(kRecordHeader, '\0');
+  return begin;
+}
+
+void end_record(std::string& buffer, std::size_t begin) {
+  char* header = buffer.data() + begin;
+  const std::string_view payload(header + kRecordHeader, buffer.size() - begin - kRecordHeader);
+  store<std::uint64_t>(header, payload.size());
+  store<std::uint32_t>(header + 8, mask_crc(crc32c({header, 8})));
+  std::array<char, kRecordFooter> footer;
+  store<std::uint32_t>(footer.data(), mask_crc(crc32c(payload)));
+  buffer.append(footer.data(), footer.size());
+}
+
+void append_record(std::string& buffer, std::string_view payload) {
+  const std::size_t begin = begin_record(buffer);
+  buffer += payload;
+  end_record(buffer, begin);
+}
+
+RecordView read_record(std::string_view bytes) {
+  RecordView record;
+  if (bytes.size() < kRecordHeader) return record;
+  const auto length = load<std::uint64_t>(bytes.data());
+  if (mask_crc(crc32c(bytes.substr(0, 8))) != load<std::uint32_t>(bytes.data() + 8) ||
+      length > kLongestPayload) {
+    record.state = RecordView::State::kBadLength;
+    return record;
+  }
+  record.size = kRecordHeader + static_cast<std::size_t>(length) + kRecordFooter;
+  if (bytes.size() < record.size) return record;
+  record.payload = bytes.substr(kRecordHeader, static_cast<std::size_t>(length));
+  const auto stored = load<std::uint32_t>(bytes.data() + record.size - kRecordFooter);
+  const bool right = mask_crc(crc32c(record.payload)) == stored;
+  record.state = right ? RecordView::State::kWhole : RecordView::State::kBadPayload;
+  return record;
+}
+
+}  // namespace sweep::tbwriter
