@@ -379,9 +379,15 @@ std::string describe(const JsonNode& node) {
 }
 
 std::string number_text(double value) {
-  char buffer[32];
-  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
-  return std::string(buffer, result.ptr);
+  char buffer[64];
+  const auto print = [&](std::chars_format format) {
+    const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, format);
+    return std::string(buffer, result.ptr);
+  };
+  // Python's rule for when an exponent reads better; plain to_chars would make 0.0001 "1e-04".
+  const double size = std::abs(value);
+  const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
+  return print(plain ? std::chars_format::fixed : std::chars_format::scientific);
 }
 
 }  // namespace sweep

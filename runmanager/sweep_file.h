@@ -15,7 +15,7 @@
 namespace sweep {
 
 /// What the command line says besides key=value overrides, and what the machine has.
-struct SweepOptions {
+struct LoadOptions {
   std::optional<std::string> epochs;     // --epochs, as typed; replaces the file's and any axis of that key
   std::optional<std::string> seed;       // --seed, likewise
   std::optional<int> cuda_device_count;  // CUDA devices of this machine; nothing: ask it
@@ -25,7 +25,7 @@ struct SweepOptions {
 struct DataSizes {
   Shape shape;              // of one sample: [channels, height, width]
   std::size_t classes = 0;  // 0: not known
-  std::size_t train = 0;    // samples left to train on, after the validation part is taken off; 0: not known
+  std::size_t train = 0;    // samples to train on, without the validation part
 };
 
 /// Reads `file` and every network file it names, applies `overrides` ("lr=0.1,0.01"), expands all
@@ -35,7 +35,7 @@ struct DataSizes {
 /// and DataError if a file cannot be read. Reads no data: for fashion-mnist and mnist the shapes are known
 /// and checked here, for others by check_against_data().
 Sweep load_sweep(const std::filesystem::path& file, std::span<const std::string> overrides = {},
-                 const SweepOptions& options = {});
+                 const LoadOptions& options = {});
 
 /// Checks what depends on the data before anything trains: batch sizes against the number of training
 /// samples, layers against the shape of a sample, outputs against classes. `sizes_of` is called once per

@@ -1,0 +1,286 @@
+#include "runmanager/config_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/suggest.h"
+#include "runmanager/settings.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A path in the file is meant from where the file lies; one on the command line from where the person stands.
+fs::path resolved_path(const JsonNode& node, const fs::path& directory) {
+  const fs::path path = node.text;
+  if (path.is_absolute() || node.place == nullptr || node.place->line == 0) return path;
+  return (directory / path).lexically_normal();
+}
+
+// Means or standard deviations: one number per channel.
+std::vector<float> read_channels(const JsonNode* node, bool positive, Problems& problems) {
+  std::vector<float> values;
+  if (node == nullptr) return values;
+  const Setting setting{"", SettingKind::kNumberList, positive ? 0 : -1e6, 1e6, positive};
+  if (!check_value(*node, setting, problems)) return values;
+  for (const JsonNode& element : node->elements) values.push_back(static_cast<float>(element.number));
+  return values;
+}
+
+PixelTransform read_normalize(const JsonNode& node, Problems& problems) {
+  static const std::string keys[] = {"mean", "std"};
+  PixelTransform transform;
+  if (!node.is(JsonKind::kObject)) {
+    problems.add_value(node, "an object with \"mean\" and \"std\", a list each");
+    return transform;
+  }
+  for (const JsonMember& member : node.members) {
+    if (member.key != "mean" && member.key != "std") problems.add_unknown_key(member, keys);
+  }
+  const JsonNode *mean = node.find("mean"), *std = node.find("std");
+  if (mean == nullptr || std == nullptr) {
+    problems.add(*node.place,
+                 fmt::format("{} is missing, want both \"mean\" and \"std\"", mean ? "\"std\"" : "\"mean\""));
+  }
+  transform.mean = read_channels(mean, false, problems);
+  transform.std = read_channels(std, true, problems);
+  if (mean != nullptr && std != nullptr && transform.mean.size() != transform.std.size()) {
+    problems.add(*node.place,
+                 fmt::format("\"mean\" has {} values and \"std\" has {}, want one per channel in both",
+                             transform.mean.size(), transform.std.size()));
+  }
+  return transform;
+}
+
+void check_dataset_name(const JsonNode& node, bool has_path, Problems& problems) {
+  const auto known = dataset_names();
+  if (node.is(JsonKind::kString) && has_path && !node.text.empty()) return;
+  if (node.is(JsonKind::kString) && std::find(known.begin(), known.end(), node.text) != known.end()) return;
+  problems.add_value(node, listed(known) + ", or an object with \"name\" and \"path\" for another",
+                     node.is(JsonKind::kString) ? nearest_name(node.text, known) : "");
+}
+
+DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Problems& problems) {
+  DatasetSpec dataset;
+  const JsonNode* node = tree.find("dataset");
+  if (node == nullptr) {
+    problems.add(*tree.place,
+                 fmt::format("\"dataset\" is missing, want {} or an object", listed(dataset_names())));
+    return dataset;
+  }
+  if (node->is(JsonKind::kString)) {
+    check_dataset_name(*node, false, problems);
+    dataset.name = node->text;
+    return dataset;
+  }
+  if (!node->is(JsonKind::kObject)) {
+    problems.add_value(*node, listed(dataset_names()) + ", or an object");
+    return dataset;
+  }
+  check_keys(*node, dataset_settings(), problems);
+  const SettingReader reader(node, dataset_settings(), problems);
+  if (reader.given("path")) dataset.path = resolved_path(reader.value("path"), context.directory);
+  if (const JsonNode* name = node->find("name")) {
+    check_dataset_name(*name, reader.given("path"), problems);
+    dataset.name = name->text;
+  } else {
+    problems.add(*node->place, fmt::format("\"name\" is missing, want {}, or any name with a path",
+                                           listed(dataset_names())));
+  }
+  dataset.format = reader.text("format");
+  const JsonNode validation = reader.value("validation");
+  if (validation.is(JsonKind::kInteger)) {
+    dataset.validation = static_cast<std::size_t>(validation.integer);
+  } else {
+    dataset.validation = validation.number;
+  }
+  dataset.limit = static_cast<std::size_t>(reader.integer("limit"));
+  if (const JsonNode* normalize = node->find("normalize"))
+    dataset.transform = read_normalize(*normalize, problems);
+  return dataset;
+}
+
+OptimizerSpec read_optimizer(const JsonNode& tree, Problems& problems) {
+  static const std::string own_keys[] = {"name"};
+  OptimizerSpec optimizer;
+  const JsonNode* node = tree.find("optimizer");
+  if (node == nullptr) return optimizer;
+  const std::vector<std::string> names = type_names(optimizer_types());
+  if (!node->is(JsonKind::kString) && !node->is(JsonKind::kObject)) {
+    problems.add_value(*node, listed(names) + ", or an object with that \"name\" and arguments");
+    return optimizer;
+  }
+  const JsonNode* name = node->is(JsonKind::kObject) ? node->find("name") : node;
+  if (name != nullptr) {
+    if (!name->is(JsonKind::kString) || find_type(optimizer_types(), name->text) == nullptr) {
+      problems.add_value(*name, listed(names),
+                         name->is(JsonKind::kString) ? nearest_name(name->text, names) : "");
+      return optimizer;
+    }
+    optimizer.type = name->text;
+  }
+  if (!node->is(JsonKind::kObject)) return optimizer;
+  const std::size_t problems_before = problems.size();
+  optimizer.arguments =
+      read_arguments(*node, *find_type(optimizer_types(), optimizer.type), own_keys, problems);
+  if (problems.size() > problems_before) return optimizer;
+  try {
+    resolve_optimizer(
+        optimizer);  // Arguments that are good alone, but not together: nesterov without momentum.
+  } catch (const ConfigError& error) {
+    problems.add(*node->place, error.what());
+  }
+  return optimizer;
+}
+
+LogOptions read_log(const JsonNode& tree, Problems& problems) {
+  const JsonNode* node = tree.find("log");
+  if (node != nullptr && !node->is(JsonKind::kObject)) {
+    problems.add_value(
+        *node, fmt::format("an object with any of: {}", fmt::join(setting_names(log_settings()), ", ")));
+    node = nullptr;
+  }
+  if (node != nullptr) check_keys(*node, log_settings(), problems);
+  const SettingReader reader(node, log_settings(), problems);
+  LogOptions log;
+  log.images = static_cast<int>(reader.integer("images"));
+  log.graph = reader.boolean("graph");
+  log.histograms = reader.boolean("histograms");
+  log.hparams = reader.boolean("hparams");
+  log.text = reader.boolean("text");
+  log.layout = reader.boolean("layout");
+  log.predictions = reader.boolean("predictions");
+  log.batches = static_cast<int>(reader.integer("batches"));
+  return log;
+}
+
+// "cuda:7" on a machine with one such device is a mistake; plain "cuda" without any is not: the file may come
+// from another machine, and its run is skipped.
+void check_device_index(const JsonNode& node, int count, Problems& problems) {
+  if (!node.is(JsonKind::kString) || node.text.rfind("cuda:", 0) != 0 || node.place == nullptr) return;
+  Device device;
+  try {
+    device = parse_device(node.text);
+  } catch (const ConfigError&) {
+    return;  // Reported as an unknown device already.
+  }
+  if (device.index == 0 || device.index < count) return;
+  const std::string have =
+      count == 0 ? "this machine has no CUDA device, want cpu, auto, or cuda, whose runs are skipped here"
+      : count == 1
+          ? "this machine has one CUDA device, want cuda or cuda:0"
+          : fmt::format("this machine has {} CUDA devices, want cuda:0 to cuda:{}", count, count - 1);
+  problems.add(*node.place, fmt::format("got {}, but {}", describe(node), have));
+}
+
+void note_origins(const JsonNode& node, const std::string& path,
+                  std::map<std::string, std::string, std::less<>>& origins) {
+  if (node.place != nullptr && !path.empty()) origins[path] = to_string(*node.place);
+  for (const JsonMember& member : node.members) {
+    note_origins(member.value, path.empty() ? member.key : path + "." + member.key, origins);
+  }
+  // Layers are as deep as errors found later can point.
+  if (path != "network.layers") return;
+  for (std::size_t i = 0; i < node.elements.size(); ++i) {
+    origins[path + "." + std::to_string(i)] = to_string(*node.elements[i].place);
+  }
+}
+
+nlohmann::ordered_json arguments_json(const Arguments& arguments, const NamedType& type) {
+  auto json = nlohmann::ordered_json::object();
+  for (const ArgumentType& argument : type.arguments) {  // In the order of the table, not of the alphabet.
+    const auto found = arguments.find(argument.name);
+    if (found != arguments.end())
+      std::visit([&](const auto& value) { json[argument.name] = value; }, found->second);
+  }
+  return json;
+}
+
+nlohmann::ordered_json dataset_json(const DatasetSpec& dataset) {
+  nlohmann::ordered_json json = {{"name", dataset.name}};
+  if (!dataset.path.empty()) json["path"] = dataset.path.string();
+  json["format"] = dataset.format;
+  std::visit([&](const auto& value) { json["validation"] = value; }, dataset.validation);
+  json["limit"] = dataset.limit;
+  if (!dataset.transform.mean.empty()) {
+    json["normalize"] = {{"mean", dataset.transform.mean}, {"std", dataset.transform.std}};
+  }
+  return json;
+}
+
+nlohmann::ordered_json network_json(const NetworkSpec& network) {
+  nlohmann::ordered_json json = {{"name", network.name}, {"layers", nlohmann::ordered_json::array()}};
+  for (const LayerSpec& layer : network.layers) {
+    nlohmann::ordered_json entry = {{"name", layer.name}, {"type", layer.type}};
+    const NamedType& type = *find_type(layer_types(), layer.type);
+    entry.update(arguments_json(complete_arguments(type, layer.arguments, layer.name), type));
+    json["layers"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+nlohmann::ordered_json optimizer_json(const OptimizerSpec& optimizer) {
+  nlohmann::ordered_json json = {{"name", optimizer.type}};
+  const NamedType& type = *find_type(optimizer_types(), optimizer.type);
+  json.update(arguments_json(complete_arguments(type, optimizer.arguments, "optimizer"), type));
+  return json;
+}
+
+}  // namespace
+
+RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Problems& problems) {
+  check_keys(tree, file_settings(), problems);
+  const SettingReader reader(&tree, file_settings(), problems);
+  RunConfig config;
+  config.dataset = read_dataset(tree, context, problems);
+  if (const JsonNode* network = tree.find("network"); network == nullptr) {
+    problems.add(*tree.place, "\"network\" is missing, want the name of a network file, or an object");
+  } else if (!network->is(JsonKind::kNull)) {
+    config.network = read_network(*network, problems);
+  } else if (problems
+                 .empty()) {  // Null is also what stands where a file could not be read, which was reported.
+    problems.add_value(*network, "the name of a network file, or an object");
+  }
+  config.optimizer = read_optimizer(tree, problems);
+  config.loss = reader.text("loss");
+  config.epochs = static_cast<int>(reader.integer("epochs"));
+  config.seed = static_cast<std::uint64_t>(reader.integer("seed"));
+  config.lr = reader.number("lr");
+  config.batch_size = static_cast<std::size_t>(reader.integer("batch_size"));
+  config.shuffle = reader.boolean("shuffle");
+  config.num_workers = static_cast<int>(reader.integer("num_workers"));
+  const JsonNode device = reader.value("device");
+  check_device_index(device, context.cuda_device_count, problems);
+  config.device = device.text;
+  if (reader.given("init")) config.init = resolved_path(reader.value("init"), context.directory);
+  config.log = read_log(tree, problems);
+  note_origins(tree, "", config.origins);
+  return config;
+}
+
+nlohmann::ordered_json resolved_json(const RunConfig& config) {
+  const LogOptions& log = config.log;
+  nlohmann::ordered_json json = {{"dataset", dataset_json(config.dataset)},
+                                 {"network", network_json(config.network)},
+                                 {"optimizer", optimizer_json(config.optimizer)},
+                                 {"loss", config.loss},
+                                 {"epochs", config.epochs},
+                                 {"seed", config.seed},
+                                 {"repeat", config.repeat},
+                                 {"lr", config.lr},
+                                 {"batch_size", config.batch_size},
+                                 {"shuffle", config.shuffle},
+                                 {"num_workers", config.num_workers},
+                                 {"device", config.device}};
+  if (!config.init.empty()) json["init"] = config.init.string();
+  json["log"] = {{"images", log.images},           {"graph", log.graph},    {"histograms", log.histograms},
+                 {"hparams", log.hparams},         {"text", log.text},      {"layout", log.layout},
+                 {"predictions", log.predictions}, {"batches", log.batches}};
+  return json;
+}
+
+}  // namespace sweep
