@@ -23,15 +23,15 @@ struct PixelTransform {
 
 /// What a sweep file says of its data.
 struct DatasetSpec {
-  std::string name;            // "fashion-mnist", "mnist", or any name with a path
-  std::filesystem::path path;  // directory; empty: looked for, see load_dataset()
+  std::string name{};            // "fashion-mnist", "mnist", or any name with a path
+  std::filesystem::path path{};  // directory; empty: looked for, see load_dataset()
   std::string format = "idx";
   /// Samples, or a fraction in [0, 1), of the training file; taken from its end, before `limit` applies.
   std::variant<std::size_t, double> validation = std::size_t{0};
   /// Use the first so many samples of each part: training, validation and test. So runs that learn from less
   /// are validated on the same samples. 0: all.
   std::size_t limit = 0;
-  PixelTransform transform;
+  PixelTransform transform{};
   friend bool operator==(const DatasetSpec& a, const DatasetSpec& b) {
     return a.name == b.name && a.path == b.path && a.format == b.format && a.validation == b.validation &&
            a.limit == b.limit && a.transform.mean == b.transform.mean && a.transform.std == b.transform.std;

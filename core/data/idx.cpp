@@ -13,6 +13,7 @@ namespace sweep {
 namespace {
 
 constexpr std::uint8_t kUnsignedByte = 0x08;
+constexpr std::uint64_t kTooMany = UINT64_MAX;
 
 std::string hexadecimal(std::span<const std::uint8_t> bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -67,11 +68,6 @@ void check_magic(std::span<const std::uint8_t, 4> magic, const std::string& name
   throw DataError(name + ": wrong magic number " + hexadecimal(magic) + ", " + wanted);
 }
 
-[[noreturn]] void throw_short(const std::string& name, std::uint64_t content, const std::string& needed) {
-  throw DataError(name + ": too short: its content ends after " + std::to_string(content) + " bytes, but " +
-                  needed);
-}
-
 }  // namespace
 
 IdxFile read_idx(std::istream& in, const std::string& name, std::size_t dimensions) {
@@ -81,7 +77,8 @@ IdxFile read_idx(std::istream& in, const std::string& name, std::size_t dimensio
   if (header_read == 0) throw DataError(name + ": is empty, expected an IDX file");
   if (header_read >= 4) check_magic(std::span(header).first<4>(), name, dimensions);
   if (header_read < header.size()) {
-    throw_short(name, header_read, "the header alone has " + std::to_string(header.size()));
+    throw DataError(name + ": too short: its content ends after " + std::to_string(header_read) +
+                    " bytes, the header alone has " + std::to_string(header.size()));
   }
 
   IdxFile file;
@@ -91,21 +88,28 @@ IdxFile read_idx(std::istream& in, const std::string& name, std::size_t dimensio
     const std::uint32_t extent =
         (std::uint32_t{p[0]} << 24) | (std::uint32_t{p[1]} << 16) | (std::uint32_t{p[2]} << 8) | p[3];
     file.extents.push_back(extent);
-    if (__builtin_mul_overflow(bytes, std::uint64_t{extent}, &bytes)) bytes = UINT64_MAX;
+    if (__builtin_mul_overflow(bytes, std::uint64_t{extent}, &bytes)) bytes = kTooMany;
   }
-  const std::string promised =
-      "its header promises " + to_string(file.extents) + " = " + std::to_string(bytes) + " bytes of data";
   if (bytes == 0) throw DataError(name + ": holds nothing: its header says " + to_string(file.extents));
+  const std::string promised = "its header promises " + to_string(file.extents) + " = " +
+                               (bytes == kTooMany ? "more than 2^64" : std::to_string(bytes)) +
+                               " bytes of data";
   // Before memory is taken, so that a damaged header cannot ask for all of it.
-  if (bytes > reader.most_content())
-    throw DataError(name + ": too short: " + promised + ", which the file cannot hold");
+  if (bytes > reader.most_content()) {
+    throw DataError(name + ": too short: " + promised + ", which a file of this size cannot hold");
+  }
+  const std::string total = std::to_string(header.size() + bytes);
   file.values.resize(bytes);
   const std::size_t values_read = reader.read(file.values);
-  if (values_read < bytes)
-    throw_short(name, header.size() + values_read, promised + " after " + std::to_string(header.size()));
+  if (values_read < bytes) {
+    throw DataError(name + ": too short: " + promised + ", but its content ends after " +
+                    std::to_string(header.size() + values_read) + " of " + total + " bytes");
+  }
   std::array<std::uint8_t, 1> more;
   // This read also reaches the end of the compressed data, where its checksum is compared.
-  if (reader.read(more) != 0) throw DataError(name + ": too long: more bytes follow, though " + promised);
+  if (reader.read(more) != 0) {
+    throw DataError(name + ": too long: " + promised + ", but more than those " + total + " bytes are there");
+  }
   file.sha256 = reader.sha256();
   return file;
 }

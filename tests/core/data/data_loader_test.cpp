@@ -1,0 +1,189 @@
+// Batches: order, the short last one, and that workers change nothing but time.
+#include "core/data/data_loader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "core/base/error.h"
+#include "tests/core/data/test_files.h"
+
+namespace sweep {
+namespace {
+
+using testing::HasSubstr;
+
+// `count` samples of 2x3 pixels, all different, with labels that tell them apart.
+std::shared_ptr<const ImageSet> make_set(std::size_t count) {
+  auto set = std::make_shared<ImageSet>();
+  set->shape = {1, 2, 3};
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t p = 0; p < 6; ++p) set->pixels.push_back(static_cast<std::uint8_t>(i * 7 + i / 256 + p));
+    set->labels.push_back(static_cast<std::int32_t>(i));
+  }
+  return set;
+}
+
+// What a loader hands out in one epoch: each batch as the labels and pixels of its samples.
+using Content = std::vector<std::vector<std::pair<std::int32_t, std::vector<std::uint8_t>>>>;
+
+Content read_epoch(DataLoader& loader, std::uint32_t epoch, std::size_t most = SIZE_MAX) {
+  Content content;
+  const std::size_t bytes = loader.samples().set->sample_bytes();
+  loader.begin_epoch(epoch);
+  while (content.size() < most) {
+    const Batch* batch = loader.next();
+    if (batch == nullptr) break;
+    content.emplace_back();
+    for (const std::uint32_t row : batch->rows) {
+      const auto pixels = batch->pixels.subspan(row * bytes, bytes);
+      content.back().emplace_back(batch->labels[row],
+                                  std::vector<std::uint8_t>(pixels.begin(), pixels.end()));
+    }
+  }
+  return content;
+}
+
+std::vector<std::int32_t> labels_of(const Content& content) {
+  std::vector<std::int32_t> labels;
+  for (const auto& batch : content) {
+    for (const auto& sample : batch) labels.push_back(sample.first);
+  }
+  return labels;
+}
+
+class LoaderOfWorkers : public testing::TestWithParam<int> {
+ protected:
+  LoaderOptions options(std::size_t batch_size, bool shuffle = false) const {
+    return {.batch_size = batch_size, .shuffle = shuffle, .num_workers = GetParam(), .seed = 3, .repeat = 1};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Workers, LoaderOfWorkers, testing::Values(0, 1, 2, 7));
+
+TEST_P(LoaderOfWorkers, KeepsFileOrderAndEndsWithAShortBatch) {
+  const auto set = make_set(1050);
+  DataLoader loader({set, 0, 1050}, options(100));
+  ASSERT_EQ(loader.batch_count(), 11u);
+  for (std::uint32_t epoch = 0; epoch < 3; ++epoch) {
+    const Content content = read_epoch(loader, epoch);
+    ASSERT_EQ(content.size(), 11u);
+    for (std::size_t b = 0; b < 11; ++b) {
+      ASSERT_EQ(content[b].size(), b < 10 ? 100u : 50u);
+      for (std::size_t i = 0; i < content[b].size(); ++i) {
+        EXPECT_EQ(content[b][i].first, static_cast<std::int32_t>(b * 100 + i));
+        const auto expected = set->sample(b * 100 + i);
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), content[b][i].second.begin()));
+      }
+    }
+  }
+  EXPECT_EQ(loader.next(), nullptr);
+}
+
+TEST_P(LoaderOfWorkers, StaysWithinItsPartOfTheSet) {
+  DataLoader loader({make_set(100), 90, 7}, options(3, /*shuffle=*/true));
+  auto labels = labels_of(read_epoch(loader, 0));
+  std::sort(labels.begin(), labels.end());
+  EXPECT_THAT(labels, testing::ElementsAre(90, 91, 92, 93, 94, 95, 96));
+}
+
+TEST_P(LoaderOfWorkers, ShufflesAsShuffledOrderSays) {
+  DataLoader loader({make_set(100), 10, 90}, options(32, /*shuffle=*/true));
+  for (const std::uint32_t epoch : {0, 1, 0, 5}) {  // also going back, as a resumed run does
+    std::vector<std::int32_t> expected;
+    for (const std::uint32_t row : shuffled_order(90, 3, 1, epoch))
+      expected.push_back(static_cast<std::int32_t>(row + 10));
+    EXPECT_EQ(labels_of(read_epoch(loader, epoch)), expected);
+  }
+}
+
+TEST_P(LoaderOfWorkers, TakesABatchLargerThanTheSet) {
+  DataLoader loader({make_set(5), 0, 5}, options(1'000'000'000'000));
+  EXPECT_EQ(loader.batch_count(), 1u);
+  EXPECT_EQ(read_epoch(loader, 0).at(0).size(), 5u);
+}
+
+TEST_P(LoaderOfWorkers, HasNoBatchesWithoutSamples) {
+  DataLoader loader({nullptr, 0, 0}, options(4, /*shuffle=*/true));
+  EXPECT_EQ(loader.batch_count(), 0u);
+  loader.begin_epoch(0);
+  EXPECT_EQ(loader.next(), nullptr);
+}
+
+TEST_P(LoaderOfWorkers, HandsOutNothingBeforeTheFirstEpoch) {
+  DataLoader loader({make_set(5), 0, 5}, options(2));
+  EXPECT_EQ(loader.next(), nullptr);
+}
+
+TEST_P(LoaderOfWorkers, StartsAnEpochAnewFromAnyPoint) {
+  DataLoader loader({make_set(97), 0, 97}, options(4, /*shuffle=*/true));
+  DataLoader reference({make_set(97), 0, 97}, {.batch_size = 4, .shuffle = true, .seed = 3, .repeat = 1});
+  for (std::uint32_t epoch = 0; epoch < 30; ++epoch) {
+    read_epoch(loader, epoch, epoch % 26);  // leaves it unfinished
+    EXPECT_EQ(read_epoch(loader, epoch), read_epoch(reference, epoch));
+  }
+}
+
+TEST_P(LoaderOfWorkers, CanBeDestroyedInMidEpoch) {
+  for (std::size_t batches = 0; batches < 30; ++batches) {
+    DataLoader loader({make_set(50), 0, 50}, options(2, /*shuffle=*/true));
+    read_epoch(loader, 0, batches);
+  }
+}
+
+TEST_P(LoaderOfWorkers, ReusesItsBuffers) {
+  if (GetParam() == 0) {
+    // Without workers there is nothing to copy: a batch shows rows of the set itself.
+    const auto set = make_set(50);
+    DataLoader loader({set, 0, 50}, options(4, /*shuffle=*/true));
+    loader.begin_epoch(0);
+    while (const Batch* batch = loader.next()) EXPECT_EQ(batch->pixels.data(), set->pixels.data());
+    return;
+  }
+  DataLoader loader({make_set(400), 0, 400}, options(4));
+  std::vector<const std::uint8_t*> places;
+  for (std::uint32_t epoch = 0; epoch < 3; ++epoch) {
+    loader.begin_epoch(epoch);
+    while (const Batch* batch = loader.next()) places.push_back(batch->pixels.data());
+  }
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  EXPECT_EQ(places.size(), 2u * GetParam() + 1) << "two batches ahead for each worker, and the one in use";
+}
+
+TEST_P(LoaderOfWorkers, CountsTheTimeInsideNextOnly) {
+  DataLoader loader({make_set(20), 0, 20}, options(10));
+  loader.begin_epoch(0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  const auto start = std::chrono::steady_clock::now();
+  loader.next();
+  const double inside = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_GT(loader.wait_seconds(), 0);
+  EXPECT_LE(loader.wait_seconds(), inside);
+  loader.begin_epoch(1);
+  EXPECT_EQ(loader.wait_seconds(), 0);
+}
+
+TEST(DataLoader, RefusesOptionsThatMakeNoSense) {
+  const auto make = [](Samples samples, LoaderOptions options) {
+    return test::message_of<ConfigError>([&] { DataLoader(std::move(samples), options); });
+  };
+  const auto set = make_set(3);
+  EXPECT_EQ(make({set, 0, 3}, {.batch_size = 0}), "batch_size must be at least 1, found 0");
+  EXPECT_EQ(make({set, 0, 3}, {.batch_size = 1, .num_workers = -1}),
+            "num_workers must be at least 0, found -1");
+  EXPECT_THAT(make({set, 1, 3}, {}), HasSubstr("samples 1 to 4 were asked of a data set of 3"));
+  EXPECT_THAT(make({set, SIZE_MAX, 2}, {}), HasSubstr("of a data set of 3"));
+  EXPECT_THAT(make({nullptr, 0, 1}, {}), HasSubstr("of a data set of 0"));
+}
+
+TEST(DataLoader, TakesMoreWorkersThanThereAreBatches) {
+  DataLoader loader({make_set(10), 0, 10}, {.batch_size = 4, .num_workers = 100'000});
+  EXPECT_EQ(read_epoch(loader, 0).size(), 3u);
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,303 @@
+// Data sets in files: where they are found, how they are split, and what is said of wrong ones.
+#include "core/data/dataset.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+
+#include "core/base/error.h"
+#include "tests/core/data/test_files.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using test::gzip;
+using test::idx;
+using test::message_of;
+using test::some_bytes;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// Sets an environment variable, and its old value again at the end. nullptr: unset.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) {
+    if (const char* old = std::getenv(name)) old_ = old;
+    set(value);
+  }
+  ~Environment() { set(old_ ? old_->c_str() : nullptr); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  void set(const char* value) const { value != nullptr ? ::setenv(name_, value, 1) : ::unsetenv(name_); }
+  const char* name_;
+  std::optional<std::string> old_;
+};
+
+std::string labels_of(std::size_t count, int classes) {
+  std::string labels;
+  for (std::size_t i = 0; i < count; ++i) labels += static_cast<char>(i % classes);
+  return labels;
+}
+
+// A data set of 3x2 pixels in 3 classes: 20 samples for training, 7 for tests.
+void write_set(const fs::path& directory) {
+  fs::create_directories(directory);
+  const auto write = [&](const char* name, const std::string& content) {
+    std::ofstream(directory / name, std::ios::binary) << content;
+  };
+  write("train-images-idx3-ubyte", idx({20, 3, 2}, some_bytes(120)));
+  write("train-labels-idx1-ubyte.gz", gzip(idx({20}, labels_of(20, 3))));
+  write("t10k-images-idx3-ubyte.gz", gzip(idx({7, 3, 2}, some_bytes(42))));
+  write("t10k-labels-idx1-ubyte", idx({7}, labels_of(7, 3)));
+}
+
+class LoadDataset : public testing::Test {
+ protected:
+  LoadDataset() { write_set(directory_.path()); }
+  DatasetSpec spec() const { return {.name = "mine", .path = directory_.path()}; }
+  Dataset load() const { return load_dataset(spec()); }
+  std::string load_error() const {
+    return message_of<DataError>([&] { load(); });
+  }
+  std::string file(const char* name) const { return (directory_.path() / name).string(); }
+  void remove(const char* name) const { fs::remove(directory_.path() / name); }
+
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(LoadDataset, ReadsPlainAndCompressedFiles) {
+  const Dataset set = load();
+  EXPECT_EQ(set.name, "mine");
+  EXPECT_THAT(set.shape, ElementsAre(1, 3, 2));
+  EXPECT_THAT(set.class_names, ElementsAre("0", "1", "2"));
+  EXPECT_EQ(set.train.first, 0u);
+  EXPECT_EQ(set.train.count, 20u);
+  EXPECT_EQ(set.validation.count, 0u);
+  EXPECT_EQ(set.test.count, 7u);
+  EXPECT_EQ(std::string(set.train.set->pixels.begin(), set.train.set->pixels.end()), some_bytes(120));
+  EXPECT_EQ(std::string(set.test.set->pixels.begin(), set.test.set->pixels.end()), some_bytes(42));
+  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(set.train.set->labels[i], static_cast<int>(i % 3));
+  ASSERT_EQ(set.files.size(), 4u);
+  EXPECT_EQ(set.files[1].path, file("train-labels-idx1-ubyte.gz"));
+  EXPECT_EQ(set.files[1].sha256.size(), 64u);
+}
+
+TEST_F(LoadDataset, GoesByContentNotByName) {
+  // A browser may have decompressed the file and kept its name; and the other way round.
+  directory_.write("train-labels-idx1-ubyte.gz", idx({20}, labels_of(20, 3)));
+  directory_.write("train-images-idx3-ubyte", gzip(idx({20, 3, 2}, some_bytes(120))));
+  EXPECT_EQ(load().train.set->pixels.size(), 120u);
+}
+
+TEST_F(LoadDataset, KnowsTheNamesWithADot) {
+  fs::rename(file("train-images-idx3-ubyte"), file("train-images.idx3-ubyte"));
+  EXPECT_EQ(load().train.count, 20u);
+}
+
+TEST_F(LoadDataset, NeedsNoTestSet) {
+  remove("t10k-images-idx3-ubyte.gz");
+  remove("t10k-labels-idx1-ubyte");
+  const Dataset set = load();
+  EXPECT_EQ(set.test.count, 0u);
+  EXPECT_EQ(set.files.size(), 2u);
+}
+
+TEST_F(LoadDataset, SplitsValidationFromTheEnd) {
+  DatasetSpec wanted = spec();
+  const auto split = [&](std::variant<std::size_t, double> validation) {
+    wanted.validation = validation;
+    const Dataset set = load_dataset(wanted);
+    EXPECT_EQ(set.train.first, 0u);
+    EXPECT_EQ(set.train.count + set.validation.count, 20u);
+    if (set.validation.count > 0) {
+      EXPECT_EQ(set.validation.first, set.train.count);
+      EXPECT_EQ(set.validation.set, set.train.set) << "without a copy";
+    }
+    return set.validation.count;
+  };
+  EXPECT_EQ(split(std::size_t{0}), 0u);
+  EXPECT_EQ(split(std::size_t{1}), 1u);
+  EXPECT_EQ(split(std::size_t{19}), 19u);
+  EXPECT_EQ(split(0.0), 0u);
+  EXPECT_EQ(split(0.04), 0u);  // 0.8 samples
+  EXPECT_EQ(split(0.25), 5u);
+  EXPECT_EQ(split(0.29), 5u);  // 5.8 samples
+  EXPECT_EQ(split(0.999), 19u);
+}
+
+TEST_F(LoadDataset, RefusesASplitThatLeavesNothingToTrainOn) {
+  DatasetSpec wanted = spec();
+  const auto split_error = [&](std::variant<std::size_t, double> validation) {
+    wanted.validation = validation;
+    return message_of<ConfigError>([&] { load_dataset(wanted); });
+  };
+  EXPECT_EQ(split_error(std::size_t{20}),
+            "validation takes 20 samples, but the training set of \"mine\" has 20: nothing is left to train "
+            "on; at most 19 "
+            "are possible");
+  EXPECT_THAT(split_error(std::numeric_limits<std::size_t>::max()), HasSubstr("nothing is left"));
+  for (const double fraction : {1.0, -0.1, 2.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    EXPECT_THAT(split_error(fraction), HasSubstr("must be at least 0 and less than 1"));
+  }
+}
+
+TEST_F(LoadDataset, LimitsEveryPartAndKeepsTheSameValidationSamples) {
+  DatasetSpec wanted = spec();
+  wanted.validation = std::size_t{8};
+  wanted.limit = 5;
+  const Dataset set = load_dataset(wanted);
+  EXPECT_EQ(set.train.first, 0u);
+  EXPECT_EQ(set.train.count, 5u);
+  EXPECT_EQ(set.validation.first, 12u);
+  EXPECT_EQ(set.validation.count, 5u);
+  EXPECT_EQ(set.test.count, 5u);
+  wanted.limit = 1000;
+  EXPECT_EQ(load_dataset(wanted).train.count, 12u);
+}
+
+TEST_F(LoadDataset, ChecksTheNormalisation) {
+  DatasetSpec wanted = spec();
+  wanted.transform = {{0.5f}, {0.25f}};
+  EXPECT_THAT(load_dataset(wanted).transform.std, ElementsAre(0.25f));
+  const auto transform_error = [&](PixelTransform transform) {
+    wanted.transform = std::move(transform);
+    return message_of<ConfigError>([&] { load_dataset(wanted); });
+  };
+  EXPECT_EQ(transform_error({{0.5f, 0.5f, 0.5f}, {1, 1, 1}}),
+            "normalize has 3 means and 3 standard deviations, but the images have 1 channel: give one of "
+            "each per channel");
+  EXPECT_THAT(transform_error({{0.5f}, {}}), HasSubstr("1 means and 0 standard deviations"));
+  EXPECT_THAT(transform_error({{}, {1}}), HasSubstr("0 means and 1 standard deviations"));
+  EXPECT_THAT(transform_error({{0.5f}, {0}}), HasSubstr("std must be greater than 0, found 0"));
+  EXPECT_THAT(transform_error({{0.5f}, {-1}}), HasSubstr("std must be greater than 0, found -1"));
+  EXPECT_THAT(transform_error({{0.5f}, {NAN}}), HasSubstr("std must be"));
+  EXPECT_THAT(transform_error({{NAN}, {1}}), HasSubstr("mean must be a finite number"));
+}
+
+TEST_F(LoadDataset, NamesTheFileThatIsWrong) {
+  directory_.write("t10k-images-idx3-ubyte.gz", gzip(idx({7, 3, 2}, some_bytes(42))).substr(0, 30));
+  EXPECT_EQ(load_error(), file("t10k-images-idx3-ubyte.gz") +
+                              ": the compressed data is cut short after 30 bytes. Copy the file again.");
+  write_set(directory_.path());
+  directory_.write("train-images-idx3-ubyte",
+                   "\x7f"
+                   "ELF, by mistake");
+  EXPECT_THAT(load_error(), StartsWith(file("train-images-idx3-ubyte") + ": not an IDX file"));
+  write_set(directory_.path());
+  directory_.write("train-labels-idx1-ubyte.gz", "");
+  EXPECT_THAT(load_error(), StartsWith(file("train-labels-idx1-ubyte.gz") + ": is empty"));
+}
+
+TEST_F(LoadDataset, CountsImagesAndLabels) {
+  directory_.write("train-labels-idx1-ubyte.gz", gzip(idx({19}, labels_of(19, 3))));
+  EXPECT_EQ(load_error(), file("train-images-idx3-ubyte") + ": holds 20 images, but " +
+                              file("train-labels-idx1-ubyte.gz") + " holds 19 labels. Copy the file again.");
+}
+
+TEST_F(LoadDataset, WantsBothFilesOfAPart) {
+  remove("t10k-labels-idx1-ubyte");
+  EXPECT_THAT(load_error(), HasSubstr(": has no t10k-labels-idx1-ubyte or t10k-labels-idx1-ubyte.gz"));
+  write_set(directory_.path());
+  remove("train-labels-idx1-ubyte.gz");
+  EXPECT_THAT(load_error(), HasSubstr(": has no train-labels-idx1-ubyte or train-labels-idx1-ubyte.gz"));
+}
+
+TEST_F(LoadDataset, WantsTestImagesOfTheSameSize) {
+  directory_.write("t10k-images-idx3-ubyte.gz", gzip(idx({7, 2, 3}, some_bytes(42))));
+  EXPECT_THAT(load_error(), HasSubstr("its images are [1, 2, 3], those for training [1, 3, 2]"));
+}
+
+TEST_F(LoadDataset, WantsTestLabelsThatTheTrainingSetHas) {
+  directory_.write("t10k-labels-idx1-ubyte", idx({7}, std::string("\0\1\2\0\1\3\0", 7)));
+  EXPECT_THAT(load_error(),
+              HasSubstr("t10k-labels-idx1-ubyte: label 3 of sample 5 (from 0) is out of range: the training "
+                        "labels are 0 to 2"));
+}
+
+TEST_F(LoadDataset, FindsLabelsOutOfRangeAndForeignFilesInAKnownSet) {
+  DatasetSpec wanted = spec();
+  wanted.name = "fashion-mnist";
+  EXPECT_THAT(
+      message_of<DataError>([&] { load_dataset(wanted); }),
+      AllOf(HasSubstr("train-images-idx3-ubyte: well-formed, but not a file of \"fashion-mnist\": the "
+                      "SHA-256 of its content is "),
+            HasSubstr("c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"),
+            EndsWith("To get the right files, install it with `apt-get install dataset-fashion-mnist`.")));
+  directory_.write("train-labels-idx1-ubyte.gz", idx({20}, labels_of(19, 3) + '\x0c'));
+  EXPECT_THAT(
+      message_of<DataError>([&] { load_dataset(wanted); }),
+      HasSubstr(
+          "label 12 of sample 19 (from 0) is out of range: the classes of \"fashion-mnist\" are 0 to 9"));
+}
+
+TEST_F(LoadDataset, RefusesAnUnknownFormat) {
+  DatasetSpec wanted = spec();
+  wanted.format = "idex";
+  EXPECT_EQ(message_of<ConfigError>([&] { load_dataset(wanted); }),
+            "unknown data set format \"idex\"; allowed: \"idx\"");
+}
+
+TEST_F(LoadDataset, LooksNowhereElseWhenThereIsAPath) {
+  const Environment data("SWEEP_DATA", directory_.path().c_str());
+  write_set(directory_.path() / "mine");
+  DatasetSpec wanted = spec();
+  wanted.path = directory_.path() / "nowhere";
+  EXPECT_EQ(message_of<DataError>([&] { load_dataset(wanted); }),
+            file("nowhere") + ": no data set there: no such directory");
+  wanted.path = directory_.path() / "train-images-idx3-ubyte";
+  EXPECT_THAT(message_of<DataError>([&] { load_dataset(wanted); }),
+              EndsWith(": no data set there: not a directory"));
+}
+
+TEST_F(LoadDataset, LooksIntoSweepDataThenIntoTheCache) {
+  const Environment cache("XDG_CACHE_HOME", (directory_.path() / "cache").c_str());
+  const Environment data("SWEEP_DATA", (directory_.path() / "data").c_str());
+  write_set(directory_.path() / "cache" / "sweep" / "mine");
+  EXPECT_EQ(load_dataset({.name = "mine"}).files[0].path, file("cache/sweep/mine/train-images-idx3-ubyte"));
+  write_set(directory_.path() / "data" / "mine");
+  EXPECT_EQ(load_dataset({.name = "mine"}).files[0].path, file("data/mine/train-images-idx3-ubyte"));
+}
+
+TEST_F(LoadDataset, ListsEveryPlaceItLookedIn) {
+  const Environment cache("XDG_CACHE_HOME", nullptr);
+  const Environment home("HOME", "/home/somebody");
+  {
+    const Environment data("SWEEP_DATA", nullptr);
+    EXPECT_EQ(message_of<DataError>([] { load_dataset({.name = "fashion-mnits"}); }),
+              "data set \"fashion-mnits\" not found. Looked in:\n"
+              "  $SWEEP_DATA/fashion-mnits: SWEEP_DATA is not set\n"
+              "  /usr/share/datasets/fashion-mnits: no such directory\n"
+              "  /usr/local/share/datasets/fashion-mnits: no such directory\n"
+              "  /home/somebody/.cache/sweep/fashion-mnits: no such directory\n"
+              "Did you mean \"fashion-mnist\"? Otherwise put its files into one of these directories, or set "
+              "SWEEP_DATA to the "
+              "directory that holds \"fashion-mnits\", or give the data set a \"path\".");
+  }
+  const Environment data("SWEEP_DATA", directory_.path().c_str());
+  fs::create_directory(directory_.path() / "mnist");
+  EXPECT_THAT(
+      message_of<DataError>([] { load_dataset({.name = "mnist"}); }),
+      AllOf(HasSubstr(file("mnist") + ": no train-images-idx3-ubyte or train-images-idx3-ubyte.gz in it"),
+            HasSubstr("To get it, download its four files from https://")));
+}
+
+TEST_F(LoadDataset, DoesNotLeaveItsDirectoriesForAName) {
+  for (const char* name : {"", ".", "..", "../mine", "/etc", "a/b"}) {
+    EXPECT_THAT(message_of<ConfigError>([&] { load_dataset({.name = name}); }),
+                HasSubstr("must be a plain name"))
+        << name;
+  }
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,180 @@
+// IDX files: what is read, and one clear message for everything that is wrong.
+#include "core/data/idx.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/data/content_reader.h"
+#include "tests/core/data/test_files.h"
+
+namespace sweep {
+namespace {
+
+using test::gzip;
+using test::idx;
+using test::message_of;
+using test::some_bytes;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+IdxFile parse(const std::string& content, std::size_t dimensions) {
+  std::istringstream in(content);
+  return read_idx(in, "FILE", dimensions);
+}
+
+std::string parse_error(const std::string& content, std::size_t dimensions) {
+  return message_of<DataError>([&] { parse(content, dimensions); });
+}
+
+TEST(Sha256, MatchesTheExamplesOfFips180) {
+  const auto digest = [](std::string_view text) {
+    Sha256 sha;
+    for (const char c : text) sha.update(std::span(reinterpret_cast<const std::uint8_t*>(&c), 1));
+    return sha.finish();
+  };
+  EXPECT_EQ(digest(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(digest("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+}
+
+TEST(ReadIdx, ReadsImages) {
+  const IdxFile file = parse(idx({2, 1, 3}, "abcdef"), 3);
+  EXPECT_THAT(file.extents, ElementsAre(2, 1, 3));
+  EXPECT_THAT(file.values, ElementsAre('a', 'b', 'c', 'd', 'e', 'f'));
+}
+
+TEST(ReadIdx, ReadsLabels) {
+  const IdxFile file = parse(idx({3}, std::string("\x00\x09\xff", 3)), 1);
+  EXPECT_THAT(file.extents, ElementsAre(3));
+  EXPECT_THAT(file.values, ElementsAre(0, 9, 255));
+}
+
+TEST(ReadIdx, GivesTheSameForPlainAndCompressedContent) {
+  // Larger than any buffer inside, so that pieces have to be put together.
+  const std::string plain = idx({1000, 31, 33}, some_bytes(1000 * 31 * 33));
+  const IdxFile a = parse(plain, 3);
+  const IdxFile b = parse(gzip(plain), 3);
+  EXPECT_EQ(a.extents, b.extents);
+  EXPECT_EQ(a.values, b.values);
+  EXPECT_EQ(a.sha256, b.sha256);
+  EXPECT_EQ(std::string(a.values.begin(), a.values.end()), some_bytes(1000 * 31 * 33));
+}
+
+TEST(ReadIdx, ReadsGzipMembersOneAfterAnother) {
+  const std::string plain = idx({2, 2, 2}, "abcdefgh");
+  EXPECT_EQ(parse(gzip(plain.substr(0, 10)) + gzip(plain.substr(10)), 3).values, parse(plain, 3).values);
+}
+
+TEST(ReadIdx, HashesTheDecompressedContent) {
+  // printf '\0\0\10\1\0\0\0\3abc' | sha256sum
+  const std::string digest = "379a7afbfd9f0de0a36184463dd209c260f4582821ea2e5e4c40c7eb713dbda2";
+  EXPECT_EQ(parse(idx({3}, "abc"), 1).sha256, digest);
+  EXPECT_EQ(parse(gzip(idx({3}, "abc")), 1).sha256, digest);
+}
+
+TEST(ReadIdx, SaysWhatIsWrong) {
+  EXPECT_EQ(parse_error("", 3), "FILE: is empty, expected an IDX file");
+  EXPECT_EQ(parse_error(gzip(""), 3), "FILE: is empty, expected an IDX file");
+  EXPECT_EQ(parse_error("\x89PNG\r\n", 3),
+            "FILE: not an IDX file: it starts with the bytes 89 50 4e 47, expected 00 00 08 03 (images, 3 "
+            "dimensions)");
+  EXPECT_EQ(parse_error(idx({3}, "abc"), 3),
+            "FILE: holds labels, 1 dimension (magic number 00 00 08 01), expected 00 00 08 03 (images, 3 "
+            "dimensions)");
+  EXPECT_EQ(parse_error(idx({1, 1, 3}, "abc"), 1),
+            "FILE: holds images, 3 dimensions (magic number 00 00 08 03), expected 00 00 08 01 (labels, 1 "
+            "dimension)");
+  EXPECT_THAT(
+      parse_error(std::string("\0\0\x0d\x03", 4), 3),
+      HasSubstr("holds 32-bit floats (magic number 00 00 0d 03), but only unsigned bytes can be read"));
+  EXPECT_THAT(parse_error(std::string("\0\0\x77\x03", 4), 3),
+              HasSubstr("wrong magic number 00 00 77 03, expected 00 00 08 03"));
+  EXPECT_EQ(parse_error(idx({2, 3, 4}, "").substr(0, 13), 3),
+            "FILE: too short: its content ends after 13 bytes, the header alone has 16");
+  EXPECT_EQ(parse_error(idx({3}, "ab"), 1),
+            "FILE: too short: its header promises [3] = 3 bytes of data, but its content ends after 10 of 11 "
+            "bytes");
+  EXPECT_THAT(parse_error(idx({60000, 28, 28}, "ab"), 3),
+              HasSubstr("its header promises [60000, 28, 28] = 47040000 bytes of data, which a file of this "
+                        "size cannot hold"));
+  EXPECT_EQ(
+      parse_error(idx({3}, "abcd"), 1),
+      "FILE: too long: its header promises [3] = 3 bytes of data, but more than those 11 bytes are there");
+  EXPECT_EQ(parse_error(idx({0, 28, 28}, ""), 3), "FILE: holds nothing: its header says [0, 28, 28]");
+  EXPECT_EQ(parse_error(idx({5, 0, 28}, ""), 3), "FILE: holds nothing: its header says [5, 0, 28]");
+  EXPECT_THAT(parse_error(gzip(idx({3}, "abc")) + "x", 1), HasSubstr("something that is not gzip follows"));
+}
+
+TEST(ReadIdx, TakesNoMemoryForAnImpossibleHeader) {
+  // 2^96 and 2^62 bytes: an allocation would throw bad_alloc, not DataError.
+  EXPECT_THAT(parse_error(idx({0xffffffff, 0xffffffff, 0xffffffff}, "abc"), 3), HasSubstr("too short"));
+  EXPECT_THAT(parse_error(idx({0x80000000, 0x40000000, 2}, "abc"), 3), HasSubstr("too short"));
+  EXPECT_THAT(parse_error(gzip(idx({0xffffffff, 0xffffffff, 1}, "abc")), 3), HasSubstr("too short"));
+}
+
+TEST(ReadIdx, RefusesAFileCutAnywhere) {
+  const std::string plain = idx({7, 5, 3}, some_bytes(105));
+  for (const std::string& file : {plain, gzip(plain)}) {
+    for (std::size_t cut = 0; cut < file.size(); ++cut) {
+      SCOPED_TRACE(cut);
+      EXPECT_THROW(parse(file.substr(0, cut), 3), DataError);
+    }
+    EXPECT_NO_THROW(parse(file, 3));
+  }
+}
+
+TEST(ReadIdx, FindsEveryFlippedByteOfCompressedData) {
+  const std::string plain = idx({7, 5, 3}, some_bytes(105));
+  const std::string file = gzip(plain);
+  const IdxFile right = parse(file, 3);
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    for (const int mask : {0x01, 0x10, 0x80, 0xff}) {
+      SCOPED_TRACE(testing::Message() << "byte " << i << " mask " << mask);
+      std::string damaged = file;
+      damaged[i] = static_cast<char>(damaged[i] ^ mask);
+      // Bytes 0 to 9 are gzip's header, which has some without a meaning here (time stamp, operating system);
+      // in byte 10 the first block of stored data begins, with five bits of padding.
+      try {
+        EXPECT_EQ(parse(damaged, 3).values, right.values);
+        EXPECT_LE(i, 10u);
+      } catch (const DataError&) {
+      }
+    }
+  }
+}
+
+TEST(ReadIdx, NeverCrashesOnFlippedBytesOfThePlainFile) {
+  const std::string plain = idx({7, 5, 3}, some_bytes(105));
+  for (std::size_t i = 0; i < 16; ++i) {  // A flipped pixel cannot be seen; every byte of the header can.
+    for (int mask = 1; mask < 256; ++mask) {
+      std::string damaged = plain;
+      damaged[i] = static_cast<char>(damaged[i] ^ mask);
+      EXPECT_THROW(parse(damaged, 3), DataError) << "byte " << i << " mask " << mask;
+    }
+  }
+}
+
+TEST(ReadIdx, NamesAFileThatCannotBeOpened) {
+  const test::TemporaryDirectory directory;
+  const auto path = directory.path() / "nowhere";
+  EXPECT_EQ(message_of<DataError>([&] { read_idx(path, 3); }),
+            path.string() + ": cannot open: No such file or directory");
+  EXPECT_EQ(message_of<DataError>([&] { read_idx(directory.path(), 3); }),
+            directory.path().string() + ": is not a regular file");
+}
+
+TEST(ReadIdx, DoesNotWaitForAPipe) {
+  const test::TemporaryDirectory directory;
+  const auto path = directory.path() / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(message_of<DataError>([&] { read_idx(path, 3); }), HasSubstr("is not a regular file"));
+}
+
+}  // namespace
+}  // namespace sweep

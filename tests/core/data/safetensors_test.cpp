@@ -1,0 +1,256 @@
+// Weight files: against files of Hugging Face's library, and against every kind of damage.
+#include "core/data/safetensors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "tests/core/data/test_files.h"
+
+namespace sweep {
+namespace {
+
+using test::message_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+// A file with this header and that many bytes of data.
+std::string file_of(const std::string& header, std::size_t data_bytes) {
+  std::string content(8, '\0');
+  const std::uint64_t length = header.size();
+  std::memcpy(content.data(), &length, 8);
+  return content + header + test::some_bytes(data_bytes);
+}
+
+std::string parse_error(const std::string& content) {
+  return message_of<DataError>([&] { parse_safetensors(content, "FILE"); });
+}
+
+std::string parse_error(const std::string& header, std::size_t data_bytes) {
+  return parse_error(file_of(header, data_bytes));
+}
+
+TEST(ReadSafetensors, ConvertsEveryFloatFormatAsNumpyDoes) {
+  // tests/data/make_float_formats.py wrote it with Hugging Face's library.
+  const TensorFile file = read_safetensors(SWEEP_TEST_DATA "/float_formats.safetensors");
+  EXPECT_EQ(file.tensors.size(), 8u);
+  for (const std::string format : {"F16", "BF16", "F64"}) {
+    SCOPED_TRACE(format);
+    const NamedTensor* values = file.find(format);
+    const NamedTensor* expected = file.find(format + ".expected");
+    ASSERT_TRUE(values != nullptr && expected != nullptr);
+    EXPECT_EQ(values->shape, expected->shape);
+    ASSERT_EQ(values->values.size(), expected->values.size());
+    ASSERT_GE(values->values.size(), 20u);
+    for (std::size_t i = 0; i < values->values.size(); ++i) {
+      const float found = values->values[i], wanted = expected->values[i];
+      if (std::isnan(wanted))
+        EXPECT_TRUE(std::isnan(found)) << i;
+      else
+        EXPECT_EQ(std::memcmp(&found, &wanted, 4), 0) << i << ": " << found << " instead of " << wanted;
+    }
+  }
+  EXPECT_THAT(file.find("empty")->shape, ElementsAre(3, 0, 2));
+  EXPECT_TRUE(file.find("empty")->values.empty());
+  EXPECT_THAT(file.find("scalar")->shape, ElementsAre());
+  EXPECT_THAT(file.find("scalar")->values, ElementsAre(2.5f));
+  EXPECT_EQ(file.metadata.at("key"), "välue");
+  EXPECT_EQ(file.find("F32"), nullptr);
+}
+
+TEST(ReadSafetensors, ReadsAStateDictOfPyTorch) {
+  const TensorFile file = read_safetensors(SWEEP_TEST_DATA "/cnn.safetensors");
+  std::vector<std::string> names;
+  for (const NamedTensor& tensor : file.tensors) names.push_back(tensor.name);
+  EXPECT_THAT(names, ElementsAre("conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias", "fc1.weight",
+                                 "fc1.bias", "fc2.weight", "fc2.bias", "out.weight", "out.bias"));
+  EXPECT_THAT(file.find("conv2.weight")->shape, ElementsAre(12, 6, 5, 5));
+  // torch.manual_seed(0); torch.nn.Conv2d(1, 6, 5).weight[0, 0, 0, :3]
+  EXPECT_FLOAT_EQ(file.find("conv1.weight")->values[0], -0.0014973640f);
+  EXPECT_FLOAT_EQ(file.find("conv1.weight")->values[1], 0.1072887182f);
+  EXPECT_FLOAT_EQ(file.find("conv1.weight")->values[2], -0.1646090299f);
+}
+
+TEST(ReadSafetensors, TakesTensorsInAnyOrderAndUnalignedData) {
+  const TensorFile file = parse_safetensors(
+      file_of(
+          R"({"b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]},"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}})",
+          6),
+      "FILE");
+  ASSERT_EQ(file.tensors.size(), 2u);
+  EXPECT_EQ(file.tensors[0].name, "b");
+  float expected;
+  std::memcpy(&expected, test::some_bytes(6).data() + 2, 4);
+  EXPECT_EQ(file.tensors[0].values[0], expected);
+}
+
+TEST(ReadSafetensors, TakesAFileWithoutTensors) {
+  EXPECT_TRUE(parse_safetensors(file_of("{}", 0), "FILE").tensors.empty());
+  EXPECT_THAT(parse_safetensors(file_of(R"({"__metadata__":{"a":"b"}})", 0), "FILE").metadata,
+              ElementsAre(Pair("a", "b")));
+}
+
+TEST(ReadSafetensors, SaysWhatIsWrong) {
+  EXPECT_EQ(parse_error("PK\x03\x04"), "FILE: not a safetensors file: it has only 4 bytes");
+  EXPECT_THAT(parse_error("PK\x03\x04 a file of torch.save()"),
+              HasSubstr("not a safetensors file: it starts with a header length of"));
+  EXPECT_THAT(parse_error(file_of("{}", 0).substr(0, 9)),
+              HasSubstr("cut short: its header has 2 bytes, but only 1 follow"));
+  EXPECT_THAT(parse_error("[]", 0), HasSubstr("its header is not a JSON object"));
+  EXPECT_THAT(parse_error(" {}", 0), HasSubstr("its header is not a JSON object"));
+  EXPECT_THAT(parse_error("", 0), HasSubstr("its header is not a JSON object"));
+  EXPECT_THAT(parse_error("{\"a\"", 0), HasSubstr("the header is not valid JSON"));
+  EXPECT_THAT(parse_error("{} {}", 0), HasSubstr("the header is not valid JSON"));
+  EXPECT_THAT(parse_error("{\"\xff\":{}}", 0), HasSubstr("the header is not valid JSON"));  // not UTF-8
+  EXPECT_THAT(parse_error(R"({"a":5})", 0), HasSubstr(R"(tensor "a": its description is not an object)"));
+  EXPECT_THAT(parse_error(R"({"a":{}})", 0), HasSubstr(R"(tensor "a": its description has no "dtype")"));
+  EXPECT_THAT(parse_error(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", 8),
+              HasSubstr(R"(tensor "a": its dtype is "I64"; F32, F64, F16 and BF16 can be read)"));
+  EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","data_offsets":[0,8]}})", 8),
+              HasSubstr(R"(has no "shape")"));
+  EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","shape":2,"data_offsets":[0,8]}})", 8),
+              HasSubstr("its shape is 2, not a list"));
+  EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", 8),
+              HasSubstr("its shape has -2"));
+  EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","shape":[2.0],"data_offsets":[0,8]}})", 8),
+              HasSubstr("its shape has 2.0"));
+  EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","shape":[2]}})", 8), HasSubstr(R"(has no "data_offsets")"));
+  EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0]}})", 8),
+              HasSubstr("expected [begin, end]"));
+  EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,-8]}})", 8),
+              HasSubstr("expected [begin, end]"));
+  EXPECT_THAT(parse_error(R"({"__metadata__":5})", 0), HasSubstr("\"__metadata__\" is not an object"));
+  EXPECT_THAT(parse_error(R"({"__metadata__":{"k":5}})", 0), HasSubstr("\"k\" that is not a string"));
+}
+
+TEST(ReadSafetensors, ChecksSizesAndPositions) {
+  const auto tensor = [](const std::string& name, const std::string& shape, const std::string& offsets) {
+    return "\"" + name + R"(":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
+  };
+  const auto error = [&](const std::string& tensors, std::size_t bytes) {
+    return parse_error("{" + tensors + "}", bytes);
+  };
+  EXPECT_THAT(error(tensor("a", "[3]", "[0,8]"), 8),
+              HasSubstr("its data_offsets are [0,8], but its shape [3] needs 12 bytes"));
+  EXPECT_THAT(error(tensor("a", "[2]", "[8,0]"), 8), HasSubstr("its data_offsets are [8,0]"));
+  EXPECT_THAT(error(tensor("a", "[2]", "[0,8]"), 7),
+              HasSubstr("ends at byte 8, but the file has only 7 bytes of data: it is cut short"));
+  EXPECT_THAT(error(tensor("a", "[2]", "[0,8]"), 9), HasSubstr("1 bytes follow the last tensor's data"));
+  EXPECT_THAT(error(tensor("a", "[1]", "[4,8]"), 8), HasSubstr("starts at byte 4, expected 0"));
+  EXPECT_THAT(error(tensor("a", "[2]", "[0,8]") + "," + tensor("b", "[1]", "[12,16]"), 16),
+              HasSubstr("starts at byte 12, expected 8"));
+  EXPECT_THAT(error(tensor("a", "[2]", "[0,8]") + "," + tensor("b", "[1]", "[4,8]"), 8),
+              HasSubstr("starts at byte 4, expected 8"));
+  EXPECT_THAT(error(tensor("a", "[1]", "[0,4]") + "," + tensor("a", "[1]", "[4,8]"), 8),
+              HasSubstr("has the key \"a\" twice"));
+  EXPECT_THAT(error(R"("a":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]})", 4),
+              HasSubstr("has the key \"dtype\" twice"));
+  // Products that wrap around 2^64.
+  EXPECT_THAT(error(tensor("a", "[4611686018427387904]", "[0,0]"), 0), HasSubstr("is too large"));
+  EXPECT_THAT(error(tensor("a", "[4294967296,4294967296]", "[0,0]"), 0), HasSubstr("is too large"));
+  EXPECT_THAT(error(tensor("a", "[18446744073709551615]", "[0,0]"), 0),
+              HasSubstr("expected an integer >= 0"));
+  EXPECT_THAT(error(tensor("a", "[99999999999999999999]", "[0,0]"), 0),
+              HasSubstr("expected an integer >= 0"));
+}
+
+TEST(ReadSafetensors, IsNotBroughtDownByDeepNesting) {
+  EXPECT_THAT(parse_error("{\"a\":" + std::string(1'000'000, '['), 0), HasSubstr("nested too deeply"));
+}
+
+TEST(ReadSafetensors, NamesAFileThatCannotBeOpened) {
+  const test::TemporaryDirectory directory;
+  EXPECT_THAT(message_of<DataError>([&] { read_safetensors(directory.path() / "nowhere"); }),
+              HasSubstr("nowhere: cannot open"));
+}
+
+TensorFile some_tensors() {
+  return {{{"conv1.weight", {2, 1, 1, 2}, {1, -2.5f, 3e-45f, std::numeric_limits<float>::infinity()}},
+           {"größe \"x\"\n", {3}, {0.1f, -0.0f, 3.4e38f}},
+           {"nothing", {0, 4}, {}},
+           {"scalar", {}, {7}}},
+          {{"epoch", "3"}, {"state", "{\"a\": 1}"}}};
+}
+
+std::string written(const TensorFile& file) {
+  const test::TemporaryDirectory directory;
+  write_safetensors(directory.path() / "file", file);
+  return read_file(directory.path() / "file");
+}
+
+TEST(WriteSafetensors, KeepsNamesShapesBitsAndMetadata) {
+  const TensorFile file = parse_safetensors(written(some_tensors()), "FILE");
+  const TensorFile expected = some_tensors();
+  EXPECT_EQ(file.metadata, expected.metadata);
+  ASSERT_EQ(file.tensors.size(), expected.tensors.size());
+  for (std::size_t i = 0; i < file.tensors.size(); ++i) {
+    EXPECT_EQ(file.tensors[i].name, expected.tensors[i].name);
+    EXPECT_EQ(file.tensors[i].shape, expected.tensors[i].shape);
+    ASSERT_EQ(file.tensors[i].values.size(), expected.tensors[i].values.size());
+    for (std::size_t v = 0; v < file.tensors[i].values.size(); ++v) {
+      EXPECT_EQ(std::memcmp(&file.tensors[i].values[v], &expected.tensors[i].values[v], 4), 0);
+    }
+  }
+}
+
+TEST(WriteSafetensors, WritesTheBytesThatTheFormatAsksFor) {
+  const std::string header =
+      R"({"__metadata__":{"k":"v"},"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}})";
+  const std::string padded = header + std::string((8 - header.size() % 8) % 8, ' ');
+  std::string expected = {static_cast<char>(padded.size()), 0, 0, 0, 0, 0, 0, 0};
+  expected +=
+      padded + std::string("\x00\x00\x80\x3f\x00\x00\x00\xc0", 8);  // 1 and -2 in IEEE 754, little-endian
+  EXPECT_EQ(written({{{"a", {1, 2}, {1, -2}}}, {{"k", "v"}}}), expected);
+}
+
+TEST(WriteSafetensors, RefusesWhatTheFormatCannotHold) {
+  const auto error = [](const TensorFile& file) {
+    const test::TemporaryDirectory directory;
+    const std::string message =
+        message_of<DataError>([&] { write_safetensors(directory.path() / "file", file); });
+    EXPECT_TRUE(std::filesystem::is_empty(directory.path())) << "something was left behind";
+    return message;
+  };
+  EXPECT_THAT(error({{{"a", {1}, {1}}, {"a", {1}, {2}}}, {}}),
+              HasSubstr("tensor \"a\": the name is used twice"));
+  EXPECT_THAT(error({{{"__metadata__", {1}, {1}}}, {}}), HasSubstr("reserves this name"));
+  EXPECT_THAT(error({{{"a", {2, 2}, {1, 2, 3}}}, {}}), HasSubstr("has 3 values, its shape [2, 2] needs 4"));
+  EXPECT_THAT(error({{{"\xff", {1}, {1}}}, {}}), HasSubstr("not valid UTF-8"));
+  EXPECT_THAT(error({{}, {{"k", "\xc3"}}}), HasSubstr("not valid UTF-8"));
+}
+
+TEST(WriteSafetensors, LeavesTheOldFileWhenItCannotWrite) {
+  EXPECT_THROW(write_safetensors("/proc/nowhere/file", some_tensors()), IoError);
+}
+
+TEST(ReadSafetensors, RefusesAFileCutAnywhere) {
+  const std::string file = written(some_tensors());
+  for (std::size_t cut = 0; cut < file.size(); ++cut)
+    EXPECT_THROW(parse_safetensors(file.substr(0, cut), "FILE"), DataError) << cut;
+  EXPECT_NO_THROW(parse_safetensors(file, "FILE"));
+}
+
+TEST(ReadSafetensors, GivesADataErrorOrARightFileForEveryFlippedByte) {
+  const std::string file = written(some_tensors());
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    for (int mask = 1; mask < 256; ++mask) {
+      std::string damaged = file;
+      damaged[i] = static_cast<char>(damaged[i] ^ mask);
+      try {
+        for (const NamedTensor& tensor : parse_safetensors(damaged, "FILE").tensors) {
+          ASSERT_EQ(tensor.values.size(), element_count(tensor.shape)) << "byte " << i << " mask " << mask;
+        }
+      } catch (const DataError&) {  // Anything else fails the test.
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,103 @@
+// The order of a shuffled epoch: its definition, and that it is as random as it should be.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "core/base/file.h"
+#include "core/data/content_reader.h"
+#include "core/data/data_loader.h"
+
+namespace sweep {
+namespace {
+
+TEST(ShuffledOrder, IsWhatAnIndependentImplementationComputes) {
+  // tests/data/make_shuffled_orders.py says how it was made, and checks its generator with Random123's known
+  // answers.
+  const auto cases = nlohmann::json::parse(read_file(SWEEP_TEST_DATA "/shuffled_orders.json"));
+  ASSERT_EQ(cases.size(), 10u);
+  for (const auto& item : cases) {
+    SCOPED_TRACE(item.dump());
+    const auto order = shuffled_order(item["count"], item["seed"], item["repeat"], item["epoch"]);
+    const std::vector<std::uint32_t> first(order.begin(),
+                                           order.begin() + std::min<std::ptrdiff_t>(20, std::ssize(order)));
+    EXPECT_EQ(first, item["first"].get<std::vector<std::uint32_t>>());
+    Sha256 sha;
+    sha.update({reinterpret_cast<const std::uint8_t*>(order.data()), order.size() * 4});
+    EXPECT_EQ(sha.finish(), item["sha256"]);
+  }
+}
+
+TEST(ShuffledOrder, HasEverySampleOnce) {
+  for (const std::size_t count : {0, 1, 2, 3, 255, 256, 257, 60000}) {
+    auto order = shuffled_order(count, 42, 0, 7);
+    std::sort(order.begin(), order.end());
+    std::vector<std::uint32_t> all(count);
+    std::iota(all.begin(), all.end(), 0u);
+    EXPECT_EQ(order, all);
+  }
+}
+
+TEST(ShuffledOrder, DiffersWithSeedRepeatAndEpoch) {
+  const auto order = shuffled_order(100, 1, 0, 0);
+  EXPECT_EQ(order, shuffled_order(100, 1, 0, 0));
+  EXPECT_NE(order, shuffled_order(100, 2, 0, 0));
+  EXPECT_NE(order, shuffled_order(100, 1 + (std::uint64_t{1} << 32), 0, 0));
+  EXPECT_NE(order, shuffled_order(100, 1, 1, 0));
+  EXPECT_NE(order, shuffled_order(100, 1, 0, 1));
+  EXPECT_NE(shuffled_order(100, 1, 1, 0), shuffled_order(100, 1, 0, 1));
+}
+
+// Pearson's statistic for equally likely cells. With k cells it has mean k - 1 and variance 2(k - 1).
+double deviations_from_uniform(const std::vector<double>& counts) {
+  const double expected =
+      std::accumulate(counts.begin(), counts.end(), 0.0) / static_cast<double>(counts.size());
+  double chi2 = 0;
+  for (const double count : counts) chi2 += (count - expected) * (count - expected) / expected;
+  const double degrees = static_cast<double>(counts.size() - 1);
+  return (chi2 - degrees) / std::sqrt(2 * degrees);
+}
+
+TEST(ShuffledOrder, DrawsEveryPermutationOfFourEquallyOften) {
+  std::map<std::vector<std::uint32_t>, double> seen;
+  for (std::uint32_t epoch = 0; epoch < 48'000; ++epoch) ++seen[shuffled_order(4, 99, 0, epoch)];
+  ASSERT_EQ(seen.size(), 24u);
+  std::vector<double> counts;
+  for (const auto& [order, count] : seen) counts.push_back(count);
+  EXPECT_LT(std::abs(deviations_from_uniform(counts)), 5);
+}
+
+TEST(ShuffledOrder, PutsEverySampleInEveryPlaceEquallyOften) {
+  constexpr std::size_t kCount = 30;
+  std::vector<double> counts(kCount * kCount);
+  for (std::uint32_t epoch = 0; epoch < 20'000; ++epoch) {
+    const auto order = shuffled_order(kCount, 7, 3, epoch);
+    for (std::size_t place = 0; place < kCount; ++place) ++counts[place * kCount + order[place]];
+  }
+  EXPECT_LT(std::abs(deviations_from_uniform(counts)), 5);
+}
+
+TEST(ShuffledOrder, LeavesNoPatternInALargeOne) {
+  // Neighbours: the differences of consecutive samples; their ranks should not be correlated. The correlation
+  // of n independent pairs has a standard deviation of 1/sqrt(n).
+  constexpr std::size_t kCount = 60'000;
+  const auto order = shuffled_order(kCount, 1, 0, 0);
+  const double mean = (kCount - 1) / 2.0, variance = (static_cast<double>(kCount) * kCount - 1) / 12.0;
+  for (const std::size_t lag : {1, 2, 3, 4, 16, 100}) {
+    double sum = 0;
+    for (std::size_t i = 0; i + lag < kCount; ++i) sum += (order[i] - mean) * (order[i + lag] - mean);
+    EXPECT_LT(std::abs(sum / kCount / variance), 5 / std::sqrt(kCount)) << lag;
+  }
+  double with_place = 0;
+  for (std::size_t i = 0; i < kCount; ++i) with_place += (order[i] - mean) * (static_cast<double>(i) - mean);
+  EXPECT_LT(std::abs(with_place / kCount / variance), 5 / std::sqrt(kCount));
+}
+
+}  // namespace
+}  // namespace sweep
