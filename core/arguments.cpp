@@ -28,7 +28,8 @@ std::string joined(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-// Converts what a person may write (3 for [3, 3], 1 for 1.0) to the kind of `type`; nothing if it does not fit.
+// Converts what a person may write (3 for [3, 3], 1 for 1.0) to the kind of `type`; nothing if it does not
+// fit.
 std::optional<ArgumentValue> converted(const ArgumentType& type, const ArgumentValue& value) {
   const auto* integer = std::get_if<std::int64_t>(&value);
   switch (type.kind) {
@@ -77,18 +78,28 @@ bool in_range(const ArgumentType& type, const ArgumentValue& value) {
 }  // namespace
 
 const NamedType* find_type(std::span<const NamedType> types, std::string_view name) {
-  const auto found = std::find_if(types.begin(), types.end(), [&](const NamedType& t) { return t.name == name; });
+  const auto found =
+      std::find_if(types.begin(), types.end(), [&](const NamedType& t) { return t.name == name; });
   return found == types.end() ? nullptr : &*found;
 }
 
 std::string allowed_text(const ArgumentType& type) {
   std::string text;
   switch (type.kind) {
-    case ArgumentKind::kBoolean: return "true or false";
-    case ArgumentKind::kInteger: text = "an integer"; break;
-    case ArgumentKind::kIntegerPair: text = "an integer or a pair [height, width] of integers"; break;
-    case ArgumentKind::kNumber: text = "a number"; break;
-    case ArgumentKind::kNumberPair: text = "a pair of numbers"; break;
+    case ArgumentKind::kBoolean:
+      return "true or false";
+    case ArgumentKind::kInteger:
+      text = "an integer";
+      break;
+    case ArgumentKind::kIntegerPair:
+      text = "an integer or a pair [height, width] of integers";
+      break;
+    case ArgumentKind::kNumber:
+      text = "a number";
+      break;
+    case ArgumentKind::kNumberPair:
+      text = "a pair of numbers";
+      break;
   }
   const bool bounded_above = type.maximum < kUnbounded;
   text += (type.exclusive ? " > " : " >= ") + number_text(type.minimum);
@@ -104,8 +115,8 @@ Arguments complete_arguments(const NamedType& type, const Arguments& given, std:
     if (known != type.arguments.end()) continue;
     const std::vector<std::string> names = names_of(type.arguments);
     const std::string nearest = nearest_name(name, names);
-    throw ConfigError(start + ": " + type.name + " has no argument \"" + name + "\"; allowed: " + joined(names) +
-                      (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?"));
+    throw ConfigError(start + ": " + type.name + " has no argument \"" + name + "\"; allowed: " +
+                      joined(names) + (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?"));
   }
   Arguments complete;
   for (const ArgumentType& argument : type.arguments) {
@@ -114,7 +125,8 @@ Arguments complete_arguments(const NamedType& type, const Arguments& given, std:
       if (argument.default_value) {
         complete[argument.name] = *argument.default_value;
       } else if (!argument.optional) {
-        throw ConfigError(start + ": " + type.name + " needs \"" + argument.name + "\", " + allowed_text(argument));
+        throw ConfigError(start + ": " + type.name + " needs \"" + argument.name + "\", " +
+                          allowed_text(argument));
       }
       continue;
     }

@@ -39,9 +39,9 @@ struct ArgumentType {
   std::optional<ArgumentValue> default_value;  // none: the argument is required, unless `optional`
   double minimum;
   double maximum;
-  bool optional = false;   // may be left out although it has no default, as max_pool2d's stride
+  bool optional = false;  // may be left out although it has no default, as max_pool2d's stride
   bool exclusive = false;
-  std::string help{};      // one line, for the schema
+  std::string help{};  // one line, for the schema
 };
 
 /// A layer or optimizer type, by PyTorch's name in lower case, and its arguments in PyTorch's order.

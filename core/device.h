@@ -21,8 +21,8 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-/// Reads "cpu", "cpu:N", "cuda", "cuda:N" (N from 0) or "auto", which is the first CUDA device if there is one
-/// and else the CPU. "cuda" is "cuda:0". Throws ConfigError, saying what is allowed, on any other text.
+/// Reads "cpu", "cpu:N", "cuda", "cuda:N" (N from 0) or "auto", which is the first CUDA device if there is
+/// one and else the CPU. "cuda" is "cuda:0". Throws ConfigError, saying what is allowed, on any other text.
 /// Says nothing about whether the device is there: see unavailable_reason().
 Device parse_device(std::string_view text);
 
@@ -32,16 +32,18 @@ struct DeviceInfo {
   std::string description;         // the model name, for example "AMD EPYC 9B45"
   std::uint64_t memory_bytes = 0;  // in all
   int cores = 0;                   // CPU: hardware threads this process may use; CUDA: multiprocessors
-  std::string capability;          // CPU: SIMD target in use, such as "AVX3"; CUDA: compute capability, such as "9.0"
+  std::string capability;  // CPU: SIMD target in use, such as "AVX3"; CUDA: compute capability, such as "9.0"
 };
 
 /// Hardware threads that this process may run on, >= 1.
 int available_cores();
 
-/// The CPU first, then every CUDA device that the driver sees. Never throws: a broken driver shows as no device.
+/// The CPU first, then every CUDA device that the driver sees. Never throws: a broken driver shows as no
+/// device.
 std::vector<DeviceInfo> list_devices();
 
-/// Why no CUDA device can be used here ("this build has no CUDA", "no NVIDIA driver", …), or nothing if one can.
+/// Why no CUDA device can be used here ("this build has no CUDA", "no NVIDIA driver", …), or nothing if one
+/// can.
 std::optional<std::string> cuda_unavailable_reason();
 
 /// Why `device` cannot be used on this machine, or nothing if it can.

@@ -6,7 +6,8 @@
 namespace sweep {
 
 std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options) {
-  if (auto reason = unavailable_reason(options.device)) throw DeviceError(options.device.name() + ": " + *reason);
+  if (auto reason = unavailable_reason(options.device))
+    throw DeviceError(options.device.name() + ": " + *reason);
   return make_cpu_engine(network, options);
 }
 

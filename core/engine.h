@@ -1,5 +1,5 @@
-// An engine trains one network on one device. The CPU's is in core/kernels/cpu; others implement the same class,
-// and nothing outside core/kernels knows how a device lays out its memory.
+// An engine trains one network on one device. The CPU's is in core/kernels/cpu; others implement the same
+// class, and nothing outside core/kernels knows how a device lays out its memory.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ namespace sweep {
 
 /// Sums over the samples of the batches since the last Engine::take_totals().
 struct Totals {
-  double loss = 0;               // sum of the samples' losses; NaN or infinite if one of them was
-  std::int64_t correct = 0;      // samples whose largest output is at the label (the first, if several are equal)
+  double loss = 0;           // sum of the samples' losses; NaN or infinite if one of them was
+  std::int64_t correct = 0;  // samples whose largest output is at the label (the first, if several are equal)
   std::int64_t samples = 0;
 };
 
@@ -38,15 +38,16 @@ struct EngineOptions {
   PixelTransform transform;
 };
 
-/// Trains with softmax cross-entropy, averaged over the batch. A call may return before its work is done; calls take
-/// effect in order, and those that return values wait. Not thread-safe; different engines are independent.
-/// The bits of every result depend on the network, the values and the order of calls, never on threads or load.
+/// Trains with softmax cross-entropy, averaged over the batch. A call may return before its work is done;
+/// calls take effect in order, and those that return values wait. Not thread-safe; different engines are
+/// independent. The bits of every result depend on the network, the values and the order of calls, never on
+/// threads or load.
 class Engine {
  public:
   virtual ~Engine() = default;
 
-  /// Forward, backward and one optimizer step. `learning_rate` > 0. Throws ShapeError if the batch is larger than
-  /// options.batch_size or its samples are not of the network's input size.
+  /// Forward, backward and one optimizer step. `learning_rate` > 0. Throws ShapeError if the batch is larger
+  /// than options.batch_size or its samples are not of the network's input size.
   virtual void train(const Batch& batch, double learning_rate) = 0;
 
   /// Forward only: adds to the totals.
@@ -73,8 +74,8 @@ class Engine {
   virtual void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) = 0;
 };
 
-/// Compiles `network` for options.device. Throws DeviceError, with the reason, if the device cannot be used, and
-/// ConfigError if its engine lacks a layer.
+/// Compiles `network` for options.device. Throws DeviceError, with the reason, if the device cannot be used,
+/// and ConfigError if its engine lacks a layer.
 std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options);
 
 }  // namespace sweep

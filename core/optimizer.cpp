@@ -10,7 +10,9 @@ ArgumentType number(std::string name, double value, double minimum, std::string 
   return {std::move(name), ArgumentKind::kNumber, value, minimum, kUnbounded, false, false, std::move(help)};
 }
 
-double number_of(const Arguments& arguments, const char* name) { return std::get<double>(arguments.at(name)); }
+double number_of(const Arguments& arguments, const char* name) {
+  return std::get<double>(arguments.at(name));
+}
 
 }  // namespace
 

@@ -75,7 +75,8 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 
   const std::filesystem::path directory = path.has_parent_path() ? path.parent_path() : ".";
   const int directory_fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory_fd < 0) return;  // A directory that may be written but not read: the rename has still happened.
+  if (directory_fd < 0)
+    return;  // A directory that may be written but not read: the rename has still happened.
   ::fsync(directory_fd);
   ::close(directory_fd);
 }

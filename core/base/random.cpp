@@ -2,7 +2,8 @@
 
 namespace sweep {
 
-std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                        std::array<std::uint32_t, 2> key) {
   constexpr std::uint64_t kMultiplier0 = 0xD2511F53u, kMultiplier1 = 0xCD9E8D57u;
   constexpr std::uint32_t kWeyl0 = 0x9E3779B9u, kWeyl1 = 0xBB67AE85u;
   for (int round = 0; round < 10; ++round) {
@@ -35,7 +36,8 @@ std::uint32_t RandomStream::below(std::uint32_t bound) {
   std::uint64_t product = static_cast<std::uint64_t>(next_u32()) * bound;
   if (static_cast<std::uint32_t>(product) < bound) {
     const std::uint32_t threshold = (0u - bound) % bound;
-    while (static_cast<std::uint32_t>(product) < threshold) product = static_cast<std::uint64_t>(next_u32()) * bound;
+    while (static_cast<std::uint32_t>(product) < threshold)
+      product = static_cast<std::uint64_t>(next_u32()) * bound;
   }
   return static_cast<std::uint32_t>(product >> 32);
 }

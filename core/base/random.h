@@ -9,7 +9,8 @@ namespace sweep {
 
 /// Philox4x32-10 of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (SC11); the same function
 /// as in cuRAND and PyTorch's CUDA generator. Returns four independent uniform 32-bit values.
-std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                        std::array<std::uint32_t, 2> key);
 
 /// What a stream of random numbers is for; keeps the uses of one seed independent of each other.
 enum class RandomUse : std::uint32_t { kInitialisation = 1, kShuffle = 2, kDropout = 3, kSearch = 4 };

@@ -9,13 +9,15 @@
 
 namespace sweep {
 
-/// Extents, outermost first. One sample, without the batch dimension, is [channels, height, width] or [features].
+/// Extents, outermost first. One sample, without the batch dimension, is [channels, height, width] or
+/// [features].
 using Shape = std::vector<std::int64_t>;
 
 /// Number of elements; 1 for the empty shape.
 inline std::size_t element_count(const Shape& shape) {
-  return std::accumulate(shape.begin(), shape.end(), std::size_t{1},
-                         [](std::size_t n, std::int64_t extent) { return n * static_cast<std::size_t>(extent); });
+  return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, [](std::size_t n, std::int64_t extent) {
+    return n * static_cast<std::size_t>(extent);
+  });
 }
 
 /// "[6, 24, 24]", as error messages and logs show it.

@@ -30,7 +30,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest_name(std::string_view wrong, std::span<const std::string> candidates) {
-  constexpr std::size_t kLongestName = 64;  // A longer text is no typing mistake, and would take long to compare.
+  constexpr std::size_t kLongestName =
+      64;  // A longer text is no typing mistake, and would take long to compare.
   if (wrong.size() > kLongestName) return "";
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, wrong.size() / 3) + 1;

@@ -10,7 +10,13 @@ ArgumentType pair(std::string name, std::optional<std::int64_t> value, std::int6
                   bool optional = false) {
   std::optional<ArgumentValue> default_value;
   if (value) default_value = std::array<std::int64_t, 2>{*value, *value};
-  return {std::move(name), ArgumentKind::kIntegerPair, default_value, static_cast<double>(minimum), 128, optional, false,
+  return {std::move(name),
+          ArgumentKind::kIntegerPair,
+          default_value,
+          static_cast<double>(minimum),
+          128,
+          optional,
+          false,
           std::move(help)};
 }
 
@@ -27,15 +33,17 @@ ArgumentType bias() {
 std::span<const NamedType> layer_types() {
   static const std::vector<NamedType> types = {
       {"conv2d",
-       {width("out_channels", "channels of the output"), pair("kernel_size", std::nullopt, 1, "height and width of the kernel"),
-        pair("stride", 1, 1, "step between outputs"), pair("padding", 0, 0, "rows and columns of zeros around the input"),
-        bias()}},
+       {width("out_channels", "channels of the output"),
+        pair("kernel_size", std::nullopt, 1, "height and width of the kernel"),
+        pair("stride", 1, 1, "step between outputs"),
+        pair("padding", 0, 0, "rows and columns of zeros around the input"), bias()}},
       {"linear", {width("out_features", "features of the output"), bias()}},
       {"relu", {}},
       {"max_pool2d",
        {pair("kernel_size", std::nullopt, 1, "height and width of the window"),
         pair("stride", std::nullopt, 1, "step between windows; the kernel size if left out", true),
-        pair("padding", 0, 0, "rows and columns around the input that no maximum comes from, at most half the kernel")}},
+        pair("padding", 0, 0,
+             "rows and columns around the input that no maximum comes from, at most half the kernel")}},
       {"flatten", {}},
   };
   return types;

@@ -19,7 +19,8 @@ void need_image(const Layer& layer) {
   throw_shape(layer, "needs an input of shape [channels, height, width], but gets " + to_string(layer.input));
 }
 
-// Extent of a sliding window's output; the same formula for convolution and pooling (PyTorch, ceil_mode false).
+// Extent of a sliding window's output; the same formula for convolution and pooling (PyTorch, ceil_mode
+// false).
 Shape window_output(const Layer& layer, std::int64_t channels, Pair kernel, Pair stride, Pair padding) {
   Shape output{channels, 0, 0};
   for (std::size_t d = 0; d < 2; ++d) {
@@ -109,7 +110,8 @@ Network::Network(NetworkSpec spec, Shape input) : name_(std::move(spec.name)), i
   std::set<std::string> names;
   Shape shape = input_;
   std::size_t offset = 0;
-  const auto add_parameter = [&](Layer& layer, const char* suffix, const Shape& parameter_shape, std::int64_t fan_in) {
+  const auto add_parameter = [&](Layer& layer, const char* suffix, const Shape& parameter_shape,
+                                 std::int64_t fan_in) {
     const std::size_t count = element_count(parameter_shape);
     layer.parameters.push_back(parameters_.size());
     parameters_.push_back({layer.name + suffix, parameter_shape, offset, count, fan_in});
@@ -145,7 +147,8 @@ double Network::forward_flops() const {
   for (const Layer& layer : layers_) {
     if (layer.parameters.empty()) continue;
     const Parameter& weight = parameters_[layer.parameters.front()];
-    const double positions = static_cast<double>(element_count(layer.output)) / static_cast<double>(weight.shape[0]);
+    const double positions =
+        static_cast<double>(element_count(layer.output)) / static_cast<double>(weight.shape[0]);
     flops += 2 * positions * static_cast<double>(weight.count);
   }
   return flops;
@@ -157,7 +160,8 @@ double Network::training_flops() const {
   for (const Layer& layer : layers_) {
     if (layer.parameters.empty()) continue;
     const Parameter& weight = parameters_[layer.parameters.front()];
-    const double positions = static_cast<double>(element_count(layer.output)) / static_cast<double>(weight.shape[0]);
+    const double positions =
+        static_cast<double>(element_count(layer.output)) / static_cast<double>(weight.shape[0]);
     // Forward, the weight's gradient and the input's; nobody needs the gradient of the network's input.
     flops += (first ? 2 : 3) * 2 * positions * static_cast<double>(weight.count);
     first = false;

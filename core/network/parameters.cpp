@@ -1,5 +1,5 @@
-// Initial parameter values. PyTorch draws conv2d and linear weights from kaiming_uniform(a = sqrt(5)), which is
-// uniform in ±1/sqrt(fan_in), and biases from the same interval.
+// Initial parameter values. PyTorch draws conv2d and linear weights from kaiming_uniform(a = sqrt(5)), which
+// is uniform in ±1/sqrt(fan_in), and biases from the same interval.
 #include <cmath>
 
 #include "core/base/random.h"
@@ -13,7 +13,8 @@ std::vector<float> initial_parameters(const Network& network, std::uint64_t seed
   for (const Parameter& parameter : network.parameters()) {
     const auto bound = static_cast<float>(1.0 / std::sqrt(static_cast<double>(parameter.fan_in)));
     RandomStream random(seed, RandomUse::kInitialisation, index++);
-    for (std::size_t i = 0; i < parameter.count; ++i) values[parameter.offset + i] = random.uniform(-bound, bound);
+    for (std::size_t i = 0; i < parameter.count; ++i)
+      values[parameter.offset + i] = random.uniform(-bound, bound);
   }
   return values;
 }

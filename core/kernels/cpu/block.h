@@ -6,9 +6,9 @@
 
 namespace sweep::cpu {
 
-/// Images in a block. Activations of a block are [channel][y][x][kLanes] floats, so one load fetches the same value of 16
-/// images. Fixed, so that the layout and the sums do not depend on the machine's vector width: a vector of 8
-/// floats passes over each block twice.
+/// Images in a block. Activations of a block are [channel][y][x][kLanes] floats, so one load fetches the same
+/// value of 16 images. Fixed, so that the layout and the sums do not depend on the machine's vector width: a
+/// vector of 8 floats passes over each block twice.
 inline constexpr std::size_t kLanes = 16;
 
 /// Floats at a 64-byte boundary (one cache line, the longest vector), zero at first. Move-only.
@@ -38,8 +38,8 @@ class AlignedBuffer {
 /// Rounds up to a whole number of cache lines of floats.
 constexpr std::size_t round_to_line(std::size_t floats) { return (floats + 15) / 16 * 16; }
 
-/// Splits `total` items into `parts` nearly equal runs; returns the first item of run `index`. Static, so that who
-/// does what never depends on timing.
+/// Splits `total` items into `parts` nearly equal runs; returns the first item of run `index`. Static, so
+/// that who does what never depends on timing.
 constexpr std::size_t part_begin(std::size_t total, std::size_t parts, std::size_t index) {
   return total * index / parts;
 }

@@ -31,7 +31,8 @@ HWY_INLINE void sum_products(Lanes d, const ConvGeometry& g, const ConvGradient&
   Vector acc[kChannels][kColumns];
   const std::size_t n = hn::Lanes(d);
   for (int c = 0; c < kChannels; ++c) {
-    for (int k = 0; k < kColumns; ++k) acc[c][k] = hn::Load(d, sums + static_cast<std::size_t>(c * kColumns + k) * n);
+    for (int k = 0; k < kColumns; ++k)
+      acc[c][k] = hn::Load(d, sums + static_cast<std::size_t>(c * kColumns + k) * n);
   }
   const std::size_t grad_step = g.stride_x * kLanes, channel_floats = gradient.channel_floats();
   for (std::size_t y = row_begin; y < row_end; ++y) {
@@ -39,7 +40,8 @@ HWY_INLINE void sum_products(Lanes d, const ConvGeometry& g, const ConvGradient&
     const float* in_at = in + y * g.stride_y * g.in_width * kLanes;
     for (std::size_t x = 0; x < g.out_width; ++x) {
       Vector dy[kChannels];
-      for (int c = 0; c < kChannels; ++c) dy[c] = hn::Load(d, grad_at + static_cast<std::size_t>(c) * channel_floats);
+      for (int c = 0; c < kChannels; ++c)
+        dy[c] = hn::Load(d, grad_at + static_cast<std::size_t>(c) * channel_floats);
       for (int k = 0; k < kColumns; ++k) {
         const Vector value = hn::Load(d, in_at + static_cast<std::size_t>(k) * kLanes);
         for (int c = 0; c < kChannels; ++c) acc[c][k] = hn::MulAdd(dy[c], value, acc[c][k]);
@@ -49,7 +51,8 @@ HWY_INLINE void sum_products(Lanes d, const ConvGeometry& g, const ConvGradient&
     }
   }
   for (int c = 0; c < kChannels; ++c) {
-    for (int k = 0; k < kColumns; ++k) hn::Store(acc[c][k], d, sums + static_cast<std::size_t>(c * kColumns + k) * n);
+    for (int k = 0; k < kColumns; ++k)
+      hn::Store(acc[c][k], d, sums + static_cast<std::size_t>(c * kColumns + k) * n);
   }
 }
 
@@ -79,14 +82,15 @@ HWY_INLINE void run_products(std::size_t channels, std::size_t columns, Args... 
 }
 
 // Adds the sums over lanes of `count` vectors to target[0], target[stride], …
-HWY_INLINE void add_lane_sums(Lanes d, const float* sums, std::size_t count, float* target, std::size_t stride) {
+HWY_INLINE void add_lane_sums(Lanes d, const float* sums, std::size_t count, float* target,
+                              std::size_t stride) {
   for (std::size_t i = 0; i < count; ++i) {
     target[i * stride] += hn::GetLane(hn::SumOfLanes(d, hn::Load(d, sums + i * hn::Lanes(d))));
   }
 }
 
-void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient, float* grad_weights,
-                           float* grad_bias) {
+void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                           float* grad_weights, float* grad_bias) {
   const Lanes d;
   const std::size_t n = hn::Lanes(d);
   constexpr std::size_t kMaxTaps = 1024;  // of one channel tile: kernels up to 16×16 in one go
@@ -123,7 +127,8 @@ void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGra
               const std::size_t columns = part_begin(g.kernel_width, segments, s + 1) - kx;
               const float* segment = sums + (ky - first_ky) * row_sums + channels * kx * n;
               for (std::size_t i = 0; i < channels; ++i) {
-                float* target = grad_weights + (((channel + i) * g.in_channels + c) * g.kernel_height + ky) * g.kernel_width;
+                float* target = grad_weights +
+                                (((channel + i) * g.in_channels + c) * g.kernel_height + ky) * g.kernel_width;
                 add_lane_sums(d, segment + i * columns * n, columns, target + kx, 1);
               }
             }
@@ -134,8 +139,10 @@ void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGra
       for (std::size_t i = 0; i < channels; ++i) {
         Vector sum = hn::Zero(d);
         for (std::size_t y = 0; y < g.out_height; ++y) {
-          const float* row = grad + i * gradient.channel_floats() + (y * g.stride_y * gradient.pitch + gradient.border) * kLanes;
-          for (std::size_t x = 0; x < g.out_width; ++x) sum = hn::Add(sum, hn::Load(d, row + x * g.stride_x * kLanes));
+          const float* row = grad + i * gradient.channel_floats() +
+                             (y * g.stride_y * gradient.pitch + gradient.border) * kLanes;
+          for (std::size_t x = 0; x < g.out_width; ++x)
+            sum = hn::Add(sum, hn::Load(d, row + x * g.stride_x * kLanes));
         }
         grad_bias[channel + i] += hn::GetLane(hn::SumOfLanes(d, sum));
       }
@@ -143,8 +150,8 @@ void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGra
   }
 }
 
-void unpool_gradient(const ConvGeometry& g, const float* pooled, const float* winner, const ConvGradient& layout,
-                     float* gradient) {
+void unpool_gradient(const ConvGeometry& g, const float* pooled, const float* winner,
+                     const ConvGradient& layout, float* gradient) {
   const Lanes d;
   const hn::RebindToSigned<Lanes> di;
   const std::size_t height = g.out_height / 2, width = g.out_width / 2;
@@ -169,12 +176,13 @@ void unpool_gradient(const ConvGeometry& g, const float* pooled, const float* wi
   }
 }
 
-void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out, const ConvGradient& layout,
-                     float* gradient) {
+void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out,
+                     const ConvGradient& layout, float* gradient) {
   const Lanes d;
   for (std::size_t c = 0; c < g.out_channels; ++c) {
     for (std::size_t y = 0; y < g.out_height; ++y) {
-      float* row = gradient + c * layout.channel_floats() + (y * g.stride_y * layout.pitch + layout.border) * kLanes;
+      float* row =
+          gradient + c * layout.channel_floats() + (y * g.stride_y * layout.pitch + layout.border) * kLanes;
       const std::size_t from = (c * g.out_height + y) * g.out_width * kLanes;
       for (std::size_t x = 0; x < g.out_width; ++x) {
         for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
@@ -198,18 +206,18 @@ HWY_EXPORT(conv_backward_weights);
 HWY_EXPORT(unpool_gradient);
 HWY_EXPORT(spread_gradient);
 
-void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient, float* grad_weights,
-                           float* grad_bias) {
+void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                           float* grad_weights, float* grad_bias) {
   HWY_DYNAMIC_DISPATCH(conv_backward_weights)(g, in, gradient, grad_weights, grad_bias);
 }
 
-void unpool_gradient(const ConvGeometry& g, const float* pooled, const float* winner, const ConvGradient& layout,
-                     float* gradient) {
+void unpool_gradient(const ConvGeometry& g, const float* pooled, const float* winner,
+                     const ConvGradient& layout, float* gradient) {
   HWY_DYNAMIC_DISPATCH(unpool_gradient)(g, pooled, winner, layout, gradient);
 }
 
-void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out, const ConvGradient& layout,
-                     float* gradient) {
+void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out,
+                     const ConvGradient& layout, float* gradient) {
   HWY_DYNAMIC_DISPATCH(spread_gradient)(g, grad_out, out, layout, gradient);
 }
 

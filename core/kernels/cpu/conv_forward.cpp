@@ -13,12 +13,13 @@ namespace sweep::cpu::HWY_NAMESPACE {
 
 // The window of kernel taps that a tile sums over, and where its operands start.
 struct TapWindow {
-  std::size_t channels, rows, columns;          // taps to sum: input channels × kernel rows × kernel columns
-  std::size_t in_channel_stride, in_row_stride; // in floats
+  std::size_t channels, rows, columns;  // taps to sum: input channels × kernel rows × kernel columns
+  std::size_t in_channel_stride, in_row_stride;  // in floats
   std::size_t weight_channel_stride, weight_row_stride;
 };
 
-// acc[c][p] += Σ weight[tap][c] · in[position p + tap]; c < kChannels, p < 4. `in` points at each position's first tap.
+// acc[c][p] += Σ weight[tap][c] · in[position p + tap]; c < kChannels, p < 4. `in` points at each position's
+// first tap.
 template <int kChannels>
 HWY_INLINE void sum_taps(Lanes d, const TapWindow& window, const float* const (&in)[4], const float* weights,
                          Vector (&acc)[kChannels][4]) {
@@ -72,7 +73,8 @@ struct PlainTile {
     const std::size_t plane = g.out_height * g.out_width * kLanes;
     for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
       const float* positions[4];
-      for (std::size_t p = 0; p < 4; ++p) {  // Positions beyond the row repeat the last one and are not stored.
+      for (std::size_t p = 0; p < 4;
+           ++p) {  // Positions beyond the row repeat the last one and are not stored.
         const std::size_t column = (x + HWY_MIN(p, count - 1)) * g.stride_x;
         positions[p] = in + (y * g.stride_y * g.in_width + column) * kLanes + lane;
       }
@@ -140,8 +142,9 @@ HWY_INLINE void run_tile(std::size_t n, Args... args) {
 }
 
 template <class Tile>
-HWY_INLINE void for_all_tiles(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
-                              std::size_t rows, std::size_t columns, std::size_t column_step, float* out, float* winner) {
+HWY_INLINE void for_all_tiles(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
+                              bool relu, std::size_t rows, std::size_t columns, std::size_t column_step,
+                              float* out, float* winner) {
   const std::size_t tiles = (g.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
   const std::size_t plane = rows * columns * kLanes;
   for (std::size_t y = 0; y < rows; ++y) {
@@ -157,27 +160,31 @@ HWY_INLINE void for_all_tiles(const ConvGeometry& g, const float* in, const floa
   }
 }
 
-void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu, float* out) {
+void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
+                  float* out) {
   for_all_tiles<PlainTile>(g, in, packed, bias, relu, g.out_height, g.out_width, 4, out, nullptr);
 }
 
-void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
-                       float* out, float* winner) {
+void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
+                       bool relu, float* out, float* winner) {
   for_all_tiles<PooledTile>(g, in, packed, bias, relu, g.out_height / 2, g.out_width / 2, 1, out, winner);
 }
 
-// One tile of the input's gradient: kChannels input channels × up to 4 neighbouring pixels of a row. Only taps that
-// meet the gradient's rows are summed; of its columns those that any of the 4 pixels needs, hence the zero border.
+// One tile of the input's gradient: kChannels input channels × up to 4 neighbouring pixels of a row. Only
+// taps that meet the gradient's rows are summed; of its columns those that any of the 4 pixels needs, hence
+// the zero border.
 struct InputGradientTile {
   template <int kChannels>
   static void run(const ConvGeometry& g, const ConvGradient& gradient, const float* weights, std::size_t row,
-                  std::size_t column, std::size_t y, std::size_t x, std::size_t height, std::size_t width, float* grad_in) {
+                  std::size_t column, std::size_t y, std::size_t x, std::size_t height, std::size_t width,
+                  float* grad_in) {
     const Lanes d;
     const std::size_t last_y = g.kernel_height - 1, last_x = g.kernel_width - 1;
     const std::size_t columns = gradient.pitch - 2 * gradient.border;
     // Reversed taps: tap t of row `row` reads gradient row (row − last_y + t).
     const std::size_t first_ky = row >= last_y ? 0 : last_y - row;
-    const std::size_t end_ky = HWY_MIN(g.kernel_height, gradient.rows + last_y - HWY_MIN(row, gradient.rows + last_y));
+    const std::size_t end_ky =
+        HWY_MIN(g.kernel_height, gradient.rows + last_y - HWY_MIN(row, gradient.rows + last_y));
     const std::size_t first_kx = column + 3 >= last_x ? 0 : last_x - column - 3;
     const std::size_t end_kx = HWY_MIN(g.kernel_width, columns + last_x - HWY_MIN(column, columns + last_x));
     TapWindow window{g.out_channels,
@@ -210,8 +217,9 @@ struct InputGradientTile {
   }
 };
 
-void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed, std::size_t pad_y,
-                         std::size_t pad_x, std::size_t height, std::size_t width, float* grad_in) {
+void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
+                         std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
+                         float* grad_in) {
   const std::size_t tiles = (g.in_channels + kMaxChannelTile - 1) / kMaxChannelTile;
   for (std::size_t t = 0; t < tiles; ++t) {
     const std::size_t channel = part_begin(g.in_channels, tiles, t);
@@ -220,7 +228,8 @@ void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, co
     float* target = grad_in + channel * height * width * kLanes;
     for (std::size_t y = 0; y < height; ++y) {
       for (std::size_t x = 0; x < width; x += 4) {
-        run_tile<InputGradientTile>(count, g, gradient, weights, y + pad_y, x + pad_x, y, x, height, width, target);
+        run_tile<InputGradientTile>(count, g, gradient, weights, y + pad_y, x + pad_x, y, x, height, width,
+                                    target);
       }
     }
   }
@@ -239,17 +248,19 @@ HWY_EXPORT(conv_pool_forward);
 HWY_EXPORT(conv_backward_input);
 HWY_EXPORT(channel_tile);
 
-void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu, float* out) {
+void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
+                  float* out) {
   HWY_DYNAMIC_DISPATCH(conv_forward)(g, in, packed, bias, relu, out);
 }
 
-void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
-                       float* out, float* winner) {
+void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
+                       bool relu, float* out, float* winner) {
   HWY_DYNAMIC_DISPATCH(conv_pool_forward)(g, in, packed, bias, relu, out, winner);
 }
 
-void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed, std::size_t pad_y,
-                         std::size_t pad_x, std::size_t height, std::size_t width, float* grad_in) {
+void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
+                         std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
+                         float* grad_in) {
   HWY_DYNAMIC_DISPATCH(conv_backward_input)(g, gradient, packed, pad_y, pad_x, height, width, grad_in);
 }
 
@@ -260,7 +271,8 @@ void pack_conv_weights(const ConvGeometry& g, const float* weights, float* packe
   const std::size_t tiles = (g.out_channels + widest - 1) / widest;
   const std::size_t inner = g.in_channels * g.taps();
   for (std::size_t t = 0; t < tiles; ++t) {
-    const std::size_t begin = part_begin(g.out_channels, tiles, t), end = part_begin(g.out_channels, tiles, t + 1);
+    const std::size_t begin = part_begin(g.out_channels, tiles, t),
+                      end = part_begin(g.out_channels, tiles, t + 1);
     for (std::size_t i = 0; i < inner; ++i) {
       for (std::size_t channel = begin; channel < end; ++channel) *packed++ = weights[channel * inner + i];
     }
@@ -272,7 +284,8 @@ void pack_conv_weights_transposed(const ConvGeometry& g, const float* weights, f
   const std::size_t tiles = (g.in_channels + widest - 1) / widest;
   const std::size_t taps = g.taps();
   for (std::size_t t = 0; t < tiles; ++t) {
-    const std::size_t begin = part_begin(g.in_channels, tiles, t), end = part_begin(g.in_channels, tiles, t + 1);
+    const std::size_t begin = part_begin(g.in_channels, tiles, t),
+                      end = part_begin(g.in_channels, tiles, t + 1);
     for (std::size_t out = 0; out < g.out_channels; ++out) {
       for (std::size_t tap = taps; tap-- > 0;) {
         for (std::size_t channel = begin; channel < end; ++channel) {

@@ -1,8 +1,10 @@
-// Convolution of one block of 16 images, direct and register-tiled. Thread-safe: pure functions of their arguments.
+// Convolution of one block of 16 images, direct and register-tiled. Thread-safe: pure functions of their
+// arguments.
 //
-// A tile is up to conv_channel_tile() output channels × 4 output positions, all in registers; each loaded input vector
-// serves every channel of the tile and each broadcast weight serves 4 positions, so the multiply-adds, not the loads,
-// are the limit. With 2×2 pooling the 4 positions are one pooling window, and only its maximum is stored.
+// A tile is up to conv_channel_tile() output channels × 4 output positions, all in registers; each loaded
+// input vector serves every channel of the tile and each broadcast weight serves 4 positions, so the
+// multiply-adds, not the loads, are the limit. With 2×2 pooling the 4 positions are one pooling window, and
+// only its maximum is stored.
 #pragma once
 
 #include <cstddef>
@@ -28,25 +30,27 @@ std::size_t conv_channel_tile();
 /// [in][ky][kx][channel in tile]. `packed` holds as many floats as `weights`.
 void pack_conv_weights(const ConvGeometry& g, const float* weights, float* packed);
 
-/// The same for the gradient of the input, where the roles change: tiles of input channels, [out][ky][kx][channel in
-/// tile], with both kernel axes reversed.
+/// The same for the gradient of the input, where the roles change: tiles of input channels,
+/// [out][ky][kx][channel in tile], with both kernel axes reversed.
 void pack_conv_weights_transposed(const ConvGeometry& g, const float* weights, float* packed);
 
 /// out = conv(in) + bias, then max(0, ·) if `relu`. bias [out_channels] or nullptr.
 /// in [in_channels][in_height][in_width][16], out [out_channels][out_height][out_width][16].
-void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu, float* out);
+void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
+                  float* out);
 
-/// The same followed by 2×2 max pooling with stride 2. out [out_channels][out_height / 2][out_width / 2][16]; winner, of
-/// the same size, holds int32: which of the window's 4 positions (row-major) was largest, or 4 where ReLU cut it.
-void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
-                       float* out, float* winner);
+/// The same followed by 2×2 max pooling with stride 2. out [out_channels][out_height / 2][out_width / 2][16];
+/// winner, of the same size, holds int32: which of the window's 4 positions (row-major) was largest, or 4
+/// where ReLU cut it.
+void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
+                       bool relu, float* out, float* winner);
 
 /// Zero columns on each side of a gradient's rows, which conv_backward_input reads beyond the image.
 inline constexpr std::size_t kGradientBorder = 3;
 
-/// Gradient of a convolution's output as the two functions below read it: [out_channels][rows][pitch][16], where output (y, x)
-/// lies at row y·stride_y, column border + x·stride_x, and all else is zero: for a stride above 1 the gaps make
-/// the input's gradient an ordinary convolution.
+/// Gradient of a convolution's output as the two functions below read it: [out_channels][rows][pitch][16],
+/// where output (y, x) lies at row y·stride_y, column border + x·stride_x, and all else is zero: for a stride
+/// above 1 the gaps make the input's gradient an ordinary convolution.
 struct ConvGradient {
   const float* data;
   std::size_t rows, pitch, border;
@@ -54,20 +58,22 @@ struct ConvGradient {
 };
 
 /// Spreads the pooled gradient [out_channels][out_height / 2][out_width / 2][16] to the winners' positions.
-void unpool_gradient(const ConvGeometry& g, const float* pooled, const float* winner, const ConvGradient& layout,
-                     float* gradient);
+void unpool_gradient(const ConvGeometry& g, const float* pooled, const float* winner,
+                     const ConvGradient& layout, float* gradient);
 
-/// Copies grad_out [out_channels][out_height][out_width][16] into the layout above; where `out` is given, only where it is > 0 (ReLU).
-void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out, const ConvGradient& layout,
-                     float* gradient);
+/// Copies grad_out [out_channels][out_height][out_width][16] into the layout above; where `out` is given,
+/// only where it is > 0 (ReLU).
+void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out,
+                     const ConvGradient& layout, float* gradient);
 
-/// Gradient of the input without its padding: [in_channels][height][width][16] for the interior that starts at row
-/// pad_y, column pad_x of the padded input. `packed` is from pack_conv_weights_transposed.
-void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed, std::size_t pad_y,
-                         std::size_t pad_x, std::size_t height, std::size_t width, float* grad_in);
+/// Gradient of the input without its padding: [in_channels][height][width][16] for the interior that starts
+/// at row pad_y, column pad_x of the padded input. `packed` is from pack_conv_weights_transposed.
+void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
+                         std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
+                         float* grad_in);
 
 /// Adds the block's gradients to grad_weights [out][in][ky][kx] and grad_bias [out_channels] (or nullptr).
-void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient, float* grad_weights,
-                           float* grad_bias);
+void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                           float* grad_weights, float* grad_bias);
 
 }  // namespace sweep::cpu

@@ -22,14 +22,21 @@ std::size_t fused_elements(const Layer& layer, const ConvOp::Fusion& fusion) {
 
 ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
     : Op(element_count(layer.input), fused_elements(layer, fusion)), fusion_(fusion) {
-  const auto kernel = pair_of(layer, "kernel_size"), stride = pair_of(layer, "stride"), padding = pair_of(layer, "padding");
+  const auto kernel = pair_of(layer, "kernel_size"), stride = pair_of(layer, "stride"),
+             padding = pair_of(layer, "padding");
   height_ = extent(layer.input, 1);
   width_ = extent(layer.input, 2);
   pad_y_ = padding[0];
   pad_x_ = padding[1];
-  geometry_ = {extent(layer.input, 0),  height_ + 2 * pad_y_,     width_ + 2 * pad_x_,
-               extent(layer.output, 0), extent(layer.output, 1), extent(layer.output, 2),
-               kernel[0],               kernel[1],                stride[0],
+  geometry_ = {extent(layer.input, 0),
+               height_ + 2 * pad_y_,
+               width_ + 2 * pad_x_,
+               extent(layer.output, 0),
+               extent(layer.output, 1),
+               extent(layer.output, 2),
+               kernel[0],
+               kernel[1],
+               stride[0],
                stride[1]};
   weight_ = network.parameters()[layer.parameters[0]];
   bias_offset_ = round_to_line(weight_.count);
@@ -78,7 +85,8 @@ void ConvOp::forward(const float* own, const float* in, float* saved, float* out
   }
   const float* input = padded_input(in, saved);
   if (fusion_.pool) {
-    conv_pool_forward(geometry_, input, packed_.data(), bias_of(own), fusion_.relu, out, saved + winner_offset_);
+    conv_pool_forward(geometry_, input, packed_.data(), bias_of(own), fusion_.relu, out,
+                      saved + winner_offset_);
   } else {
     conv_forward(geometry_, input, packed_.data(), bias_of(own), fusion_.relu, out);
   }
@@ -96,7 +104,8 @@ void ConvOp::backward(const float* /*own*/, const BackwardBuffers& buffers) cons
   conv_backward_weights(geometry_, padded_input(buffers.in, buffers.saved), gradient, buffers.grad_parameters,
                         bias_floats_ > 0 ? buffers.grad_parameters + bias_offset_ : nullptr);
   if (buffers.grad_in != nullptr) {
-    conv_backward_input(geometry_, gradient, packed_transposed_.data(), pad_y_, pad_x_, height_, width_, buffers.grad_in);
+    conv_backward_input(geometry_, gradient, packed_transposed_.data(), pad_y_, pad_x_, height_, width_,
+                        buffers.grad_in);
   }
 }
 

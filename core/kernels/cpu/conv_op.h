@@ -11,8 +11,8 @@ class ConvOp : public Op {
  public:
   struct Fusion {
     bool relu = false;
-    bool pool = false;            // max pooling 2×2 with stride 2 behind the ReLU
-    bool needs_grad_in = true;    // false for the network's first layer
+    bool pool = false;          // max pooling 2×2 with stride 2 behind the ReLU
+    bool needs_grad_in = true;  // false for the network's first layer
   };
 
   /// `layer` is a conv2d of `network`.
@@ -34,9 +34,9 @@ class ConvOp : public Op {
 
   ConvGeometry geometry_{};
   Fusion fusion_;
-  std::size_t height_, width_, pad_y_, pad_x_;      // of the input without padding
-  Parameter weight_, bias_;                         // bias_.count is 0 if there is none
-  std::size_t bias_offset_ = 0, bias_floats_ = 0;   // in the own layout, which is PyTorch's
+  std::size_t height_, width_, pad_y_, pad_x_;     // of the input without padding
+  Parameter weight_, bias_;                        // bias_.count is 0 if there is none
+  std::size_t bias_offset_ = 0, bias_floats_ = 0;  // in the own layout, which is PyTorch's
   ConvGradient gradient_layout_{};
   std::size_t winner_offset_ = 0, gradient_offset_ = 0, saved_floats_ = 0;
   AlignedBuffer packed_, packed_transposed_;

@@ -21,13 +21,14 @@ using cpu::round_to_line;
 
 std::size_t block_count(std::size_t images) { return (images + kLanes - 1) / kLanes; }
 
-// How many partial sums a batch's gradient is made of. A function of the batch and the network alone, so that the bits do
-// not depend on threads: enough for many cores, but no more memory than 256 MB and no sum of fewer than 4 blocks where
-// the batch is large, because adding the sums up costs a pass over all of them.
+// How many partial sums a batch's gradient is made of. A function of the batch and the network alone, so that
+// the bits do not depend on threads: enough for many cores, but no more memory than 256 MB and no sum of
+// fewer than 4 blocks where the batch is large, because adding the sums up costs a pass over all of them.
 std::size_t partial_count(std::size_t blocks, std::size_t parameter_floats) {
   constexpr std::size_t kMemory = (std::size_t{256} << 20) / sizeof(float);
   const std::size_t wanted = std::clamp<std::size_t>(blocks / 4, std::min<std::size_t>(blocks, 16), 64);
-  return std::clamp<std::size_t>(kMemory / std::max<std::size_t>(parameter_floats, 1), 1, std::max<std::size_t>(wanted, 1));
+  return std::clamp<std::size_t>(kMemory / std::max<std::size_t>(parameter_floats, 1), 1,
+                                 std::max<std::size_t>(wanted, 1));
 }
 
 // What one partial sum counts, padded so that threads do not share cache lines.
@@ -76,8 +77,9 @@ class CpuEngine final : public Engine {
   void predict(const Batch& batch, std::span<float> outputs) override {
     check(batch);
     if (outputs.size() != batch.size() * classes_) {
-      throw ShapeError("predict: room for " + std::to_string(outputs.size()) + " outputs, but the batch has " +
-                       std::to_string(batch.size()) + " samples of " + std::to_string(classes_));
+      throw ShapeError("predict: room for " + std::to_string(outputs.size()) +
+                       " outputs, but the batch has " + std::to_string(batch.size()) + " samples of " +
+                       std::to_string(classes_));
     }
     run_blocks(Pass::kPredict, batch, outputs);
   }
@@ -103,8 +105,9 @@ class CpuEngine final : public Engine {
   std::int64_t step_count() const override { return steps_; }
 
   void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
-    const bool same = std::equal(state.begin(), state.end(), state_names_.begin(), state_names_.end(),
-                                 [](const OptimizerState& s, const std::string& name) { return s.name == name; });
+    const bool same =
+        std::equal(state.begin(), state.end(), state_names_.begin(), state_names_.end(),
+                   [](const OptimizerState& s, const std::string& name) { return s.name == name; });
     if (!same) throw ConfigError("set_optimizer_state: these are not the arrays of this optimizer");
     for (std::size_t i = 0; i < state_.size(); ++i) import(state[i].values, state_[i], "set_optimizer_state");
     steps_ = step_count;
@@ -177,7 +180,8 @@ class CpuEngine final : public Engine {
     const float* logits = program_.forward(parameters_.data(), workspace);
     if (pass == Pass::kPredict) {
       for (std::size_t i = 0; i < images; ++i) {
-        for (std::size_t c = 0; c < classes_; ++c) outputs[(first + i) * classes_ + c] = logits[c * kLanes + i];
+        for (std::size_t c = 0; c < classes_; ++c)
+          outputs[(first + i) * classes_ + c] = logits[c * kLanes + i];
       }
       return;
     }

@@ -1,4 +1,5 @@
-// The CPU engine: batches cut into blocks of 16 images, blocks shared out over threads, sums in a fixed order.
+// The CPU engine: batches cut into blocks of 16 images, blocks shared out over threads, sums in a fixed
+// order.
 #pragma once
 
 #include <memory>

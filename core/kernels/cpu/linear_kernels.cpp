@@ -17,8 +17,8 @@ inline constexpr int kTile = kManyRegisters ? 16 : 8;
 
 // y[o] = Σ weight[o] · x over all inputs, for kOutputs outputs of a panel starting at `offset`.
 template <int kOutputs>
-HWY_INLINE void forward_tile(const float* panel, const float* bias, std::size_t in, bool relu, std::size_t count,
-                             const float* x, float* y) {
+HWY_INLINE void forward_tile(const float* panel, const float* bias, std::size_t in, bool relu,
+                             std::size_t count, const float* x, float* y) {
   const Lanes d;
   for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
     Vector acc[kOutputs];
@@ -42,18 +42,19 @@ HWY_INLINE void forward_tile(const float* panel, const float* bias, std::size_t 
   }
 }
 
-void linear_forward(const float* panels, const float* bias, std::size_t in, std::size_t out, bool relu, const float* x,
-                    float* y) {
+void linear_forward(const float* panels, const float* bias, std::size_t in, std::size_t out, bool relu,
+                    const float* x, float* y) {
   for (std::size_t o = 0; o < out; o += kTile) {
     const float* panel = panels + o / kLanes * in * kLanes + o % kLanes;
-    forward_tile<kTile>(panel, bias == nullptr ? nullptr : bias + o, in, relu, std::min<std::size_t>(kTile, out - o), x,
-                        y + o * kLanes);
+    forward_tile<kTile>(panel, bias == nullptr ? nullptr : bias + o, in, relu,
+                        std::min<std::size_t>(kTile, out - o), x, y + o * kLanes);
   }
 }
 
 // grad_x[i] = Σ weight[·][i] · grad_y over all outputs, for kInputs inputs.
 template <int kInputs>
-HWY_INLINE void input_tile(const float* panels, std::size_t in, std::size_t out, const float* grad_y, float* grad_x) {
+HWY_INLINE void input_tile(const float* panels, std::size_t in, std::size_t out, const float* grad_y,
+                           float* grad_x) {
   const Lanes d;
   for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
     Vector acc[kInputs];
@@ -61,44 +62,52 @@ HWY_INLINE void input_tile(const float* panels, std::size_t in, std::size_t out,
     for (std::size_t o = 0; o < out; ++o) {
       const Vector value = hn::Load(d, grad_y + o * kLanes + lane);
       const float* w = panels + o / kLanes * in * kLanes + o % kLanes;
-      for (int i = 0; i < kInputs; ++i) acc[i] = hn::MulAdd(hn::Set(d, w[static_cast<std::size_t>(i) * kLanes]), value, acc[i]);
+      for (int i = 0; i < kInputs; ++i)
+        acc[i] = hn::MulAdd(hn::Set(d, w[static_cast<std::size_t>(i) * kLanes]), value, acc[i]);
     }
-    for (int i = 0; i < kInputs; ++i) hn::Store(acc[i], d, grad_x + static_cast<std::size_t>(i) * kLanes + lane);
+    for (int i = 0; i < kInputs; ++i)
+      hn::Store(acc[i], d, grad_x + static_cast<std::size_t>(i) * kLanes + lane);
   }
 }
 
-void linear_backward_input(const float* panels, std::size_t in, std::size_t out, const float* grad_y, float* grad_x) {
+void linear_backward_input(const float* panels, std::size_t in, std::size_t out, const float* grad_y,
+                           float* grad_x) {
   std::size_t i = 0;
-  for (; i + kTile <= in; i += kTile) input_tile<kTile>(panels + i * kLanes, in, out, grad_y, grad_x + i * kLanes);
+  for (; i + kTile <= in; i += kTile)
+    input_tile<kTile>(panels + i * kLanes, in, out, grad_y, grad_x + i * kLanes);
   for (; i + 4 <= in; i += 4) input_tile<4>(panels + i * kLanes, in, out, grad_y, grad_x + i * kLanes);
   for (; i < in; ++i) input_tile<1>(panels + i * kLanes, in, out, grad_y, grad_x + i * kLanes);
 }
 
-// grad_panel[i][o] += Σ over images of x[i][image] · grad_y[o][image], for kInputs inputs. `transposed` is [image][kLanes outputs].
+// grad_panel[i][o] += Σ over images of x[i][image] · grad_y[o][image], for kInputs inputs. `transposed` is
+// [image][kLanes outputs].
 template <int kInputs>
 HWY_INLINE void weight_tile(const float* transposed, const float* x, float* grad_panel) {
   const Lanes d;
   for (std::size_t o = 0; o < kLanes; o += hn::Lanes(d)) {
     Vector acc[kInputs];
-    for (int i = 0; i < kInputs; ++i) acc[i] = hn::Load(d, grad_panel + static_cast<std::size_t>(i) * kLanes + o);
+    for (int i = 0; i < kInputs; ++i)
+      acc[i] = hn::Load(d, grad_panel + static_cast<std::size_t>(i) * kLanes + o);
     for (std::size_t image = 0; image < kLanes; ++image) {
       const Vector dy = hn::Load(d, transposed + image * kLanes + o);
       for (int i = 0; i < kInputs; ++i) {
         acc[i] = hn::MulAdd(hn::Set(d, x[static_cast<std::size_t>(i) * kLanes + image]), dy, acc[i]);
       }
     }
-    for (int i = 0; i < kInputs; ++i) hn::Store(acc[i], d, grad_panel + static_cast<std::size_t>(i) * kLanes + o);
+    for (int i = 0; i < kInputs; ++i)
+      hn::Store(acc[i], d, grad_panel + static_cast<std::size_t>(i) * kLanes + o);
   }
 }
 
-void linear_backward_weights(std::size_t in, std::size_t out, const float* x, const float* grad_y, float* grad_panels,
-                             float* grad_bias) {
+void linear_backward_weights(std::size_t in, std::size_t out, const float* x, const float* grad_y,
+                             float* grad_panels, float* grad_bias) {
   HWY_ALIGN float transposed[kLanes * kLanes];
   for (std::size_t first = 0; first < out; first += kLanes) {
     const std::size_t count = HWY_MIN(kLanes, out - first);
     for (std::size_t o = 0; o < kLanes; ++o) {
       const float* row = grad_y + (first + o) * kLanes;
-      for (std::size_t image = 0; image < kLanes; ++image) transposed[image * kLanes + o] = o < count ? row[image] : 0.0f;
+      for (std::size_t image = 0; image < kLanes; ++image)
+        transposed[image * kLanes + o] = o < count ? row[image] : 0.0f;
     }
     float* panel = grad_panels + first * in;
     std::size_t i = 0;
@@ -124,17 +133,18 @@ HWY_EXPORT(linear_forward);
 HWY_EXPORT(linear_backward_input);
 HWY_EXPORT(linear_backward_weights);
 
-void linear_forward(const float* panels, const float* bias, std::size_t in, std::size_t out, bool relu, const float* x,
-                    float* y) {
+void linear_forward(const float* panels, const float* bias, std::size_t in, std::size_t out, bool relu,
+                    const float* x, float* y) {
   HWY_DYNAMIC_DISPATCH(linear_forward)(panels, bias, in, out, relu, x, y);
 }
 
-void linear_backward_input(const float* panels, std::size_t in, std::size_t out, const float* grad_y, float* grad_x) {
+void linear_backward_input(const float* panels, std::size_t in, std::size_t out, const float* grad_y,
+                           float* grad_x) {
   HWY_DYNAMIC_DISPATCH(linear_backward_input)(panels, in, out, grad_y, grad_x);
 }
 
-void linear_backward_weights(std::size_t in, std::size_t out, const float* x, const float* grad_y, float* grad_panels,
-                             float* grad_bias) {
+void linear_backward_weights(std::size_t in, std::size_t out, const float* x, const float* grad_y,
+                             float* grad_panels, float* grad_bias) {
   HWY_DYNAMIC_DISPATCH(linear_backward_weights)(in, out, x, grad_y, grad_panels, grad_bias);
 }
 

@@ -34,7 +34,8 @@ void LinearOp::forward(const float* own, const float* in, float* /*saved*/, floa
 
 void LinearOp::backward(const float* own, const BackwardBuffers& buffers) const {
   if (relu_) relu_backward(buffers.grad_out, buffers.out, out_elements() * kLanes, buffers.grad_out);
-  linear_backward_weights(in_elements(), out_elements(), buffers.in, buffers.grad_out, buffers.grad_parameters,
+  linear_backward_weights(in_elements(), out_elements(), buffers.in, buffers.grad_out,
+                          buffers.grad_parameters,
                           bias_floats_ > 0 ? buffers.grad_parameters + bias_offset_ : nullptr);
   if (buffers.grad_in != nullptr) {
     linear_backward_input(own, in_elements(), out_elements(), buffers.grad_out, buffers.grad_in);

@@ -2,8 +2,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/cpu/loss_kernels.cpp"
-#include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/contrib/math/math-inl.h"
+#include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
 #include "core/kernels/cpu/simd-inl.h"
@@ -11,8 +11,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 
-void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t classes, const float* scale,
-                           float* loss, std::int32_t* predicted, float* grad_logits) {
+void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t classes,
+                           const float* scale, float* loss, std::int32_t* predicted, float* grad_logits) {
   const Lanes d;
   const hn::RebindToSigned<Lanes> di;
   for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
@@ -61,8 +61,8 @@ namespace sweep::cpu {
 
 HWY_EXPORT(softmax_cross_entropy);
 
-void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t classes, const float* scale,
-                           float* loss, std::int32_t* predicted, float* grad_logits) {
+void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t classes,
+                           const float* scale, float* loss, std::int32_t* predicted, float* grad_logits) {
   HWY_DYNAMIC_DISPATCH(softmax_cross_entropy)(logits, labels, classes, scale, loss, predicted, grad_logits);
 }
 

@@ -18,11 +18,13 @@ struct BackwardBuffers {
   float* grad_parameters;  // the op's part of a partial sum; added to
 };
 
-/// A layer, or several fused. "Own layout" is how the op keeps its parameters: any order, padded to whole cache lines.
-/// forward() and backward() may run on several threads at once, with different buffers; the rest may not.
+/// A layer, or several fused. "Own layout" is how the op keeps its parameters: any order, padded to whole
+/// cache lines. forward() and backward() may run on several threads at once, with different buffers; the rest
+/// may not.
 class Op {
  public:
-  Op(std::size_t in_elements, std::size_t out_elements) : in_elements_(in_elements), out_elements_(out_elements) {}
+  Op(std::size_t in_elements, std::size_t out_elements)
+      : in_elements_(in_elements), out_elements_(out_elements) {}
   virtual ~Op() = default;
   Op(const Op&) = delete;
   Op& operator=(const Op&) = delete;

@@ -12,7 +12,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 
-void reduce_gradients(const float* partials, std::size_t count, std::size_t stride, std::size_t floats, float* sum) {
+void reduce_gradients(const float* partials, std::size_t count, std::size_t stride, std::size_t floats,
+                      float* sum) {
   const Lanes d;
   for (std::size_t i = 0; i < floats; i += hn::Lanes(d)) {
     Vector total = hn::Load(d, partials + i);
@@ -21,8 +22,8 @@ void reduce_gradients(const float* partials, std::size_t count, std::size_t stri
   }
 }
 
-void sgd_step(const SgdOptions& options, double learning_rate, bool first_step, std::size_t floats, const float* gradient,
-              float* momentum, float* parameters) {
+void sgd_step(const SgdOptions& options, double learning_rate, bool first_step, std::size_t floats,
+              const float* gradient, float* momentum, float* parameters) {
   const Lanes d;
   const Vector decay = hn::Set(d, static_cast<float>(options.weight_decay));
   const Vector keep = hn::Set(d, static_cast<float>(options.momentum));
@@ -78,12 +79,13 @@ HWY_EXPORT(reduce_gradients);
 HWY_EXPORT(sgd_step);
 HWY_EXPORT(adam_step);
 
-void reduce_gradients(const float* partials, std::size_t count, std::size_t stride, std::size_t floats, float* sum) {
+void reduce_gradients(const float* partials, std::size_t count, std::size_t stride, std::size_t floats,
+                      float* sum) {
   HWY_DYNAMIC_DISPATCH(reduce_gradients)(partials, count, stride, floats, sum);
 }
 
-void sgd_step(const SgdOptions& options, double learning_rate, bool first_step, std::size_t floats, const float* gradient,
-              float* momentum, float* parameters) {
+void sgd_step(const SgdOptions& options, double learning_rate, bool first_step, std::size_t floats,
+              const float* gradient, float* momentum, float* parameters) {
   HWY_DYNAMIC_DISPATCH(sgd_step)(options, learning_rate, first_step, floats, gradient, momentum, parameters);
 }
 

@@ -8,13 +8,14 @@
 
 namespace sweep::cpu {
 
-/// sum[i] = partial[0][i] + partial[1][i] + …, always in that order; partial s starts at partials + s · stride. All ranges are whole
-/// cache lines. Thread-safe for disjoint ranges, as the functions below.
-void reduce_gradients(const float* partials, std::size_t count, std::size_t stride, std::size_t floats, float* sum);
+/// sum[i] = partial[0][i] + partial[1][i] + …, always in that order; partial s starts at partials + s ·
+/// stride. All ranges are whole cache lines. Thread-safe for disjoint ranges, as the functions below.
+void reduce_gradients(const float* partials, std::size_t count, std::size_t stride, std::size_t floats,
+                      float* sum);
 
 /// One step of torch.optim.SGD on `floats` values. `momentum` is the buffer, unused if options.momentum is 0.
-void sgd_step(const SgdOptions& options, double learning_rate, bool first_step, std::size_t floats, const float* gradient,
-              float* momentum, float* parameters);
+void sgd_step(const SgdOptions& options, double learning_rate, bool first_step, std::size_t floats,
+              const float* gradient, float* momentum, float* parameters);
 
 /// Step number `step` (from 1) of torch.optim.Adam.
 void adam_step(const AdamOptions& options, double learning_rate, std::int64_t step, std::size_t floats,

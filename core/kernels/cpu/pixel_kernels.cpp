@@ -30,7 +30,8 @@ HWY_INLINE void store_pixel(const std::uint8_t* bytes, float* out) {
 
 #if HWY_TARGET != HWY_SCALAR
 // Transposes a square of 16 × 16 bytes: four rounds of perfect shuffles.
-HWY_INLINE void transpose_bytes(const std::uint8_t* const (&rows)[kLanes], std::size_t offset, std::uint8_t* out) {
+HWY_INLINE void transpose_bytes(const std::uint8_t* const (&rows)[kLanes], std::size_t offset,
+                                std::uint8_t* out) {
   const hn::FixedTag<std::uint8_t, 16> d;
   hn::Vec<decltype(d)> a[16], b[16];
   for (std::size_t i = 0; i < 16; ++i) a[i] = hn::LoadU(d, rows[i] + offset);
@@ -60,7 +61,8 @@ void load_pixels(const std::uint8_t* const (&images)[kLanes], std::size_t pixels
   }
 }
 
-void normalize_pixels(std::span<const float> mean, std::span<const float> std, std::size_t plane, float* values) {
+void normalize_pixels(std::span<const float> mean, std::span<const float> std, std::size_t plane,
+                      float* values) {
   const Lanes d;
   for (std::size_t c = 0; c < mean.size(); ++c) {
     const Vector shift = hn::Set(d, mean[c]), scale = hn::Set(d, std[c]);
@@ -84,7 +86,8 @@ void load_pixels(const std::uint8_t* const (&images)[kLanes], std::size_t pixels
   HWY_DYNAMIC_DISPATCH(load_pixels)(images, pixels, out);
 }
 
-void normalize_pixels(std::span<const float> mean, std::span<const float> std, std::size_t plane, float* values) {
+void normalize_pixels(std::span<const float> mean, std::span<const float> std, std::size_t plane,
+                      float* values) {
   HWY_DYNAMIC_DISPATCH(normalize_pixels)(mean, std, plane, values);
 }
 

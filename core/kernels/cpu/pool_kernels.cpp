@@ -19,7 +19,8 @@ struct Span {
   std::size_t begin, end;
 };
 
-HWY_INLINE Span window_span(std::size_t out, std::size_t stride, std::size_t pad, std::size_t kernel, std::size_t extent) {
+HWY_INLINE Span window_span(std::size_t out, std::size_t stride, std::size_t pad, std::size_t kernel,
+                            std::size_t extent) {
   const std::size_t start = out * stride;
   return {start > pad ? start - pad : 0, HWY_MIN(start + kernel - pad, extent)};
 }
@@ -43,7 +44,8 @@ void max_pool_forward(const PoolGeometry& g, const float* in, float* out, float*
               const Vector value = hn::Load(d, plane + position * kLanes + lane);
               const auto wins = hn::Or(hn::Gt(value, largest), hn::IsNaN(value));
               largest = hn::IfThenElse(wins, value, largest);
-              index = hn::IfThenElse(hn::RebindMask(di, wins), hn::Set(di, static_cast<std::int32_t>(position)), index);
+              index = hn::IfThenElse(hn::RebindMask(di, wins),
+                                     hn::Set(di, static_cast<std::int32_t>(position)), index);
             }
           }
           hn::Store(largest, d, out + lane);
@@ -86,7 +88,8 @@ void max_pool_forward(const PoolGeometry& g, const float* in, float* out, float*
 }
 
 void max_pool_backward(const PoolGeometry& g, const float* grad_out, const float* winner, float* grad_in) {
-  const std::size_t in_plane = g.in_height * g.in_width * kLanes, out_plane = g.out_height * g.out_width * kLanes;
+  const std::size_t in_plane = g.in_height * g.in_width * kLanes,
+                    out_plane = g.out_height * g.out_width * kLanes;
   std::fill_n(grad_in, g.channels * in_plane, 0.0f);
   for (std::size_t c = 0; c < g.channels; ++c) {
     float* plane = grad_in + c * in_plane;
@@ -98,7 +101,9 @@ void max_pool_backward(const PoolGeometry& g, const float* grad_out, const float
   }
 }
 
-void relu_forward(const float* in, std::size_t floats, float* out) { HWY_DYNAMIC_DISPATCH(relu_forward)(in, floats, out); }
+void relu_forward(const float* in, std::size_t floats, float* out) {
+  HWY_DYNAMIC_DISPATCH(relu_forward)(in, floats, out);
+}
 
 void relu_backward(const float* grad_out, const float* out, std::size_t floats, float* grad_in) {
   HWY_DYNAMIC_DISPATCH(relu_backward)(grad_out, out, floats, grad_in);

@@ -13,8 +13,8 @@ struct PoolGeometry {
   std::size_t kernel_height, kernel_width, stride_y, stride_x, pad_y, pad_x;
 };
 
-/// in [channels][in_height][in_width][16] to out [channels][out_height][out_width][16]; winner, of out's size, holds int32: the
-/// position y·in_width + x of the maximum within its channel.
+/// in [channels][in_height][in_width][16] to out [channels][out_height][out_width][16]; winner, of out's
+/// size, holds int32: the position y·in_width + x of the maximum within its channel.
 void max_pool_forward(const PoolGeometry& g, const float* in, float* out, float* winner);
 
 /// grad_in = grad_out at the winners' positions, summed where windows overlap, else 0.

@@ -11,7 +11,8 @@
 namespace sweep::cpu {
 namespace {
 
-// Whether `layer` is max pooling 2×2 with stride 2 and no padding, which a convolution can do in its registers.
+// Whether `layer` is max pooling 2×2 with stride 2 and no padding, which a convolution can do in its
+// registers.
 bool is_plain_2x2_pool(const Layer& layer) {
   using Pair = std::array<std::int64_t, 2>;
   if (layer.type != "max_pool2d") return false;
@@ -113,8 +114,8 @@ void Program::backward(const float* own, Workspace& workspace, float* grad_own) 
   float* grad_in = workspace.gradients[1].data();
   for (std::size_t i = ops_.size(); i-- > 0;) {
     const float* in = i == 0 ? workspace.input.data() : workspace.activations[i - 1].data();
-    ops_[i]->backward(own + offsets_[i], {in, workspace.activations[i].data(), workspace.saved[i].data(), grad_out,
-                                          i == 0 ? nullptr : grad_in, grad_own + offsets_[i]});
+    ops_[i]->backward(own + offsets_[i], {in, workspace.activations[i].data(), workspace.saved[i].data(),
+                                          grad_out, i == 0 ? nullptr : grad_in, grad_own + offsets_[i]});
     std::swap(grad_out, grad_in);
   }
 }

@@ -1,4 +1,5 @@
-// A network compiled for the CPU: a list of ops over preallocated buffers, run depth first on one block at a time.
+// A network compiled for the CPU: a list of ops over preallocated buffers, run depth first on one block at a
+// time.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +14,17 @@
 
 namespace sweep::cpu {
 
-/// Everything that one thread needs to take one block through the network. Small networks' workspaces stay in the L2 cache.
+/// Everything that one thread needs to take one block through the network. Small networks' workspaces stay in
+/// the L2 cache.
 struct Workspace {
-  AlignedBuffer input;                      // [input elements][16]
-  std::vector<AlignedBuffer> activations;   // each op's output
+  AlignedBuffer input;                     // [input elements][16]
+  std::vector<AlignedBuffer> activations;  // each op's output
   std::vector<AlignedBuffer> saved;
-  AlignedBuffer gradients[2];               // of an op's output and input, in turns
+  AlignedBuffer gradients[2];  // of an op's output and input, in turns
 };
 
-/// Parameters of all ops lie in one array in the ops' own layouts, parameter_floats() long; gradients and optimizer state have
-/// the same layout, and zeros where it is padded.
+/// Parameters of all ops lie in one array in the ops' own layouts, parameter_floats() long; gradients and
+/// optimizer state have the same layout, and zeros where it is padded.
 class Program {
  public:
   explicit Program(const Network& network);
@@ -39,7 +41,8 @@ class Program {
   std::size_t prepare_parts() const { return ops_.size(); }
   void prepare(const float* own, std::size_t part) { ops_[part]->prepare(own + offsets_[part]); }
 
-  /// From workspace.input to the network's outputs [outputs][16], which lie in the workspace. Thread-safe for different workspaces.
+  /// From workspace.input to the network's outputs [outputs][16], which lie in the workspace. Thread-safe for
+  /// different workspaces.
   const float* forward(const float* own, Workspace& workspace) const;
 
   /// Where the gradient of the outputs has to be written before backward().

@@ -18,7 +18,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Lanes = hn::CappedTag<float, kLanes>;
 using Vector = hn::Vec<Lanes>;
 
-// Output channels of a convolution tile: × 4 positions they fill most of the registers (32 with AVX-512 and NEON, else 16).
+// Output channels of a convolution tile: × 4 positions they fill most of the registers (32 with AVX-512 and
+// NEON, else 16).
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
 inline constexpr int kMaxChannelTile = 6;
 inline constexpr bool kManyRegisters = true;

@@ -7,8 +7,8 @@
 namespace sweep::cpu {
 namespace {
 
-// A step of a small network takes some hundred microseconds, so the next task is usually near: look for it for about
-// 20 µs before sleeping, which costs as much again to wake from.
+// A step of a small network takes some hundred microseconds, so the next task is usually near: look for it
+// for about 20 µs before sleeping, which costs as much again to wake from.
 constexpr int kSpins = 2000;
 
 void wait_while_equal(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
@@ -35,7 +35,8 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::do_share(const Task& task, std::size_t thread) const {
   const std::size_t end = part_begin(task.parts, size(), thread + 1);
-  for (std::size_t part = part_begin(task.parts, size(), thread); part < end; ++part) task.call(task.context, part, thread);
+  for (std::size_t part = part_begin(task.parts, size(), thread); part < end; ++part)
+    task.call(task.context, part, thread);
 }
 
 void ThreadPool::run_task(const Task& task) {

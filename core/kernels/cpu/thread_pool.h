@@ -22,8 +22,9 @@ class ThreadPool {
 
   std::size_t size() const { return workers_.size() + 1; }
 
-  /// Calls work(part, thread) for every part in [0, parts); returns when all are done. Thread t takes the t-th of size() nearly
-  /// equal runs of parts, so who does what never depends on timing. `work` must not throw. Allocates nothing.
+  /// Calls work(part, thread) for every part in [0, parts); returns when all are done. Thread t takes the
+  /// t-th of size() nearly equal runs of parts, so who does what never depends on timing. `work` must not
+  /// throw. Allocates nothing.
   template <class Work>
   void run(std::size_t parts, Work&& work) {
     static_assert(std::is_nothrow_invocable_v<Work&, std::size_t, std::size_t>, "work must be noexcept");
@@ -45,7 +46,7 @@ class ThreadPool {
   void do_share(const Task& task, std::size_t thread) const;
   void work(std::size_t thread);
 
-  const Task* task_ = nullptr;               // published by generation_
+  const Task* task_ = nullptr;                // published by generation_
   std::atomic<std::uint32_t> generation_{0};  // grows by one per task
   std::atomic<std::uint32_t> unfinished_{0};  // workers still busy with the current task
   std::atomic<bool> stop_{false};

@@ -24,8 +24,8 @@ Found ask_driver() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaErrorInsufficientDriver) {
-    found.reason = "the NVIDIA driver supports CUDA " + version_text(driver) + ", but this build needs CUDA " +
-                   version_text(CUDART_VERSION) + "; install a newer driver";
+    found.reason = "the NVIDIA driver supports CUDA " + version_text(driver) +
+                   ", but this build needs CUDA " + version_text(CUDART_VERSION) + "; install a newer driver";
   } else if (error == cudaErrorNoDevice || (error == cudaSuccess && count == 0)) {
     found.reason = "the NVIDIA driver sees no GPU (CUDA_VISIBLE_DEVICES may hide it)";
   } else if (error != cudaSuccess) {

@@ -1,0 +1,73 @@
+#include "core/base/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "core/base/error.h"
+
+namespace sweep {
+namespace {
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "file_test.XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(directory_), {}));
+  }
+
+  std::filesystem::path directory_;
+};
+
+TEST_F(FileTest, WrittenBytesAreReadBack) {
+  const std::string content("a\0b\r\n\xff", 6);
+  write_file_atomically(directory_ / "x", content);
+  EXPECT_EQ(read_file(directory_ / "x"), content);
+}
+
+TEST_F(FileTest, ReplacingLeavesNothingBeside) {
+  write_file_atomically(directory_ / "x", "old");
+  write_file_atomically(directory_ / "x", "new");
+  EXPECT_EQ(read_file(directory_ / "x"), "new");
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FileTest, AFailedWriteKeepsTheOldFileAndLeavesNothingBeside) {
+  write_file_atomically(directory_ / "x", "old");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{16, before.rlim_max};
+  auto* handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_THROW(write_file_atomically(directory_ / "x", std::string(1000, 'n')), IoError);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(read_file(directory_ / "x"), "old");
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FileTest, AMissingDirectoryIsNamed) {
+  try {
+    write_file_atomically(directory_ / "missing" / "x", "");
+    FAIL() << "no error";
+  } catch (const IoError& error) {
+    EXPECT_NE(std::string(error.what()).find((directory_ / "missing" / "x").string()), std::string::npos);
+  }
+}
+
+TEST_F(FileTest, ReadingWhatIsNotThereOrADirectoryIsADataError) {
+  EXPECT_THROW(read_file(directory_ / "missing"), DataError);
+  EXPECT_THROW(read_file(directory_), DataError);
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,28 @@
+#include "core/base/suggest.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace sweep {
+namespace {
+
+const std::vector<std::string> kNames = {"batch_size", "num_workers", "shuffle", "device", "lr"};
+
+TEST(NearestName, FindsWhatATypingMistakeMeant) {
+  EXPECT_EQ(nearest_name("batchsize", kNames), "batch_size");
+  EXPECT_EQ(nearest_name("suffle", kNames), "shuffle");
+  EXPECT_EQ(nearest_name("DEVICE", kNames), "device");
+  EXPECT_EQ(nearest_name("num_wrokers", kNames), "num_workers");
+  EXPECT_EQ(nearest_name("rl", kNames), "lr");
+}
+
+TEST(NearestName, SaysNothingWhereNothingIsNear) {
+  EXPECT_EQ(nearest_name("temperature", kNames), "");
+  EXPECT_EQ(nearest_name("", kNames), "");
+  EXPECT_EQ(nearest_name("x", {}), "");
+  EXPECT_EQ(nearest_name(std::string(100000, 'a'), kNames), "");
+}
+
+}  // namespace
+}  // namespace sweep

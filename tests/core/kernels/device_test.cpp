@@ -1,0 +1,49 @@
+#include "core/device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+
+namespace sweep {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+TEST(ParseDevice, ReadsEveryForm) {
+  EXPECT_EQ(parse_device("cpu"), (Device{DeviceType::kCpu, 0}));
+  EXPECT_EQ(parse_device("cuda"), (Device{DeviceType::kCuda, 0}));
+  EXPECT_EQ(parse_device("cuda:0"), parse_device("cuda"));
+  EXPECT_EQ(parse_device("cuda:12"), (Device{DeviceType::kCuda, 12}));
+  EXPECT_EQ(parse_device("cuda:3").name(), "cuda:3");
+  EXPECT_EQ(parse_device("cuda:0").name(), "cuda");
+}
+
+TEST(ParseDevice, OtherTextSaysWhatIsAllowed) {
+  for (const char* text :
+       {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1 ", "cpu0", "cuda:99999999999", "auto:1"}) {
+    EXPECT_THAT([&] { parse_device(text); }, ThrowsMessage<ConfigError>(HasSubstr("cuda:N"))) << text;
+  }
+}
+
+TEST(ParseDevice, AutoIsCudaWhereItCanTrainElseTheCpu) {
+  EXPECT_EQ(parse_device("auto").type, cuda_unavailable_reason() ? DeviceType::kCpu : DeviceType::kCuda);
+}
+
+TEST(Devices, TheCpuIsFirstAndUsable) {
+  const std::vector<DeviceInfo> devices = list_devices();
+  ASSERT_FALSE(devices.empty());
+  EXPECT_EQ(devices[0].device, parse_device("cpu"));
+  EXPECT_GE(devices[0].cores, 1);
+  EXPECT_GT(devices[0].memory_bytes, 0u);
+  EXPECT_FALSE(devices[0].capability.empty());
+  EXPECT_EQ(unavailable_reason(parse_device("cpu")), std::nullopt);
+}
+
+TEST(Devices, ADeviceThatIsNotThereHasAReason) {
+  EXPECT_NE(unavailable_reason(parse_device("cuda:4000")), std::nullopt);
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,194 @@
+// What every caller relies on: bits that do not depend on threads, totals, state that can be saved and set
+// back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/random.h"
+#include "core/engine.h"
+#include "tests/core/kernels/reference_data.h"
+#include "tests/core/network/test_networks.h"
+
+namespace sweep {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+test::OwnedBatch random_batch(std::size_t images, std::size_t pixels, std::int32_t classes,
+                              std::uint64_t seed) {
+  RandomStream random(seed, RandomUse::kShuffle);
+  test::OwnedBatch batch;
+  for (std::size_t i = 0; i < images * pixels; ++i)
+    batch.pixels.push_back(static_cast<std::uint8_t>(random.next_u32()));
+  for (std::size_t i = 0; i < images; ++i) {
+    batch.labels.push_back(static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(classes))));
+    batch.rows.push_back(static_cast<std::uint32_t>(i));
+  }
+  return batch;
+}
+
+std::unique_ptr<Engine> engine_for(const Network& network, std::size_t batch_size, int threads = 1,
+                                   OptimizerOptions optimizer = AdamOptions{}) {
+  EngineOptions options;
+  options.threads = threads;
+  options.batch_size = batch_size;
+  options.optimizer = optimizer;
+  auto engine = make_engine(network, options);
+  engine->set_parameters(initial_parameters(network, 3));
+  return engine;
+}
+
+struct Outcome {
+  std::vector<float> parameters, gradients;
+  Totals totals;
+};
+
+Outcome train_three_steps(std::size_t images, int threads) {
+  const Network network(test::deeplizard(), {1, 28, 28});
+  const auto engine = engine_for(network, images, threads);
+  const test::OwnedBatch batch = random_batch(images, 784, 10, 11);
+  for (int step = 0; step < 3; ++step) engine->train(batch.view(), 0.01);
+  return {engine->parameters(), engine->gradients(), engine->take_totals()};
+}
+
+class AnyThreads : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(AnyThreads, GiveTheSameBits) {
+  const Outcome one = train_three_steps(GetParam(), 1);
+  for (const int threads : {2, 3, 4, 5, 6, 7, 8}) {
+    SCOPED_TRACE(threads);
+    const Outcome several = train_three_steps(GetParam(), threads);
+    EXPECT_EQ(one.parameters, several.parameters);
+    EXPECT_EQ(one.gradients, several.gradients);
+    EXPECT_EQ(one.totals.loss, several.totals.loss);
+    EXPECT_EQ(one.totals.correct, several.totals.correct);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(BatchSizes, AnyThreads, testing::Values(1, 15, 16, 17, 100, 333, 1100));
+
+TEST(Engine, TotalsAddUpOverBatchesUntilTheyAreTaken) {
+  const Network network(test::mlp(), {1, 28, 28});
+  const auto engine = engine_for(network, 40);
+  const test::OwnedBatch batch = random_batch(40, 784, 10, 5);
+  engine->evaluate(batch.view());
+  const Totals once = engine->take_totals();
+  EXPECT_EQ(once.samples, 40);
+  engine->evaluate(batch.view());
+  engine->evaluate(batch.view());
+  const Totals twice = engine->take_totals();
+  EXPECT_EQ(twice.samples, 80);
+  EXPECT_DOUBLE_EQ(twice.loss, 2 * once.loss);
+  EXPECT_EQ(twice.correct, 2 * once.correct);
+  EXPECT_EQ(engine->take_totals().samples, 0);
+}
+
+TEST(Engine, TotalsAgreeWithThePredictions) {
+  const Network network(test::deeplizard(), {1, 28, 28});
+  const auto engine = engine_for(network, 50);
+  const test::OwnedBatch batch = random_batch(50, 784, 10, 6);
+  std::vector<float> outputs(500);
+  engine->predict(batch.view(), outputs);
+  double loss = 0;
+  std::int64_t correct = 0;
+  for (std::size_t i = 0; i < 50; ++i) {
+    const float* row = outputs.data() + i * 10;
+    double total = 0;
+    for (int c = 0; c < 10; ++c) total += std::exp(static_cast<double>(row[c]));
+    loss += std::log(total) - static_cast<double>(row[batch.labels[i]]);
+    correct += std::max_element(row, row + 10) - row == batch.labels[i] ? 1 : 0;
+  }
+  engine->evaluate(batch.view());
+  const Totals totals = engine->take_totals();
+  EXPECT_NEAR(totals.loss, loss, 1e-4);
+  EXPECT_EQ(totals.correct, correct);
+}
+
+TEST(Engine, RowsChooseTheSamples) {
+  const Network network(test::mlp(), {1, 28, 28});
+  const auto engine = engine_for(network, 40);
+  test::OwnedBatch all = random_batch(40, 784, 10, 8);
+  std::vector<float> in_order(400), reversed(400);
+  engine->predict(all.view(), in_order);
+  std::reverse(all.rows.begin(), all.rows.end());
+  engine->predict(all.view(), reversed);
+  for (std::size_t i = 0; i < 40; ++i) {
+    for (std::size_t c = 0; c < 10; ++c) EXPECT_EQ(reversed[(39 - i) * 10 + c], in_order[i * 10 + c]);
+  }
+}
+
+TEST(Engine, ParametersSetAreParametersGot) {
+  const Network network(test::deeplizard(), {1, 28, 28});
+  const std::vector<float> values = initial_parameters(network, 9);
+  const auto engine = engine_for(network, 1);
+  engine->set_parameters(values);
+  EXPECT_EQ(engine->parameters(), values);
+}
+
+class SavedState : public testing::TestWithParam<OptimizerOptions> {};
+
+TEST_P(SavedState, ContinuesWithTheSameBits) {
+  const Network network(test::deeplizard(), {1, 28, 28});
+  const test::OwnedBatch batch = random_batch(60, 784, 10, 12);
+  const auto whole = engine_for(network, 60, 1, GetParam());
+  const auto first = engine_for(network, 60, 1, GetParam());
+  for (int i = 0; i < 5; ++i) whole->train(batch.view(), 0.01);
+  for (int i = 0; i < 2; ++i) first->train(batch.view(), 0.01);
+  const auto second = engine_for(network, 60, 2, GetParam());
+  second->set_parameters(first->parameters());
+  second->set_optimizer_state(first->optimizer_state(), first->step_count());
+  for (int i = 0; i < 3; ++i) second->train(batch.view(), 0.01);
+  EXPECT_EQ(second->parameters(), whole->parameters());
+  EXPECT_EQ(second->step_count(), 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, SavedState,
+                         testing::Values(OptimizerOptions(AdamOptions{}), OptimizerOptions(SgdOptions{}),
+                                         OptimizerOptions(SgdOptions{0.9, 0, 1e-4, true})));
+
+TEST(Engine, DivergenceShowsInTheLoss) {
+  const Network network(test::mlp(), {1, 28, 28});
+  const auto engine = engine_for(network, 20, 1, SgdOptions{});
+  std::vector<float> values = engine->parameters();
+  values[100] = std::nanf("");
+  engine->set_parameters(values);
+  engine->evaluate(random_batch(20, 784, 10, 2).view());
+  EXPECT_TRUE(std::isnan(engine->take_totals().loss));
+}
+
+TEST(Engine, WrongSizesAreErrors) {
+  const Network network(test::mlp(), {1, 28, 28});
+  const auto engine = engine_for(network, 10);
+  EXPECT_THAT([&] { engine->train(random_batch(11, 784, 10, 1).view(), 0.1); },
+              ThrowsMessage<ShapeError>(HasSubstr("11")));
+  EXPECT_THROW(engine->train(random_batch(5, 783, 10, 1).view(), 0.1), ShapeError);
+  EXPECT_THROW(engine->set_parameters(std::vector<float>(3)), ShapeError);
+  std::vector<float> outputs(7);
+  EXPECT_THROW(engine->predict(random_batch(5, 784, 10, 1).view(), outputs), ShapeError);
+  EXPECT_THROW(engine->set_optimizer_state({}, 3), ConfigError);
+}
+
+TEST(Engine, NormalisedPixelsAreLikePyTorchs) {
+  // One linear layer that passes pixels through: logits are the inputs.
+  const Network network(
+      {"n", {test::flatten("f"), {"pass", "linear", {{"out_features", std::int64_t{8}}, {"bias", false}}}}},
+      {2, 2, 2});
+  EngineOptions options;
+  options.batch_size = 1;
+  options.transform = {{0.5f, 0.25f}, {0.5f, 2.0f}};
+  const auto engine = make_engine(network, options);
+  std::vector<float> identity(64);
+  for (std::size_t i = 0; i < 8; ++i) identity[i * 8 + i] = 1;
+  engine->set_parameters(identity);
+  test::OwnedBatch batch{{0, 51, 102, 255, 0, 51, 102, 255}, {0}, {0}};
+  std::vector<float> outputs(8);
+  engine->predict(batch.view(), outputs);
+  EXPECT_THAT(outputs, testing::Pointwise(testing::FloatNear(1e-6f),
+                                          {-1.0f, -0.6f, -0.2f, 1.0f, -0.125f, -0.025f, 0.075f, 0.375f}));
+}
+
+}  // namespace
+}  // namespace sweep
