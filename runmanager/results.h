@@ -67,8 +67,6 @@ RunRecord run_record_from_json(const nlohmann::ordered_json& json, std::string_v
 /// Reads a run.json. Throws DataError, naming the file.
 RunRecord read_run_record(const std::filesystem::path& path);
 
-/// "0.01", "true", "adam": the value as names, tables and CSV cells show it.
-std::string to_string(const ParamValue& value);
 nlohmann::ordered_json to_json(const ParamValue& value);
 /// {"lr": 0.01, "device": "cpu"}, in the order given.
 nlohmann::ordered_json to_json(const Params& params);

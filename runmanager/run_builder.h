@@ -13,7 +13,7 @@ namespace sweep {
 
 /// One combination of hyperparameters, as a training loop and RunManager::begin_run() use it.
 struct Run {
-  std::string name;               // its directory, "lr=0.01,batch_size=100"; empty: made of the params
+  std::string name;               // its directory, "lr=0.01,batch_size=100"; empty: refused by RunManager
   Params params;                  // in the order of the axes
   std::string device = "cpu";     // for the graph and the records
   LogOptions log;                 // what begin_run(), end_epoch() and end_run() write
@@ -43,8 +43,8 @@ class RunBuilder {
   using Axis = std::pair<std::string, std::vector<ParamValue>>;
 
   /// Every combination, the last key fastest, as itertools.product orders them. A "device" axis sets
-  /// Run::device. Without axes there is one run, without params. Throws ConfigError for an axis without
-  /// values, a repeated key, or two combinations with the same name (a repeated value).
+  /// Run::device. Without axes there is one run, without params. Names are all different, and safe as
+  /// directories. Throws ConfigError for an axis without values or a repeated key.
   static std::vector<Run> get_runs(const std::vector<Axis>& params);
 };
 

@@ -22,8 +22,9 @@ namespace sweep {
 struct RunManagerOptions {
   std::filesystem::path directory = "runs";  // every run gets a directory below it
   std::string name;                          // of the sweep, for results.json; empty: the directory's name
-  nlohmann::ordered_json provenance;         // of the program and machine, kept in every run.json
-  std::function<double()> clock;             // seconds, never going back; empty: std::chrono::steady_clock
+  std::vector<std::string> keys;      // columns of results.csv, in order; others follow as runs bring them
+  nlohmann::ordered_json provenance;  // of the program and machine, kept in every run.json
+  std::function<double()> clock;      // seconds, never going back; empty: std::chrono::steady_clock
 };
 
 /// Follows the training loop of the caller:
@@ -83,8 +84,7 @@ class RunManager {
   /// Outputs of the network after training, for PR curves, confusion matrix and misclassified samples:
   /// outputs are [samples.count, classes] row-major, before softmax. `part` says which samples: "validation".
   void track_predictions(const Samples& samples, std::span<const float> outputs,
-                         std::span<const std::string> class_names, const PixelTransform& transform,
-                         std::string_view part);
+                         std::span<const std::string> class_names, std::string_view part);
   /// A number about the whole run, such as "test_accuracy"; in run.json and the Text tab.
   void track_metric(std::string_view name, double value);
 
@@ -93,8 +93,8 @@ class RunManager {
   void end_run(RunStatus status = RunStatus::kCompleted, std::string_view reason = {});
 
   /// Records a run that cannot train here: its hparams with an unknown status, a text that says why, and
-  /// run.json.
-  void skip_run(const Run& run, std::string_view reason);
+  /// run.json. With kFailed instead of kSkipped it is a failure.
+  void skip_run(const Run& run, std::string_view reason, RunStatus status = RunStatus::kSkipped);
 
   /// Directory of the open run. A caller may put files of its own there.
   const std::filesystem::path& run_directory() const;

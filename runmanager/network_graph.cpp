@@ -1,0 +1,132 @@
+#include "runmanager/network_graph.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sweep {
+namespace {
+
+using tbwriter::GraphAttribute;
+using tbwriter::GraphNode;
+using tbwriter::GraphShape;
+
+// A "/" of a name would open a scope of its own, and TensorBoard takes "^" and ":" in inputs for its own
+// syntax.
+std::string node_name(std::string text, const char* fallback) {
+  for (char& c : text) {
+    if (c == '/' || c == '^' || c == ':' || static_cast<unsigned char>(c) <= ' ') c = '_';
+  }
+  return text.empty() ? fallback : text;
+}
+
+// PyTorch's class names, which people know from its graphs; a type that is not here shows its own name.
+std::string operation_name(const std::string& type) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kNames = {
+      {{"conv2d", "Conv2d"},
+       {"linear", "Linear"},
+       {"relu", "ReLU"},
+       {"max_pool2d", "MaxPool2d"},
+       {"avg_pool2d", "AvgPool2d"},
+       {"flatten", "Flatten"},
+       {"tanh", "Tanh"},
+       {"sigmoid", "Sigmoid"}}};
+  for (const auto& [from, to] : kNames) {
+    if (from == type) return std::string(to);
+  }
+  return type;
+}
+
+GraphShape batch_of(const Shape& sample) {
+  GraphShape shape = {-1};
+  shape.insert(shape.end(), sample.begin(), sample.end());
+  return shape;
+}
+
+GraphAttribute attribute(const ArgumentValue& value) {
+  return std::visit(
+      [](const auto& v) -> GraphAttribute {
+        if constexpr (requires { v.size(); }) {
+          return std::vector(v.begin(), v.end());
+        } else {
+          return v;
+        }
+      },
+      value);
+}
+
+// "conv1.weight" is "weight" inside the scope of conv1.
+std::string leaf_name(const std::string& parameter) { return parameter.substr(parameter.rfind('.') + 1); }
+
+GraphNode parameter_node(const Parameter& parameter, const std::string& scope, const std::string& device) {
+  GraphNode node;
+  node.name = scope + "/" + node_name(leaf_name(parameter.name), "parameter");
+  node.op = "Parameter";
+  node.device = device;
+  node.attributes = {{"name", parameter.name},
+                     {"parameters", static_cast<std::int64_t>(parameter.count)},
+                     {"shape", parameter.shape}};
+  node.output_shapes = {parameter.shape};
+  return node;
+}
+
+}  // namespace
+
+std::string graph_device(const Device& device) {
+  return (device.type == DeviceType::kCuda ? "/device:GPU:" : "/device:CPU:") + std::to_string(device.index);
+}
+
+tbwriter::Graph network_graph(const Network& network, const Device& device) {
+  const std::string device_name = graph_device(device);
+  const std::string root = node_name(network.name(), "network");
+  tbwriter::Graph graph;
+  const auto add = [&graph](GraphNode node) { graph.nodes.push_back(std::move(node)); };
+
+  // The network's scope must not be called as one of the nodes beside it.
+  const std::string images = root == "images" ? "input_images" : "images";
+  add({.name = images,
+       .op = "Input",
+       .inputs = {},
+       .device = device_name,
+       .attributes = {{"shape", batch_of(network.input())}},
+       .output_shapes = {batch_of(network.input())}});
+  std::string previous = images;
+  for (const Layer& layer : network.layers()) {
+    const std::string scope = root + "/" + node_name(layer.name, "layer");
+    GraphNode operation;
+    operation.op = operation_name(layer.type);
+    operation.name = scope + "/" + operation.op;
+    operation.device = device_name;
+    operation.inputs = {previous};
+    operation.output_shapes = {batch_of(layer.output)};
+    for (const auto& [key, value] : layer.arguments) operation.attributes.emplace_back(key, attribute(value));
+    std::int64_t parameters = 0;
+    for (const std::size_t index : layer.parameters) {
+      const Parameter& parameter = network.parameters()[index];
+      parameters += static_cast<std::int64_t>(parameter.count);
+      GraphNode node = parameter_node(parameter, scope, device_name);
+      operation.inputs.push_back(node.name);
+      add(std::move(node));
+    }
+    operation.attributes.emplace_back("input_shape", batch_of(layer.input));
+    operation.attributes.emplace_back("output_shape", batch_of(layer.output));
+    operation.attributes.emplace_back("parameters", parameters);
+    previous = operation.name;
+    add(std::move(operation));
+  }
+  const std::string labels = root == "labels" ? "input_labels" : "labels";
+  add({.name = labels,
+       .op = "Input",
+       .inputs = {},
+       .device = device_name,
+       .attributes = {{"shape", GraphShape{-1}}},
+       .output_shapes = {{-1}}});
+  add({.name = root == "loss" ? "training_loss" : "loss",
+       .op = "CrossEntropyLoss",
+       .inputs = {previous, labels},
+       .device = device_name,
+       .attributes = {{"reduction", std::string("mean")}},
+       .output_shapes = {GraphShape{}}});
+  return graph;
+}
+
+}  // namespace sweep

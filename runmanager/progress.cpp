@@ -1,0 +1,233 @@
+#include "runmanager/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "runmanager/table.h"
+
+namespace sweep {
+namespace {
+
+constexpr double kSecondsBetweenDraws = 1.0 / 15;
+// A guess of the time left is noise before this much of the work, or this much time.
+constexpr double kFirstGuessPart = 0.005, kFirstGuessSeconds = 0.5;
+
+constexpr std::string_view kBold = "1", kDim = "2", kRed = "31", kGreen = "32", kYellow = "33", kCyan = "36";
+
+// The parts of a line's end, joined as far as they fit; the first is the most important.
+std::string joined(const std::vector<std::string>& parts, int room) {
+  std::string text;
+  for (const std::string& part : parts) {
+    if (part.empty()) continue;
+    const std::string longer = text.empty() ? part : text + "  " + part;
+    if (display_width(longer) > room) break;
+    text = longer;
+  }
+  return text;
+}
+
+std::string padded(std::string text, int width) {
+  text.append(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ');
+  return text;
+}
+
+std::string time_left(double part, double seconds) {
+  if (part >= 1) return "";
+  if (part < kFirstGuessPart || seconds < kFirstGuessSeconds) return "";
+  return human_seconds(std::ceil(seconds / part * (1 - part))) + " left";
+}
+
+std::string results_of(const EpochRecord& epoch) {
+  std::string text = fmt::format("loss {:.4f}  acc {:.2f}%", epoch.loss, 100 * epoch.accuracy);
+  if (epoch.validation_loss) text += fmt::format("  val loss {:.4f}", *epoch.validation_loss);
+  if (epoch.validation_accuracy) text += fmt::format("  val acc {:.2f}%", 100 * *epoch.validation_accuracy);
+  return text;
+}
+
+}  // namespace
+
+Progress::Progress(Terminal terminal, std::function<double()> clock, bool quiet, std::string sweep,
+                   std::size_t runs, double work)
+    : terminal_(std::move(terminal)),
+      clock_(std::move(clock)),
+      quiet_(quiet),
+      sweep_(std::move(sweep)),
+      runs_(runs),
+      work_(work),
+      begin_(clock_()) {}
+
+Progress::~Progress() { clear(); }
+
+void Progress::begin_run(const RunPlan& plan) {
+  plan_ = plan;
+  in_run_ = true;
+  epoch_ = 0;
+  batch_ = 0;
+  totals_ = {};
+  phase_ = "start";
+  run_begin_ = epoch_begin_ = clock_();
+  draw_if_due();
+}
+
+void Progress::begin_epoch(int epoch) {
+  epoch_ = epoch;
+  batch_ = 0;
+  totals_ = {};
+  phase_.clear();
+  epoch_begin_ = clock_();
+}
+
+void Progress::batch(const Totals& totals) {
+  ++batch_;
+  totals_.loss += totals.loss;
+  totals_.correct += totals.correct;
+  totals_.samples += totals.samples;
+  draw_if_due();
+}
+
+void Progress::phase(std::string_view what) {
+  phase_ = what;
+  draw_if_due();
+}
+
+void Progress::end_epoch(const EpochRecord& epoch) {
+  draw_if_due();
+  if (quiet_ || terminal_.interactive) return;
+  write_line(fmt::format("[{}/{}] {}  epoch {}/{}  {}  {}  {} img/s", plan_.number, runs_, plan_.name,
+                         epoch.epoch + 1, plan_.epochs, results_of(epoch), human_seconds(epoch.epoch_seconds),
+                         human_count(epoch.images_per_second)));
+}
+
+void Progress::end_run(const RunRecord& run) {
+  ++finished_;
+  failed_ += run.status == RunStatus::kFailed;
+  skipped_ += run.status == RunStatus::kSkipped;
+  // A run that stopped early is done as far as the time left is concerned.
+  if (in_run_) work_done_ += static_cast<double>(plan_.samples) * plan_.epochs;
+  in_run_ = false;
+  if (quiet_ && run.status != RunStatus::kFailed) return;
+  const bool completed = run.status == RunStatus::kCompleted;
+  if (completed && !terminal_.interactive) return;  // Its epochs have been shown.
+  if (completed) {
+    std::string line = paint(kGreen, terminal_.unicode ? "✓ " : "+ ") + run.name;
+    if (!run.epochs.empty()) line += "  " + results_of(run.epochs.back());
+    if (run.run_seconds) line += paint(kDim, "  " + human_seconds(*run.run_seconds));
+    write_line(line);
+    return;
+  }
+  const bool is_failure = run.status == RunStatus::kFailed;
+  const std::string mark = terminal_.unicode ? (is_failure ? "✗ " : "– ") : (is_failure ? "x " : "- ");
+  write_line(paint(is_failure ? kRed : kYellow, mark) + run.name + "  " +
+             paint(is_failure ? kRed : kYellow, to_string(run.status)) +
+             (run.error ? ": " + *run.error : ""));
+}
+
+void Progress::keep_runs(std::size_t count) {
+  finished_ += count;
+  kept_ += count;
+  if (count == 0 || quiet_) return;
+  write_line(paint(kDim, fmt::format("{} finished run{} kept", count, count == 1 ? "" : "s")));
+}
+
+void Progress::message(std::string_view line) { write_line(line); }
+
+// Above the bars, which the next draw puts back.
+void Progress::write_line(std::string_view line) {
+  clear();
+  terminal_.write(std::string(line) + "\n");
+  next_draw_ = 0;
+}
+
+void Progress::clear() {
+  if (!drawn_) return;
+  terminal_.write("\r\x1b[1A\x1b[J");
+  drawn_ = false;
+}
+
+void Progress::draw_if_due() {
+  if (quiet_ || !terminal_.interactive) return;
+  const double now = clock_();
+  if (now < next_draw_) return;
+  next_draw_ = now + kSecondsBetweenDraws;
+  draw();
+}
+
+void Progress::draw() {
+  const int width = std::max(20, terminal_.width() - 1);  // The last column would wrap on some terminals.
+  const int bar_width = std::clamp(width / 5, 8, 32);
+  const int label_width = std::clamp(width / 3, 8, std::max(8, display_width(plan_.name)));
+  const std::string frame =
+      fmt::format("{}{}\x1b[K\n{}\x1b[K", drawn_ ? "\r\x1b[1A" : "", run_line(width, label_width, bar_width),
+                  sweep_line(width, label_width, bar_width));
+  terminal_.write(frame);
+  drawn_ = true;
+}
+
+double Progress::run_part() const {
+  if (!in_run_ || plan_.epochs == 0 || plan_.batches == 0) return 0;
+  const double epochs = epoch_ + static_cast<double>(batch_) / static_cast<double>(plan_.batches);
+  return std::min(1.0, epochs / plan_.epochs);
+}
+
+std::string Progress::run_line(int width, int label_width, int bar_width) const {
+  const double now = clock_();
+  const double part = run_part();
+  const double seconds = now - epoch_begin_;
+  const auto samples = static_cast<double>(totals_.samples);
+  std::vector<std::string> infos;
+  if (totals_.samples > 0) {
+    infos.push_back(fmt::format("loss {:.4f}", totals_.loss / samples));
+    infos.push_back(fmt::format("acc {:5.2f}%", 100 * static_cast<double>(totals_.correct) / samples));
+  }
+  infos.push_back(!phase_.empty() ? phase_ : time_left(part, now - run_begin_));
+  if (phase_.empty() && seconds > 0 && batch_ > 0) {
+    infos.push_back(paint(kDim, human_count(samples / seconds) + " img/s"));
+    infos.push_back(paint(kDim, human_count(static_cast<double>(batch_) / seconds) + " it/s"));
+  }
+  const std::string epoch = fmt::format("epoch {}/{}", std::min(epoch_ + 1, plan_.epochs), plan_.epochs);
+  std::string line = paint(kCyan, padded(fit_width(plan_.name, label_width, terminal_.unicode), label_width));
+  line +=
+      "  " + padded(epoch, 12) + bar(part, bar_width) + fmt::format(" {:3.0f}%  ", std::floor(100 * part));
+  return fit_width(line + joined(infos, width - display_width(line)), width, terminal_.unicode);
+}
+
+std::string Progress::sweep_line(int width, int label_width, int bar_width) const {
+  const double seconds = clock_() - begin_;
+  const double done = work_done_ + run_part() * static_cast<double>(plan_.samples) * plan_.epochs * in_run_;
+  const double part = work_ > 0 ? std::min(1.0, done / work_) : 0;
+  std::vector<std::string> infos;
+  infos.push_back(time_left(part, seconds));
+  if (failed_ > 0) infos.push_back(paint(kRed, fmt::format("{} failed", failed_)));
+  if (skipped_ > 0) infos.push_back(paint(kYellow, fmt::format("{} skipped", skipped_)));
+  infos.push_back(paint(kDim, human_seconds(seconds) + " so far"));
+  if (kept_ > 0) infos.push_back(paint(kDim, fmt::format("{} kept", kept_)));
+  const std::string count = fmt::format("run {}/{}", std::min(finished_ + in_run_, runs_), runs_);
+  std::string line = paint(kBold, padded(fit_width(sweep_, label_width, terminal_.unicode), label_width));
+  line +=
+      "  " + padded(count, 12) + bar(part, bar_width) + fmt::format(" {:3.0f}%  ", std::floor(100 * part));
+  return fit_width(line + joined(infos, width - display_width(line)), width, terminal_.unicode);
+}
+
+std::string Progress::bar(double part, int width) const {
+  const int halves = static_cast<int>(std::floor(std::clamp(part, 0.0, 1.0) * 2 * width));
+  std::string full, rest;
+  if (!terminal_.unicode) {
+    full.assign(static_cast<std::size_t>(halves / 2), '#');
+    rest.assign(static_cast<std::size_t>(width - halves / 2), '-');
+    return paint(kGreen, full) + paint(kDim, rest);
+  }
+  for (int i = 0; i < halves / 2; ++i) full += "━";
+  if (halves % 2 != 0) full += "╸";
+  // Without colours the thin line tells what is left; with them, the dim one.
+  for (int i = (halves + 1) / 2; i < width; ++i) rest += terminal_.color ? "━" : "─";
+  return paint(kGreen, full) + paint(kDim, rest);
+}
+
+std::string Progress::paint(std::string_view code, std::string_view text) const {
+  if (!terminal_.color || text.empty()) return std::string(text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+}  // namespace sweep

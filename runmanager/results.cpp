@@ -1,0 +1,256 @@
+#include "runmanager/results.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/run_name.h"
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 6> kStatusNames = {"pending", "running", "completed",
+                                                          "failed",  "skipped", "interrupted"};
+
+// RFC 4180: a field with a separator, a quote or a line break is quoted, and its quotes are doubled. Leading
+// and trailing spaces are quoted as well, because some readers strip them.
+std::string csv_field(std::string_view text) {
+  const bool plain = text.find_first_of(",\"\r\n") == std::string_view::npos &&
+                     (text.empty() || (text.front() != ' ' && text.back() != ' '));
+  if (plain) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::string csv_number(double value) {
+  if (std::isnan(value)) return "nan";
+  return fmt::format("{}", value);
+}
+
+std::string csv_number(const std::optional<double>& value) { return value ? csv_number(*value) : ""; }
+
+std::string csv_row(const std::vector<std::string>& cells) {
+  std::string row;
+  for (std::size_t i = 0; i < cells.size(); ++i) row += (i > 0 ? "," : "") + csv_field(cells[i]);
+  return row + "\n";
+}
+
+const ParamValue* find_param(const Params& params, std::string_view key) {
+  for (const auto& [name, value] : params) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+Json epoch_json(const EpochRecord& epoch) {
+  const auto optional_number = [](const std::optional<double>& v) {
+    return v ? json_number(*v) : Json(nullptr);
+  };
+  return {{"epoch", epoch.epoch},
+          {"loss", json_number(epoch.loss)},
+          {"accuracy", json_number(epoch.accuracy)},
+          {"number_correct", epoch.number_correct},
+          {"validation_loss", optional_number(epoch.validation_loss)},
+          {"validation_accuracy", optional_number(epoch.validation_accuracy)},
+          {"epoch_seconds", json_number(epoch.epoch_seconds)},
+          {"run_seconds", json_number(epoch.run_seconds)},
+          {"images_per_second", json_number(epoch.images_per_second)}};
+}
+
+double number_from_json(const Json& json) {
+  if (json.is_number()) return json.get<double>();
+  const auto& text = json.get_ref<const std::string&>();
+  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (text == "Infinity") return std::numeric_limits<double>::infinity();
+  if (text == "-Infinity") return -std::numeric_limits<double>::infinity();
+  throw DataError("\"" + text + "\" is no number");
+}
+
+std::optional<double> optional_number(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  if (at == object.end() || at->is_null()) return std::nullopt;
+  return number_from_json(*at);
+}
+
+EpochRecord epoch_from_json(const Json& json) {
+  EpochRecord epoch;
+  epoch.epoch = json.at("epoch").get<int>();
+  epoch.loss = number_from_json(json.at("loss"));
+  epoch.accuracy = number_from_json(json.at("accuracy"));
+  epoch.number_correct = json.at("number_correct").get<std::int64_t>();
+  epoch.validation_loss = optional_number(json, "validation_loss");
+  epoch.validation_accuracy = optional_number(json, "validation_accuracy");
+  if (json.contains("validation_number_correct")) {
+    epoch.validation_number_correct = json.at("validation_number_correct").get<std::int64_t>();
+  }
+  epoch.epoch_seconds = number_from_json(json.at("epoch_seconds"));
+  epoch.run_seconds = number_from_json(json.at("run_seconds"));
+  epoch.images_per_second = number_from_json(json.at("images_per_second"));
+  epoch.data_wait_seconds = optional_number(json, "data_wait_seconds").value_or(0);
+  return epoch;
+}
+
+ParamValue param_from_json(const Json& json) {
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_integer()) return json.get<std::int64_t>();
+  if (json.is_number()) return json.get<double>();
+  return json.get<std::string>();
+}
+
+}  // namespace
+
+std::string_view to_string(RunStatus status) { return kStatusNames.at(static_cast<std::size_t>(status)); }
+
+RunStatus parse_run_status(std::string_view text) {
+  for (std::size_t i = 0; i < kStatusNames.size(); ++i) {
+    if (kStatusNames[i] == text) return static_cast<RunStatus>(i);
+  }
+  throw DataError("\"" + std::string(text) + "\" is no status of a run");
+}
+
+Json to_json(const ParamValue& value) {
+  return std::visit([](const auto& v) { return Json(v); }, value);
+}
+
+Json to_json(const Params& params) {
+  Json object = Json::object();
+  for (const auto& [key, value] : params) object[key] = to_json(value);
+  return object;
+}
+
+Json json_number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys) {
+  std::vector<std::string> header = {"run",
+                                     "status",
+                                     "epoch",
+                                     "loss",
+                                     "accuracy",
+                                     "number_correct",
+                                     "validation_loss",
+                                     "validation_accuracy",
+                                     "epoch_seconds",
+                                     "run_seconds",
+                                     "images_per_second"};
+  header.insert(header.end(), keys.begin(), keys.end());
+  std::string csv = csv_row(header);
+  for (const RunRecord& run : runs) {
+    std::vector<std::string> params;
+    for (const std::string& key : keys) {
+      const ParamValue* value = find_param(run.params, key);
+      params.push_back(value != nullptr ? param_text(*value) : "");
+    }
+    const auto add_row = [&](std::vector<std::string> cells) {
+      cells.insert(cells.begin(), {run.name, std::string(to_string(run.status))});
+      cells.insert(cells.end(), params.begin(), params.end());
+      csv += csv_row(cells);
+    };
+    for (const EpochRecord& epoch : run.epochs) {
+      add_row({std::to_string(epoch.epoch), csv_number(epoch.loss), csv_number(epoch.accuracy),
+               std::to_string(epoch.number_correct), csv_number(epoch.validation_loss),
+               csv_number(epoch.validation_accuracy), csv_number(epoch.epoch_seconds),
+               csv_number(epoch.run_seconds), csv_number(epoch.images_per_second)});
+    }
+    if (run.epochs.empty()) add_row({"", "", "", "", "", "", "", csv_number(run.run_seconds), ""});
+  }
+  return csv;
+}
+
+Json results_json(const std::vector<RunRecord>& runs, std::string_view sweep) {
+  Json list = Json::array();
+  for (const RunRecord& run : runs) {
+    Json epochs = Json::array();
+    for (const EpochRecord& epoch : run.epochs) epochs.push_back(epoch_json(epoch));
+    list.push_back({{"name", run.name},
+                    {"status", to_string(run.status)},
+                    {"params", to_json(run.params)},
+                    {"epochs", std::move(epochs)},
+                    {"run_seconds", run.run_seconds ? json_number(*run.run_seconds) : Json(nullptr)},
+                    {"error", run.error ? Json(*run.error) : Json(nullptr)}});
+  }
+  return {{"sweep", sweep}, {"runs", std::move(list)}};
+}
+
+Json to_json(const RunRecord& run) {
+  Json epochs = Json::array();
+  for (const EpochRecord& epoch : run.epochs) {
+    Json json = epoch_json(epoch);
+    if (epoch.validation_number_correct) json["validation_number_correct"] = *epoch.validation_number_correct;
+    json["data_wait_seconds"] = json_number(epoch.data_wait_seconds);
+    epochs.push_back(std::move(json));
+  }
+  // The values a person looks for first: those of the last epoch, then those of the whole run.
+  Json metrics = Json::object();
+  if (!run.epochs.empty()) {
+    const EpochRecord& last = run.epochs.back();
+    metrics["loss"] = json_number(last.loss);
+    metrics["accuracy"] = json_number(last.accuracy);
+    if (last.validation_loss) metrics["validation_loss"] = json_number(*last.validation_loss);
+    if (last.validation_accuracy) metrics["validation_accuracy"] = json_number(*last.validation_accuracy);
+  }
+  for (const auto& [name, value] : run.metrics) metrics[name] = json_number(value);
+  return {{"name", run.name},
+          {"status", to_string(run.status)},
+          {"params", to_json(run.params)},
+          {"config", run.config},
+          {"metrics", std::move(metrics)},
+          {"epochs", std::move(epochs)},
+          {"seconds",
+           {{"run", run.run_seconds ? json_number(*run.run_seconds) : Json(nullptr)},
+            {"logging", json_number(run.logging_seconds)}}},
+          {"error", run.error ? Json(*run.error) : Json(nullptr)},
+          {"device", run.device},
+          {"provenance", run.provenance}};
+}
+
+RunRecord run_record_from_json(const Json& json, std::string_view where) {
+  try {
+    RunRecord run;
+    run.name = json.at("name").get<std::string>();
+    run.status = parse_run_status(json.at("status").get_ref<const std::string&>());
+    for (const auto& [key, value] : json.at("params").items())
+      run.params.emplace_back(key, param_from_json(value));
+    for (const auto& epoch : json.at("epochs")) run.epochs.push_back(epoch_from_json(epoch));
+    for (const auto& [name, value] : json.at("metrics").items()) {
+      const bool of_last_epoch =
+          name == "loss" || name == "accuracy" || name == "validation_loss" || name == "validation_accuracy";
+      if (!of_last_epoch) run.metrics[name] = number_from_json(value);
+    }
+    run.run_seconds = optional_number(json.at("seconds"), "run");
+    run.logging_seconds = optional_number(json.at("seconds"), "logging").value_or(0);
+    if (!json.at("error").is_null()) run.error = json.at("error").get<std::string>();
+    run.device = json.at("device").get<std::string>();
+    run.config = json.at("config");
+    run.provenance = json.at("provenance");
+    return run;
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}: not a run record: {}", where, error.what()));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: not a run record: {}", where, error.what()));
+  }
+}
+
+RunRecord read_run_record(const std::filesystem::path& path) {
+  const std::string text = read_file(path);
+  try {
+    return run_record_from_json(Json::parse(text), path.string());
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}: not a run record: {}", path.string(), error.what()));
+  }
+}
+
+}  // namespace sweep

@@ -1,0 +1,75 @@
+// What one run shows in TensorBoard: tags, session and pictures, as the rest of the world expects them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/data/data_loader.h"
+#include "core/engine.h"
+#include "core/network/network.h"
+#include "runmanager/results.h"
+#include "runmanager/run_builder.h"
+#include "tbwriter/summary_writer.h"
+
+namespace sweep {
+
+/// Encoded grids of first batches. Runs of a sweep often begin with the same samples, so each grid is encoded
+/// once. Not thread-safe.
+class ImageGridCache {
+ public:
+  /// The grid of the first batch that `loader` will give, at most `limit` samples, 8 a row with 2 pixels
+  /// between them; nothing if the samples are no pictures (1 or 3 channels). Does not disturb the loader.
+  const tbwriter::EncodedImage* first_batch(const DataLoader& loader, std::size_t limit);
+
+ private:
+  // The data set (kept alive, so that its address means it alone) and the rows in the grid.
+  using Key = std::pair<std::shared_ptr<const ImageSet>, std::vector<std::uint32_t>>;
+  std::vector<std::pair<Key, tbwriter::EncodedImage>> grids_;  // the newest last; few are kept
+};
+
+/// Writes the events of one run. Not thread-safe.
+class RunLog {
+ public:
+  /// Opens the events file and writes the start of the session: hparams and the text of configuration and
+  /// provenance, as far as run.log asks for them. Throws IoError.
+  RunLog(const std::filesystem::path& directory, const Run& run, const nlohmann::ordered_json& provenance);
+
+  /// The layout of the Custom Scalars tab. For one run of a sweep only, the first: TensorBoard merges several
+  /// badly.
+  void layout();
+  void graph(const Network& network);
+  void images(const tbwriter::EncodedImage& grid);
+
+  /// One point of every per-epoch chart, at step record.epoch.
+  void epoch(const EpochRecord& record, std::optional<double> learning_rate);
+  /// <parameter> and <parameter>.grad; `gradients` may be empty.
+  void histograms(const Network& network, std::span<const float> values, std::span<const float> gradients,
+                  int epoch);
+  void batch(const Totals& totals, std::int64_t batch);
+  void predictions(const Samples& samples, std::span<const float> outputs,
+                   std::span<const std::string> class_names, std::string_view part, int epoch);
+  void metrics(const std::map<std::string, double>& metrics);
+
+  /// Throws IoError if anything written so far failed.
+  void flush();
+
+  /// Ends the session (an interrupted one stays open, since it may go on), says the reason and closes the
+  /// file.
+  void close(RunStatus status, std::string_view reason);
+
+ private:
+  LogOptions options_;
+  std::string device_;
+  bool session_ = false;
+  tbwriter::SummaryWriter writer_;
+};
+
+}  // namespace sweep

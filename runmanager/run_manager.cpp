@@ -1,0 +1,354 @@
+#include "runmanager/run_manager.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/run_files.h"
+#include "runmanager/run_log.h"
+
+namespace sweep {
+namespace {
+
+// Files are synced, which takes milliseconds; an epoch may take less. A record lost to a crash is at most
+// this old.
+constexpr double kSecondsBetweenSaves = 1.0;
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+class RunManager::Implementation {
+ public:
+  explicit Implementation(RunManagerOptions options) : options_(std::move(options)) {
+    if (!options_.clock) options_.clock = steady_seconds;
+    if (options_.name.empty())
+      options_.name = std::filesystem::absolute(options_.directory).filename().string();
+  }
+
+  ~Implementation() {
+    if (!log_) return;
+    try {
+      end_run(RunStatus::kInterrupted, "the program ended before the run did");
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "{}\n", error.what());
+    }
+  }
+
+  void expect(std::vector<RunRecord> runs) {
+    if (log_) throw std::logic_error("RunManager::expect() inside a run");
+    for (RunRecord& run : runs) record_of(run.name) = std::move(run);
+  }
+
+  void begin_run(const Run& run, const Network& network, const DataLoader& loader) {
+    if (log_) throw std::logic_error("RunManager::begin_run() before end_run() of the last run");
+    const double begin = now();
+    open_record(run);
+    network_ = &network;
+    loader_ = &loader;
+    run_begin_ = begin;
+    record_->status = RunStatus::kRunning;
+    log_.emplace(directory_, run, record_->provenance);
+    if (is_first()) log_->layout();
+    log_->graph(network);
+    if (run.log.images > 0) {
+      if (const auto* grid = grids_.first_batch(loader, static_cast<std::size_t>(run.log.images)))
+        log_->images(*grid);
+    }
+    save_record();
+    record_->logging_seconds = now() - begin;
+  }
+
+  void begin_epoch() {
+    require_run("begin_epoch");
+    if (in_epoch_) throw std::logic_error("RunManager::begin_epoch() before end_epoch() of the last one");
+    in_epoch_ = true;
+    training_ = Totals{};
+    validation_.reset();
+    epoch_seconds_.reset();
+    values_.clear();
+    gradients_.clear();
+    epoch_begin_ = now();
+  }
+
+  void track(const Totals& totals) {
+    require_epoch("track");
+    training_.loss += totals.loss;
+    training_.correct += totals.correct;
+    training_.samples += totals.samples;
+  }
+
+  void track_loss(double mean_loss, const Batch& batch) {
+    require_epoch("track_loss");
+    training_.loss += mean_loss * static_cast<double>(batch.size());
+    training_.samples += static_cast<std::int64_t>(batch.size());
+  }
+
+  void track_num_correct(std::span<const float> outputs, const Batch& batch) {
+    require_epoch("track_num_correct");
+    if (batch.size() == 0) return;
+    if (outputs.empty() || outputs.size() % batch.size() != 0) {
+      throw ShapeError(
+          fmt::format("track_num_correct: {} outputs for a batch of {}", outputs.size(), batch.size()));
+    }
+    const std::size_t classes = outputs.size() / batch.size();
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const auto row = outputs.subspan(i * classes, classes);
+      const auto largest = std::max_element(row.begin(), row.end()) - row.begin();
+      training_.correct += largest == batch.labels[batch.rows[i]];
+    }
+  }
+
+  void track_batch(const Totals& totals, std::int64_t batch) {
+    require_epoch("track_batch");
+    log_->batch(totals, batch);
+  }
+
+  void track_learning_rate(double learning_rate) { learning_rate_ = learning_rate; }
+
+  void track_parameters(std::span<const float> values, std::span<const float> gradients) {
+    require_epoch("track_parameters");
+    end_training();
+    const std::size_t count = network_->parameter_count();
+    if (values.size() != count || (!gradients.empty() && gradients.size() != count)) {
+      throw ShapeError(
+          fmt::format("track_parameters: {} values and {} gradients, but the network has {} parameters",
+                      values.size(), gradients.size(), count));
+    }
+    values_.assign(values.begin(), values.end());
+    gradients_.assign(gradients.begin(), gradients.end());
+  }
+
+  void end_training() {
+    require_epoch("end_training");
+    if (epoch_seconds_) return;
+    epoch_seconds_ = now() - epoch_begin_;
+    wait_seconds_ = loader_->wait_seconds();
+  }
+
+  void track_validation(const Totals& totals) {
+    end_training();
+    validation_ = totals;
+  }
+
+  const EpochRecord& end_epoch() {
+    end_training();
+    const double begin = now();
+    EpochRecord& epoch = record_->epochs.emplace_back();
+    epoch.epoch = static_cast<int>(record_->epochs.size()) - 1;
+    const auto samples = static_cast<double>(training_.samples);
+    epoch.loss = training_.samples > 0 ? training_.loss / samples : std::nan("");
+    epoch.accuracy = training_.samples > 0 ? static_cast<double>(training_.correct) / samples : std::nan("");
+    epoch.number_correct = training_.correct;
+    if (validation_ && validation_->samples > 0) {
+      const auto count = static_cast<double>(validation_->samples);
+      epoch.validation_loss = validation_->loss / count;
+      epoch.validation_accuracy = static_cast<double>(validation_->correct) / count;
+      epoch.validation_number_correct = validation_->correct;
+    }
+    epoch.epoch_seconds = *epoch_seconds_;
+    epoch.images_per_second = *epoch_seconds_ > 0 ? samples / *epoch_seconds_ : 0;
+    epoch.data_wait_seconds = wait_seconds_;
+    log_->epoch(epoch, learning_rate_);
+    log_->histograms(*network_, values_, gradients_, epoch.epoch);
+    in_epoch_ = false;
+    epoch.run_seconds = now() - run_begin_;
+    if (now() - last_save_ >= kSecondsBetweenSaves) {
+      log_->flush();
+      save_record();
+    }
+    record_->logging_seconds += now() - begin;
+    return epoch;
+  }
+
+  void track_predictions(const Samples& samples, std::span<const float> outputs,
+                         std::span<const std::string> class_names, std::string_view part) {
+    require_run("track_predictions");
+    if (samples.count == 0 || outputs.size() % samples.count != 0) {
+      throw ShapeError(
+          fmt::format("track_predictions: {} outputs for {} samples", outputs.size(), samples.count));
+    }
+    const double begin = now();
+    log_->predictions(samples, outputs, class_names, part,
+                      std::max(0, static_cast<int>(record_->epochs.size()) - 1));
+    record_->logging_seconds += now() - begin;
+  }
+
+  void track_metric(std::string_view name, double value) {
+    require_run("track_metric");
+    record_->metrics[std::string(name)] = value;
+  }
+
+  void end_run(RunStatus status, std::string_view reason) {
+    require_run("end_run");
+    const double begin = now();
+    in_epoch_ = false;
+    record_->status = status;
+    if (!reason.empty()) record_->error = reason;
+    // Moved out, so that the run counts as ended even if its files cannot be written.
+    const std::optional<Closer> closer(*this);
+    log_->metrics(record_->metrics);
+    log_->close(status, reason);
+    record_->logging_seconds += now() - begin;
+    record_->run_seconds = now() - run_begin_;
+    save_record();
+  }
+
+  void skip_run(const Run& run, std::string_view reason, RunStatus status) {
+    if (log_) throw std::logic_error("RunManager::skip_run() inside a run");
+    open_record(run);
+    record_->status = status;
+    record_->error = reason;
+    RunLog log(directory_, run, record_->provenance);
+    if (is_first()) log.layout();
+    log.close(status, reason);
+    save_record();
+  }
+
+  const std::filesystem::path& run_directory() const {
+    require_run("run_directory");
+    return directory_;
+  }
+
+  const std::vector<RunRecord>& records() const { return records_; }
+
+  void save(const std::filesystem::path& file) const {
+    std::vector<std::string> keys = options_.keys;
+    for (const RunRecord& record : records_) {
+      for (const auto& [key, value] : record.params) {
+        if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+      }
+    }
+    const std::filesystem::path base = options_.directory / file;
+    std::filesystem::path csv = base, json = base;
+    write_file_atomically(csv += ".csv", results_csv(records_, keys));
+    write_file_atomically(json += ".json", json_text(results_json(records_, options_.name)));
+  }
+
+ private:
+  struct Closer {
+    Implementation& manager;
+    explicit Closer(Implementation& m) : manager(m) {}
+    ~Closer() { manager.log_.reset(); }
+  };
+
+  double now() const { return options_.clock(); }
+
+  void require_run(const char* call) const {
+    if (!log_) throw std::logic_error(fmt::format("RunManager::{}() outside of a run", call));
+  }
+
+  void require_epoch(const char* call) const {
+    if (!in_epoch_) throw std::logic_error(fmt::format("RunManager::{}() outside of an epoch", call));
+  }
+
+  RunRecord& record_of(const std::string& name) {
+    const auto known =
+        std::find_if(records_.begin(), records_.end(), [&](const RunRecord& r) { return r.name == name; });
+    if (known != records_.end()) return *known;
+    RunRecord& record = records_.emplace_back();
+    record.name = name;
+    return record;
+  }
+
+  // Makes the run's directory and an empty record of it.
+  void open_record(const Run& run) {
+    if (run.name.empty()) throw ConfigError("a run needs a name; RunBuilder::get_runs() gives one");
+    directory_ = options_.directory / run.name;
+    prepare_run_directory(directory_);
+    record_ = &record_of(run.name);
+    nlohmann::ordered_json provenance = std::move(record_->provenance);
+    if (provenance.is_null()) provenance = options_.provenance;
+    *record_ = RunRecord();
+    record_->name = run.name;
+    record_->params = run.params;
+    record_->device = run.device;
+    record_->config = run.config;
+    record_->provenance = std::move(provenance);
+    learning_rate_.reset();
+  }
+
+  bool is_first() const { return record_ == records_.data(); }
+
+  void save_record() {
+    write_file_atomically(directory_ / kRunRecordFile, json_text(to_json(*record_)));
+    last_save_ = now();
+  }
+
+  RunManagerOptions options_;
+  std::vector<RunRecord> records_;
+  ImageGridCache grids_;
+
+  // The open run.
+  std::optional<RunLog> log_;
+  std::filesystem::path directory_;
+  RunRecord* record_ = nullptr;
+  const Network* network_ = nullptr;
+  const DataLoader* loader_ = nullptr;
+  double run_begin_ = 0;
+  double last_save_ = 0;
+  std::optional<double> learning_rate_;
+
+  // The open epoch.
+  bool in_epoch_ = false;
+  double epoch_begin_ = 0;
+  std::optional<double> epoch_seconds_;
+  double wait_seconds_ = 0;
+  Totals training_;
+  std::optional<Totals> validation_;
+  std::vector<float> values_, gradients_;
+};
+
+RunManager::RunManager(RunManagerOptions options)
+    : implementation_(std::make_unique<Implementation>(std::move(options))) {}
+RunManager::~RunManager() = default;
+
+void RunManager::expect(std::vector<RunRecord> runs) { implementation_->expect(std::move(runs)); }
+void RunManager::begin_run(const Run& run, const Network& network, const DataLoader& loader) {
+  implementation_->begin_run(run, network, loader);
+}
+void RunManager::begin_epoch() { implementation_->begin_epoch(); }
+void RunManager::track_loss(double mean_loss, const Batch& batch) {
+  implementation_->track_loss(mean_loss, batch);
+}
+void RunManager::track_num_correct(std::span<const float> outputs, const Batch& batch) {
+  implementation_->track_num_correct(outputs, batch);
+}
+void RunManager::track(const Totals& totals) { implementation_->track(totals); }
+void RunManager::track_batch(const Totals& totals, std::int64_t batch) {
+  implementation_->track_batch(totals, batch);
+}
+void RunManager::track_learning_rate(double learning_rate) {
+  implementation_->track_learning_rate(learning_rate);
+}
+void RunManager::track_parameters(std::span<const float> values, std::span<const float> gradients) {
+  implementation_->track_parameters(values, gradients);
+}
+void RunManager::end_training() { implementation_->end_training(); }
+void RunManager::track_validation(const Totals& totals) { implementation_->track_validation(totals); }
+const EpochRecord& RunManager::end_epoch() { return implementation_->end_epoch(); }
+void RunManager::track_predictions(const Samples& samples, std::span<const float> outputs,
+                                   std::span<const std::string> class_names, std::string_view part) {
+  implementation_->track_predictions(samples, outputs, class_names, part);
+}
+void RunManager::track_metric(std::string_view name, double value) {
+  implementation_->track_metric(name, value);
+}
+void RunManager::end_run(RunStatus status, std::string_view reason) {
+  implementation_->end_run(status, reason);
+}
+void RunManager::skip_run(const Run& run, std::string_view reason, RunStatus status) {
+  implementation_->skip_run(run, reason, status);
+}
+const std::filesystem::path& RunManager::run_directory() const { return implementation_->run_directory(); }
+const std::vector<RunRecord>& RunManager::records() const { return implementation_->records(); }
+void RunManager::save(const std::filesystem::path& file) const { implementation_->save(file); }
+
+}  // namespace sweep

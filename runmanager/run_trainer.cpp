@@ -1,0 +1,236 @@
+#include "runmanager/run_trainer.h"
+
+#include <fmt/format.h>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/basic_file_sink.h>
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/random.h"
+#include "runmanager/checkpoint.h"
+#include "runmanager/run_files.h"
+#include "runmanager/stop_signals.h"
+#include "runmanager/table.h"
+
+namespace sweep {
+namespace {
+
+// A checkpoint is synced to the disk, which takes as long as an epoch of a small network. The state of every
+// epoch is kept in memory, so only a crash of the program can lose more than the epoch it happens in.
+constexpr double kSecondsBetweenCheckpoints = 10;
+
+// Thrown through the training loop when a signal asks to stop.
+struct Stopped {
+  int signal;
+};
+
+std::shared_ptr<spdlog::logger> open_log(const std::filesystem::path& path) {
+  try {
+    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_st>(path.string(), /*truncate=*/true);
+    auto log = std::make_shared<spdlog::logger>("run", std::move(sink));
+    log->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+    log->flush_on(spdlog::level::info);
+    // A full disk is reported by the files that matter.
+    log->set_error_handler([](const std::string&) {});
+    return log;
+  } catch (const spdlog::spdlog_ex& error) {
+    throw IoError(error.what());
+  }
+}
+
+class RunTrainer {
+ public:
+  RunTrainer(const PreparedRun& run, RunManager& manager, Progress& progress, const TrainerOptions& options)
+      : run_(run),
+        config_(*run.config),
+        manager_(manager),
+        progress_(progress),
+        options_(options),
+        loader_(run.data->train, {.batch_size = config_.batch_size,
+                                  .shuffle = config_.shuffle,
+                                  .num_workers = config_.num_workers,
+                                  .seed = config_.seed,
+                                  .repeat = config_.repeat}) {}
+
+  void run() {
+    progress_.begin_run({.number = config_.index + 1,
+                         .name = config_.name,
+                         .epochs = config_.epochs,
+                         .batches = loader_.batch_count(),
+                         .samples = run_.data->train.count});
+    manager_.begin_run(describe_run(config_, run_.device), *run_.network, loader_);
+    log_ = open_log(manager_.run_directory() / kLogFile);
+    log_->info("run {} on {}: {} training samples in {} batches, {} parameters", config_.name,
+               run_.device.name(), run_.data->train.count, loader_.batch_count(),
+               run_.network->parameter_count());
+    try {
+      train();
+      end(RunStatus::kCompleted, "");
+    } catch (const Stopped& stopped) {
+      end(RunStatus::kInterrupted,
+          fmt::format("stopped by {} in epoch {}", signal_name(stopped.signal), epoch_));
+    } catch (const IoError& error) {
+      log_->error("{}", error.what());
+      throw;
+    } catch (const std::exception& error) {
+      end(RunStatus::kFailed, error.what());
+    }
+  }
+
+ private:
+  void train() {
+    engine_ = options_.make_engine(*run_.network, {.device = run_.device,
+                                                   .threads = options_.threads,
+                                                   .batch_size = config_.batch_size,
+                                                   .optimizer = resolve_optimizer(config_.optimizer),
+                                                   .transform = run_.data->transform});
+    engine_->set_parameters(
+        !run_.weights.empty()
+            ? run_.weights
+            : initial_parameters(*run_.network, weights_seed(config_.seed, config_.repeat)));
+    last_checkpoint_ = options_.clock();
+    for (epoch_ = 0; epoch_ < config_.epochs; ++epoch_) train_epoch();
+    measure_test();
+    if (config_.log.predictions) log_predictions();
+  }
+
+  void train_epoch() {
+    progress_.begin_epoch(epoch_);
+    manager_.begin_epoch();
+    manager_.track_learning_rate(config_.lr);
+    loader_.begin_epoch(static_cast<std::uint32_t>(epoch_));
+    std::int64_t batch = 0;
+    for (const Batch* samples = loader_.next(); samples != nullptr; samples = loader_.next(), ++batch) {
+      engine_->train(*samples, config_.lr);
+      const Totals totals = engine_->take_totals();
+      if (!std::isfinite(totals.loss)) {
+        throw TrainingError(
+            fmt::format("diverged at epoch {}, batch {} (from 0): the loss is {}; try a smaller lr than {}",
+                        epoch_, batch, totals.loss, config_.lr));
+      }
+      manager_.track(totals);
+      if (config_.log.batches > 0 && steps_ % config_.log.batches == 0) manager_.track_batch(totals, steps_);
+      ++steps_;
+      progress_.batch(totals);
+      stop_if_asked();
+    }
+    manager_.end_training();
+    if (config_.log.histograms) manager_.track_parameters(engine_->parameters(), engine_->gradients());
+    if (run_.data->validation.count > 0) {
+      progress_.phase("validation");
+      manager_.track_validation(evaluate(run_.data->validation));
+    }
+    const EpochRecord& record = manager_.end_epoch();
+    good_ = capture_state(*engine_, epoch_);
+    if (options_.clock() - last_checkpoint_ >= kSecondsBetweenCheckpoints) save_checkpoint();
+    log_->info("epoch {}: loss {:.6g}, accuracy {:.6g}{}, {:.3g} s, {} images/s", epoch_, record.loss,
+               record.accuracy,
+               record.validation_loss
+                   ? fmt::format(", validation loss {:.6g}, accuracy {:.6g}", *record.validation_loss,
+                                 record.validation_accuracy.value_or(0))
+                   : "",
+               record.epoch_seconds, human_count(record.images_per_second));
+    progress_.end_epoch(record);
+  }
+
+  Totals evaluate(const Samples& samples) {
+    DataLoader loader(samples, {.batch_size = config_.batch_size});
+    loader.begin_epoch(0);
+    while (const Batch* batch = loader.next()) {
+      engine_->evaluate(*batch);
+      stop_if_asked();
+    }
+    return engine_->take_totals();
+  }
+
+  void measure_test() {
+    if (run_.data->test.count == 0) return;
+    progress_.phase("test");
+    const Totals totals = evaluate(run_.data->test);
+    const auto samples = static_cast<double>(totals.samples);
+    manager_.track_metric("test_loss", totals.loss / samples);
+    manager_.track_metric("test_accuracy", static_cast<double>(totals.correct) / samples);
+    log_->info("test: loss {:.6g}, accuracy {:.6g}", totals.loss / samples,
+               static_cast<double>(totals.correct) / samples);
+  }
+
+  void log_predictions() {
+    const Dataset& data = *run_.data;
+    const bool has_validation = data.validation.count > 0, has_test = data.test.count > 0;
+    const Samples& samples = has_validation ? data.validation : has_test ? data.test : data.train;
+    progress_.phase("predictions");
+    const std::size_t classes = element_count(run_.network->output());
+    std::vector<float> outputs(samples.count * classes);
+    std::size_t done = 0;
+    DataLoader loader(samples, {.batch_size = config_.batch_size});
+    loader.begin_epoch(0);
+    while (const Batch* batch = loader.next()) {
+      engine_->predict(*batch, std::span(outputs).subspan(done * classes, batch->size() * classes));
+      done += batch->size();
+      stop_if_asked();
+    }
+    manager_.track_predictions(samples, outputs, data.class_names,
+                               has_validation ? "validation"
+                               : has_test     ? "test"
+                                              : "training");
+  }
+
+  void end(RunStatus status, const std::string& reason) {
+    if (good_) save_checkpoint();
+    if (status == RunStatus::kCompleted) {
+      log_->info("completed");
+    } else {
+      log_->log(status == RunStatus::kFailed ? spdlog::level::err : spdlog::level::warn, "{}: {}",
+                to_string(status), reason);
+    }
+    manager_.end_run(status, reason);
+  }
+
+  void save_checkpoint() {
+    write_checkpoint(manager_.run_directory() / kCheckpointFile, *run_.network, *good_,
+                     config_.resolved.dump());
+    last_checkpoint_ = options_.clock();
+  }
+
+  void stop_if_asked() {
+    if (const int signal = options_.stop_requested(); signal != 0) throw Stopped{signal};
+  }
+
+  const PreparedRun& run_;
+  const RunConfig& config_;
+  RunManager& manager_;
+  Progress& progress_;
+  const TrainerOptions& options_;
+  DataLoader loader_;
+  std::unique_ptr<Engine> engine_;
+  std::shared_ptr<spdlog::logger> log_;
+  int epoch_ = 0;
+  std::int64_t steps_ = 0;             // batches trained in this run
+  std::optional<TrainingState> good_;  // after the last finished epoch
+  double last_checkpoint_ = 0;
+};
+
+}  // namespace
+
+void train_run(const PreparedRun& run, RunManager& manager, Progress& progress,
+               const TrainerOptions& options) {
+  RunTrainer(run, manager, progress, options).run();
+}
+
+std::uint64_t weights_seed(std::uint64_t seed, std::uint32_t repeat) {
+  if (repeat == 0) return seed;
+  const auto mixed = philox4x32({repeat, 0, 0, static_cast<std::uint32_t>(RandomUse::kInitialisation)},
+                                {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+  return static_cast<std::uint64_t>(mixed[1]) << 32 | mixed[0];
+}
+
+Run describe_run(const RunConfig& config, const Device& device) {
+  return {.name = config.name,
+          .params = config.params,
+          .device = device.name(),
+          .log = config.log,
+          .config = config.resolved};
+}
+
+}  // namespace sweep
