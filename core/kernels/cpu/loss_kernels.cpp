@@ -2,9 +2,11 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/cpu/loss_kernels.cpp"
-#include "hwy/contrib/math/math-inl.h"
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
+
+// After the target loop has begun, or it would be compiled for one target only.
+#include "hwy/contrib/math/math-inl.h"
 
 #include "core/kernels/cpu/simd-inl.h"
 
