@@ -97,18 +97,28 @@ configure() {
   build_signature "$preset" "$@" >"$build/.configured"
 }
 
-# build DIR TARGET…: builds the targets; says so, with progress on a terminal, only if there is something to do.
+# build DIR TARGET…: builds the targets; speaks only if that takes a while, and then shows progress on a terminal.
 build() {
-  local build=$1 plan first=
+  local build=$1 log=$1/build.log first='' ninja tenths=0 status=0
   shift
-  plan=$(ninja -C "$build" -n "$@" 2>&1 </dev/null || true)
-  [[ $plan != *"no work to do"* ]] || return 0
   [ -e "$build/.ninja_log" ] || first=" (the first time takes some minutes)"
-  say "building ${build#"$root/"}$first"
-  if [ -t 2 ]; then
-    ninja -C "$build" -j "$(build_jobs)" "$@" >&2 </dev/null || die "the build failed"
-  else
-    quietly "$build/build.log" ninja -C "$build" -j "$(build_jobs)" "$@" || die "the build failed; all of its output is in $build/build.log"
+  ninja -C "$build" -j "$(build_jobs)" "$@" >"$log" 2>&1 </dev/null &
+  ninja=$!
+  # What runs in the background of a script does not hear Ctrl-C.
+  trap 'kill "$ninja" 2>/dev/null; exit 130' INT
+  trap 'kill "$ninja" 2>/dev/null; exit 143' TERM
+  while kill -0 "$ninja" 2>/dev/null; do
+    [ $tenths != 7 ] || say "building ${build#"$root/"}$first"
+    [ $tenths -lt 7 ] || [ ! -t 2 ] || printf '\r\033[K%s' "$(tail -n 1 "$log" | cut -c "1-$((${COLUMNS:-80} - 1))")" >&2
+    tenths=$((tenths + 1))
+    sleep 0.1
+  done
+  [ $tenths -le 7 ] || [ ! -t 2 ] || printf '\r\033[K' >&2
+  wait "$ninja" || status=$?
+  trap - INT TERM
+  if [ $status != 0 ]; then
+    grep -v '^\[' "$log" | head -n 60 >&2
+    die "the build failed; all of its output is in $log"
   fi
 }
 
