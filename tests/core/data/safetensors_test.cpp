@@ -239,7 +239,7 @@ TEST(ReadSafetensors, RefusesAFileCutAnywhere) {
 TEST(ReadSafetensors, GivesADataErrorOrARightFileForEveryFlippedByte) {
   const std::string file = written(some_tensors());
   for (std::size_t i = 0; i < file.size(); ++i) {
-    for (int mask = 1; mask < 256; ++mask) {
+    for (const int mask : {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff}) {
       std::string damaged = file;
       damaged[i] = static_cast<char>(damaged[i] ^ mask);
       try {

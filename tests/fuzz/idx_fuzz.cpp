@@ -1,0 +1,24 @@
+// Fuzz target: any bytes are an IDX file or give a DataError. The first byte chooses images or labels.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/data/idx.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::size_t dimensions = data[0] % 2 == 0 ? 3 : 1;
+  std::istringstream in(std::string(reinterpret_cast<const char*>(data) + 1, size - 1));
+  try {
+    const sweep::IdxFile file = sweep::read_idx(in, "FILE", dimensions);
+    if (file.extents.size() != dimensions || file.values.empty() || file.sha256.size() != 64 ||
+        file.values.size() != sweep::element_count(file.extents)) {
+      std::abort();
+    }
+  } catch (const sweep::DataError&) {
+  }
+  return 0;
+}
