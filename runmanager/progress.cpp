@@ -14,6 +14,9 @@ constexpr double kSecondsBetweenDraws = 1.0 / 15;
 // A guess of the time left is noise before this much of the work, or this much time.
 constexpr double kFirstGuessPart = 0.005, kFirstGuessSeconds = 0.5;
 
+constexpr int kPercentWidth = 7;
+constexpr int kInfosWidth = 60;  // loss, accuracy, time left and both speeds
+
 constexpr std::string_view kBold = "1", kDim = "2", kRed = "31", kGreen = "32", kYellow = "33", kCyan = "36";
 
 // The parts of a line's end, joined as far as they fit; the first is the most important.
@@ -33,10 +36,15 @@ std::string padded(std::string text, int width) {
   return text;
 }
 
+// "7 s", "1 m 05 s": tenths would only flicker.
+std::string whole_seconds(double seconds) {
+  return seconds < 59.5 ? fmt::format("{:.0f} s", std::floor(seconds)) : human_seconds(seconds);
+}
+
 std::string time_left(double part, double seconds) {
   if (part >= 1) return "";
   if (part < kFirstGuessPart || seconds < kFirstGuessSeconds) return "";
-  return human_seconds(std::ceil(seconds / part * (1 - part))) + " left";
+  return whole_seconds(std::ceil(seconds / part * (1 - part))) + " left";
 }
 
 std::string results_of(const EpochRecord& epoch) {
@@ -100,7 +108,7 @@ void Progress::end_epoch(const EpochRecord& epoch) {
                          human_count(epoch.images_per_second)));
 }
 
-void Progress::end_run(const RunRecord& run) {
+void Progress::end_run(std::size_t number, const RunRecord& run) {
   ++finished_;
   failed_ += run.status == RunStatus::kFailed;
   skipped_ += run.status == RunStatus::kSkipped;
@@ -119,8 +127,9 @@ void Progress::end_run(const RunRecord& run) {
   }
   const bool is_failure = run.status == RunStatus::kFailed;
   const std::string mark = terminal_.unicode ? (is_failure ? "✗ " : "– ") : (is_failure ? "x " : "- ");
-  write_line(paint(is_failure ? kRed : kYellow, mark) + run.name + "  " +
-             paint(is_failure ? kRed : kYellow, to_string(run.status)) +
+  const std::string place = terminal_.interactive ? mark : fmt::format("[{}/{}] ", number, runs_);
+  const std::string_view color = is_failure ? kRed : kYellow;
+  write_line(paint(color, place) + run.name + "  " + paint(color, to_string(run.status)) +
              (run.error ? ": " + *run.error : ""));
 }
 
@@ -142,7 +151,7 @@ void Progress::write_line(std::string_view line) {
 
 void Progress::clear() {
   if (!drawn_) return;
-  terminal_.write("\r\x1b[1A\x1b[J");
+  terminal_.write("\r\x1b[2A\x1b[J");
   drawn_ = false;
 }
 
@@ -156,12 +165,9 @@ void Progress::draw_if_due() {
 
 void Progress::draw() {
   const int width = std::max(20, terminal_.width() - 1);  // The last column would wrap on some terminals.
-  const int bar_width = std::clamp(width / 5, 8, 32);
-  const int label_width = std::clamp(width / 3, 8, std::max(8, display_width(plan_.name)));
-  const std::string frame =
-      fmt::format("{}{}\x1b[K\n{}\x1b[K", drawn_ ? "\r\x1b[1A" : "", run_line(width, label_width, bar_width),
-                  sweep_line(width, label_width, bar_width));
-  terminal_.write(frame);
+  const std::string name = paint(kCyan, fit_width(plan_.name, width, terminal_.unicode));
+  terminal_.write(fmt::format("{}{}\x1b[K\n{}\x1b[K\n{}\x1b[K", drawn_ ? "\r\x1b[2A" : "", name,
+                              run_line(width), sweep_line(width)));
   drawn_ = true;
 }
 
@@ -171,7 +177,7 @@ double Progress::run_part() const {
   return std::min(1.0, epochs / plan_.epochs);
 }
 
-std::string Progress::run_line(int width, int label_width, int bar_width) const {
+std::string Progress::run_line(int width) const {
   const double now = clock_();
   const double part = run_part();
   const double seconds = now - epoch_begin_;
@@ -183,30 +189,34 @@ std::string Progress::run_line(int width, int label_width, int bar_width) const 
   }
   infos.push_back(!phase_.empty() ? phase_ : time_left(part, now - run_begin_));
   if (phase_.empty() && seconds > 0 && batch_ > 0) {
-    infos.push_back(paint(kDim, human_count(samples / seconds) + " img/s"));
     infos.push_back(paint(kDim, human_count(static_cast<double>(batch_) / seconds) + " it/s"));
+    infos.push_back(paint(kDim, human_count(samples / seconds) + " img/s"));
   }
   const std::string epoch = fmt::format("epoch {}/{}", std::min(epoch_ + 1, plan_.epochs), plan_.epochs);
-  std::string line = paint(kCyan, padded(fit_width(plan_.name, label_width, terminal_.unicode), label_width));
-  line +=
-      "  " + padded(epoch, 12) + bar(part, bar_width) + fmt::format(" {:3.0f}%  ", std::floor(100 * part));
-  return fit_width(line + joined(infos, width - display_width(line)), width, terminal_.unicode);
+  return bar_line(epoch, part, infos, width);
 }
 
-std::string Progress::sweep_line(int width, int label_width, int bar_width) const {
+std::string Progress::sweep_line(int width) const {
   const double seconds = clock_() - begin_;
-  const double done = work_done_ + run_part() * static_cast<double>(plan_.samples) * plan_.epochs * in_run_;
+  const double done = work_done_ + run_part() * static_cast<double>(plan_.samples) * plan_.epochs;
   const double part = work_ > 0 ? std::min(1.0, done / work_) : 0;
   std::vector<std::string> infos;
   infos.push_back(time_left(part, seconds));
   if (failed_ > 0) infos.push_back(paint(kRed, fmt::format("{} failed", failed_)));
   if (skipped_ > 0) infos.push_back(paint(kYellow, fmt::format("{} skipped", skipped_)));
-  infos.push_back(paint(kDim, human_seconds(seconds) + " so far"));
-  if (kept_ > 0) infos.push_back(paint(kDim, fmt::format("{} kept", kept_)));
-  const std::string count = fmt::format("run {}/{}", std::min(finished_ + in_run_, runs_), runs_);
-  std::string line = paint(kBold, padded(fit_width(sweep_, label_width, terminal_.unicode), label_width));
-  line +=
-      "  " + padded(count, 12) + bar(part, bar_width) + fmt::format(" {:3.0f}%  ", std::floor(100 * part));
+  if (kept_ > 0) infos.push_back(fmt::format("{} kept", kept_));
+  infos.push_back(paint(kDim, whole_seconds(seconds) + " so far"));
+  infos.push_back(paint(kDim, sweep_));
+  return bar_line(fmt::format("run {}/{}", std::min(finished_ + in_run_, runs_), runs_), part, infos, width);
+}
+
+// "epoch 2/3     ━━━━━━╸━━━━━━  43%  …": the bars of both lines stand below each other.
+std::string Progress::bar_line(const std::string& counter, double part, const std::vector<std::string>& infos,
+                               int width) const {
+  const int counter_width = std::max(12, 2 * static_cast<int>(std::to_string(runs_).size()) + 7);
+  const int bar_width = std::clamp(width - counter_width - kPercentWidth - kInfosWidth, 8, 40);
+  std::string line = paint(kBold, padded(counter, counter_width)) + bar(part, bar_width) +
+                     fmt::format(" {:3.0f}%  ", std::floor(100 * part));
   return fit_width(line + joined(infos, width - display_width(line)), width, terminal_.unicode);
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/engine.h"
 #include "runmanager/results.h"
@@ -22,7 +23,7 @@ struct RunPlan {
   std::size_t samples = 0;  // per epoch
 };
 
-/// Shows where a sweep stands. On an interactive terminal two lines are redrawn at most 15 times a second,
+/// Shows where a sweep stands. On an interactive terminal three lines are redrawn at most 15 times a second,
 /// and finished runs scroll away above them; elsewhere a line is written per epoch. Drawing never throws, and
 /// a call between two redraws costs a look at the clock. Not thread-safe.
 class Progress {
@@ -42,8 +43,8 @@ class Progress {
   /// What happens beside training: "validation", "test".
   void phase(std::string_view what);
   void end_epoch(const EpochRecord& epoch);
-  /// Also for a run that was never begun: skipped, or failed before it.
-  void end_run(const RunRecord& run);
+  /// Also for a run that was never begun: skipped, or failed before it. `number` counts from 1.
+  void end_run(std::size_t number, const RunRecord& run);
   /// `count` runs were finished before; they are not trained again.
   void keep_runs(std::size_t count);
 
@@ -55,8 +56,10 @@ class Progress {
   void clear();
   void draw_if_due();
   void draw();
-  std::string run_line(int width, int label_width, int bar_width) const;
-  std::string sweep_line(int width, int label_width, int bar_width) const;
+  std::string run_line(int width) const;
+  std::string sweep_line(int width) const;
+  std::string bar_line(const std::string& counter, double part, const std::vector<std::string>& infos,
+                       int width) const;
   std::string bar(double part, int width) const;
   std::string paint(std::string_view code, std::string_view text) const;
   double run_part() const;

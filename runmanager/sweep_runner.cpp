@@ -217,7 +217,7 @@ class SweepRunner {
         train_one(prepared_[i], manager, progress);
         const RunRecord& record = manager.records()[i];
         manager.save("results");
-        progress.end_run(record);
+        progress.end_run(i + 1, record);
         stop_ = record.status == RunStatus::kInterrupted ||
                 (options_.fail_fast && record.status == RunStatus::kFailed);
       }

@@ -173,6 +173,13 @@ std::string one_line(std::string_view text) {
   return line.size() < text.size() ? line + " …" : line;
 }
 
+// The first line of an error, as much as there is room for behind `line`.
+std::string reason(std::string_view error, const std::string& line, const TableOptions& options) {
+  const std::string text = one_line(error);
+  if (options.width == 0) return text;
+  return fit_width(text, std::max(0, options.width - display_width(line)), options.unicode);
+}
+
 }  // namespace
 
 std::string human_seconds(double seconds) {
@@ -248,23 +255,31 @@ std::string results_table(const std::vector<RunRecord>& runs, const std::vector<
                                   without_trailing_blanks(rule), p.off);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RunRecord& run = runs[i];
+    if (run.status == RunStatus::kPending) continue;  // After an interrupt they would fill the screen.
     const bool is_best = best == i;
     std::string line = is_best ? star : std::string(kGap, ' ');
     bool reason_shown = false;
     for (const Column& column : columns) {
       // A run without epochs has nothing behind its status but the reason.
       if (run.epochs.empty() && run.error && column.importance < 900) {
-        const int room = options.width > 0 ? options.width - display_width(line) : 1000;
-        line += fit_width(one_line(*run.error), std::max(room, 20), options.unicode);
+        line += reason(*run.error, line, options);
         reason_shown = true;
         break;
       }
       line += padded(column.cells[i], column.width, column.right) + std::string(kGap, ' ');
     }
     line = without_trailing_blanks(line);
-    if (run.error && !reason_shown) line += std::string(kGap, ' ') + one_line(*run.error);
+    if (run.error && !reason_shown) {
+      line += std::string(kGap, ' ');
+      line += reason(*run.error, line, options);
+    }
     const std::string_view color = is_best ? p.green : status_color(p, run.status);
     table += color.empty() ? line + "\n" : fmt::format("{}{}{}\n", color, line, p.off);
+  }
+  const auto pending = std::count_if(runs.begin(), runs.end(),
+                                     [](const RunRecord& run) { return run.status == RunStatus::kPending; });
+  if (pending > 0) {
+    table += fmt::format("  {}{} run{} not started{}\n", p.dim, pending, pending == 1 ? "" : "s", p.off);
   }
   return table;
 }
