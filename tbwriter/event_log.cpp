@@ -98,6 +98,7 @@ EventLog::~EventLog() {
 }
 
 bool EventLog::wait_for_room(std::unique_lock<std::mutex>& lock) {
+  flush_wanted_ = true;  // The queue may be smaller than what the thread waits for.
   wake_.notify_one();
   const bool room = done_.wait_for(lock, options_.longest_wait,
                                    [this] { return failed_ || pending_ < options_.queue_bytes; });

@@ -123,10 +123,12 @@ Histogram count(std::span<const Value> values) {
     if (magnitude >= kInfinity) return;
     smallest = std::min(smallest, value);
     largest = std::max(largest, value);
-    const Step<Value>& step = steps[magnitude >> Layout<Value>::kKeyShift];
-    const std::size_t bucket = step.bucket + (magnitude >= step.threshold ? 1u : 0u);
-    // -0.0 is not less than 0, so it counts as positive.
-    ++counters[(set * 2 + (bits > kSign ? 0u : 1u)) * side + bucket];
+    const bool negative = bits > kSign;  // -0.0 is not less than 0.
+    // A negative limit belongs to the bucket of smaller magnitudes. No float is a limit, but doubles are.
+    const Bits place = std::is_same_v<Value, double> && negative ? magnitude - 1 : magnitude;
+    const Step<Value>& step = steps[place >> Layout<Value>::kKeyShift];
+    const std::size_t bucket = step.bucket + (place >= step.threshold ? 1u : 0u);
+    ++counters[(set * 2 + (negative ? 0u : 1u)) * side + bucket];
     ++finite;
   };
   std::size_t i = 0;

@@ -23,7 +23,7 @@ enum class SessionStatus { kUnknown = 0, kSuccess = 1, kFailure = 2, kRunning = 
 /// One column of the HParams table, where TensorBoard shall not derive it itself.
 struct HParamInfo {
   enum class Type { kString = 1, kBool = 2, kNumber = 3 };
-  std::string name;
+  std::string name = {};
   Type type = Type::kNumber;
   std::string display_name = {};
   std::string description = {};
@@ -34,7 +34,7 @@ struct HParamInfo {
 
 /// One metric column: the last value of scalar `tag` in the run `session/group`.
 struct MetricInfo {
-  std::string tag;
+  std::string tag = {};
   std::string group = {};  // "" is the session's own run
   std::string display_name = {};
   std::string description = {};
@@ -46,8 +46,8 @@ struct HParamsExperiment {
   std::string name = {};
   std::string description = {};
   std::string user = {};
-  std::vector<HParamInfo> hparams;
-  std::vector<MetricInfo> metrics;
+  std::vector<HParamInfo> hparams = {};
+  std::vector<MetricInfo> metrics = {};
 };
 
 }  // namespace sweep::tbwriter

@@ -13,7 +13,7 @@ struct EncodedImage {
   std::int64_t width = 0;     // pixels
   std::int64_t height = 0;    // pixels
   std::int64_t channels = 0;  // 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA; as TensorBoard's "colorspace"
-  std::string bytes;          // the file: PNG, or GIF for a video
+  std::string bytes = {};     // the file: PNG, or GIF for a video
 };
 
 /// The sizes of one picture whose samples are stored [height, width, channels].

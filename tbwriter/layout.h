@@ -10,28 +10,28 @@ namespace sweep::tbwriter {
 /// Several tags in one chart. Each is a regular expression, matched from the start of a tag: end exact ones
 /// with "$".
 struct MultilineChart {
-  std::vector<std::string> tags;
+  std::vector<std::string> tags = {};
 };
 
 /// A line inside a band; the three tags must have the same steps.
 struct MarginSeries {
-  std::string value;
-  std::string lower;
-  std::string upper;
+  std::string value = {};
+  std::string lower = {};
+  std::string upper = {};
 };
 
 struct MarginChart {
-  std::vector<MarginSeries> series;
+  std::vector<MarginSeries> series = {};
 };
 
 struct Chart {
-  std::string title;
-  std::variant<MultilineChart, MarginChart> content;
+  std::string title = {};
+  std::variant<MultilineChart, MarginChart> content = {};
 };
 
 struct ChartCategory {
-  std::string title;
-  std::vector<Chart> charts;
+  std::string title = {};
+  std::vector<Chart> charts = {};
   bool closed = false;  // folded away at first
 };
 

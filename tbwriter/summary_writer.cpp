@@ -91,6 +91,10 @@ std::string session_start_record(double wall_time, std::int64_t first_step) {
   return record;
 }
 
+std::string first_records(double wall_time, std::int64_t first_step) {
+  return version_record(wall_time) + session_start_record(wall_time, first_step);
+}
+
 double system_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -109,8 +113,7 @@ class SummaryWriter::Implementation {
       : options_(std::move(options)),
         log_dir_(log_dir),
         exceptions_(std::uncaught_exceptions()),
-        log_(log_dir, log_options(options_), now(),
-             version_record(now()) + session_start_record(now(), options_.first_step),
+        log_(log_dir, log_options(options_), now(), first_records(now(), options_.first_step),
              [this] { return version_record(now()); }) {}
 
   double now() const { return options_.clock ? options_.clock() : system_seconds(); }

@@ -51,13 +51,13 @@ struct Details {
 };
 
 struct ScalarPoint {
-  std::string_view tag;
+  std::string_view tag = {};
   double value = 0;
 };
 
 /// What a file holds for certain: the bytes of `file` before `bytes` are whole records.
 struct FilePosition {
-  std::string file;  // name without directory
+  std::string file = {};  // name without directory
   std::uint64_t bytes = 0;
 };
 

@@ -1,0 +1,116 @@
+#include "tbwriter/event_reader.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "tbwriter/record.h"
+
+namespace sweep::tbwriter {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{1} << 20;
+
+bool only_zeros(std::string_view bytes) { return bytes.find_first_not_of('\0') == std::string_view::npos; }
+
+}  // namespace
+
+const char* describe(ReadEnd end) {
+  switch (end) {
+    case ReadEnd::kEnd:
+      return "is whole";
+    case ReadEnd::kTornTail:
+      return "ends within a record";
+    case ReadEnd::kZeroTail:
+      return "ends in zero bytes";
+    case ReadEnd::kBadPayload:
+      return "has a damaged record";
+    case ReadEnd::kBadLength:
+      return "has a damaged length; what follows cannot be read";
+  }
+  return "";
+}
+
+EventReader::EventReader(const std::filesystem::path& file) : path_(file) {
+  errno = 0;
+  if (std::filesystem::is_directory(file))
+    throw DataError(file.string() + ": is a directory, not an events file");
+  file_.rdbuf()->pubsetbuf(nullptr, 0);  // Reads are large; a second buffer would only copy.
+  file_.open(file, std::ios::binary);
+  if (!file_) throw DataError(file.string() + ": cannot open: " + std::strerror(errno != 0 ? errno : ENOENT));
+}
+
+bool EventReader::read_more(std::size_t wanted) {
+  buffer_.erase(0, begin_);
+  begin_ = 0;
+  while (buffer_.size() < wanted) {
+    const std::size_t before = buffer_.size();
+    buffer_.resize(before + std::max(kChunk, wanted - before));
+    file_.clear();  // The end of a file that grows is not final.
+    errno = 0;
+    file_.read(buffer_.data() + before, static_cast<std::streamsize>(buffer_.size() - before));
+    const auto got = static_cast<std::size_t>(file_.gcount());
+    buffer_.resize(before + got);
+    if (file_.bad()) throw DataError(path_.string() + ": cannot read: " + std::strerror(errno));
+    if (got == 0) return false;
+  }
+  return true;
+}
+
+std::optional<std::string_view> EventReader::next() {
+  damaged_ = 0;
+  while (!stopped_) {
+    const std::string_view rest = std::string_view(buffer_).substr(begin_);
+    const RecordView record = read_record(rest);
+    switch (record.state) {
+      case RecordView::State::kWhole:
+        begin_ += record.size;
+        position_ += record.size;
+        return record.payload;
+      case RecordView::State::kIncomplete: {
+        if (read_more(std::max(record.size, kRecordHeader))) continue;
+        end_ = buffer_.empty() ? ReadEnd::kEnd : ReadEnd::kTornTail;
+        return std::nullopt;
+      }
+      case RecordView::State::kBadPayload:
+        damaged_ = record.size;
+        end_ = ReadEnd::kBadPayload;
+        return std::nullopt;
+      case RecordView::State::kBadLength:
+        stopped_ = true;
+        end_ = rest_is_zero() ? ReadEnd::kZeroTail : ReadEnd::kBadLength;
+        return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+bool EventReader::rest_is_zero() {
+  do {
+    if (!only_zeros(std::string_view(buffer_).substr(begin_))) return false;
+    begin_ = buffer_.size();
+  } while (read_more(1));
+  return true;
+}
+
+bool EventReader::skip_record() {
+  if (damaged_ == 0) return false;
+  begin_ += damaged_;
+  position_ += damaged_;
+  damaged_ = 0;
+  return true;
+}
+
+FileCheck check_events_file(const std::filesystem::path& file) {
+  EventReader reader(file);
+  FileCheck check;
+  while (reader.next()) ++check.records;
+  check.bytes = reader.position();
+  check.end = reader.end();
+  std::error_code error;
+  check.size = std::filesystem::file_size(file, error);
+  return check;
+}
+
+}  // namespace sweep::tbwriter

@@ -1,0 +1,155 @@
+#include "tbwriter/event_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "tbwriter/record.h"
+#include "tests/tbwriter/files.h"
+
+namespace sweep::tbwriter {
+namespace {
+
+// Payloads of several sizes, the empty one too.
+std::vector<std::string> payloads() { return {"first", "", std::string(300, 'x'), "the last one"}; }
+
+struct Framed {
+  std::string bytes;
+  std::vector<std::size_t> ends;  // of each record
+};
+
+Framed frame(const std::vector<std::string>& records) {
+  Framed framed;
+  for (const std::string& payload : records) {
+    append_record(framed.bytes, payload);
+    framed.ends.push_back(framed.bytes.size());
+  }
+  return framed;
+}
+
+std::size_t whole_before(const Framed& framed, std::size_t offset) {
+  std::size_t n = 0;
+  while (n < framed.ends.size() && framed.ends[n] <= offset) ++n;
+  return n;
+}
+
+class EventReaderTest : public testing::Test {
+ protected:
+  std::filesystem::path write(const std::string& bytes) {
+    spill(directory_ / "events", bytes);
+    return directory_ / "events";
+  }
+  TemporaryDirectory directory_;
+};
+
+TEST_F(EventReaderTest, GivesTheRecordsInOrder) {
+  EventReader reader(write(frame(payloads()).bytes));
+  for (const std::string& payload : payloads()) EXPECT_EQ(reader.next(), payload);
+  EXPECT_FALSE(reader.next());
+  EXPECT_EQ(reader.end(), ReadEnd::kEnd);
+}
+
+TEST_F(EventReaderTest, KeepsWholeRecordsWhereverTheFileIsCut) {
+  const Framed framed = frame(payloads());
+  for (std::size_t cut = 0; cut <= framed.bytes.size(); ++cut) {
+    SCOPED_TRACE(cut);
+    const FileCheck check = check_events_file(write(framed.bytes.substr(0, cut)));
+    const std::size_t whole = whole_before(framed, cut);
+    EXPECT_EQ(check.records, whole);
+    EXPECT_EQ(check.bytes, whole == 0 ? 0 : framed.ends[whole - 1]);
+    EXPECT_EQ(check.end, check.bytes == cut ? ReadEnd::kEnd : ReadEnd::kTornTail);
+  }
+}
+
+TEST_F(EventReaderTest, StopsBeforeAFlippedByteWhereverItIs) {
+  const Framed framed = frame(payloads());
+  for (std::size_t i = 0; i < framed.bytes.size(); ++i) {
+    for (const int flip : {0x01, 0x80, 0xFF}) {
+      SCOPED_TRACE(i);
+      std::string damaged = framed.bytes;
+      damaged[i] = static_cast<char>(damaged[i] ^ flip);
+      const FileCheck check = check_events_file(write(damaged));
+      EXPECT_EQ(check.records, whole_before(framed, i));
+      EXPECT_TRUE(check.end == ReadEnd::kBadLength || check.end == ReadEnd::kBadPayload)
+          << describe(check.end);
+    }
+  }
+}
+
+TEST_F(EventReaderTest, GoesOnAfterADamagedPayloadIfAsked) {
+  const Framed framed = frame(payloads());
+  std::string damaged = framed.bytes;
+  damaged[framed.ends[1] + kRecordHeader] ^= 1;
+  EventReader reader(write(damaged));
+  EXPECT_EQ(reader.next(), "first");
+  EXPECT_EQ(reader.next(), "");
+  EXPECT_FALSE(reader.next());
+  EXPECT_EQ(reader.end(), ReadEnd::kBadPayload);
+  EXPECT_TRUE(reader.skip_record());
+  EXPECT_EQ(reader.next(), "the last one");
+  EXPECT_FALSE(reader.skip_record());
+}
+
+TEST_F(EventReaderTest, NeverGoesOnAfterADamagedLength) {
+  const Framed framed = frame(payloads());
+  std::string damaged = framed.bytes;
+  damaged[framed.ends[0]] ^= 1;
+  EventReader reader(write(damaged));
+  EXPECT_EQ(reader.next(), "first");
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(reader.next());
+  EXPECT_FALSE(reader.skip_record());
+  EXPECT_EQ(reader.position(), framed.ends[0]);
+}
+
+TEST_F(EventReaderTest, TellsATailOfZerosFromDamage) {
+  const Framed framed = frame(payloads());
+  for (const std::size_t zeros : {12, 16, 4096, 3 << 20}) {
+    SCOPED_TRACE(zeros);
+    EXPECT_EQ(check_events_file(write(framed.bytes + std::string(zeros, '\0'))).end, ReadEnd::kZeroTail);
+    const FileCheck check =
+        check_events_file(write(framed.bytes + std::string(zeros, '\0') + std::string(16, 'x')));
+    EXPECT_EQ(check.end, ReadEnd::kBadLength);
+    EXPECT_EQ(check.bytes, framed.bytes.size());
+  }
+}
+
+TEST_F(EventReaderTest, FollowsAFileThatGrows) {
+  const Framed framed = frame(payloads());
+  const auto file = write(framed.bytes.substr(0, framed.ends[0] + 5));
+  EventReader reader(file);
+  EXPECT_EQ(reader.next(), "first");
+  EXPECT_FALSE(reader.next());
+  EXPECT_EQ(reader.end(), ReadEnd::kTornTail);
+  std::ofstream(file, std::ios::binary | std::ios::app) << framed.bytes.substr(framed.ends[0] + 5);
+  EXPECT_EQ(reader.next(), "");
+  EXPECT_EQ(reader.next(), std::string(300, 'x'));
+  EXPECT_EQ(reader.next(), "the last one");
+  EXPECT_FALSE(reader.next());
+  EXPECT_EQ(reader.end(), ReadEnd::kEnd);
+}
+
+TEST_F(EventReaderTest, ReadsRecordsLargerThanItsBuffer) {
+  const std::vector<std::string> large = {"a", std::string(5 << 20, 'b'), "c",
+                                          std::string((1 << 20) - 16, 'd'), "e"};
+  EventReader reader(write(frame(large).bytes));
+  for (const std::string& payload : large) EXPECT_EQ(reader.next(), payload);
+  EXPECT_FALSE(reader.next());
+  EXPECT_EQ(reader.end(), ReadEnd::kEnd);
+}
+
+TEST_F(EventReaderTest, NamesAFileThatIsNotThere) {
+  try {
+    EventReader reader(directory_ / "missing");
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_NE(std::string(error.what()).find("missing: cannot open: No such file"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_THROW(EventReader(directory_.path()), DataError);
+}
+
+}  // namespace
+}  // namespace sweep::tbwriter

@@ -1,0 +1,131 @@
+#include "tbwriter/histogram.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <vector>
+
+namespace sweep::tbwriter {
+namespace {
+
+// The definition: limits made as TensorFlow's and PyTorch's writers make them, every value compared with
+// them.
+struct Reference {
+  std::vector<double> limits, counts;
+};
+
+Reference count_by_definition(const std::vector<double>& values) {
+  std::vector<double> positive, edges;
+  for (double v = 1e-12; v < 1e20; v *= 1.1) positive.push_back(v);
+  for (auto v = positive.rbegin(); v != positive.rend(); ++v) edges.push_back(-*v);
+  edges.push_back(0);
+  edges.insert(edges.end(), positive.begin(), positive.end());
+  std::vector<double> counts(edges.size() - 1);
+  for (const double value : values) {
+    for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
+      if (edges[i] <= value && value < edges[i + 1]) ++counts[i];
+    }
+  }
+  Reference reference;
+  std::size_t first = 0, last = counts.size();
+  while (first < last && counts[first] == 0) ++first;
+  while (last > first && counts[last - 1] == 0) --last;
+  reference.limits.assign(edges.begin() + first + 1, edges.begin() + last + 1);
+  reference.counts.assign(counts.begin() + first, counts.begin() + last);
+  return reference;
+}
+
+template <class Value>
+void expect_as_defined(const std::vector<Value>& values) {
+  const Reference reference = count_by_definition({values.begin(), values.end()});
+  const Histogram histogram = make_histogram(std::span<const Value>(values));
+  EXPECT_EQ(histogram.limits, reference.limits);
+  EXPECT_EQ(histogram.counts, reference.counts);
+}
+
+TEST(MakeHistogram, PutsRandomValuesWhereTheDefinitionDoes) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  std::uniform_real_distribution<double> exponent(-13, 19);
+  std::vector<float> values;
+  std::vector<double> wide;
+  for (int i = 0; i < 2001; ++i) {
+    values.push_back(normal(random));
+    wide.push_back((i % 2 == 0 ? 1 : -1) * std::pow(10.0, exponent(random)));
+  }
+  expect_as_defined(values);
+  expect_as_defined(wide);
+  expect_as_defined(std::vector<float>(wide.begin(), wide.end()));
+}
+
+TEST(MakeHistogram, PutsLimitsAndTheirNeighboursRight) {
+  std::vector<double> values{0.0};
+  std::vector<float> floats{0.0f};
+  for (double limit = 1e-12; limit < 9e19; limit *= 1.1) {
+    const auto near = static_cast<float>(limit);
+    for (const int sign : {-1, 1}) {
+      for (const double value : {std::nextafter(limit, 0.0), limit, std::nextafter(limit, 1e30)}) {
+        values.push_back(sign * value);
+      }
+      for (const float value : {std::nextafter(near, 0.0f), near, std::nextafter(near, 1e30f)}) {
+        floats.push_back(static_cast<float>(sign) * value);
+      }
+    }
+  }
+  expect_as_defined(values);
+  expect_as_defined(floats);
+}
+
+TEST(MakeHistogram, SaysTheSums) {
+  const std::vector<float> values{-1, 2, 0.5f, 0.25f, -3, 8, 1, 1, 1, 4};
+  const Histogram histogram = make_histogram(std::span<const float>(values));
+  EXPECT_EQ(histogram.number, 10);
+  EXPECT_EQ(histogram.min, -3);
+  EXPECT_EQ(histogram.max, 8);
+  EXPECT_DOUBLE_EQ(histogram.sum, 13.75);
+  EXPECT_DOUBLE_EQ(histogram.sum_squares, 97.3125);
+}
+
+TEST(MakeHistogram, OfNothingIsEmpty) {
+  const Histogram histogram = make_histogram(std::span<const float>());
+  EXPECT_EQ(histogram.number, 0);
+  EXPECT_TRUE(histogram.limits.empty());
+  EXPECT_TRUE(histogram.counts.empty());
+}
+
+TEST(MakeHistogram, OfOneValueHasOneBucketAroundIt) {
+  for (const float value : {0.0f, -0.0f, 1.0f, -1.0f, 1e-30f, -1e-30f, 3e38f, -3e38f, 1e20f}) {
+    const Histogram histogram = make_histogram(std::span<const float>(&value, 1));
+    ASSERT_EQ(histogram.counts, std::vector<double>{1}) << value;
+    EXPECT_EQ(histogram.min, value);
+    EXPECT_EQ(histogram.max, value);
+    EXPECT_GE(histogram.limits[0], value);
+  }
+}
+
+TEST(MakeHistogram, HasGrowingLimitsAndAllValuesAtTheExtremes) {
+  const std::vector<double> values{-1e300, -1e20, -1e-300, 0, 1e-300, 1e19, 1e20, 1e300};
+  const Histogram histogram = make_histogram(std::span<const double>(values));
+  for (std::size_t i = 1; i < histogram.limits.size(); ++i)
+    EXPECT_LT(histogram.limits[i - 1], histogram.limits[i]);
+  EXPECT_EQ(std::accumulate(histogram.counts.begin(), histogram.counts.end(), 0.0), 8);
+  EXPECT_GE(histogram.limits.back(), 1e300);
+  EXPECT_GE(histogram.counts.front(), 1);
+}
+
+TEST(MakeHistogram, CountsValuesThatAreNotFiniteOutsideTheBuckets) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> values{1, nan, inf, -inf, 2, -nan};
+  const Histogram histogram = make_histogram(std::span<const float>(values));
+  EXPECT_EQ(histogram.number, 6);
+  EXPECT_EQ(std::accumulate(histogram.counts.begin(), histogram.counts.end(), 0.0), 2);
+  EXPECT_EQ(histogram.min, 1);
+  EXPECT_EQ(histogram.max, 2);
+  EXPECT_TRUE(std::isnan(histogram.sum));
+}
+
+}  // namespace
+}  // namespace sweep::tbwriter

@@ -1,0 +1,361 @@
+#include "tbwriter/summary_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <thread>
+
+#include "proto/graph.pb.h"
+#include "proto/hparams.pb.h"
+#include "proto/plugins.pb.h"
+#include "tbwriter/event_file_name.h"
+#include "tests/tbwriter/files.h"
+
+namespace sweep::tbwriter {
+namespace {
+
+constexpr double kNow = 1700000000.25;
+
+// A fixed clock, and warnings kept.
+struct Fixture : testing::Test {
+  WriterOptions options() {
+    WriterOptions result;
+    result.clock = [] { return kNow; };
+    result.warn = [this](const std::string& text) { warnings.push_back(text); };
+    return result;
+  }
+  std::vector<proto::Event> events() const { return read_run(run); }
+
+  TemporaryDirectory directory;
+  std::filesystem::path run = directory / "sweep/run=1,lr=0.1";
+  std::vector<std::string> warnings;
+};
+
+using SummaryWriterTest = Fixture;
+
+TEST_F(SummaryWriterTest, BeginsItsFileWithVersionAndSessionStartBeforeAnythingIsAdded) {
+  SummaryWriter writer(run, options());
+  const auto found = events();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].file_version(), "brain.Event:2");
+  EXPECT_EQ(found[0].wall_time(), kNow);
+  EXPECT_EQ(found[1].session_log().status(), proto::SessionLog::START);
+  EXPECT_EQ(found[1].step(), 0);
+  EXPECT_THAT(writer.path().filename().string(),
+              testing::MatchesRegex("events.out.tfevents.1700000000..*.[0-9]+.000000"));
+  EXPECT_EQ(writer.log_dir(), run);
+}
+
+TEST_F(SummaryWriterTest, WritesScalarsByteForByteAsProtobufDoes) {
+  SummaryWriter writer(run, options());
+  writer.add_scalar("loss", 0.5, 7, {.wall_time = 1.7e9});
+  writer.close();
+  const std::string bytes = slurp(writer.path());
+  const std::string expected =
+      from_hex("1a00000000000000129bd82d0900000040fc54d94110072a0d0a0b0a046c6f7373150000003f2c75eab7");
+  EXPECT_EQ(to_hex(bytes.substr(bytes.size() - expected.size())), to_hex(expected));
+}
+
+TEST_F(SummaryWriterTest, KeepsEveryStepAndValue) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const std::vector<double> values{0.0, -0.0, 1.5, 1e-40, 3e38, inf, -inf, std::nan("")};
+  const std::vector<std::int64_t> steps{
+      -5, 0, 1, 127, 128, 1 << 20, std::int64_t{1} << 40, std::numeric_limits<std::int64_t>::max()};
+  SummaryWriter writer(run, options());
+  for (std::size_t i = 0; i < values.size(); ++i) writer.add_scalar("x", values[i], steps[i]);
+  writer.flush();
+  const auto found = events();
+  ASSERT_EQ(found.size(), 2 + values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(found[i + 2].step(), steps[i]);
+    const auto& value = found[i + 2].summary().value(0);
+    EXPECT_EQ(value.value_case(), proto::Summary::Value::kSimpleValue) << i;
+    const auto wanted = static_cast<float>(values[i]);
+    EXPECT_EQ(std::isnan(value.simple_value()), std::isnan(wanted));
+    if (!std::isnan(wanted)) {
+      EXPECT_EQ(value.simple_value(), wanted);
+    }
+  }
+  EXPECT_TRUE(warnings.empty());
+}
+
+TEST_F(SummaryWriterTest, WritesSeveralScalarsIntoOneEvent) {
+  SummaryWriter writer(run, options());
+  const std::vector<ScalarPoint> points{{"Loss/train", 0.5}, {"Accuracy/train", 0.75}};
+  writer.add_scalars(points, 3);
+  writer.close();
+  const auto found = events();
+  ASSERT_EQ(found.size(), 3u);
+  ASSERT_EQ(found[2].summary().value_size(), 2);
+  EXPECT_EQ(found[2].step(), 3);
+  EXPECT_EQ(found[2].summary().value(1).tag(), "Accuracy/train");
+  EXPECT_EQ(found[2].summary().value(1).simple_value(), 0.75f);
+}
+
+TEST_F(SummaryWriterTest, WritesDescriptionsOnceAFileAndWithTheClassThatTensorBoardNeeds) {
+  SummaryWriter writer(run, options());
+  for (int step = 0; step < 3; ++step) {
+    writer.add_scalar("s", 1, step, {.display_name = "S", .description = "scalar"});
+    writer.add_histogram("h", std::vector<float>{1, 2}, step, {.description = "histogram"});
+    writer.add_text("t", "text", step);
+  }
+  writer.close();
+  const auto found = events();
+  const std::map<std::string, std::pair<std::string, proto::DataClass>> expected{
+      {"s", {"scalars", proto::DATA_CLASS_SCALAR}},
+      {"h", {"histograms", proto::DATA_CLASS_TENSOR}},
+      {"t", {"text", proto::DATA_CLASS_TENSOR}}};
+  for (const auto& [tag, metadata] : expected) {
+    const auto values = values_of(found, tag);
+    ASSERT_EQ(values.size(), 3u);
+    EXPECT_EQ(values[0].metadata().plugin_data().plugin_name(), metadata.first);
+    EXPECT_EQ(values[0].metadata().data_class(), metadata.second);
+    EXPECT_FALSE(values[1].has_metadata());
+    EXPECT_FALSE(values[2].has_metadata());
+  }
+  EXPECT_EQ(values_of(found, "s")[0].metadata().display_name(), "S");
+  EXPECT_EQ(values_of(found, "h")[0].metadata().summary_description(), "histogram");
+}
+
+TEST_F(SummaryWriterTest, BeginsNewFilesAndRepeatsMetadataInThem) {
+  WriterOptions small = options();
+  small.max_file_bytes = 400;
+  SummaryWriter writer(run, small);
+  for (int step = 0; step < 30; ++step)
+    writer.add_scalar("s", step, step, {.description = step == 0 ? "described" : ""});
+  writer.close();
+  const auto files = list_event_files(run);
+  ASSERT_GE(files.size(), 3u);
+  int step = 0;
+  for (const std::string& file : files) {
+    const auto found = read_events(run / file);
+    EXPECT_EQ(found[0].file_version(), "brain.Event:2");
+    EXPECT_EQ(found[1].has_session_log(), file == files[0]) << "only a session's first file has a START";
+    const auto values = values_of(found, "s");
+    ASSERT_FALSE(values.empty());
+    EXPECT_EQ(values[0].metadata().summary_description(), "described");
+    for (const auto& value : values) EXPECT_EQ(value.simple_value(), static_cast<float>(step++));
+  }
+  EXPECT_EQ(step, 30);
+  EXPECT_EQ(writer.path().filename(), files.back());
+}
+
+TEST_F(SummaryWriterTest, NamesALaterFileThanAnyOlderOneAlthoughTheClockWentBack) {
+  std::filesystem::create_directories(run);
+  spill(run / "events.out.tfevents.1900000000.other.1.0", "");
+  WriterOptions resumed = options();
+  resumed.first_step = 12;
+  SummaryWriter writer(run, resumed);
+  const auto files = list_event_files(run);
+  ASSERT_EQ(files.size(), 2u);
+  EXPECT_EQ(writer.path().filename(), files[1]);
+  const auto found = read_events(writer.path());
+  EXPECT_EQ(found[1].session_log().status(), proto::SessionLog::START);
+  EXPECT_EQ(found[1].step(), 12);
+}
+
+TEST_F(SummaryWriterTest, ShowsPointsAfterTheFlushIntervalWithoutAFlush) {
+  WriterOptions fast = options();
+  fast.flush_interval = std::chrono::milliseconds(20);
+  SummaryWriter writer(run, fast);
+  writer.add_scalar("s", 1, 0);
+  for (int i = 0; i < 500 && events().size() < 3; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(events().size(), 3u);
+}
+
+TEST_F(SummaryWriterTest, WritesWhenEnoughBytesHaveComeTogether) {
+  WriterOptions large = options();
+  large.flush_interval = std::chrono::hours(1);
+  large.flush_bytes = 1000;
+  SummaryWriter writer(run, large);
+  for (int step = 0; step < 100; ++step) writer.add_scalar("s", 1, step);
+  for (int i = 0; i < 500 && std::filesystem::file_size(writer.path()) < 1000; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_GE(std::filesystem::file_size(writer.path()), 1000u);
+}
+
+TEST_F(SummaryWriterTest, MayBeUsedByManyThreads) {
+  constexpr int kThreads = 4, kPoints = 5000;
+  SummaryWriter writer(run, options());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      const std::string tag = "thread" + std::to_string(t);
+      for (int step = 0; step < kPoints; ++step) {
+        writer.add_scalar(tag, t, step);
+        if (step % 1000 == 0) writer.flush();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  writer.close();
+  std::map<std::string, std::int64_t> next;
+  for (const proto::Event& event : events()) {
+    for (const auto& value : event.summary().value()) EXPECT_EQ(event.step(), next[value.tag()]++);
+  }
+  EXPECT_EQ(next.size(), static_cast<std::size_t>(kThreads));
+  for (const auto& [tag, points] : next) EXPECT_EQ(points, kPoints) << tag;
+}
+
+TEST_F(SummaryWriterTest, WritesTagsAndTextAsValidUtf8) {
+  SummaryWriter writer(run, options());
+  writer.add_text("t\xFF", "a\x80", 0);
+  writer.add_text("t\xFF", "\xCE\xBB", 1);
+  writer.close();
+  const auto values = values_of(events(), "t\xEF\xBF\xBD");
+  ASSERT_EQ(values.size(), 2u);
+  EXPECT_EQ(values[0].tensor().string_val(0), "a\xEF\xBF\xBD");
+  EXPECT_EQ(values[1].tensor().string_val(0), "\xCE\xBB");
+  EXPECT_EQ(values[0].tensor().tensor_shape().dim_size(), 0);
+}
+
+TEST_F(SummaryWriterTest, WritesHistogramsImagesCurvesAndGraphs) {
+  SummaryWriter writer(run, options());
+  writer.add_histogram("h", std::vector<float>{1, 2, 3}, 4);
+  writer.add_histogram("h", std::vector<double>{}, 5);
+  writer.add_image("i", std::vector<std::uint8_t>(12), {.height = 2, .width = 2, .channels = 3}, 1);
+  writer.add_image_grid("g", std::vector<float>(8), {.count = 2, .channels = 1, .height = 2, .width = 2});
+  const std::vector<std::uint8_t> labels{0, 1};
+  const std::vector<float> scores{0.25f, 0.75f};
+  writer.add_pr_curve("p", labels, scores, 2, 11);
+  writer.add_graph({{{.name = "a", .op = "A"}}});
+  writer.add_custom_scalars_layout({{"c", {{"t", MultilineChart{{"x"}}}}}});
+  writer.close();
+  const auto found = events();
+  EXPECT_EQ(values_of(found, "h")[0].histo().num(), 3);
+  EXPECT_EQ(values_of(found, "h")[1].histo().bucket_size(), 0);
+  EXPECT_TRUE(values_of(found, "h")[1].has_histo());
+  EXPECT_EQ(values_of(found, "i")[0].image().colorspace(), 3);
+  EXPECT_EQ(values_of(found, "i")[0].image().encoded_image_string().substr(1, 3), "PNG");
+  EXPECT_EQ(values_of(found, "g")[0].image().width(), 10);
+  const auto curve = values_of(found, "p")[0];
+  EXPECT_EQ(curve.tensor().tensor_content().size(), 6 * 11 * sizeof(float));
+  proto::PrCurvePluginData data;
+  ASSERT_TRUE(data.ParseFromString(curve.metadata().plugin_data().content()));
+  EXPECT_EQ(data.num_thresholds(), 11u);
+  proto::Layout layout;
+  const auto config = values_of(found, "custom_scalars__config__")[0];
+  ASSERT_TRUE(layout.ParseFromString(config.tensor().string_val(0)));
+  EXPECT_EQ(layout.category(0).title(), "c");
+  EXPECT_EQ(config.metadata().plugin_data().plugin_name(), "custom_scalars");
+  proto::GraphDef graph;
+  for (const proto::Event& event : found) {
+    if (event.has_graph_def()) {
+      ASSERT_TRUE(graph.ParseFromString(event.graph_def()));
+    }
+  }
+  EXPECT_EQ(graph.node_size(), 1);
+}
+
+std::vector<proto::HParamsPluginData> hparams_records(const std::vector<proto::Event>& events) {
+  std::vector<proto::HParamsPluginData> records;
+  for (const char* tag : {"_hparams_/session_start_info", "_hparams_/session_end_info"}) {
+    for (const auto& value : values_of(events, tag)) {
+      EXPECT_EQ(value.metadata().plugin_data().plugin_name(), "hparams");
+      records.emplace_back();
+      EXPECT_TRUE(records.back().ParseFromString(value.metadata().plugin_data().content()));
+    }
+  }
+  return records;
+}
+
+TEST_F(SummaryWriterTest, KeepsTheHParamsSessionInTheRunItself) {
+  SummaryWriter writer(run, options());
+  writer.add_hparams_start({{"lr", 0.1}}, 5.0);
+  writer.add_hparams_end(SessionStatus::kFailure, 6.0);
+  writer.close();
+  const auto records = hparams_records(events());
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].session_start_info().hparams().at("lr").number_value(), 0.1);
+  EXPECT_EQ(records[0].session_start_info().start_time_secs(), 5.0);
+  EXPECT_EQ(records[1].session_end_info().status(), proto::STATUS_FAILURE);
+  EXPECT_TRUE(values_of(events(), "_hparams_/experiment").empty());
+}
+
+TEST_F(SummaryWriterTest, EndsAnOpenSessionAsASuccessWhenClosed) {
+  SummaryWriter writer(run, options());
+  writer.add_hparams_start({{"lr", 0.1}});
+  writer.close();
+  const auto records = hparams_records(events());
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[1].session_end_info().status(), proto::STATUS_SUCCESS);
+}
+
+TEST_F(SummaryWriterTest, EndsAnOpenSessionAsAFailureWhenAnExceptionDestroysIt) {
+  try {
+    SummaryWriter writer(run, options());
+    writer.add_hparams_start({{"lr", 0.1}});
+    throw std::runtime_error("training failed");
+  } catch (const std::runtime_error&) {
+  }
+  const auto records = hparams_records(events());
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[1].session_end_info().status(), proto::STATUS_FAILURE);
+}
+
+TEST_F(SummaryWriterTest, LeavesASessionOpenIfToldTo) {
+  WriterOptions open = options();
+  open.end_session_on_close = false;
+  SummaryWriter writer(run, open);
+  writer.add_hparams_start({{"lr", 0.1}});
+  writer.close();
+  EXPECT_EQ(hparams_records(events()).size(), 1u);
+}
+
+TEST_F(SummaryWriterTest, RefusesWhatTensorBoardCouldNotShowAndStaysUsable) {
+  SummaryWriter writer(run, options());
+  writer.add_scalar("s", 1, 0);
+  EXPECT_THROW(writer.add_scalar("", 1), UsageError);
+  EXPECT_THROW(writer.add_text("s", "now text"), UsageError);
+  EXPECT_THROW(writer.add_scalar("s", 1, 1, {.wall_time = std::nan("")}), UsageError);
+  EXPECT_THROW(writer.add_text("t", std::string(64 << 20, 'x')), UsageError);
+  const std::vector<ScalarPoint> points{{"fine", 1}, {"", 1}};
+  EXPECT_THROW(writer.add_scalars(points), UsageError);
+  writer.add_scalar("s", 2, 1);
+  writer.close();
+  EXPECT_EQ(events().size(), 4u);
+  EXPECT_TRUE(values_of(events(), "fine").empty());
+  EXPECT_THROW(writer.add_scalar("s", 3, 2), UsageError);
+  EXPECT_NO_THROW(writer.close());
+}
+
+TEST_F(SummaryWriterTest, RefusesStepsThatWouldBreakTheHParamsOfAllRuns) {
+  constexpr std::int64_t kTooFar = std::int64_t{1} << 31;
+  {
+    SummaryWriter writer(run, options());
+    writer.add_hparams_start({{"lr", 0.1}});
+    writer.add_scalar("s", 1, kTooFar - 1);
+    EXPECT_THROW(writer.add_scalar("s", 1, kTooFar), UsageError);
+  }
+  SummaryWriter writer(run, options());
+  writer.add_scalar("s", 1, kTooFar);
+  EXPECT_THROW(writer.add_hparams_start({{"lr", 0.1}}), UsageError);
+}
+
+TEST_F(SummaryWriterTest, WarnsOnceOfStepsThatDoNotGrow) {
+  SummaryWriter writer(run, options());
+  for (const int step : {0, 1, 1, 0, 2}) writer.add_scalar("s", 1, step);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], testing::HasSubstr("\"s\": step 1 comes after step 1"));
+}
+
+TEST_F(SummaryWriterTest, SaysWhereItsFileCanBeCut) {
+  SummaryWriter writer(run, options());
+  writer.add_scalar("s", 1, 0);
+  const FilePosition position = writer.position();
+  EXPECT_EQ(position.file, writer.path().filename().string());
+  EXPECT_EQ(position.bytes, std::filesystem::file_size(writer.path()));
+  writer.add_scalar("s", 1, 1);
+  EXPECT_GT(writer.position().bytes, position.bytes);
+  writer.close();
+  std::filesystem::resize_file(writer.path(), position.bytes);
+  EXPECT_EQ(events().size(), 3u);
+}
+
+}  // namespace
+}  // namespace sweep::tbwriter

@@ -1,0 +1,86 @@
+#include "tbwriter/utf8.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace sweep::tbwriter {
+namespace {
+
+const std::string kReplacement = "\xEF\xBF\xBD";
+
+TEST(ValidUtf8, LeavesValidTextAlone) {
+  for (const std::string text :
+       {"", "plain", "\xCE\xBB", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xED\x9F\xBF", "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_EQ(valid_utf8(text), text);
+  }
+  EXPECT_EQ(valid_utf8(std::string(1, '\0')), std::string(1, '\0'));
+}
+
+// Expected: bytes.decode("utf-8", "replace") of Python 3.
+TEST(ValidUtf8, ReplacesWhatIsNotAsPythonDoes) {
+  const std::string r = kReplacement;
+  EXPECT_EQ(valid_utf8("a\xFF"
+                       "b"),
+            "a" + r + "b");
+  EXPECT_EQ(valid_utf8("\xC0\x80"), r + r);                  // overlong
+  EXPECT_EQ(valid_utf8("\xE0\x80\x80"), r + r + r);          // overlong
+  EXPECT_EQ(valid_utf8("\xED\xA0\x80"), r + r + r);          // surrogate
+  EXPECT_EQ(valid_utf8("\xF4\x90\x80\x80"), r + r + r + r);  // above U+10FFFF
+  EXPECT_EQ(valid_utf8("\xE2\x82"), r);                      // cut
+  EXPECT_EQ(valid_utf8("\xF0\x9F\x98"
+                       "x"),
+            r + "x");                // cut
+  EXPECT_EQ(valid_utf8("\x80"), r);  // continuation without a beginning
+}
+
+// Reference decoder, by the definition: decodes, then rejects overlong forms and surrogates.
+bool is_valid(const std::string& text) {
+  std::size_t i = 0;
+  while (i < text.size()) {
+    const unsigned first = static_cast<unsigned char>(text[i]);
+    const std::size_t n = first < 0x80       ? 1
+                          : first >> 5 == 6  ? 2
+                          : first >> 4 == 14 ? 3
+                          : first >> 3 == 30 ? 4
+                                             : 0;
+    if (n == 0 || i + n > text.size()) return false;
+    unsigned long code = n == 1 ? first : first & (0xFFu >> (n + 1));
+    for (std::size_t k = 1; k < n; ++k) {
+      const unsigned next = static_cast<unsigned char>(text[i + k]);
+      if (next >> 6 != 2) return false;
+      code = code << 6 | (next & 0x3F);
+    }
+    const unsigned long least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (code < least[n] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return false;
+    i += n;
+  }
+  return true;
+}
+
+TEST(ValidUtf8, OfAnyFourBytesIsValidAndUnchangedIfItWas) {
+  // Bytes at every boundary of the standard's table.
+  const unsigned char interesting[] = {0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF,
+                                       0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE,
+                                       0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF};
+  for (const unsigned char a : interesting) {
+    for (const unsigned char b : interesting) {
+      for (const unsigned char c : interesting) {
+        for (const unsigned char d : interesting) {
+          const std::string text{static_cast<char>(a), static_cast<char>(b), static_cast<char>(c),
+                                 static_cast<char>(d)};
+          const std::string clean = valid_utf8(text);
+          ASSERT_TRUE(is_valid(clean));
+          if (is_valid(text)) {
+            ASSERT_EQ(clean, text);
+          } else {
+            ASSERT_NE(clean, text);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sweep::tbwriter
