@@ -127,9 +127,10 @@ void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGra
               const std::size_t columns = part_begin(g.kernel_width, segments, s + 1) - kx;
               const float* segment = sums + (ky - first_ky) * row_sums + channels * kx * n;
               for (std::size_t i = 0; i < channels; ++i) {
-                float* target = grad_weights +
-                                (((channel + i) * g.in_channels + c) * g.kernel_height + ky) * g.kernel_width;
-                add_lane_sums(d, segment + i * columns * n, columns, target + kx, 1);
+                float* target =
+                    grad_weights +
+                    (((channel + i) * g.kernel_height + ky) * g.kernel_width + kx) * g.in_channels + c;
+                add_lane_sums(d, segment + i * columns * n, columns, target, g.in_channels);
               }
             }
           }
@@ -145,32 +146,6 @@ void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGra
             sum = hn::Add(sum, hn::Load(d, row + x * g.stride_x * kLanes));
         }
         grad_bias[channel + i] += hn::GetLane(hn::SumOfLanes(d, sum));
-      }
-    }
-  }
-}
-
-void unpool_gradient(const ConvGeometry& g, const float* pooled, const float* winner,
-                     const ConvGradient& layout, float* gradient) {
-  const Lanes d;
-  const hn::RebindToSigned<Lanes> di;
-  const std::size_t height = g.out_height / 2, width = g.out_width / 2;
-  const std::size_t step_x = g.stride_x * kLanes, step_y = g.stride_y * layout.pitch * kLanes;
-  for (std::size_t c = 0; c < g.out_channels; ++c) {
-    for (std::size_t y = 0; y < height; ++y) {
-      float* row = gradient + c * layout.channel_floats() + 2 * y * step_y + layout.border * kLanes;
-      for (std::size_t x = 0; x < width; ++x) {
-        const std::size_t at = ((c * height + y) * width + x) * kLanes;
-        float* corner = row + 2 * x * step_x;
-        float* targets[4] = {corner, corner + step_x, corner + step_y, corner + step_y + step_x};
-        for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-          const Vector value = hn::Load(d, pooled + at + lane);
-          const auto index = hn::BitCast(di, hn::Load(d, winner + at + lane));
-          for (int p = 0; p < 4; ++p) {
-            const auto won = hn::RebindMask(d, hn::Eq(index, hn::Set(di, p)));
-            hn::Store(hn::IfThenElseZero(won, value), d, targets[p] + lane);
-          }
-        }
       }
     }
   }
@@ -203,17 +178,11 @@ HWY_AFTER_NAMESPACE();
 namespace sweep::cpu {
 
 HWY_EXPORT(conv_backward_weights);
-HWY_EXPORT(unpool_gradient);
 HWY_EXPORT(spread_gradient);
 
 void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
                            float* grad_weights, float* grad_bias) {
   HWY_DYNAMIC_DISPATCH(conv_backward_weights)(g, in, gradient, grad_weights, grad_bias);
-}
-
-void unpool_gradient(const ConvGeometry& g, const float* pooled, const float* winner,
-                     const ConvGradient& layout, float* gradient) {
-  HWY_DYNAMIC_DISPATCH(unpool_gradient)(g, pooled, winner, layout, gradient);
 }
 
 void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out,

@@ -266,15 +266,36 @@ void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, co
 
 std::size_t conv_channel_tile() { return HWY_DYNAMIC_DISPATCH(channel_tile)(); }
 
+void import_conv_weights(const ConvGeometry& g, const float* pytorch, float* weights) {
+  for (std::size_t out = 0; out < g.out_channels; ++out) {
+    for (std::size_t tap = 0; tap < g.taps(); ++tap) {
+      for (std::size_t in = 0; in < g.in_channels; ++in)
+        *weights++ = pytorch[(out * g.in_channels + in) * g.taps() + tap];
+    }
+  }
+}
+
+void export_conv_weights(const ConvGeometry& g, const float* weights, float* pytorch) {
+  for (std::size_t out = 0; out < g.out_channels; ++out) {
+    for (std::size_t tap = 0; tap < g.taps(); ++tap) {
+      for (std::size_t in = 0; in < g.in_channels; ++in)
+        pytorch[(out * g.in_channels + in) * g.taps() + tap] = *weights++;
+    }
+  }
+}
+
 void pack_conv_weights(const ConvGeometry& g, const float* weights, float* packed) {
   const std::size_t widest = conv_channel_tile();
   const std::size_t tiles = (g.out_channels + widest - 1) / widest;
-  const std::size_t inner = g.in_channels * g.taps();
+  const std::size_t taps = g.taps();
   for (std::size_t t = 0; t < tiles; ++t) {
     const std::size_t begin = part_begin(g.out_channels, tiles, t),
                       end = part_begin(g.out_channels, tiles, t + 1);
-    for (std::size_t i = 0; i < inner; ++i) {
-      for (std::size_t channel = begin; channel < end; ++channel) *packed++ = weights[channel * inner + i];
+    for (std::size_t in = 0; in < g.in_channels; ++in) {
+      for (std::size_t tap = 0; tap < taps; ++tap) {
+        for (std::size_t out = begin; out < end; ++out)
+          *packed++ = weights[(out * taps + tap) * g.in_channels + in];
+      }
     }
   }
 }
@@ -288,9 +309,8 @@ void pack_conv_weights_transposed(const ConvGeometry& g, const float* weights, f
                       end = part_begin(g.in_channels, tiles, t + 1);
     for (std::size_t out = 0; out < g.out_channels; ++out) {
       for (std::size_t tap = taps; tap-- > 0;) {
-        for (std::size_t channel = begin; channel < end; ++channel) {
-          *packed++ = weights[(out * g.in_channels + channel) * taps + tap];
-        }
+        for (std::size_t in = begin; in < end; ++in)
+          *packed++ = weights[(out * taps + tap) * g.in_channels + in];
       }
     }
   }

@@ -26,7 +26,12 @@ struct ConvGeometry {
 /// Channels in the widest tile of this machine's registers.
 std::size_t conv_channel_tile();
 
-/// Reorders weights [out][in][kernel height][kernel width] to tiles: for each tile of output channels
+/// Weights lie as [out][ky][kx][in] between the kernels: see conv_pool_backward.h. These two convert from and
+/// to PyTorch's [out][in][ky][kx].
+void import_conv_weights(const ConvGeometry& g, const float* pytorch, float* weights);
+void export_conv_weights(const ConvGeometry& g, const float* weights, float* pytorch);
+
+/// Reorders weights to tiles: for each tile of output channels
 /// [in][ky][kx][channel in tile]. `packed` holds as many floats as `weights`.
 void pack_conv_weights(const ConvGeometry& g, const float* weights, float* packed);
 
@@ -57,10 +62,6 @@ struct ConvGradient {
   std::size_t channel_floats() const { return rows * pitch * kLanes; }
 };
 
-/// Spreads the pooled gradient [out_channels][out_height / 2][out_width / 2][16] to the winners' positions.
-void unpool_gradient(const ConvGeometry& g, const float* pooled, const float* winner,
-                     const ConvGradient& layout, float* gradient);
-
 /// Copies grad_out [out_channels][out_height][out_width][16] into the layout above; where `out` is given,
 /// only where it is > 0 (ReLU).
 void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out,
@@ -72,7 +73,7 @@ void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, co
                          std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
                          float* grad_in);
 
-/// Adds the block's gradients to grad_weights [out][in][ky][kx] and grad_bias [out_channels] (or nullptr).
+/// Adds the block's gradients to grad_weights [out][ky][kx][in] and grad_bias [out_channels] (or nullptr).
 void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
                            float* grad_weights, float* grad_bias);
 

@@ -45,7 +45,7 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
     bias_floats_ = round_to_line(bias_.count);
   }
   packed_ = AlignedBuffer(weight_.count);
-  if (fusion_.needs_grad_in) packed_transposed_ = AlignedBuffer(weight_.count);
+  if (uses_packed_transposed()) packed_transposed_ = AlignedBuffer(weight_.count);
 
   const std::size_t border = fusion_.needs_grad_in ? kGradientBorder : 0;
   gradient_layout_ = {nullptr, (geometry_.out_height - 1) * geometry_.stride_y + 1,
@@ -53,25 +53,30 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
   std::size_t end = padded() ? geometry_.in_channels * geometry_.in_height * geometry_.in_width * kLanes : 0;
   winner_offset_ = end;
   if (fusion_.pool) end += Op::out_elements() * kLanes;
-  gradient_offset_ = end;
-  saved_floats_ = end + geometry_.out_channels * gradient_layout_.channel_floats();
+  gradient_offset_ = round_to_line(end);
+  if (fusion_.pool) {
+    pool_plan_.emplace(geometry_, fusion_.needs_grad_in, pad_y_, pad_x_, height_, width_);
+    saved_floats_ = gradient_offset_ + pool_plan_->scratch_floats;
+  } else {
+    saved_floats_ = gradient_offset_ + geometry_.out_channels * gradient_layout_.channel_floats();
+  }
 }
 
 std::size_t ConvOp::saved_floats() const { return saved_floats_; }
 
 void ConvOp::import_parameters(std::span<const float> all, float* own) const {
-  std::copy_n(all.data() + weight_.offset, weight_.count, own);
+  import_conv_weights(geometry_, all.data() + weight_.offset, own);
   std::copy_n(all.data() + bias_.offset, bias_.count, own + bias_offset_);
 }
 
 void ConvOp::export_parameters(const float* own, std::span<float> all) const {
-  std::copy_n(own, weight_.count, all.data() + weight_.offset);
+  export_conv_weights(geometry_, own, all.data() + weight_.offset);
   std::copy_n(own + bias_offset_, bias_.count, all.data() + bias_.offset);
 }
 
 void ConvOp::prepare(const float* own) {
   pack_conv_weights(geometry_, own, packed_.data());
-  if (fusion_.needs_grad_in) pack_conv_weights_transposed(geometry_, own, packed_transposed_.data());
+  if (uses_packed_transposed()) pack_conv_weights_transposed(geometry_, own, packed_transposed_.data());
 }
 
 void ConvOp::forward(const float* own, const float* in, float* saved, float* out) const {
@@ -92,21 +97,24 @@ void ConvOp::forward(const float* own, const float* in, float* saved, float* out
   }
 }
 
-void ConvOp::backward(const float* /*own*/, const BackwardBuffers& buffers) const {
-  ConvGradient gradient = gradient_layout_;
-  float* dense = buffers.saved + gradient_offset_;
-  gradient.data = dense;
+void ConvOp::backward(const float* own, const BackwardBuffers& buffers) const {
+  const float* input = padded_input(buffers.in, buffers.saved);
+  float* grad_bias = bias_floats_ > 0 ? buffers.grad_parameters + bias_offset_ : nullptr;
+  float* working = buffers.saved + gradient_offset_;
   if (fusion_.pool) {
-    unpool_gradient(geometry_, buffers.grad_out, buffers.saved + winner_offset_, gradient, dense);
-  } else {
-    spread_gradient(geometry_, buffers.grad_out, fusion_.relu ? buffers.out : nullptr, gradient, dense);
+    conv_pool_backward(*pool_plan_,
+                       {input, own, buffers.grad_out, buffers.saved + winner_offset_, buffers.grad_parameters,
+                        grad_bias, buffers.grad_in},
+                       working);
+    return;
   }
-  conv_backward_weights(geometry_, padded_input(buffers.in, buffers.saved), gradient, buffers.grad_parameters,
-                        bias_floats_ > 0 ? buffers.grad_parameters + bias_offset_ : nullptr);
-  if (buffers.grad_in != nullptr) {
-    conv_backward_input(geometry_, gradient, packed_transposed_.data(), pad_y_, pad_x_, height_, width_,
-                        buffers.grad_in);
-  }
+  ConvGradient gradient = gradient_layout_;
+  gradient.data = working;
+  spread_gradient(geometry_, buffers.grad_out, fusion_.relu ? buffers.out : nullptr, gradient, working);
+  conv_backward_weights(geometry_, input, gradient, buffers.grad_parameters, grad_bias);
+  if (buffers.grad_in == nullptr) return;
+  conv_backward_input(geometry_, gradient, packed_transposed_.data(), pad_y_, pad_x_, height_, width_,
+                      buffers.grad_in);
 }
 
 }  // namespace sweep::cpu

@@ -1,7 +1,10 @@
 // conv2d, fused with a following ReLU and 2×2 max pooling where there are such.
 #pragma once
 
+#include <optional>
+
 #include "core/kernels/cpu/conv_kernels.h"
+#include "core/kernels/cpu/conv_pool_backward.h"
 #include "core/kernels/cpu/op.h"
 #include "core/network/network.h"
 
@@ -27,6 +30,8 @@ class ConvOp : public Op {
   void backward(const float* own, const BackwardBuffers& buffers) const override;
 
  private:
+  /// With pooling the input's gradient takes the weights as they are.
+  bool uses_packed_transposed() const { return fusion_.needs_grad_in && !fusion_.pool; }
   bool padded() const { return pad_y_ + pad_x_ > 0; }
   const float* bias_of(const float* own) const { return bias_floats_ > 0 ? own + bias_offset_ : nullptr; }
   /// `in` with its zero border, from `saved`, or `in` itself where there is no padding.
@@ -36,10 +41,11 @@ class ConvOp : public Op {
   Fusion fusion_;
   std::size_t height_, width_, pad_y_, pad_x_;     // of the input without padding
   Parameter weight_, bias_;                        // bias_.count is 0 if there is none
-  std::size_t bias_offset_ = 0, bias_floats_ = 0;  // in the own layout, which is PyTorch's
+  std::size_t bias_offset_ = 0, bias_floats_ = 0;  // own layout: weights [out][ky][kx][in], then bias
   ConvGradient gradient_layout_{};
   std::size_t winner_offset_ = 0, gradient_offset_ = 0, saved_floats_ = 0;
   AlignedBuffer packed_, packed_transposed_;
+  std::optional<ConvPoolPlan> pool_plan_;  // with pooling
 };
 
 }  // namespace sweep::cpu
