@@ -1,0 +1,35 @@
+// Trains a small network on bright and dark pictures, without sweep files and TensorBoard.
+#include <core/engine.h>
+
+#include <cstdio>
+
+int main() {
+  auto set = std::make_shared<sweep::ImageSet>();
+  set->shape = {1, 4, 4};
+  for (int i = 0; i < 200; ++i) {
+    set->pixels.insert(set->pixels.end(), 16, i % 2 == 1 ? 255 : 0);
+    set->labels.push_back(i % 2);
+  }
+  const sweep::Network network(
+      {"tiny", {{"flatten", "flatten", {}}, {"out", "linear", {{"out_features", std::int64_t{2}}}}}},
+      set->shape);
+
+  sweep::EngineOptions options;
+  options.batch_size = 50;
+  options.optimizer = sweep::AdamOptions{};
+  const auto engine = sweep::make_engine(network, options);
+  engine->set_parameters(sweep::initial_parameters(network, /*seed=*/1));
+
+  sweep::LoaderOptions order;
+  order.batch_size = 50;
+  order.shuffle = true;
+  sweep::DataLoader loader({set, 0, set->size()}, order);
+  sweep::Totals totals;
+  for (std::uint32_t epoch = 0; epoch < 20; ++epoch) {
+    loader.begin_epoch(epoch);
+    while (const sweep::Batch* batch = loader.next()) engine->train(*batch, /*learning_rate=*/0.05);
+    totals = engine->take_totals();
+  }
+  std::printf("%d of %d right\n", static_cast<int>(totals.correct), static_cast<int>(totals.samples));
+  return totals.samples == 200 && totals.correct == 200 ? 0 : 1;
+}
