@@ -1,11 +1,11 @@
 #include "core/base/file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "core/base/error.h"
@@ -16,6 +16,11 @@ namespace {
 [[noreturn]] void throw_io(const std::filesystem::path& path, const char* what, int error) {
   throw IoError(path.string() + ": " + what + ": " + std::strerror(error));
 }
+
+struct FileCloser {
+  int fd;
+  ~FileCloser() { ::close(fd); }
+};
 
 // Closes a descriptor and removes the file again unless release() was called.
 class TemporaryFile {
@@ -51,12 +56,24 @@ void write_all(int fd, std::string_view content, const std::filesystem::path& pa
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
-  errno = 0;
-  if (std::filesystem::is_directory(path)) throw DataError(path.string() + ": is a directory, not a file");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw DataError(path.string() + ": cannot open: " + std::strerror(errno != 0 ? errno : ENOENT));
-  std::string content((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (in.bad()) throw DataError(path.string() + ": cannot read: " + std::strerror(errno));
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw DataError(path.string() + ": cannot open: " + std::strerror(errno));
+  const FileCloser closer{fd};
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) throw DataError(path.string() + ": cannot read: " + std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) throw DataError(path.string() + ": is not a regular file");
+  std::string content(static_cast<std::size_t>(info.st_size), '\0');
+  std::size_t size = 0;
+  for (;;) {
+    if (size == content.size())
+      content.resize(size + 4096);  // it grew, or its size was not known, as in /proc
+    const ssize_t got = ::read(fd, content.data() + size, content.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw DataError(path.string() + ": cannot read: " + std::strerror(errno));
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  content.resize(size);
   return content;
 }
 
