@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+"""Checks what the real TensorBoard shows of a finished sweep's directory against the sweep's own result files.
+
+  check_sweep.py SWEEP_DIRECTORY [--venv VENV] [--loader fast|slow|both] [--picture HEIGHTxWIDTH]
+
+Exit codes: 0 all is as it should be, 1 it is not (each problem is a line), 77 there is no TensorBoard to ask.
+Use as a module: problems(sweep_directory, venv, fast) returns the lines.
+"""
+
+import argparse
+import csv
+import json
+import math
+import struct
+import sys
+from pathlib import Path
+
+from server import SKIPPED, TensorBoard, check_graph, find_venv, parse_graph, png_size
+
+# Scalar tag: column of results.csv.
+SCALARS = {
+    "Loss/train": "loss",
+    "Accuracy/train": "accuracy",
+    "Number Correct/train": "number_correct",
+    "Loss/validation": "validation_loss",
+    "Accuracy/validation": "validation_accuracy",
+    "Time/epoch_seconds": "epoch_seconds",
+    "Time/images_per_second": "images_per_second",
+}
+OTHER_SCALARS = ["Time/data_wait_seconds", "Optimizer/lr"]
+METRICS = ["Accuracy/train", "Loss/train", "Accuracy/validation", "Loss/validation", "Time/epoch_seconds"]
+STATUS = {"completed": "STATUS_SUCCESS", "failed": "STATUS_FAILURE", "skipped": "STATUS_UNKNOWN",
+          "interrupted": "STATUS_UNKNOWN"}
+COLUMNS = ["run", "status", "epoch", "loss", "accuracy", "number_correct", "validation_loss", "validation_accuracy",
+           "epoch_seconds", "run_seconds", "images_per_second"]
+
+
+def as_float32(value):
+    return struct.unpack("<f", struct.pack("<f", float(value)))[0]
+
+
+def same(shown, written):
+    """Whether TensorBoard's number is the written one, which it keeps as a float."""
+    shown = float(shown)  # "NaN" and "Infinity" are texts in its JSON
+    written = as_float32(written)
+    if math.isnan(written) or math.isinf(written):
+        return repr(shown) == repr(written)
+    return abs(shown - written) <= 1e-6 * max(abs(shown), abs(written))
+
+
+class SweepCheck:
+    def __init__(self, board, directory, picture):
+        self.board, self.directory, self.picture = board, Path(directory), picture
+        self.found = []
+        results = json.loads((self.directory / "results.json").read_text())
+        self.runs = {run["name"]: run for run in results["runs"] if run["status"] != "pending"}
+        with open(self.directory / "results.csv", newline="") as file:
+            reader = csv.DictReader(file)
+            self.columns = reader.fieldnames
+            self.rows = list(reader)
+        self.keys = list(dict.fromkeys(key for run in self.runs.values() for key in run["params"]))
+        self.log = json.loads((self.directory / "sweep.json").read_text()).get("log", {})
+
+    def problem(self, text):
+        self.found.append(text)
+
+    def expect(self, what, got, wanted):
+        if got != wanted:
+            self.problem(f"{what}: got {got!r}, want {wanted!r}")
+
+    def wanted(self, kind):
+        return self.log.get(kind, True) not in (False, 0)
+
+    def all(self):
+        self.board.wait_for_runs(self.runs)
+        for step in (self.result_files, self.run_names, self.scalars, self.images, self.graphs, self.histograms_and_text,
+                     self.hparams_columns, self.hparams_rows):
+            try:
+                step()
+            except Exception as error:  # One broken answer must not hide the other findings.
+                self.problem(f"{step.__name__}: {type(error).__name__}: {error}")
+        return self.found
+
+    def trained(self):
+        return [name for name, run in self.runs.items() if run["epochs"]]
+
+    def result_files(self):
+        self.expect("columns of results.csv", self.columns[:len(COLUMNS)], COLUMNS)
+        self.expect("swept keys in results.csv", set(self.columns[len(COLUMNS):]), set(self.keys))
+        for name, run in self.runs.items():
+            rows = [row for row in self.rows if row["run"] == name]
+            self.expect(f"{name}: rows of results.csv with an epoch", len([row for row in rows if row["epoch"]]),
+                        len(run["epochs"]))
+
+    def run_names(self):
+        self.expect("runs", sorted(self.board.get("/data/runs")), sorted(self.runs))
+
+    def scalars(self):
+        tags = self.board.plugin("scalars/tags")
+        for name in self.trained():
+            rows = [row for row in self.rows if row["run"] == name and row["epoch"]]
+            for tag, column in SCALARS.items():
+                written = [(int(row["epoch"]), row[column]) for row in rows if row[column] != ""]
+                if not written:
+                    if tag in tags.get(name, {}):
+                        self.problem(f"{name}: {tag} is shown but not in results.csv")
+                    continue
+                if tag not in tags.get(name, {}):
+                    self.problem(f"{name}: {tag} is not shown")
+                    continue
+                shown = [(step, value) for _, step, value in self.board.plugin("scalars/scalars", run=name, tag=tag)]
+                self.expect(f"{name}: steps of {tag}", [step for step, _ in shown], [epoch for epoch, _ in written])
+                for (step, value), (_, number) in zip(shown, written):
+                    if not same(value, number):
+                        self.problem(f"{name}: {tag} at step {step} is shown as {value}, but results.csv has {number}")
+            for tag in OTHER_SCALARS:
+                if tag not in tags.get(name, {}):
+                    self.problem(f"{name}: {tag} is not shown")
+
+    def batch_size(self, run):
+        if "batch_size" in run["params"]:
+            return run["params"]["batch_size"]
+        config = json.loads((self.directory / run["name"] / "run.json").read_text()).get("config", {})
+        return config.get("batch_size", config.get("params", {}).get("batch_size", 64))
+
+    def images(self):
+        most = self.log.get("images", 64)
+        if not most:
+            return
+        tags = self.board.plugin("images/tags")
+        for name in self.trained():
+            if "images" not in tags.get(name, {}):
+                self.problem(f"{name}: no images")
+                continue
+            self.expect(f"{name}: samples of images", tags[name]["images"]["samples"], 1)
+            (entry,) = self.board.plugin("images/images", run=name, tag="images", sample=0)
+            status, kind, data = self.board.fetch("/data/plugin/images/individualImage?" + entry["query"])
+            self.expect(f"{name}: type of the picture", (status, kind), (200, "image/png"))
+            width, height, _ = png_size(data)
+            count = min(most, self.batch_size(self.runs[name]))
+            columns = min(8, count)
+            rows = -(-count // columns)
+            self.expect(f"{name}: height and width of the grid", (height, width),
+                        (rows * (self.picture[0] + 2) + 2, columns * (self.picture[1] + 2) + 2))
+
+    def graphs(self):
+        if not self.wanted("graph"):
+            return
+        info = self.board.plugin("graphs/info")
+        for name in self.trained():
+            if not info.get(name, {}).get("run_graph"):
+                self.problem(f"{name}: no graph")
+                continue
+            status, kind, data = self.board.fetch("/data/plugin/graphs/graph", run=name, conceptual="false",
+                                                  limit_attr_size=1024, large_attrs_key="_too_large_attrs")
+            self.expect(f"{name}: the graph's status", status, 200)
+            nodes = parse_graph(data.decode())
+            for problem in check_graph(nodes):
+                self.problem(f"{name}: {problem}")
+            if not any("/" in node["name"] for node in nodes):
+                self.problem(f"{name}: no module of the graph can be expanded")
+            if not any("_output_shapes" in node["attr"] for node in nodes):
+                self.problem(f"{name}: no edge of the graph has a shape")
+
+    def histograms_and_text(self):
+        histograms = self.board.plugin("histograms/tags")
+        text = self.board.plugin("text/tags")
+        for name in self.trained():
+            if self.wanted("histograms"):
+                tags = set(histograms.get(name, {}))
+                weights = {tag for tag in tags if not tag.endswith(".grad")}
+                if not weights or {tag + ".grad" for tag in weights} - tags:
+                    self.problem(f"{name}: histograms of parameters and their gradients are {sorted(tags)}")
+            if self.wanted("text") and not text.get(name):
+                self.problem(f"{name}: no text")
+
+    def hparams_columns(self):
+        if not self.wanted("hparams"):
+            return
+        experiment = self.board.plugin("hparams/experiment", body={})
+        infos = {info["name"]: info for info in experiment["hparamInfos"]}
+        self.expect("hyperparameters", sorted(infos), sorted(self.keys))
+        for key in self.keys:
+            values = [run["params"][key] for run in self.runs.values() if key in run["params"]]
+            info = infos.get(key, {})
+            types = {bool: "DATA_TYPE_BOOL", str: "DATA_TYPE_STRING"}
+            self.expect(f"type of {key}", info.get("type"), types.get(type(values[0]), "DATA_TYPE_FLOAT64"))
+            self.expect(f"{key}: differs", bool(info.get("differs")), len(set(values)) > 1)
+            if isinstance(values[0], (bool, str)):
+                self.expect(f"domain of {key}", sorted(map(str, info.get("domainDiscrete", []))),
+                            sorted(map(str, set(values))))
+            else:
+                interval = info.get("domainInterval", {})
+                self.expect(f"domain of {key}", (interval.get("minValue"), interval.get("maxValue")),
+                            (min(values), max(values)))
+        tags = {info["name"]["tag"] for info in experiment["metricInfos"] if info["name"].get("group", "") == ""}
+        for tag in METRICS:
+            if self.trained() and tag not in tags and not ("validation" in tag and not self.validated()):
+                self.problem(f"the metric {tag} is not offered")
+
+    def validated(self):
+        return any(row["validation_loss"] for row in self.rows)
+
+    def hparams_rows(self):
+        if not self.wanted("hparams"):
+            return
+        answer = self.board.plugin("hparams/session_groups", body={
+            "allowedStatuses": ["STATUS_UNKNOWN", "STATUS_SUCCESS", "STATUS_FAILURE", "STATUS_RUNNING"],
+            "startIndex": 0, "sliceSize": 10000})
+        groups = {group["name"]: group for group in answer["sessionGroups"]}
+        self.expect("rows", sorted(groups), sorted(self.runs))
+        self.expect("number of rows", len(answer["sessionGroups"]), len(self.runs))
+        for name, run in self.runs.items():
+            if name not in groups:
+                continue
+            group = groups[name]
+            (session,) = group["sessions"]
+            self.expect(f"{name}: session", session["name"], name)
+            self.expect(f"{name}: hyperparameters", {key: (type(value) is bool, value) for key, value in group["hparams"].items()},
+                        {key: (type(value) is bool, value) for key, value in run["params"].items()})
+            self.expect(f"{name}: status", session.get("status", "STATUS_UNKNOWN"), STATUS[run["status"]])
+            shown = {value["name"]["tag"]: value for value in group.get("metricValues", [])}
+            rows = [row for row in self.rows if row["run"] == name and row["epoch"]]
+            for tag in METRICS:
+                written = [row for row in rows if row[SCALARS[tag]] != ""]
+                if not written:
+                    continue
+                if tag not in shown:
+                    self.problem(f"{name}: no metric {tag}")
+                elif not same(shown[tag]["value"], written[-1][SCALARS[tag]]):
+                    self.problem(f"{name}: metric {tag} is {shown[tag]['value']}, but results.csv has "
+                                 f"{written[-1][SCALARS[tag]]}")
+                elif shown[tag].get("trainingStep", 0) != int(written[-1]["epoch"]):
+                    self.problem(f"{name}: metric {tag} is of step {shown[tag].get('trainingStep')}")
+
+
+def problems(directory, venv, fast, picture=(28, 28)):
+    """Everything that TensorBoard shows of the sweep in another way than its result files, one sentence each."""
+    with TensorBoard(venv, directory, fast) as board:
+        return SweepCheck(board, directory, picture).all()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("directory")
+    parser.add_argument("--venv")
+    parser.add_argument("--loader", choices=["fast", "slow", "both"], default="both")
+    parser.add_argument("--picture", default="28x28", help="height and width of one sample")
+    arguments = parser.parse_args()
+    venv = find_venv(arguments.venv)
+    if venv is None:
+        print("SKIPPED: no TensorBoard; name its virtual environment with --venv or SWEEP_TENSORBOARD_VENV")
+        return SKIPPED
+    picture = tuple(int(extent) for extent in arguments.picture.split("x"))
+    failed = False
+    for fast in {"fast": [True], "slow": [False], "both": [True, False]}[arguments.loader]:
+        found = problems(arguments.directory, venv, fast, picture)
+        loader = "fast loader" if fast else "Python loader"
+        for line in found:
+            print(f"{loader}: {line}")
+        print(f"{loader}: {len(found)} problems")
+        failed |= bool(found)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
