@@ -1,6 +1,7 @@
 #include "core/kernels/cpu/thread_pool.h"
 
 #include "core/kernels/cpu/block.h"
+#include "core/kernels/cpu/denormals.h"
 #include "hwy/base.h"
 #include "hwy/cache_control.h"
 
@@ -40,6 +41,7 @@ void ThreadPool::do_share(const Task& task, std::size_t thread) const {
 }
 
 void ThreadPool::run_task(const Task& task) {
+  const FlushDenormals flush;
   if (workers_.empty() || task.parts <= 1) {
     for (std::size_t part = 0; part < task.parts; ++part) task.call(task.context, part, 0);
     return;
@@ -56,6 +58,7 @@ void ThreadPool::run_task(const Task& task) {
 }
 
 void ThreadPool::work(std::size_t thread) {
+  const FlushDenormals flush;
   std::uint32_t seen = 0;
   for (;;) {
     wait_while_equal(generation_, seen);

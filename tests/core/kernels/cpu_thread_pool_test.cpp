@@ -26,6 +26,15 @@ TEST(ThreadPool, EveryPartRunsOnceOnTheThreadThatTheRuleGives) {
   }
 }
 
+TEST(ThreadPool, DenormalsAreZeroInsideAndAsBeforeOutside) {
+  volatile float tiny = 1e-38f, half = 0.5f;
+  ThreadPool pool(3);
+  std::vector<float> products(3, -1);
+  pool.run(3, [&](std::size_t part, std::size_t) noexcept { products[part] = tiny * half; });
+  EXPECT_EQ(products, std::vector<float>(3));
+  EXPECT_GT(tiny * half, 0.0f);
+}
+
 TEST(ThreadPool, StopsWhileItsThreadsSleep) {
   ThreadPool pool(4);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
