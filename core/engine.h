@@ -36,6 +36,7 @@ struct EngineOptions {
   std::size_t batch_size = 1;  // the largest batch that will be passed
   OptimizerOptions optimizer;
   PixelTransform transform;
+  std::uint64_t seed = 0;  // of dropout
 };
 
 /// Trains with softmax cross-entropy, averaged over the batch. A call may return before its work is done;
@@ -50,10 +51,11 @@ class Engine {
   /// than options.batch_size or its samples are not of the network's input size.
   virtual void train(const Batch& batch, double learning_rate) = 0;
 
-  /// Forward only: adds to the totals.
+  /// Forward only, in evaluation mode (no dropout): adds to the totals.
   virtual void evaluate(const Batch& batch) = 0;
 
-  /// Forward only: writes the network's outputs, [batch.size(), outputs] row-major, before softmax.
+  /// Forward only, in evaluation mode: writes the network's outputs, [batch.size(), outputs] row-major,
+  /// before softmax.
   virtual void predict(const Batch& batch, std::span<float> outputs) = 0;
 
   /// Returns the sums since the last call and starts new ones.

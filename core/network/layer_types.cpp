@@ -24,6 +24,10 @@ ArgumentType width(std::string name, std::string help) {
   return {std::move(name), ArgumentKind::kInteger, std::nullopt, 1, 1 << 20, false, false, std::move(help)};
 }
 
+ArgumentType number(std::string name, double value, double minimum, double maximum, std::string help) {
+  return {std::move(name), ArgumentKind::kNumber, value, minimum, maximum, false, false, std::move(help)};
+}
+
 ArgumentType bias() {
   return {"bias", ArgumentKind::kBoolean, true, 0, 0, false, false, "whether a learned bias is added"};
 }
@@ -39,11 +43,23 @@ std::span<const NamedType> layer_types() {
         pair("padding", 0, 0, "rows and columns of zeros around the input"), bias()}},
       {"linear", {width("out_features", "features of the output"), bias()}},
       {"relu", {}},
+      {"leaky_relu", {number("negative_slope", 0.01, -kUnbounded, kUnbounded, "factor of values below 0")}},
+      {"tanh", {}},
+      {"sigmoid", {}},
+      {"gelu", {}},
       {"max_pool2d",
        {pair("kernel_size", std::nullopt, 1, "height and width of the window"),
         pair("stride", std::nullopt, 1, "step between windows; the kernel size if left out", true),
         pair("padding", 0, 0,
              "rows and columns around the input that no maximum comes from, at most half the kernel")}},
+      {"avg_pool2d",
+       {pair("kernel_size", std::nullopt, 1, "height and width of the window"),
+        pair("stride", std::nullopt, 1, "step between windows; the kernel size if left out", true),
+        pair("padding", 0, 0, "rows and columns of zeros around the input, at most half the kernel"),
+        {"count_include_pad", ArgumentKind::kBoolean, true, 0, 0, false, false,
+         "whether the padding counts in the average"}}},
+      {"adaptive_avg_pool2d", {pair("output_size", std::nullopt, 1, "height and width of the output")}},
+      {"dropout", {number("p", 0.5, 0, 1, "probability that an element is zeroed")}},
       {"flatten", {}},
   };
   return types;

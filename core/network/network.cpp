@@ -40,7 +40,7 @@ std::int64_t integer_of(const Layer& layer, const char* name) {
   return std::get<std::int64_t>(layer.arguments.at(name));
 }
 
-void infer_max_pool(Layer& layer) {
+void infer_pool(Layer& layer) {
   need_image(layer);
   const Pair kernel = pair_of(layer, "kernel_size");
   layer.arguments.try_emplace("stride", kernel);
@@ -65,8 +65,12 @@ void infer_output(Layer& layer) {
     need_image(layer);
     layer.output = window_output(layer, integer_of(layer, "out_channels"), pair_of(layer, "kernel_size"),
                                  pair_of(layer, "stride"), pair_of(layer, "padding"));
-  } else if (layer.type == "max_pool2d") {
-    infer_max_pool(layer);
+  } else if (layer.type == "max_pool2d" || layer.type == "avg_pool2d") {
+    infer_pool(layer);
+  } else if (layer.type == "adaptive_avg_pool2d") {
+    need_image(layer);
+    const Pair size = pair_of(layer, "output_size");
+    layer.output = {layer.input[0], size[0], size[1]};
   } else if (layer.type == "linear") {
     infer_linear(layer);
   } else if (layer.type == "flatten") {

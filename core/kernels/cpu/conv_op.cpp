@@ -79,7 +79,8 @@ void ConvOp::prepare(const float* own) {
   if (uses_packed_transposed()) pack_conv_weights_transposed(geometry_, own, packed_transposed_.data());
 }
 
-void ConvOp::forward(const float* own, const float* in, float* saved, float* out) const {
+void ConvOp::forward(const Pass& /*pass*/, const float* own, const float* in, float* saved,
+                     float* out) const {
   if (padded()) {  // The border was zero from the start and stays so.
     for (std::size_t c = 0; c < geometry_.in_channels; ++c) {
       for (std::size_t y = 0; y < height_; ++y) {

@@ -37,7 +37,7 @@ struct alignas(64) PartialTotals {
   std::int64_t correct = 0;
 };
 
-enum class Pass { kTrain, kEvaluate, kPredict };
+enum class Task { kTrain, kEvaluate, kPredict };
 
 class CpuEngine final : public Engine {
  public:
@@ -65,13 +65,13 @@ class CpuEngine final : public Engine {
   void train(const Batch& batch, double learning_rate) override {
     check(batch);
     if (batch.size() == 0) return;
-    run_blocks(Pass::kTrain, batch, {});
+    run_blocks(Task::kTrain, batch, {});
     step(partial_count(block_count(batch.size()), program_.parameter_floats()), learning_rate);
   }
 
   void evaluate(const Batch& batch) override {
     check(batch);
-    run_blocks(Pass::kEvaluate, batch, {});
+    run_blocks(Task::kEvaluate, batch, {});
   }
 
   void predict(const Batch& batch, std::span<float> outputs) override {
@@ -81,7 +81,7 @@ class CpuEngine final : public Engine {
                        " outputs, but the batch has " + std::to_string(batch.size()) + " samples of " +
                        std::to_string(classes_));
     }
-    run_blocks(Pass::kPredict, batch, outputs);
+    run_blocks(Task::kPredict, batch, outputs);
   }
 
   Totals take_totals() override { return std::exchange(sums_, {}); }
@@ -139,20 +139,20 @@ class CpuEngine final : public Engine {
   }
 
   // Takes all blocks of a batch through the network, each partial sum's blocks in order on one thread.
-  void run_blocks(Pass pass, const Batch& batch, std::span<float> outputs) {
+  void run_blocks(Task task, const Batch& batch, std::span<float> outputs) {
     const std::size_t blocks = block_count(batch.size());
     const std::size_t floats = program_.parameter_floats();
     const std::size_t partials = partial_count(blocks, floats);
     pool_.run(std::min(partials, blocks), [&](std::size_t part, std::size_t thread) noexcept {
       float* gradient = partials_.data() + part * floats;
-      if (pass == Pass::kTrain) std::memset(gradient, 0, floats * sizeof(float));
+      if (task == Task::kTrain) std::memset(gradient, 0, floats * sizeof(float));
       totals_[part] = {};
       const std::size_t end = part_begin(blocks, partials, part + 1);
       for (std::size_t block = part_begin(blocks, partials, part); block < end; ++block) {
-        run_block(pass, batch, block, workspaces_[thread], gradient, totals_[part], outputs);
+        run_block(task, batch, block, workspaces_[thread], gradient, totals_[part], outputs);
       }
     });
-    if (pass == Pass::kPredict) return;
+    if (task == Task::kPredict) return;
     for (std::size_t part = 0; part < std::min(partials, blocks); ++part) {
       sums_.loss += totals_[part].loss;
       sums_.correct += totals_[part].correct;
@@ -160,7 +160,7 @@ class CpuEngine final : public Engine {
     sums_.samples += static_cast<std::int64_t>(batch.size());
   }
 
-  void run_block(Pass pass, const Batch& batch, std::size_t block, cpu::Workspace& workspace, float* gradient,
+  void run_block(Task task, const Batch& batch, std::size_t block, cpu::Workspace& workspace, float* gradient,
                  PartialTotals& totals, std::span<float> outputs) const noexcept {
     const std::size_t first = block * kLanes, images = std::min(kLanes, batch.size() - first);
     const std::uint8_t* pointers[kLanes];
@@ -177,8 +177,9 @@ class CpuEngine final : public Engine {
     if (!options_.transform.mean.empty()) {
       cpu::normalize_pixels(options_.transform.mean, options_.transform.std, plane_, workspace.input.data());
     }
-    const float* logits = program_.forward(parameters_.data(), workspace);
-    if (pass == Pass::kPredict) {
+    const cpu::Pass pass{task == Task::kTrain, options_.seed, steps_, first};
+    const float* logits = program_.forward(pass, parameters_.data(), workspace);
+    if (task == Task::kPredict) {
       for (std::size_t i = 0; i < images; ++i) {
         for (std::size_t c = 0; c < classes_; ++c)
           outputs[(first + i) * classes_ + c] = logits[c * kLanes + i];
@@ -187,7 +188,7 @@ class CpuEngine final : public Engine {
     }
     alignas(64) float loss[kLanes];
     alignas(64) std::int32_t predicted[kLanes];
-    const bool train = pass == Pass::kTrain;
+    const bool train = task == Task::kTrain;
     cpu::softmax_cross_entropy(logits, labels, classes_, scale, loss, predicted,
                                train ? program_.output_gradient(workspace) : nullptr);
     for (std::size_t i = 0; i < images; ++i) {

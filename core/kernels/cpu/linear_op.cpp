@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/kernels/cpu/activation_kernels.h"
 #include "core/kernels/cpu/linear_kernels.h"
-#include "core/kernels/cpu/pool_kernels.h"
 
 namespace sweep::cpu {
 
@@ -27,13 +27,17 @@ void LinearOp::export_parameters(const float* own, std::span<float> all) const {
   std::copy_n(own + bias_offset_, bias_.count, all.data() + bias_.offset);
 }
 
-void LinearOp::forward(const float* own, const float* in, float* /*saved*/, float* out) const {
+void LinearOp::forward(const Pass& /*pass*/, const float* own, const float* in, float* /*saved*/,
+                       float* out) const {
   const float* bias = bias_floats_ > 0 ? own + bias_offset_ : nullptr;
   linear_forward(own, bias, in_elements(), out_elements(), relu_, in, out);
 }
 
 void LinearOp::backward(const float* own, const BackwardBuffers& buffers) const {
-  if (relu_) relu_backward(buffers.grad_out, buffers.out, out_elements() * kLanes, buffers.grad_out);
+  if (relu_) {
+    activation_backward(Activation::kRelu, 0, buffers.grad_out, nullptr, buffers.out, out_elements() * kLanes,
+                        buffers.grad_out);
+  }
   linear_backward_weights(in_elements(), out_elements(), buffers.in, buffers.grad_out,
                           buffers.grad_parameters,
                           bias_floats_ > 0 ? buffers.grad_parameters + bias_offset_ : nullptr);

@@ -2,11 +2,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "core/kernels/cpu/block.h"
 
 namespace sweep::cpu {
+
+/// What a pass through the network is for, and which images of the batch the block holds.
+struct Pass {
+  bool training = false;
+  std::uint64_t seed = 0;       // of what is random while training
+  std::int64_t step = 0;        // optimizer steps taken before
+  std::size_t first_image = 0;  // of the block, in the batch
+};
 
 /// Arrays of one block that backward() reads and writes. Sizes in floats: see Op.
 struct BackwardBuffers {
@@ -46,7 +55,8 @@ class Op {
   /// Called after every change of the parameters: refreshes copies in other layouts.
   virtual void prepare(const float* /*own*/) {}
 
-  virtual void forward(const float* own, const float* in, float* saved, float* out) const = 0;
+  virtual void forward(const Pass& pass, const float* own, const float* in, float* saved,
+                       float* out) const = 0;
   virtual void backward(const float* own, const BackwardBuffers& buffers) const = 0;
 
  private:

@@ -1,4 +1,4 @@
-// Max pooling and ReLU on one block of 16 images. Thread-safe: pure functions of their arguments.
+// Pooling on one block of 16 images. Thread-safe: pure functions of their arguments.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,14 @@ void max_pool_forward(const PoolGeometry& g, const float* in, float* out, float*
 /// grad_in = grad_out at the winners' positions, summed where windows overlap, else 0.
 void max_pool_backward(const PoolGeometry& g, const float* grad_out, const float* winner, float* grad_in);
 
-/// out = max(0, in), over `floats` values.
-void relu_forward(const float* in, std::size_t floats, float* out);
+/// Averages over the same windows. `count_padding` divides by the whole kernel, as PyTorch does by default,
+/// else by the part of it inside the image.
+void avg_pool_forward(const PoolGeometry& g, bool count_padding, const float* in, float* out);
+void avg_pool_backward(const PoolGeometry& g, bool count_padding, const float* grad_out, float* grad_in);
 
-/// grad_in = grad_out where out > 0, else 0. grad_in may be grad_out.
-void relu_backward(const float* grad_out, const float* out, std::size_t floats, float* grad_in);
+/// torch.nn.AdaptiveAvgPool2d: output i averages inputs floor(i·in/out) … ceil((i+1)·in/out) − 1 along each
+/// axis. Only the channels and extents of `g` count.
+void adaptive_avg_pool_forward(const PoolGeometry& g, const float* in, float* out);
+void adaptive_avg_pool_backward(const PoolGeometry& g, const float* grad_out, float* grad_in);
 
 }  // namespace sweep::cpu

@@ -1,4 +1,4 @@
-// Max pooling and ReLU that are not fused into another op.
+// Pooling that is not fused into a convolution.
 #pragma once
 
 #include "core/kernels/cpu/op.h"
@@ -11,18 +11,23 @@ class MaxPoolOp : public Op {
  public:
   explicit MaxPoolOp(const Layer& layer);
   std::size_t saved_floats() const override { return out_elements() * kLanes; }  // the winners
-  void forward(const float* own, const float* in, float* saved, float* out) const override;
+  void forward(const Pass& pass, const float* own, const float* in, float* saved, float* out) const override;
   void backward(const float* own, const BackwardBuffers& buffers) const override;
 
  private:
-  PoolGeometry geometry_{};
+  PoolGeometry geometry_;
 };
 
-class ReluOp : public Op {
+/// avg_pool2d and adaptive_avg_pool2d.
+class AvgPoolOp : public Op {
  public:
-  explicit ReluOp(const Layer& layer) : Op(element_count(layer.input), element_count(layer.output)) {}
-  void forward(const float* own, const float* in, float* saved, float* out) const override;
+  explicit AvgPoolOp(const Layer& layer);
+  void forward(const Pass& pass, const float* own, const float* in, float* saved, float* out) const override;
   void backward(const float* own, const BackwardBuffers& buffers) const override;
+
+ private:
+  PoolGeometry geometry_;
+  bool adaptive_, count_padding_ = true;
 };
 
 }  // namespace sweep::cpu

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cpu/conv_op.h"
+#include "core/kernels/cpu/elementwise_ops.h"
 #include "core/kernels/cpu/linear_op.h"
 #include "core/kernels/cpu/pool_ops.h"
 
@@ -59,13 +60,18 @@ class Compiler {
     }
     if (layer.type == "linear") return std::make_unique<LinearOp>(network_, layer, take_relu());
     if (layer.type == "max_pool2d") return std::make_unique<MaxPoolOp>(layer);
-    if (layer.type == "relu") return std::make_unique<ReluOp>(layer);
+    if (layer.type == "avg_pool2d" || layer.type == "adaptive_avg_pool2d")
+      return std::make_unique<AvgPoolOp>(layer);
+    if (layer.type == "dropout") return std::make_unique<DropoutOp>(layer, dropouts_++);
+    if (const auto activation = activation_of(layer.type))
+      return std::make_unique<ActivationOp>(layer, *activation);
     throw ConfigError("layer \"" + layer.name + "\": the CPU engine has no " + layer.type);
   }
 
   const Network& network_;
   std::span<const Layer> layers_;
   std::size_t next_ = 0;
+  std::uint32_t dropouts_ = 0;
 };
 
 }  // namespace
@@ -99,11 +105,11 @@ void Program::export_parameters(const float* own, std::span<float> all) const {
   for (std::size_t i = 0; i < ops_.size(); ++i) ops_[i]->export_parameters(own + offsets_[i], all);
 }
 
-const float* Program::forward(const float* own, Workspace& workspace) const {
+const float* Program::forward(const Pass& pass, const float* own, Workspace& workspace) const {
   const float* in = workspace.input.data();
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     float* out = workspace.activations[i].data();
-    ops_[i]->forward(own + offsets_[i], in, workspace.saved[i].data(), out);
+    ops_[i]->forward(pass, own + offsets_[i], in, workspace.saved[i].data(), out);
     in = out;
   }
   return in;

@@ -43,7 +43,7 @@ class Program {
 
   /// From workspace.input to the network's outputs [outputs][16], which lie in the workspace. Thread-safe for
   /// different workspaces.
-  const float* forward(const float* own, Workspace& workspace) const;
+  const float* forward(const Pass& pass, const float* own, Workspace& workspace) const;
 
   /// Where the gradient of the outputs has to be written before backward().
   float* output_gradient(Workspace& workspace) const { return workspace.gradients[0].data(); }
