@@ -102,8 +102,11 @@ std::string allowed_text(const ArgumentType& type) {
       break;
   }
   const bool bounded_above = type.maximum < kUnbounded;
-  text += (type.exclusive ? " > " : " >= ") + number_text(type.minimum);
-  if (bounded_above) text += (type.exclusive ? " and < " : " and <= ") + number_text(type.maximum);
+  const bool bounded_below = type.minimum > -kUnbounded;
+  if (bounded_below) text += (type.exclusive ? " > " : " >= ") + number_text(type.minimum);
+  if (bounded_above)
+    text += std::string(bounded_below ? " and" : "") + (type.exclusive ? " < " : " <= ") +
+            number_text(type.maximum);
   return text;
 }
 

@@ -25,12 +25,21 @@ struct SgdOptions {
   bool nesterov = false;
 };
 
-/// torch.optim.Adam with bias correction; weight decay is added to the gradient (L2).
+/// torch.optim.Adam with bias correction: weight decay is added to the gradient (L2). With `decoupled`
+/// torch.optim.AdamW: the weights shrink by lr · weight_decay in every step instead.
 struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
+  bool decoupled = false;
 };
 
-using OptimizerOptions = std::variant<SgdOptions, AdamOptions>;
+/// torch.optim.RMSprop: s = alpha·s + (1 − alpha)·g²; with `centered` s − mean(g)² takes the place of s; with
+/// momentum b = momentum·b + g / (sqrt(s) + eps), w −= lr·b.
+struct RmspropOptions {
+  double alpha = 0.99, eps = 1e-8, weight_decay = 0, momentum = 0;
+  bool centered = false;
+};
+
+using OptimizerOptions = std::variant<SgdOptions, AdamOptions, RmspropOptions>;
 
 /// Fills in defaults and checks. Throws ConfigError for an unknown type or argument.
 OptimizerOptions resolve_optimizer(const OptimizerSpec& spec);

@@ -80,7 +80,11 @@ def build(layers, shape):
         module = {"conv2d": lambda: nn.Conv2d(x.shape[1], **arguments),
                   "linear": lambda: nn.Linear(x.shape[-1], **arguments),
                   "max_pool2d": lambda: nn.MaxPool2d(**arguments),
-                  "relu": nn.ReLU, "flatten": nn.Flatten}[item["type"]]()
+                  "avg_pool2d": lambda: nn.AvgPool2d(**arguments),
+                  "adaptive_avg_pool2d": lambda: nn.AdaptiveAvgPool2d(**arguments),
+                  "leaky_relu": lambda: nn.LeakyReLU(**arguments),
+                  "relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "gelu": nn.GELU,
+                  "flatten": nn.Flatten}[item["type"]]()
         modules.add_module(item["name"], module)
         x = module(x)
     return modules
@@ -101,7 +105,8 @@ def initial_network(name):
     return build(NETWORKS[name], (1, 28, 28))
 
 
-OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
+OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW,
+              "rmsprop": torch.optim.RMSprop}
 
 
 def evaluate(network, pixels, labels, dtype):
@@ -154,7 +159,9 @@ def write_runs(name, runs):
 def make_short():
     variants = [("sgd", 0.1, {}), ("sgd", 0.05, {"momentum": 0.9}), ("sgd", 0.05, {"momentum": 0.9, "dampening": 0.5}),
                 ("sgd", 0.02, {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}),
-                ("adam", 0.002, {}), ("adam", 0.002, {"weight_decay": 0.01})]
+                ("adam", 0.002, {}), ("adam", 0.002, {"weight_decay": 0.01}),
+                ("adamw", 0.002, {}), ("adamw", 0.002, {"weight_decay": 0.5}), ("rmsprop", 0.001, {}),
+                ("rmsprop", 0.001, {"alpha": 0.9, "momentum": 0.5, "weight_decay": 0.01, "centered": True})]
     write_runs("training_short.json",
                [train(name, optimizer, lr, 100, 1050, 2, arguments, dtype, True) for name in NETWORKS
                 for optimizer, lr, arguments in variants for dtype in (torch.float32, torch.float64)])
@@ -237,13 +244,33 @@ def layer_cases():
     yield "three_convolutions_colour", (3, 11, 9), 16, [
         conv("conv1", 5, 3, padding=1), layer("relu1", "relu"), conv("conv2", 7, 3, stride=2, padding=1),
         layer("relu2", "relu"), conv("conv3", 2, [2, 3]), layer("relu3", "relu"), *END]
+    for kind, more in (("leaky_relu", {}), ("leaky_relu", {"negative_slope": 0.3}), ("tanh", {}), ("sigmoid", {}), ("gelu", {})):
+        name = "_".join([kind] + [str(v) for v in more.values()]).replace(".", "")
+        yield name, (2, 6, 5), 17, [conv("first", 3, 2), layer("activation", kind, **more), *END]
+        yield name + "_after_linear", (1, 3, 4), 5, [layer("flatten", "flatten"), linear("first", 33), layer("activation", kind, **more),
+                                                     linear("classes", 4)]
+    for kernel, more in ((2, {}), (3, {"stride": 2, "padding": 1}), ([2, 3], {"stride": [1, 2]}),
+                         (3, {"stride": 2, "padding": 1, "count_include_pad": False}), (2, {"stride": 3})):
+        name = "_".join(["avg_pool", str(kernel)] + [f"{k}_{v}" for k, v in more.items()])
+        name = name.replace("[", "").replace("]", "").replace(", ", "x")
+        yield name, (2, 9, 8), 3, [conv("first", 3, 2), layer("pool", "avg_pool2d", kernel_size=kernel, **more), *END]
+    for size in (1, 3, [5, 2], 9):
+        name = "adaptive_avg_pool_" + str(size).replace("[", "").replace("]", "").replace(", ", "x")
+        yield name, (2, 9, 8), 3, [conv("first", 3, 2), layer("pool", "adaptive_avg_pool2d", output_size=size), *END]
+    for stride, padding in ((1, 2), (2, 0), (2, 2), (3, 1)):
+        yield (f"conv_pool_s{stride}_p{padding}", (2, 15, 13), 17,
+               [conv("first", 3, 3), layer("relu1", "relu"), pool(2) | {"name": "pool1"},
+                conv("conv", 5, [3, 2], stride=stride, padding=[padding, 1]), layer("relu", "relu"), pool(2), *END])
+    for channels in (16, 17, 33):
+        yield (f"conv_pool_channels_{channels}", (1, 12, 10), 18,
+               [conv("first", channels, 3), layer("relu1", "relu"), conv("conv", 5, 3), layer("relu", "relu"), pool(2), *END])
 
 
 def smallest_margin(network, x):
     """How near a relu is to its kink, or a max pool to another maximum: float arithmetic must decide as double does."""
     margin = 1.0
     for module in network:
-        if isinstance(module, nn.ReLU):
+        if isinstance(module, (nn.ReLU, nn.LeakyReLU)):
             # Exact zeros (pixels, or a relu's output) are safe: every precision computes them exactly.
             nonzero = x[x != 0].abs()
             margin = min(margin, nonzero.min().item()) if len(nonzero) else margin

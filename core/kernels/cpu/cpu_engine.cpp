@@ -37,6 +37,20 @@ struct alignas(64) PartialTotals {
   std::int64_t correct = 0;
 };
 
+// PyTorch's names of an optimizer's arrays, those that `options` need.
+std::vector<std::string> state_names(const OptimizerOptions& options) {
+  if (const auto* sgd = std::get_if<SgdOptions>(&options)) {
+    return sgd->momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{};
+  }
+  if (const auto* rmsprop = std::get_if<RmspropOptions>(&options)) {
+    std::vector<std::string> names = {"square_avg"};
+    if (rmsprop->centered) names.emplace_back("grad_avg");
+    if (rmsprop->momentum != 0) names.emplace_back("momentum_buffer");
+    return names;
+  }
+  return {"exp_avg", "exp_avg_sq"};
+}
+
 enum class Task { kTrain, kEvaluate, kPredict };
 
 class CpuEngine final : public Engine {
@@ -51,14 +65,11 @@ class CpuEngine final : public Engine {
         parameters_(program_.parameter_floats()),
         gradient_(program_.parameter_floats()) {
     const std::size_t floats = program_.parameter_floats();
-    partials_ = AlignedBuffer(partial_count(block_count(options_.batch_size), floats) * floats);
-    totals_.resize(partials_.size() / std::max<std::size_t>(floats, 1));
+    const std::size_t partials = partial_count(block_count(options_.batch_size), floats);
+    partials_ = AlignedBuffer(partials * floats);
+    totals_.resize(partials);
     for (std::size_t t = 0; t < pool_.size(); ++t) workspaces_.push_back(program_.make_workspace());
-    if (const auto* sgd = std::get_if<SgdOptions>(&options_.optimizer)) {
-      if (sgd->momentum != 0) state_names_ = {"momentum_buffer"};
-    } else {
-      state_names_ = {"exp_avg", "exp_avg_sq"};
-    }
+    state_names_ = state_names(options_.optimizer);
     for (std::size_t i = 0; i < state_names_.size(); ++i) state_.emplace_back(floats);
   }
 
@@ -218,12 +229,20 @@ class CpuEngine final : public Engine {
   void update(std::size_t begin, std::size_t count, double learning_rate) noexcept {
     const float* gradient = gradient_.data() + begin;
     float* parameters = parameters_.data() + begin;
+    const auto state = [&](const char* name) -> float* {
+      const auto found = std::find(state_names_.begin(), state_names_.end(), name);
+      return found == state_names_.end()
+                 ? nullptr
+                 : state_[static_cast<std::size_t>(found - state_names_.begin())].data() + begin;
+    };
     if (const auto* sgd = std::get_if<SgdOptions>(&options_.optimizer)) {
-      float* momentum = state_.empty() ? nullptr : state_[0].data() + begin;
-      cpu::sgd_step(*sgd, learning_rate, steps_ == 1, count, gradient, momentum, parameters);
+      cpu::sgd_step(*sgd, learning_rate, steps_ == 1, count, gradient, state("momentum_buffer"), parameters);
+    } else if (const auto* rmsprop = std::get_if<RmspropOptions>(&options_.optimizer)) {
+      cpu::rmsprop_step(*rmsprop, learning_rate, count, gradient, state("square_avg"), state("grad_avg"),
+                        state("momentum_buffer"), parameters);
     } else {
       cpu::adam_step(std::get<AdamOptions>(options_.optimizer), learning_rate, steps_, count, gradient,
-                     state_[0].data() + begin, state_[1].data() + begin, parameters);
+                     state("exp_avg"), state("exp_avg_sq"), parameters);
     }
   }
 

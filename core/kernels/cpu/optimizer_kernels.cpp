@@ -48,7 +48,9 @@ void adam_step(const AdamOptions& options, double learning_rate, std::int64_t st
   // Scalars in double and then rounded, as PyTorch's single-tensor implementation has them.
   const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(step));
   const double correction2 = 1 - std::pow(options.beta2, static_cast<double>(step));
-  const Vector decay = hn::Set(d, static_cast<float>(options.weight_decay));
+  const Vector decay = hn::Set(d, options.decoupled ? 0.0f : static_cast<float>(options.weight_decay));
+  const Vector shrink =
+      hn::Set(d, options.decoupled ? static_cast<float>(1 - learning_rate * options.weight_decay) : 1.0f);
   const Vector take1 = hn::Set(d, static_cast<float>(1 - options.beta1));
   const Vector keep2 = hn::Set(d, static_cast<float>(options.beta2));
   const Vector take2 = hn::Set(d, static_cast<float>(1 - options.beta2));
@@ -56,7 +58,7 @@ void adam_step(const AdamOptions& options, double learning_rate, std::int64_t st
   const Vector eps = hn::Set(d, static_cast<float>(options.eps));
   const Vector rate = hn::Set(d, static_cast<float>(-learning_rate / correction1));
   for (std::size_t i = 0; i < floats; i += hn::Lanes(d)) {
-    Vector weight = hn::Load(d, parameters + i);
+    Vector weight = hn::Mul(shrink, hn::Load(d, parameters + i));
     const Vector g = hn::MulAdd(decay, weight, hn::Load(d, gradient + i));
     Vector m = hn::Load(d, mean + i);
     m = hn::MulAdd(take1, hn::Sub(g, m), m);
@@ -69,6 +71,34 @@ void adam_step(const AdamOptions& options, double learning_rate, std::int64_t st
   }
 }
 
+void rmsprop_step(const RmspropOptions& options, double learning_rate, std::size_t floats,
+                  const float* gradient, float* square, float* mean, float* momentum, float* parameters) {
+  const Lanes d;
+  const Vector decay = hn::Set(d, static_cast<float>(options.weight_decay));
+  const Vector keep = hn::Set(d, static_cast<float>(options.alpha)),
+               take = hn::Set(d, static_cast<float>(1 - options.alpha));
+  const Vector eps = hn::Set(d, static_cast<float>(options.eps)),
+               inertia = hn::Set(d, static_cast<float>(options.momentum));
+  const Vector rate = hn::Set(d, static_cast<float>(-learning_rate));
+  for (std::size_t i = 0; i < floats; i += hn::Lanes(d)) {
+    const Vector weight = hn::Load(d, parameters + i);
+    const Vector g = hn::MulAdd(decay, weight, hn::Load(d, gradient + i));
+    Vector s = hn::MulAdd(hn::Mul(take, g), g, hn::Mul(keep, hn::Load(d, square + i)));
+    hn::Store(s, d, square + i);
+    if (options.centered) {
+      const Vector old = hn::Load(d, mean + i), m = hn::MulAdd(take, hn::Sub(g, old), old);
+      hn::Store(m, d, mean + i);
+      s = hn::NegMulAdd(m, m, s);
+    }
+    Vector update = hn::Div(g, hn::Add(hn::Sqrt(s), eps));
+    if (options.momentum != 0) {
+      update = hn::MulAdd(inertia, hn::Load(d, momentum + i), update);
+      hn::Store(update, d, momentum + i);
+    }
+    hn::Store(hn::MulAdd(rate, update, weight), d, parameters + i);
+  }
+}
+
 }  // namespace sweep::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -78,6 +108,7 @@ namespace sweep::cpu {
 HWY_EXPORT(reduce_gradients);
 HWY_EXPORT(sgd_step);
 HWY_EXPORT(adam_step);
+HWY_EXPORT(rmsprop_step);
 
 void reduce_gradients(const float* partials, std::size_t count, std::size_t stride, std::size_t floats,
                       float* sum) {
@@ -92,6 +123,12 @@ void sgd_step(const SgdOptions& options, double learning_rate, bool first_step, 
 void adam_step(const AdamOptions& options, double learning_rate, std::int64_t step, std::size_t floats,
                const float* gradient, float* mean, float* square, float* parameters) {
   HWY_DYNAMIC_DISPATCH(adam_step)(options, learning_rate, step, floats, gradient, mean, square, parameters);
+}
+
+void rmsprop_step(const RmspropOptions& options, double learning_rate, std::size_t floats,
+                  const float* gradient, float* square, float* mean, float* momentum, float* parameters) {
+  HWY_DYNAMIC_DISPATCH(rmsprop_step)
+  (options, learning_rate, floats, gradient, square, mean, momentum, parameters);
 }
 
 }  // namespace sweep::cpu

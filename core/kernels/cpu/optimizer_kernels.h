@@ -17,8 +17,13 @@ void reduce_gradients(const float* partials, std::size_t count, std::size_t stri
 void sgd_step(const SgdOptions& options, double learning_rate, bool first_step, std::size_t floats,
               const float* gradient, float* momentum, float* parameters);
 
-/// Step number `step` (from 1) of torch.optim.Adam.
+/// Step number `step` (from 1) of torch.optim.Adam or AdamW.
 void adam_step(const AdamOptions& options, double learning_rate, std::int64_t step, std::size_t floats,
                const float* gradient, float* mean, float* square, float* parameters);
+
+/// One step of torch.optim.RMSprop. `mean` is unused unless options.centered, `momentum` unless
+/// options.momentum is not 0.
+void rmsprop_step(const RmspropOptions& options, double learning_rate, std::size_t floats,
+                  const float* gradient, float* square, float* mean, float* momentum, float* parameters);
 
 }  // namespace sweep::cpu

@@ -116,7 +116,9 @@ INSTANTIATE_TEST_SUITE_P(Layers, FiniteDifferences,
                          testing::Values("conv_k3_s2_p1", "conv_k5_s1_p2", "conv_k2x3_s3_p1",
                                          "conv_channels_7_to_13", "pool_3_stride_2_padding_1",
                                          "pool_2_stride_1", "linear_33_to_17", "relu_twice",
-                                         "deeplizard_small", "conv_batch_17"),
+                                         "deeplizard_small", "conv_batch_17", "leaky_relu", "tanh", "sigmoid",
+                                         "gelu", "avg_pool_2x3_stride_1x2", "adaptive_avg_pool_5x2",
+                                         "conv_pool_s2_p2"),
                          [](const auto& instance) { return instance.param; });
 
 }  // namespace
