@@ -132,7 +132,9 @@ OptimizerSpec read_optimizer(const JsonNode& tree, Problems& problems) {
     resolve_optimizer(
         optimizer);  // Arguments that are good alone, but not together: nesterov without momentum.
   } catch (const ConfigError& error) {
-    problems.add(*node->place, error.what());
+    std::string_view message = error.what();
+    if (message.rfind("optimizer: ", 0) == 0) message.remove_prefix(11);  // The place says so already.
+    problems.add(*node->place, message);
   }
   return optimizer;
 }

@@ -120,6 +120,7 @@ void NetworkFiles::load(JsonNode& tree, Problems& problems) {
                                {"name", content.place, from_json(path.stem().string(), content.place)});
       }
       *network = std::move(content);
+      cache_.emplace(name.text, *network);
     }
   } catch (const DataError& error) {
     const std::string nearest = nearest_file(path);
@@ -131,7 +132,6 @@ void NetworkFiles::load(JsonNode& tree, Problems& problems) {
   } catch (const ConfigError& error) {
     problems.add_message(error.what());
   }
-  cache_.emplace(name.text, *network);
 }
 
 Arguments read_arguments(const JsonNode& object, const NamedType& type, std::span<const std::string> own_keys,

@@ -13,11 +13,12 @@
 namespace sweep {
 namespace {
 
+constexpr double kMost = 1e9;              // A limit from here on is there to catch slips of the pen.
 constexpr std::size_t kLongestName = 100;  // Leaves room for "-2" and for what a file system adds.
 
 std::string range_text(const Setting& setting) {
   std::string text = fmt::format("{} {}", setting.exclusive ? ">" : ">=", number_text(setting.minimum));
-  if (setting.maximum < kUnbounded) {
+  if (setting.maximum < kMost) {  // Larger limits only matter to those who exceed them.
     text += fmt::format(" and {} {}", setting.exclusive ? "<" : "<=", number_text(setting.maximum));
   }
   return text;
@@ -184,6 +185,9 @@ bool check_value(const JsonNode& node, const Setting& setting, Problems& problem
   if (setting.kind == SettingKind::kDevice) return check_device(node, setting, problems);
   if (fits(node, setting)) return true;
   std::string allowed = allowed_text(setting);
+  if (node.is_number() && node.number > setting.maximum && setting.maximum >= kMost) {
+    allowed += " and <= " + number_text(setting.maximum);
+  }
   const bool pair = setting.kind == SettingKind::kIntegerPair || setting.kind == SettingKind::kNumberPair ||
                     setting.kind == SettingKind::kNumberList;
   if (node.is(JsonKind::kArray) && !pair && setting.sweepable)

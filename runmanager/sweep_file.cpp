@@ -95,14 +95,17 @@ Params params_of(const Combination& combination, bool repeats) {
 }
 
 // One type per key: integers beside fractions become doubles, anything else that is mixed becomes text.
-void unify_types(const std::vector<std::string>& keys, std::vector<Params>& runs) {
+void unify_types(const std::vector<std::string>& keys, std::vector<Params>& runs,
+                 std::vector<ExcludedRun>& excluded) {
   for (const std::string& key : keys) {
     std::vector<ParamValue*> values;
-    for (Params& params : runs) {
+    const auto collect = [&](Params& params) {
       for (auto& [name, value] : params) {
         if (name == key) values.push_back(&value);
       }
-    }
+    };
+    for (Params& params : runs) collect(params);
+    for (ExcludedRun& run : excluded) collect(run.params);
     const auto all_are = [&](auto... indices) {
       return std::all_of(values.begin(), values.end(),
                          [&](const ParamValue* v) { return ((v->index() == indices) || ...); });
@@ -193,7 +196,7 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
   const Expansion expansion = expand(space, rule_base, problems);
   sweep.keys = expansion.keys;
 
-  std::vector<Params> params, excluded_params;
+  std::vector<Params> params;
   for (const Combination& combination : expansion.combinations) {
     if (!combination.excluded.empty()) {
       sweep.excluded.push_back({params_of(combination, space.repeats > 1), combination.excluded});
@@ -212,7 +215,7 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
   if (expansion.combinations.empty()) read_run_config(base, context, problems);
   problems.throw_if_any();
 
-  unify_types(sweep.keys, params);
+  unify_types(sweep.keys, params, sweep.excluded);
   const std::vector<std::string> names = run_names(params);
   for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
     sweep.runs[i].name = names[i];

@@ -1,0 +1,12 @@
+// The JSON schema of sweep files, made of the tables that the program itself checks with.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+namespace sweep {
+
+/// JSON Schema, draft 2020-12, for editors and other programs. Everything it rejects load_sweep() rejects,
+/// too; what depends on several values or on the machine (shapes, devices, files) only load_sweep() checks.
+nlohmann::ordered_json sweep_schema();
+
+}  // namespace sweep
