@@ -7,7 +7,8 @@
 
 namespace sweep {
 
-/// Returns the bytes of `path`. Throws DataError, naming the path and the reason, also for a directory or a pipe.
+/// Returns the bytes of `path`. Throws DataError, naming the path and the reason, also for a directory or a
+/// pipe.
 std::string read_file(const std::filesystem::path& path);
 
 /// Writes `content` beside `path`, syncs it, renames it to `path` and syncs the directory: a reader, and
