@@ -164,7 +164,7 @@ void Progress::draw_if_due() {
 }
 
 void Progress::draw() {
-  const int width = std::max(20, terminal_.width() - 1);  // The last column would wrap on some terminals.
+  const int width = std::max(1, terminal_.width() - 1);  // The last column would wrap on some terminals.
   const std::string name = paint(kCyan, fit_width(plan_.name, width, terminal_.unicode));
   terminal_.write(fmt::format("{}{}\x1b[K\n{}\x1b[K\n{}\x1b[K", drawn_ ? "\r\x1b[2A" : "", name,
                               run_line(width), sweep_line(width)));

@@ -244,13 +244,16 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
   }
 }
 
-RunRecord read_run_record(const std::filesystem::path& path) {
-  const std::string text = read_file(path);
+RunRecord parse_run_record(std::string_view text, std::string_view where) {
   try {
-    return run_record_from_json(Json::parse(text), path.string());
+    return run_record_from_json(Json::parse(text), where);
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{}: not a run record: {}", path.string(), error.what()));
+    throw DataError(fmt::format("{}: not a run record: {}", where, error.what()));
   }
+}
+
+RunRecord read_run_record(const std::filesystem::path& path) {
+  return parse_run_record(read_file(path), path.string());
 }
 
 }  // namespace sweep

@@ -27,9 +27,9 @@ struct EpochRecord {
   double loss = 0;                  // mean over the training samples, as seen while training
   double accuracy = 0;              // in [0, 1]
   std::int64_t number_correct = 0;  // training samples
-  std::optional<double> validation_loss;
-  std::optional<double> validation_accuracy;
-  std::optional<std::int64_t> validation_number_correct;
+  std::optional<double> validation_loss = {};
+  std::optional<double> validation_accuracy = {};
+  std::optional<std::int64_t> validation_number_correct = {};
   double epoch_seconds = 0;      // the training part, without validation and logging
   double run_seconds = 0;        // from the run's start to this epoch's end, everything included
   double images_per_second = 0;  // training samples / epoch_seconds
@@ -64,6 +64,8 @@ nlohmann::ordered_json results_json(const std::vector<RunRecord>& runs, std::str
 nlohmann::ordered_json to_json(const RunRecord& run);
 /// The inverse of to_json(). Throws DataError, naming `where`, if it is no run record.
 RunRecord run_record_from_json(const nlohmann::ordered_json& json, std::string_view where);
+/// The same from the text of a run.json.
+RunRecord parse_run_record(std::string_view text, std::string_view where);
 /// Reads a run.json. Throws DataError, naming the file.
 RunRecord read_run_record(const std::filesystem::path& path);
 

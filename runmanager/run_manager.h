@@ -21,10 +21,10 @@ namespace sweep {
 
 struct RunManagerOptions {
   std::filesystem::path directory = "runs";  // every run gets a directory below it
-  std::string name;                          // of the sweep, for results.json; empty: the directory's name
-  std::vector<std::string> keys;      // columns of results.csv, in order; others follow as runs bring them
-  nlohmann::ordered_json provenance;  // of the program and machine, kept in every run.json
-  std::function<double()> clock;      // seconds, never going back; empty: std::chrono::steady_clock
+  std::string name = {};                     // of the sweep, for results.json; empty: the directory's name
+  std::vector<std::string> keys = {};  // columns of results.csv, in order; others follow as runs bring them
+  nlohmann::ordered_json provenance = {};  // of the program and machine, kept in every run.json
+  std::function<double()> clock = {};      // seconds, never going back; empty: std::chrono::steady_clock
 };
 
 /// Follows the training loop of the caller:

@@ -20,14 +20,15 @@ namespace sweep {
 /// What the command line adds to a sweep file.
 struct RunnerOptions {
   std::filesystem::path logdir = "runs";
-  int jobs = 1;                      // runs at once; only 1 for now
-  int threads = 0;                   // CPU threads per run; 0: all that the process may use
-  bool fresh = false;                // never continue: NAME-2, NAME-3, …
-  bool fail_fast = false;            // the first failed run ends the sweep
-  bool strict = false;               // a run without its device is a failure, not a skip
-  bool quiet = false;                // no progress
-  bool json = false;                 // results.json on stdout instead of the table
-  std::vector<std::string> command;  // the command line as typed, for the records and the hint that resumes
+  int jobs = 1;            // runs at once; only 1 for now
+  int threads = 0;         // CPU threads per run; 0: all that the process may use
+  bool fresh = false;      // never continue: NAME-2, NAME-3, …
+  bool fail_fast = false;  // the first failed run ends the sweep
+  bool strict = false;     // a run without its device is a failure, not a skip
+  bool quiet = false;      // no progress
+  bool json = false;       // results.json on stdout instead of the table
+  std::vector<std::string> command =
+      {};  // the command line as typed, for the records and the hint that resumes
 };
 
 /// The world around a sweep. Tests replace parts of it.
@@ -37,7 +38,7 @@ struct SweepEnvironment {
   std::function<Dataset(const DatasetSpec&)> load_dataset = sweep::load_dataset;
   std::function<std::optional<std::string>(const Device&)> unavailable_reason = sweep::unavailable_reason;
   std::function<Device(std::string_view)> parse_device = sweep::parse_device;
-  std::function<double()> clock;  // seconds, never going back; empty: std::chrono::steady_clock
+  std::function<double()> clock = {};  // seconds, never going back; empty: std::chrono::steady_clock
   std::function<int()>
       stop_requested;  // the signal that asks to stop, or 0; empty: SIGINT, SIGTERM and SIGUSR1
   Terminal terminal = Terminal::of_process();  // stderr

@@ -1,0 +1,91 @@
+#include "runmanager/network_graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace sweep {
+namespace {
+
+using tbwriter::GraphAttribute;
+using tbwriter::GraphNode;
+using tbwriter::GraphShape;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+const GraphNode& node(const tbwriter::Graph& graph, const std::string& name) {
+  const auto at = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                               [&](const GraphNode& n) { return n.name == name; });
+  if (at == graph.nodes.end()) throw std::runtime_error("no node " + name);
+  return *at;
+}
+
+Network small_cnn(const std::string& name = "cnn") {
+  return Network({name,
+                  {{"conv1",
+                    "conv2d",
+                    {{"out_channels", std::int64_t{6}}, {"kernel_size", std::array<std::int64_t, 2>{5, 5}}}},
+                   {"relu1", "relu", {}},
+                   {"flatten", "flatten", {}},
+                   {"out", "linear", {{"out_features", std::int64_t{10}}}}}},
+                 {1, 28, 28});
+}
+
+TEST(NetworkGraph, HasAScopePerLayerWithItsOperationAndWeights) {
+  const tbwriter::Graph graph = network_graph(small_cnn(), {});
+  std::vector<std::string> names;
+  for (const GraphNode& n : graph.nodes) names.push_back(n.name);
+  EXPECT_THAT(names, ElementsAre("images", "cnn/conv1/weight", "cnn/conv1/bias", "cnn/conv1/Conv2d",
+                                 "cnn/relu1/ReLU", "cnn/flatten/Flatten", "cnn/out/weight", "cnn/out/bias",
+                                 "cnn/out/Linear", "labels", "loss"));
+  EXPECT_THAT(node(graph, "cnn/conv1/Conv2d").inputs,
+              ElementsAre("images", "cnn/conv1/weight", "cnn/conv1/bias"));
+  EXPECT_THAT(node(graph, "loss").inputs, ElementsAre("cnn/out/Linear", "labels"));
+}
+
+TEST(NetworkGraph, GivesShapesWithAnUnknownBatchDimension) {
+  const tbwriter::Graph graph = network_graph(small_cnn(), {});
+  EXPECT_THAT(node(graph, "images").output_shapes, ElementsAre(GraphShape{-1, 1, 28, 28}));
+  EXPECT_THAT(node(graph, "cnn/conv1/Conv2d").output_shapes, ElementsAre(GraphShape{-1, 6, 24, 24}));
+  EXPECT_THAT(node(graph, "cnn/conv1/weight").output_shapes, ElementsAre(GraphShape{6, 1, 5, 5}));
+  EXPECT_THAT(node(graph, "cnn/out/Linear").output_shapes, ElementsAre(GraphShape{-1, 10}));
+}
+
+TEST(NetworkGraph, GivesArgumentsAndParameterCounts) {
+  const tbwriter::Graph graph = network_graph(small_cnn(), {});
+  const auto& attributes = node(graph, "cnn/conv1/Conv2d").attributes;
+  EXPECT_THAT(attributes, Contains(Pair("kernel_size", GraphAttribute(std::vector<std::int64_t>{5, 5}))));
+  EXPECT_THAT(attributes, Contains(Pair("stride", GraphAttribute(std::vector<std::int64_t>{1, 1}))));
+  EXPECT_THAT(attributes, Contains(Pair("out_channels", GraphAttribute(std::int64_t{6}))));
+  EXPECT_THAT(attributes, Contains(Pair("bias", GraphAttribute(true))));
+  EXPECT_THAT(attributes, Contains(Pair("parameters", GraphAttribute(std::int64_t{6 * 25 + 6}))));
+}
+
+TEST(NetworkGraph, NamesTheDeviceOnEveryNode) {
+  for (const GraphNode& n : network_graph(small_cnn(), {DeviceType::kCuda, 1}).nodes)
+    EXPECT_EQ(n.device, "/device:GPU:1");
+  for (const GraphNode& n : network_graph(small_cnn(), {}).nodes) EXPECT_EQ(n.device, "/device:CPU:0");
+}
+
+TEST(NetworkGraph, HasUniqueNamesAndInputsThatExistWhateverTheNetworkIsCalled) {
+  for (const char* name : {"", "images", "labels", "loss", "a/b", "x:0 ^y"}) {
+    const tbwriter::Graph graph = network_graph(small_cnn(name), {});
+    std::set<std::string> names;
+    for (const GraphNode& n : graph.nodes) {
+      EXPECT_TRUE(names.insert(n.name).second) << n.name;
+      EXPECT_EQ(n.name.find_first_of(":^ "), std::string::npos) << n.name;
+    }
+    for (const GraphNode& n : graph.nodes) {
+      for (const std::string& input : n.inputs) EXPECT_THAT(names, Contains(input));
+      // A node whose name is another's scope would be drawn inside it.
+      EXPECT_FALSE(std::any_of(names.begin(), names.end(),
+                               [&](const std::string& o) { return o.starts_with(n.name + "/"); }));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sweep
