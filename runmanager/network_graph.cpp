@@ -21,15 +21,19 @@ std::string node_name(std::string text, const char* fallback) {
 
 // PyTorch's class names, which people know from its graphs; a type that is not here shows its own name.
 std::string operation_name(const std::string& type) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kNames = {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kNames = {
       {{"conv2d", "Conv2d"},
        {"linear", "Linear"},
        {"relu", "ReLU"},
+       {"leaky_relu", "LeakyReLU"},
+       {"tanh", "Tanh"},
+       {"sigmoid", "Sigmoid"},
+       {"gelu", "GELU"},
        {"max_pool2d", "MaxPool2d"},
        {"avg_pool2d", "AvgPool2d"},
-       {"flatten", "Flatten"},
-       {"tanh", "Tanh"},
-       {"sigmoid", "Sigmoid"}}};
+       {"adaptive_avg_pool2d", "AdaptiveAvgPool2d"},
+       {"dropout", "Dropout"},
+       {"flatten", "Flatten"}}};
   for (const auto& [from, to] : kNames) {
     if (from == type) return std::string(to);
   }

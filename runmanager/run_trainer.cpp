@@ -80,15 +80,14 @@ class RunTrainer {
 
  private:
   void train() {
+    const std::uint64_t seed = weights_seed(config_.seed, config_.repeat);
     engine_ = options_.make_engine(*run_.network, {.device = run_.device,
                                                    .threads = options_.threads,
                                                    .batch_size = config_.batch_size,
                                                    .optimizer = resolve_optimizer(config_.optimizer),
-                                                   .transform = run_.data->transform});
-    engine_->set_parameters(
-        !run_.weights.empty()
-            ? run_.weights
-            : initial_parameters(*run_.network, weights_seed(config_.seed, config_.repeat)));
+                                                   .transform = run_.data->transform,
+                                                   .seed = seed});
+    engine_->set_parameters(!run_.weights.empty() ? run_.weights : initial_parameters(*run_.network, seed));
     last_checkpoint_ = options_.clock();
     for (epoch_ = 0; epoch_ < config_.epochs; ++epoch_) train_epoch();
     measure_test();
