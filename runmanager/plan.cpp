@@ -13,9 +13,10 @@ namespace sweep {
 namespace {
 
 // Arrays beside weights and gradients, each as large as the weights.
-int state_arrays(const OptimizerOptions& optimizer) {
-  if (const auto* sgd = std::get_if<SgdOptions>(&optimizer)) return sgd->momentum != 0 ? 1 : 0;
-  return 2;  // Adam's two running means.
+int state_arrays(const SgdOptions& sgd) { return sgd.momentum != 0 ? 1 : 0; }
+int state_arrays(const AdamOptions&) { return 2; }  // The two running means.
+int state_arrays(const RmspropOptions& rmsprop) {
+  return 1 + (rmsprop.momentum != 0 ? 1 : 0) + (rmsprop.centered ? 1 : 0);
 }
 
 std::string bytes_text(std::uint64_t bytes) {
@@ -49,7 +50,8 @@ SweepPlan make_plan(const Sweep& sweep, const std::function<DataSizes(const Data
     planned.train_samples = sizes.train;
     planned.steps_per_epoch = (sizes.train + run.batch_size - 1) / run.batch_size;
     planned.parameter_count = network.parameter_count();
-    const auto arrays = static_cast<std::uint64_t>(2 + state_arrays(resolve_optimizer(run.optimizer)));
+    const auto arrays = static_cast<std::uint64_t>(
+        2 + std::visit([](const auto& o) { return state_arrays(o); }, resolve_optimizer(run.optimizer)));
     planned.memory_bytes = arrays * sizeof(float) * network.parameter_count();
     planned.training_flops = network.training_flops() * static_cast<double>(sizes.train);
     plan.runs.push_back(std::move(planned));

@@ -32,7 +32,8 @@ Json list_of(Json items, std::size_t minimum = 0) {
 
 Json limited(const char* type, const Setting& setting) {
   Json schema = {{"type", type}};
-  schema[setting.exclusive ? "exclusiveMinimum" : "minimum"] = setting.minimum;
+  if (setting.minimum > -kUnbounded)
+    schema[setting.exclusive ? "exclusiveMinimum" : "minimum"] = setting.minimum;
   if (setting.maximum < kUnbounded)
     schema[setting.exclusive ? "exclusiveMaximum" : "maximum"] = setting.maximum;
   return schema;

@@ -16,10 +16,15 @@ namespace {
 constexpr double kMost = 1e9;              // A limit from here on is there to catch slips of the pen.
 constexpr std::size_t kLongestName = 100;  // Leaves room for "-2" and for what a file system adds.
 
+// " >= 0 and <= 1"; "" where there is no limit worth a word.
 std::string range_text(const Setting& setting) {
-  std::string text = fmt::format("{} {}", setting.exclusive ? ">" : ">=", number_text(setting.minimum));
+  std::string text;
+  if (std::isfinite(setting.minimum)) {
+    text = fmt::format(" {} {}", setting.exclusive ? ">" : ">=", number_text(setting.minimum));
+  }
   if (setting.maximum < kMost) {  // Larger limits only matter to those who exceed them.
-    text += fmt::format(" and {} {}", setting.exclusive ? "<" : "<=", number_text(setting.maximum));
+    text += fmt::format("{} {} {}", text.empty() ? "" : " and",
+                        setting.exclusive ? "<" : "<=", number_text(setting.maximum));
   }
   return text;
 }
@@ -155,15 +160,15 @@ std::string allowed_text(const Setting& setting) {
     case SettingKind::kBoolean:
       return "true or false";
     case SettingKind::kInteger:
-      return "an integer " + range_text(setting);
+      return "an integer" + range_text(setting);
     case SettingKind::kIntegerPair:
-      return "an integer, or a pair of integers, " + range_text(setting);
+      return "an integer, or a pair of integers," + range_text(setting);
     case SettingKind::kNumber:
-      return "a number " + range_text(setting);
+      return "a number" + range_text(setting);
     case SettingKind::kNumberPair:
-      return "a pair of numbers " + range_text(setting);
+      return "a pair of numbers" + range_text(setting);
     case SettingKind::kNumberList:
-      return "a list of numbers " + range_text(setting) + ", one per channel";
+      return "a list of numbers" + range_text(setting) + ", one per channel";
     case SettingKind::kCountOrFraction:
       return "a count (an integer >= 0) or a fraction (a number >= 0 and < 1)";
     case SettingKind::kChoice:

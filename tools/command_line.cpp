@@ -1,0 +1,199 @@
+#include "tools/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <iostream>
+
+#include "core/base/error.h"
+#include "core/base/suggest.h"
+#include "runmanager/problems.h"
+#include "runmanager/provenance.h"
+#include "runmanager/settings.h"
+#include "tools/exit_code.h"
+
+namespace sweep {
+namespace {
+
+constexpr std::array<const char*, 5> kOptionsToCome = {"--fuse", "--retry", "--timeout", "--max-time",
+                                                       "--launcher"};
+constexpr std::array<const char*, 4> kCommandsToCome = {"compare", "report", "verify", "fsck"};
+
+// The keys of a sweep file, from the table that checks them.
+std::string keys_help() {
+  std::string text = "Keys of a sweep file:\n";
+  for (const Setting& setting : file_settings()) {
+    if (setting.name[0] == '$') continue;
+    text += fmt::format(
+        "  {:<12} {}{}\n", setting.name, setting.help,
+        setting.default_value.is_null() ? "" : fmt::format(" (default {})", setting.default_value.dump()));
+  }
+  return text + "\"sweep schema\" prints all of them with types and limits.";
+}
+
+void add_sweep_arguments(CLI::App& command, CommandLine& line) {
+  command.add_option("file", line.file, "the sweep file")->type_name("SWEEP.json")->required();
+  command
+      .add_option("overrides", line.overrides,
+                  "key=value replaces a value of the file, key=v1,v2,... an axis: lr=0.1,0.01 epochs=3")
+      ->type_name("KEY=VALUE");
+  command.add_option("--epochs", line.load.epochs, "epochs of every run")->type_name("N");
+  command.add_option("--seed", line.load.seed, "seed of every run")->type_name("N");
+  command.footer(keys_help());
+}
+
+void add_run(CLI::App& app, CommandLine& line) {
+  CLI::App& command =
+      *app.add_subcommand("run", "train all runs of a sweep file, or resume; \"run\" may be left out");
+  add_sweep_arguments(command, line);
+  RunnerOptions& runner = line.runner;
+  command.add_option("--logdir", runner.logdir, "where the sweep's directory is made")
+      ->type_name("DIR")
+      ->capture_default_str();
+  command.add_option("--jobs", runner.jobs, "runs at once; this version trains one at a time")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--threads", runner.threads, "CPU threads per run; 0: all")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  command.add_flag("--fresh", runner.fresh, "start anew in NAME-2, NAME-3, ... instead of resuming");
+  command.add_flag("--fail-fast", runner.fail_fast, "end at the first run that fails");
+  command.add_flag("--strict", runner.strict, "a run whose device is missing fails instead of being skipped");
+  command.add_flag("--quiet", runner.quiet, "no progress");
+  command.add_flag("--json", line.json, "results as JSON on standard output instead of the table");
+}
+
+void add_commands(CLI::App& app, CommandLine& line) {
+  add_run(app, line);
+  CLI::App& plan = *app.add_subcommand("plan", "print every run of a sweep file without training");
+  add_sweep_arguments(plan, line);
+  plan.add_flag("--json", line.json, "as JSON");
+  CLI::App& show = *app.add_subcommand("show", "print the results of a sweep's directory, or of one run's");
+  show.add_option("directory", line.file, "runs/NAME, or a directory in it")->type_name("DIR")->required();
+  show.add_flag("--json", line.json, "as JSON");
+  CLI::App& devices = *app.add_subcommand("devices", "print what there is to train on");
+  devices.add_flag("--json", line.json, "as JSON");
+  app.add_subcommand("schema", "print the JSON schema of sweep files");
+  CLI::App& completion = *app.add_subcommand("completion", "print a completion script for a shell");
+  completion.add_option("shell", line.shell, "bash, zsh or fish")->required();
+}
+
+// CLI11 knows nothing of a sweep file in the place of a command.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string) const override {
+    if (app->get_parent() != nullptr) return CLI::Formatter::make_usage(app, "sweep " + app->get_name());
+    return "Usage: sweep SWEEP.json [key=v1,v2,... ...] [options]\n       sweep COMMAND ...\n";
+  }
+};
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// An option that `command` does not have, in words.
+[[noreturn]] void throw_unknown_option(const CLI::App& command, const std::string& word) {
+  const std::string option = word.substr(0, word.find('='));
+  if (std::find(kOptionsToCome.begin(), kOptionsToCome.end(), option) != kOptionsToCome.end()) {
+    throw ConfigError(option + " is not available in this version");
+  }
+  std::vector<std::string> names = option_names(command);
+  throw ConfigError(fmt::format("unknown option {}, allowed: {}{}", option, fmt::join(names, ", "),
+                                suggestion(option, names)));
+}
+
+// The first word is neither a command nor a file: most likely one of them mistyped.
+void check_file_or_command(const CLI::App& app, const std::string& word) {
+  std::error_code ignored;
+  if (std::filesystem::exists(word, ignored)) return;
+  if (std::find(kCommandsToCome.begin(), kCommandsToCome.end(), word) != kCommandsToCome.end()) {
+    throw ConfigError("the command " + word + " is not available in this version");
+  }
+  if (word.find_first_of("./=") != std::string::npos) return;  // A path; reading it will say what is wrong.
+  const std::vector<std::string> names = command_names(app);
+  throw ConfigError(fmt::format("{}: no such file, and no command: {}{}", word, fmt::join(names, ", "),
+                                suggestion(word, names)));
+}
+
+// Puts "run" in front where it was left out.
+void complete_words(const CLI::App& app, std::vector<std::string>& words) {
+  if (words.empty()) return;
+  const std::vector<std::string> names = command_names(app);
+  const std::string& first = words.front();
+  if (std::find(names.begin(), names.end(), first) != names.end()) return;
+  if (first == "--help" || first == "-h" || first == "--version") return;
+  if (first[0] != '-') check_file_or_command(app, first);
+  words.insert(words.begin(), "run");
+}
+
+int dispatch(const CLI::App& app, const CommandLine& line, const Commands& commands) {
+  const std::string name = app.get_subcommands().at(0)->get_name();
+  if (name == "plan") return commands.plan(line);
+  if (name == "show") return commands.show(line);
+  if (name == "devices") return commands.devices(line);
+  if (name == "schema") return commands.schema(line);
+  if (name == "completion") {
+    std::cout << completion_script(app, line.shell);
+    return kExitDone;
+  }
+  return commands.run(line);
+}
+
+}  // namespace
+
+int run_command_line(std::vector<std::string> words, const Commands& commands) {
+  CommandLine line;
+  CLI::App app("Trains one network per combination of hyperparameters, and logs each for TensorBoard.",
+               "sweep");
+  app.set_version_flag("--version", "sweep " + program_version() + " (" + program_revision() + ")");
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.footer(
+      "\"sweep COMMAND --help\" tells more of each.\n\nExit codes: 0 all runs done or skipped, 1 a run "
+      "failed, 2 bad command line, "
+      "sweep file or data,\n3 output cannot be written, 75 to be run again, 130 or 143 interrupted.");
+  app.require_subcommand(1);
+  app.option_defaults()->always_capture_default(false);
+  add_commands(app, line);
+
+  line.runner.command = {"sweep"};
+  line.runner.command.insert(line.runner.command.end(), words.begin(), words.end());
+  complete_words(app, words);
+  const CLI::App* command = &app;
+  for (const CLI::App* candidate : app.get_subcommands(nullptr)) {
+    if (!words.empty() && candidate->get_name() == words[0]) command = candidate;
+  }
+  for (std::size_t i = 1; i < words.size() && command != &app; ++i) {
+    // CLI11 would only say that it did not expect the word.
+    const std::string name = words[i].substr(0, words[i].find('='));
+    const std::vector<std::string> known = option_names(*command);
+    if (words[i].rfind("--", 0) == 0 && words[i].size() > 2 &&
+        std::find(known.begin(), known.end(), name) == known.end()) {
+      throw_unknown_option(*command, words[i]);
+    }
+  }
+  std::reverse(words.begin(), words.end());  // As CLI11 takes them.
+  try {
+    app.parse(words);
+  } catch (const CLI::Success& help) {
+    return app.exit(help, std::cout, std::cerr);
+  } catch (const CLI::ParseError& error) {
+    throw ConfigError(fmt::format("{}\nTry \"sweep {}--help\".", error.what(),
+                                  command == &app ? "" : command->get_name() + " "));
+  }
+  return dispatch(app, line, commands);
+}
+
+}  // namespace sweep

@@ -1,0 +1,16 @@
+// Exit codes of the program, in one table.
+#pragma once
+
+#include <exception>
+
+namespace sweep {
+
+inline constexpr int kExitDone = 0;        // all runs done or skipped
+inline constexpr int kExitFailed = 1;      // some run failed, or something unforeseen
+inline constexpr int kExitBadInput = 2;    // command line, sweep file or data
+inline constexpr int kExitUnwritable = 3;  // disk, permission, held by another sweep
+
+/// The code for an error that ended the program.
+int exit_code(const std::exception& error);
+
+}  // namespace sweep

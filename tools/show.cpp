@@ -1,0 +1,106 @@
+// `sweep show`: what a sweep or a run has left in its directory, as a table.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/results.h"
+#include "runmanager/run_name.h"
+#include "runmanager/table.h"
+#include "runmanager/terminal.h"
+#include "tools/commands.h"
+#include "tools/exit_code.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// "" or "0.4512": a value that was perhaps not measured.
+std::string cell(const std::optional<double>& value) { return value ? fmt::format("{:.4f}", *value) : ""; }
+
+void print_run(const RunRecord& run) {
+  std::cout << fmt::format("{}: {}{}\n", run.name, to_string(run.status),
+                           run.device.empty() ? "" : " on " + run.device);
+  if (run.error) std::cout << fmt::format("  {}\n", *run.error);
+  for (const auto& [key, value] : run.params) std::cout << fmt::format("  {} = {}\n", key, param_text(value));
+  if (!run.epochs.empty()) {
+    std::cout << fmt::format("{:>5}  {:>8}  {:>8}  {:>15}  {:>19}  {:>8}  {:>10}\n", "epoch", "loss",
+                             "accuracy", "validation_loss", "validation_accuracy", "seconds", "images/s");
+  }
+  for (const EpochRecord& epoch : run.epochs) {
+    std::cout << fmt::format("{:>5}  {:>8.4f}  {:>8.4f}  {:>15}  {:>19}  {:>8.2f}  {:>10.0f}\n", epoch.epoch,
+                             epoch.loss, epoch.accuracy, cell(epoch.validation_loss),
+                             cell(epoch.validation_accuracy), epoch.epoch_seconds, epoch.images_per_second);
+  }
+  for (const auto& [name, value] : run.metrics) std::cout << fmt::format("  {} = {:.4f}\n", name, value);
+  if (run.run_seconds) std::cout << "  " << human_seconds(*run.run_seconds) << '\n';
+}
+
+Json read_json(const fs::path& path) {
+  Json json = Json::parse(read_file(path), nullptr, false);
+  if (json.is_discarded() || !json.is_object())
+    throw DataError(path.string() + ": is not the JSON that a sweep writes");
+  return json;
+}
+
+// The runs that the sweep file in `directory` names, in its order. Those without a record have not been
+// started.
+std::vector<RunRecord> read_sweep_records(const fs::path& directory) {
+  const Json file = read_json(directory / "sweep.json");
+  std::vector<RunRecord> runs;
+  for (const Json& name : file.value("runs", Json::array())) {
+    if (!name.is_string())
+      throw DataError((directory / "sweep.json").string() + ": \"runs\" is no list of names");
+    const fs::path path = directory / name.get<std::string>() / "run.json";
+    if (fs::exists(path)) {
+      runs.push_back(read_run_record(path));
+    } else {
+      runs.emplace_back().name = name.get<std::string>();
+    }
+  }
+  return runs;
+}
+
+std::vector<std::string> keys_of(const std::vector<RunRecord>& runs) {
+  std::vector<std::string> keys;
+  for (const RunRecord& run : runs) {
+    for (const auto& [key, value] : run.params) {
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+void print_json(const Json& json) {
+  std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace
+
+int show_command(const CommandLine& line) {
+  const fs::path directory = line.file.filename() == "run.json" ? line.file.parent_path() : line.file;
+  if (fs::exists(directory / "run.json")) {
+    const RunRecord run = read_run_record(directory / "run.json");
+    line.json ? print_json(to_json(run)) : print_run(run);
+    return kExitDone;
+  }
+  if (!fs::exists(directory / "sweep.json")) {
+    throw DataError(
+        fmt::format("{}: {}; want the directory of a sweep (with sweep.json) or of a run (with run.json)",
+                    line.file.string(), fs::exists(directory) ? "neither of these" : "is not there"));
+  }
+  const std::vector<RunRecord> runs = read_sweep_records(directory);
+  if (line.json) {
+    print_json(results_json(runs, fs::weakly_canonical(directory).filename().string()));
+  } else {
+    std::cout << results_table(
+        runs, keys_of(runs), {.color = stdout_color(), .unicode = stdout_unicode(), .width = stdout_width()});
+  }
+  return kExitDone;
+}
+
+}  // namespace sweep
