@@ -5,6 +5,7 @@
 
 #include "core/engine.h"
 #include "tests/core/kernels/reference_data.h"
+#include "tests/core/kernels/simd_targets.h"
 
 namespace sweep {
 namespace {
@@ -54,8 +55,8 @@ struct Case {
 
 class LayerReference : public testing::TestWithParam<std::string> {};
 
-TEST_P(LayerReference, ForwardAndBackwardMatchPyTorch) {
-  Case c(GetParam());
+void expect_pytorchs_values(const std::string& name) {
+  Case c(name);
   // Sums of up to a few hundred float products of order 1 differ from PyTorch's doubles by some 1e-6.
   std::vector<float> outputs(c.logits.size());
   c.engine->predict(c.batch.view(), outputs);
@@ -76,6 +77,13 @@ TEST_P(LayerReference, ForwardAndBackwardMatchPyTorch) {
           << parameter.name << "[" << i << "]";
     }
   }
+}
+
+TEST_P(LayerReference, ForwardAndBackwardMatchPyTorchOnEveryInstructionSet) {
+  test::for_each_simd_target([](const std::string& target) {
+    SCOPED_TRACE(target);
+    expect_pytorchs_values(GetParam());
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LayerReference, testing::ValuesIn(case_names()),
