@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,17 +16,6 @@ namespace sweep::tbwriter {
 namespace {
 
 std::string reason(int error) { return std::strerror(error); }
-
-// The kernel drops this lock when the process dies, so that no leftover can lock a directory for good.
-Descriptor lock_directory(const std::filesystem::path& directory) {
-  Descriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.get() < 0) throw IoError(directory.string() + ": cannot open the run's directory: " + reason(errno));
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
-  if (errno != EWOULDBLOCK) return fd;  // A file system without locks; nothing better is to be had there.
-  const auto files = list_event_files(directory);
-  throw IoError(directory.string() + ": another writer has this run's directory" +
-                (files.empty() ? "" : "; its file, named by host and process, is " + files.back()));
-}
 
 // Returns an error number, and how many bytes are written in any case.
 std::pair<int, std::size_t> write_all(int fd, std::string_view bytes) {
@@ -52,15 +40,6 @@ std::size_t whole_records(std::string_view bytes, std::size_t limit) {
 }
 
 }  // namespace
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-void Descriptor::reset() {
-  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-}
 
 EventLog::EventLog(const std::filesystem::path& directory, const EventLogOptions& options, double now,
                    std::string_view first_records, std::function<std::string()> file_header)

@@ -14,27 +14,11 @@
 #include <thread>
 #include <utility>
 
+#include "tbwriter/directory_lock.h"
 #include "tbwriter/error.h"
 #include "tbwriter/event_file_name.h"
 
 namespace sweep::tbwriter {
-
-/// Holds a file descriptor. Move-only.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor() { reset(); }
-  int get() const { return fd_; }
-  void reset();
-  /// Gives the descriptor up without closing it.
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_ = -1;
-};
 
 struct EventLogOptions {
   std::chrono::milliseconds flush_interval{1000};
@@ -75,6 +59,13 @@ class EventLog {
     pending_ += added;
     file_bytes_ += added;
     if (pending_ >= options_.flush_bytes) wake_.notify_one();
+  }
+
+  /// Calls work() with the queue locked.
+  template <class Work>
+  void locked(Work&& work) {
+    std::unique_lock lock(mutex_);
+    work();
   }
 
   /// Waits until all that was appended is written; syncs it too, if asked. Throws the first failure, as

@@ -176,4 +176,30 @@ Histogram count(std::span<const Value> values) {
 Histogram make_histogram(std::span<const float> values) { return count(values); }
 Histogram make_histogram(std::span<const double> values) { return count(values); }
 
+Histogram make_histogram(Values values) {
+  const auto in_place = [&]<class Number>(Number) {
+    return std::span(reinterpret_cast<const Number*>(values.bytes().data()), values.count());
+  };
+  switch (values.type()) {
+    case ValueType::kFloat:
+      return count(in_place(float{}));
+    case ValueType::kDouble:
+      return count(in_place(double{}));
+    case ValueType::kInt64: {
+      const auto integers = in_place(std::int64_t{});
+      return count(std::span<const double>(std::vector<double>(integers.begin(), integers.end())));
+    }
+    default:
+      break;
+  }
+  std::vector<float> floats(values.count());
+  if (values.type() == ValueType::kHalf) {
+    std::ranges::transform(in_place(Half{}), floats.begin(), [](Half value) { return to_float(value); });
+  } else {
+    std::ranges::transform(in_place(BFloat16{}), floats.begin(),
+                           [](BFloat16 value) { return to_float(value); });
+  }
+  return count(std::span<const float>(floats));
+}
+
 }  // namespace sweep::tbwriter

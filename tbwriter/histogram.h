@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "tbwriter/values.h"
+
 namespace sweep::tbwriter {
 
 /// Buckets as TensorBoard reads them: bucket i reaches from limits[i - 1] (the first from min) to limits[i]
@@ -19,5 +21,6 @@ struct Histogram {
 
 Histogram make_histogram(std::span<const float> values);
 Histogram make_histogram(std::span<const double> values);
+Histogram make_histogram(Values values);
 
 }  // namespace sweep::tbwriter

@@ -94,4 +94,34 @@ EncodedImage encode_image_grid(std::span<const float> pixels, BatchSize size, co
   return encode_grid(pixels, size, options);
 }
 
+EncodedImage encode_image_with_boxes(std::span<const std::uint8_t> pixels, ImageSize size,
+                                     std::span<const Box> boxes, int thickness) {
+  check_extent("height", size.height);
+  check_extent("width", size.width);
+  if ((size.channels != 1 && size.channels != 3) || thickness < 1) {
+    throw UsageError("an image with boxes has " + std::to_string(size.channels) + " channels and lines of " +
+                     std::to_string(thickness) + " pixels, but needs 1 or 3 channels and lines of 1 or more");
+  }
+  check_count(pixels.size(), size.height * size.width * size.channels,
+              std::to_string(size.height) + " x " + std::to_string(size.width) + " x " +
+                  std::to_string(size.channels));
+  std::vector<std::uint8_t> canvas;
+  canvas.reserve(static_cast<std::size_t>(size.height * size.width * 3));
+  for (const std::uint8_t value : pixels) canvas.insert(canvas.end(), size.channels == 1 ? 3 : 1, value);
+  for (const Box& box : boxes) {
+    const std::int64_t left = std::max<std::int64_t>(box.left, 0),
+                       right = std::min(box.right, size.width - 1);
+    const std::int64_t top = std::max<std::int64_t>(box.top, 0),
+                       bottom = std::min(box.bottom, size.height - 1);
+    for (std::int64_t y = top; y <= bottom; ++y) {
+      for (std::int64_t x = left; x <= right; ++x) {
+        const std::int64_t inside = std::min({x - box.left, box.right - x, y - box.top, box.bottom - y});
+        if (inside < thickness)
+          std::copy(box.color.begin(), box.color.end(), &canvas[(y * size.width + x) * 3]);
+      }
+    }
+  }
+  return encode_image(canvas, {size.height, size.width, 3});
+}
+
 }  // namespace sweep::tbwriter

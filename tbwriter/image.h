@@ -1,6 +1,7 @@
 // Pictures as TensorBoard stores them: PNG, encoded once, usable in any number of runs.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -49,5 +50,31 @@ EncodedImage encode_image_grid(std::span<const std::uint8_t> pixels, BatchSize s
 /// The same for values in [0, 1]: others are clamped, NaN becomes 0.
 EncodedImage encode_image_grid(std::span<const float> pixels, BatchSize size,
                                const GridOptions& options = {});
+
+/// The sizes of frames stored one after another, [frames, height, width, channels].
+struct VideoSize {
+  std::int64_t frames = 0;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t channels = 1;  // 1 gray or 3 RGB
+};
+
+/// Encodes samples of 8 bits as an animated GIF that repeats for ever. Gray frames stay exact; colours are
+/// rounded to 252. Throws UsageError for sizes that do not fit, or a rate that is not positive.
+EncodedImage encode_video(std::span<const std::uint8_t> pixels, VideoSize size, double frames_per_second);
+
+/// A rectangle of pixels, ends included; what lies outside the picture is not drawn.
+struct Box {
+  std::int64_t left = 0;
+  std::int64_t top = 0;
+  std::int64_t right = 0;
+  std::int64_t bottom = 0;
+  std::array<std::uint8_t, 3> color = {255, 0, 0};  // red, green, blue
+};
+
+/// Encodes a picture, as RGB, with the outlines of boxes drawn into it, `thickness` pixels wide, inwards.
+/// Throws UsageError as encode_image does; the picture has 1 or 3 channels.
+EncodedImage encode_image_with_boxes(std::span<const std::uint8_t> pixels, ImageSize size,
+                                     std::span<const Box> boxes, int thickness = 1);
 
 }  // namespace sweep::tbwriter

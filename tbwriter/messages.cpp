@@ -63,12 +63,48 @@ std::string encode_text_tensor(std::string_view text) {
   return tensor;
 }
 
-std::string encode_float_tensor(std::span<const float> values, std::span<const std::int64_t> shape) {
+std::string encode_strings_tensor(std::span<const std::string> strings) {
   std::string tensor;
-  wire::integer(tensor, 1, kFloat);
+  const std::int64_t shape[] = {static_cast<std::int64_t>(strings.size())};
+  wire::integer(tensor, 1, kString);
   wire::always_bytes(tensor, 2, encode_shape(shape));
-  wire::bytes(tensor, 4, {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+  for (const std::string& text : strings) wire::always_bytes(tensor, 8, text);
   return tensor;
+}
+
+std::string encode_tensor(int type, std::string_view bytes, std::span<const std::int64_t> shape) {
+  std::string tensor;
+  wire::integer(tensor, 1, type);
+  wire::always_bytes(tensor, 2, encode_shape(shape));
+  wire::bytes(tensor, 4, bytes);
+  return tensor;
+}
+
+std::string encode_float_tensor(std::span<const float> values, std::span<const std::int64_t> shape) {
+  return encode_tensor(kFloat, {reinterpret_cast<const char*>(values.data()), values.size_bytes()}, shape);
+}
+
+std::string encode_audio_message(std::string_view wav, std::int64_t sample_rate, std::int64_t channels,
+                                 std::int64_t frames) {
+  std::string message;
+  message.reserve(64 + wav.size());
+  wire::always_float(message, 1, static_cast<float>(sample_rate));
+  wire::integer(message, 2, channels);
+  wire::integer(message, 3, frames);
+  wire::bytes(message, 4, wav);
+  wire::bytes(message, 5, "audio/wav");
+  return message;
+}
+
+std::string encode_mesh_content(std::string_view name, int content_type, std::span<const std::int64_t> shape,
+                                int components, std::string_view config) {
+  std::string message;
+  wire::bytes(message, 2, name);
+  wire::integer(message, 3, content_type);
+  wire::bytes(message, 5, valid_utf8(config));
+  wire::packed(message, 6, shape);
+  wire::integer(message, 7, components);
+  return message;
 }
 
 std::string encode_layout(const CustomScalarsLayout& layout) {

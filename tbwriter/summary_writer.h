@@ -11,11 +11,15 @@
 #include <string>
 #include <string_view>
 
+#include "tbwriter/embedding.h"
 #include "tbwriter/error.h"
 #include "tbwriter/graph.h"
 #include "tbwriter/hparams.h"
 #include "tbwriter/image.h"
 #include "tbwriter/layout.h"
+#include "tbwriter/mesh.h"
+#include "tbwriter/resume.h"
+#include "tbwriter/values.h"
 
 namespace sweep::tbwriter {
 
@@ -55,10 +59,26 @@ struct ScalarPoint {
   double value = 0;
 };
 
-/// What a file holds for certain: the bytes of `file` before `bytes` are whole records.
-struct FilePosition {
-  std::string file = {};  // name without directory
-  std::uint64_t bytes = 0;
+/// A histogram that the caller has counted. Bucket i reaches from limits[i - 1] to limits[i]; limits grow.
+struct HistogramCounts {
+  double min = 0;
+  double max = 0;
+  double number = 0;
+  double sum = 0;
+  double sum_squares = 0;
+  std::span<const double> limits = {};  // right ends of buckets
+  std::span<const double> counts = {};  // as many
+};
+
+/// A precision-recall curve that the caller has computed: as many values in each, by growing threshold from 0
+/// to 1.
+struct PrCurve {
+  std::span<const float> true_positives = {};
+  std::span<const float> false_positives = {};
+  std::span<const float> true_negatives = {};
+  std::span<const float> false_negatives = {};
+  std::span<const float> precision = {};
+  std::span<const float> recall = {};
 };
 
 /// Writes one run's directory. Any thread may call any method; calls are written in the order they were made.
@@ -93,12 +113,21 @@ class SummaryWriter {
   /// of them.
   void add_scalars(std::span<const ScalarPoint> points, std::int64_t step = 0, const Details& details = {});
 
+  /// Adds a point to each of several lines of one chart. TensorBoard draws a line per run, so each line
+  /// becomes a run of its own, in the directory `<log_dir>/<tag, "/" as "_">_<point.tag>`, as with PyTorch.
+  /// For few lines, in runs that nobody compares by hyperparameters; add_custom_scalars_layout() needs no
+  /// more runs.
+  void add_scalar_lines(std::string_view tag, std::span<const ScalarPoint> points, std::int64_t step = 0,
+                        const Details& details = {});
+
   /// Counts values in buckets that grow by a tenth each, as TensorFlow and PyTorch do. Values that are not
   /// finite are in no bucket, but count in the record's number and sum.
-  void add_histogram(std::string_view tag, std::span<const float> values, std::int64_t step = 0,
-                     const Details& details = {});
-  void add_histogram(std::string_view tag, std::span<const double> values, std::int64_t step = 0,
-                     const Details& details = {});
+  void add_histogram(std::string_view tag, Values values, std::int64_t step = 0, const Details& details = {});
+
+  /// Adds a histogram with buckets of the caller's. Empty buckets at the ends are left out.
+  /// Throws UsageError if limits do not grow, or limits and counts differ in number.
+  void add_histogram_counts(std::string_view tag, const HistogramCounts& histogram, std::int64_t step = 0,
+                            const Details& details = {});
 
   /// Adds one picture of samples of 8 bits, [height, width, channels].
   void add_image(std::string_view tag, std::span<const std::uint8_t> pixels, ImageSize size,
@@ -107,11 +136,28 @@ class SummaryWriter {
   void add_image(std::string_view tag, const EncodedImage& image, std::int64_t step = 0,
                  const Details& details = {});
 
+  /// Adds several pictures as samples of one tag, each with a slider of its own. All need the same size.
+  void add_images(std::string_view tag, std::span<const EncodedImage> images, std::int64_t step = 0,
+                  const Details& details = {});
+
   /// Adds pictures side by side as one; see encode_image_grid.
   void add_image_grid(std::string_view tag, std::span<const std::uint8_t> pixels, BatchSize size,
                       std::int64_t step = 0, const GridOptions& grid = {}, const Details& details = {});
   void add_image_grid(std::string_view tag, std::span<const float> pixels, BatchSize size,
                       std::int64_t step = 0, const GridOptions& grid = {}, const Details& details = {});
+
+  /// Adds a picture with the outlines of boxes; see encode_image_with_boxes.
+  void add_image_with_boxes(std::string_view tag, std::span<const std::uint8_t> pixels, ImageSize size,
+                            std::span<const Box> boxes, std::int64_t step = 0, const Details& details = {});
+
+  /// Adds frames as an animated GIF among the images; see encode_video.
+  void add_video(std::string_view tag, std::span<const std::uint8_t> pixels, VideoSize size,
+                 double frames_per_second = 4, std::int64_t step = 0, const Details& details = {});
+
+  /// Adds a sound of samples [frames, channels] in [-1, 1], `sample_rate` frames a second. Others are
+  /// clamped.
+  void add_audio(std::string_view tag, std::span<const float> samples, std::int64_t sample_rate = 44100,
+                 std::int64_t channels = 1, std::int64_t step = 0, const Details& details = {});
 
   /// Adds text, shown as Markdown.
   void add_text(std::string_view tag, std::string_view markdown, std::int64_t step = 0,
@@ -121,6 +167,10 @@ class SummaryWriter {
   /// Throws UsageError for a name that is empty or not unique, or an input that names no node.
   void add_graph(const Graph& graph, std::optional<double> wall_time = {});
 
+  /// Adds what one step took, node by node: the Graphs tab then colours by time and memory. The nodes' names
+  /// must be those of add_graph(); `tag` is what the step is called there.
+  void add_graph_profile(std::string_view tag, std::span<const NodeProfile> nodes, std::int64_t step = 0);
+
   /// Says that this run is a session with these hyperparameters; its scalars become the metrics of its row.
   /// `start_time` is in seconds since 1970, default now. Once per run: TensorBoard ignores a second one.
   void add_hparams_start(const HParams& hparams, std::optional<double> start_time = {});
@@ -128,11 +178,36 @@ class SummaryWriter {
   /// Says how the session ended. Only the first end counts, in all files of the run.
   void add_hparams_end(SessionStatus status, std::optional<double> end_time = {});
 
+  /// Describes the HParams table instead of leaving that to TensorBoard. See HParamsExperiment before using
+  /// it.
+  void add_hparams_experiment(const HParamsExperiment& experiment);
+
   /// Adds a precision-recall curve of predictions for one class.
   /// labels[i] is 0 or 1, scores[i] in [0, 1]; thresholds are 2 to 127, evenly spaced. Throws UsageError
   /// otherwise.
   void add_pr_curve(std::string_view tag, std::span<const std::uint8_t> labels, std::span<const float> scores,
-                    std::int64_t step = 0, int thresholds = 127, const Details& details = {});
+                    std::int64_t step = 0, int thresholds = 127, const Details& details = {},
+                    std::span<const float> weights = {});
+
+  /// Adds a curve that the caller has computed. Throws UsageError unless all lists have the same length of 1
+  /// or more.
+  void add_pr_curve(std::string_view tag, const PrCurve& curve, std::int64_t step = 0,
+                    const Details& details = {});
+
+  /// Adds point clouds or meshes. Throws UsageError if numbers of values do not fit or a face names no point.
+  void add_mesh(std::string_view tag, const Mesh& mesh, std::int64_t step = 0, const Details& details = {});
+
+  /// Adds points [count, dimensions] to the Projector tab, at once and from the calling thread: the projector
+  /// reads files, not events. Values that are not finite become 0. Throws UsageError if numbers do not match,
+  /// and IoError.
+  void add_embedding(std::string_view tag, std::span<const float> points, std::int64_t dimensions,
+                     const EmbeddingLabels& labels = {}, const EmbeddingPictures& pictures = {},
+                     std::int64_t step = 0);
+
+  /// Adds numbers for programs that read the file; TensorBoard has no tab for them. Throws UsageError if
+  /// `shape` does not have as many elements as there are values.
+  void add_tensor(std::string_view tag, Values values, std::span<const std::int64_t> shape,
+                  std::int64_t step = 0, const Details& details = {});
 
   /// Says which tags share a chart in the Custom Scalars tab.
   void add_custom_scalars_layout(const CustomScalarsLayout& layout);

@@ -1,0 +1,37 @@
+#include "tbwriter/directory_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "tbwriter/event_file_name.h"
+
+namespace sweep::tbwriter {
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+void Descriptor::reset() {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+}
+
+// The kernel drops this lock when the process dies, so that no leftover can lock a directory for good.
+Descriptor lock_directory(const std::filesystem::path& directory) {
+  Descriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() < 0) {
+    throw IoError(directory.string() + ": cannot open the run's directory: " + std::strerror(errno));
+  }
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
+  if (errno != EWOULDBLOCK) return fd;  // A file system without locks; nothing better is to be had there.
+  const auto files = list_event_files(directory);
+  throw IoError(directory.string() + ": another writer has this run's directory" +
+                (files.empty() ? "" : "; its file, named by host and process, is " + files.back()));
+}
+
+}  // namespace sweep::tbwriter

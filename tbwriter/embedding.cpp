@@ -1,0 +1,129 @@
+// The projector reads files beside the events, not events. Numbers are written as text: a binary file that
+// happens to be valid UTF-8 would be taken for text.
+#include "tbwriter/embedding.h"
+
+#include <charconv>
+#include <cmath>
+#include <system_error>
+
+#include "core/base/file.h"
+#include "tbwriter/error.h"
+#include "tbwriter/utf8.h"
+
+namespace sweep::tbwriter {
+namespace {
+
+constexpr std::int64_t kLargestSprite = 8192;  // pixels each way; what browsers take as a texture
+
+void check(std::span<const float> points, std::int64_t dimensions, const EmbeddingLabels& labels,
+           const EmbeddingPictures& pictures) {
+  if (dimensions < 1 || points.empty() || points.size() % static_cast<std::size_t>(dimensions) != 0) {
+    throw UsageError("an embedding of " + std::to_string(points.size()) +
+                     " values is no whole number of points of " + std::to_string(dimensions) + " dimensions");
+  }
+  const std::size_t count = points.size() / static_cast<std::size_t>(dimensions);
+  if (!labels.rows.empty() && labels.rows.size() != count) {
+    throw UsageError("an embedding of " + std::to_string(count) + " points has " +
+                     std::to_string(labels.rows.size()) + " rows of labels");
+  }
+  for (const auto& row : labels.rows) {
+    const std::size_t columns = labels.header.empty() ? 1 : labels.header.size();
+    if (row.size() == columns) continue;
+    throw UsageError("a row of an embedding's labels has " + std::to_string(row.size()) +
+                     " columns, but the header " + std::to_string(columns));
+  }
+  if (!pictures.pixels.empty() && pictures.size.count != static_cast<std::int64_t>(count)) {
+    throw UsageError("an embedding of " + std::to_string(count) + " points has " +
+                     std::to_string(pictures.size.count) + " pictures");
+  }
+}
+
+std::string tensor_tsv(std::span<const float> points, std::size_t dimensions) {
+  std::string text;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    char number[32];
+    // The projector cannot place a point that is nowhere.
+    const float value = std::isfinite(points[i]) ? points[i] : 0.0f;
+    const auto end = std::to_chars(number, number + sizeof number, value).ptr;
+    text.append(number, end);
+    text.push_back((i + 1) % dimensions == 0 ? '\n' : '\t');
+  }
+  return text;
+}
+
+std::string labels_tsv(const EmbeddingLabels& labels) {
+  std::string text;
+  const auto add_row = [&](const std::vector<std::string>& row) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      std::string cell = valid_utf8(row[i]);
+      for (char& c : cell) {
+        if (c == '\t' || c == '\n' || c == '\r') c = ' ';
+      }
+      text += (i > 0 ? "\t" : "") + cell;
+    }
+    text += "\n";
+  };
+  if (labels.header.size() >= 2)
+    add_row(labels.header);  // A single column has none: it would become a label.
+  for (const auto& row : labels.rows) add_row(row);
+  return text;
+}
+
+// A directory's name that cannot lead out of the run.
+std::string safe_name(std::string_view tag) {
+  std::string name = valid_utf8(tag);
+  for (char& c : name) {
+    if (c == '/' || c == '\\' || c == '\0' || c == '"' || static_cast<unsigned char>(c) < 0x20) c = '_';
+  }
+  if (name.empty() || name[0] == '.') name = "_" + name;
+  return name;
+}
+
+std::string config_entry(const std::string& folder, const std::string& name, bool has_labels, bool has_sprite,
+                         const BatchSize& picture) {
+  std::string text =
+      "embeddings {\n  tensor_name: \"" + name + "\"\n  tensor_path: \"" + folder + "/tensors.tsv\"\n";
+  if (has_labels) text += "  metadata_path: \"" + folder + "/metadata.tsv\"\n";
+  if (has_sprite) {
+    text += "  sprite {\n    image_path: \"" + folder +
+            "/sprite.png\"\n    single_image_dim: " + std::to_string(picture.width) +
+            "\n    single_image_dim: " + std::to_string(picture.height) + "\n  }\n";
+  }
+  return text + "}\n";
+}
+
+}  // namespace
+
+void write_embedding(const std::filesystem::path& directory, std::string_view tag,
+                     std::span<const float> points, std::int64_t dimensions, const EmbeddingLabels& labels,
+                     const EmbeddingPictures& pictures, std::int64_t step) {
+  check(points, dimensions, labels, pictures);
+  EncodedImage sprite;
+  if (!pictures.pixels.empty()) {
+    // TensorBoard wants a square of pictures, as few a side as hold them all.
+    const auto side =
+        static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(pictures.size.count))));
+    if (side * pictures.size.height > kLargestSprite || side * pictures.size.width > kLargestSprite) {
+      throw UsageError(
+          "an embedding's pictures would make a sprite of more than 8192 pixels; use fewer or smaller ones");
+    }
+    sprite = encode_image_grid(pictures.pixels, pictures.size,
+                               {.columns = static_cast<int>(side), .padding = 0, .background = 255});
+  }
+  const std::string folder = safe_name(tag) + "/" + std::to_string(step);
+  const std::filesystem::path place = directory / folder;
+  std::error_code error;
+  std::filesystem::create_directories(place, error);
+  if (error) throw IoError(place.string() + ": cannot create: " + error.message());
+  write_file_atomically(place / "tensors.tsv", tensor_tsv(points, static_cast<std::size_t>(dimensions)));
+  if (!labels.rows.empty()) write_file_atomically(place / "metadata.tsv", labels_tsv(labels));
+  if (!sprite.bytes.empty()) write_file_atomically(place / "sprite.png", sprite.bytes);
+
+  const std::filesystem::path config = directory / "projector_config.pbtxt";
+  std::string text = std::filesystem::exists(config, error) ? read_file(config) : "";
+  const std::string entry = config_entry(folder, safe_name(tag) + ":" + std::to_string(step),
+                                         !labels.rows.empty(), !sprite.bytes.empty(), pictures.size);
+  if (text.find(entry) == std::string::npos) write_file_atomically(config, text + entry);
+}
+
+}  // namespace sweep::tbwriter

@@ -1,0 +1,153 @@
+// Animated GIF. Gray frames keep every shade; colours are rounded to a cube of 6 x 7 x 6, since GIF has 256
+// at most.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tbwriter/error.h"
+#include "tbwriter/image.h"
+#include "tbwriter/wire.h"
+
+namespace sweep::tbwriter {
+namespace {
+
+constexpr int kReds = 6, kGreens = 7, kBlues = 6;
+constexpr int kCodeBits = 8;  // every pixel is a byte
+constexpr unsigned kClear = 1u << kCodeBits, kEnd = kClear + 1;
+constexpr unsigned kMostCodes = 4096;
+
+std::uint8_t nearest_level(std::uint8_t value, int levels) {
+  return static_cast<std::uint8_t>((value * (levels - 1) + 127) / 255);
+}
+
+std::string palette(std::int64_t channels) {
+  std::string colors(3 * 256, '\0');
+  for (int i = 0; i < 256; ++i) {
+    int red = i, green = i, blue = i;
+    if (channels == 3) {
+      if (i >= kReds * kGreens * kBlues) break;
+      red = i / (kGreens * kBlues) * 255 / (kReds - 1);
+      green = i / kBlues % kGreens * 255 / (kGreens - 1);
+      blue = i % kBlues * 255 / (kBlues - 1);
+    }
+    colors[3 * i] = static_cast<char>(red);
+    colors[3 * i + 1] = static_cast<char>(green);
+    colors[3 * i + 2] = static_cast<char>(blue);
+  }
+  return colors;
+}
+
+// LZW with codes of growing width, as GIF packs them: lowest bits first, in blocks of up to 255 bytes.
+class LzwEncoder {
+ public:
+  std::string encode(std::span<const std::uint8_t> pixels) {
+    reset();
+    put(kClear);
+    unsigned prefix = pixels[0];
+    for (const std::uint8_t pixel : pixels.subspan(1)) {
+      std::uint16_t& next = table_[prefix][pixel];
+      if (next != 0) {
+        prefix = next;
+        continue;
+      }
+      put(prefix);
+      if (next_code_ < kMostCodes) {
+        next = static_cast<std::uint16_t>(next_code_++);
+        // The decoder knows a code one step later, so widths grow when the last code of a width is taken.
+        if (next_code_ > (1u << width_) && width_ < 12) ++width_;
+      } else {
+        put(kClear);
+        reset();
+      }
+      prefix = pixel;
+    }
+    put(prefix);
+    put(kEnd);
+    if (bit_count_ > 0) bytes_.push_back(static_cast<char>(bits_));
+    return blocks();
+  }
+
+ private:
+  void reset() {
+    for (auto& row : table_) row.fill(0);
+    next_code_ = kEnd + 1;
+    width_ = kCodeBits + 1;
+  }
+
+  void put(unsigned code) {
+    bits_ |= code << bit_count_;
+    for (bit_count_ += width_; bit_count_ >= 8; bit_count_ -= 8) {
+      bytes_.push_back(static_cast<char>(bits_));
+      bits_ >>= 8;
+    }
+  }
+
+  std::string blocks() const {
+    std::string out(1, static_cast<char>(kCodeBits));
+    for (std::size_t i = 0; i < bytes_.size(); i += 255) {
+      const std::size_t size = std::min<std::size_t>(255, bytes_.size() - i);
+      out.push_back(static_cast<char>(size));
+      out.append(bytes_, i, size);
+    }
+    out.push_back('\0');
+    return out;
+  }
+
+  std::vector<std::array<std::uint16_t, 256>> table_{kMostCodes};
+  unsigned next_code_ = 0, width_ = 0;
+  unsigned bits_ = 0, bit_count_ = 0;
+  std::string bytes_;
+};
+
+std::vector<std::uint8_t> indices(std::span<const std::uint8_t> frame, std::int64_t channels) {
+  if (channels == 1) return {frame.begin(), frame.end()};
+  std::vector<std::uint8_t> result(frame.size() / 3);
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const int red = nearest_level(frame[3 * i], kReds), green = nearest_level(frame[3 * i + 1], kGreens),
+              blue = nearest_level(frame[3 * i + 2], kBlues);
+    result[i] = static_cast<std::uint8_t>((red * kGreens + green) * kBlues + blue);
+  }
+  return result;
+}
+
+}  // namespace
+
+EncodedImage encode_video(std::span<const std::uint8_t> pixels, VideoSize size, double frames_per_second) {
+  const auto [frames, height, width, channels] = size;
+  if (frames < 1 || frames > 1 << 20 || height < 1 || height > 65535 || width < 1 || width > 65535 ||
+      (channels != 1 && channels != 3)) {
+    throw UsageError("a video of " + std::to_string(frames) + " frames of " + std::to_string(height) + " x " +
+                     std::to_string(width) + " x " + std::to_string(channels) +
+                     " was given, but needs 1 frame or more, 1 to 65535 pixels each way and 1 or 3 channels");
+  }
+  if (pixels.size() != static_cast<std::size_t>(frames * height * width * channels)) {
+    throw UsageError("a video of " + std::to_string(frames) + " x " + std::to_string(height) + " x " +
+                     std::to_string(width) + " x " + std::to_string(channels) + " got " +
+                     std::to_string(pixels.size()) + " values");
+  }
+  if (!(frames_per_second > 0)) throw UsageError("a video needs more than 0 frames per second");
+  const auto delay = static_cast<std::uint16_t>(std::clamp(std::lround(100 / frames_per_second), 1l, 65535l));
+  std::string gif = "GIF89a";
+  wire::raw<std::uint16_t>(gif, static_cast<std::uint16_t>(width));
+  wire::raw<std::uint16_t>(gif, static_cast<std::uint16_t>(height));
+  gif += std::string("\xF7\x00\x00", 3) + palette(channels);              // 256 colours for all frames
+  gif += std::string("\x21\xFF\x0BNETSCAPE2.0\x03\x01\x00\x00\x00", 19);  // forever
+  const auto frame_size = static_cast<std::size_t>(height * width * channels);
+  for (std::int64_t i = 0; i < frames; ++i) {
+    gif += std::string("\x21\xF9\x04\x00", 4);
+    wire::raw(gif, delay);
+    gif += std::string("\x00\x00\x2C\x00\x00\x00\x00", 7);
+    wire::raw<std::uint16_t>(gif, static_cast<std::uint16_t>(width));
+    wire::raw<std::uint16_t>(gif, static_cast<std::uint16_t>(height));
+    gif.push_back('\0');
+    gif += LzwEncoder().encode(
+        indices(pixels.subspan(static_cast<std::size_t>(i) * frame_size, frame_size), channels));
+  }
+  gif.push_back(';');
+  return {width, height, channels, std::move(gif)};
+}
+
+}  // namespace sweep::tbwriter

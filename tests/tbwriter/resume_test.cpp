@@ -1,0 +1,80 @@
+#include "tbwriter/resume.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "tbwriter/event_file_name.h"
+#include "tbwriter/summary_writer.h"
+#include "tests/tbwriter/files.h"
+
+namespace sweep::tbwriter {
+namespace {
+
+std::vector<std::int64_t> steps_of(const std::filesystem::path& run) {
+  std::vector<std::int64_t> steps;
+  for (const proto::Event& event : read_run(run)) {
+    if (event.summary().value_size() > 0) steps.push_back(event.step());
+  }
+  return steps;
+}
+
+class CutBack : public testing::Test {
+ protected:
+  // Saved after step 2; goes on to step 5, in files of about two points each if they are small.
+  FilePosition write(std::uint64_t max_file_bytes) {
+    SummaryWriter writer(run, {.max_file_bytes = max_file_bytes});
+    FilePosition position;
+    for (int step = 0; step < 6; ++step) {
+      writer.add_scalar("s", step, step);
+      if (step == 2) position = writer.position();
+    }
+    return position;
+  }
+
+  TemporaryDirectory directory;
+  std::filesystem::path run = directory / "run";
+};
+
+TEST_F(CutBack, LeavesWhatWasThereWhenThePositionWasTaken) {
+  for (const std::uint64_t max_file_bytes : {0, 150}) {
+    const FilePosition position = write(max_file_bytes);
+    const std::string before = slurp(run / position.file).substr(0, position.bytes);
+    cut_back(run, position);
+    EXPECT_THAT(steps_of(run), testing::ElementsAre(0, 1, 2));
+    EXPECT_EQ(slurp(run / position.file), before);
+    EXPECT_EQ(list_event_files(run).back(), position.file);
+    SummaryWriter writer(run, {.first_step = 3});
+    for (int step = 3; step < 5; ++step) writer.add_scalar("s", step, step);
+    writer.close();
+    EXPECT_THAT(steps_of(run), testing::ElementsAre(0, 1, 2, 3, 4));
+    std::filesystem::remove_all(run);
+  }
+}
+
+TEST_F(CutBack, AlsoRemovesTheTornTailOfAKilledWriter) {
+  const FilePosition position = write(0);
+  std::filesystem::resize_file(run / position.file, std::filesystem::file_size(run / position.file) - 3);
+  cut_back(run, position);
+  EXPECT_THAT(steps_of(run), testing::ElementsAre(0, 1, 2));
+}
+
+TEST_F(CutBack, RefusesAPlaceThatIsNoEndOfARecordAndChangesNothing) {
+  FilePosition position = write(0);
+  const std::string before = slurp(run / position.file);
+  for (const std::uint64_t wrong :
+       {position.bytes - 1, position.bytes + 1, before.size() + std::uint64_t{1}}) {
+    EXPECT_THROW(cut_back(run, {position.file, wrong}), DataError) << wrong;
+  }
+  EXPECT_THROW(cut_back(run, {"events.out.tfevents.0", 0}), DataError);
+  EXPECT_EQ(slurp(run / position.file), before);
+}
+
+TEST_F(CutBack, RefusesADirectoryThatIsBeingWritten) {
+  const FilePosition position = write(0);
+  SummaryWriter writer(run);
+  EXPECT_THROW(cut_back(run, position), IoError);
+}
+
+}  // namespace
+}  // namespace sweep::tbwriter

@@ -1,0 +1,333 @@
+// Writes a log directory with everything that tbwriter can write; the tests beside it compare it with what
+// TensorBoard shows. Usage: demo_logdir DIRECTORY [live]
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "tbwriter/summary_writer.h"
+
+namespace {
+
+using namespace sweep::tbwriter;
+using Path = std::filesystem::path;
+
+std::vector<float> normal_values(std::size_t n, float mean, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(mean, 1.0f);
+  std::vector<float> values(n);
+  std::ranges::generate(values, [&] { return normal(random); });
+  return values;
+}
+
+// A picture that differs with k: a diagonal of squares.
+std::vector<std::uint8_t> picture(int k, int side, int channels) {
+  std::vector<std::uint8_t> pixels;
+  for (int y = 0; y < side; ++y) {
+    for (int x = 0; x < side; ++x) {
+      for (int c = 0; c < channels; ++c)
+        pixels.push_back(static_cast<std::uint8_t>((x * (c + 1) + y * k) * 5));
+    }
+  }
+  return pixels;
+}
+
+Graph network_graph() {
+  const std::string cpu = "/device:CPU:0";
+  const auto parameter = [&](std::string name, GraphShape shape) {
+    return GraphNode{
+        .name = std::move(name), .op = "Parameter", .device = cpu, .output_shapes = {std::move(shape)}};
+  };
+  Graph graph;
+  graph.nodes = {
+      {.name = "input", .op = "Placeholder", .device = cpu, .output_shapes = {{-1, 1, 28, 28}}},
+      parameter("conv1/weight", {6, 1, 5, 5}),
+      parameter("conv1/bias", {6}),
+      {.name = "conv1/conv2d",
+       .op = "Conv2d",
+       .inputs = {"input", "conv1/weight", "conv1/bias"},
+       .device = cpu,
+       .attributes = {{"kernel_size", std::vector<std::int64_t>{5, 5}}, {"parameters", std::int64_t{156}}},
+       .output_shapes = {{-1, 6, 24, 24}}},
+      {.name = "relu",
+       .op = "ReLU",
+       .inputs = {"conv1/conv2d"},
+       .device = cpu,
+       .output_shapes = {{-1, 6, 24, 24}}},
+      parameter("head/out/weight", {10, 3456}),
+      {.name = "head/out/linear",
+       .op = "Linear",
+       .inputs = {"relu", "head/out/weight"},
+       .device = "/device:GPU:0",
+       .output_shapes = {{-1, 10}}},
+  };
+  return graph;
+}
+
+void write_values(const Path& directory) {
+  SummaryWriter writer(directory / "values");
+  for (int step = 0; step < 20; ++step) {
+    writer.add_scalar("plain", 1.0 / (step + 1), step);
+    writer.add_scalar("described", step * 0.1, step,
+                      {.display_name = "A name", .description = "with **bold** text"});
+    const std::vector<float> values = normal_values(1000, 0.1f * static_cast<float>(step), 7);
+    writer.add_histogram("normal", values, step, {.description = "moving"});
+  }
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double special[] = {1, std::nan(""), infinity, -infinity, 2};
+  for (int step = 0; step < 5; ++step) writer.add_scalar("special", special[step], step);
+  for (int step = 0; step < 3000; ++step) writer.add_scalar("long", step, step);
+  writer.add_scalar(
+      "gr\xC3\xB6\xC3\x9F"
+      "e/\xCE\xBB",
+      1);
+  writer.add_histogram("none", std::vector<float>{});
+  writer.add_histogram("one", std::vector<float>{2.5f});
+  writer.add_histogram("diverged", std::vector<float>{1, std::nanf(""), 3});
+  const double limits[] = {-1, 0, 1, 2, 3}, counts[] = {0, 3, 0, 5, 0};
+  writer.add_histogram_counts(
+      "counted",
+      {.min = -0.5, .max = 1.5, .number = 8, .sum = 4, .sum_squares = 9, .limits = limits, .counts = counts});
+}
+
+void write_pictures(const Path& directory) {
+  SummaryWriter writer(directory / "pictures");
+  writer.add_image("single", picture(1, 24, 3), {.height = 24, .width = 24, .channels = 3}, 0,
+                   {.description = "an *image*"});
+  for (int step = 0; step < 25; ++step)
+    writer.add_image("series", picture(step, 16, 1), {.height = 16, .width = 16}, step);
+  std::vector<EncodedImage> batch;
+  for (int k = 0; k < 3; ++k) batch.push_back(encode_image(picture(k, 20, 1), {.height = 20, .width = 20}));
+  writer.add_images("batch", batch);
+  std::vector<std::uint8_t> grid;
+  for (int k = 0; k < 64; ++k) std::ranges::copy(picture(k, 28, 1), std::back_inserter(grid));
+  writer.add_image_grid("grid", grid, {.count = 64, .channels = 1, .height = 28, .width = 28});
+  const Box boxes[] = {{.left = 3, .top = 4, .right = 20, .bottom = 15},
+                       {.left = 10, .top = 8, .right = 30, .bottom = 30, .color = {0, 255, 0}}};
+  writer.add_image_with_boxes("boxes", picture(2, 32, 1), {.height = 32, .width = 32}, boxes);
+  std::vector<std::uint8_t> frames, color_frames;
+  for (int k = 0; k < 8; ++k) {
+    std::ranges::copy(picture(k, 64, 1), std::back_inserter(frames));
+    std::ranges::copy(picture(k, 64, 3), std::back_inserter(color_frames));
+  }
+  writer.add_video("video", frames, {.frames = 8, .height = 64, .width = 64}, 4);
+  writer.add_video("color_video", color_frames, {.frames = 8, .height = 64, .width = 64, .channels = 3}, 4);
+}
+
+void write_text_and_sound(const Path& directory) {
+  SummaryWriter writer(directory / "text");
+  writer.add_text("markdown", "# Title\n\n- a *list*\n");
+  writer.add_text("table", "|a|b|\n|-|-|\n|1|2|\n");
+  writer.add_text("broken", "caf\xE9 \xFF");
+  writer.add_text("script", "<script>alert(1)</script>");
+  SummaryWriter sound(directory / "sound");
+  std::vector<float> tone;
+  for (int i = 0; i < 8000; ++i) tone.push_back(0.5f * std::sin(static_cast<float>(i) * 0.345f));
+  sound.add_audio("tone", tone, 8000, 1, 0, {.description = "440 Hz"});
+}
+
+void write_curves(const Path& directory) {
+  SummaryWriter writer(directory / "curves");
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> uniform;
+  for (int step = 0; step < 3; ++step) {
+    std::vector<std::uint8_t> labels;
+    std::vector<float> scores;
+    for (int i = 0; i < 500; ++i) {
+      labels.push_back(uniform(random) < 0.4f);
+      scores.push_back(
+          std::clamp(0.3f * labels.back() * static_cast<float>(step) + 0.6f * uniform(random), 0.0f, 1.0f));
+    }
+    writer.add_pr_curve("class", labels, scores, step);
+  }
+  const float tp[] = {3, 2, 1}, fp[] = {2, 1, 0}, tn[] = {0, 1, 2}, fn[] = {0, 1, 2},
+              precision[] = {0.6f, 0.67f, 1}, recall[] = {1, 0.67f, 0.33f};
+  writer.add_pr_curve("given", PrCurve{tp, fp, tn, fn, precision, recall});
+}
+
+void write_mesh(const Path& directory) {
+  SummaryWriter writer(directory / "mesh");
+  const std::vector<float> vertices{0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1};
+  const std::vector<std::uint8_t> colors{255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 255, 0};
+  const std::vector<std::int32_t> faces{0, 1, 2, 0, 1, 3, 0, 2, 3, 1, 2, 3};
+  for (int step = 0; step < 3; ++step)
+    writer.add_mesh("tetrahedron", {.vertices = vertices, .colors = colors, .faces = faces}, step);
+  writer.add_mesh("cloud", {.vertices = vertices});
+}
+
+void write_graphs(const Path& directory) {
+  SummaryWriter writer(directory / "graph");
+  const Graph graph = network_graph();
+  writer.add_graph(graph);
+  std::vector<NodeProfile> profile;
+  std::int64_t start = 1'700'000'000'000'000;
+  for (const GraphNode& node : graph.nodes) {
+    std::vector<GraphShape> shapes = node.output_shapes;
+    for (GraphShape& shape : shapes) std::ranges::replace(shape, -1, 100);
+    profile.push_back(
+        {node.name, node.device, start, 10 + static_cast<std::int64_t>(profile.size()) * 20, 4096, shapes});
+    start += 100;
+  }
+  writer.add_graph_profile("step 10", profile, 10);
+}
+
+void write_projector(const Path& directory) {
+  SummaryWriter writer(directory / "projector");
+  writer.add_scalar("x", 1);  // A run needs events to be listed.
+  std::vector<float> points;
+  std::vector<std::uint8_t> pictures;
+  EmbeddingLabels labels{.header = {"name", "class"}};
+  for (int k = 0; k < 50; ++k) {
+    for (int d = 0; d < 5; ++d) points.push_back(std::sin(static_cast<float>(k * (d + 1)) * 0.1f));
+    labels.rows.push_back({"point\t" + std::to_string(k), std::to_string(k % 3)});
+    std::ranges::copy(picture(k, 16, 1), std::back_inserter(pictures));
+  }
+  writer.add_embedding("points", points, 5, labels, {.pixels = pictures, .size = {50, 1, 16, 16}}, 3);
+  writer.add_embedding("plain", points, 10);
+}
+
+// Runs as a sweep leaves them, with hyperparameters and a layout.
+void write_sweep(const Path& directory) {
+  {
+    SummaryWriter top(directory / "layout");
+    top.add_custom_scalars_layout(
+        {{"losses",
+          {{"loss", MultilineChart{{"Loss/.*"}}}, {"band", MarginChart{{{"m/mean", "m/min", "m/max"}}}}}}});
+    for (int step = 0; step < 5; ++step) {
+      const std::vector<ScalarPoint> points{
+          {"m/mean", 1.0 * step}, {"m/min", step - 0.5}, {"m/max", step + 0.5}};
+      top.add_scalars(points, step);
+    }
+  }
+  int k = 0;
+  for (const double lr : {0.01, 0.001}) {
+    for (const bool shuffle : {true, false}) {
+      SummaryWriter writer(directory /
+                           ("sweep/lr=" + std::to_string(lr) + ",shuffle=" + (shuffle ? "true" : "false")));
+      writer.add_hparams_start({{"lr", lr},
+                                {"shuffle", shuffle},
+                                {"batch_size", std::int64_t{100}},
+                                {"device", std::string("cpu")}},
+                               1.7e9 + k);
+      for (int step = 0; step < 5; ++step) {
+        const std::vector<ScalarPoint> points{{"Loss/train", lr * 100 / (step + 1)},
+                                              {"Loss/validation", lr * 120 / (step + 1)},
+                                              {"Accuracy/train", 0.1 * step + k * 0.01}};
+        writer.add_scalars(points, step);
+      }
+      if (k < 3)
+        writer.add_hparams_end(k == 1 ? SessionStatus::kFailure : SessionStatus::kSuccess, 1.7e9 + k + 60);
+      if (k == 3) {
+        // A process that is killed: no end.
+        writer.flush();
+        std::_Exit(0);
+      }
+      ++k;
+    }
+  }
+}
+
+// The metrics of a session may lie in runs below it.
+void write_sub_runs(const Path& directory) {
+  SummaryWriter session(directory / "nested/s");
+  session.add_hparams_start({{"nested_lr", 0.5}});
+  SummaryWriter train(directory / "nested/s/train"), validation(directory / "nested/s/val");
+  for (int step = 0; step < 3; ++step) {
+    train.add_scalar("accuracy", 0.5 + step * 0.1, step);
+    validation.add_scalar("accuracy", 0.4 + step * 0.1, step);
+  }
+  session.add_scalar("own", 1);
+  const std::vector<ScalarPoint> lines{{"a", 1.0}, {"b", 2.0}};
+  SummaryWriter chart(directory / "lines");
+  chart.add_scalar_lines("group/both", lines, 0);
+}
+
+// Two sessions of one run: the second goes on from step 5, and writes one tag only.
+void write_resumed(const Path& directory) {
+  {
+    SummaryWriter first(directory / "resumed");
+    for (int step = 0; step < 8; ++step) {
+      first.add_scalar("again", step, step);
+      first.add_scalar("not_again", step, step);
+    }
+  }
+  SummaryWriter second(directory / "resumed", {.first_step = 5});
+  for (int step = 5; step < 10; ++step) second.add_scalar("again", step + 100, step);
+}
+
+void write_rotated(const Path& directory) {
+  SummaryWriter writer(directory / "rotated", {.max_file_bytes = 2000});
+  for (int step = 0; step < 100; ++step) writer.add_scalar("s", step, step, {.description = "kept"});
+}
+
+void write_threads(const Path& directory) {
+  SummaryWriter writer(directory / "threads");
+  const auto work = [&](const char* tag) {
+    for (int step = 0; step < 500; ++step) writer.add_scalar(tag, step, step);
+  };
+  std::thread one(work, "one"), two(work, "two");
+  one.join();
+  two.join();
+}
+
+void write_misuse(const Path& directory) {
+  SummaryWriter writer(directory / "misuse");
+  writer.add_hparams_start({{"misuse_lr", 0.1}});
+  writer.add_scalar("s", 1, 0);
+  int refused = 0;
+  const auto refuse = [&](auto call) {
+    try {
+      call();
+    } catch (const UsageError&) {
+      ++refused;
+    }
+  };
+  refuse([&] { writer.add_text("s", "text"); });
+  refuse([&] { writer.add_scalar("", 1); });
+  refuse([&] { writer.add_scalar("s", 1, std::int64_t{1} << 40); });
+  writer.add_scalar("refused", refused, 0);
+}
+
+// Adds a point, and another whenever a line comes in on stdin.
+void write_live(const Path& directory) {
+  SummaryWriter writer(directory / "live", {.flush_interval = std::chrono::milliseconds(200)});
+  int step = 0;
+  do {
+    writer.add_scalar("tail", step, step);
+    ++step;
+  } while (std::getchar() != EOF);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::string_view(argv[2]) == "live") {
+    write_live(argv[1]);
+    return 0;
+  }
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: demo_logdir DIRECTORY [live]\n");
+    return 2;
+  }
+  const Path directory = argv[1];
+  write_values(directory);
+  write_pictures(directory);
+  write_text_and_sound(directory);
+  write_curves(directory);
+  write_mesh(directory);
+  write_graphs(directory);
+  write_projector(directory);
+  write_sub_runs(directory);
+  write_resumed(directory);
+  write_rotated(directory);
+  write_threads(directory);
+  write_misuse(directory);
+  write_sweep(directory);  // Last: it ends like a process that was killed.
+}
