@@ -79,6 +79,12 @@ std::string safe_name(std::string_view tag) {
   return name;
 }
 
+// As PyTorch names them. A plain ":0" would be cut off by TensorBoard.
+std::string tensor_name(std::string_view tag, std::int64_t step) {
+  const std::string number = std::to_string(step);
+  return safe_name(tag) + ":" + std::string(number.size() < 5 ? 5 - number.size() : 0, '0') + number;
+}
+
 std::string config_entry(const std::string& folder, const std::string& name, bool has_labels, bool has_sprite,
                          const BatchSize& picture) {
   std::string text =
@@ -121,8 +127,8 @@ void write_embedding(const std::filesystem::path& directory, std::string_view ta
 
   const std::filesystem::path config = directory / "projector_config.pbtxt";
   std::string text = std::filesystem::exists(config, error) ? read_file(config) : "";
-  const std::string entry = config_entry(folder, safe_name(tag) + ":" + std::to_string(step),
-                                         !labels.rows.empty(), !sprite.bytes.empty(), pictures.size);
+  const std::string entry = config_entry(folder, tensor_name(tag, step), !labels.rows.empty(),
+                                         !sprite.bytes.empty(), pictures.size);
   if (text.find(entry) == std::string::npos) write_file_atomically(config, text + entry);
 }
 

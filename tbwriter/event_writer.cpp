@@ -166,9 +166,12 @@ void EventWriter::add_value(std::string_view tag, Kind kind, ValueField value_fi
 
 void EventWriter::add_plugin_record(std::string_view tag, std::string_view plugin, std::string_view content,
                                     std::string_view tensor) {
+  // TensorBoard's Python loader answers with an error for all runs if there is metadata without a value.
+  constexpr std::int64_t kEmpty[] = {0};
   std::string value, summary, event;
   wire::always_bytes(value, field::kTag, tag);
-  if (!tensor.empty()) wire::always_bytes(value, field::kTensor, tensor);
+  wire::always_bytes(value, field::kTensor,
+                     tensor.empty() ? encode_float_tensor({}, kEmpty) : std::string(tensor));
   wire::always_bytes(value, field::kMetadata, encode_metadata(plugin, content, DataClass::kTensor, "", ""));
   wire::always_bytes(summary, field::kValue, value);
   begin_event(event, now(), 0);

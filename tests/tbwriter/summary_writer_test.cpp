@@ -257,6 +257,7 @@ std::vector<proto::HParamsPluginData> hparams_records(const std::vector<proto::E
   for (const char* tag : {"_hparams_/session_start_info", "_hparams_/session_end_info"}) {
     for (const auto& value : values_of(events, tag)) {
       EXPECT_EQ(value.metadata().plugin_data().plugin_name(), "hparams");
+      EXPECT_EQ(value.tensor().tensor_shape().dim(0).size(), 0) << "without a value the Python loader fails";
       records.emplace_back();
       EXPECT_TRUE(records.back().ParseFromString(value.metadata().plugin_data().content()));
     }

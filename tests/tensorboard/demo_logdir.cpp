@@ -263,7 +263,7 @@ void write_resumed(const Path& directory) {
 }
 
 void write_rotated(const Path& directory) {
-  SummaryWriter writer(directory / "rotated", {.max_file_bytes = 2000});
+  SummaryWriter writer(directory / "rotated", {.max_file_bytes = 1500});
   for (int step = 0; step < 100; ++step) writer.add_scalar("s", step, step, {.description = "kept"});
 }
 
