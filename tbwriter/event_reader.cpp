@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <utility>
 
 #include "core/base/error.h"
 #include "tbwriter/record.h"
@@ -32,14 +34,18 @@ const char* describe(ReadEnd end) {
   return "";
 }
 
-EventReader::EventReader(const std::filesystem::path& file) : path_(file) {
+EventReader::EventReader(const std::filesystem::path& file) : name_(file.string()) {
   errno = 0;
-  if (std::filesystem::is_directory(file))
-    throw DataError(file.string() + ": is a directory, not an events file");
-  file_.rdbuf()->pubsetbuf(nullptr, 0);  // Reads are large; a second buffer would only copy.
-  file_.open(file, std::ios::binary);
-  if (!file_) throw DataError(file.string() + ": cannot open: " + std::strerror(errno != 0 ? errno : ENOENT));
+  if (std::filesystem::is_directory(file)) throw DataError(name_ + ": is a directory, not an events file");
+  auto stream = std::make_unique<std::ifstream>();
+  stream->rdbuf()->pubsetbuf(nullptr, 0);  // Reads are large; a second buffer would only copy.
+  stream->open(file, std::ios::binary);
+  if (!*stream) throw DataError(name_ + ": cannot open: " + std::strerror(errno != 0 ? errno : ENOENT));
+  stream_ = std::move(stream);
 }
+
+EventReader::EventReader(std::unique_ptr<std::istream> stream, std::string name)
+    : name_(std::move(name)), stream_(std::move(stream)) {}
 
 bool EventReader::read_more(std::size_t wanted) {
   buffer_.erase(0, begin_);
@@ -47,12 +53,12 @@ bool EventReader::read_more(std::size_t wanted) {
   while (buffer_.size() < wanted) {
     const std::size_t before = buffer_.size();
     buffer_.resize(before + std::max(kChunk, wanted - before));
-    file_.clear();  // The end of a file that grows is not final.
+    stream_->clear();  // The end of a file that grows is not final.
     errno = 0;
-    file_.read(buffer_.data() + before, static_cast<std::streamsize>(buffer_.size() - before));
-    const auto got = static_cast<std::size_t>(file_.gcount());
+    stream_->read(buffer_.data() + before, static_cast<std::streamsize>(buffer_.size() - before));
+    const auto got = static_cast<std::size_t>(stream_->gcount());
     buffer_.resize(before + got);
-    if (file_.bad()) throw DataError(path_.string() + ": cannot read: " + std::strerror(errno));
+    if (stream_->bad()) throw DataError(name_ + ": cannot read: " + std::strerror(errno));
     if (got == 0) return false;
   }
   return true;

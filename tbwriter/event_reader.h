@@ -3,7 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
+#include <istream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,9 @@ class EventReader {
   /// Throws DataError if the file cannot be opened.
   explicit EventReader(const std::filesystem::path& file);
 
+  /// Reads from a stream instead; `name` is for messages.
+  EventReader(std::unique_ptr<std::istream> stream, std::string name);
+
   /// Returns the next whole record's payload (a serialised Event), valid until the next call, or nothing at
   /// end(). Throws DataError if the system cannot read the file.
   std::optional<std::string_view> next();
@@ -47,8 +51,8 @@ class EventReader {
   bool read_more(std::size_t wanted);
   bool rest_is_zero();
 
-  std::filesystem::path path_;
-  std::ifstream file_;
+  std::string name_;
+  std::unique_ptr<std::istream> stream_;
   std::string buffer_;  // bytes [begin_, end of buffer_) are not returned yet
   std::size_t begin_ = 0;
   std::size_t damaged_ = 0;  // size of the damaged record at begin_

