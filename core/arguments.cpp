@@ -83,6 +83,16 @@ const NamedType* find_type(std::span<const NamedType> types, std::string_view na
   return found == types.end() ? nullptr : &*found;
 }
 
+const NamedType& require_type(std::span<const NamedType> types, std::string_view name,
+                              std::string_view what) {
+  if (const NamedType* type = find_type(types, name)) return *type;
+  std::vector<std::string> names;
+  for (const NamedType& type : types) names.push_back(type.name);
+  const std::string nearest = nearest_name(name, names);
+  throw ConfigError(std::string(what) + ": unknown type \"" + std::string(name) + "\"; allowed: " +
+                    joined(names) + (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?"));
+}
+
 std::string allowed_text(const ArgumentType& type) {
   std::string text;
   switch (type.kind) {

@@ -53,6 +53,10 @@ struct NamedType {
 /// Returns the type called `name`, or nullptr.
 const NamedType* find_type(std::span<const NamedType> types, std::string_view name);
 
+/// Returns the type called `name`. Throws ConfigError, naming all types and the nearest, if there is none;
+/// `what` ("optimizer") starts the message.
+const NamedType& require_type(std::span<const NamedType> types, std::string_view name, std::string_view what);
+
 /// What the argument may be, for messages: "an integer >= 1".
 std::string allowed_text(const ArgumentType& type);
 

@@ -12,6 +12,7 @@
 #include "core/data/data_loader.h"
 #include "core/data/dataset.h"
 #include "core/device.h"
+#include "core/loss.h"
 #include "core/network/network.h"
 #include "core/optimizer.h"
 
@@ -37,9 +38,12 @@ struct EngineOptions {
   OptimizerOptions optimizer;
   PixelTransform transform;
   std::uint64_t seed = 0;  // of dropout
+  LossOptions loss = {};
+  double clip_norm =
+      0;  // gradients longer than this (all parameters as one vector) are shortened to it; 0: never
 };
 
-/// Trains with softmax cross-entropy, averaged over the batch. A call may return before its work is done;
+/// Trains with options.loss. A call may return before its work is done;
 /// calls take effect in order, and those that return values wait. Not thread-safe; different engines are
 /// independent. The bits of every result depend on the network, the values and the order of calls, never on
 /// threads or load.

@@ -1,7 +1,6 @@
 #include "core/optimizer.h"
 
 #include "core/base/error.h"
-#include "core/base/suggest.h"
 
 namespace sweep {
 namespace {
@@ -46,19 +45,8 @@ std::span<const NamedType> optimizer_types() {
 }
 
 OptimizerOptions resolve_optimizer(const OptimizerSpec& spec) {
-  const NamedType* type = find_type(optimizer_types(), spec.type);
-  if (type == nullptr) {
-    std::vector<std::string> names;
-    std::string allowed;
-    for (const NamedType& t : optimizer_types()) {
-      names.push_back(t.name);
-      allowed += (allowed.empty() ? "" : ", ") + t.name;
-    }
-    const std::string nearest = nearest_name(spec.type, names);
-    throw ConfigError("unknown optimizer \"" + spec.type + "\"; allowed: " + allowed +
-                      (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?"));
-  }
-  const Arguments a = complete_arguments(*type, spec.arguments, "optimizer");
+  const NamedType& type = require_type(optimizer_types(), spec.type, "optimizer");
+  const Arguments a = complete_arguments(type, spec.arguments, "optimizer");
   if (spec.type == "adam" || spec.type == "adamw") {
     const auto betas = std::get<std::array<double, 2>>(a.at("betas"));
     return AdamOptions{betas[0], betas[1], number_of(a, "eps"), number_of(a, "weight_decay"),

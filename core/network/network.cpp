@@ -3,7 +3,6 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/base/suggest.h"
 
 namespace sweep {
 namespace {
@@ -89,20 +88,10 @@ Shape weight_shape(const Layer& layer) {
 }
 
 Layer resolve_layer(const LayerSpec& spec, const Shape& input) {
-  const NamedType* type = find_type(layer_types(), spec.type);
-  if (type == nullptr) {
-    std::vector<std::string> names;
-    std::string allowed;
-    for (const NamedType& t : layer_types()) {
-      names.push_back(t.name);
-      allowed += (allowed.empty() ? "" : ", ") + t.name;
-    }
-    const std::string nearest = nearest_name(spec.type, names);
-    throw ConfigError("layer \"" + spec.name + "\": unknown type \"" + spec.type + "\"; allowed: " + allowed +
-                      (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?"));
-  }
+  const std::string what = "layer \"" + spec.name + "\"";
+  const NamedType& type = require_type(layer_types(), spec.type, what);
   Layer layer{spec.name, spec.type, {}, input, {}, {}};
-  layer.arguments = complete_arguments(*type, spec.arguments, "layer \"" + spec.name + "\"");
+  layer.arguments = complete_arguments(type, spec.arguments, what);
   infer_output(layer);
   return layer;
 }

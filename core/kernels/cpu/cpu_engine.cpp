@@ -1,6 +1,7 @@
 #include "core/kernels/cpu/cpu_engine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "core/base/error.h"
@@ -200,8 +201,13 @@ class CpuEngine final : public Engine {
     alignas(64) float loss[kLanes];
     alignas(64) std::int32_t predicted[kLanes];
     const bool train = task == Task::kTrain;
-    cpu::softmax_cross_entropy(logits, labels, classes_, scale, loss, predicted,
-                               train ? program_.output_gradient(workspace) : nullptr);
+    float* grad_logits = train ? program_.output_gradient(workspace) : nullptr;
+    if (options_.loss.kind == LossOptions::Kind::kMse) {
+      cpu::mean_squared_error(logits, labels, classes_, scale, loss, predicted, grad_logits);
+    } else {
+      cpu::softmax_cross_entropy(logits, labels, classes_, static_cast<float>(options_.loss.label_smoothing),
+                                 scale, loss, predicted, grad_logits);
+    }
     for (std::size_t i = 0; i < images; ++i) {
       totals.loss += static_cast<double>(loss[i]);
       totals.correct += predicted[i] == labels[i] ? 1 : 0;
@@ -216,12 +222,28 @@ class CpuEngine final : public Engine {
     const std::size_t lines = floats / kLanes;
     constexpr std::size_t kLinesPerPart = 64;
     const std::size_t parts = (lines + kLinesPerPart - 1) / kLinesPerPart;
+    const auto begin_of = [&](std::size_t part) { return part_begin(lines, parts, part) * kLanes; };
+    norms_.resize(parts);
     pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
-      const std::size_t begin = part_begin(lines, parts, part) * kLanes;
-      const std::size_t count = part_begin(lines, parts, part + 1) * kLanes - begin;
+      const std::size_t begin = begin_of(part), count = begin_of(part + 1) - begin;
       cpu::reduce_gradients(partials_.data() + begin, partials, floats, count, gradient_.data() + begin);
-      update(begin, count, learning_rate);
+      if (options_.clip_norm > 0) {
+        norms_[part] = cpu::sum_of_squares(gradient_.data() + begin, count);
+      } else {
+        update(begin, count, learning_rate);
+      }
     });
+    if (options_.clip_norm > 0) {
+      double squares = 0;
+      for (const double part : norms_) squares += part;
+      // As torch.nn.utils.clip_grad_norm_.
+      const double factor = std::min(1.0, options_.clip_norm / (std::sqrt(squares) + 1e-6));
+      pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
+        const std::size_t begin = begin_of(part), count = begin_of(part + 1) - begin;
+        if (factor < 1) cpu::scale_values(static_cast<float>(factor), count, gradient_.data() + begin);
+        update(begin, count, learning_rate);
+      });
+    }
     pool_.run(program_.prepare_parts(),
               [&](std::size_t part, std::size_t) noexcept { program_.prepare(parameters_.data(), part); });
   }
@@ -256,6 +278,7 @@ class CpuEngine final : public Engine {
   std::vector<std::string> state_names_;
   std::vector<cpu::Workspace> workspaces_;  // one per thread
   std::vector<PartialTotals> totals_;       // one per partial sum
+  std::vector<double> norms_;               // squared, of each part of the gradient
   Totals sums_;
   std::int64_t steps_ = 0;
 };

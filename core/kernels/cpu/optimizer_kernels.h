@@ -13,6 +13,12 @@ namespace sweep::cpu {
 void reduce_gradients(const float* partials, std::size_t count, std::size_t stride, std::size_t floats,
                       float* sum);
 
+/// Σ of the squares of `floats` values, in double and always in the same order.
+double sum_of_squares(const float* values, std::size_t floats);
+
+/// values[i] *= factor.
+void scale_values(float factor, std::size_t floats, float* values);
+
 /// One step of torch.optim.SGD on `floats` values. `momentum` is the buffer, unused if options.momentum is 0.
 void sgd_step(const SgdOptions& options, double learning_rate, bool first_step, std::size_t floats,
               const float* gradient, float* momentum, float* parameters);

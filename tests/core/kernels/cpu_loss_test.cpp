@@ -15,7 +15,8 @@ struct Loss {
 };
 
 // All 16 images have the same logits; image i has label i % classes.
-Loss loss_of(const std::vector<float>& logits, std::int32_t first_label = 0) {
+Loss loss_of(const std::vector<float>& logits, std::int32_t first_label = 0, float smoothing = 0,
+             bool squared = false) {
   AlignedBuffer block(logits.size() * kLanes);
   alignas(64) std::int32_t labels[kLanes];
   alignas(64) float scale[kLanes];
@@ -26,8 +27,13 @@ Loss loss_of(const std::vector<float>& logits, std::int32_t first_label = 0) {
   }
   Loss result;
   result.gradient = AlignedBuffer(block.size());
-  softmax_cross_entropy(block.data(), labels, logits.size(), scale, result.loss, result.predicted,
-                        result.gradient.data());
+  if (squared) {
+    mean_squared_error(block.data(), labels, logits.size(), scale, result.loss, result.predicted,
+                       result.gradient.data());
+  } else {
+    softmax_cross_entropy(block.data(), labels, logits.size(), smoothing, scale, result.loss,
+                          result.predicted, result.gradient.data());
+  }
   return result;
 }
 
@@ -46,6 +52,25 @@ TEST(SoftmaxCrossEntropy, MatchesTheDefinitionInDouble) {
       EXPECT_NEAR(result.gradient.data()[c * kLanes + lane], expected, 1e-6);
     }
   }
+}
+
+// torch.nn.functional.cross_entropy(torch.tensor([[1.5, -2.0, 0.25, 3.0, -0.5]]), torch.tensor([2]),
+// label_smoothing=0.2), in double, and the gradient of half of it.
+TEST(SoftmaxCrossEntropy, SmoothedLabelsMatchPyTorch) {
+  const Loss result = loss_of({1.5f, -2.0f, 0.25f, 3.0f, -0.5f}, 2, 0.2f);
+  EXPECT_NEAR(result.loss[0], 2.9906524362, 2e-6);
+  const double gradient[] = {0.0642640788, -0.0174554453, -0.3958579372, 0.3576454008, -0.0085960970};
+  for (std::size_t c = 0; c < 5; ++c) EXPECT_NEAR(result.gradient.data()[c * kLanes], gradient[c], 1e-6);
+}
+
+// torch.nn.functional.mse_loss against the one-hot label 2, in double, and the gradient of half of it.
+TEST(MeanSquaredError, MatchesPyTorch) {
+  const Loss result = loss_of({1.5f, -2.0f, 0.25f, 3.0f, -0.5f}, 2, 0, true);
+  EXPECT_NEAR(result.loss[0], 3.2125000000, 2e-6);
+  const double gradient[] = {0.3000000000, -0.4000000000, -0.1500000000, 0.6000000000, -0.1000000000};
+  for (std::size_t c = 0; c < 5; ++c) EXPECT_NEAR(result.gradient.data()[c * kLanes], gradient[c], 1e-6);
+  EXPECT_EQ(result.predicted[0], 3);
+  EXPECT_EQ(result.gradient.data()[15], 0);
 }
 
 TEST(SoftmaxCrossEntropy, HugeLogitsDoNotOverflow) {

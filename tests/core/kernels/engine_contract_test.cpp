@@ -172,6 +172,34 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, SavedState,
                                          OptimizerOptions(RmspropOptions{}),
                                          OptimizerOptions(RmspropOptions{0.9, 1e-6, 0.01, 0.5, true})));
 
+double length(const std::vector<float>& values) {
+  double squares = 0;
+  for (const float x : values) squares += static_cast<double>(x) * static_cast<double>(x);
+  return std::sqrt(squares);
+}
+
+TEST(Engine, ClippedGradientsKeepTheirDirection) {
+  const Network network(test::deeplizard(), {1, 28, 28});
+  const test::OwnedBatch batch = random_batch(60, 784, 10, 12);
+  const auto gradients_with = [&](double clip_norm, int threads) {
+    EngineOptions options;
+    options.batch_size = 60;
+    options.threads = threads;
+    options.clip_norm = clip_norm;
+    const auto engine = make_engine(network, options);
+    engine->set_parameters(initial_parameters(network, 3));
+    engine->train(batch.view(), 0.01);
+    return engine->gradients();
+  };
+  const std::vector<float> whole = gradients_with(0, 1);
+  const double norm = length(whole);
+  EXPECT_EQ(gradients_with(norm * 2, 1), whole);
+  const std::vector<float> clipped = gradients_with(norm / 4, 1);
+  EXPECT_NEAR(length(clipped), norm / 4, 1e-5 * norm);
+  for (std::size_t i = 0; i < whole.size(); ++i) ASSERT_NEAR(clipped[i], whole[i] / 4, 1e-6 * norm);
+  EXPECT_EQ(gradients_with(norm / 4, 3), clipped);
+}
+
 TEST(Engine, DivergenceShowsInTheLoss) {
   const Network network(test::mlp(), {1, 28, 28});
   const auto engine = engine_for(network, 20, 1, SgdOptions{});
