@@ -10,6 +10,8 @@ namespace sweep {
 inline constexpr const char* kRunRecordFile = "run.json";
 inline constexpr const char* kCheckpointFile = "checkpoint.safetensors";
 inline constexpr const char* kLogFile = "log.txt";
+/// In the sweep's directory: results.csv and results.json.
+inline constexpr const char* kResults = "results";
 
 /// Makes `directory` with its parents and removes what an earlier start of the run left there: events files,
 /// run.json, checkpoint and log. Anything else stays. Throws IoError.

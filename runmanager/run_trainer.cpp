@@ -16,7 +16,7 @@
 namespace sweep {
 namespace {
 
-// A checkpoint is synced to the disk, which takes as long as an epoch of a small network. The state of every
+// Files are synced to the disk, which takes as long as an epoch of a small network. The state of every
 // epoch is kept in memory, so only a crash of the program can lose more than the epoch it happens in.
 constexpr double kSecondsBetweenCheckpoints = 10;
 
@@ -122,7 +122,10 @@ class RunTrainer {
     }
     const EpochRecord& record = manager_.end_epoch();
     good_ = capture_state(*engine_, epoch_);
-    if (options_.clock() - last_checkpoint_ >= kSecondsBetweenCheckpoints) save_checkpoint();
+    if (options_.clock() - last_checkpoint_ >= kSecondsBetweenCheckpoints) {
+      save_checkpoint();
+      manager_.save(kResults);
+    }
     log_->info("epoch {}: loss {:.6g}, accuracy {:.6g}{}, {:.3g} s, {} images/s", epoch_, record.loss,
                record.accuracy,
                record.validation_loss

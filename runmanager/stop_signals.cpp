@@ -19,7 +19,11 @@ std::array<struct sigaction, kSignals.size()> previous;
 extern "C" void note_signal(int signal) {
   int none = 0;
   const bool is_first = first_signal.compare_exchange_strong(none, signal);
-  if (!is_first && signal != SIGUSR1) ::_exit(128 + signal);
+  if (is_first || signal == SIGUSR1) return;
+  // The shell's prompt shall not stand behind the bars.
+  if (::isatty(STDERR_FILENO) != 0) [[maybe_unused]]
+    const auto written = ::write(STDERR_FILENO, "\n", 1);
+  ::_exit(128 + signal);
 }
 
 }  // namespace

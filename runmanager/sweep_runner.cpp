@@ -201,7 +201,7 @@ class SweepRunner {
                         .provenance = {},
                         .clock = world_.clock});
     manager.expect(records_);
-    manager.save("results");
+    manager.save(kResults);
     Progress progress(world_.terminal, world_.clock, options_.quiet, directory_->name(), sweep_.runs.size(),
                       work);
     if (outdated_ > 0) {
@@ -216,7 +216,7 @@ class SweepRunner {
         if (stop_ = world_.stop_requested() != 0; stop_) break;
         train_one(prepared_[i], manager, progress);
         const RunRecord& record = manager.records()[i];
-        manager.save("results");
+        manager.save(kResults);
         progress.end_run(i + 1, record);
         stop_ = record.status == RunStatus::kInterrupted ||
                 (options_.fail_fast && record.status == RunStatus::kFailed);
@@ -244,7 +244,7 @@ class SweepRunner {
   // The disk may be full for large files and still have room for small ones.
   static void save_what_can_be(RunManager& manager) {
     try {
-      manager.save("results");
+      manager.save(kResults);
     } catch (const IoError&) {
     }
   }

@@ -107,7 +107,7 @@ std::vector<Column> all_columns(const std::vector<RunRecord>& runs, const std::v
                      of_last_epoch([](const EpochRecord& e) { return human_count(e.images_per_second); }),
                      true, 300});
   columns.push_back(
-      {"run", [](const RunRecord& run) { return run.run_seconds ? human_seconds(*run.run_seconds) : ""; },
+      {"total", [](const RunRecord& run) { return run.run_seconds ? human_seconds(*run.run_seconds) : ""; },
        true, 100});
   return columns;
 }
