@@ -154,6 +154,10 @@ JsonMistake explain_json_error(std::string_view text, std::size_t accepted, cons
     return {at, "JSON has no comments: remove this one"};
   }
   if (c == '\'') return {at, "strings stand in double quotes (\"), not in single ones"};
+  if (separator != std::string_view::npos && text[separator] == ',' && accepted > 0 &&
+      (text[accepted - 1] == '{' || text[accepted - 1] == '[')) {
+    return {separator, "a value is missing before this comma"};
+  }
   if ((c == '}' || c == ']') && separator != std::string_view::npos && text[separator] == ',') {
     return {
         separator,

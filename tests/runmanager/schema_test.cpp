@@ -1,0 +1,45 @@
+// The schema names what the tables of layers, optimizers and settings have. That it accepts the shipped
+// sweeps and rejects what the program rejects is tested with a schema validator, in tests/tools.
+#include "runmanager/schema.h"
+
+#include <gtest/gtest.h>
+
+#include "core/network/spec.h"
+#include "core/optimizer.h"
+
+namespace sweep {
+namespace {
+
+TEST(Schema, IsOfDraft2020AndHasEveryKeyOfTheSweepFile) {
+  const auto schema = sweep_schema();
+  EXPECT_EQ(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+  for (const char* key :
+       {"name",    "dataset", "network", "optimizer", "loss",       "epochs",  "seed",
+        "repeats", "init",    "log",     "lr",        "batch_size", "shuffle", "num_workers",
+        "device",  "params",  "zip",     "exclude",   "when",       "grids"}) {
+    EXPECT_TRUE(schema["properties"].contains(key)) << key;
+    EXPECT_FALSE(schema["properties"][key]["description"].get<std::string>().empty()) << key;
+  }
+  EXPECT_EQ(schema["additionalProperties"], false);
+  EXPECT_EQ(schema["properties"]["batch_size"]["default"], 100);
+}
+
+TEST(Schema, HasEveryLayerAndOptimizerWithItsArguments) {
+  const std::string text = sweep_schema().dump();
+  for (const NamedType& type : layer_types()) {
+    EXPECT_NE(text.find("\"const\":\"" + type.name + "\""), std::string::npos) << type.name;
+    for (const ArgumentType& argument : type.arguments) {
+      EXPECT_NE(text.find("\"" + argument.name + "\":{"), std::string::npos) << argument.name;
+    }
+  }
+  for (const NamedType& type : optimizer_types()) {
+    EXPECT_NE(text.find("\"const\":\"" + type.name + "\""), std::string::npos) << type.name;
+  }
+}
+
+TEST(Schema, HoldsNoNullWhereANumberBelongs) {
+  EXPECT_EQ(sweep_schema().dump().find("null"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sweep
