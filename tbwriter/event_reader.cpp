@@ -12,7 +12,8 @@
 namespace sweep::tbwriter {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{1} << 20;
+// Reads grow from the first to the second, so that neither a small nor a large file costs more than it must.
+constexpr std::size_t kFirstChunk = std::size_t{1} << 12, kLargestChunk = std::size_t{1} << 20;
 
 bool only_zeros(std::string_view bytes) { return bytes.find_first_not_of('\0') == std::string_view::npos; }
 
@@ -34,7 +35,7 @@ const char* describe(ReadEnd end) {
   return "";
 }
 
-EventReader::EventReader(const std::filesystem::path& file) : name_(file.string()) {
+EventReader::EventReader(const std::filesystem::path& file) : name_(file.string()), chunk_(kFirstChunk) {
   errno = 0;
   if (std::filesystem::is_directory(file)) throw DataError(name_ + ": is a directory, not an events file");
   auto stream = std::make_unique<std::ifstream>();
@@ -45,14 +46,15 @@ EventReader::EventReader(const std::filesystem::path& file) : name_(file.string(
 }
 
 EventReader::EventReader(std::unique_ptr<std::istream> stream, std::string name)
-    : name_(std::move(name)), stream_(std::move(stream)) {}
+    : name_(std::move(name)), stream_(std::move(stream)), chunk_(kFirstChunk) {}
 
 bool EventReader::read_more(std::size_t wanted) {
   buffer_.erase(0, begin_);
   begin_ = 0;
   while (buffer_.size() < wanted) {
     const std::size_t before = buffer_.size();
-    buffer_.resize(before + std::max(kChunk, wanted - before));
+    buffer_.resize(before + std::max(chunk_, wanted - before));
+    chunk_ = std::min(2 * chunk_, kLargestChunk);
     stream_->clear();  // The end of a file that grows is not final.
     errno = 0;
     stream_->read(buffer_.data() + before, static_cast<std::streamsize>(buffer_.size() - before));

@@ -53,6 +53,7 @@ class EventReader {
 
   std::string name_;
   std::unique_ptr<std::istream> stream_;
+  std::size_t chunk_;   // bytes to read next
   std::string buffer_;  // bytes [begin_, end of buffer_) are not returned yet
   std::size_t begin_ = 0;
   std::size_t damaged_ = 0;  // size of the damaged record at begin_
