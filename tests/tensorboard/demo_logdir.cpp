@@ -1,5 +1,5 @@
 // Writes a log directory with everything that tbwriter can write; the tests beside it compare it with what
-// TensorBoard shows. Usage: demo_logdir DIRECTORY [live]
+// TensorBoard shows. Usage: demo_logdir DIRECTORY [live|experiment|peer]
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -295,6 +295,39 @@ void write_misuse(const Path& directory) {
   writer.add_scalar("refused", refused, 0);
 }
 
+// Two sessions, and an experiment in the top directory that shows one of their hyperparameters and one
+// metric.
+void write_experiment(const Path& directory) {
+  for (const double lr : {0.1, 0.2}) {
+    SummaryWriter writer(directory / (lr < 0.15 ? "a" : "b"));
+    writer.add_hparams_start({{"lr", lr}, {"unlisted", true}});
+    writer.add_scalar("loss", lr);
+    writer.add_scalar("unlisted_metric", 1);
+  }
+  SummaryWriter top(directory);
+  top.add_hparams_experiment(
+      {.name = "named",
+       .hparams = {{.name = "lr", .display_name = "rate", .interval = std::pair{0.0, 1.0}}},
+       .metrics = {{.tag = "loss", .display_name = "the loss"}}});
+}
+
+// The calls that conformance_test.py also makes with PyTorch's writer.
+void write_peer(const Path& directory) {
+  SummaryWriter writer(directory);
+  const std::vector<float> values = [] {
+    std::vector<float> result;
+    for (int i = -500; i < 500; ++i) result.push_back(static_cast<float>(i * i * i) * 1e-6f);
+    return result;
+  }();
+  for (int step = 0; step < 5; ++step) writer.add_scalar("scalar", 0.1 * step, step);
+  writer.add_histogram("histogram", values);
+  writer.add_image("image", picture(3, 24, 3), {.height = 24, .width = 24, .channels = 3});
+  writer.add_text("text", "a **b**");
+  const std::vector<std::uint8_t> labels{0, 1, 1, 0, 1, 1};
+  const std::vector<float> scores{0.1f, 0.9f, 0.4f, 0.35f, 0.8f, 0.7f};
+  writer.add_pr_curve("curve", labels, scores);
+}
+
 // Adds a point, and another whenever a line comes in on stdin.
 void write_live(const Path& directory) {
   SummaryWriter writer(directory / "live", {.flush_interval = std::chrono::milliseconds(200)});
@@ -308,12 +341,17 @@ void write_live(const Path& directory) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 3 && std::string_view(argv[2]) == "live") {
+  const std::string_view what = argc == 3 ? argv[2] : "";
+  if (what == "live") {
     write_live(argv[1]);
-    return 0;
+  } else if (what == "experiment") {
+    write_experiment(argv[1]);
+  } else if (what == "peer") {
+    write_peer(argv[1]);
   }
   if (argc != 2) {
-    std::fprintf(stderr, "usage: demo_logdir DIRECTORY [live]\n");
+    if (argc == 3) return 0;
+    std::fprintf(stderr, "usage: demo_logdir DIRECTORY [live|experiment|peer]\n");
     return 2;
   }
   const Path directory = argv[1];
