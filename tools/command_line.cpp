@@ -170,6 +170,8 @@ int run_command_line(std::vector<std::string> words, const Commands& commands) {
 
   line.runner.command = {"sweep"};
   line.runner.command.insert(line.runner.command.end(), words.begin(), words.end());
+  if (words.empty())
+    throw ConfigError("want a sweep file or a command: sweep SWEEP.json; \"sweep --help\" tells more");
   complete_words(app, words);
   const CLI::App* command = &app;
   for (const CLI::App* candidate : app.get_subcommands(nullptr)) {

@@ -1,0 +1,221 @@
+// The program, given bad input: one clear message on stderr, the right exit code, at once, and nothing
+// written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "tests/runmanager/sweep_folder.h"
+#include "tests/tools/program.h"
+
+namespace sweep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string big_endian(std::uint32_t value) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
+  return bytes;
+}
+
+constexpr std::uint32_t kSamples = 60;
+
+// The format is described at yann.lecun.com/exdb/mnist: 0x0803 for unsigned bytes in three dimensions.
+std::string images(std::uint32_t magic = 0x0803) {
+  return big_endian(magic) + big_endian(kSamples) + big_endian(28) + big_endian(28) +
+         std::string(kSamples * 28 * 28, '\x40');
+}
+std::string labels(char last = 9) {
+  std::string bytes = big_endian(0x0801) + big_endian(kSamples);
+  for (std::uint32_t i = 0; i + 1 < kSamples; ++i) bytes += static_cast<char>(i % 10);
+  return bytes + last;
+}
+
+std::string gzipped(const std::string& content, const std::filesystem::path& scratch) {
+  gzFile file = gzopen(scratch.c_str(), "wb");
+  gzwrite(file, content.data(), static_cast<unsigned>(content.size()));
+  gzclose(file);
+  std::ifstream in(scratch, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::filesystem::remove(scratch);
+  return bytes;
+}
+
+class BadInput : public ::testing::Test {
+ protected:
+  // Runs `sweep s.json`, after the file was written with `text`, and expects it to be refused.
+  void expect_refused(const std::string& text, const std::string& message,
+                      std::vector<std::string> words = {}, int code = 2) {
+    folder_.write("s.json", text);
+    words.insert(words.begin(), "s.json");
+    expect_words_refused(words, message, code);
+  }
+
+  void expect_words_refused(const std::vector<std::string>& words, const std::string& message, int code = 2) {
+    const std::vector<std::string> before = files();
+    const Finished finished = run_program(words, folder_.path());
+    EXPECT_EQ(finished.code, code) << finished.err;
+    EXPECT_THAT(finished.err, HasSubstr(message));
+    EXPECT_EQ(std::count(finished.err.begin(), finished.err.end(), '\n'), 1) << finished.err;
+    EXPECT_THAT(finished.err, ::testing::StartsWith("sweep: "));
+    EXPECT_EQ(finished.out, "");
+    EXPECT_LT(finished.cpu_seconds, 1.0);
+    EXPECT_EQ(files(), before) << "something was written";
+  }
+
+  // Data of the test's own, and a sweep that trains on it.
+  std::string sweep_on(const std::string& image_bytes, const std::string& label_bytes,
+                       const std::string& extension = "") {
+    folder_.write("data/train-images-idx3-ubyte" + extension, image_bytes);
+    folder_.write("data/train-labels-idx1-ubyte" + extension, label_bytes);
+    return R"({"dataset": {"name": "own", "path": "data"}, "network": "net.json", "batch_size": 20})";
+  }
+
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path()))
+      names.push_back(entry.path().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  SweepFolder folder_;
+};
+
+TEST_F(BadInput, MissingFile) {
+  expect_words_refused({"nothing.json"}, "nothing.json: cannot open: No such file or directory");
+}
+TEST_F(BadInput, EmptyFile) { expect_refused("", "s.json:1:1: the file is empty"); }
+TEST_F(BadInput, Directory) { expect_words_refused({folder_.path().string()}, "is not a regular file"); }
+TEST_F(BadInput, CutFile) {
+  expect_refused("{\"name\": \"x\"", "s.json:1:13: the file ends inside the object");
+}
+TEST_F(BadInput, TypoInAKey) {
+  expect_refused(SweepFolder::with("\"epoch\": 3"),
+                 "s.json:2:1: epoch: unknown key \"epoch\", allowed: name, dataset,");
+  expect_refused(SweepFolder::with("\"epoch\": 3"), "did you mean \"epochs\"?");
+}
+TEST_F(BadInput, WrongType) {
+  expect_refused(SweepFolder::with("\"epochs\": \"3\""),
+                 "s.json:2:11: epochs: got \"3\", want an integer >= 1");
+}
+TEST_F(BadInput, EmptyList) {
+  expect_refused(SweepFolder::with("\"params\": {\"lr\": []}"),
+                 "s.json:2:18: params.lr: got an empty list, want at least one value");
+}
+TEST_F(BadInput, NegativeLearningRate) {
+  expect_refused(SweepFolder::with("\"params\": {\"lr\": [-1]}"),
+                 "s.json:2:19: params.lr.0: got -1, want a number > 0");
+  expect_refused(SweepFolder::with("\"lr\": 1"), "override \"lr=-1\": lr: got -1, want a number > 0",
+                 {"lr=-1"});
+}
+TEST_F(BadInput, BatchSizeZero) {
+  expect_refused(SweepFolder::with("\"params\": {\"batch_size\": [0]}"),
+                 "s.json:2:27: params.batch_size.0: got 0, want an integer >= 1");
+}
+TEST_F(BadInput, BatchLargerThanAKnownDataSet) {
+  expect_refused(SweepFolder::with("\"batch_size\": 60001"),
+                 "s.json:2:15: batch_size: got 60001, want at most 60000");
+}
+TEST_F(BadInput, BatchLargerThanADataSetOfOnesOwn) {
+  expect_refused(
+      sweep_on(images(), labels()),
+      "override \"batch_size=61\": batch_size: got 61, want at most 60, the number of training samples",
+      {"batch_size=61"});
+}
+TEST_F(BadInput, UnknownDevice) {
+  expect_refused(SweepFolder::with("\"device\": \"gpu\""),
+                 "s.json:2:11: device: got \"gpu\", want cpu, cuda,");
+}
+TEST_F(BadInput, DeviceThatIsNotThere) {
+  expect_refused(SweepFolder::with("\"device\": \"cuda:7\""),
+                 "s.json:2:11: device: got \"cuda:7\", but this machine has");
+}
+TEST_F(BadInput, UnknownLayer) {
+  expect_refused(R"({"dataset": "mnist", "network": {"layers": [{"type": "conv3d"}]}})",
+                 "s.json:1:54: network.layers.0.type: got \"conv3d\", want conv2d, linear,");
+}
+TEST_F(BadInput, ShapesThatDoNotFit) {
+  expect_refused(R"({"dataset": "mnist", "network": {"layers": [{"type": "linear", "out_features": 10}]}})",
+                 "s.json:1:45: network.layers.0: layer \"0\" (linear): needs an input of shape [features], "
+                 "but gets [1, 28, 28]");
+}
+TEST_F(BadInput, CutGzip) {
+  const std::string whole = gzipped(images(), folder_.path() / "scratch");
+  expect_refused(
+      sweep_on(whole.substr(0, whole.size() / 2), gzipped(labels(), folder_.path() / "scratch"), ".gz"),
+      "train-images-idx3-ubyte.gz");
+}
+TEST_F(BadInput, WrongMagic) {
+  expect_refused(sweep_on(images(0x0903), labels()), "train-images-idx3-ubyte");
+}
+TEST_F(BadInput, CutImages) {
+  expect_refused(sweep_on(images().substr(0, 1000), labels()), "train-images-idx3-ubyte");
+}
+TEST_F(BadInput, LabelOutOfRange) {
+  // A set of one's own has as many classes as its labels say; mnist has ten.
+  std::string sweep = sweep_on(images(), labels('\xFF'));
+  sweep.replace(sweep.find("own"), 3, "mnist");
+  expect_refused(sweep, "label 255");
+}
+TEST_F(BadInput, MissingData) {
+  expect_refused(R"({"dataset": {"name": "own", "path": "nowhere"}, "network": "net.json"})", "nowhere");
+}
+TEST_F(BadInput, NameThatLeavesTheLogDirectory) {
+  expect_refused(SweepFolder::with("\"name\": \"..\""),
+                 "s.json:2:9: name: got \"..\", want a name that does not start with a dot");
+  expect_refused(SweepFolder::with("\"name\": \"../../up\""),
+                 "s.json:2:9: name: got \"../../up\", want a directory name without /");
+}
+
+// Root may write anywhere, so a file in the way and a file system of the kernel stand for missing permission.
+TEST_F(BadInput, LogDirectoryThatCannotBeWritten) {
+  const std::string sweep = sweep_on(images(), labels());
+  folder_.write("in-the-way", "");
+  expect_refused(sweep, "in-the-way", {"--logdir", "in-the-way/runs"}, 3);
+  expect_refused(sweep, "/proc/runs", {"--logdir", "/proc/runs"}, 3);
+}
+
+TEST_F(BadInput, CommandLines) {
+  folder_.write("s.json", sweep_on(images(), labels()));
+  expect_words_refused({"plna", "s.json"}, "did you mean \"plan\"?");
+  expect_words_refused({"s.json", "--launcher", "slurm"}, "--launcher is not available in this version");
+  expect_words_refused({"s.json", "--epoch", "3"}, "did you mean \"--epochs\"?");
+  expect_words_refused({"s.json", "--epochs", "0"}, "--epochs 0: epochs: got 0, want an integer >= 1");
+  expect_words_refused({"s.json", "oops"}, "override \"oops\": want KEY=VALUE");
+  expect_words_refused({"s.json", "--jobs", "2"}, "--jobs 2");
+  expect_words_refused({"show", "runs"}, "runs: is not there");
+}
+
+TEST_F(BadInput, PlanRefusesTheSame) {
+  folder_.write("s.json", sweep_on(images(), labels()));
+  expect_words_refused({"plan", "s.json", "batch_size=61"}, "batch_size: got 61, want at most 60");
+  expect_words_refused({"plan", "s.json", "lr=0"}, "override \"lr=0\": lr: got 0, want a number > 0");
+}
+
+TEST_F(BadInput, GoodInputIsNotRefused) {  // Otherwise the tests above would prove nothing.
+  folder_.write("s.json", sweep_on(images(), labels()));
+  const Finished planned = run_program({"plan", "s.json", "--json"}, folder_.path());
+  EXPECT_EQ(planned.code, 0) << planned.err;
+  EXPECT_EQ(planned.err, "");
+  EXPECT_EQ(nlohmann::json::parse(planned.out)["runs"][0]["steps_per_epoch"], 3);
+  const Finished trained = run_program({"s.json", "--quiet"}, folder_.path());
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  const Finished shown = run_program({"show", "runs/s", "--json"}, folder_.path());
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_EQ(nlohmann::json::parse(shown.out)["runs"][0]["status"], "completed");
+  EXPECT_EQ(run_program({"show", "runs/s/run"}, folder_.path()).code, 0);
+  EXPECT_THAT(run_program({"show", "runs/s"}, folder_.path()).out, HasSubstr("completed"));
+}
+
+TEST_F(BadInput, StandardOutputThatIsFullIsAnError) {
+  const std::string program = SWEEP_PROGRAM;
+  const int status = std::system(("'" + program + "' schema > /dev/full 2> /dev/null").c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+}
+
+}  // namespace
+}  // namespace sweep::testing

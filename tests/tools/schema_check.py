@@ -1,0 +1,77 @@
+"""Validates the shipped sweeps with the program's own schema, and holds that what the schema rejects the program
+rejects, too. Usage: schema_check.py PROGRAM SWEEPS-DIRECTORY; exits 77 (skipped) without the jsonschema module."""
+import copy
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    from jsonschema import Draft202012Validator
+except ImportError:
+    print("skipped: python3-jsonschema (>= 4) is not installed")
+    sys.exit(77)
+
+program, sweeps = sys.argv[1], pathlib.Path(sys.argv[2])
+schema = json.loads(subprocess.run([program, "schema"], check=True, capture_output=True).stdout)
+Draft202012Validator.check_schema(schema)
+validator = Draft202012Validator(schema)
+network = {"layers": [{"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 10}]}
+good = {"dataset": "mnist", "network": network}
+
+
+def program_accepts(document):
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "s.json"
+        file.write_text(json.dumps(document))
+        return subprocess.run([program, "plan", file], capture_output=True).returncode == 0
+
+
+def changed(**settings):
+    document = copy.deepcopy(good)
+    document.update(settings)
+    return document
+
+
+for file in sorted(sweeps.glob("*.json")):
+    errors = [error.message for error in validator.iter_errors(json.loads(file.read_text()))]
+    assert not errors, (file.name, errors)
+    print("accepted", file.name)
+
+accepted = [
+    good,
+    changed(params={"lr": [0.1], "momentum": {"linspace": [0, 0.9, 3]}, "network.layers.out.bias": [True, False]}),
+    changed(optimizer={"name": "adam", "betas": [0.5, 0.9]}, device="cpu", log={"images": 0}),
+    changed(optimizer={"momentum": 0.5}, name="a b.c", repeats=2),
+    changed(dataset={"name": "mnist", "validation": 0.5, "normalize": {"mean": [0.1], "std": [2]}}),
+    {"network": network, "params": {"dataset": ["mnist", "fashion-mnist"]}},
+    changed(params={"lr": [1, 2], "seed": [1, 2]}, zip=[["lr", "seed"]], exclude=[{"lr": 1}]),
+    changed(params={"optimizer": ["sgd", "adam"], "momentum": [0, 0.9]}, when={"momentum": {"optimizer": "sgd"}}),
+    changed(grids=[{"lr": [1]}, {"seed": {"range": [1, 3, 1]}}]),
+]
+rejected = [
+    [], {}, {"dataset": "mnist"}, changed(epoch=3), changed(epochs="3"), changed(epochs=0), changed(epochs=1.5),
+    changed(lr=0), changed(lr=-1), changed(lr=[0.1]), changed(batch_size=0), changed(shuffle="true"), changed(num_workers=-1),
+    changed(device="gpu"), changed(device="cuda:"), changed(loss="mse"), changed(seed=-1), changed(repeats=0),
+    changed(name=""), changed(name=".."), changed(name="a/b"), changed(name="x" * 101), changed(init=""), changed(init=1),
+    changed(optimizer="adma"), changed(optimizer={"name": "adam", "momentum": 0.5}), changed(optimizer={"betas": [0.5, 0.9]}),
+    changed(optimizer={"name": "adam", "betas": [0.5]}), changed(optimizer={"name": "sgd", "momentum": -1}),
+    changed(log={"image": 1}), changed(log={"images": -1}), changed(log=[]),
+    changed(params=[]), changed(params={"lr": []}), changed(params={"lr": 0.1}), changed(params={"lr": [0.1, -1]}),
+    changed(params={"lr": [0.1, 0.1]}), changed(params={"learning_rate": [0.1]}), changed(params={"name": ["a"]}),
+    changed(params={"lr": {"range": [1, 2]}}), changed(params={"lr": {"rnge": [1, 2, 1]}}),
+    changed(zip=[["lr"]]), changed(exclude=[{}]), changed(exclude={}), changed(when=[]), changed(grids=[]),
+    changed(dataset="mnits"), changed(dataset={"name": "own"}), changed(dataset={"name": "mnist", "validation": 1.5}),
+    changed(dataset={"name": "mnist", "normalize": {"mean": [1]}}), changed(dataset={"name": "mnist", "format": "csv"}),
+    changed(network={"layers": []}), changed(network={}), changed(network=3), changed(network={"layers": [{}]}),
+    changed(network={"layers": [{"type": "conv2d", "out_channels": 3}]}),
+    changed(network={"layers": [{"type": "relu", "p": 1}]}), changed(network={"layers": [{"type": "relu", "name": "a.b"}]}),
+]
+for document in accepted:
+    assert validator.is_valid(document), ("the schema rejects", document, [e.message for e in validator.iter_errors(document)])
+    assert program_accepts(document), ("the program rejects", document)
+for document in rejected:
+    assert not validator.is_valid(document), ("the schema accepts", document)
+    assert not program_accepts(document), ("the program accepts", document)
+print(f"{len(accepted)} documents accepted and {len(rejected)} rejected by schema and program alike")
