@@ -31,6 +31,13 @@ struct OptimizerState {
   std::vector<float> values;
 };
 
+/// What one layer takes of a training step; see Engine::profile().
+struct LayerProfile {
+  std::string layer;      // Layer::name
+  double seconds = 0;     // forward and backward over the batch
+  std::size_t bytes = 0;  // its outputs for the whole batch, what it keeps for backward, and its parameters
+};
+
 struct EngineOptions {
   Device device;
   int threads = 0;             // CPU threads; 0: all that the process may use. Never changes a result
@@ -61,6 +68,14 @@ class Engine {
   /// Forward only, in evaluation mode: writes the network's outputs, [batch.size(), outputs] row-major,
   /// before softmax.
   virtual void predict(const Batch& batch, std::span<float> outputs) = 0;
+
+  /// Takes the batch forward and backward on one thread, layer by layer with a clock, and forgets what came
+  /// out: parameters, optimizer, totals, gradients() and step_count() stay as they are. One entry per layer,
+  /// in the network's order. Layers that the device does in one go (a convolution with its relu and pooling)
+  /// count whole under the first of them; the others, and those without work (flatten), have zeros. Bytes are
+  /// as the device lays the arrays out, padding included. Empty from an engine that measures nothing. Throws
+  /// as train().
+  virtual std::vector<LayerProfile> profile(const Batch& /*batch*/) { return {}; }
 
   /// Returns the sums since the last call and starts new ones.
   virtual Totals take_totals() = 0;

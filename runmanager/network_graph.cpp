@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace sweep {
 namespace {
@@ -40,8 +41,8 @@ std::string operation_name(const std::string& type) {
   return type;
 }
 
-GraphShape batch_of(const Shape& sample) {
-  GraphShape shape = {-1};
+GraphShape batch_of(const Shape& sample, std::int64_t samples = -1) {
+  GraphShape shape = {samples};
   shape.insert(shape.end(), sample.begin(), sample.end());
   return shape;
 }
@@ -60,6 +61,16 @@ GraphAttribute attribute(const ArgumentValue& value) {
 
 // "conv1.weight" is "weight" inside the scope of conv1.
 std::string leaf_name(const std::string& parameter) { return parameter.substr(parameter.rfind('.') + 1); }
+
+std::string root_name(const Network& network) { return node_name(network.name(), "network"); }
+
+std::string scope_name(const Network& network, const Layer& layer) {
+  return root_name(network) + "/" + node_name(layer.name, "layer");
+}
+
+std::string operation_node_name(const Network& network, const Layer& layer) {
+  return scope_name(network, layer) + "/" + operation_name(layer.type);
+}
 
 GraphNode parameter_node(const Parameter& parameter, const std::string& scope, const std::string& device) {
   GraphNode node;
@@ -81,7 +92,7 @@ std::string graph_device(const Device& device) {
 
 tbwriter::Graph network_graph(const Network& network, const Device& device) {
   const std::string device_name = graph_device(device);
-  const std::string root = node_name(network.name(), "network");
+  const std::string root = root_name(network);
   tbwriter::Graph graph;
   const auto add = [&graph](GraphNode node) { graph.nodes.push_back(std::move(node)); };
 
@@ -95,10 +106,10 @@ tbwriter::Graph network_graph(const Network& network, const Device& device) {
        .output_shapes = {batch_of(network.input())}});
   std::string previous = images;
   for (const Layer& layer : network.layers()) {
-    const std::string scope = root + "/" + node_name(layer.name, "layer");
+    const std::string scope = scope_name(network, layer);
     GraphNode operation;
     operation.op = operation_name(layer.type);
-    operation.name = scope + "/" + operation.op;
+    operation.name = operation_node_name(network, layer);
     operation.device = device_name;
     operation.inputs = {previous};
     operation.output_shapes = {batch_of(layer.output)};
@@ -131,6 +142,28 @@ tbwriter::Graph network_graph(const Network& network, const Device& device) {
        .attributes = {{"reduction", std::string("mean")}},
        .output_shapes = {GraphShape{}}});
   return graph;
+}
+
+std::vector<tbwriter::NodeProfile> network_profile(const Network& network, const Device& device,
+                                                   std::span<const LayerProfile> layers, std::int64_t samples,
+                                                   std::int64_t start_micros) {
+  std::vector<tbwriter::NodeProfile> nodes;
+  for (const Layer& layer : network.layers()) {
+    const auto measured = std::find_if(layers.begin(), layers.end(),
+                                       [&](const LayerProfile& p) { return p.layer == layer.name; });
+    if (measured == layers.end()) continue;
+    // What took time must not be shown as if it had not run.
+    const std::int64_t micros =
+        measured->seconds > 0 ? std::max(1LL, std::llround(measured->seconds * 1e6)) : 0;
+    nodes.push_back({.node = operation_node_name(network, layer),
+                     .device = graph_device(device),
+                     .start_micros = start_micros,
+                     .duration_micros = micros,
+                     .memory_bytes = static_cast<std::int64_t>(measured->bytes),
+                     .output_shapes = {batch_of(layer.output, samples)}});
+    start_micros += micros;
+  }
+  return nodes;
 }
 
 }  // namespace sweep

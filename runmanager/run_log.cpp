@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "core/base/error.h"
 #include "runmanager/markdown.h"
@@ -113,6 +114,15 @@ void RunLog::layout() {
 
 void RunLog::graph(const Network& network) {
   if (options_.graph) writer_.add_graph(network_graph(network, device_of(device_)));
+}
+
+void RunLog::profile(const Network& network, std::span<const LayerProfile> layers, std::int64_t samples,
+                     int epoch) {
+  if (!options_.graph || layers.empty()) return;
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  const std::int64_t now = std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count();
+  writer_.add_graph_profile(fmt::format("step of {} samples", samples),
+                            network_profile(network, device_of(device_), layers, samples, now), epoch);
 }
 
 void RunLog::images(const tbwriter::EncodedImage& grid) { writer_.add_image("images", grid); }

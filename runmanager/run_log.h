@@ -47,6 +47,8 @@ class RunLog {
   void layout();
   void graph(const Network& network);
   void images(const tbwriter::EncodedImage& grid);
+  /// Time and memory of the graph's nodes in one step over `samples` samples.
+  void profile(const Network& network, std::span<const LayerProfile> layers, std::int64_t samples, int epoch);
 
   /// One point of every per-epoch chart, at step record.epoch.
   void epoch(const EpochRecord& record, std::optional<double> learning_rate);

@@ -126,6 +126,12 @@ class RunManager::Implementation {
     gradients_.assign(gradients.begin(), gradients.end());
   }
 
+  void track_profile(std::span<const LayerProfile> layers, std::int64_t samples) {
+    require_epoch("track_profile");
+    end_training();
+    log_->profile(*network_, layers, samples, static_cast<int>(record_->epochs.size()));
+  }
+
   void end_training() {
     require_epoch("end_training");
     if (epoch_seconds_) return;
@@ -330,6 +336,9 @@ void RunManager::track_learning_rate(double learning_rate) {
 }
 void RunManager::track_parameters(std::span<const float> values, std::span<const float> gradients) {
   implementation_->track_parameters(values, gradients);
+}
+void RunManager::track_profile(std::span<const LayerProfile> layers, std::int64_t samples) {
+  implementation_->track_profile(layers, samples);
 }
 void RunManager::end_training() { implementation_->end_training(); }
 void RunManager::track_validation(const Totals& totals) { implementation_->track_validation(totals); }

@@ -73,6 +73,10 @@ class RunManager {
   /// Weights and gradients for this epoch's histograms, in the layout of Network::parameters().
   void track_parameters(std::span<const float> values, std::span<const float> gradients);
 
+  /// Time and memory of each layer in one step over `samples` samples, from Engine::profile(), for the Graphs
+  /// tab. Once per run; ends the training part of the epoch. Nothing happens if `layers` is empty.
+  void track_profile(std::span<const LayerProfile> layers, std::int64_t samples);
+
   /// Stops the epoch's clock: what follows until end_epoch() is not training. Implied by the next two.
   void end_training();
   /// Sums over the validation set.

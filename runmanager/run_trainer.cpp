@@ -4,6 +4,7 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/basic_file_sink.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/error.h"
@@ -19,6 +20,9 @@ namespace {
 // Files are synced to the disk, which takes as long as an epoch of a small network. The state of every
 // epoch is kept in memory, so only a crash of the program can lose more than the epoch it happens in.
 constexpr double kSecondsBetweenCheckpoints = 10;
+
+// More say nothing new about the layers, and on one thread they would take their time.
+constexpr std::size_t kProfiledSamples = 1000;
 
 // Thrown through the training loop when a signal asks to stop.
 struct Stopped {
@@ -115,6 +119,7 @@ class RunTrainer {
       stop_if_asked();
     }
     manager_.end_training();
+    if (epoch_ == 0 && config_.log.graph) profile();
     if (config_.log.histograms) manager_.track_parameters(engine_->parameters(), engine_->gradients());
     if (run_.data->validation.count > 0) {
       progress_.phase("validation");
@@ -134,6 +139,14 @@ class RunTrainer {
                    : "",
                record.epoch_seconds, human_count(record.images_per_second));
     progress_.end_epoch(record);
+  }
+
+  void profile() {
+    DataLoader loader(run_.data->train, {.batch_size = std::min(config_.batch_size, kProfiledSamples)});
+    loader.begin_epoch(0);
+    if (const Batch* batch = loader.next()) {
+      manager_.track_profile(engine_->profile(*batch), static_cast<std::int64_t>(batch->size()));
+    }
   }
 
   Totals evaluate(const Samples& samples) {

@@ -46,6 +46,28 @@ TEST(NetworkGraph, HasAScopePerLayerWithItsOperationAndWeights) {
   EXPECT_THAT(node(graph, "loss").inputs, ElementsAre("cnn/out/Linear", "labels"));
 }
 
+TEST(NetworkProfile, NamesNodesOfTheGraphWithTimeMemoryAndKnownShapes) {
+  const Network network = small_cnn("my/net");
+  const tbwriter::Graph graph = network_graph(network, {});
+  const std::vector<LayerProfile> layers = {
+      {"conv1", 0.0125, 4096}, {"relu1", 0, 0}, {"flatten", 1e-9, 0}, {"out", 0.002, 512}, {"gone", 1, 1}};
+  const auto nodes = network_profile(network, {}, layers, 100, 5000);
+  ASSERT_EQ(nodes.size(), 4u);
+  for (const tbwriter::NodeProfile& profile : nodes) {
+    EXPECT_EQ(node(graph, profile.node).device, profile.device);
+    EXPECT_EQ(profile.device, "/device:CPU:0");
+  }
+  EXPECT_EQ(nodes[0].node, "my_net/conv1/Conv2d");
+  EXPECT_EQ(nodes[0].start_micros, 5000);
+  EXPECT_EQ(nodes[0].duration_micros, 12500);
+  EXPECT_EQ(nodes[0].memory_bytes, 4096);
+  EXPECT_THAT(nodes[0].output_shapes, ElementsAre(GraphShape{100, 6, 24, 24}));
+  EXPECT_EQ(nodes[1].duration_micros, 0);
+  EXPECT_EQ(nodes[2].duration_micros, 1) << "what ran must not look as if it had not";
+  EXPECT_EQ(nodes[3].start_micros, 17501);
+  EXPECT_THAT(nodes[3].output_shapes, ElementsAre(GraphShape{100, 10}));
+}
+
 TEST(NetworkGraph, GivesShapesWithAnUnknownBatchDimension) {
   const tbwriter::Graph graph = network_graph(small_cnn(), {});
   EXPECT_THAT(node(graph, "images").output_shapes, ElementsAre(GraphShape{-1, 1, 28, 28}));

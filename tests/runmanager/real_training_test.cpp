@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "core/data/safetensors.h"
+#include "proto/graph.pb.h"
 #include "runmanager/sweep_file.h"
 #include "runmanager/sweep_runner.h"
 #include "tests/runmanager/run_world.h"
@@ -98,6 +101,55 @@ TEST_F(RealTraining, GivesTheSameBitsForAnyNumberOfWorkersAndThreads) {
     EXPECT_EQ(weights(one, i), weights(one, i + 1)) << "0 and 2 workers";
     EXPECT_EQ(weights(one, i), weights(three, i)) << "1 and 3 threads";
     EXPECT_EQ(one.runs[i].epochs.back().loss, three.runs[i + 1].epochs.back().loss);
+  }
+}
+
+std::vector<proto::TaggedRunMetadata> profiles_of(const std::vector<proto::Event>& events) {
+  std::vector<proto::TaggedRunMetadata> profiles;
+  for (const proto::Event& event : events) {
+    if (event.has_tagged_run_metadata()) profiles.push_back(event.tagged_run_metadata());
+  }
+  return profiles;
+}
+
+TEST_F(RealTraining, ShowsTimeAndMemoryOfTheGraphsNodesOnce) {
+  const SweepOutcome outcome = run("runs", 2, {"batch_size=30", "num_workers=0"});
+  const auto events = tbwriter::read_run(outcome.directory / outcome.runs.at(0).name);
+  std::set<std::string> graph;
+  for (const proto::Event& event : events) {
+    proto::GraphDef def;
+    if (event.graph_def().empty() || !def.ParseFromString(event.graph_def())) continue;
+    for (const auto& node : def.node()) graph.insert(node.name());
+  }
+  const auto profiles = profiles_of(events);
+  ASSERT_EQ(profiles.size(), 1u);
+  EXPECT_EQ(profiles[0].tag(), "step of 30 samples");
+  proto::RunMetadata metadata;
+  ASSERT_TRUE(metadata.ParseFromString(profiles[0].run_metadata()));
+  ASSERT_EQ(metadata.step_stats().dev_stats_size(), 1);
+  const auto& device = metadata.step_stats().dev_stats(0);
+  EXPECT_EQ(device.device(), "/device:CPU:0");
+  std::vector<std::string> busy;
+  for (const auto& node : device.node_stats()) {
+    EXPECT_TRUE(graph.contains(node.node_name())) << node.node_name();
+    ASSERT_EQ(node.output_size(), 1) << "the page breaks on a node without";
+    EXPECT_EQ(node.output(0).tensor_description().shape().dim(0).size(), 30);
+    if (node.all_end_rel_micros() > 0 && node.memory(0).total_bytes() > 0) busy.push_back(node.node_name());
+  }
+  EXPECT_EQ(device.node_stats_size(), 5);
+  EXPECT_THAT(busy, ::testing::ElementsAre("net/conv1/Conv2d", "net/out/Linear"));
+}
+
+TEST_F(RealTraining, WithoutTheGraphHasNoProfileAndTheSameBits) {
+  const SweepOutcome with = run("with"), without = run("without", 1, {"log.graph=false"});
+  for (std::size_t i = 0; i < with.runs.size(); ++i) {
+    EXPECT_TRUE(profiles_of(tbwriter::read_run(without.directory / without.runs[i].name)).empty());
+    const auto file = [&](const SweepOutcome& outcome) {
+      return read_safetensors(outcome.directory / outcome.runs[i].name / "checkpoint.safetensors");
+    };
+    for (const char* name : {"conv1.weight", "conv1.bias", "out.weight", "out.bias"})
+      EXPECT_EQ(file(with).find(name)->values, file(without).find(name)->values) << name;
+    EXPECT_EQ(with.runs[i].epochs.back().loss, without.runs[i].epochs.back().loss);
   }
 }
 

@@ -96,6 +96,30 @@ class CpuEngine final : public Engine {
     run_blocks(Task::kPredict, batch, outputs);
   }
 
+  // Everything is written to memory of its own: a training with profiles has the bits of one without.
+  std::vector<LayerProfile> profile(const Batch& batch) override {
+    check(batch);
+    cpu::Workspace workspace = program_.make_workspace();
+    AlignedBuffer gradient(program_.parameter_floats());
+    std::vector<double> seconds(program_.op_count());
+    const std::size_t blocks = block_count(batch.size());
+    // The first block goes twice: once to bring code and data into the caches, without being counted.
+    pool_.run(1, [&](std::size_t, std::size_t) noexcept {
+      PartialTotals totals;
+      if (blocks > 0) run_block(Task::kTrain, batch, 0, workspace, gradient.data(), totals, {});
+      for (std::size_t block = 0; block < blocks; ++block)
+        run_block(Task::kTrain, batch, block, workspace, gradient.data(), totals, {}, seconds.data());
+    });
+    std::vector<LayerProfile> layers;
+    for (const Layer& layer : network_.layers()) layers.push_back({.layer = layer.name});
+    for (std::size_t op = 0; op < program_.op_count(); ++op) {
+      LayerProfile& layer = layers[program_.first_layer(op)];
+      layer.seconds = seconds[op];
+      layer.bytes = blocks * program_.block_bytes(op) + program_.parameter_bytes(op);
+    }
+    return layers;
+  }
+
   Totals take_totals() override { return std::exchange(sums_, {}); }
 
   std::vector<float> parameters() const override { return exported(parameters_); }
@@ -173,7 +197,8 @@ class CpuEngine final : public Engine {
   }
 
   void run_block(Task task, const Batch& batch, std::size_t block, cpu::Workspace& workspace, float* gradient,
-                 PartialTotals& totals, std::span<float> outputs) const noexcept {
+                 PartialTotals& totals, std::span<float> outputs,
+                 double* op_seconds = nullptr) const noexcept {
     const std::size_t first = block * kLanes, images = std::min(kLanes, batch.size() - first);
     const std::uint8_t* pointers[kLanes];
     alignas(64) std::int32_t labels[kLanes];
@@ -190,7 +215,7 @@ class CpuEngine final : public Engine {
       cpu::normalize_pixels(options_.transform.mean, options_.transform.std, plane_, workspace.input.data());
     }
     const cpu::Pass pass{task == Task::kTrain, options_.seed, steps_, first};
-    const float* logits = program_.forward(pass, parameters_.data(), workspace);
+    const float* logits = program_.forward(pass, parameters_.data(), workspace, op_seconds);
     if (task == Task::kPredict) {
       for (std::size_t i = 0; i < images; ++i) {
         for (std::size_t c = 0; c < classes_; ++c)
@@ -212,7 +237,7 @@ class CpuEngine final : public Engine {
       totals.loss += static_cast<double>(loss[i]);
       totals.correct += predicted[i] == labels[i] ? 1 : 0;
     }
-    if (train) program_.backward(parameters_.data(), workspace, gradient);
+    if (train) program_.backward(parameters_.data(), workspace, gradient, op_seconds);
   }
 
   // Adds the partial gradients up in order and updates the parameters; threads share the parameters' range.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "core/base/error.h"
 #include "core/kernels/cpu/conv_op.h"
@@ -11,6 +12,28 @@
 
 namespace sweep::cpu {
 namespace {
+
+// Adds the time of its life to a sum, if there is one.
+class Stopwatch {
+ public:
+  using Clock = std::chrono::steady_clock;
+  explicit Stopwatch(double* seconds) : seconds_(seconds) {
+    if (seconds_ != nullptr) begin_ = Clock::now();
+  }
+  ~Stopwatch() {
+    if (seconds_ != nullptr) *seconds_ += std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double* seconds_;
+  Clock::time_point begin_;
+};
+
+double* seconds_of(double* op_seconds, std::size_t op) {
+  return op_seconds == nullptr ? nullptr : op_seconds + op;
+}
 
 // Whether `layer` is max pooling 2×2 with stride 2 and no padding, which a convolution can do in its
 // registers.
@@ -28,13 +51,16 @@ class Compiler {
  public:
   explicit Compiler(const Network& network) : network_(network), layers_(network.layers()) {}
 
-  std::vector<std::unique_ptr<Op>> compile() {
+  // first_layers: of each op, where its first layer stands in the network.
+  std::vector<std::unique_ptr<Op>> compile(std::vector<std::size_t>& first_layers) {
     std::vector<std::unique_ptr<Op>> ops;
     while (next_ < layers_.size()) {
+      const std::size_t first = next_;
       const Layer& layer = layers_[next_++];
       // [channels][y][x] and [features] are the same array, so flatten has nothing to do.
       if (layer.type == "flatten") continue;
       ops.push_back(make_op(layer, ops.empty()));
+      first_layers.push_back(first);
     }
     if (ops.empty()) throw ConfigError("network \"" + network_.name() + "\" has nothing to train");
     return ops;
@@ -76,8 +102,8 @@ class Compiler {
 
 }  // namespace
 
-Program::Program(const Network& network)
-    : ops_(Compiler(network).compile()), input_elements_(element_count(network.input())) {
+Program::Program(const Network& network) : input_elements_(element_count(network.input())) {
+  ops_ = Compiler(network).compile(first_layers_);
   for (const auto& op : ops_) {
     offsets_.push_back(parameter_floats_);
     parameter_floats_ += op->parameter_floats();
@@ -105,21 +131,32 @@ void Program::export_parameters(const float* own, std::span<float> all) const {
   for (std::size_t i = 0; i < ops_.size(); ++i) ops_[i]->export_parameters(own + offsets_[i], all);
 }
 
-const float* Program::forward(const Pass& pass, const float* own, Workspace& workspace) const {
+std::size_t Program::block_bytes(std::size_t op) const {
+  return (ops_[op]->out_elements() * kLanes + ops_[op]->saved_floats()) * sizeof(float);
+}
+
+std::size_t Program::parameter_bytes(std::size_t op) const {
+  return ops_[op]->parameter_floats() * sizeof(float);
+}
+
+const float* Program::forward(const Pass& pass, const float* own, Workspace& workspace,
+                              double* op_seconds) const {
   const float* in = workspace.input.data();
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     float* out = workspace.activations[i].data();
+    const Stopwatch stopwatch(seconds_of(op_seconds, i));
     ops_[i]->forward(pass, own + offsets_[i], in, workspace.saved[i].data(), out);
     in = out;
   }
   return in;
 }
 
-void Program::backward(const float* own, Workspace& workspace, float* grad_own) const {
+void Program::backward(const float* own, Workspace& workspace, float* grad_own, double* op_seconds) const {
   float* grad_out = workspace.gradients[0].data();
   float* grad_in = workspace.gradients[1].data();
   for (std::size_t i = ops_.size(); i-- > 0;) {
     const float* in = i == 0 ? workspace.input.data() : workspace.activations[i - 1].data();
+    const Stopwatch stopwatch(seconds_of(op_seconds, i));
     ops_[i]->backward(own + offsets_[i], {in, workspace.activations[i].data(), workspace.saved[i].data(),
                                           grad_out, i == 0 ? nullptr : grad_in, grad_own + offsets_[i]});
     std::swap(grad_out, grad_in);

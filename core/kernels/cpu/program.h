@@ -42,18 +42,28 @@ class Program {
   void prepare(const float* own, std::size_t part) { ops_[part]->prepare(own + offsets_[part]); }
 
   /// From workspace.input to the network's outputs [outputs][16], which lie in the workspace. Thread-safe for
-  /// different workspaces.
-  const float* forward(const Pass& pass, const float* own, Workspace& workspace) const;
+  /// different workspaces. Adds each op's time to op_seconds, unless that is nullptr.
+  const float* forward(const Pass& pass, const float* own, Workspace& workspace,
+                       double* op_seconds = nullptr) const;
 
   /// Where the gradient of the outputs has to be written before backward().
   float* output_gradient(Workspace& workspace) const { return workspace.gradients[0].data(); }
 
-  /// Adds the block's parameter gradients to grad_own. After forward() on the same workspace.
-  void backward(const float* own, Workspace& workspace, float* grad_own) const;
+  /// Adds the block's parameter gradients to grad_own. After forward() on the same workspace. op_seconds as
+  /// in forward().
+  void backward(const float* own, Workspace& workspace, float* grad_own, double* op_seconds = nullptr) const;
+
+  /// Ops of the network, and of each: its place in Network::layers() (of the first, if several are fused),
+  /// the bytes that it writes of one block, and those of its parameters.
+  std::size_t op_count() const { return ops_.size(); }
+  std::size_t first_layer(std::size_t op) const { return first_layers_[op]; }
+  std::size_t block_bytes(std::size_t op) const;
+  std::size_t parameter_bytes(std::size_t op) const;
 
  private:
   std::vector<std::unique_ptr<Op>> ops_;
-  std::vector<std::size_t> offsets_;  // of each op's parameters
+  std::vector<std::size_t> offsets_;       // of each op's parameters
+  std::vector<std::size_t> first_layers_;  // of each op
   std::size_t parameter_floats_ = 0, input_elements_ = 0;
 };
 
