@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/data/content_reader.h"
+#include "runmanager/aggregate.h"
 #include "runmanager/checkpoint.h"
 #include "runmanager/progress.h"
 #include "runmanager/provenance.h"
@@ -202,6 +203,8 @@ class SweepRunner {
                         .clock = world_.clock});
     manager.expect(records_);
     manager.save(kResults);
+    const AggregateRuns aggregates(directory_->path(), sweep_.runs);
+    aggregates.update_all(manager.records());
     Progress progress(world_.terminal, world_.clock, options_.quiet, directory_->name(), sweep_.runs.size(),
                       work);
     if (outdated_ > 0) {
@@ -217,6 +220,7 @@ class SweepRunner {
         train_one(prepared_[i], manager, progress);
         const RunRecord& record = manager.records()[i];
         manager.save(kResults);
+        aggregates.update(i, manager.records());
         progress.end_run(i + 1, record);
         stop_ = record.status == RunStatus::kInterrupted ||
                 (options_.fail_fast && record.status == RunStatus::kFailed);
