@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "runmanager/csv.h"
 #include "runmanager/run_name.h"
 
 namespace sweep {
@@ -17,33 +18,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 6> kStatusNames = {"pending", "running", "completed",
                                                           "failed",  "skipped", "interrupted"};
-
-// RFC 4180: a field with a separator, a quote or a line break is quoted, and its quotes are doubled. Leading
-// and trailing spaces are quoted as well, because some readers strip them.
-std::string csv_field(std::string_view text) {
-  const bool plain = text.find_first_of(",\"\r\n") == std::string_view::npos &&
-                     (text.empty() || (text.front() != ' ' && text.back() != ' '));
-  if (plain) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
-}
-
-std::string csv_number(double value) {
-  if (std::isnan(value)) return "nan";
-  return fmt::format("{}", value);
-}
-
-std::string csv_number(const std::optional<double>& value) { return value ? csv_number(*value) : ""; }
-
-std::string csv_row(const std::vector<std::string>& cells) {
-  std::string row;
-  for (std::size_t i = 0; i < cells.size(); ++i) row += (i > 0 ? "," : "") + csv_field(cells[i]);
-  return row + "\n";
-}
 
 const ParamValue* find_param(const Params& params, std::string_view key) {
   for (const auto& [name, value] : params) {

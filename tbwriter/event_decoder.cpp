@@ -105,6 +105,16 @@ void decode_end(std::string_view message, DecodedSession& session) {
   }
 }
 
+bool is_session_start(std::string_view session_log) {
+  constexpr std::int64_t kStart = 1;
+  Field field;
+  bool start = false;
+  for (Fields fields(session_log); fields.next(field);) {
+    if (field.number == 1) start = field.as_integer() == kStart;
+  }
+  return start;
+}
+
 }  // namespace
 
 DecodedEvent decode_event(std::string_view payload) {
@@ -114,6 +124,7 @@ DecodedEvent decode_event(std::string_view payload) {
     if (field.number == 1) event.wall_time = field.as_double();
     if (field.number == 2) event.step = field.as_integer();
     if (field.number == 3) event.file_version = field.as_bytes();
+    if (field.number == 7) event.session_start = is_session_start(field.as_bytes());
     if (field.number != 5) continue;
     for (Fields parts(field.as_bytes()); parts.next(part);) {
       if (part.number == 1) event.values.push_back(decode_value(part.as_bytes()));

@@ -24,6 +24,7 @@ struct DecodedEvent {
   double wall_time = 0;  // seconds since 1970
   std::int64_t step = 0;
   std::string_view file_version = {};
+  bool session_start = false;  // what older records of the run have from `step` on no longer counts
   std::vector<DecodedValue> values = {};
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array<const char*, 5> kOptionsToCome = {"--fuse", "--retry", "--timeout", "--max-time",
                                                        "--launcher"};
-constexpr std::array<const char*, 4> kCommandsToCome = {"compare", "report", "verify", "fsck"};
+constexpr std::array<const char*, 3> kCommandsToCome = {"compare", "report", "verify"};
 
 // The keys of a sweep file, from the table that checks them.
 std::string keys_help() {
@@ -66,6 +66,28 @@ void add_run(CLI::App& app, CommandLine& line) {
   command.add_flag("--json", line.json, "results as JSON on standard output instead of the table");
 }
 
+void add_export(CLI::App& app, CommandLine& line) {
+  CLI::App& command = *app.add_subcommand(
+      "export", "scalars and hyperparameters of a log directory, of any program, as CSV, JSON or Markdown");
+  command.add_option("logdir", line.file, "a directory with events files in it or below")
+      ->type_name("LOGDIR")
+      ->required();
+  command
+      .add_option("--format", line.format,
+                  "csv: a row per point; json; markdown: a row per run with last values; default: as FILE is "
+                  "called, else csv")
+      ->check(CLI::IsMember({"csv", "json", "markdown"}));
+  command.add_option("-o,--output", line.output, "instead of standard output")->type_name("FILE");
+  command
+      .add_option("--tag", line.tags,
+                  "only scalars whose tag begins with this, a regular expression; may be given again")
+      ->type_name("REGEX")
+      ->allow_extra_args(false);
+  command.footer(
+      "Exit codes: 0 everything exported, 1 all but what is damaged, 2 no such directory, events file or "
+      "tag,\n3 FILE cannot be written.");
+}
+
 void add_commands(CLI::App& app, CommandLine& line) {
   add_run(app, line);
   CLI::App& plan = *app.add_subcommand("plan", "print every run of a sweep file without training");
@@ -74,6 +96,14 @@ void add_commands(CLI::App& app, CommandLine& line) {
   CLI::App& show = *app.add_subcommand("show", "print the results of a sweep's directory, or of one run's");
   show.add_option("directory", line.file, "runs/NAME, or a directory in it")->type_name("DIR")->required();
   show.add_flag("--json", line.json, "as JSON");
+  CLI::App& fsck =
+      *app.add_subcommand("fsck", "check every file of a sweep, run or log directory for damage");
+  fsck.add_option("directory", line.file, "runs/NAME, a directory in it, or one above")
+      ->type_name("DIR")
+      ->required();
+  fsck.add_flag("--json", line.json, "as JSON");
+  fsck.footer("Exit codes: 0 no damage, 1 damage, 2 no such directory or nothing in it to check.");
+  add_export(app, line);
   CLI::App& devices = *app.add_subcommand("devices", "print what there is to train on");
   devices.add_flag("--json", line.json, "as JSON");
   app.add_subcommand("schema", "print the JSON schema of sweep files");
@@ -143,6 +173,8 @@ int dispatch(const CLI::App& app, const CommandLine& line, const Commands& comma
   const std::string name = app.get_subcommands().at(0)->get_name();
   if (name == "plan") return commands.plan(line);
   if (name == "show") return commands.show(line);
+  if (name == "fsck") return commands.fsck(line);
+  if (name == "export") return commands.export_logdir(line);
   if (name == "devices") return commands.devices(line);
   if (name == "schema") return commands.schema(line);
   if (name == "completion") {

@@ -18,17 +18,20 @@ namespace sweep {
 
 /// What was typed.
 struct CommandLine {
-  std::filesystem::path file;          // run, plan: the sweep file; show: a directory
+  std::filesystem::path file;          // run, plan: the sweep file; show, fsck, export: a directory
   std::vector<std::string> overrides;  // "lr=0.1,0.01"
   LoadOptions load;
   RunnerOptions runner;
   bool json = false;
-  std::string shell;  // completion
+  std::string shell;              // completion
+  std::vector<std::string> tags;  // export: regular expressions
+  std::string format;             // export: "csv", "json", "markdown"; empty: as the output file is called
+  std::filesystem::path output;   // export: a file; empty: standard output
 };
 
 /// The commands; each returns an exit code or throws. Tests put others in their place.
 struct Commands {
-  std::function<int(const CommandLine&)> run, plan, show, devices, schema;
+  std::function<int(const CommandLine&)> run, plan, show, devices, schema, fsck, export_logdir;
 };
 
 /// Parses `words`, without the program's name, and runs the command that they name. Prints help and version

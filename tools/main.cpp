@@ -14,7 +14,9 @@ int main(int argc, char** argv) {
                             .plan = plan_command,
                             .show = show_command,
                             .devices = devices_command,
-                            .schema = schema_command};
+                            .schema = schema_command,
+                            .fsck = fsck_command,
+                            .export_logdir = export_command};
     const int code = run_command_line({argv + 1, argv + argc}, commands);
     std::cout.flush();
     if (!std::cout) throw IoError("standard output cannot be written (is the disk full?)");

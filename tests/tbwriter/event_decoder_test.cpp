@@ -43,6 +43,16 @@ TEST(DecodeEvent, ReadsScalarsOfEveryForm) {
   EXPECT_EQ(decoded.values[3].tag, "text");
 }
 
+TEST(DecodeEvent, KnowsWhereASessionStarts) {
+  proto::Event event;
+  event.set_step(3);
+  EXPECT_FALSE(decode_event(event.SerializeAsString()).session_start);
+  event.mutable_session_log()->set_status(proto::SessionLog::STOP);
+  EXPECT_FALSE(decode_event(event.SerializeAsString()).session_start);
+  event.mutable_session_log()->set_status(proto::SessionLog::START);
+  EXPECT_TRUE(decode_event(event.SerializeAsString()).session_start);
+}
+
 TEST(DecodeEvent, NeverReadsBeyondItsBytes) {
   proto::Event event;
   event.set_wall_time(1);

@@ -30,7 +30,8 @@ struct Called {
         return code;
       };
     };
-    return {note("run"), note("plan"), note("show"), note("devices"), note("schema")};
+    return {note("run"), note("plan"), note("show"), note("devices"), note("schema"),
+            note("fsck"), note("export")};
   }
   int operator()(const std::vector<std::string>& words) { return run_command_line(words, commands()); }
   std::string error(const std::vector<std::string>& words) {
@@ -83,6 +84,16 @@ TEST(CommandLine, EveryCommandIsFound) {
   called({"show", "runs/a", "--json"});
   EXPECT_EQ(called.command, "show");
   EXPECT_EQ(called.line.file, "runs/a");
+  called({"fsck", "runs/a", "--json"});
+  EXPECT_EQ(called.command, "fsck");
+  EXPECT_EQ(called.line.file, "runs/a");
+  EXPECT_TRUE(called.line.json);
+  called({"export", "--tag", "Loss/", "runs", "--tag=Accuracy/", "--format", "json", "-o", "a.csv"});
+  EXPECT_EQ(called.command, "export");
+  EXPECT_EQ(called.line.file, "runs");
+  EXPECT_THAT(called.line.tags, ElementsAre("Loss/", "Accuracy/"));
+  EXPECT_EQ(called.line.format, "json");
+  EXPECT_EQ(called.line.output, "a.csv");
   called({"devices"});
   EXPECT_EQ(called.command, "devices");
   called({"schema"});
@@ -92,7 +103,7 @@ TEST(CommandLine, EveryCommandIsFound) {
 TEST(CommandLine, AMistypedCommandIsToldTheNearest) {
   Called called;
   EXPECT_EQ(called.error({"plna", "x.json"}),
-            "plna: no such file, and no command: run, plan, show, devices, schema, completion, did you mean "
+            "plna: no such file, and no command: run, plan, show, fsck, export, devices, schema, completion, did you mean "
             "\"plan\"?");
   EXPECT_EQ(called.error({"verify", "runs/x"}), "the command verify is not available in this version");
 }
@@ -124,6 +135,7 @@ TEST(CommandLine, MissingAndWrongArgumentsAreMistakes) {
   EXPECT_THAT(called.error({"a.json", "--threads", "many"}), HasSubstr("--threads"));
   EXPECT_THAT(called.error({"a.json", "--threads", "-1"}), HasSubstr("--threads"));
   EXPECT_THAT(called.error({"a.json", "--logdir"}), HasSubstr("--logdir"));
+  EXPECT_THAT(called.error({"export", "runs", "--format", "xml"}), HasSubstr("--format"));
   EXPECT_THAT(called.error({"completion", "csh"}),
               HasSubstr("completion: got \"csh\", want bash, zsh or fish"));
   EXPECT_TRUE(called.command.empty());
@@ -158,7 +170,7 @@ TEST(CommandLine, CompletionKnowsEveryCommandAndOption) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const std::string script = printed({"completion", shell});
     for (const char* word :
-         {"run", "plan", "show", "devices", "schema", "completion", "logdir", "fail-fast", "json"}) {
+         {"run", "plan", "show", "fsck", "export", "devices", "schema", "completion", "logdir", "fail-fast", "json"}) {
       EXPECT_THAT(script, HasSubstr(word)) << shell;
     }
   }

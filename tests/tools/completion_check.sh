@@ -25,3 +25,5 @@ expect --fail-fast sweep x.json --fa
 expect --logdir sweep run x.json --lo
 expect --json sweep plan x.json --j
 expect "zsh" sweep completion z
+expect fsck sweep fs
+expect "--tag" sweep export runs --t
