@@ -56,12 +56,21 @@ PixelTransform read_normalize(const JsonNode& node, Problems& problems) {
   return transform;
 }
 
-void check_dataset_name(const JsonNode& node, bool has_path, Problems& problems) {
+bool is_known_dataset(const std::string& name, const fs::path& data_directory) {
   const auto known = dataset_names();
-  if (node.is(JsonKind::kString) && has_path && !node.text.empty()) return;
-  if (node.is(JsonKind::kString) && std::find(known.begin(), known.end(), node.text) != known.end()) return;
-  problems.add_value(node, listed(known) + ", or an object with \"name\" and \"path\" for another",
-                     node.is(JsonKind::kString) ? nearest_name(node.text, known) : "");
+  if (std::find(known.begin(), known.end(), name) != known.end()) return true;
+  std::error_code ignored;
+  const bool plain = !name.empty() && name != "." && name != ".." &&
+                     name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+  return plain && !data_directory.empty() && fs::is_directory(data_directory / name, ignored);
+}
+
+void check_dataset_name(const JsonNode& node, bool has_path, const ReadContext& context, Problems& problems) {
+  if (node.is(JsonKind::kString)) {
+    if (has_path ? !node.text.empty() : is_known_dataset(node.text, context.data_directory)) return;
+  }
+  problems.add_value(node, listed(dataset_names()) + ", or an object with \"name\" and \"path\" for another",
+                     node.is(JsonKind::kString) ? nearest_name(node.text, dataset_names()) : "");
 }
 
 DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Problems& problems) {
@@ -73,7 +82,7 @@ DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Probl
     return dataset;
   }
   if (node->is(JsonKind::kString)) {
-    check_dataset_name(*node, false, problems);
+    check_dataset_name(*node, false, context, problems);
     dataset.name = node->text;
     return dataset;
   }
@@ -85,7 +94,7 @@ DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Probl
   const SettingReader reader(node, dataset_settings(), problems);
   if (reader.given("path")) dataset.path = resolved_path(reader.value("path"), context.directory);
   if (const JsonNode* name = node->find("name")) {
-    check_dataset_name(*name, reader.given("path"), problems);
+    check_dataset_name(*name, reader.given("path"), context, problems);
     dataset.name = name->text;
   } else {
     problems.add(*node->place, fmt::format("\"name\" is missing, want {}, or any name with a path",
@@ -233,6 +242,21 @@ nlohmann::ordered_json optimizer_json(const OptimizerSpec& optimizer) {
 }
 
 }  // namespace
+
+fs::path nearest_file(const fs::path& missing) {
+  constexpr std::size_t kMostFiles = 1000;  // A directory with more than that is no place for a guess.
+  const fs::path directory = missing.has_parent_path() ? missing.parent_path() : ".";
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (fs::directory_iterator it(directory, failed), end; !failed && it != end && names.size() < kMostFiles;
+       it.increment(failed)) {
+    if (it->path().extension() == ".json") names.push_back(it->path().filename().string());
+  }
+  std::sort(names.begin(),
+            names.end());  // Directories have no order; equally near names must not take turns.
+  const std::string nearest = nearest_name(missing.filename().string(), names);
+  return nearest.empty() ? fs::path() : missing.parent_path() / nearest;
+}
 
 RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Problems& problems) {
   check_keys(tree, file_settings(), problems);

@@ -26,9 +26,13 @@ class NetworkFiles {
   std::map<std::string, JsonNode> cache_;
 };
 
+/// The JSON file beside `missing`, which is not there, whose name is nearest to it; empty if none is near.
+std::filesystem::path nearest_file(const std::filesystem::path& missing);
+
 /// What the checks need to know of the world.
 struct ReadContext {
-  std::filesystem::path directory;  // of the sweep file
+  std::filesystem::path directory;       // of the sweep file
+  std::filesystem::path data_directory;  // $SWEEP_DATA: data sets in it are known by name, too; may be empty
   int cuda_device_count = 0;
 };
 

@@ -18,17 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestLayerName = 64;
 
-// The files beside a missing one that its name may have meant.
-std::string nearest_file(const fs::path& missing) {
-  std::vector<std::string> names;
-  std::error_code ignored;
-  for (fs::directory_iterator it(missing.parent_path(), ignored), end; it != end; it.increment(ignored)) {
-    if (it->path().extension() == ".json") names.push_back(it->path().filename().string());
-    if (names.size() > 1000) break;
-  }
-  return nearest_name(missing.filename().string(), names);
-}
-
 // "conv1": what may stand in names of parameters, graphs and keys.
 bool is_layer_name(const std::string& name) {
   return !name.empty() && name.size() <= kLongestLayerName &&
@@ -123,7 +112,7 @@ void NetworkFiles::load(JsonNode& tree, Problems& problems) {
       cache_.emplace(name.text, *network);
     }
   } catch (const DataError& error) {
-    const std::string nearest = nearest_file(path);
+    const fs::path nearest = nearest_file(path).filename();
     const fs::path suggested = fs::path(name.text).parent_path() / nearest;
     problems.add(
         *name.place,

@@ -7,6 +7,7 @@ namespace sweep {
 
 /// JSON Schema, draft 2020-12, for editors and other programs. Everything it rejects load_sweep() rejects,
 /// too; what depends on several values or on the machine (shapes, devices, files) only load_sweep() checks.
+/// The one exception: names of data sets that only $SWEEP_DATA has.
 nlohmann::ordered_json sweep_schema();
 
 }  // namespace sweep

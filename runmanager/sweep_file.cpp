@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "core/base/error.h"
@@ -32,6 +33,12 @@ std::string read_sweep_text(const fs::path& file) {
   }
   if (fs::is_regular_file(status) && fs::file_size(file, failed) > kLargestFile && !failed) {
     throw DataError(file.string() + ": is larger than 16 MiB, want a sweep file");
+  }
+  if (!fs::exists(status)) {
+    const fs::path nearest = nearest_file(file);
+    throw DataError(
+        fmt::format("{}: no such file{}", file.string(),
+                    nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest.string())));
   }
   return read_file(file);
 }
@@ -182,7 +189,8 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
   sweep.file = file;
   sweep.name = sweep_name(root, file, problems);
   const SearchSpace space = read_search_space(root, problems);
-  const ReadContext context{file.parent_path(), cuda_device_count(options)};
+  const char* data = std::getenv("SWEEP_DATA");
+  const ReadContext context{file.parent_path(), data != nullptr ? data : "", cuda_device_count(options)};
   NetworkFiles files(context.directory);
 
   const JsonNode run_tree = without_structure(root);

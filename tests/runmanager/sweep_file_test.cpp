@@ -5,10 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <set>
 
-#include "core/base/file.h"
-#include "core/network/network.h"
 #include "tests/runmanager/sweep_folder.h"
 
 namespace sweep {
@@ -302,6 +299,17 @@ TEST(LoadSweep, MistakesInOverridesNameTheOverride) {
   EXPECT_EQ(folder.error(file, {"lr=\xFF"}), "override \"lr=\xFF\": not UTF-8 text");
 }
 
+TEST(LoadSweep, DataSetsBelowSweepDataAreKnownByName) {
+  const SweepFolder folder;
+  std::filesystem::create_directories(folder.path() / "own-set");
+  const std::string file = R"({"dataset": "own-set", "network": "net.json"})";
+  EXPECT_THAT(folder.error(file),
+              HasSubstr("dataset: got \"own-set\", want fashion-mnist or mnist, or an object"));
+  ::setenv("SWEEP_DATA", folder.path().c_str(), 1);
+  EXPECT_EQ(folder.load(file).runs[0].dataset.name, "own-set");
+  ::unsetenv("SWEEP_DATA");
+}
+
 TEST(LoadSweep, ErrorsFoundLaterKnowTheirPlace) {
   const SweepFolder folder;
   const Sweep sweep = folder.load(
@@ -354,118 +362,6 @@ TEST(LoadSweep, TheResolvedSettingsOfARunAreASweepFileOfThatRun) {
   const Sweep again = folder.load(resolved.dump());
   ASSERT_EQ(again.runs.size(), 1u);
   EXPECT_EQ(again.runs[0].resolved, sweep.runs[0].resolved);
-}
-
-std::filesystem::path shipped(const std::string& name) {
-  return std::filesystem::path(SWEEP_SOURCE_DIR) / "sweeps" / name;
-}
-
-TEST(ShippedSweeps, HaveTheRunsThatTheyPromise) {
-  const Sweep fashion = load_sweep(shipped("fashion.json"));
-  EXPECT_EQ(fashion.runs.size(), 32u);
-  EXPECT_THAT(fashion.keys, ElementsAre("lr", "batch_size", "shuffle", "num_workers", "device"));
-  EXPECT_EQ(fashion.runs[0].name, "lr=0.01,batch_size=100,shuffle=true,num_workers=0,device=cuda");
-  EXPECT_EQ(fashion.runs[31].name, "lr=0.001,batch_size=1000,shuffle=false,num_workers=1,device=cpu");
-  EXPECT_EQ(fashion.runs[0].epochs, 3);
-  EXPECT_EQ(load_sweep(shipped("cpu-vs-cuda.json")).runs.size(), 12u);
-  EXPECT_EQ(load_sweep(shipped("lr-batch-shuffle.json")).runs.size(), 12u);
-  EXPECT_EQ(load_sweep(shipped("mlp-momentum.json")).runs.size(), 8u);
-}
-
-TEST(ShippedSweeps, TheNetworkIsTheOneOfTheDeeplizardSeries) {
-  const RunConfig run = load_sweep(shipped("fashion.json")).runs[0];
-  const Network network(run.network, {1, 28, 28});
-  // 6·1·5·5 + 6, 12·6·5·5 + 12, 192·120 + 120, 120·60 + 60, 60·10 + 10: as PyTorch counts.
-  EXPECT_EQ(network.parameter_count(), 156u + 1812u + 23160u + 7260u + 610u);
-}
-
-// A file cut or damaged anywhere must still give runs or a message, and never anything else.
-void expect_sweep_or_error(const SweepFolder& folder, const std::string& text) {
-  const auto file = folder.write("s.json", text);
-  try {
-    LoadOptions options;
-    options.cuda_device_count = 1;
-    const Sweep sweep = load_sweep(file, {}, options);
-    EXPECT_FALSE(sweep.runs.empty());
-    std::set<std::string> names;
-    for (const RunConfig& run : sweep.runs) EXPECT_TRUE(names.insert(run.name).second);
-  } catch (const ConfigError& error) {
-    EXPECT_STRNE(error.what(), "");
-  }
-}
-
-class DamagedSweepFile : public ::testing::TestWithParam<const char*> {
- protected:
-  DamagedSweepFile() : text_(read_file(shipped(GetParam()))) {
-    for (const char* network : {"networks/fashion-cnn.json", "networks/mlp.json"}) {
-      folder_.write(network, read_file(shipped(network)));
-    }
-  }
-  SweepFolder folder_;
-  std::string text_;
-};
-
-TEST_P(DamagedSweepFile, CutAnywhereGivesAMessage) {
-  for (std::size_t cut = 0; cut + 2 < text_.size(); ++cut) {  // Without the last } and line break.
-    SCOPED_TRACE(cut);
-    EXPECT_THROW(load_sweep(folder_.write("s.json", text_.substr(0, cut))), ConfigError);
-  }
-}
-
-// Bytes that mean something to JSON or to numbers, and some that mean nothing anywhere. Each place of a file
-// gets some of them, in turn: all of them at all places would take a minute.
-std::vector<char> bytes_for(std::size_t at) {
-  static const std::string bytes =
-      std::string("\"{}[]:,-0159.eE \\/\n") + std::string("\0\x01\x7F\x80\xFF", 5);
-  std::vector<char> chosen;
-  for (std::size_t i = 0; i < 4; ++i) chosen.push_back(bytes[(at * 5 + i * 7) % bytes.size()]);
-  return chosen;
-}
-
-TEST_P(DamagedSweepFile, WithAnyByteReplacedGivesRunsOrAMessage) {
-  for (std::size_t at = 0; at < text_.size(); ++at) {
-    for (const char byte : bytes_for(at)) {
-      std::string text = text_;
-      text[at] = byte;
-      SCOPED_TRACE(::testing::Message() << "byte " << int{static_cast<unsigned char>(byte)} << " at " << at);
-      expect_sweep_or_error(folder_, text);
-    }
-  }
-}
-
-TEST_P(DamagedSweepFile, WithAnyRunOfBytesRemovedGivesRunsOrAMessage) {
-  for (std::size_t at = 0; at < text_.size(); ++at) {
-    for (const std::size_t length : {1u, 7u}) {
-      std::string text = text_;
-      text.erase(at, length);
-      SCOPED_TRACE(::testing::Message() << length << " bytes from " << at);
-      expect_sweep_or_error(folder_, text);
-    }
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Shipped, DamagedSweepFile,
-                         ::testing::Values("fashion.json", "cpu-vs-cuda.json", "lr-batch-shuffle.json",
-                                           "mlp-momentum.json"));
-
-TEST(DamagedNetworkFile, GivesRunsOrAMessage) {
-  const SweepFolder folder;
-  const std::string text = read_file(shipped("networks/fashion-cnn.json"));
-  const std::string file = R"({"dataset": "mnist", "network": "n.json"})";
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    folder.write("n.json", text.substr(0, at));
-    SCOPED_TRACE(at);
-    if (at + 2 < text.size()) {
-      EXPECT_THROW(folder.load(file), ConfigError);
-    }
-    for (const char byte : bytes_for(at)) {
-      std::string damaged = text;
-      damaged[at] = byte;
-      folder.write("n.json", damaged);
-      SCOPED_TRACE(::testing::Message() << "byte " << int{static_cast<unsigned char>(byte)} << " at " << at);
-      expect_sweep_or_error(folder, file);
-    }
-  }
 }
 
 TEST(LoadSweep, ThousandsOfRunsAreExpandedWithinASecond) {

@@ -86,7 +86,10 @@ class BadInput : public ::testing::Test {
 };
 
 TEST_F(BadInput, MissingFile) {
-  expect_words_refused({"nothing.json"}, "nothing.json: cannot open: No such file or directory");
+  expect_words_refused({"nothing.json"}, "nothing.json: no such file");
+  folder_.write("sweeps/fashion.json", "{}");
+  expect_words_refused({"sweeps/fashon.json"},
+                       "sweeps/fashon.json: no such file, did you mean \"sweeps/fashion.json\"?");
 }
 TEST_F(BadInput, EmptyFile) { expect_refused("", "s.json:1:1: the file is empty"); }
 TEST_F(BadInput, Directory) { expect_words_refused({folder_.path().string()}, "is not a regular file"); }
