@@ -30,8 +30,8 @@ struct Called {
         return code;
       };
     };
-    return {note("run"), note("plan"), note("show"), note("devices"), note("schema"),
-            note("fsck"), note("export")};
+    return {note("run"),    note("plan"), note("show"),  note("devices"),
+            note("schema"), note("fsck"), note("export")};
   }
   int operator()(const std::vector<std::string>& words) { return run_command_line(words, commands()); }
   std::string error(const std::vector<std::string>& words) {
@@ -103,7 +103,8 @@ TEST(CommandLine, EveryCommandIsFound) {
 TEST(CommandLine, AMistypedCommandIsToldTheNearest) {
   Called called;
   EXPECT_EQ(called.error({"plna", "x.json"}),
-            "plna: no such file, and no command: run, plan, show, fsck, export, devices, schema, completion, did you mean "
+            "plna: no such file, and no command: run, plan, show, fsck, export, devices, schema, completion, "
+            "did you mean "
             "\"plan\"?");
   EXPECT_EQ(called.error({"verify", "runs/x"}), "the command verify is not available in this version");
 }
@@ -169,8 +170,8 @@ TEST(CommandLine, HelpAndVersionGoToStandardOutput) {
 TEST(CommandLine, CompletionKnowsEveryCommandAndOption) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const std::string script = printed({"completion", shell});
-    for (const char* word :
-         {"run", "plan", "show", "fsck", "export", "devices", "schema", "completion", "logdir", "fail-fast", "json"}) {
+    for (const char* word : {"run", "plan", "show", "fsck", "export", "devices", "schema", "completion",
+                             "logdir", "fail-fast", "json"}) {
       EXPECT_THAT(script, HasSubstr(word)) << shell;
     }
   }
