@@ -124,7 +124,7 @@ Arguments complete_arguments(const NamedType& type, const Arguments& given, std:
   const std::string start(what);
   for (const auto& [name, value] : given) {
     const auto known = std::find_if(type.arguments.begin(), type.arguments.end(),
-                                    [&](const ArgumentType& a) { return a.name == name; });
+                                    [&key = name](const ArgumentType& a) { return a.name == key; });
     if (known != type.arguments.end()) continue;
     const std::vector<std::string> names = names_of(type.arguments);
     const std::string nearest = nearest_name(name, names);

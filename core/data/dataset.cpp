@@ -28,7 +28,7 @@ constexpr Part kTest = {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
 std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
 
 // Returns the file of that name in `directory`, plain or compressed, or an empty path.
-fs::path find_file(const fs::path& directory, std::string name) {
+fs::path find_file(const fs::path& directory, const std::string& name) {
   std::string dotted = name;  // as some copies on the web are called: train-images.idx3-ubyte
   dotted.replace(dotted.rfind("-idx"), 1, ".");
   for (const std::string& base : {name, dotted}) {
