@@ -84,6 +84,11 @@ class Engine {
   virtual std::vector<float> parameters() const = 0;
   virtual void set_parameters(std::span<const float> values) = 0;
 
+  /// All running statistics, in the layout of Network::buffers(). They start as initial_buffers().
+  virtual std::vector<float> buffers() const { return {}; }
+  /// Throws ShapeError if these are not as many values as the network has.
+  virtual void set_buffers(std::span<const float> /*values*/) {}
+
   /// Gradient of the last train() batch's mean loss, in the layout of Network::parameters(); weight decay not
   /// included. Zeros before the first.
   virtual std::vector<float> gradients() const = 0;

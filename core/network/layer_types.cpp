@@ -40,7 +40,11 @@ std::span<const NamedType> layer_types() {
        {width("out_channels", "channels of the output"),
         pair("kernel_size", std::nullopt, 1, "height and width of the kernel"),
         pair("stride", 1, 1, "step between outputs"),
-        pair("padding", 0, 0, "rows and columns of zeros around the input"), bias()}},
+        pair("padding", 0, 0, "rows and columns of zeros around the input"),
+        pair("dilation", 1, 1, "step between the taps of the kernel"),
+        {"groups", ArgumentKind::kInteger, std::int64_t{1}, 1, 1 << 20, false, false,
+         "groups of channels that do not see each other; divides the channels of input and output"},
+        bias()}},
       {"linear", {width("out_features", "features of the output"), bias()}},
       {"relu", {}},
       {"leaky_relu", {number("negative_slope", 0.01, -kUnbounded, kUnbounded, "factor of values below 0")}},
@@ -59,10 +63,19 @@ std::span<const NamedType> layer_types() {
         {"count_include_pad", ArgumentKind::kBoolean, true, 0, 0, false, false,
          "whether the padding counts in the average"}}},
       {"adaptive_avg_pool2d", {pair("output_size", std::nullopt, 1, "height and width of the output")}},
+      {"batch_norm2d",
+       {number("eps", 1e-5, 0, 1, "added to the variance"),
+        number("momentum", 0.1, 0, 1, "weight of a new batch in the running mean and variance"),
+        {"affine", ArgumentKind::kBoolean, true, 0, 0, false, false,
+         "whether a factor and a summand are learned for each channel"}}},
       {"dropout", {number("p", 0.5, 0, 1, "probability that an element is zeroed")}},
       {"flatten", {}},
+      {"sequential", {}},
+      {"residual", {}},
   };
   return types;
 }
+
+bool has_inner_layers(std::string_view type) { return type == "sequential" || type == "residual"; }
 
 }  // namespace sweep

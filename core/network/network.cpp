@@ -18,25 +18,29 @@ void need_image(const Layer& layer) {
   throw_shape(layer, "needs an input of shape [channels, height, width], but gets " + to_string(layer.input));
 }
 
-// Extent of a sliding window's output; the same formula for convolution and pooling (PyTorch, ceil_mode
-// false).
-Shape window_output(const Layer& layer, std::int64_t channels, Pair kernel, Pair stride, Pair padding) {
-  Shape output{channels, 0, 0};
-  for (std::size_t d = 0; d < 2; ++d) {
-    const std::int64_t room = layer.input[d + 1] + 2 * padding[d] - kernel[d];
-    if (room < 0) {
-      throw_shape(layer, "kernel_size " + to_string(ArgumentValue(kernel)) + " is larger than its input " +
-                             to_string(layer.input) + " with padding " + to_string(ArgumentValue(padding)));
-    }
-    output[d + 1] = room / stride[d] + 1;
-  }
-  return output;
-}
-
 Pair pair_of(const Layer& layer, const char* name) { return std::get<Pair>(layer.arguments.at(name)); }
 
 std::int64_t integer_of(const Layer& layer, const char* name) {
   return std::get<std::int64_t>(layer.arguments.at(name));
+}
+
+// Extent of a sliding window's output; the same formula for convolution and pooling (PyTorch, ceil_mode
+// false).
+Shape window_output(const Layer& layer, std::int64_t channels, Pair stride, Pair padding, Pair dilation) {
+  const Pair kernel = pair_of(layer, "kernel_size");
+  Shape output{channels, 0, 0};
+  for (std::size_t d = 0; d < 2; ++d) {
+    const std::int64_t room = layer.input[d + 1] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
+    if (room < 0) {
+      throw_shape(layer,
+                  "kernel_size " + to_string(ArgumentValue(kernel)) +
+                      (dilation == Pair{1, 1} ? "" : " with dilation " + to_string(ArgumentValue(dilation))) +
+                      " is larger than its input " + to_string(layer.input) + " with padding " +
+                      to_string(ArgumentValue(padding)));
+    }
+    output[d + 1] = room / stride[d] + 1;
+  }
+  return output;
 }
 
 void infer_pool(Layer& layer) {
@@ -47,7 +51,7 @@ void infer_pool(Layer& layer) {
   for (std::size_t d = 0; d < 2; ++d) {
     if (2 * padding[d] > kernel[d]) throw_shape(layer, "padding must be at most half of kernel_size");
   }
-  layer.output = window_output(layer, layer.input[0], kernel, pair_of(layer, "stride"), padding);
+  layer.output = window_output(layer, layer.input[0], pair_of(layer, "stride"), padding, {1, 1});
 }
 
 void infer_linear(Layer& layer) {
@@ -58,12 +62,21 @@ void infer_linear(Layer& layer) {
   layer.output = {integer_of(layer, "out_features")};
 }
 
+void infer_conv(Layer& layer) {
+  need_image(layer);
+  const std::int64_t groups = integer_of(layer, "groups"), out_channels = integer_of(layer, "out_channels");
+  if (layer.input[0] % groups != 0 || out_channels % groups != 0) {
+    throw_shape(layer, "groups " + std::to_string(groups) + " does not divide the channels of input " +
+                           to_string(layer.input) + " and output, " + std::to_string(out_channels));
+  }
+  layer.output = window_output(layer, out_channels, pair_of(layer, "stride"), pair_of(layer, "padding"),
+                               pair_of(layer, "dilation"));
+}
+
 // Sets the output shape from the input shape and the arguments.
 void infer_output(Layer& layer) {
   if (layer.type == "conv2d") {
-    need_image(layer);
-    layer.output = window_output(layer, integer_of(layer, "out_channels"), pair_of(layer, "kernel_size"),
-                                 pair_of(layer, "stride"), pair_of(layer, "padding"));
+    infer_conv(layer);
   } else if (layer.type == "max_pool2d" || layer.type == "avg_pool2d") {
     infer_pool(layer);
   } else if (layer.type == "adaptive_avg_pool2d") {
@@ -75,6 +88,7 @@ void infer_output(Layer& layer) {
   } else if (layer.type == "flatten") {
     layer.output = {static_cast<std::int64_t>(element_count(layer.input))};
   } else {
+    if (layer.type == "batch_norm2d") need_image(layer);
     layer.output = layer.input;
   }
 }
@@ -82,82 +96,148 @@ void infer_output(Layer& layer) {
 // Shape of the layer's weight, empty if it has none.
 Shape weight_shape(const Layer& layer) {
   if (layer.type == "linear") return {layer.output[0], layer.input[0]};
+  if (layer.type == "batch_norm2d" && std::get<bool>(layer.arguments.at("affine"))) return {layer.input[0]};
   if (layer.type != "conv2d") return {};
   const Pair kernel = pair_of(layer, "kernel_size");
-  return {layer.output[0], layer.input[0], kernel[0], kernel[1]};
+  return {layer.output[0], layer.input[0] / integer_of(layer, "groups"), kernel[0], kernel[1]};
 }
 
-Layer resolve_layer(const LayerSpec& spec, const Shape& input) {
-  const std::string what = "layer \"" + spec.name + "\"";
-  const NamedType& type = require_type(layer_types(), spec.type, what);
-  Layer layer{spec.name, spec.type, {}, input, {}, {}};
-  layer.arguments = complete_arguments(type, spec.arguments, what);
-  infer_output(layer);
-  return layer;
+void add_array(std::vector<Parameter>& arrays, std::vector<std::size_t>& places, std::string name,
+               Shape shape, std::int64_t fan_in, float initial) {
+  const std::size_t offset = arrays.empty() ? 0 : arrays.back().offset + arrays.back().count;
+  const std::size_t count = element_count(shape);
+  places.push_back(arrays.size());
+  arrays.push_back({std::move(name), std::move(shape), offset, count, fan_in, initial});
+}
+
+// Makes one list of nested layers, with all shapes.
+class Flattener {
+ public:
+  Flattener(const std::string& network, const Shape& input, std::vector<Layer>& layers,
+            std::vector<Parameter>& parameters, std::vector<Parameter>& buffers)
+      : network_(network), input_(input), layers_(layers), parameters_(parameters), buffers_(buffers) {}
+
+  // Appends `specs`, the first of which gets its input from layer `input`. Returns the place of the last.
+  std::size_t append(std::span<const LayerSpec> specs, const std::string& prefix, std::size_t input) {
+    for (const LayerSpec& spec : specs) {
+      const std::string name = prefix + spec.name;
+      if (!names_.insert(name).second) {
+        throw ConfigError("network \"" + network_ + "\" has two layers called \"" + name + "\"");
+      }
+      if (has_inner_layers(spec.type)) {
+        if (spec.layers.empty()) {
+          throw ConfigError("layer \"" + name + "\": a " + spec.type + " needs \"layers\", at least one");
+        }
+        const std::size_t end = append(spec.layers, name + ".", input);
+        input = spec.type == "residual" ? append_sum(spec, name, input, end) : end;
+      } else {
+        input = append_layer(spec, name, {input});
+      }
+    }
+    return input;
+  }
+
+ private:
+  const Shape& output_of(std::size_t layer) const {
+    return layer == kNetworkInput ? input_ : layers_[layer].output;
+  }
+
+  std::size_t append_sum(const LayerSpec& spec, const std::string& name, std::size_t input, std::size_t end) {
+    const std::size_t shortcut = append(spec.shortcut, name + ".shortcut.", input);
+    if (output_of(end) != output_of(shortcut)) {
+      throw ShapeError(
+          "layer \"" + name + "\" (residual): its layers give " + to_string(output_of(end)) +
+          ", but its shortcut gives " + to_string(output_of(shortcut)) +
+          "; a \"shortcut\" with a conv2d of kernel_size 1 can change channels and, by its stride, "
+          "height and width");
+    }
+    return append_layer({spec.name, spec.type, spec.arguments}, name, {end, shortcut});
+  }
+
+  std::size_t append_layer(const LayerSpec& spec, const std::string& name, std::vector<std::size_t> inputs) {
+    const std::string what = "layer \"" + name + "\"";
+    const NamedType& type = require_type(layer_types(), spec.type, what);
+    Layer layer{name,
+                spec.type,
+                complete_arguments(type, spec.arguments, what),
+                output_of(inputs[0]),
+                {},
+                std::move(inputs),
+                {},
+                {}};
+    infer_output(layer);
+    add_parameters(layer);
+    layers_.push_back(std::move(layer));
+    return layers_.size() - 1;
+  }
+
+  void add_parameters(Layer& layer) {
+    const Shape weight = weight_shape(layer);
+    if (layer.type == "batch_norm2d") {
+      const Shape channels = {layer.input[0]};
+      if (!weight.empty()) {
+        add_array(parameters_, layer.parameters, layer.name + ".weight", channels, 0, 1);
+        add_array(parameters_, layer.parameters, layer.name + ".bias", channels, 0, 0);
+      }
+      add_array(buffers_, layer.buffers, layer.name + ".running_mean", channels, 0, 0);
+      add_array(buffers_, layer.buffers, layer.name + ".running_var", channels, 0, 1);
+    } else if (!weight.empty()) {
+      const auto fan_in = static_cast<std::int64_t>(element_count(weight)) / weight[0];
+      add_array(parameters_, layer.parameters, layer.name + ".weight", weight, fan_in, 0);
+      if (std::get<bool>(layer.arguments.at("bias")))
+        add_array(parameters_, layer.parameters, layer.name + ".bias", {weight[0]}, fan_in, 0);
+    }
+  }
+
+  const std::string& network_;
+  const Shape& input_;
+  std::vector<Layer>& layers_;
+  std::vector<Parameter>&parameters_, &buffers_;
+  std::set<std::string> names_;
+};
+
+std::size_t count_floats(std::span<const Parameter> arrays) {
+  return arrays.empty() ? 0 : arrays.back().offset + arrays.back().count;
+}
+
+// Multiply-adds times two of one sample; 0 for a layer that is no sum of products.
+double layer_flops(const Network& network, const Layer& layer) {
+  if (layer.type != "conv2d" && layer.type != "linear") return 0;
+  const Parameter& weight = network.parameters()[layer.parameters.front()];
+  const double positions =
+      static_cast<double>(element_count(layer.output)) / static_cast<double>(weight.shape[0]);
+  return 2 * positions * static_cast<double>(weight.count);
 }
 
 }  // namespace
 
 Network::Network(NetworkSpec spec, Shape input) : name_(std::move(spec.name)), input_(std::move(input)) {
   if (spec.layers.empty()) throw ConfigError("network \"" + name_ + "\" has no layers");
-  std::set<std::string> names;
-  Shape shape = input_;
-  std::size_t offset = 0;
-  const auto add_parameter = [&](Layer& layer, const char* suffix, const Shape& parameter_shape,
-                                 std::int64_t fan_in) {
-    const std::size_t count = element_count(parameter_shape);
-    layer.parameters.push_back(parameters_.size());
-    parameters_.push_back({layer.name + suffix, parameter_shape, offset, count, fan_in});
-    offset += count;
-  };
-  for (const LayerSpec& layer_spec : spec.layers) {
-    if (!names.insert(layer_spec.name).second) {
-      throw ConfigError("network \"" + name_ + "\" has two layers called \"" + layer_spec.name + "\"");
-    }
-    Layer layer = resolve_layer(layer_spec, shape);
-    if (const Shape weight = weight_shape(layer); !weight.empty()) {
-      const auto fan_in = static_cast<std::int64_t>(element_count(weight)) / weight[0];
-      add_parameter(layer, ".weight", weight, fan_in);
-      if (std::get<bool>(layer.arguments.at("bias"))) add_parameter(layer, ".bias", {weight[0]}, fan_in);
-    }
-    shape = layer.output;
-    layers_.push_back(std::move(layer));
-  }
-  if (shape.size() != 1) {
-    throw ShapeError("network \"" + name_ + "\" ends with shape " + to_string(shape) +
+  Flattener(name_, input_, layers_, parameters_, buffers_).append(spec.layers, "", kNetworkInput);
+  if (output().size() != 1) {
+    throw ShapeError("network \"" + name_ + "\" ends with shape " + to_string(output()) +
                      ", but the loss needs [classes]; end it with flatten and linear layers");
   }
 }
 
 const Shape& Network::output() const { return layers_.back().output; }
 
-std::size_t Network::parameter_count() const {
-  return parameters_.empty() ? 0 : parameters_.back().offset + parameters_.back().count;
-}
+std::size_t Network::parameter_count() const { return count_floats(parameters_); }
+
+std::size_t Network::buffer_count() const { return count_floats(buffers_); }
 
 double Network::forward_flops() const {
   double flops = 0;
-  for (const Layer& layer : layers_) {
-    if (layer.parameters.empty()) continue;
-    const Parameter& weight = parameters_[layer.parameters.front()];
-    const double positions =
-        static_cast<double>(element_count(layer.output)) / static_cast<double>(weight.shape[0]);
-    flops += 2 * positions * static_cast<double>(weight.count);
-  }
+  for (const Layer& layer : layers_) flops += layer_flops(*this, layer);
   return flops;
 }
 
 double Network::training_flops() const {
   double flops = 0;
-  bool first = true;
   for (const Layer& layer : layers_) {
-    if (layer.parameters.empty()) continue;
-    const Parameter& weight = parameters_[layer.parameters.front()];
-    const double positions =
-        static_cast<double>(element_count(layer.output)) / static_cast<double>(weight.shape[0]);
     // Forward, the weight's gradient and the input's; nobody needs the gradient of the network's input.
-    flops += (first ? 2 : 3) * 2 * positions * static_cast<double>(weight.count);
-    first = false;
+    const bool first = layer.inputs[0] == kNetworkInput;
+    flops += (first ? 2 : 3) * layer_flops(*this, layer);
   }
   return flops;
 }

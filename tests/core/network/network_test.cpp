@@ -101,5 +101,85 @@ TEST(Network, UnknownTypesRepeatedNamesAndNoLayersAreErrors) {
   EXPECT_THROW(Network({"n", {}}, {1, 28, 28}), ConfigError);
 }
 
+LayerSpec batch_norm(std::string name) { return {std::move(name), "batch_norm2d", {}}; }
+
+LayerSpec residual(std::string name, std::vector<LayerSpec> layers, std::vector<LayerSpec> shortcut = {}) {
+  return {std::move(name), "residual", {}, std::move(layers), std::move(shortcut)};
+}
+
+LayerSpec conv_1x1(std::string name, std::int64_t channels) {
+  return {std::move(name), "conv2d", {{"out_channels", channels}, {"kernel_size", std::int64_t{1}}}};
+}
+
+TEST(Network, FlattensNestedLayersWithDottedNames) {
+  const LayerSpec block = residual("block", {conv_1x1("conv1", 8), batch_norm("bn1"), {"relu", "relu", {}}},
+                                   {conv_1x1("conv", 8)});
+  const LayerSpec stage = {"stage1", "sequential", {}, {block, {"relu", "relu", {}}}, {}};
+  const Network network({"n", {conv_1x1("stem", 4), stage, test::flatten("f")}}, {1, 5, 5});
+  std::vector<std::string> names;
+  for (const Layer& layer : network.layers()) names.push_back(layer.name);
+  EXPECT_THAT(names,
+              testing::ElementsAre("stem", "stage1.block.conv1", "stage1.block.bn1", "stage1.block.relu",
+                                   "stage1.block.shortcut.conv", "stage1.block", "stage1.relu", "f"));
+  EXPECT_EQ(network.layers()[0].inputs, std::vector<std::size_t>{kNetworkInput});
+  EXPECT_EQ(network.layers()[4].inputs, std::vector<std::size_t>{0});
+  EXPECT_EQ(network.layers()[5].inputs, (std::vector<std::size_t>{3, 4}));
+  EXPECT_EQ(network.layers()[6].inputs, std::vector<std::size_t>{5});
+}
+
+TEST(Network, ResidualWithoutShortcutAddsItsInput) {
+  const Network network({"n", {residual("block", {conv_1x1("conv", 1)}), test::flatten("f")}}, {1, 5, 5});
+  EXPECT_EQ(network.layers()[1].type, "residual");
+  EXPECT_EQ(network.layers()[1].inputs, (std::vector<std::size_t>{0, kNetworkInput}));
+}
+
+TEST(Network, PathsOfDifferentShapesAreAnErrorThatNamesBoth) {
+  EXPECT_THAT(([] {
+                Network({"n", {residual("block", {conv_1x1("conv", 8)}), test::flatten("f")}}, {1, 5, 5});
+              }),
+              ThrowsMessage<ShapeError>(AllOf(HasSubstr("\"block\""), HasSubstr("[8, 5, 5]"),
+                                              HasSubstr("[1, 5, 5]"), HasSubstr("shortcut"))));
+}
+
+TEST(Network, ContainersNeedLayers) {
+  EXPECT_THAT(([] {
+                Network({"n", {{"stage", "sequential", {}}, test::flatten("f")}}, {1, 5, 5});
+              }),
+              ThrowsMessage<ConfigError>(AllOf(HasSubstr("\"stage\""), HasSubstr("\"layers\""))));
+}
+
+TEST(Network, BatchNormHasParametersAndBuffersAsPyTorchs) {
+  const Network network({"n", {conv_1x1("conv", 8), batch_norm("bn"), test::flatten("f")}}, {1, 5, 5});
+  EXPECT_EQ(network.parameters()[2].name, "bn.weight");
+  EXPECT_EQ(network.parameters()[3].name, "bn.bias");
+  EXPECT_EQ(network.buffers()[0].name, "bn.running_mean");
+  EXPECT_EQ(network.buffers()[1].name, "bn.running_var");
+  EXPECT_EQ(network.buffer_count(), 16u);
+  std::vector<float> buffers(8, 0.0f);
+  buffers.resize(16, 1.0f);
+  EXPECT_EQ(initial_buffers(network), buffers);
+  const std::vector<float> parameters = initial_parameters(network, 1);
+  EXPECT_EQ(std::vector<float>(parameters.end() - 16, parameters.end() - 8), std::vector<float>(8, 1.0f));
+  EXPECT_EQ(std::vector<float>(parameters.end() - 8, parameters.end()), std::vector<float>(8, 0.0f));
+}
+
+// Values of torch.nn.Conv2d(4, 6, 3, dilation=2, groups=2) on 9×8.
+TEST(Network, DilationWidensTheKernelAndGroupsThinTheWeights) {
+  const LayerSpec conv = {"conv",
+                          "conv2d",
+                          {{"out_channels", std::int64_t{6}},
+                           {"kernel_size", std::int64_t{3}},
+                           {"dilation", std::int64_t{2}},
+                           {"groups", std::int64_t{2}}}};
+  const Network network({"n", {conv, test::flatten("f")}}, {4, 9, 8});
+  EXPECT_EQ(network.layers()[0].output, (Shape{6, 5, 4}));
+  EXPECT_EQ(network.parameters()[0].shape, (Shape{6, 2, 3, 3}));
+  EXPECT_EQ(network.parameters()[0].fan_in, 18);
+  EXPECT_THAT(([&] {
+                Network({"n", {conv, test::flatten("f")}}, {3, 9, 8});
+              }),
+              ThrowsMessage<ShapeError>(AllOf(HasSubstr("\"conv\""), HasSubstr("groups 2"))));
+}
+
 }  // namespace
 }  // namespace sweep
