@@ -1,0 +1,158 @@
+// Training steps of whole networks on random samples, and the machine's limit. Flags are Google Benchmark's, and:
+//   --threads N   CPU threads of the engine (default 1)
+//   --network FILE --input CHANNELS,HEIGHT,WIDTH --batch N   one network instead of the examples
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/engine.h"
+#include "runmanager/config_reader.h"
+#include "tools/benchmarks/fma_peak.h"
+
+namespace {
+
+using namespace sweep;
+
+struct Case {
+  std::filesystem::path network;
+  Shape input;
+  std::int64_t batch_size;
+};
+
+// Random samples, twice as many as a batch so that not all of them stay in the caches.
+struct Samples {
+  Samples(const Shape& shape, std::int64_t classes, std::size_t batch_size) {
+    std::mt19937 random(1);
+    pixels.resize(2 * batch_size * element_count(shape));
+    for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(random());
+    for (std::uint32_t i = 0; i < 2 * batch_size; ++i) {
+      labels.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(classes)));
+      rows.push_back(i);
+    }
+  }
+  Batch batch(std::size_t batch_size, bool second) const {
+    return {pixels, labels, std::span(rows).subspan(second ? batch_size : 0, batch_size)};
+  }
+  std::vector<std::uint8_t> pixels;
+  std::vector<std::int32_t> labels;
+  std::vector<std::uint32_t> rows;
+};
+
+Network load_network(const Case& c) {
+  Problems problems;
+  const JsonNode file = parse_json(read_file(c.network), c.network.string());
+  NetworkSpec spec = read_network(file, problems);
+  problems.throw_if_any();
+  return Network(std::move(spec), c.input);
+}
+
+// Counts floating-point operations as if nothing were skipped: what the formulas of the layers ask for.
+void train(benchmark::State& state, const Case& c, int threads) {
+  const Network network = load_network(c);
+  const auto batch_size = static_cast<std::size_t>(c.batch_size);
+  EngineOptions options;
+  options.threads = threads;
+  options.batch_size = batch_size;
+  options.optimizer = AdamOptions{};
+  const auto engine = make_engine(network, options);
+  engine->set_parameters(initial_parameters(network, 1));
+  const Samples samples(c.input, network.output()[0], batch_size);
+  bool second = false;
+  for (auto _ : state) {
+    engine->train(samples.batch(batch_size, second), 1e-4);
+    second = !second;
+  }
+  benchmark::DoNotOptimize(engine->take_totals());
+  const double images = static_cast<double>(state.iterations()) * static_cast<double>(batch_size);
+  using benchmark::Counter;
+  state.counters["images/s"] = Counter(images, Counter::kIsRate);
+  state.counters["dense_FLOP/s"] = Counter(images * network.training_flops(), Counter::kIsRate);
+}
+
+void peak(benchmark::State& state, int threads) {
+  double operations = 0;
+  for (auto _ : state) {
+    std::vector<double> done(static_cast<std::size_t>(threads));
+    std::vector<std::thread> others;
+    for (std::size_t t = 0; t < done.size(); ++t)
+      others.emplace_back([&done, t] { done[t] = multiply_add_rounds(5'000'000); });
+    for (std::thread& other : others) other.join();
+    for (const double d : done) operations += d;
+  }
+  state.counters["FLOP/s"] = benchmark::Counter(operations, benchmark::Counter::kIsRate);
+}
+
+std::vector<Case> examples() {
+  const std::filesystem::path networks = SWEEP_NETWORKS;
+  std::vector<Case> cases;
+  const auto add = [&](const char* file, const Shape& input, std::initializer_list<std::int64_t> sizes) {
+    if (!std::filesystem::exists(networks / file)) return;
+    for (const std::int64_t size : sizes) cases.push_back({networks / file, input, size});
+  };
+  add("fashion-cnn.json", {1, 28, 28}, {100, 1000, 10000});
+  add("mlp.json", {1, 28, 28}, {128});
+  add("cats-dogs.json", {1, 50, 50}, {32, 100, 1000});
+  add("resnet.json", {3, 32, 32}, {128});
+  return cases;
+}
+
+// The value behind flag `name`, taken out of the arguments.
+std::optional<std::string> take_flag(std::vector<char*>& arguments, std::string_view name) {
+  for (std::size_t i = 1; i + 1 < arguments.size(); ++i) {
+    if (arguments[i] != name) continue;
+    std::string value = arguments[i + 1];
+    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i),
+                    arguments.begin() + static_cast<std::ptrdiff_t>(i) + 2);
+    return value;
+  }
+  return std::nullopt;
+}
+
+Shape parse_shape(const std::string& text) {
+  Shape shape;
+  std::istringstream in(text);
+  for (std::string extent; std::getline(in, extent, ',');) shape.push_back(std::stoll(extent));
+  return shape;
+}
+
+int run(int argc, char** argv) {
+  std::vector<char*> arguments(argv, argv + argc);
+  const int threads = std::stoi(take_flag(arguments, "--threads").value_or("1"));
+  std::vector<Case> cases = examples();
+  if (const auto network = take_flag(arguments, "--network")) {
+    cases = {{*network, parse_shape(take_flag(arguments, "--input").value_or("1,28,28")),
+              std::stoll(take_flag(arguments, "--batch").value_or("100"))}};
+  }
+  int count = static_cast<int>(arguments.size());
+  benchmark::Initialize(&count, arguments.data());
+  if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
+  benchmark::RegisterBenchmark("multiply_add_peak", [=](benchmark::State& state) { peak(state, threads); })
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
+  for (const Case& c : cases) {
+    const std::string name = "train/" + c.network.stem().string() + "/" + std::to_string(c.batch_size);
+    benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { train(state, c, threads); })
+        ->Unit(benchmark::kMillisecond)
+        ->UseRealTime();
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "engine_benchmark: " << error.what() << "\n";
+    return 2;
+  }
+}

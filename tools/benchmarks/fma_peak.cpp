@@ -1,0 +1,40 @@
+#include "tools/benchmarks/fma_peak.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tools/benchmarks/fma_peak.cpp"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sweep::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// 12 sums: more than latency × units of any core there is, and few enough for 16 registers.
+double rounds_of_sums(long rounds) {
+  constexpr int kSums = 12;
+  const hn::ScalableTag<float> d;
+  const auto factor = hn::Set(d, 0.999f), summand = hn::Set(d, 0.001f);
+  hn::Vec<decltype(d)> s[kSums];
+  for (int i = 0; i < kSums; ++i) s[i] = hn::Set(d, static_cast<float>(i));
+  for (long round = 0; round < rounds; ++round) {
+    for (int i = 0; i < kSums; ++i) s[i] = hn::MulAdd(s[i], factor, summand);
+  }
+  auto sum = s[0];
+  for (int i = 1; i < kSums; ++i) sum = hn::Add(sum, s[i]);
+  // Sums converge to 1, so that the condition holds and nothing can be left out.
+  const float total = hn::GetLane(hn::SumOfLanes(d, sum));
+  return total > 0 ? 2.0 * kSums * static_cast<double>(hn::Lanes(d)) * static_cast<double>(rounds) : 0;
+}
+
+}  // namespace sweep::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sweep {
+
+HWY_EXPORT(rounds_of_sums);
+double multiply_add_rounds(long rounds) { return HWY_DYNAMIC_DISPATCH(rounds_of_sums)(rounds); }
+
+}  // namespace sweep
+#endif  // HWY_ONCE
