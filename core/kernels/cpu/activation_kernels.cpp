@@ -100,6 +100,14 @@ void activation_backward(Activation activation, float slope, const float* grad_o
   }
 }
 
+void sum_values(const float* a, const float* b, std::size_t floats, bool relu, float* out) {
+  const Lanes d;
+  for (std::size_t i = 0; i < floats; i += hn::Lanes(d)) {
+    const Vector sum = hn::Add(hn::Load(d, a + i), hn::Load(d, b + i));
+    hn::Store(relu ? positive_part(d, sum) : sum, d, out + i);
+  }
+}
+
 }  // namespace sweep::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -108,6 +116,7 @@ namespace sweep::cpu {
 
 HWY_EXPORT(activation_forward);
 HWY_EXPORT(activation_backward);
+HWY_EXPORT(sum_values);
 
 void activation_forward(Activation activation, float slope, const float* in, std::size_t floats, float* out) {
   HWY_DYNAMIC_DISPATCH(activation_forward)(activation, slope, in, floats, out);
@@ -116,6 +125,10 @@ void activation_forward(Activation activation, float slope, const float* in, std
 void activation_backward(Activation activation, float slope, const float* grad_out, const float* in,
                          const float* out, std::size_t floats, float* grad_in) {
   HWY_DYNAMIC_DISPATCH(activation_backward)(activation, slope, grad_out, in, out, floats, grad_in);
+}
+
+void sum_values(const float* a, const float* b, std::size_t floats, bool relu, float* out) {
+  HWY_DYNAMIC_DISPATCH(sum_values)(a, b, floats, relu, out);
 }
 
 std::optional<Activation> activation_of(std::string_view layer_type) {

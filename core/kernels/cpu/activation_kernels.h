@@ -1,4 +1,4 @@
-// Activation functions, element by element. Thread-safe: pure functions of their arguments.
+// Activation functions and sums, element by element. Thread-safe: pure functions of their arguments.
 #pragma once
 
 #include <cstddef>
@@ -20,5 +20,8 @@ void activation_forward(Activation activation, float slope, const float* in, std
 /// grad_in = grad_out · f'(in), where out = f(in). grad_in may be grad_out.
 void activation_backward(Activation activation, float slope, const float* grad_out, const float* in,
                          const float* out, std::size_t floats, float* grad_in);
+
+/// out = a + b, then max(0, ·) if `relu`, over `floats` values, a multiple of kLanes. out may be a or b.
+void sum_values(const float* a, const float* b, std::size_t floats, bool relu, float* out);
 
 }  // namespace sweep::cpu

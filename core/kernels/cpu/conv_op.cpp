@@ -79,22 +79,22 @@ void ConvOp::prepare(const float* own) {
   if (uses_packed_transposed()) pack_conv_weights_transposed(geometry_, own, packed_transposed_.data());
 }
 
-void ConvOp::forward(const Pass& /*pass*/, const float* own, const float* in, float* saved,
-                     float* out) const {
+void ConvOp::forward(const Pass& /*pass*/, const float* own, const ForwardBuffers& buffers) const {
   if (padded()) {  // The border was zero from the start and stays so.
     for (std::size_t c = 0; c < geometry_.in_channels; ++c) {
       for (std::size_t y = 0; y < height_; ++y) {
         const std::size_t row = (c * geometry_.in_height + y + pad_y_) * geometry_.in_width + pad_x_;
-        std::copy_n(in + (c * height_ + y) * width_ * kLanes, width_ * kLanes, saved + row * kLanes);
+        std::copy_n(buffers.in + (c * height_ + y) * width_ * kLanes, width_ * kLanes,
+                    buffers.saved + row * kLanes);
       }
     }
   }
-  const float* input = padded_input(in, saved);
+  const float* input = padded_input(buffers.in, buffers.saved);
   if (fusion_.pool) {
-    conv_pool_forward(geometry_, input, packed_.data(), bias_of(own), fusion_.relu, out,
-                      saved + winner_offset_);
+    conv_pool_forward(geometry_, input, packed_.data(), bias_of(own), fusion_.relu, buffers.out,
+                      buffers.saved + winner_offset_);
   } else {
-    conv_forward(geometry_, input, packed_.data(), bias_of(own), fusion_.relu, out);
+    conv_forward(geometry_, input, packed_.data(), bias_of(own), fusion_.relu, buffers.out);
   }
 }
 

@@ -26,7 +26,7 @@ class ConvOp : public Op {
   void import_parameters(std::span<const float> all, float* own) const override;
   void export_parameters(const float* own, std::span<float> all) const override;
   void prepare(const float* own) override;
-  void forward(const Pass& pass, const float* own, const float* in, float* saved, float* out) const override;
+  void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
   void backward(const float* own, const BackwardBuffers& buffers) const override;
 
  private:

@@ -5,10 +5,9 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/kernels/cpu/batch_runner.h"
 #include "core/kernels/cpu/block.h"
-#include "core/kernels/cpu/loss_kernels.h"
 #include "core/kernels/cpu/optimizer_kernels.h"
-#include "core/kernels/cpu/pixel_kernels.h"
 #include "core/kernels/cpu/program.h"
 #include "core/kernels/cpu/thread_pool.h"
 
@@ -18,25 +17,6 @@ namespace {
 using cpu::AlignedBuffer;
 using cpu::kLanes;
 using cpu::part_begin;
-using cpu::round_to_line;
-
-std::size_t block_count(std::size_t images) { return (images + kLanes - 1) / kLanes; }
-
-// How many partial sums a batch's gradient is made of. A function of the batch and the network alone, so that
-// the bits do not depend on threads: enough for many cores, but no more memory than 256 MB and no sum of
-// fewer than 4 blocks where the batch is large, because adding the sums up costs a pass over all of them.
-std::size_t partial_count(std::size_t blocks, std::size_t parameter_floats) {
-  constexpr std::size_t kMemory = (std::size_t{256} << 20) / sizeof(float);
-  const std::size_t wanted = std::clamp<std::size_t>(blocks / 4, std::min<std::size_t>(blocks, 16), 64);
-  return std::clamp<std::size_t>(kMemory / std::max<std::size_t>(parameter_floats, 1), 1,
-                                 std::max<std::size_t>(wanted, 1));
-}
-
-// What one partial sum counts, padded so that threads do not share cache lines.
-struct alignas(64) PartialTotals {
-  double loss = 0;
-  std::int64_t correct = 0;
-};
 
 // PyTorch's names of an optimizer's arrays, those that `options` need.
 std::vector<std::string> state_names(const OptimizerOptions& options) {
@@ -52,75 +32,48 @@ std::vector<std::string> state_names(const OptimizerOptions& options) {
   return {"exp_avg", "exp_avg_sq"};
 }
 
-enum class Task { kTrain, kEvaluate, kPredict };
-
 class CpuEngine final : public Engine {
  public:
   CpuEngine(const Network& network, const EngineOptions& options)
       : network_(network),
         options_(options),
-        program_(network_),
+        program_(network_, cpu::block_count(options.batch_size)),
         pool_(options.threads > 0 ? options.threads : available_cores()),
-        classes_(static_cast<std::size_t>(network_.output()[0])),
-        plane_(element_count(network_.input()) / static_cast<std::size_t>(network_.input()[0])),
+        runner_(network_, options_, program_, pool_),
         parameters_(program_.parameter_floats()),
         gradient_(program_.parameter_floats()) {
-    const std::size_t floats = program_.parameter_floats();
-    const std::size_t partials = partial_count(block_count(options_.batch_size), floats);
-    partials_ = AlignedBuffer(partials * floats);
-    totals_.resize(partials);
-    for (std::size_t t = 0; t < pool_.size(); ++t) workspaces_.push_back(program_.make_workspace());
     state_names_ = state_names(options_.optimizer);
-    for (std::size_t i = 0; i < state_names_.size(); ++i) state_.emplace_back(floats);
+    for (std::size_t i = 0; i < state_names_.size(); ++i) state_.emplace_back(program_.parameter_floats());
   }
 
   void train(const Batch& batch, double learning_rate) override {
     check(batch);
     if (batch.size() == 0) return;
-    run_blocks(Task::kTrain, batch, {});
-    step(partial_count(block_count(batch.size()), program_.parameter_floats()), learning_rate);
+    step(runner_.train(batch, parameters_.data(), steps_), learning_rate);
   }
 
   void evaluate(const Batch& batch) override {
     check(batch);
-    run_blocks(Task::kEvaluate, batch, {});
+    runner_.evaluate(batch, parameters_.data());
   }
 
   void predict(const Batch& batch, std::span<float> outputs) override {
     check(batch);
-    if (outputs.size() != batch.size() * classes_) {
+    const auto classes = static_cast<std::size_t>(network_.output()[0]);
+    if (outputs.size() != batch.size() * classes) {
       throw ShapeError("predict: room for " + std::to_string(outputs.size()) +
                        " outputs, but the batch has " + std::to_string(batch.size()) + " samples of " +
-                       std::to_string(classes_));
+                       std::to_string(classes));
     }
-    run_blocks(Task::kPredict, batch, outputs);
+    runner_.predict(batch, parameters_.data(), outputs);
   }
 
-  // Everything is written to memory of its own: a training with profiles has the bits of one without.
   std::vector<LayerProfile> profile(const Batch& batch) override {
     check(batch);
-    cpu::Workspace workspace = program_.make_workspace();
-    AlignedBuffer gradient(program_.parameter_floats());
-    std::vector<double> seconds(program_.op_count());
-    const std::size_t blocks = block_count(batch.size());
-    // The first block goes twice: once to bring code and data into the caches, without being counted.
-    pool_.run(1, [&](std::size_t, std::size_t) noexcept {
-      PartialTotals totals;
-      if (blocks > 0) run_block(Task::kTrain, batch, 0, workspace, gradient.data(), totals, {});
-      for (std::size_t block = 0; block < blocks; ++block)
-        run_block(Task::kTrain, batch, block, workspace, gradient.data(), totals, {}, seconds.data());
-    });
-    std::vector<LayerProfile> layers;
-    for (const Layer& layer : network_.layers()) layers.push_back({.layer = layer.name});
-    for (std::size_t op = 0; op < program_.op_count(); ++op) {
-      LayerProfile& layer = layers[program_.first_layer(op)];
-      layer.seconds = seconds[op];
-      layer.bytes = blocks * program_.block_bytes(op) + program_.parameter_bytes(op);
-    }
-    return layers;
+    return runner_.profile(batch, parameters_.data(), steps_);
   }
 
-  Totals take_totals() override { return std::exchange(sums_, {}); }
+  Totals take_totals() override { return runner_.take_totals(); }
 
   std::vector<float> parameters() const override { return exported(parameters_); }
 
@@ -128,6 +81,20 @@ class CpuEngine final : public Engine {
     import(values, parameters_, "set_parameters");
     pool_.run(program_.prepare_parts(),
               [&](std::size_t part, std::size_t) noexcept { program_.prepare(parameters_.data(), part); });
+  }
+
+  std::vector<float> buffers() const override {
+    std::vector<float> values(network_.buffer_count());
+    program_.export_buffers(values);
+    return values;
+  }
+
+  void set_buffers(std::span<const float> values) override {
+    if (values.size() != network_.buffer_count()) {
+      throw ShapeError("set_buffers: " + std::to_string(values.size()) + " values for " +
+                       std::to_string(network_.buffer_count()) + " of running statistics");
+    }
+    program_.import_buffers(values);
   }
 
   std::vector<float> gradients() const override { return exported(gradient_); }
@@ -174,74 +141,8 @@ class CpuEngine final : public Engine {
     return values;
   }
 
-  // Takes all blocks of a batch through the network, each partial sum's blocks in order on one thread.
-  void run_blocks(Task task, const Batch& batch, std::span<float> outputs) {
-    const std::size_t blocks = block_count(batch.size());
-    const std::size_t floats = program_.parameter_floats();
-    const std::size_t partials = partial_count(blocks, floats);
-    pool_.run(std::min(partials, blocks), [&](std::size_t part, std::size_t thread) noexcept {
-      float* gradient = partials_.data() + part * floats;
-      if (task == Task::kTrain) std::memset(gradient, 0, floats * sizeof(float));
-      totals_[part] = {};
-      const std::size_t end = part_begin(blocks, partials, part + 1);
-      for (std::size_t block = part_begin(blocks, partials, part); block < end; ++block) {
-        run_block(task, batch, block, workspaces_[thread], gradient, totals_[part], outputs);
-      }
-    });
-    if (task == Task::kPredict) return;
-    for (std::size_t part = 0; part < std::min(partials, blocks); ++part) {
-      sums_.loss += totals_[part].loss;
-      sums_.correct += totals_[part].correct;
-    }
-    sums_.samples += static_cast<std::int64_t>(batch.size());
-  }
-
-  void run_block(Task task, const Batch& batch, std::size_t block, cpu::Workspace& workspace, float* gradient,
-                 PartialTotals& totals, std::span<float> outputs,
-                 double* op_seconds = nullptr) const noexcept {
-    const std::size_t first = block * kLanes, images = std::min(kLanes, batch.size() - first);
-    const std::uint8_t* pointers[kLanes];
-    alignas(64) std::int32_t labels[kLanes];
-    alignas(64) float scale[kLanes];
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      // Lanes beyond the batch repeat its last image, and their gradient is scaled to zero.
-      const std::size_t row = batch.rows[first + std::min(lane, images - 1)];
-      pointers[lane] = batch.pixels.data() + row * program_.input_elements();
-      labels[lane] = batch.labels[row];
-      scale[lane] = lane < images ? 1.0f / static_cast<float>(batch.size()) : 0.0f;
-    }
-    cpu::load_pixels(pointers, program_.input_elements(), workspace.input.data());
-    if (!options_.transform.mean.empty()) {
-      cpu::normalize_pixels(options_.transform.mean, options_.transform.std, plane_, workspace.input.data());
-    }
-    const cpu::Pass pass{task == Task::kTrain, options_.seed, steps_, first};
-    const float* logits = program_.forward(pass, parameters_.data(), workspace, op_seconds);
-    if (task == Task::kPredict) {
-      for (std::size_t i = 0; i < images; ++i) {
-        for (std::size_t c = 0; c < classes_; ++c)
-          outputs[(first + i) * classes_ + c] = logits[c * kLanes + i];
-      }
-      return;
-    }
-    alignas(64) float loss[kLanes];
-    alignas(64) std::int32_t predicted[kLanes];
-    const bool train = task == Task::kTrain;
-    float* grad_logits = train ? program_.output_gradient(workspace) : nullptr;
-    if (options_.loss.kind == LossOptions::Kind::kMse) {
-      cpu::mean_squared_error(logits, labels, classes_, scale, loss, predicted, grad_logits);
-    } else {
-      cpu::softmax_cross_entropy(logits, labels, classes_, static_cast<float>(options_.loss.label_smoothing),
-                                 scale, loss, predicted, grad_logits);
-    }
-    for (std::size_t i = 0; i < images; ++i) {
-      totals.loss += static_cast<double>(loss[i]);
-      totals.correct += predicted[i] == labels[i] ? 1 : 0;
-    }
-    if (train) program_.backward(parameters_.data(), workspace, gradient, op_seconds);
-  }
-
   // Adds the partial gradients up in order and updates the parameters; threads share the parameters' range.
-  void step(std::size_t partials, double learning_rate) {
+  void step(const cpu::BatchRunner::PartialSums& partials, double learning_rate) {
     ++steps_;
     const std::size_t floats = program_.parameter_floats();
     const std::size_t lines = floats / kLanes;
@@ -251,7 +152,7 @@ class CpuEngine final : public Engine {
     norms_.resize(parts);
     pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
       const std::size_t begin = begin_of(part), count = begin_of(part + 1) - begin;
-      cpu::reduce_gradients(partials_.data() + begin, partials, floats, count, gradient_.data() + begin);
+      cpu::reduce_gradients(partials.data + begin, partials.count, floats, count, gradient_.data() + begin);
       if (options_.clip_norm > 0) {
         norms_[part] = cpu::sum_of_squares(gradient_.data() + begin, count);
       } else {
@@ -297,14 +198,11 @@ class CpuEngine final : public Engine {
   const EngineOptions options_;
   cpu::Program program_;
   cpu::ThreadPool pool_;
-  std::size_t classes_, plane_;  // outputs; pixels of one channel
-  AlignedBuffer parameters_, gradient_, partials_;
+  cpu::BatchRunner runner_;
+  AlignedBuffer parameters_, gradient_;
   std::vector<AlignedBuffer> state_;
   std::vector<std::string> state_names_;
-  std::vector<cpu::Workspace> workspaces_;  // one per thread
-  std::vector<PartialTotals> totals_;       // one per partial sum
-  std::vector<double> norms_;               // squared, of each part of the gradient
-  Totals sums_;
+  std::vector<double> norms_;  // squared, of each part of the gradient
   std::int64_t steps_ = 0;
 };
 

@@ -14,9 +14,8 @@ ActivationOp::ActivationOp(const Layer& layer, Activation activation)
   }
 }
 
-void ActivationOp::forward(const Pass& /*pass*/, const float* /*own*/, const float* in, float* /*saved*/,
-                           float* out) const {
-  activation_forward(activation_, slope_, in, in_elements() * kLanes, out);
+void ActivationOp::forward(const Pass& /*pass*/, const float* /*own*/, const ForwardBuffers& buffers) const {
+  activation_forward(activation_, slope_, buffers.in, in_elements() * kLanes, buffers.out);
 }
 
 void ActivationOp::backward(const float* /*own*/, const BackwardBuffers& buffers) const {
@@ -30,12 +29,11 @@ DropoutOp::DropoutOp(const Layer& layer, std::uint32_t number)
       number_(number),
       probability_(std::get<double>(layer.arguments.at("p"))) {}
 
-void DropoutOp::forward(const Pass& pass, const float* /*own*/, const float* in, float* saved,
-                        float* out) const {
+void DropoutOp::forward(const Pass& pass, const float* /*own*/, const ForwardBuffers& buffers) const {
   const std::size_t floats = in_elements() * kLanes;
   if (!pass.training || probability_ == 0) {
-    std::fill_n(saved, floats, 1.0f);
-    std::copy_n(in, floats, out);
+    std::fill_n(buffers.saved, floats, 1.0f);
+    std::copy_n(buffers.in, floats, buffers.out);
     return;
   }
   const std::array<std::uint32_t, 2> key{static_cast<std::uint32_t>(pass.seed),
@@ -52,16 +50,29 @@ void DropoutOp::forward(const Pass& pass, const float* /*own*/, const float* in,
            static_cast<std::uint32_t>(pass.step), use},
           key);
       for (std::size_t i = 0; i < count; ++i)
-        saved[(element + i) * kLanes + lane] = random[i] < threshold ? 0.0f : kept;
+        buffers.saved[(element + i) * kLanes + lane] = random[i] < threshold ? 0.0f : kept;
     }
   }
-  for (std::size_t i = 0; i < floats; ++i) out[i] = in[i] * saved[i];
+  for (std::size_t i = 0; i < floats; ++i) buffers.out[i] = buffers.in[i] * buffers.saved[i];
 }
 
 void DropoutOp::backward(const float* /*own*/, const BackwardBuffers& buffers) const {
   if (buffers.grad_in == nullptr) return;
   const std::size_t floats = in_elements() * kLanes;
   for (std::size_t i = 0; i < floats; ++i) buffers.grad_in[i] = buffers.grad_out[i] * buffers.saved[i];
+}
+
+SumOp::SumOp(const Layer& layer, bool relu)
+    : Op(element_count(layer.input), element_count(layer.output)), relu_(relu) {}
+
+void SumOp::forward(const Pass& /*pass*/, const float* /*own*/, const ForwardBuffers& buffers) const {
+  sum_values(buffers.in, buffers.shortcut, out_elements() * kLanes, relu_, buffers.out);
+}
+
+void SumOp::backward(const float* /*own*/, const BackwardBuffers& buffers) const {
+  if (!relu_) return;
+  activation_backward(Activation::kRelu, 0, buffers.grad_out, nullptr, buffers.out, out_elements() * kLanes,
+                      buffers.grad_out);
 }
 
 }  // namespace sweep::cpu

@@ -1,4 +1,4 @@
-// Activation functions that are not fused into another op, and dropout.
+// Activation functions that are not fused into another op, dropout, and the sum of a residual.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace sweep::cpu {
 class ActivationOp : public Op {
  public:
   ActivationOp(const Layer& layer, Activation activation);
-  void forward(const Pass& pass, const float* own, const float* in, float* saved, float* out) const override;
+  void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
   void backward(const float* own, const BackwardBuffers& buffers) const override;
 
  private:
@@ -27,12 +27,24 @@ class DropoutOp : public Op {
   /// `number` tells the dropout layers of a network apart.
   DropoutOp(const Layer& layer, std::uint32_t number);
   std::size_t saved_floats() const override { return out_elements() * kLanes; }  // the factors
-  void forward(const Pass& pass, const float* own, const float* in, float* saved, float* out) const override;
+  void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
   void backward(const float* own, const BackwardBuffers& buffers) const override;
 
  private:
   std::uint32_t number_;
   double probability_;
+};
+
+/// The sum of two values, with a following ReLU if there is one. backward() leaves in grad_out what is the
+/// gradient of both.
+class SumOp : public Op {
+ public:
+  SumOp(const Layer& layer, bool relu);
+  void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
+  void backward(const float* own, const BackwardBuffers& buffers) const override;
+
+ private:
+  bool relu_;
 };
 
 }  // namespace sweep::cpu

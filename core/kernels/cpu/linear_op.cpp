@@ -27,10 +27,9 @@ void LinearOp::export_parameters(const float* own, std::span<float> all) const {
   std::copy_n(own + bias_offset_, bias_.count, all.data() + bias_.offset);
 }
 
-void LinearOp::forward(const Pass& /*pass*/, const float* own, const float* in, float* /*saved*/,
-                       float* out) const {
+void LinearOp::forward(const Pass& /*pass*/, const float* own, const ForwardBuffers& buffers) const {
   const float* bias = bias_floats_ > 0 ? own + bias_offset_ : nullptr;
-  linear_forward(own, bias, in_elements(), out_elements(), relu_, in, out);
+  linear_forward(own, bias, in_elements(), out_elements(), relu_, buffers.in, buffers.out);
 }
 
 void LinearOp::backward(const float* own, const BackwardBuffers& buffers) const {

@@ -14,7 +14,7 @@ class LinearOp : public Op {
   std::size_t parameter_floats() const override { return bias_offset_ + bias_floats_; }
   void import_parameters(std::span<const float> all, float* own) const override;
   void export_parameters(const float* own, std::span<float> all) const override;
-  void forward(const Pass& pass, const float* own, const float* in, float* saved, float* out) const override;
+  void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
   void backward(const float* own, const BackwardBuffers& buffers) const override;
 
  private:

@@ -17,7 +17,15 @@ struct Pass {
   std::size_t first_image = 0;  // of the block, in the batch
 };
 
-/// Arrays of one block that backward() reads and writes. Sizes in floats: see Op.
+/// Arrays of one block that forward() reads and writes. Sizes in floats: see Op.
+struct ForwardBuffers {
+  const float* in;
+  const float* shortcut;  // the second input of a sum; nullptr for all other ops
+  float* saved;
+  float* out;
+};
+
+/// The same for backward().
 struct BackwardBuffers {
   const float* in;
   const float* out;
@@ -25,6 +33,7 @@ struct BackwardBuffers {
   float* grad_out;         // may be overwritten
   float* grad_in;          // nullptr if nobody needs it
   float* grad_parameters;  // the op's part of a partial sum; added to
+  std::size_t images;      // of the batch in the block, at most kLanes; grad_out of further lanes is zero
 };
 
 /// A layer, or several fused. "Own layout" is how the op keeps its parameters: any order, padded to whole
@@ -55,8 +64,7 @@ class Op {
   /// Called after every change of the parameters: refreshes copies in other layouts.
   virtual void prepare(const float* /*own*/) {}
 
-  virtual void forward(const Pass& pass, const float* own, const float* in, float* saved,
-                       float* out) const = 0;
+  virtual void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const = 0;
   virtual void backward(const float* own, const BackwardBuffers& buffers) const = 0;
 
  private:

@@ -35,9 +35,8 @@ PoolGeometry geometry_of(const Layer& layer, bool windows) {
 MaxPoolOp::MaxPoolOp(const Layer& layer)
     : Op(element_count(layer.input), element_count(layer.output)), geometry_(geometry_of(layer, true)) {}
 
-void MaxPoolOp::forward(const Pass& /*pass*/, const float* /*own*/, const float* in, float* saved,
-                        float* out) const {
-  max_pool_forward(geometry_, in, out, saved);
+void MaxPoolOp::forward(const Pass& /*pass*/, const float* /*own*/, const ForwardBuffers& buffers) const {
+  max_pool_forward(geometry_, buffers.in, buffers.out, buffers.saved);
 }
 
 void MaxPoolOp::backward(const float* /*own*/, const BackwardBuffers& buffers) const {
@@ -52,12 +51,11 @@ AvgPoolOp::AvgPoolOp(const Layer& layer)
   if (!adaptive_) count_padding_ = std::get<bool>(layer.arguments.at("count_include_pad"));
 }
 
-void AvgPoolOp::forward(const Pass& /*pass*/, const float* /*own*/, const float* in, float* /*saved*/,
-                        float* out) const {
+void AvgPoolOp::forward(const Pass& /*pass*/, const float* /*own*/, const ForwardBuffers& buffers) const {
   if (adaptive_) {
-    adaptive_avg_pool_forward(geometry_, in, out);
+    adaptive_avg_pool_forward(geometry_, buffers.in, buffers.out);
   } else {
-    avg_pool_forward(geometry_, count_padding_, in, out);
+    avg_pool_forward(geometry_, count_padding_, buffers.in, buffers.out);
   }
 }
 

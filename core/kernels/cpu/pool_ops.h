@@ -11,7 +11,7 @@ class MaxPoolOp : public Op {
  public:
   explicit MaxPoolOp(const Layer& layer);
   std::size_t saved_floats() const override { return out_elements() * kLanes; }  // the winners
-  void forward(const Pass& pass, const float* own, const float* in, float* saved, float* out) const override;
+  void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
   void backward(const float* own, const BackwardBuffers& buffers) const override;
 
  private:
@@ -22,7 +22,7 @@ class MaxPoolOp : public Op {
 class AvgPoolOp : public Op {
  public:
   explicit AvgPoolOp(const Layer& layer);
-  void forward(const Pass& pass, const float* own, const float* in, float* saved, float* out) const override;
+  void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
   void backward(const float* own, const BackwardBuffers& buffers) const override;
 
  private:

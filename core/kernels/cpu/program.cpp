@@ -1,14 +1,10 @@
 #include "core/kernels/cpu/program.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
-#include "core/base/error.h"
-#include "core/kernels/cpu/conv_op.h"
-#include "core/kernels/cpu/elementwise_ops.h"
-#include "core/kernels/cpu/linear_op.h"
-#include "core/kernels/cpu/pool_ops.h"
+#include "core/kernels/cpu/activation_kernels.h"
+#include "core/kernels/cpu/batch_norm_op.h"
 
 namespace sweep::cpu {
 namespace {
@@ -35,132 +31,138 @@ double* seconds_of(double* op_seconds, std::size_t op) {
   return op_seconds == nullptr ? nullptr : op_seconds + op;
 }
 
-// Whether `layer` is max pooling 2×2 with stride 2 and no padding, which a convolution can do in its
-// registers.
-bool is_plain_2x2_pool(const Layer& layer) {
-  using Pair = std::array<std::int64_t, 2>;
-  if (layer.type != "max_pool2d") return false;
-  const auto is = [&](const char* name, std::int64_t value) {
-    return std::get<Pair>(layer.arguments.at(name)) == Pair{value, value};
-  };
-  return is("kernel_size", 2) && is("stride", 2) && is("padding", 0);
-}
-
-// Takes layers from the front of the network and makes ops of them, fusing where it pays.
-class Compiler {
- public:
-  explicit Compiler(const Network& network) : network_(network), layers_(network.layers()) {}
-
-  // first_layers: of each op, where its first layer stands in the network.
-  std::vector<std::unique_ptr<Op>> compile(std::vector<std::size_t>& first_layers) {
-    std::vector<std::unique_ptr<Op>> ops;
-    while (next_ < layers_.size()) {
-      const std::size_t first = next_;
-      const Layer& layer = layers_[next_++];
-      // [channels][y][x] and [features] are the same array, so flatten has nothing to do.
-      if (layer.type == "flatten") continue;
-      ops.push_back(make_op(layer, ops.empty()));
-      first_layers.push_back(first);
-    }
-    if (ops.empty()) throw ConfigError("network \"" + network_.name() + "\" has nothing to train");
-    return ops;
-  }
-
- private:
-  bool take(bool matches) {
-    next_ += matches ? 1 : 0;
-    return matches;
-  }
-  bool take_relu() { return take(next_ < layers_.size() && layers_[next_].type == "relu"); }
-  bool take_pool() { return take(next_ < layers_.size() && is_plain_2x2_pool(layers_[next_])); }
-
-  std::unique_ptr<Op> make_op(const Layer& layer, bool first) {
-    if (layer.type == "conv2d") {
-      ConvOp::Fusion fusion;
-      fusion.needs_grad_in = !first;
-      fusion.relu = take_relu();
-      fusion.pool = take_pool();
-      // The maximum of positive parts is the positive part of the maximum, so either order is one op.
-      if (fusion.pool && !fusion.relu) fusion.relu = take_relu();
-      return std::make_unique<ConvOp>(network_, layer, fusion);
-    }
-    if (layer.type == "linear") return std::make_unique<LinearOp>(network_, layer, take_relu());
-    if (layer.type == "max_pool2d") return std::make_unique<MaxPoolOp>(layer);
-    if (layer.type == "avg_pool2d" || layer.type == "adaptive_avg_pool2d")
-      return std::make_unique<AvgPoolOp>(layer);
-    if (layer.type == "dropout") return std::make_unique<DropoutOp>(layer, dropouts_++);
-    if (const auto activation = activation_of(layer.type))
-      return std::make_unique<ActivationOp>(layer, *activation);
-    throw ConfigError("layer \"" + layer.name + "\": the CPU engine has no " + layer.type);
-  }
-
-  const Network& network_;
-  std::span<const Layer> layers_;
-  std::size_t next_ = 0;
-  std::uint32_t dropouts_ = 0;
-};
-
 }  // namespace
 
-Program::Program(const Network& network) : input_elements_(element_count(network.input())) {
-  ops_ = Compiler(network).compile(first_layers_);
-  for (const auto& op : ops_) {
+Program::Program(const Network& network, std::size_t max_blocks)
+    : ops_(compile(network, max_blocks)), input_elements_(element_count(network.input())) {
+  std::vector<PlannedOp> planned;
+  for (std::size_t i = 0; i < ops_.size(); ++i) {
+    const Op& op = *ops_[i].op;
     offsets_.push_back(parameter_floats_);
-    parameter_floats_ += op->parameter_floats();
+    parameter_floats_ += op.parameter_floats();
+    if (ops_[i].batch_norm != nullptr) batch_norms_.push_back(i);
+    planned.push_back({.in = ops_[i].in,
+                       .shortcut = ops_[i].shortcut,
+                       .has_parameters = op.parameter_floats() > 0,
+                       .out_floats = op.out_elements() * kLanes});
   }
+  plan_ = plan_gradients(planned);
 }
 
 Workspace Program::make_workspace() const {
   Workspace workspace;
   workspace.input = AlignedBuffer(input_elements_ * kLanes);
-  std::size_t widest = 0;
-  for (const auto& op : ops_) {
-    workspace.activations.emplace_back(op->out_elements() * kLanes);
-    workspace.saved.emplace_back(op->saved_floats());
-    widest = std::max({widest, op->in_elements(), op->out_elements()});
+  for (const CompiledOp& compiled : ops_) {
+    workspace.activations.emplace_back(compiled.op->out_elements() * kLanes);
+    workspace.saved.emplace_back(compiled.op->saved_floats());
   }
-  for (AlignedBuffer& gradient : workspace.gradients) gradient = AlignedBuffer(widest * kLanes);
+  for (const std::size_t floats : plan_.slot_floats) workspace.gradients.emplace_back(floats);
   return workspace;
 }
 
 void Program::import_parameters(std::span<const float> all, float* own) const {
-  for (std::size_t i = 0; i < ops_.size(); ++i) ops_[i]->import_parameters(all, own + offsets_[i]);
+  for (std::size_t i = 0; i < ops_.size(); ++i) ops_[i].op->import_parameters(all, own + offsets_[i]);
 }
 
 void Program::export_parameters(const float* own, std::span<float> all) const {
-  for (std::size_t i = 0; i < ops_.size(); ++i) ops_[i]->export_parameters(own + offsets_[i], all);
+  for (std::size_t i = 0; i < ops_.size(); ++i) ops_[i].op->export_parameters(own + offsets_[i], all);
+}
+
+void Program::import_buffers(std::span<const float> all) {
+  for (std::size_t i = 0; i < batch_norms_.size(); ++i) batch_norm(i).import_buffers(all);
+}
+
+void Program::export_buffers(std::span<float> all) const {
+  for (std::size_t i = 0; i < batch_norms_.size(); ++i) batch_norm(i).export_buffers(all);
 }
 
 std::size_t Program::block_bytes(std::size_t op) const {
-  return (ops_[op]->out_elements() * kLanes + ops_[op]->saved_floats()) * sizeof(float);
+  return (ops_[op].op->out_elements() * kLanes + ops_[op].op->saved_floats()) * sizeof(float);
 }
 
 std::size_t Program::parameter_bytes(std::size_t op) const {
-  return ops_[op]->parameter_floats() * sizeof(float);
+  return ops_[op].op->parameter_floats() * sizeof(float);
 }
 
-const float* Program::forward(const Pass& pass, const float* own, Workspace& workspace,
-                              double* op_seconds) const {
-  const float* in = workspace.input.data();
-  for (std::size_t i = 0; i < ops_.size(); ++i) {
-    float* out = workspace.activations[i].data();
-    const Stopwatch stopwatch(seconds_of(op_seconds, i));
-    ops_[i]->forward(pass, own + offsets_[i], in, workspace.saved[i].data(), out);
-    in = out;
-  }
-  return in;
+const float* Program::value(std::size_t op, const Workspace& workspace) const {
+  if (op == kNoShortcut) return nullptr;
+  return op == kNetworkInput ? workspace.input.data() : workspace.activations[op].data();
 }
 
-void Program::backward(const float* own, Workspace& workspace, float* grad_own, double* op_seconds) const {
-  float* grad_out = workspace.gradients[0].data();
-  float* grad_in = workspace.gradients[1].data();
-  for (std::size_t i = ops_.size(); i-- > 0;) {
-    const float* in = i == 0 ? workspace.input.data() : workspace.activations[i - 1].data();
+void Program::forward_op(std::size_t op, const Pass& pass, const float* own, Workspace& workspace) const {
+  ops_[op].op->forward(pass, own + offsets_[op],
+                       {value(ops_[op].in, workspace), value(ops_[op].shortcut, workspace),
+                        workspace.saved[op].data(), workspace.activations[op].data()});
+}
+
+void Program::evaluate(const Pass& pass, const float* own, Workspace& workspace) const {
+  for (std::size_t i = 0; i < ops_.size(); ++i) forward_op(i, pass, own, workspace);
+}
+
+void Program::forward(std::size_t phase, const Pass& pass, const Block& block, const float* own,
+                      Workspace& workspace, double* op_seconds) {
+  const std::size_t end = phase_end(phase);
+  for (std::size_t i = phase_begin(phase); i < end; ++i) {
     const Stopwatch stopwatch(seconds_of(op_seconds, i));
-    ops_[i]->backward(own + offsets_[i], {in, workspace.activations[i].data(), workspace.saved[i].data(),
-                                          grad_out, i == 0 ? nullptr : grad_in, grad_own + offsets_[i]});
-    std::swap(grad_out, grad_in);
+    forward_op(i, pass, own, workspace);
   }
+  if (end == ops_.size()) return;
+  const Stopwatch stopwatch(seconds_of(op_seconds, end));
+  batch_norm(phase).collect_moments(block.index, block.images, value(ops_[end].in, workspace));
+}
+
+void Program::finish_forward(std::size_t phase, std::size_t blocks, bool keep_running) {
+  batch_norm(phase).finish_moments(blocks, keep_running);
+}
+
+BackwardBuffers Program::backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
+                                          float* grad_own) const {
+  const PlannedGradients& gradients = plan_.ops[op];
+  const auto slot = [&](std::size_t s) { return s == kNoSlot ? nullptr : workspace.gradients[s].data(); };
+  return {value(ops_[op].in, workspace),
+          workspace.activations[op].data(),
+          workspace.saved[op].data(),
+          slot(gradients.grad_out),
+          slot(gradients.scratch != kNoSlot ? gradients.scratch : gradients.in.slot),
+          grad_own + offsets_[op],
+          block.images};
+}
+
+void Program::backward_op(std::size_t op, const Block& block, const float* own, Workspace& workspace,
+                          float* grad_own) const {
+  using Action = GradientEdge::Action;
+  const PlannedGradients& gradients = plan_.ops[op];
+  const BackwardBuffers buffers = backward_buffers(op, block, workspace, grad_own);
+  ops_[op].op->backward(own + offsets_[op], buffers);
+  const bool is_sum = ops_[op].shortcut != kNoShortcut;
+  const auto pass_on = [&](const GradientEdge& edge, const float* gradient) {
+    const std::size_t floats = (is_sum ? ops_[op].op->out_elements() : ops_[op].op->in_elements()) * kLanes;
+    float* slot = edge.slot == kNoSlot ? nullptr : workspace.gradients[edge.slot].data();
+    if (edge.action == Action::kAdd) sum_values(gradient, slot, floats, false, slot);
+    if (edge.action == Action::kWrite && is_sum) std::copy_n(gradient, floats, slot);
+  };
+  pass_on(gradients.in, is_sum ? buffers.grad_out : buffers.grad_in);
+  pass_on(gradients.shortcut, buffers.grad_out);
+}
+
+void Program::backward(std::size_t phase, const Block& block, const float* own, Workspace& workspace,
+                       float* grad_own, double* op_seconds) {
+  const auto run = [&](std::size_t op) {
+    if (plan_.ops[op].grad_out == kNoSlot) return;
+    const Stopwatch stopwatch(seconds_of(op_seconds, op));
+    backward_op(op, block, own, workspace, grad_own);
+  };
+  const std::size_t end = phase_end(phase), begin = phase_begin(phase);
+  if (end < ops_.size()) run(end);  // The batch normalization whose sums are now known.
+  for (std::size_t i = end; i-- > begin + (phase > 0 ? 1 : 0);) run(i);
+  if (phase == 0 || plan_.ops[begin].grad_out == kNoSlot) return;
+  const Stopwatch stopwatch(seconds_of(op_seconds, begin));
+  batch_norm(phase - 1).collect_sums(block.index, backward_buffers(begin, block, workspace, grad_own));
+}
+
+void Program::finish_backward(std::size_t phase, std::size_t blocks, float* grad_own) {
+  const std::size_t op = phase_begin(phase);
+  if (plan_.ops[op].grad_out != kNoSlot) batch_norm(phase - 1).finish_sums(blocks, grad_own + offsets_[op]);
 }
 
 }  // namespace sweep::cpu

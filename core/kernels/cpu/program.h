@@ -9,29 +9,41 @@
 #include <vector>
 
 #include "core/kernels/cpu/block.h"
+#include "core/kernels/cpu/compiler.h"
+#include "core/kernels/cpu/gradient_plan.h"
 #include "core/kernels/cpu/op.h"
 #include "core/network/network.h"
 
 namespace sweep::cpu {
 
-/// Everything that one thread needs to take one block through the network. Small networks' workspaces stay in
-/// the L2 cache.
+/// Everything that is needed to take one block through the network. Small networks' workspaces stay in the L2
+/// cache.
 struct Workspace {
   AlignedBuffer input;                     // [input elements][16]
   std::vector<AlignedBuffer> activations;  // each op's output
   std::vector<AlignedBuffer> saved;
-  AlignedBuffer gradients[2];  // of an op's output and input, in turns
+  std::vector<AlignedBuffer> gradients;  // the slots of the gradient plan
+};
+
+/// One block of a batch.
+struct Block {
+  std::size_t index = 0;   // in the batch
+  std::size_t images = 0;  // at most kLanes; further lanes hold copies
 };
 
 /// Parameters of all ops lie in one array in the ops' own layouts, parameter_floats() long; gradients and
 /// optimizer state have the same layout, and zeros where it is padded.
+///
+/// Training goes in phases. Batch normalization needs the whole batch, so it ends one: all blocks go through
+/// a phase before any begins the next. Without it there is one phase, and each block goes all the way forward
+/// and back while it is in the cache; with it, each block of the batch has a workspace of its own.
 class Program {
  public:
-  explicit Program(const Network& network);
+  /// `max_blocks`: the most that a batch has.
+  Program(const Network& network, std::size_t max_blocks);
 
   std::size_t parameter_floats() const { return parameter_floats_; }
   std::size_t input_elements() const { return input_elements_; }
-  std::size_t output_elements() const { return ops_.back()->out_elements(); }
 
   Workspace make_workspace() const;
 
@@ -39,31 +51,64 @@ class Program {
   void export_parameters(const float* own, std::span<float> all) const;
   /// Number of independent shares of prepare()'s work; any thread may do any of them.
   std::size_t prepare_parts() const { return ops_.size(); }
-  void prepare(const float* own, std::size_t part) { ops_[part]->prepare(own + offsets_[part]); }
+  void prepare(const float* own, std::size_t part) { ops_[part].op->prepare(own + offsets_[part]); }
 
-  /// From workspace.input to the network's outputs [outputs][16], which lie in the workspace. Thread-safe for
-  /// different workspaces. Adds each op's time to op_seconds, unless that is nullptr.
-  const float* forward(const Pass& pass, const float* own, Workspace& workspace,
-                       double* op_seconds = nullptr) const;
+  /// Running statistics, in the layout of Network::buffers().
+  void import_buffers(std::span<const float> all);
+  void export_buffers(std::span<float> all) const;
 
-  /// Where the gradient of the outputs has to be written before backward().
-  float* output_gradient(Workspace& workspace) const { return workspace.gradients[0].data(); }
+  /// The outputs [outputs][16] of the network, after the last forward call on the workspace.
+  const float* outputs(const Workspace& workspace) const { return workspace.activations.back().data(); }
+  /// Where the gradient of the outputs has to be written before the first backward phase; nullptr if there are
+  /// no parameters.
+  float* output_gradient(Workspace& workspace) const {
+    const std::size_t slot = plan_.ops.back().grad_out;
+    return slot == kNoSlot ? nullptr : workspace.gradients[slot].data();
+  }
 
-  /// Adds the block's parameter gradients to grad_own. After forward() on the same workspace. op_seconds as
-  /// in forward().
-  void backward(const float* own, Workspace& workspace, float* grad_own, double* op_seconds = nullptr) const;
+  /// Evaluation: from workspace.input to the outputs. Thread-safe for different workspaces.
+  void evaluate(const Pass& pass, const float* own, Workspace& workspace) const;
+
+  /// Training. forward() for phases 0, 1, …, with finish_forward() between them; then backward() for the
+  /// phases in reverse, with finish_backward() between them. forward() and backward() are thread-safe for
+  /// different blocks and workspaces; the other two want one thread. backward() adds the block's parameter
+  /// gradients to grad_own, and finish_backward() those of the batch. Each op's time is added to op_seconds,
+  /// unless that is nullptr.
+  std::size_t phases() const { return batch_norms_.size() + 1; }
+  void forward(std::size_t phase, const Pass& pass, const Block& block, const float* own,
+               Workspace& workspace, double* op_seconds);
+  /// Between `phase` and the next. `keep_running`: leaves the running statistics as they are.
+  void finish_forward(std::size_t phase, std::size_t blocks, bool keep_running);
+  void backward(std::size_t phase, const Block& block, const float* own, Workspace& workspace,
+                float* grad_own, double* op_seconds);
+  /// Between `phase` and the one before it.
+  void finish_backward(std::size_t phase, std::size_t blocks, float* grad_own);
 
   /// Ops of the network, and of each: its place in Network::layers() (of the first, if several are fused),
   /// the bytes that it writes of one block, and those of its parameters.
   std::size_t op_count() const { return ops_.size(); }
-  std::size_t first_layer(std::size_t op) const { return first_layers_[op]; }
+  std::size_t first_layer(std::size_t op) const { return ops_[op].first_layer; }
   std::size_t block_bytes(std::size_t op) const;
   std::size_t parameter_bytes(std::size_t op) const;
 
  private:
-  std::vector<std::unique_ptr<Op>> ops_;
-  std::vector<std::size_t> offsets_;       // of each op's parameters
-  std::vector<std::size_t> first_layers_;  // of each op
+  const float* value(std::size_t op, const Workspace& workspace) const;
+  void forward_op(std::size_t op, const Pass& pass, const float* own, Workspace& workspace) const;
+  BackwardBuffers backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
+                                   float* grad_own) const;
+  void backward_op(std::size_t op, const Block& block, const float* own, Workspace& workspace,
+                   float* grad_own) const;
+  /// A phase begins with the batch normalization that ended the one before, and ends before its own.
+  std::size_t phase_begin(std::size_t phase) const { return phase == 0 ? 0 : batch_norms_[phase - 1]; }
+  std::size_t phase_end(std::size_t phase) const {
+    return phase < batch_norms_.size() ? batch_norms_[phase] : ops_.size();
+  }
+  BatchNormOp& batch_norm(std::size_t number) const { return *ops_[batch_norms_[number]].batch_norm; }
+
+  std::vector<CompiledOp> ops_;
+  std::vector<std::size_t> offsets_;      // of each op's parameters
+  std::vector<std::size_t> batch_norms_;  // which ops are
+  GradientPlan plan_;
   std::size_t parameter_floats_ = 0, input_elements_ = 0;
 };
 

@@ -1,0 +1,209 @@
+#include "core/kernels/cpu/batch_runner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/kernels/cpu/loss_kernels.h"
+#include "core/kernels/cpu/pixel_kernels.h"
+
+namespace sweep::cpu {
+namespace {
+
+Block block_of(const Batch& batch, std::size_t index) {
+  return {index, std::min(kLanes, batch.size() - index * kLanes)};
+}
+
+// Calls work(block) for the blocks of one of `parts` nearly equal runs.
+template <class Work>
+void for_blocks(const Batch& batch, std::size_t parts, std::size_t part, Work work) noexcept {
+  const std::size_t blocks = block_count(batch.size()), end = part_begin(blocks, parts, part + 1);
+  for (std::size_t index = part_begin(blocks, parts, part); index < end; ++index)
+    work(block_of(batch, index));
+}
+
+}  // namespace
+
+BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, Program& program,
+                         ThreadPool& pool)
+    : network_(network),
+      options_(options),
+      program_(program),
+      pool_(pool),
+      classes_(static_cast<std::size_t>(network.output()[0])),
+      plane_(element_count(network.input()) / static_cast<std::size_t>(network.input()[0])) {
+  const std::size_t blocks = block_count(options.batch_size), partials = partial_count(blocks);
+  partials_ = AlignedBuffer(partials * program.parameter_floats());
+  totals_.resize(partials);
+  const std::size_t workspaces = in_phases() ? std::max(blocks, pool.size()) : pool.size();
+  for (std::size_t i = 0; i < workspaces; ++i) workspaces_.push_back(program.make_workspace());
+}
+
+// How many partial sums a batch's gradient is made of. A function of the batch and the network alone, so that
+// the bits do not depend on threads: enough for many cores, but no more memory than 256 MB and no sum of
+// fewer than 4 blocks where the batch is large, because adding the sums up costs a pass over all of them.
+std::size_t BatchRunner::partial_count(std::size_t blocks) const {
+  constexpr std::size_t kMemory = (std::size_t{256} << 20) / sizeof(float);
+  const std::size_t wanted = std::clamp<std::size_t>(blocks / 4, std::min<std::size_t>(blocks, 16), 64);
+  return std::clamp<std::size_t>(kMemory / std::max<std::size_t>(program_.parameter_floats(), 1), 1,
+                                 std::max<std::size_t>(wanted, 1));
+}
+
+// Lanes beyond the batch repeat its last image, and their gradient is scaled to zero.
+void BatchRunner::load(const Batch& batch, const Block& block, Workspace& workspace) const noexcept {
+  const std::uint8_t* pointers[kLanes];
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    const std::size_t row = batch.rows[block.index * kLanes + std::min(lane, block.images - 1)];
+    pointers[lane] = batch.pixels.data() + row * program_.input_elements();
+  }
+  load_pixels(pointers, program_.input_elements(), workspace.input.data());
+  if (!options_.transform.mean.empty()) {
+    normalize_pixels(options_.transform.mean, options_.transform.std, plane_, workspace.input.data());
+  }
+}
+
+void BatchRunner::measure_loss(const Batch& batch, const Block& block, Workspace& workspace, bool training,
+                               PartialTotals& totals) const noexcept {
+  alignas(64) std::int32_t labels[kLanes];
+  alignas(64) float scale[kLanes];
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    labels[lane] = batch.labels[batch.rows[block.index * kLanes + std::min(lane, block.images - 1)]];
+    scale[lane] = lane < block.images ? 1.0f / static_cast<float>(batch.size()) : 0.0f;
+  }
+  alignas(64) float loss[kLanes];
+  alignas(64) std::int32_t predicted[kLanes];
+  const float* logits = program_.outputs(workspace);
+  float* grad_logits = training ? program_.output_gradient(workspace) : nullptr;
+  if (options_.loss.kind == LossOptions::Kind::kMse) {
+    mean_squared_error(logits, labels, classes_, scale, loss, predicted, grad_logits);
+  } else {
+    softmax_cross_entropy(logits, labels, classes_, static_cast<float>(options_.loss.label_smoothing), scale,
+                          loss, predicted, grad_logits);
+  }
+  for (std::size_t i = 0; i < block.images; ++i) {
+    totals.loss += static_cast<double>(loss[i]);
+    totals.correct += predicted[i] == labels[i] ? 1 : 0;
+  }
+}
+
+// `run(parts, work)` calls work(part, thread) for each partial sum's blocks, in order on one thread.
+template <class Run>
+void BatchRunner::train_in(const Room& room, const Batch& batch, const float* own, std::int64_t step,
+                           bool keep_running, Run run) {
+  const std::size_t blocks = block_count(batch.size()), floats = program_.parameter_floats();
+  const std::size_t parts = std::min(room.partial_count, blocks), last = program_.phases() - 1;
+  const auto workspace_of = [&](const Block& block, std::size_t thread) -> Workspace& {
+    return room.workspaces[in_phases() ? block.index : thread];
+  };
+  for (std::size_t phase = 0; phase <= last; ++phase) {
+    run(parts, [&](std::size_t part, std::size_t thread) noexcept {
+      float* gradient = room.partials + part * floats;
+      if (phase == 0) {
+        std::memset(gradient, 0, floats * sizeof(float));
+        room.totals[part] = {};
+      }
+      for_blocks(batch, room.partial_count, part, [&](const Block& block) {
+        Workspace& workspace = workspace_of(block, thread);
+        if (phase == 0) load(batch, block, workspace);
+        const Pass pass{true, options_.seed, step, block.index * kLanes};
+        program_.forward(phase, pass, block, own, workspace, room.op_seconds);
+        if (phase < last) return;
+        measure_loss(batch, block, workspace, true, room.totals[part]);
+        program_.backward(phase, block, own, workspace, gradient, room.op_seconds);
+      });
+    });
+    if (phase < last) program_.finish_forward(phase, blocks, keep_running);
+  }
+  for (std::size_t phase = last; phase > 0; --phase) {
+    program_.finish_backward(phase, blocks, room.partials);
+    run(parts, [&](std::size_t part, std::size_t thread) noexcept {
+      for_blocks(batch, room.partial_count, part, [&](const Block& block) {
+        program_.backward(phase - 1, block, own, workspace_of(block, thread), room.partials + part * floats,
+                          room.op_seconds);
+      });
+    });
+  }
+}
+
+BatchRunner::PartialSums BatchRunner::train(const Batch& batch, const float* own, std::int64_t step) {
+  const std::size_t partials = partial_count(block_count(batch.size()));
+  const Room room{workspaces_, partials_.data(), partials, totals_};
+  train_in(room, batch, own, step, false, [this](std::size_t parts, auto&& work) { pool_.run(parts, work); });
+  add_totals(partials, batch.size());
+  return {partials_.data(), partials};
+}
+
+template <class Finish>
+void BatchRunner::evaluate_blocks(const Batch& batch, const float* own, Finish finish) {
+  const std::size_t blocks = block_count(batch.size()), partials = partial_count(blocks);
+  pool_.run(std::min(partials, blocks), [&](std::size_t part, std::size_t thread) noexcept {
+    totals_[part] = {};
+    for_blocks(batch, partials, part, [&](const Block& block) {
+      Workspace& workspace = workspaces_[thread];
+      load(batch, block, workspace);
+      program_.evaluate({false, options_.seed, 0, block.index * kLanes}, own, workspace);
+      finish(block, workspace, totals_[part]);
+    });
+  });
+}
+
+void BatchRunner::evaluate(const Batch& batch, const float* own) {
+  evaluate_blocks(batch, own, [&](const Block& block, Workspace& workspace, PartialTotals& totals) {
+    measure_loss(batch, block, workspace, false, totals);
+  });
+  add_totals(partial_count(block_count(batch.size())), batch.size());
+}
+
+void BatchRunner::predict(const Batch& batch, const float* own, std::span<float> outputs) {
+  evaluate_blocks(batch, own, [&](const Block& block, Workspace& workspace, PartialTotals&) {
+    const float* logits = program_.outputs(workspace);
+    for (std::size_t i = 0; i < block.images; ++i) {
+      for (std::size_t c = 0; c < classes_; ++c)
+        outputs[(block.index * kLanes + i) * classes_ + c] = logits[c * kLanes + i];
+    }
+  });
+}
+
+// Everything is written to memory of its own: a training with profiles has the bits of one without.
+std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* own, std::int64_t step) {
+  const std::size_t blocks = block_count(batch.size());
+  AlignedBuffer gradient(program_.parameter_floats());
+  std::vector<Workspace> workspaces;
+  for (std::size_t i = 0; i < (in_phases() ? blocks : 1); ++i)
+    workspaces.push_back(program_.make_workspace());
+  PartialTotals totals;
+  std::vector<double> seconds(program_.op_count());
+  const auto train_alone = [&](const Batch& samples, double* op_seconds) {
+    const Room room{workspaces, gradient.data(), 1, {&totals, 1}, op_seconds};
+    train_in(room, samples, own, step, true, [this](std::size_t parts, auto&& work) {
+      pool_.run(1, [&](std::size_t, std::size_t thread) noexcept {
+        for (std::size_t part = 0; part < parts; ++part) work(part, thread);
+      });
+    });
+  };
+  // The first block goes twice: once to bring code and data into the caches, without being counted.
+  const Batch first{batch.pixels, batch.labels, batch.rows.first(std::min(kLanes, batch.size()))};
+  if (first.size() > 0) train_alone(first, nullptr);
+  if (batch.size() > 0) train_alone(batch, seconds.data());
+
+  std::vector<LayerProfile> layers;
+  for (const Layer& layer : network_.layers()) layers.push_back({.layer = layer.name});
+  for (std::size_t op = 0; op < program_.op_count(); ++op) {
+    LayerProfile& layer = layers[program_.first_layer(op)];
+    layer.seconds = seconds[op];
+    layer.bytes = blocks * program_.block_bytes(op) + program_.parameter_bytes(op);
+  }
+  return layers;
+}
+
+void BatchRunner::add_totals(std::size_t partials, std::size_t samples) {
+  for (std::size_t part = 0; part < std::min(partials, block_count(samples)); ++part) {
+    sums_.loss += totals_[part].loss;
+    sums_.correct += totals_[part].correct;
+  }
+  sums_.samples += static_cast<std::int64_t>(samples);
+}
+
+Totals BatchRunner::take_totals() { return std::exchange(sums_, {}); }
+
+}  // namespace sweep::cpu

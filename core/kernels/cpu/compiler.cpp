@@ -1,0 +1,131 @@
+#include "core/kernels/cpu/compiler.h"
+
+#include <array>
+
+#include "core/base/error.h"
+#include "core/kernels/cpu/batch_norm_op.h"
+#include "core/kernels/cpu/conv_op.h"
+#include "core/kernels/cpu/elementwise_ops.h"
+#include "core/kernels/cpu/gradient_plan.h"
+#include "core/kernels/cpu/linear_op.h"
+#include "core/kernels/cpu/pool_ops.h"
+
+namespace sweep::cpu {
+namespace {
+
+// Whether `layer` is max pooling 2×2 with stride 2 and no padding, which a convolution can do in its
+// registers.
+bool is_plain_2x2_pool(const Layer& layer) {
+  using Pair = std::array<std::int64_t, 2>;
+  if (layer.type != "max_pool2d") return false;
+  const auto is = [&](const char* name, std::int64_t value) {
+    return std::get<Pair>(layer.arguments.at(name)) == Pair{value, value};
+  };
+  return is("kernel_size", 2) && is("stride", 2) && is("padding", 0);
+}
+
+// Takes layers from the front of the network and makes ops of them.
+class Compiler {
+ public:
+  Compiler(const Network& network, std::size_t max_blocks)
+      : network_(network),
+        layers_(network.layers()),
+        max_blocks_(max_blocks),
+        values_(layers_.size()),
+        readers_(layers_.size()) {
+    for (const Layer& layer : layers_) {
+      for (const std::size_t input : layer.inputs) {
+        if (input != kNetworkInput) ++readers_[input];
+      }
+    }
+  }
+
+  std::vector<CompiledOp> compile() {
+    while (next_ < layers_.size()) {
+      const std::size_t first = next_++;
+      const Layer& layer = layers_[first];
+      const std::size_t in = value_of(layer.inputs[0]);
+      // [channels][y][x] and [features] are the same array, so flatten has nothing to do.
+      if (layer.type == "flatten") {
+        values_[first] = in;
+        continue;
+      }
+      CompiledOp compiled{nullptr, in, kNoShortcut, first};
+      if (layer.inputs.size() > 1) compiled.shortcut = value_of(layer.inputs[1]);
+      make_op(layer, compiled);
+      // Fused layers have the op's output as theirs; only the last one has other readers.
+      for (std::size_t i = first; i < next_; ++i) values_[i] = ops_.size();
+      ops_.push_back(std::move(compiled));
+    }
+    if (ops_.empty()) throw ConfigError("network \"" + network_.name() + "\" has nothing to train");
+    return std::move(ops_);
+  }
+
+ private:
+  std::size_t value_of(std::size_t layer) const {
+    return layer == kNetworkInput ? kNetworkInput : values_[layer];
+  }
+
+  // Whether the next layer, and no other, reads the output of the one before it.
+  bool next_continues() const {
+    return next_ < layers_.size() && layers_[next_].inputs.size() == 1 &&
+           layers_[next_].inputs[0] == next_ - 1 && readers_[next_ - 1] == 1;
+  }
+  bool take(bool matches) {
+    next_ += matches ? 1 : 0;
+    return matches;
+  }
+  bool take_relu() { return take(next_continues() && layers_[next_].type == "relu"); }
+  bool take_pool() { return take(next_continues() && is_plain_2x2_pool(layers_[next_])); }
+
+  std::unique_ptr<Op> make_conv(const Layer& layer, bool needs_grad_in) {
+    ConvOp::Fusion fusion;
+    fusion.needs_grad_in = needs_grad_in;
+    fusion.relu = take_relu();
+    fusion.pool = take_pool();
+    // The maximum of positive parts is the positive part of the maximum, so either order is one op.
+    if (fusion.pool && !fusion.relu) fusion.relu = take_relu();
+    return std::make_unique<ConvOp>(network_, layer, fusion);
+  }
+
+  void make_op(const Layer& layer, CompiledOp& compiled) {
+    if (layer.type == "batch_norm2d") {
+      auto op = std::make_unique<BatchNormOp>(network_, layer, take_relu(), max_blocks_);
+      compiled.batch_norm = op.get();
+      compiled.op = std::move(op);
+    } else if (layer.type == "conv2d") {
+      compiled.op = make_conv(layer, compiled.in != kNetworkInput);
+    } else if (layer.type == "linear") {
+      compiled.op = std::make_unique<LinearOp>(network_, layer, take_relu());
+    } else if (layer.type == "residual") {
+      compiled.op = std::make_unique<SumOp>(layer, take_relu());
+    } else if (layer.type == "max_pool2d") {
+      compiled.op = std::make_unique<MaxPoolOp>(layer);
+    } else if (layer.type == "avg_pool2d" || layer.type == "adaptive_avg_pool2d") {
+      compiled.op = std::make_unique<AvgPoolOp>(layer);
+    } else if (layer.type == "dropout") {
+      compiled.op = std::make_unique<DropoutOp>(layer, dropouts_++);
+    } else if (const auto activation = activation_of(layer.type)) {
+      compiled.op = std::make_unique<ActivationOp>(layer, *activation);
+    } else {
+      throw ConfigError("layer \"" + layer.name + "\": the CPU engine has no " + layer.type);
+    }
+  }
+
+  const Network& network_;
+  std::span<const Layer> layers_;
+  std::size_t max_blocks_;
+  std::vector<std::size_t> values_;   // the op whose output is that of each layer
+  std::vector<std::size_t> readers_;  // layers that read each layer's output
+  std::vector<CompiledOp> ops_;
+  std::size_t next_ = 0;
+  std::uint32_t dropouts_ = 0;
+};
+
+}  // namespace
+
+std::vector<CompiledOp> compile(const Network& network, std::size_t max_blocks) {
+  return Compiler(network, max_blocks).compile();
+}
+
+}  // namespace sweep::cpu

@@ -1,0 +1,27 @@
+// From a network's layers to ops for the CPU, fused where it pays.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "core/kernels/cpu/op.h"
+#include "core/network/network.h"
+
+namespace sweep::cpu {
+
+class BatchNormOp;
+
+/// An op and its place in the network. Values are named by the op that makes them, or kNetworkInput.
+struct CompiledOp {
+  std::unique_ptr<Op> op;
+  std::size_t in, shortcut;           // values; shortcut is kNoShortcut but for sums
+  std::size_t first_layer;            // place in Network::layers(), of the first if several are fused
+  BatchNormOp* batch_norm = nullptr;  // the op, if it is one
+};
+
+/// Ops in computing order. `max_blocks` is the most that a batch has. Throws ConfigError for a layer that the
+/// engine lacks, and for a network without any op.
+std::vector<CompiledOp> compile(const Network& network, std::size_t max_blocks);
+
+}  // namespace sweep::cpu
