@@ -20,7 +20,10 @@
 # "layers": [{name, type, arguments}]}, and the file has NAME/input [batch, channels, height, width] (whole numbers
 # 0..255; the network sees them / 255), NAME/labels [batch], NAME/logits [batch, 4], NAME/loss [1], and for
 # each parameter NAME/PARAMETER and NAME/grad/PARAMETER (of the loss: cross entropy, mean over the batch).
-# All are exact in F32 or rounded to it from double. The metadata key "__origin__" is no case.
+# All are exact in F32 or rounded to it from double. The metadata key "__origin__" is no case. Layers of type sequential
+# and residual have "layers" and "shortcut". Where there are running statistics, logits are those in evaluation mode
+# before the training step whose loss and gradients are given; NAME/BUFFER and NAME/after/BUFFER are the statistics
+# before and after it.
 import gzip
 import json
 import pathlib
@@ -72,9 +75,28 @@ MLP = [layer("flatten", "flatten"), layer("fc1", "linear", out_features=32), lay
 NETWORKS = {"cnn": CNN, "mlp": MLP}
 
 
+class Residual(nn.Module):
+    """layers(x) + shortcut(x). Modules of `layers` are named as if they were its own, as torchvision's blocks have it."""
+
+    def __init__(self, layers, shortcut):
+        super().__init__()
+        for name, module in layers.named_children():
+            self.add_module(name, module)
+        self.body = [module for module in layers]
+        if shortcut is not None:
+            self.shortcut = shortcut
+
+    def forward(self, x):
+        y = x
+        for module in self.body:
+            y = module(y)
+        return y + (self.shortcut(x) if hasattr(self, "shortcut") else x)
+
+
 def build(layers, shape):
     """A torch Sequential of our layers; sizes are inferred by passing one sample through."""
     modules, x = nn.Sequential(), torch.zeros(1, *shape)
+    modules.eval()
     for item in layers:
         arguments = {k: tuple(v) if isinstance(v, list) else v for k, v in item["arguments"].items()}
         module = {"conv2d": lambda: nn.Conv2d(x.shape[1], **arguments),
@@ -84,10 +106,14 @@ def build(layers, shape):
                   "adaptive_avg_pool2d": lambda: nn.AdaptiveAvgPool2d(**arguments),
                   "leaky_relu": lambda: nn.LeakyReLU(**arguments),
                   "relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "gelu": nn.GELU,
+                  "batch_norm2d": lambda: nn.BatchNorm2d(x.shape[1], **arguments),
+                  "sequential": lambda: build(item["layers"], x.shape[1:]),
+                  "residual": lambda: Residual(build(item["layers"], x.shape[1:]),
+                                               build(item["shortcut"], x.shape[1:]) if "shortcut" in item else None),
                   "flatten": nn.Flatten}[item["type"]]()
         modules.add_module(item["name"], module)
-        x = module(x)
-    return modules
+        x = module.eval()(x)
+    return modules.train()
 
 
 # --- networks and trainings ---------------------------------------------------------------------------------
@@ -266,10 +292,61 @@ def layer_cases():
                [conv("first", channels, 3), layer("relu1", "relu"), conv("conv", 5, 3), layer("relu", "relu"), pool(2), *END])
 
 
+    def norm(name, **more):
+        return layer(name, "batch_norm2d", **more)
+
+    def block(name, layers, shortcut=None):
+        return layer(name, "residual") | {"layers": layers} | ({"shortcut": shortcut} if shortcut else {})
+
+    relu = layer("relu", "relu")
+    for batch in (2, 15, 16, 17, 33):
+        yield (f"batch_norm_batch_{batch}", (2, 6, 5), batch,
+               [conv("first", 3, 2), norm("norm"), relu, conv("second", 5, 3), norm("norm2"), *END])
+    yield "batch_norm_of_pixels", (2, 6, 5), 17, [norm("norm"), conv("first", 3, 2), *END]
+    yield "batch_norm_of_one_pixel", (2, 3, 2), 17, [conv("first", 3, [3, 2]), norm("norm"), *END]
+    yield "batch_norm_plain", (2, 6, 5), 17, [norm("norm", affine=False), conv("first", 3, 2), norm("norm2", affine=False), relu, *END]
+    yield "batch_norm_eps_momentum", (2, 6, 5), 18, [conv("first", 17, 2), norm("norm", eps=0.1, momentum=0.3), layer("tanh", "tanh"), *END]
+    yield "batch_norm_pool", (1, 9, 8), 19, [conv("first", 3, 2), norm("norm"), relu, pool(2), conv("second", 4, 2), relu | {"name": "relu2"},
+                                             pool(2) | {"name": "pool2"}, *END]
+    yield "residual_identity", (2, 6, 5), 17, [conv("first", 3, 3, padding=1), block("block", [conv("conv", 3, 3, padding=1)]), relu, *END]
+    yield "residual_of_pixels", (2, 6, 5), 17, [block("block", [conv("conv", 2, 3, padding=1)]), relu, *END]
+    yield "residual_shortcut", (2, 6, 5), 5, [conv("first", 3, 3, padding=1), relu | {"name": "relu0"},
+                                              block("block", [conv("conv", 5, 3, stride=2, padding=1), relu, conv("conv2", 5, 3, padding=1)],
+                                                    [conv("conv", 5, 1, stride=2)]), *END]
+    yield "residual_activations", (1, 4, 3), 6, [layer("flatten", "flatten"), linear("first", 9),
+                                                 block("block", [layer("tanh", "tanh")], [layer("sigmoid", "sigmoid")]), linear("classes", 4)]
+    yield "residual_twice_itself", (1, 4, 3), 6, [layer("flatten", "flatten"), linear("first", 9),
+                                                  block("block", [layer("flat", "flatten")]), relu, linear("classes", 4)]
+    yield "residual_nested", (2, 5, 5), 18, [
+        conv("first", 4, 3, padding=1),
+        block("outer", [block("inner", [conv("conv", 4, 3, padding=1), relu]), conv("conv", 4, 1)]), relu, *END]
+    yield "residual_network", (3, 8, 8), 33, [
+        conv("stem", 4, 3, padding=1, bias=False), norm("norm"), relu,
+        layer("stage1", "sequential") | {"layers": [
+            block("block", [conv("conv1", 4, 3, padding=1, bias=False), norm("norm1"), relu, conv("conv2", 4, 3, padding=1, bias=False),
+                            norm("norm2")]), relu]},
+        layer("stage2", "sequential") | {"layers": [
+            block("block", [conv("conv1", 7, 3, stride=2, padding=1, bias=False), norm("norm1"), relu,
+                            conv("conv2", 7, 3, padding=1, bias=False), norm("norm2")],
+                  [conv("conv", 7, 1, stride=2, bias=False), norm("norm")]), relu]},
+        layer("average", "adaptive_avg_pool2d", output_size=1), *END]
+    for name, more in (("dilation_2", {"dilation": 2}), ("dilation_2x3_padding", {"dilation": [2, 3], "padding": [1, 3]}),
+                       ("dilation_2_stride_2", {"dilation": 2, "stride": 2, "padding": 2}), ("dilation_3_stride_2x3", {"dilation": 3, "stride": [2, 3], "padding": 3}),
+                       ("groups_2", {"groups": 2}), ("groups_2_dilation_2", {"groups": 2, "dilation": 2, "padding": 1}),
+                       ("groups_2_stride_2_no_bias", {"groups": 2, "stride": 2, "padding": 1, "bias": False})):
+        yield f"conv_{name}", (2, 11, 10), 5, [conv("first", 4, 2), conv("conv", 6, 3, **more), *END]
+        yield f"conv_pool_{name}", (2, 17, 15), 17, [conv("first", 4, 2), conv("conv", 6, 3, **more), relu, pool(2), *END]
+    yield "conv_depthwise", (3, 9, 8), 17, [conv("first", 7, 2), conv("conv", 14, 3, groups=7, padding=1), relu, conv("point", 5, 1), *END]
+    yield "conv_dilation_of_pixels", (1, 12, 12), 17, [conv("conv", 5, 3, dilation=2), relu, pool(2), *END]
+
+
 def smallest_margin(network, x):
     """How near a relu is to its kink, or a max pool to another maximum: float arithmetic must decide as double does."""
     margin = 1.0
-    for module in network:
+
+    def look(module, inputs):
+        nonlocal margin
+        x = inputs[0]
         if isinstance(module, (nn.ReLU, nn.LeakyReLU)):
             # Exact zeros (pixels, or a relu's output) are safe: every precision computes them exactly.
             nonzero = x[x != 0].abs()
@@ -281,7 +358,11 @@ def smallest_margin(network, x):
             top = windows.topk(2, -1).values
             gap = (top[..., 0] - top[..., 1])[top[..., 0] != 0]  # equal zeros after a relu pass no gradient
             margin = min(margin, gap.min().item()) if len(gap) else margin
-        x = module(x)
+
+    hooks = [module.register_forward_pre_hook(look) for module in network.modules()]
+    network(x)
+    for hook in hooks:
+        hook.remove()
     return margin
 
 
@@ -293,21 +374,31 @@ def make_layers():
             network = build(layers, shape).double()
             # float32's nearest values, so that both precisions start from the same weights.
             network.load_state_dict({k: torch.randn_like(v).mul(1 / np.sqrt(max(1, v[0].numel()))).float().double()
-                                     for k, v in network.state_dict().items()})
+                                     for k, v in network.state_dict().items() if "running" not in k and "tracked" not in k},
+                                    strict=False)
+            state = {k: v.clone() for k, v in network.state_dict().items()}
+            for k, v in state.items():
+                if "running" in k:
+                    state[k] = (torch.rand_like(v) + 0.5).float().double()
             pixels = torch.randint(0, 256, (batch, *shape)).double()
             labels = torch.randint(0, 4, (batch,))
             if smallest_margin(network, pixels / 255) > 2e-6:
                 break
         else:
             sys.exit(f"{name}: no seed keeps clear of kinks")
-        logits = network(pixels / 255)
-        loss = functional.cross_entropy(logits, labels)
+        network.load_state_dict(state)
+        with torch.no_grad():
+            logits = network.eval()(pixels / 255)
+        loss = functional.cross_entropy(network.train()(pixels / 255), labels)
         loss.backward()
         if name in metadata:
             sys.exit(f"{name} is there twice")
         metadata[name] = json.dumps({"input": list(shape), "layers": layers})
         tensors |= {f"{name}/input": pixels, f"{name}/labels": labels, f"{name}/logits": logits,
                     f"{name}/loss": loss.reshape(1)}
+        for key, buffer in network.named_buffers():
+            if "running" in key:
+                tensors |= {f"{name}/{key}": state[key], f"{name}/after/{key}": buffer}
         for key, parameter in network.named_parameters():
             tensors[f"{name}/{key}"] = parameter
             tensors[f"{name}/grad/{key}"] = parameter.grad

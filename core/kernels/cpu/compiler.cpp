@@ -82,7 +82,7 @@ class Compiler {
     ConvOp::Fusion fusion;
     fusion.needs_grad_in = needs_grad_in;
     fusion.relu = take_relu();
-    fusion.pool = take_pool();
+    fusion.pool = ConvOp::can_pool(layer) && take_pool();
     // The maximum of positive parts is the positive part of the maximum, so either order is one op.
     if (fusion.pool && !fusion.relu) fusion.relu = take_relu();
     return std::make_unique<ConvOp>(network_, layer, fusion);

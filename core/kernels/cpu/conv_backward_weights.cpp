@@ -34,6 +34,7 @@ HWY_INLINE void sum_products(Lanes d, const ConvGeometry& g, const ConvGradient&
     for (int k = 0; k < kColumns; ++k)
       acc[c][k] = hn::Load(d, sums + static_cast<std::size_t>(c * kColumns + k) * n);
   }
+  const std::size_t tap_step = g.dilation_x * kLanes;
   const std::size_t grad_step = g.stride_x * kLanes, channel_floats = gradient.channel_floats();
   for (std::size_t y = row_begin; y < row_end; ++y) {
     const float* grad_at = grad + (y * g.stride_y * gradient.pitch + gradient.border) * kLanes;
@@ -43,7 +44,7 @@ HWY_INLINE void sum_products(Lanes d, const ConvGeometry& g, const ConvGradient&
       for (int c = 0; c < kChannels; ++c)
         dy[c] = hn::Load(d, grad_at + static_cast<std::size_t>(c) * channel_floats);
       for (int k = 0; k < kColumns; ++k) {
-        const Vector value = hn::Load(d, in_at + static_cast<std::size_t>(k) * kLanes);
+        const Vector value = hn::Load(d, in_at + static_cast<std::size_t>(k) * tap_step);
         for (int c = 0; c < kChannels; ++c) acc[c][k] = hn::MulAdd(dy[c], value, acc[c][k]);
       }
       grad_at += grad_step;
@@ -115,7 +116,8 @@ void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGra
               for (std::size_t s = 0; s < segments; ++s) {
                 const std::size_t kx = part_begin(g.kernel_width, segments, s);
                 const std::size_t columns = part_begin(g.kernel_width, segments, s + 1) - kx;
-                const float* taps = in + ((c * g.in_height + ky) * g.in_width + kx) * kLanes + lane;
+                const std::size_t row = c * g.in_height + ky * g.dilation_y;
+                const float* taps = in + (row * g.in_width + kx * g.dilation_x) * kLanes + lane;
                 run_products(channels, columns, g, gradient, grad, taps, y, end_y,
                              sums + (ky - first_ky) * row_sums + channels * kx * n);
               }

@@ -16,6 +16,7 @@ struct TapWindow {
   std::size_t channels, rows, columns;  // taps to sum: input channels × kernel rows × kernel columns
   std::size_t in_channel_stride, in_row_stride;  // in floats
   std::size_t weight_channel_stride, weight_row_stride;
+  std::size_t in_column_stride = kLanes;
 };
 
 // acc[c][p] += Σ weight[tap][c] · in[position p + tap]; c < kChannels, p < 4. `in` points at each position's
@@ -23,6 +24,7 @@ struct TapWindow {
 template <int kChannels>
 HWY_INLINE void sum_taps(Lanes d, const TapWindow& window, const float* const (&in)[4], const float* weights,
                          Vector (&acc)[kChannels][4]) {
+  const std::size_t step = window.in_column_stride;
   for (std::size_t channel = 0; channel < window.channels; ++channel) {
     for (std::size_t row = 0; row < window.rows; ++row) {
       const std::size_t offset = channel * window.in_channel_stride + row * window.in_row_stride;
@@ -38,7 +40,7 @@ HWY_INLINE void sum_taps(Lanes d, const TapWindow& window, const float* const (&
           for (int p = 0; p < 4; ++p) acc[c][p] = hn::MulAdd(weight, x[p], acc[c][p]);
         }
         w += kChannels;
-        p0 += kLanes, p1 += kLanes, p2 += kLanes, p3 += kLanes;
+        p0 += step, p1 += step, p2 += step, p3 += step;
       }
     }
   }
@@ -57,9 +59,10 @@ TapWindow forward_window(const ConvGeometry& g, std::size_t tile_channels) {
           g.kernel_height,
           g.kernel_width,
           g.in_height * g.in_width * kLanes,
-          g.in_width * kLanes,
+          g.dilation_y * g.in_width * kLanes,
           g.taps() * tile_channels,
-          g.kernel_width * tile_channels};
+          g.kernel_width * tile_channels,
+          g.dilation_x * kLanes};
 }
 
 // One tile of the plain convolution: kChannels channels × up to 4 neighbouring outputs of a row.
@@ -170,6 +173,21 @@ void conv_pool_forward(const ConvGeometry& g, const float* in, const float* pack
   for_all_tiles<PooledTile>(g, in, packed, bias, relu, g.out_height / 2, g.out_width / 2, 1, out, winner);
 }
 
+// Which taps t, [begin, end), of a reversed kernel axis read position p − (taps − 1 − t) · dilation inside
+// [0, extent) for any p in [first, last].
+struct TapRange {
+  std::size_t begin, end;
+};
+HWY_INLINE TapRange taps_that_meet(std::size_t taps, std::size_t dilation, std::size_t first,
+                                   std::size_t last, std::size_t extent) {
+  const std::size_t far = last / dilation;  // taps from the last one that p = last still sees
+  const std::size_t begin = far >= taps - 1 ? 0 : taps - 1 - far;
+  // p = first is beyond the end for the taps that are too near.
+  const std::size_t near = first < extent ? 0 : (first - extent) / dilation + 1;
+  const std::size_t end = near >= taps ? 0 : taps - near;
+  return {HWY_MIN(begin, end), end};
+}
+
 // One tile of the input's gradient: kChannels input channels × up to 4 neighbouring pixels of a row. Only
 // taps that meet the gradient's rows are summed; of its columns those that any of the 4 pixels needs, hence
 // the zero border.
@@ -179,29 +197,27 @@ struct InputGradientTile {
                   std::size_t column, std::size_t y, std::size_t x, std::size_t height, std::size_t width,
                   float* grad_in) {
     const Lanes d;
-    const std::size_t last_y = g.kernel_height - 1, last_x = g.kernel_width - 1;
     const std::size_t columns = gradient.pitch - 2 * gradient.border;
-    // Reversed taps: tap t of row `row` reads gradient row (row − last_y + t).
-    const std::size_t first_ky = row >= last_y ? 0 : last_y - row;
-    const std::size_t end_ky =
-        HWY_MIN(g.kernel_height, gradient.rows + last_y - HWY_MIN(row, gradient.rows + last_y));
-    const std::size_t first_kx = column + 3 >= last_x ? 0 : last_x - column - 3;
-    const std::size_t end_kx = HWY_MIN(g.kernel_width, columns + last_x - HWY_MIN(column, columns + last_x));
+    // Reversed taps: tap t of row `row` reads gradient row (row − (kernel_height − 1 − t) · dilation_y).
+    const auto [first_ky, end_ky] = taps_that_meet(g.kernel_height, g.dilation_y, row, row, gradient.rows);
+    const auto [first_kx, end_kx] = taps_that_meet(g.kernel_width, g.dilation_x, column, column + 3, columns);
     TapWindow window{g.out_channels,
-                     end_ky > first_ky ? end_ky - first_ky : 0,
-                     end_kx > first_kx ? end_kx - first_kx : 0,
+                     end_ky - first_ky,
+                     end_kx - first_kx,
                      gradient.channel_floats(),
-                     gradient.pitch * kLanes,
+                     g.dilation_y * gradient.pitch * kLanes,
                      g.taps() * kChannels,
-                     g.kernel_width * kChannels};
+                     g.kernel_width * kChannels,
+                     g.dilation_x * kLanes};
     if (window.rows == 0 || window.columns == 0) window.channels = 0;
     const std::size_t count = HWY_MIN(std::size_t{4}, width - x);
     const float* first_weight = weights + (first_ky * g.kernel_width + first_kx) * kChannels;
     for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
       const float* positions[4] = {gradient.data, gradient.data, gradient.data, gradient.data};
       if (window.channels > 0) {
-        const std::size_t first_row = row + first_ky - last_y;
-        const std::size_t first_column = gradient.border + column + first_kx - last_x;
+        const std::size_t first_row = row - (g.kernel_height - 1 - first_ky) * g.dilation_y;
+        const std::size_t first_column =
+            gradient.border + column - (g.kernel_width - 1 - first_kx) * g.dilation_x;
         for (std::size_t p = 0; p < 4; ++p) {
           positions[p] = gradient.data + (first_row * gradient.pitch + first_column + p) * kLanes + lane;
         }

@@ -19,6 +19,7 @@ struct ConvGeometry {
   std::size_t out_channels, out_height, out_width;
   std::size_t kernel_height, kernel_width;
   std::size_t stride_y, stride_x;
+  std::size_t dilation_y = 1, dilation_x = 1;
 
   std::size_t taps() const { return kernel_height * kernel_width; }
 };
@@ -44,9 +45,9 @@ void pack_conv_weights_transposed(const ConvGeometry& g, const float* weights, f
 void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
                   float* out);
 
-/// The same followed by 2×2 max pooling with stride 2. out [out_channels][out_height / 2][out_width / 2][16];
-/// winner, of the same size, holds int32: which of the window's 4 positions (row-major) was largest, or 4
-/// where ReLU cut it.
+/// The same followed by 2×2 max pooling with stride 2, without dilation. out [out_channels][out_height /
+/// 2][out_width / 2][16]; winner, of the same size, holds int32: which of the window's 4 positions
+/// (row-major) was largest, or 4 where ReLU cut it.
 void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
                        bool relu, float* out, float* winner);
 

@@ -20,24 +20,32 @@ std::size_t fused_elements(const Layer& layer, const ConvOp::Fusion& fusion) {
 
 }  // namespace
 
+bool ConvOp::can_pool(const Layer& layer) {
+  return pair_of(layer, "dilation") == std::array<std::size_t, 2>{1, 1} &&
+         std::get<std::int64_t>(layer.arguments.at("groups")) == 1;
+}
+
 ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
     : Op(element_count(layer.input), fused_elements(layer, fusion)), fusion_(fusion) {
   const auto kernel = pair_of(layer, "kernel_size"), stride = pair_of(layer, "stride"),
-             padding = pair_of(layer, "padding");
+             padding = pair_of(layer, "padding"), dilation = pair_of(layer, "dilation");
+  groups_ = static_cast<std::size_t>(std::get<std::int64_t>(layer.arguments.at("groups")));
   height_ = extent(layer.input, 1);
   width_ = extent(layer.input, 2);
   pad_y_ = padding[0];
   pad_x_ = padding[1];
-  geometry_ = {extent(layer.input, 0),
+  geometry_ = {extent(layer.input, 0) / groups_,
                height_ + 2 * pad_y_,
                width_ + 2 * pad_x_,
-               extent(layer.output, 0),
+               extent(layer.output, 0) / groups_,
                extent(layer.output, 1),
                extent(layer.output, 2),
                kernel[0],
                kernel[1],
                stride[0],
-               stride[1]};
+               stride[1],
+               dilation[0],
+               dilation[1]};
   weight_ = network.parameters()[layer.parameters[0]];
   bias_offset_ = round_to_line(weight_.count);
   if (layer.parameters.size() > 1) {
@@ -50,7 +58,8 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
   const std::size_t border = fusion_.needs_grad_in ? kGradientBorder : 0;
   gradient_layout_ = {nullptr, (geometry_.out_height - 1) * geometry_.stride_y + 1,
                       (geometry_.out_width - 1) * geometry_.stride_x + 1 + 2 * border, border};
-  std::size_t end = padded() ? geometry_.in_channels * geometry_.in_height * geometry_.in_width * kLanes : 0;
+  std::size_t end =
+      padded() ? groups_ * geometry_.in_channels * geometry_.in_height * geometry_.in_width * kLanes : 0;
   winner_offset_ = end;
   if (fusion_.pool) end += Op::out_elements() * kLanes;
   gradient_offset_ = round_to_line(end);
@@ -65,23 +74,32 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
 std::size_t ConvOp::saved_floats() const { return saved_floats_; }
 
 void ConvOp::import_parameters(std::span<const float> all, float* own) const {
-  import_conv_weights(geometry_, all.data() + weight_.offset, own);
+  const std::size_t count = weight_.count / groups_;
+  for (std::size_t group = 0; group < groups_; ++group)
+    import_conv_weights(geometry_, all.data() + weight_.offset + group * count, own + group * count);
   std::copy_n(all.data() + bias_.offset, bias_.count, own + bias_offset_);
 }
 
 void ConvOp::export_parameters(const float* own, std::span<float> all) const {
-  export_conv_weights(geometry_, own, all.data() + weight_.offset);
+  const std::size_t count = weight_.count / groups_;
+  for (std::size_t group = 0; group < groups_; ++group)
+    export_conv_weights(geometry_, own + group * count, all.data() + weight_.offset + group * count);
   std::copy_n(own + bias_offset_, bias_.count, all.data() + bias_.offset);
 }
 
 void ConvOp::prepare(const float* own) {
-  pack_conv_weights(geometry_, own, packed_.data());
-  if (uses_packed_transposed()) pack_conv_weights_transposed(geometry_, own, packed_transposed_.data());
+  const std::size_t count = weight_.count / groups_;
+  for (std::size_t group = 0; group < groups_; ++group) {
+    const std::size_t at = group * count;
+    pack_conv_weights(geometry_, own + at, packed_.data() + at);
+    if (uses_packed_transposed())
+      pack_conv_weights_transposed(geometry_, own + at, packed_transposed_.data() + at);
+  }
 }
 
 void ConvOp::forward(const Pass& /*pass*/, const float* own, const ForwardBuffers& buffers) const {
   if (padded()) {  // The border was zero from the start and stays so.
-    for (std::size_t c = 0; c < geometry_.in_channels; ++c) {
+    for (std::size_t c = 0; c < groups_ * geometry_.in_channels; ++c) {
       for (std::size_t y = 0; y < height_; ++y) {
         const std::size_t row = (c * geometry_.in_height + y + pad_y_) * geometry_.in_width + pad_x_;
         std::copy_n(buffers.in + (c * height_ + y) * width_ * kLanes, width_ * kLanes,
@@ -93,8 +111,15 @@ void ConvOp::forward(const Pass& /*pass*/, const float* own, const ForwardBuffer
   if (fusion_.pool) {
     conv_pool_forward(geometry_, input, packed_.data(), bias_of(own), fusion_.relu, buffers.out,
                       buffers.saved + winner_offset_);
-  } else {
-    conv_forward(geometry_, input, packed_.data(), bias_of(own), fusion_.relu, buffers.out);
+    return;
+  }
+  const ConvGeometry& g = geometry_;
+  for (std::size_t group = 0; group < groups_; ++group) {
+    const float* bias = bias_of(own);
+    conv_forward(g, input + group * g.in_channels * g.in_height * g.in_width * kLanes,
+                 packed_.data() + group * (weight_.count / groups_),
+                 bias == nullptr ? nullptr : bias + group * g.out_channels, fusion_.relu,
+                 buffers.out + group * g.out_channels * g.out_height * g.out_width * kLanes);
   }
 }
 
@@ -109,13 +134,21 @@ void ConvOp::backward(const float* own, const BackwardBuffers& buffers) const {
                        working);
     return;
   }
+  const ConvGeometry& g = geometry_;
   ConvGradient gradient = gradient_layout_;
   gradient.data = working;
-  spread_gradient(geometry_, buffers.grad_out, fusion_.relu ? buffers.out : nullptr, gradient, working);
-  conv_backward_weights(geometry_, input, gradient, buffers.grad_parameters, grad_bias);
-  if (buffers.grad_in == nullptr) return;
-  conv_backward_input(geometry_, gradient, packed_transposed_.data(), pad_y_, pad_x_, height_, width_,
-                      buffers.grad_in);
+  // One group after the other, through the same working memory.
+  for (std::size_t group = 0; group < groups_; ++group) {
+    const std::size_t out = group * g.out_channels * g.out_height * g.out_width * kLanes;
+    const std::size_t weights = group * (weight_.count / groups_);
+    spread_gradient(g, buffers.grad_out + out, fusion_.relu ? buffers.out + out : nullptr, gradient, working);
+    conv_backward_weights(g, input + group * g.in_channels * g.in_height * g.in_width * kLanes, gradient,
+                          buffers.grad_parameters + weights,
+                          grad_bias == nullptr ? nullptr : grad_bias + group * g.out_channels);
+    if (buffers.grad_in == nullptr) continue;
+    conv_backward_input(g, gradient, packed_transposed_.data() + weights, pad_y_, pad_x_, height_, width_,
+                        buffers.grad_in + group * g.in_channels * height_ * width_ * kLanes);
+  }
 }
 
 }  // namespace sweep::cpu

@@ -14,9 +14,12 @@ class ConvOp : public Op {
  public:
   struct Fusion {
     bool relu = false;
-    bool pool = false;          // max pooling 2×2 with stride 2 behind the ReLU
+    bool pool = false;          // max pooling 2×2 with stride 2 behind the ReLU; see can_pool()
     bool needs_grad_in = true;  // false for the network's first layer
   };
+
+  /// Whether pooling can be fused into this conv2d: not with dilation or groups.
+  static bool can_pool(const Layer& layer);
 
   /// `layer` is a conv2d of `network`.
   ConvOp(const Network& network, const Layer& layer, Fusion fusion);
@@ -37,7 +40,8 @@ class ConvOp : public Op {
   /// `in` with its zero border, from `saved`, or `in` itself where there is no padding.
   const float* padded_input(const float* in, const float* saved) const { return padded() ? saved : in; }
 
-  ConvGeometry geometry_{};
+  ConvGeometry geometry_{};  // of one group
+  std::size_t groups_ = 1;
   Fusion fusion_;
   std::size_t height_, width_, pad_y_, pad_x_;     // of the input without padding
   Parameter weight_, bias_;                        // bias_.count is 0 if there is none

@@ -19,7 +19,7 @@ class Planner {
     if (!needed_.back()) return plan_;
     slots_.back() = take_slot(ops_.back().out_floats);
     for (std::size_t i = ops_.size(); i-- > 0;) {
-      if (needed_[i]) plan_op(i);
+      if (needed_[i] && slots_[i] != kNoSlot) plan_op(i);
     }
     return plan_;
   }

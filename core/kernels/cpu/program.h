@@ -59,8 +59,8 @@ class Program {
 
   /// The outputs [outputs][16] of the network, after the last forward call on the workspace.
   const float* outputs(const Workspace& workspace) const { return workspace.activations.back().data(); }
-  /// Where the gradient of the outputs has to be written before the first backward phase; nullptr if there are
-  /// no parameters.
+  /// Where the gradient of the outputs has to be written before the first backward phase; nullptr if there
+  /// are no parameters.
   float* output_gradient(Workspace& workspace) const {
     const std::size_t slot = plan_.ops.back().grad_out;
     return slot == kNoSlot ? nullptr : workspace.gradients[slot].data();

@@ -6,9 +6,8 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/base/random.h"
 #include "core/engine.h"
-#include "tests/core/kernels/reference_data.h"
+#include "tests/core/kernels/batch.h"
 #include "tests/core/kernels/simd_targets.h"
 #include "tests/core/network/test_networks.h"
 
@@ -17,19 +16,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
-
-test::OwnedBatch random_batch(std::size_t images, std::size_t pixels, std::int32_t classes,
-                              std::uint64_t seed) {
-  RandomStream random(seed, RandomUse::kShuffle);
-  test::OwnedBatch batch;
-  for (std::size_t i = 0; i < images * pixels; ++i)
-    batch.pixels.push_back(static_cast<std::uint8_t>(random.next_u32()));
-  for (std::size_t i = 0; i < images; ++i) {
-    batch.labels.push_back(static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(classes))));
-    batch.rows.push_back(static_cast<std::uint32_t>(i));
-  }
-  return batch;
-}
 
 std::unique_ptr<Engine> engine_for(const Network& network, std::size_t batch_size, int threads = 1,
                                    OptimizerOptions optimizer = AdamOptions{}) {
@@ -50,7 +36,7 @@ struct Outcome {
 Outcome train_three_steps(std::size_t images, int threads) {
   const Network network(test::deeplizard(), {1, 28, 28});
   const auto engine = engine_for(network, images, threads);
-  const test::OwnedBatch batch = random_batch(images, 784, 10, 11);
+  const test::OwnedBatch batch = test::random_batch(images, 784, 10, 11);
   for (int step = 0; step < 3; ++step) engine->train(batch.view(), 0.01);
   return {engine->parameters(), engine->gradients(), engine->take_totals()};
 }
@@ -93,7 +79,7 @@ TEST(Engine, InstructionSetsAgreeWithinRounding) {
 TEST(Engine, TotalsAddUpOverBatchesUntilTheyAreTaken) {
   const Network network(test::mlp(), {1, 28, 28});
   const auto engine = engine_for(network, 40);
-  const test::OwnedBatch batch = random_batch(40, 784, 10, 5);
+  const test::OwnedBatch batch = test::random_batch(40, 784, 10, 5);
   engine->evaluate(batch.view());
   const Totals once = engine->take_totals();
   EXPECT_EQ(once.samples, 40);
@@ -109,7 +95,7 @@ TEST(Engine, TotalsAddUpOverBatchesUntilTheyAreTaken) {
 TEST(Engine, TotalsAgreeWithThePredictions) {
   const Network network(test::deeplizard(), {1, 28, 28});
   const auto engine = engine_for(network, 50);
-  const test::OwnedBatch batch = random_batch(50, 784, 10, 6);
+  const test::OwnedBatch batch = test::random_batch(50, 784, 10, 6);
   std::vector<float> outputs(500);
   engine->predict(batch.view(), outputs);
   double loss = 0;
@@ -130,7 +116,7 @@ TEST(Engine, TotalsAgreeWithThePredictions) {
 TEST(Engine, RowsChooseTheSamples) {
   const Network network(test::mlp(), {1, 28, 28});
   const auto engine = engine_for(network, 40);
-  test::OwnedBatch all = random_batch(40, 784, 10, 8);
+  test::OwnedBatch all = test::random_batch(40, 784, 10, 8);
   std::vector<float> in_order(400), reversed(400);
   engine->predict(all.view(), in_order);
   std::reverse(all.rows.begin(), all.rows.end());
@@ -152,7 +138,7 @@ class SavedState : public testing::TestWithParam<OptimizerOptions> {};
 
 TEST_P(SavedState, ContinuesWithTheSameBits) {
   const Network network(test::deeplizard(), {1, 28, 28});
-  const test::OwnedBatch batch = random_batch(60, 784, 10, 12);
+  const test::OwnedBatch batch = test::random_batch(60, 784, 10, 12);
   const auto whole = engine_for(network, 60, 1, GetParam());
   const auto first = engine_for(network, 60, 1, GetParam());
   for (int i = 0; i < 5; ++i) whole->train(batch.view(), 0.01);
@@ -180,7 +166,7 @@ double length(const std::vector<float>& values) {
 
 TEST(Engine, ClippedGradientsKeepTheirDirection) {
   const Network network(test::deeplizard(), {1, 28, 28});
-  const test::OwnedBatch batch = random_batch(60, 784, 10, 12);
+  const test::OwnedBatch batch = test::random_batch(60, 784, 10, 12);
   const auto gradients_with = [&](double clip_norm, int threads) {
     EngineOptions options;
     options.batch_size = 60;
@@ -206,7 +192,7 @@ TEST(Engine, DivergenceShowsInTheLoss) {
   std::vector<float> values = engine->parameters();
   values[100] = std::nanf("");
   engine->set_parameters(values);
-  engine->evaluate(random_batch(20, 784, 10, 2).view());
+  engine->evaluate(test::random_batch(20, 784, 10, 2).view());
   EXPECT_TRUE(std::isnan(engine->take_totals().loss));
 }
 
@@ -216,7 +202,8 @@ Outcome train_three_steps_with_dropout(bool profiled) {
   spec.layers.insert(spec.layers.end() - 1, LayerSpec{"drop", "dropout", {}});
   const Network network(spec, {1, 28, 28});
   const auto engine = engine_for(network, 100, 2);
-  const test::OwnedBatch batch = random_batch(100, 784, 10, 11), other = random_batch(37, 784, 10, 12);
+  const test::OwnedBatch batch = test::random_batch(100, 784, 10, 11),
+                         other = test::random_batch(37, 784, 10, 12);
   for (int step = 0; step < 3; ++step) {
     if (profiled) engine->profile(other.view());
     engine->train(batch.view(), 0.01);
@@ -239,8 +226,8 @@ TEST(Profile, ChangesNoBitOfTheTraining) {
 TEST(Profile, HasEveryLayerAndCountsFusedOnesUnderTheFirst) {
   const Network network(test::deeplizard(), {1, 28, 28});
   const auto engine = engine_for(network, 100);
-  const auto small = engine->profile(random_batch(20, 784, 10, 11).view());
-  const auto profile = engine->profile(random_batch(100, 784, 10, 11).view());
+  const auto small = engine->profile(test::random_batch(20, 784, 10, 11).view());
+  const auto profile = engine->profile(test::random_batch(100, 784, 10, 11).view());
   ASSERT_EQ(profile.size(), network.layers().size());
   for (std::size_t i = 0; i < profile.size(); ++i) {
     const Layer& layer = network.layers()[i];
@@ -269,7 +256,7 @@ TEST(Profile, TakesLongerForMoreSamplesAndRefusesTooMany) {
   const auto engine = engine_for(network, 1600);
   const auto seconds = [&](std::size_t images) {
     double sum = 0;
-    for (const LayerProfile& layer : engine->profile(random_batch(images, 784, 10, 11).view()))
+    for (const LayerProfile& layer : engine->profile(test::random_batch(images, 784, 10, 11).view()))
       sum += layer.seconds;
     return sum;
   };
@@ -281,12 +268,12 @@ TEST(Profile, TakesLongerForMoreSamplesAndRefusesTooMany) {
 TEST(Engine, WrongSizesAreErrors) {
   const Network network(test::mlp(), {1, 28, 28});
   const auto engine = engine_for(network, 10);
-  EXPECT_THAT([&] { engine->train(random_batch(11, 784, 10, 1).view(), 0.1); },
+  EXPECT_THAT([&] { engine->train(test::random_batch(11, 784, 10, 1).view(), 0.1); },
               ThrowsMessage<ShapeError>(HasSubstr("11")));
-  EXPECT_THROW(engine->train(random_batch(5, 783, 10, 1).view(), 0.1), ShapeError);
+  EXPECT_THROW(engine->train(test::random_batch(5, 783, 10, 1).view(), 0.1), ShapeError);
   EXPECT_THROW(engine->set_parameters(std::vector<float>(3)), ShapeError);
   std::vector<float> outputs(7);
-  EXPECT_THROW(engine->predict(random_batch(5, 784, 10, 1).view(), outputs), ShapeError);
+  EXPECT_THROW(engine->predict(test::random_batch(5, 784, 10, 1).view(), outputs), ShapeError);
   EXPECT_THROW(engine->set_optimizer_state({}, 3), ConfigError);
 }
 

@@ -43,6 +43,7 @@ struct Case {
     options.batch_size = batch.labels.size();
     engine = make_engine(network, options);
     engine->set_parameters(parameters);
+    engine->set_buffers(test::buffers_from(references(), network, name + "/"));
   }
 
   nlohmann::json description;
@@ -54,6 +55,14 @@ struct Case {
 };
 
 class LayerReference : public testing::TestWithParam<std::string> {};
+
+void expect_pytorchs_running_statistics(const Case& c, const std::string& name) {
+  const std::vector<float> expected = test::buffers_from(references(), c.network, name + "/after/");
+  const std::vector<float> buffers = c.engine->buffers();
+  ASSERT_EQ(buffers.size(), expected.size());
+  for (std::size_t i = 0; i < buffers.size(); ++i)
+    EXPECT_NEAR(buffers[i], expected[i], 2e-6) << "running value " << i;
+}
 
 void expect_pytorchs_values(const std::string& name) {
   Case c(name);
@@ -77,6 +86,7 @@ void expect_pytorchs_values(const std::string& name) {
           << parameter.name << "[" << i << "]";
     }
   }
+  expect_pytorchs_running_statistics(c, name);
 }
 
 TEST_P(LayerReference, ForwardAndBackwardMatchPyTorchOnEveryInstructionSet) {
@@ -104,7 +114,7 @@ TEST_P(FiniteDifferences, AgreeWithTheGradient) {
     const auto loss_at = [&](float value) {
       moved[i] = value;
       c.engine->set_parameters(moved);
-      c.engine->evaluate(c.batch.view());
+      c.engine->train(c.batch.view(), 1e-12);
       const Totals totals = c.engine->take_totals();
       return totals.loss / static_cast<double>(totals.samples);
     };
@@ -120,14 +130,16 @@ TEST_P(FiniteDifferences, AgreeWithTheGradient) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Layers, FiniteDifferences,
-                         testing::Values("conv_k3_s2_p1", "conv_k5_s1_p2", "conv_k2x3_s3_p1",
-                                         "conv_channels_7_to_13", "pool_3_stride_2_padding_1",
-                                         "pool_2_stride_1", "linear_33_to_17", "relu_twice",
-                                         "deeplizard_small", "conv_batch_17", "leaky_relu", "tanh", "sigmoid",
-                                         "gelu", "avg_pool_2x3_stride_1x2", "adaptive_avg_pool_5x2",
-                                         "conv_pool_s2_p2"),
-                         [](const auto& instance) { return instance.param; });
+INSTANTIATE_TEST_SUITE_P(
+    Layers, FiniteDifferences,
+    testing::Values("conv_k3_s2_p1", "conv_k5_s1_p2", "conv_k2x3_s3_p1", "conv_channels_7_to_13",
+                    "pool_3_stride_2_padding_1", "pool_2_stride_1", "linear_33_to_17", "relu_twice",
+                    "deeplizard_small", "conv_batch_17", "leaky_relu", "tanh", "sigmoid", "gelu",
+                    "avg_pool_2x3_stride_1x2", "adaptive_avg_pool_5x2", "conv_pool_s2_p2",
+                    "batch_norm_batch_17", "batch_norm_of_pixels", "batch_norm_eps_momentum",
+                    "batch_norm_of_one_pixel", "batch_norm_pool", "residual_nested", "residual_network",
+                    "conv_dilation_2x3_padding", "conv_groups_2_dilation_2", "conv_depthwise"),
+    [](const auto& instance) { return instance.param; });
 
 }  // namespace
 }  // namespace sweep

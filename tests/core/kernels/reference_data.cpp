@@ -13,6 +13,30 @@ ArgumentValue argument_from(const nlohmann::json& value) {
   return value.get<std::array<std::int64_t, 2>>();
 }
 
+std::vector<LayerSpec> layers_from(const nlohmann::json& layers) {
+  std::vector<LayerSpec> specs;
+  for (const nlohmann::json& layer : layers) {
+    LayerSpec& added = specs.emplace_back(LayerSpec{layer.at("name"), layer.at("type")});
+    for (const auto& [key, value] : layer.at("arguments").items())
+      added.arguments[key] = argument_from(value);
+    if (layer.contains("layers")) added.layers = layers_from(layer.at("layers"));
+    if (layer.contains("shortcut")) added.shortcut = layers_from(layer.at("shortcut"));
+  }
+  return specs;
+}
+
+std::vector<float> values_from(const TensorFile& file, std::span<const Parameter> arrays,
+                               const std::string& prefix) {
+  std::vector<float> values;
+  for (const Parameter& array : arrays) {
+    const NamedTensor* tensor = file.find(prefix + array.name);
+    if (tensor == nullptr || tensor->shape != array.shape)
+      throw std::runtime_error("no reference for " + prefix + array.name);
+    values.insert(values.end(), tensor->values.begin(), tensor->values.end());
+  }
+  return values;
+}
+
 }  // namespace
 
 std::filesystem::path reference_path(const std::string& name) {
@@ -20,26 +44,16 @@ std::filesystem::path reference_path(const std::string& name) {
 }
 
 NetworkSpec network_from_json(const std::string& name, const nlohmann::json& layers) {
-  NetworkSpec spec{name, {}};
-  for (const nlohmann::json& layer : layers) {
-    LayerSpec& added = spec.layers.emplace_back(LayerSpec{layer.at("name"), layer.at("type"), {}});
-    for (const auto& [key, value] : layer.at("arguments").items())
-      added.arguments[key] = argument_from(value);
-  }
-  return spec;
+  return {name, layers_from(layers)};
 }
 
 std::vector<float> parameters_from(const TensorFile& file, const Network& network,
                                    const std::string& prefix) {
-  std::vector<float> values(network.parameter_count());
-  for (const Parameter& parameter : network.parameters()) {
-    const NamedTensor* tensor = file.find(prefix + parameter.name);
-    if (tensor == nullptr || tensor->shape != parameter.shape)
-      throw std::runtime_error("no reference for " + parameter.name);
-    std::copy(tensor->values.begin(), tensor->values.end(),
-              values.begin() + static_cast<std::ptrdiff_t>(parameter.offset));
-  }
-  return values;
+  return values_from(file, network.parameters(), prefix);
+}
+
+std::vector<float> buffers_from(const TensorFile& file, const Network& network, const std::string& prefix) {
+  return values_from(file, network.buffers(), prefix);
 }
 
 }  // namespace sweep::test

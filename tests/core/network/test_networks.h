@@ -30,4 +30,36 @@ inline NetworkSpec mlp() {
   return {"mlp", {flatten("flatten"), linear("fc1", 32), relu("relu1"), linear("out", 10)}};
 }
 
+/// Two residual blocks with batch normalization, the second with half the extents, for 8×8 images.
+inline NetworkSpec small_residual() {
+  const auto conv_of = [](std::string name, std::int64_t channels, std::int64_t kernel, std::int64_t stride) {
+    return LayerSpec{std::move(name),
+                     "conv2d",
+                     {{"out_channels", channels},
+                      {"kernel_size", kernel},
+                      {"stride", stride},
+                      {"padding", kernel / 2},
+                      {"bias", false}}};
+  };
+  const auto norm = [](std::string name) { return LayerSpec{std::move(name), "batch_norm2d"}; };
+  const auto block = [&](std::string name, std::int64_t channels, std::int64_t stride) {
+    LayerSpec residual{std::move(name), "residual"};
+    residual.layers = {conv_of("conv1", channels, 3, stride), norm("bn1"), relu("relu"),
+                       conv_of("conv2", channels, 3, 1), norm("bn2")};
+    if (stride > 1) residual.shortcut = {conv_of("conv", channels, 1, stride), norm("bn")};
+    return residual;
+  };
+  return {"small-residual",
+          {conv_of("stem", 4, 3, 1),
+           norm("bn"),
+           relu("relu"),
+           block("block1", 4, 1),
+           relu("relu1"),
+           block("block2", 8, 2),
+           relu("relu2"),
+           {"average", "adaptive_avg_pool2d", {{"output_size", std::int64_t{1}}}},
+           flatten("flatten"),
+           linear("out", 10)}};
+}
+
 }  // namespace sweep::test
