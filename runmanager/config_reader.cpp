@@ -194,10 +194,10 @@ void note_origins(const JsonNode& node, const std::string& path,
   for (const JsonMember& member : node.members) {
     note_origins(member.value, path.empty() ? member.key : path + "." + member.key, origins);
   }
-  // Layers are as deep as errors found later can point.
-  if (path != "network.layers") return;
+  // Of lists, errors found later only point at layers.
+  if (!path.starts_with("network.") || (!path.ends_with(".layers") && !path.ends_with(".shortcut"))) return;
   for (std::size_t i = 0; i < node.elements.size(); ++i) {
-    origins[path + "." + std::to_string(i)] = to_string(*node.elements[i].place);
+    note_origins(node.elements[i], path + "." + std::to_string(i), origins);
   }
 }
 
@@ -223,15 +223,21 @@ nlohmann::ordered_json dataset_json(const DatasetSpec& dataset) {
   return json;
 }
 
-nlohmann::ordered_json network_json(const NetworkSpec& network) {
-  nlohmann::ordered_json json = {{"name", network.name}, {"layers", nlohmann::ordered_json::array()}};
-  for (const LayerSpec& layer : network.layers) {
+nlohmann::ordered_json layers_json(const std::vector<LayerSpec>& layers) {
+  auto json = nlohmann::ordered_json::array();
+  for (const LayerSpec& layer : layers) {
     nlohmann::ordered_json entry = {{"name", layer.name}, {"type", layer.type}};
     const NamedType& type = *find_type(layer_types(), layer.type);
     entry.update(arguments_json(complete_arguments(type, layer.arguments, layer.name), type));
-    json["layers"].push_back(std::move(entry));
+    if (!layer.layers.empty()) entry["layers"] = layers_json(layer.layers);
+    if (!layer.shortcut.empty()) entry["shortcut"] = layers_json(layer.shortcut);
+    json.push_back(std::move(entry));
   }
   return json;
+}
+
+nlohmann::ordered_json network_json(const NetworkSpec& network) {
+  return {{"name", network.name}, {"layers", layers_json(network.layers)}};
 }
 
 nlohmann::ordered_json optimizer_json(const OptimizerSpec& optimizer) {

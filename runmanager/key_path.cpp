@@ -34,6 +34,15 @@ bool is_optimizer_argument(std::string_view name) {
   return argument_setting(optimizer_types(), name).has_value();
 }
 
+// "network.layers.conv1.bias", "network.layers.block1.shortcut.0.bias": layers in layers, to any depth.
+bool is_layer_argument(const KeyPath& path) {
+  if (path[0] != "network" || path.size() < 4 || path.size() % 2 != 0) return false;
+  for (std::size_t i = 1; i + 1 < path.size(); i += 2) {
+    if (path[i] != "layers" && path[i] != "shortcut") return false;
+  }
+  return true;
+}
+
 // Every key that an axis can have, for suggestions.
 std::vector<std::string> sweepable_keys() {
   std::vector<std::string> keys;
@@ -166,7 +175,7 @@ std::optional<Setting> setting_at(const KeyPath& path) {
   if (path[0] == "dataset" && path.size() == 2) return copy(find_setting(dataset_settings(), path[1]));
   if (path[0] == "log" && path.size() == 2) return copy(find_setting(log_settings(), path[1]));
   if (path[0] == "optimizer" && path.size() == 2) return argument_setting(optimizer_types(), path[1]);
-  if (path[0] == "network" && path.size() == 4) return argument_setting(layer_types(), path[3]);
+  if (is_layer_argument(path)) return argument_setting(layer_types(), path.back());
   return std::nullopt;
 }
 

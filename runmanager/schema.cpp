@@ -130,7 +130,17 @@ Json layer_schema() {
     const Json name = {{"type", "string"},
                        {"pattern", "^[A-Za-z0-9_-]{1,64}$"},
                        {"description", "default: the layer's index, from 0"}};
-    choices.push_back(type_schema(type, "type", {{"name", name}}, true));
+    Json schema = type_schema(type, "type", {{"name", name}}, true);
+    if (has_inner_layers(type.name)) {
+      schema["properties"]["layers"] = reference("layers");
+      schema["required"].push_back("layers");
+    }
+    if (type.name == "residual") {
+      schema["properties"]["shortcut"] = list_of(reference("layer"));
+      schema["properties"]["shortcut"]["description"] =
+          "added to the layers' output; default: the input itself";
+    }
+    choices.push_back(std::move(schema));
   }
   return {{"oneOf", std::move(choices)}};
 }
@@ -207,13 +217,15 @@ Json sweep_schema() {
                 Json{{"required", {"params"}}, {"properties", {{"params", {{"required", {key}}}}}}},
                 Json{{"required", {"grids"}}}}));
   }
-  Json layers = list_of(layer_schema(), 1);
+  Json layers = list_of(reference("layer"), 1);
   layers["description"] = "in order; input sizes are inferred";
   Json network = object_with(
-      {{"name", {{"type", "string"}, {"minLength", 1}}}, {"layers", std::move(layers)}}, {"layers"});
+      {{"name", {{"type", "string"}, {"minLength", 1}}}, {"layers", reference("layers")}}, {"layers"});
   network["patternProperties"] = {{R"(^\$)", Json::object()}};
   schema["$defs"] = {{"dataset", dataset_schema()},
                      {"network", std::move(network)},
+                     {"layers", std::move(layers)},
+                     {"layer", layer_schema()},
                      {"optimizer", optimizer_schema()},
                      {"log", object_with(properties_of(log_settings()))},
                      {"range", range_schema()},

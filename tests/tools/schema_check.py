@@ -18,6 +18,13 @@ schema = json.loads(subprocess.run([program, "schema"], check=True, capture_outp
 Draft202012Validator.check_schema(schema)
 validator = Draft202012Validator(schema)
 network = {"layers": [{"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 10}]}
+OUT = [{"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 10}]
+
+
+def nested(*layers):
+    return changed(network={"layers": [*layers, *OUT]})
+
+
 good = {"dataset": "mnist", "network": network}
 
 
@@ -49,6 +56,8 @@ accepted = [
     changed(params={"lr": [1, 2], "seed": [1, 2]}, zip=[["lr", "seed"]], exclude=[{"lr": 1}]),
     changed(params={"optimizer": ["sgd", "adam"], "momentum": [0, 0.9]}, when={"momentum": {"optimizer": "sgd"}}),
     changed(grids=[{"lr": [1]}, {"seed": {"range": [1, 3, 1]}}]),
+    nested({"type": "sequential", "name": "a", "layers": [{"type": "relu", "name": "b"}]}),
+    nested({"type": "residual", "layers": [{"type": "sequential", "layers": [{"type": "relu"}]}], "shortcut": [{"type": "tanh"}]}),
 ]
 rejected = [
     [], {}, {"dataset": "mnist"}, changed(epoch=3), changed(epochs="3"), changed(epochs=0), changed(epochs=1.5),
@@ -66,6 +75,9 @@ rejected = [
     changed(dataset={"name": "mnist", "normalize": {"mean": [1]}}), changed(dataset={"name": "mnist", "format": "csv"}),
     changed(network={"layers": []}), changed(network={}), changed(network=3), changed(network={"layers": [{}]}),
     changed(network={"layers": [{"type": "conv2d", "out_channels": 3}]}),
+    nested({"type": "sequential"}), nested({"type": "residual", "layers": []}), nested({"type": "relu", "layers": [{"type": "relu"}]}),
+    nested({"type": "sequential", "layers": [{"type": "relu"}], "shortcut": []}),
+    nested({"type": "residual", "layers": [{"type": "relu"}], "shortcut": [{"type": "relu", "p": 1}]}),
     changed(network={"layers": [{"type": "relu", "p": 1}]}), changed(network={"layers": [{"type": "relu", "name": "a.b"}]}),
 ]
 for document in accepted:
