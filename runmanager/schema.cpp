@@ -1,5 +1,6 @@
 #include "runmanager/schema.h"
 
+#include "core/loss.h"
 #include "core/network/spec.h"
 #include "core/optimizer.h"
 #include "runmanager/settings.h"
@@ -80,6 +81,8 @@ Json value_schema(const Setting& setting) {
       return any_of({Json{{"type", "string"}, {"minLength", 1}}, reference("network")});
     case SettingKind::kOptimizer:
       return reference("optimizer");
+    case SettingKind::kLoss:
+      return reference("loss");
     case SettingKind::kLog:
       return reference("log");
     case SettingKind::kAxes:
@@ -145,12 +148,13 @@ Json layer_schema() {
   return {{"oneOf", std::move(choices)}};
 }
 
-Json optimizer_schema() {
-  Json choices = Json::array({Json{{"enum", type_names(optimizer_types())}}});
-  for (const NamedType& type : optimizer_types()) {
-    choices.push_back(type_schema(type, "name", Json::object(), type.name != OptimizerSpec{}.type));
+// One of `types` by its name, or as an object; without a name its arguments are those of `default_type`.
+Json named_schema(std::span<const NamedType> types, const std::string& default_type) {
+  Json choices = Json::array({Json{{"enum", type_names(types)}}});
+  for (const NamedType& type : types) {
+    choices.push_back(type_schema(type, "name", Json::object(), type.name != default_type));
   }
-  return {{"anyOf", std::move(choices)}, {"default", OptimizerSpec{}.type}};
+  return {{"anyOf", std::move(choices)}, {"default", default_type}};
 }
 
 Json dataset_schema() {
@@ -198,7 +202,7 @@ Json axes_schema() {
   }
   Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
   schema["patternProperties"] = {
-      {R"(^(params\.)?(dataset|network|optimizer|log)\..)", axis_schema(Json::object())}};
+      {R"(^(params\.)?(dataset|network|optimizer|loss|log)\..)", axis_schema(Json::object())}};
   schema["additionalProperties"] = false;
   return schema;
 }
@@ -226,7 +230,8 @@ Json sweep_schema() {
                      {"network", std::move(network)},
                      {"layers", std::move(layers)},
                      {"layer", layer_schema()},
-                     {"optimizer", optimizer_schema()},
+                     {"optimizer", named_schema(optimizer_types(), OptimizerSpec{}.type)},
+                     {"loss", named_schema(loss_types(), LossSpec{}.type)},
                      {"log", object_with(properties_of(log_settings()))},
                      {"range", range_schema()},
                      {"axes", axes_schema()},

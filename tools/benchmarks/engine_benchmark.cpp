@@ -1,4 +1,5 @@
-// Training steps of whole networks on random samples, and the machine's limit. Flags are Google Benchmark's, and:
+// Training steps of whole networks on random samples, and the machine's limit. Flags are Google Benchmark's,
+// and:
 //   --threads N   CPU threads of the engine (default 1)
 //   --network FILE --input CHANNELS,HEIGHT,WIDTH --batch N   one network instead of the examples
 #include <benchmark/benchmark.h>
