@@ -113,39 +113,40 @@ DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Probl
   return dataset;
 }
 
-OptimizerSpec read_optimizer(const JsonNode& tree, Problems& problems) {
+// "optimizer": "adam" or {"name": "adam", "eps": 1e-6}; without a name the default's arguments. `resolve`
+// finds arguments that are good alone, but not together: nesterov without momentum.
+template <typename Spec, typename Resolve>
+Spec read_named(const JsonNode& tree, const std::string& key, std::span<const NamedType> types,
+                const Resolve& resolve, Problems& problems) {
   static const std::string own_keys[] = {"name"};
-  OptimizerSpec optimizer;
-  const JsonNode* node = tree.find("optimizer");
-  if (node == nullptr) return optimizer;
-  const std::vector<std::string> names = type_names(optimizer_types());
+  Spec spec;
+  const JsonNode* node = tree.find(key);
+  if (node == nullptr) return spec;
+  const std::vector<std::string> names = type_names(types);
   if (!node->is(JsonKind::kString) && !node->is(JsonKind::kObject)) {
     problems.add_value(*node, listed(names) + ", or an object with that \"name\" and arguments");
-    return optimizer;
+    return spec;
   }
   const JsonNode* name = node->is(JsonKind::kObject) ? node->find("name") : node;
   if (name != nullptr) {
-    if (!name->is(JsonKind::kString) || find_type(optimizer_types(), name->text) == nullptr) {
+    if (!name->is(JsonKind::kString) || find_type(types, name->text) == nullptr) {
       problems.add_value(*name, listed(names),
                          name->is(JsonKind::kString) ? nearest_name(name->text, names) : "");
-      return optimizer;
+      return spec;
     }
-    optimizer.type = name->text;
+    spec.type = name->text;
   }
-  if (!node->is(JsonKind::kObject)) return optimizer;
   const std::size_t problems_before = problems.size();
-  optimizer.arguments =
-      read_arguments(*node, *find_type(optimizer_types(), optimizer.type), own_keys, problems);
-  if (problems.size() > problems_before) return optimizer;
+  spec.arguments = read_arguments(*node, *find_type(types, spec.type), own_keys, problems);
+  if (problems.size() > problems_before) return spec;
   try {
-    resolve_optimizer(
-        optimizer);  // Arguments that are good alone, but not together: nesterov without momentum.
+    resolve(spec);
   } catch (const ConfigError& error) {
     std::string_view message = error.what();
-    if (message.rfind("optimizer: ", 0) == 0) message.remove_prefix(11);  // The place says so already.
+    if (message.starts_with(key + ": ")) message.remove_prefix(key.size() + 2);  // The place says so already.
     problems.add(*node->place, message);
   }
-  return optimizer;
+  return spec;
 }
 
 LogOptions read_log(const JsonNode& tree, Problems& problems) {
@@ -194,10 +195,10 @@ void note_origins(const JsonNode& node, const std::string& path,
   for (const JsonMember& member : node.members) {
     note_origins(member.value, path.empty() ? member.key : path + "." + member.key, origins);
   }
-  // Layers are as deep as errors found later can point.
-  if (path != "network.layers") return;
+  // Of lists, errors found later only point at layers.
+  if (!path.starts_with("network.") || (!path.ends_with(".layers") && !path.ends_with(".shortcut"))) return;
   for (std::size_t i = 0; i < node.elements.size(); ++i) {
-    origins[path + "." + std::to_string(i)] = to_string(*node.elements[i].place);
+    note_origins(node.elements[i], path + "." + std::to_string(i), origins);
   }
 }
 
@@ -223,21 +224,28 @@ nlohmann::ordered_json dataset_json(const DatasetSpec& dataset) {
   return json;
 }
 
-nlohmann::ordered_json network_json(const NetworkSpec& network) {
-  nlohmann::ordered_json json = {{"name", network.name}, {"layers", nlohmann::ordered_json::array()}};
-  for (const LayerSpec& layer : network.layers) {
+nlohmann::ordered_json layers_json(const std::vector<LayerSpec>& layers) {
+  auto json = nlohmann::ordered_json::array();
+  for (const LayerSpec& layer : layers) {
     nlohmann::ordered_json entry = {{"name", layer.name}, {"type", layer.type}};
     const NamedType& type = *find_type(layer_types(), layer.type);
     entry.update(arguments_json(complete_arguments(type, layer.arguments, layer.name), type));
-    json["layers"].push_back(std::move(entry));
+    if (!layer.layers.empty()) entry["layers"] = layers_json(layer.layers);
+    if (!layer.shortcut.empty()) entry["shortcut"] = layers_json(layer.shortcut);
+    json.push_back(std::move(entry));
   }
   return json;
 }
 
-nlohmann::ordered_json optimizer_json(const OptimizerSpec& optimizer) {
-  nlohmann::ordered_json json = {{"name", optimizer.type}};
-  const NamedType& type = *find_type(optimizer_types(), optimizer.type);
-  json.update(arguments_json(complete_arguments(type, optimizer.arguments, "optimizer"), type));
+nlohmann::ordered_json network_json(const NetworkSpec& network) {
+  return {{"name", network.name}, {"layers", layers_json(network.layers)}};
+}
+
+template <typename Spec>
+nlohmann::ordered_json named_json(const Spec& spec, std::span<const NamedType> types) {
+  nlohmann::ordered_json json = {{"name", spec.type}};
+  const NamedType& type = *find_type(types, spec.type);
+  json.update(arguments_json(complete_arguments(type, spec.arguments, spec.type), type));
   return json;
 }
 
@@ -271,8 +279,10 @@ RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Prob
                  .empty()) {  // Null is also what stands where a file could not be read, which was reported.
     problems.add_value(*network, "the name of a network file, or an object");
   }
-  config.optimizer = read_optimizer(tree, problems);
-  config.loss = reader.text("loss");
+  config.optimizer =
+      read_named<OptimizerSpec>(tree, "optimizer", optimizer_types(), resolve_optimizer, problems);
+  config.loss = read_named<LossSpec>(tree, "loss", loss_types(), resolve_loss, problems);
+  if (reader.given("clip_norm")) config.clip_norm = reader.number("clip_norm");
   config.epochs = static_cast<int>(reader.integer("epochs"));
   config.seed = static_cast<std::uint64_t>(reader.integer("seed"));
   config.lr = reader.number("lr");
@@ -292,8 +302,8 @@ nlohmann::ordered_json resolved_json(const RunConfig& config) {
   const LogOptions& log = config.log;
   nlohmann::ordered_json json = {{"dataset", dataset_json(config.dataset)},
                                  {"network", network_json(config.network)},
-                                 {"optimizer", optimizer_json(config.optimizer)},
-                                 {"loss", config.loss},
+                                 {"optimizer", named_json(config.optimizer, optimizer_types())},
+                                 {"loss", named_json(config.loss, loss_types())},
                                  {"epochs", config.epochs},
                                  {"seed", config.seed},
                                  {"repeat", config.repeat},
@@ -302,6 +312,7 @@ nlohmann::ordered_json resolved_json(const RunConfig& config) {
                                  {"shuffle", config.shuffle},
                                  {"num_workers", config.num_workers},
                                  {"device", config.device}};
+  if (config.clip_norm > 0) json["clip_norm"] = config.clip_norm;
   if (!config.init.empty()) json["init"] = config.init.string();
   json["log"] = {{"images", log.images},           {"graph", log.graph},    {"histograms", log.histograms},
                  {"hparams", log.hparams},         {"text", log.text},      {"layout", log.layout},

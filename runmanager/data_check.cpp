@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <span>
+
 #include "core/base/error.h"
 #include "core/network/network.h"
 
@@ -16,34 +19,39 @@ std::string origin(const RunConfig& run, const std::filesystem::path& file, cons
   return found != run.origins.end() ? found->second : fmt::format("{}: {}", file.string(), key);
 }
 
-// Index of the first layer that does not fit, for a network that does not fit as a whole.
-std::size_t first_bad_layer(const NetworkSpec& network, const Shape& input) {
-  for (std::size_t count = 1; count <= network.layers.size(); ++count) {
-    NetworkSpec front{network.name,
-                      {network.layers.begin(), network.layers.begin() + static_cast<std::ptrdiff_t>(count)}};
-    front.layers.push_back({"end", "flatten", {}});  // Whatever the layers give, a network may end with it.
-    for (std::size_t i = 0; i < count; ++i) front.layers[i].name = std::to_string(i);
+// Place of the first layer that does not fit, "2" or "2.layers.0"; nothing if each of them fits. `shape` is
+// that of the first one's input.
+std::optional<std::string> first_bad_layer(std::span<const LayerSpec> layers, Shape shape) {
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    LayerSpec layer = layers[i];
+    layer.name = "layer";
     try {
-      Network(std::move(front), input);
+      // Whatever the layer gives, a network may end with a flatten.
+      const Network alone({"", {layer, {"end", "flatten", {}}}}, shape);
+      shape = alone.layers()[alone.layers().size() - 2].output;
     } catch (const ConfigError&) {
-      return count - 1;
+      const std::string place = std::to_string(i);
+      if (const auto inner = first_bad_layer(layer.layers, shape)) return place + ".layers." + *inner;
+      if (const auto inner = first_bad_layer(layer.shortcut, shape)) return place + ".shortcut." + *inner;
+      return place;
     }
   }
-  return network.layers.size() - 1;  // Each layer fits: it is the end that does not.
+  return std::nullopt;
 }
 
 void check_network(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
                    Problems& problems) {
-  const auto layer_origin = [&](std::size_t i) {
-    return origin(run, file, fmt::format("network.layers.{}", i));
+  const auto layer_origin = [&](const std::string& place) {
+    return origin(run, file, "network.layers." + place);
   };
+  const std::string last = std::to_string(run.network.layers.size() - 1);
   try {
     const Network network(run.network, sizes.shape);
     const auto outputs = static_cast<std::size_t>(network.output()[0]);
     if (outputs < sizes.classes) {
       problems.add_message(
           fmt::format("{}: the network ends with {} outputs, want at least {}, one per class",
-                      layer_origin(run.network.layers.size() - 1), outputs, sizes.classes));
+                      layer_origin(last), outputs, sizes.classes));
     }
     if (network.parameter_count() > kMostParameters) {
       problems.add_message(fmt::format("{}: the network has {} weights, want at most {}",
@@ -51,8 +59,10 @@ void check_network(const RunConfig& run, const std::filesystem::path& file, cons
                                        kMostParameters));
     }
   } catch (const ConfigError& error) {
+    // If each layer fits, it is the end that does not.
     problems.add_message(
-        fmt::format("{}: {}", layer_origin(first_bad_layer(run.network, sizes.shape)), error.what()));
+        fmt::format("{}: {}", layer_origin(first_bad_layer(run.network.layers, sizes.shape).value_or(last)),
+                    error.what()));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/loss.h"
 #include "core/network/spec.h"
 #include "core/optimizer.h"
 
@@ -30,8 +31,24 @@ std::optional<Setting> argument_setting(std::span<const NamedType> types, std::s
   return std::nullopt;
 }
 
+// What the file's key names when it is a name, or is not there: "sgd" for "optimizer".
+std::optional<std::string> default_name(std::string_view key) {
+  if (key == "optimizer") return OptimizerSpec{}.type;
+  if (key == "loss") return LossSpec{}.type;
+  return std::nullopt;
+}
+
 bool is_optimizer_argument(std::string_view name) {
   return argument_setting(optimizer_types(), name).has_value();
+}
+
+// "network.layers.conv1.bias", "network.layers.block1.shortcut.0.bias": layers in layers, to any depth.
+bool is_layer_argument(const KeyPath& path) {
+  if (path[0] != "network" || path.size() < 4 || path.size() % 2 != 0) return false;
+  for (std::size_t i = 1; i + 1 < path.size(); i += 2) {
+    if (path[i] != "layers" && path[i] != "shortcut") return false;
+  }
+  return true;
 }
 
 // Every key that an axis can have, for suggestions.
@@ -86,14 +103,14 @@ JsonNode* find_or_add_member(JsonNode& object, const std::string& part,
   return &object.members.back().value;
 }
 
-// Makes an object of what stands where one is needed: nothing, or the name of an optimizer or data set.
+// Makes an object of what stands where one is needed: nothing, or the name of a data set or an optimizer.
 bool make_object(JsonNode& node, const std::string& key) {
   if (node.is(JsonKind::kObject)) return true;
   if (node.is(JsonKind::kNull)) {
     node.kind = JsonKind::kObject;
     return true;
   }
-  if (!node.is(JsonKind::kString) || (key != "optimizer" && key != "dataset")) return false;
+  if (!node.is(JsonKind::kString) || (key != "dataset" && !default_name(key))) return false;
   JsonNode object;
   object.kind = JsonKind::kObject;
   object.place = node.place;
@@ -140,7 +157,7 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& plac
       return std::nullopt;
     }
     const bool has_parts = setting->kind == SettingKind::kDataset || setting->kind == SettingKind::kNetwork ||
-                           setting->kind == SettingKind::kOptimizer || setting->kind == SettingKind::kLog;
+                           setting->kind == SettingKind::kLog || !types_of(setting->kind).empty();
     if (path.size() == 1 || has_parts) return path;
     problems.add(place, fmt::format("{} has no parts, want just {}", in_quotes(path[0]), in_quotes(path[0])));
     return std::nullopt;
@@ -152,6 +169,7 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& plac
   if (find_setting(dataset_settings(), key) != nullptr)
     hint = fmt::format(", did you mean \"dataset.{}\"?", key);
   if (find_setting(log_settings(), key) != nullptr) hint = fmt::format(", did you mean \"log.{}\"?", key);
+  if (argument_setting(loss_types(), key)) hint = fmt::format(", did you mean \"loss.{}\"?", key);
   if (argument_setting(layer_types(), key))
     hint = fmt::format(", did you mean \"network.layers.LAYER.{}\"?", key);
   problems.add(place,
@@ -165,8 +183,10 @@ std::optional<Setting> setting_at(const KeyPath& path) {
   if (path.size() == 1) return copy(find_setting(file_settings(), path[0]));
   if (path[0] == "dataset" && path.size() == 2) return copy(find_setting(dataset_settings(), path[1]));
   if (path[0] == "log" && path.size() == 2) return copy(find_setting(log_settings(), path[1]));
-  if (path[0] == "optimizer" && path.size() == 2) return argument_setting(optimizer_types(), path[1]);
-  if (path[0] == "network" && path.size() == 4) return argument_setting(layer_types(), path[3]);
+  const Setting* named = path.size() == 2 ? find_setting(file_settings(), path[0]) : nullptr;
+  if (named != nullptr && !types_of(named->kind).empty())
+    return argument_setting(types_of(named->kind), path[1]);
+  if (is_layer_argument(path)) return argument_setting(layer_types(), path.back());
   return std::nullopt;
 }
 
@@ -201,8 +221,8 @@ std::optional<JsonNode> value_at(const JsonNode& root, const KeyPath& path) {
     if (const JsonNode* node = root.find(path[0]); node != nullptr && node->is(JsonKind::kString))
       return *node;
   }
-  if (path == KeyPath{"optimizer"} || path == KeyPath{"optimizer", "name"}) {
-    return from_json(OptimizerSpec{}.type, root.place);
+  if (path.size() == 1 || (path.size() == 2 && path[1] == "name")) {
+    if (const auto name = default_name(path[0])) return from_json(*name, root.place);
   }
   const std::optional<Setting> setting = setting_at(path);
   if (!setting || setting->default_value.is_null()) return std::nullopt;

@@ -22,7 +22,7 @@ std::string node_name(std::string text, const char* fallback) {
 
 // PyTorch's class names, which people know from its graphs; a type that is not here shows its own name.
 std::string operation_name(const std::string& type) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kNames = {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kNames = {
       {{"conv2d", "Conv2d"},
        {"linear", "Linear"},
        {"relu", "ReLU"},
@@ -33,8 +33,10 @@ std::string operation_name(const std::string& type) {
        {"max_pool2d", "MaxPool2d"},
        {"avg_pool2d", "AvgPool2d"},
        {"adaptive_avg_pool2d", "AdaptiveAvgPool2d"},
+       {"batch_norm2d", "BatchNorm2d"},
        {"dropout", "Dropout"},
-       {"flatten", "Flatten"}}};
+       {"flatten", "Flatten"},
+       {"residual", "Add"}}};  // What is left of one when its layers are drawn by themselves.
   for (const auto& [from, to] : kNames) {
     if (from == type) return std::string(to);
   }
@@ -64,12 +66,47 @@ std::string leaf_name(const std::string& parameter) { return parameter.substr(pa
 
 std::string root_name(const Network& network) { return node_name(network.name(), "network"); }
 
+// "block1.conv1" lies in the scope of block1.
 std::string scope_name(const Network& network, const Layer& layer) {
-  return root_name(network) + "/" + node_name(layer.name, "layer");
+  std::string scope = root_name(network);
+  for (std::size_t start = 0; start <= layer.name.size();) {
+    const std::size_t dot = std::min(layer.name.find('.', start), layer.name.size());
+    scope += "/" + node_name(layer.name.substr(start, dot - start), "layer");
+    start = dot + 1;
+  }
+  return scope;
 }
 
 std::string operation_node_name(const Network& network, const Layer& layer) {
-  return scope_name(network, layer) + "/" + operation_name(layer.type);
+  std::string name = operation_name(layer.type);
+  // A residual's sum stands beside its layers' scopes, and must not be called as one of them.
+  const auto is_scope = [&](const Layer& other) {
+    const std::string inner = layer.name + "." + name;
+    return other.name == inner || other.name.starts_with(inner + ".");
+  };
+  while (std::any_of(network.layers().begin(), network.layers().end(), is_scope)) name += "_";
+  return scope_name(network, layer) + "/" + name;
+}
+
+GraphNode buffer_node(const Parameter& buffer, const std::string& scope, const std::string& device) {
+  GraphNode node;
+  node.name = scope + "/" + node_name(leaf_name(buffer.name), "buffer");
+  node.op = "Buffer";
+  node.device = device;
+  node.attributes = {{"name", buffer.name}, {"shape", buffer.shape}};
+  node.output_shapes = {buffer.shape};
+  return node;
+}
+
+GraphNode loss_node(const LossSpec& loss) {
+  GraphNode node;
+  node.op = loss.type == "mse" ? "MSELoss" : "CrossEntropyLoss";
+  const NamedType& type = require_type(loss_types(), loss.type, "loss");
+  for (const auto& [key, value] : complete_arguments(type, loss.arguments, "loss"))
+    node.attributes.emplace_back(key, attribute(value));
+  node.attributes.emplace_back("reduction", std::string("mean"));
+  node.output_shapes = {GraphShape{}};
+  return node;
 }
 
 GraphNode parameter_node(const Parameter& parameter, const std::string& scope, const std::string& device) {
@@ -90,7 +127,7 @@ std::string graph_device(const Device& device) {
   return (device.type == DeviceType::kCuda ? "/device:GPU:" : "/device:CPU:") + std::to_string(device.index);
 }
 
-tbwriter::Graph network_graph(const Network& network, const Device& device) {
+tbwriter::Graph network_graph(const Network& network, const Device& device, const LossSpec& loss) {
   const std::string device_name = graph_device(device);
   const std::string root = root_name(network);
   tbwriter::Graph graph;
@@ -104,14 +141,16 @@ tbwriter::Graph network_graph(const Network& network, const Device& device) {
        .device = device_name,
        .attributes = {{"shape", batch_of(network.input())}},
        .output_shapes = {batch_of(network.input())}});
-  std::string previous = images;
+  const auto source = [&](std::size_t layer) {
+    return layer == kNetworkInput ? images : operation_node_name(network, network.layers()[layer]);
+  };
   for (const Layer& layer : network.layers()) {
     const std::string scope = scope_name(network, layer);
     GraphNode operation;
     operation.op = operation_name(layer.type);
     operation.name = operation_node_name(network, layer);
     operation.device = device_name;
-    operation.inputs = {previous};
+    for (const std::size_t input : layer.inputs) operation.inputs.push_back(source(input));
     operation.output_shapes = {batch_of(layer.output)};
     for (const auto& [key, value] : layer.arguments) operation.attributes.emplace_back(key, attribute(value));
     std::int64_t parameters = 0;
@@ -122,10 +161,14 @@ tbwriter::Graph network_graph(const Network& network, const Device& device) {
       operation.inputs.push_back(node.name);
       add(std::move(node));
     }
+    for (const std::size_t index : layer.buffers) {
+      GraphNode node = buffer_node(network.buffers()[index], scope, device_name);
+      operation.inputs.push_back(node.name);
+      add(std::move(node));
+    }
     operation.attributes.emplace_back("input_shape", batch_of(layer.input));
     operation.attributes.emplace_back("output_shape", batch_of(layer.output));
     operation.attributes.emplace_back("parameters", parameters);
-    previous = operation.name;
     add(std::move(operation));
   }
   const std::string labels = root == "labels" ? "input_labels" : "labels";
@@ -135,12 +178,11 @@ tbwriter::Graph network_graph(const Network& network, const Device& device) {
        .device = device_name,
        .attributes = {{"shape", GraphShape{-1}}},
        .output_shapes = {{-1}}});
-  add({.name = root == "loss" ? "training_loss" : "loss",
-       .op = "CrossEntropyLoss",
-       .inputs = {previous, labels},
-       .device = device_name,
-       .attributes = {{"reduction", std::string("mean")}},
-       .output_shapes = {GraphShape{}}});
+  GraphNode end = loss_node(loss);
+  end.name = root == "loss" ? "training_loss" : "loss";
+  end.inputs = {source(network.layers().size() - 1), labels};
+  end.device = device_name;
+  add(std::move(end));
   return graph;
 }
 

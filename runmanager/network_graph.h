@@ -8,14 +8,17 @@
 
 #include "core/device.h"
 #include "core/engine.h"
+#include "core/loss.h"
 #include "core/network/network.h"
 #include "tbwriter/graph.h"
 
 namespace sweep {
 
-/// Nodes are called <network>/<layer>/<operation> and <network>/<layer>/weight; the batch dimension is
-/// unknown (-1). Device names are TensorFlow's: "/device:CPU:0", "/device:GPU:1".
-tbwriter::Graph network_graph(const Network& network, const Device& device);
+/// Nodes are called <network>/<layer>/<operation> and <network>/<layer>/weight, and those of inner layers
+/// <network>/<layer>/<inner layer>/…; a residual has a node Add where its paths meet. The batch dimension is
+/// unknown (-1). Device names are TensorFlow's: "/device:CPU:0", "/device:GPU:1". Throws ConfigError if
+/// there is no such loss.
+tbwriter::Graph network_graph(const Network& network, const Device& device, const LossSpec& loss = {});
 
 /// What a step over `samples` samples took, for the nodes of network_graph()'s operations. `layers` is
 /// Engine::profile()'s answer, and layers of other names are left out; `start_micros` is since 1970. Layers

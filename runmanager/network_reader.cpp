@@ -47,8 +47,39 @@ ArgumentValue argument_value(const JsonNode& node) {
   return std::array{first.number, second.number};
 }
 
+// Keys of a layer besides its arguments.
+std::vector<std::string> own_keys(const std::string& type) {
+  std::vector<std::string> keys = {"name", "type"};
+  if (has_inner_layers(type)) keys.emplace_back("layers");
+  if (type == "residual") keys.emplace_back("shortcut");
+  return keys;
+}
+
+std::vector<LayerSpec> read_layers(const JsonNode& list, Problems& problems);
+
+// What sequential and residual hold.
+void read_inner_layers(const JsonNode& node, LayerSpec& layer, Problems& problems) {
+  const JsonNode* layers = node.find("layers");
+  if (layers == nullptr) {
+    problems.add(*node.place, fmt::format("{} needs \"layers\", a list of layers", layer.type));
+  } else if (!layers->is(JsonKind::kArray) || layers->elements.empty()) {
+    problems.add_value(*layers, "a list with at least one layer");
+  } else {
+    layer.layers = read_layers(*layers, problems);
+  }
+  const JsonNode* shortcut = layer.type == "residual" ? node.find("shortcut") : nullptr;
+  if (shortcut == nullptr) return;
+  if (!shortcut->is(JsonKind::kArray)) return problems.add_value(*shortcut, "a list of layers");
+  layer.shortcut = read_layers(*shortcut, problems);
+  for (std::size_t i = 0; i < layer.layers.size(); ++i) {
+    if (layer.layers[i].name != "shortcut") continue;
+    problems.add(*layers->elements[i].place,
+                 "a layer is called \"shortcut\", which is what the residual's shortcut is called, want "
+                 "another name");
+  }
+}
+
 LayerSpec read_layer(const JsonNode& node, std::size_t index, Problems& problems) {
-  static const std::string own_keys[] = {"name", "type"};
   LayerSpec layer;
   layer.name = std::to_string(index);  // As in torch.nn.Sequential.
   if (!node.is(JsonKind::kObject)) {
@@ -73,8 +104,21 @@ LayerSpec read_layer(const JsonNode& node, std::size_t index, Problems& problems
     return layer;
   }
   layer.type = type->name;
-  layer.arguments = read_arguments(node, *type, own_keys, problems);
+  layer.arguments = read_arguments(node, *type, own_keys(layer.type), problems);
+  if (has_inner_layers(layer.type)) read_inner_layers(node, layer, problems);
   return layer;
+}
+
+std::vector<LayerSpec> read_layers(const JsonNode& list, Problems& problems) {
+  std::vector<LayerSpec> layers;
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < list.elements.size(); ++i) {
+    layers.push_back(read_layer(list.elements[i], i, problems));
+    if (names.insert(layers.back().name).second) continue;
+    problems.add(*list.elements[i].place, fmt::format("a second layer is called {}, want different names",
+                                                      in_quotes(layers.back().name)));
+  }
+  return layers;
 }
 
 }  // namespace
@@ -128,6 +172,9 @@ Arguments read_arguments(const JsonNode& object, const NamedType& type, std::spa
   Arguments arguments;
   std::vector<std::string> names;
   for (const ArgumentType& argument : type.arguments) names.push_back(argument.name);
+  for (const std::string& key : own_keys) {
+    if (key != "name" && key != "type") names.push_back(key);
+  }
   for (const JsonMember& member : object.members) {
     if (std::find(own_keys.begin(), own_keys.end(), member.key) != own_keys.end()) continue;
     const auto argument = std::find_if(type.arguments.begin(), type.arguments.end(),
@@ -174,13 +221,7 @@ NetworkSpec read_network(const JsonNode& node, Problems& problems) {
     problems.add_value(*layers, "a list with at least one layer");
     return network;
   }
-  std::set<std::string> names;
-  for (std::size_t i = 0; i < layers->elements.size(); ++i) {
-    network.layers.push_back(read_layer(layers->elements[i], i, problems));
-    if (names.insert(network.layers.back().name).second) continue;
-    problems.add(*layers->elements[i].place, fmt::format("a second layer is called {}, want different names",
-                                                         in_quotes(network.layers.back().name)));
-  }
+  network.layers = read_layers(*layers, problems);
   return network;
 }
 

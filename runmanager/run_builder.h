@@ -16,6 +16,7 @@ struct Run {
   std::string name;               // its directory, "lr=0.01,batch_size=100"; empty: refused by RunManager
   Params params;                  // in the order of the axes
   std::string device = "cpu";     // for the graph and the records
+  LossSpec loss;                  // for the graph
   LogOptions log;                 // what begin_run(), end_epoch() and end_run() write
   nlohmann::ordered_json config;  // every other setting, for run.json and the Text tab; may be null
 

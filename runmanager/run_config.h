@@ -13,6 +13,7 @@
 
 #include "core/data/dataset.h"
 #include "core/device.h"
+#include "core/loss.h"
 #include "core/network/spec.h"
 #include "core/optimizer.h"
 
@@ -45,7 +46,8 @@ struct RunConfig {
   DatasetSpec dataset;
   NetworkSpec network;
   OptimizerSpec optimizer;
-  std::string loss = "cross_entropy";
+  LossSpec loss;
+  double clip_norm = 0;  // EngineOptions::clip_norm
   int epochs = 1;
   std::uint64_t seed = 0;
   std::uint32_t repeat = 0;

@@ -84,7 +84,7 @@ const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& load
 
 RunLog::RunLog(const std::filesystem::path& directory, const Run& run,
                const nlohmann::ordered_json& provenance)
-    : options_(run.log), device_(run.device), writer_(directory, writer_options()) {
+    : options_(run.log), device_(run.device), loss_(run.loss), writer_(directory, writer_options()) {
   if (options_.hparams && !run.params.empty()) {
     writer_.add_hparams_start(run.params);
     session_ = true;
@@ -113,7 +113,7 @@ void RunLog::layout() {
 }
 
 void RunLog::graph(const Network& network) {
-  if (options_.graph) writer_.add_graph(network_graph(network, device_of(device_)));
+  if (options_.graph) writer_.add_graph(network_graph(network, device_of(device_), loss_));
 }
 
 void RunLog::profile(const Network& network, std::span<const LayerProfile> layers, std::int64_t samples,

@@ -70,6 +70,7 @@ class RunLog {
  private:
   LogOptions options_;
   std::string device_;
+  LossSpec loss_;
   bool session_ = false;
   tbwriter::SummaryWriter writer_;
 };

@@ -90,7 +90,9 @@ class RunTrainer {
                                                    .batch_size = config_.batch_size,
                                                    .optimizer = resolve_optimizer(config_.optimizer),
                                                    .transform = run_.data->transform,
-                                                   .seed = seed});
+                                                   .seed = seed,
+                                                   .loss = resolve_loss(config_.loss),
+                                                   .clip_norm = config_.clip_norm});
     engine_->set_parameters(!run_.weights.empty() ? run_.weights : initial_parameters(*run_.network, seed));
     last_checkpoint_ = options_.clock();
     for (epoch_ = 0; epoch_ < config_.epochs; ++epoch_) train_epoch();
@@ -244,6 +246,7 @@ Run describe_run(const RunConfig& config, const Device& device) {
   return {.name = config.name,
           .params = config.params,
           .device = device.name(),
+          .loss = config.loss,
           .log = config.log,
           .config = config.resolved};
 }

@@ -1,5 +1,6 @@
 #include "runmanager/schema.h"
 
+#include "core/loss.h"
 #include "core/network/spec.h"
 #include "core/optimizer.h"
 #include "runmanager/settings.h"
@@ -80,6 +81,8 @@ Json value_schema(const Setting& setting) {
       return any_of({Json{{"type", "string"}, {"minLength", 1}}, reference("network")});
     case SettingKind::kOptimizer:
       return reference("optimizer");
+    case SettingKind::kLoss:
+      return reference("loss");
     case SettingKind::kLog:
       return reference("log");
     case SettingKind::kAxes:
@@ -130,17 +133,28 @@ Json layer_schema() {
     const Json name = {{"type", "string"},
                        {"pattern", "^[A-Za-z0-9_-]{1,64}$"},
                        {"description", "default: the layer's index, from 0"}};
-    choices.push_back(type_schema(type, "type", {{"name", name}}, true));
+    Json schema = type_schema(type, "type", {{"name", name}}, true);
+    if (has_inner_layers(type.name)) {
+      schema["properties"]["layers"] = reference("layers");
+      schema["required"].push_back("layers");
+    }
+    if (type.name == "residual") {
+      schema["properties"]["shortcut"] = list_of(reference("layer"));
+      schema["properties"]["shortcut"]["description"] =
+          "added to the layers' output; default: the input itself";
+    }
+    choices.push_back(std::move(schema));
   }
   return {{"oneOf", std::move(choices)}};
 }
 
-Json optimizer_schema() {
-  Json choices = Json::array({Json{{"enum", type_names(optimizer_types())}}});
-  for (const NamedType& type : optimizer_types()) {
-    choices.push_back(type_schema(type, "name", Json::object(), type.name != OptimizerSpec{}.type));
+// One of `types` by its name, or as an object; without a name its arguments are those of `default_type`.
+Json named_schema(std::span<const NamedType> types, const std::string& default_type) {
+  Json choices = Json::array({Json{{"enum", type_names(types)}}});
+  for (const NamedType& type : types) {
+    choices.push_back(type_schema(type, "name", Json::object(), type.name != default_type));
   }
-  return {{"anyOf", std::move(choices)}, {"default", OptimizerSpec{}.type}};
+  return {{"anyOf", std::move(choices)}, {"default", default_type}};
 }
 
 Json dataset_schema() {
@@ -188,7 +202,7 @@ Json axes_schema() {
   }
   Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
   schema["patternProperties"] = {
-      {R"(^(params\.)?(dataset|network|optimizer|log)\..)", axis_schema(Json::object())}};
+      {R"(^(params\.)?(dataset|network|optimizer|loss|log)\..)", axis_schema(Json::object())}};
   schema["additionalProperties"] = false;
   return schema;
 }
@@ -207,14 +221,17 @@ Json sweep_schema() {
                 Json{{"required", {"params"}}, {"properties", {{"params", {{"required", {key}}}}}}},
                 Json{{"required", {"grids"}}}}));
   }
-  Json layers = list_of(layer_schema(), 1);
+  Json layers = list_of(reference("layer"), 1);
   layers["description"] = "in order; input sizes are inferred";
   Json network = object_with(
-      {{"name", {{"type", "string"}, {"minLength", 1}}}, {"layers", std::move(layers)}}, {"layers"});
+      {{"name", {{"type", "string"}, {"minLength", 1}}}, {"layers", reference("layers")}}, {"layers"});
   network["patternProperties"] = {{R"(^\$)", Json::object()}};
   schema["$defs"] = {{"dataset", dataset_schema()},
                      {"network", std::move(network)},
-                     {"optimizer", optimizer_schema()},
+                     {"layers", std::move(layers)},
+                     {"layer", layer_schema()},
+                     {"optimizer", named_schema(optimizer_types(), OptimizerSpec{}.type)},
+                     {"loss", named_schema(loss_types(), LossSpec{}.type)},
                      {"log", object_with(properties_of(log_settings()))},
                      {"range", range_schema()},
                      {"axes", axes_schema()},

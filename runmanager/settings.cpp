@@ -9,6 +9,8 @@
 #include "core/base/error.h"
 #include "core/base/suggest.h"
 #include "core/device.h"
+#include "core/loss.h"
+#include "core/optimizer.h"
 
 namespace sweep {
 namespace {
@@ -155,6 +157,12 @@ std::vector<std::string> type_names(std::span<const NamedType> types) {
   return names;
 }
 
+std::span<const NamedType> types_of(SettingKind kind) {
+  if (kind == SettingKind::kOptimizer) return optimizer_types();
+  if (kind == SettingKind::kLoss) return loss_types();
+  return {};
+}
+
 std::string allowed_text(const Setting& setting) {
   switch (setting.kind) {
     case SettingKind::kBoolean:
@@ -172,6 +180,8 @@ std::string allowed_text(const Setting& setting) {
     case SettingKind::kCountOrFraction:
       return "a count (an integer >= 0) or a fraction (a number >= 0 and < 1)";
     case SettingKind::kChoice:
+    case SettingKind::kOptimizer:
+    case SettingKind::kLoss:
       return listed(setting.choices);
     case SettingKind::kDevice:
       return "cpu, cuda, cuda:N, cpu:N (N is a device number from 0) or auto";
@@ -186,7 +196,8 @@ std::string allowed_text(const Setting& setting) {
 
 bool check_value(const JsonNode& node, const Setting& setting, Problems& problems) {
   if (setting.kind == SettingKind::kName) return check_name(node, problems);
-  if (setting.kind == SettingKind::kChoice) return check_choice(node, setting, problems);
+  const bool named = !types_of(setting.kind).empty() && node.is(JsonKind::kString);
+  if (setting.kind == SettingKind::kChoice || named) return check_choice(node, setting, problems);
   if (setting.kind == SettingKind::kDevice) return check_device(node, setting, problems);
   if (fits(node, setting)) return true;
   std::string allowed = allowed_text(setting);

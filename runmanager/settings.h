@@ -29,7 +29,8 @@ enum class SettingKind {
   // Objects and lists with readers of their own.
   kDataset,
   kNetwork,
-  kOptimizer,
+  kOptimizer,  // one of `choices`, or an object with that name and arguments
+  kLoss,       // the same
   kLog,
   kAxes,
   kZip,
@@ -44,8 +45,8 @@ struct Setting {
   SettingKind kind = SettingKind::kAnything;
   double minimum = 0;
   double maximum = kUnbounded;
-  bool exclusive = false;  // the limits themselves are not allowed
-  std::vector<std::string> choices{};
+  bool exclusive = false;                  // the limits themselves are not allowed
+  std::vector<std::string> choices{};      // of kChoice, kOptimizer and kLoss
   nlohmann::ordered_json default_value{};  // null: none
   std::string help{};                      // one line
   bool sweepable = true;                   // may be an axis
@@ -66,6 +67,9 @@ std::span<const std::string> dataset_names();
 const Setting* find_setting(std::span<const Setting> settings, std::string_view name);
 std::vector<std::string> setting_names(std::span<const Setting> settings);
 std::vector<std::string> type_names(std::span<const NamedType> types);
+
+/// The types that a setting of kind kOptimizer or kLoss names; empty for others.
+std::span<const NamedType> types_of(SettingKind kind);
 
 /// What the value may be, for messages: "an integer >= 1".
 std::string allowed_text(const Setting& setting);

@@ -23,6 +23,10 @@ Setting part(std::string name, SettingKind kind, std::string help, bool sweepabl
   return {std::move(name), kind, 0, 0, false, {}, nullptr, std::move(help), sweepable};
 }
 
+Setting named(std::string name, SettingKind kind, std::string help) {
+  return {std::move(name), kind, 0, 0, false, type_names(types_of(kind)), nullptr, std::move(help)};
+}
+
 }  // namespace
 
 std::span<const Setting> file_settings() {
@@ -32,16 +36,17 @@ std::span<const Setting> file_settings() {
       part("dataset", SettingKind::kDataset, "what to train on: a name, or an object", true),
       part("network", SettingKind::kNetwork, "a network file, relative to this one, or an object with layers",
            true),
-      part("optimizer", SettingKind::kOptimizer, "a name, or an object with a name and PyTorch's arguments",
-           true),
-      {"loss",
-       SettingKind::kChoice,
+      named("optimizer", SettingKind::kOptimizer, "a name, or an object with a name and PyTorch's arguments"),
+      named("loss", SettingKind::kLoss,
+            "what training makes small: a name, or an object with a name and PyTorch's arguments"),
+      {"clip_norm",
+       SettingKind::kNumber,
        0,
-       0,
-       false,
-       {"cross_entropy"},
-       "cross_entropy",
-       "what training makes small"},
+       kUnbounded,
+       true,
+       {},
+       nullptr,
+       "gradients longer than this, all parameters as one vector, are shortened to it; default: never"},
       integer("epochs", 1, kMost, 1, "passes over the training set"),
       integer("seed", 0, kLargestInteger, 0, "start of all random numbers: initial weights and sample order"),
       integer("repeats", 1, kMost, 1, "trainings of each combination, each with random numbers of its own",

@@ -64,7 +64,19 @@ INSTANTIATE_TEST_SUITE_P(
          "s.json:2:11: device: got \"cuda:x\", want cpu, cuda, cuda:N, cpu:N (N is a device number from 0) "
          "or auto, did you mean \"cuda\"?"},
         {"UnknownLoss", R"("loss": "cross_entorpy")",
-         "s.json:2:9: loss: got \"cross_entorpy\", want cross_entropy, did you mean \"cross_entropy\"?"},
+         "s.json:2:9: loss: got \"cross_entorpy\", want cross_entropy or mse, did you mean "
+         "\"cross_entropy\"?"},
+        {"LossOfAnotherKind", R"("loss": 3)",
+         "s.json:2:9: loss: got 3, want cross_entropy or mse, or an object with that \"name\" and arguments"},
+        {"LossArgumentRange", R"("loss": {"label_smoothing": 2})",
+         "s.json:2:29: loss.label_smoothing: got 2, want a number >= 0 and <= 1"},
+        {"LossArgumentUnknown", R"("loss": {"name": "mse", "label_smoothing": 0.1})",
+         "s.json:2:25: loss.label_smoothing: mse has no argument \"label_smoothing\", it takes none"},
+        {"ConditionOnAnUnknownLoss",
+         R"("params": {"loss": ["mse"], "lr": [1]}, "exclude": [{"loss": "mes"}])",
+         "s.json:2:62: exclude.0.loss: got \"mes\", want cross_entropy or mse, did you mean \"mse\"?"},
+        {"ClipNormZero", R"("clip_norm": 0)", "s.json:2:14: clip_norm: got 0, want a number > 0"},
+        {"ClipNormNull", R"("clip_norm": null)", "s.json:2:14: clip_norm: got null, want a number > 0"},
         {"EmptyInit", R"("init": "")", "s.json:2:9: init: got an empty string, want a path"},
         {"ListOutsideOfParams", R"("lr": [0.1, 0.01])",
          "s.json:2:7: lr: got a list of 2, want a number > 0; a list of values to try stands in \"params\""},
@@ -155,7 +167,7 @@ TEST(BadSweepFile, AnUnknownKeyIsNamedWithAllThatAreAllowedAndTheNearest) {
   const SweepFolder folder;
   EXPECT_EQ(folder.error(SweepFolder::with(R"("epoch": 3)")),
             "s.json:2:1: epoch: unknown key \"epoch\", allowed: name, dataset, network, optimizer, loss, "
-            "epochs, seed, repeats, "
+            "clip_norm, epochs, seed, repeats, "
             "lr, batch_size, shuffle, num_workers, device, init, log, params, zip, exclude, when, grids, did "
             "you mean \"epochs\"?");
   EXPECT_THAT(folder.error(SweepFolder::with(R"("learning_rate": 3)")), HasSubstr("did you mean \"lr\"?"));
@@ -163,6 +175,8 @@ TEST(BadSweepFile, AnUnknownKeyIsNamedWithAllThatAreAllowedAndTheNearest) {
               HasSubstr("did you mean \"batch_size\"?"));
   EXPECT_THAT(folder.error(SweepFolder::with(R"("params": {"validation": [3]})")),
               HasSubstr("did you mean \"dataset.validation\"?"));
+  EXPECT_THAT(folder.error(SweepFolder::with(R"("params": {"label_smoothing": [0.1]})")),
+              HasSubstr("did you mean \"loss.label_smoothing\"?"));
   EXPECT_THAT(folder.error(SweepFolder::with(R"("params": {"out_channels": [3]})")),
               HasSubstr("did you mean \"network.layers.LAYER.out_channels\"?"));
 }
@@ -183,8 +197,8 @@ TEST(BadSweepFile, AllMistakesAreReportedTogetherInTheOrderOfTheFile) {
   EXPECT_EQ(folder.error(SweepFolder::with(
                 "\"epochs\": 0,\n\"sed\": 1,\n\"params\": {\"lr\": [0.1, -1], \"batch_size\": []}")),
             "s.json:2:11: epochs: got 0, want an integer >= 1\n"
-            "s.json:3:1: sed: unknown key \"sed\", allowed: name, dataset, network, optimizer, loss, epochs, "
-            "seed, repeats, lr, "
+            "s.json:3:1: sed: unknown key \"sed\", allowed: name, dataset, network, optimizer, loss, "
+            "clip_norm, epochs, seed, repeats, lr, "
             "batch_size, shuffle, num_workers, device, init, log, params, zip, exclude, when, grids, did you "
             "mean \"seed\"?\n"
             "s.json:4:24: params.lr.1: got -1, want a number > 0\n"

@@ -109,5 +109,83 @@ TEST(NetworkGraph, HasUniqueNamesAndInputsThatExistWhateverTheNetworkIsCalled) {
   }
 }
 
+Network nested(const std::string& inner = "conv1", const std::string& other = "bn1") {
+  const auto conv = [](const std::string& name, std::int64_t channels) {
+    return LayerSpec{
+        name, "conv2d", {{"out_channels", channels}, {"kernel_size", std::array<std::int64_t, 2>{1, 1}}}};
+  };
+  return Network({"net",
+                  {{"block1",
+                    "residual",
+                    {},
+                    {conv(inner, 3), {other, "batch_norm2d"}},
+                    {{"0", "sequential", {}, {conv("conv", 3)}}}},
+                   {"block2", "residual", {}, {{"relu", "relu"}}},
+                   {"flatten", "flatten"},
+                   {"out", "linear", {{"out_features", std::int64_t{10}}}}}},
+                 {1, 4, 4});
+}
+
+TEST(NetworkGraph, HasScopesInScopesAndNodesWhereThePathsOfResidualsMeet) {
+  const tbwriter::Graph graph = network_graph(nested(), {});
+  EXPECT_THAT(node(graph, "net/block1/conv1/Conv2d").inputs,
+              ElementsAre("images", "net/block1/conv1/weight", "net/block1/conv1/bias"));
+  EXPECT_THAT(node(graph, "net/block1/shortcut/0/conv/Conv2d").inputs[0], "images");
+  EXPECT_THAT(node(graph, "net/block1/Add").inputs,
+              ElementsAre("net/block1/bn1/BatchNorm2d", "net/block1/shortcut/0/conv/Conv2d"));
+  EXPECT_EQ(node(graph, "net/block1/Add").op, "Add");
+  EXPECT_THAT(node(graph, "net/block2/relu/ReLU").inputs, ElementsAre("net/block1/Add"));
+  EXPECT_THAT(node(graph, "net/block2/Add").inputs, ElementsAre("net/block2/relu/ReLU", "net/block1/Add"));
+  EXPECT_THAT(node(graph, "net/flatten/Flatten").inputs, ElementsAre("net/block2/Add"));
+}
+
+TEST(NetworkGraph, ShowsBuffersBesideParameters) {
+  const tbwriter::Graph graph = network_graph(nested(), {});
+  EXPECT_THAT(node(graph, "net/block1/bn1/BatchNorm2d").inputs,
+              ElementsAre("net/block1/conv1/Conv2d", "net/block1/bn1/weight", "net/block1/bn1/bias",
+                          "net/block1/bn1/running_mean", "net/block1/bn1/running_var"));
+  const GraphNode& mean = node(graph, "net/block1/bn1/running_mean");
+  EXPECT_EQ(mean.op, "Buffer");
+  EXPECT_THAT(mean.output_shapes, ElementsAre(GraphShape{3}));
+  EXPECT_THAT(mean.attributes,
+              Contains(Pair("name", GraphAttribute(std::string("block1.bn1.running_mean")))));
+  EXPECT_EQ(node(graph, "net/block1/bn1/weight").op, "Parameter");
+}
+
+TEST(NetworkGraph, GivesNoNodeTheNameOfAScope) {
+  const tbwriter::Graph graph = network_graph(nested("Add", "Add_"), {});
+  EXPECT_EQ(node(graph, "net/block1/Add__").inputs.size(), 2u);
+  for (const GraphNode& n : graph.nodes) {
+    EXPECT_FALSE(std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const GraphNode& o) {
+      return o.name.starts_with(n.name + "/");
+    })) << n.name;
+  }
+}
+
+TEST(NetworkProfile, FindsTheNodesOfInnerLayersAndSums) {
+  const Network network = nested();
+  std::vector<LayerProfile> layers;
+  for (const Layer& layer : network.layers()) layers.push_back({layer.name, 0.001, 16});
+  const tbwriter::Graph graph = network_graph(network, {});
+  const auto nodes = network_profile(network, {}, layers, 8, 0);
+  ASSERT_EQ(nodes.size(), network.layers().size());
+  for (const tbwriter::NodeProfile& profile : nodes) EXPECT_NO_THROW(node(graph, profile.node));
+  EXPECT_EQ(nodes[3].node, "net/block1/Add");
+  EXPECT_THAT(nodes[3].output_shapes, ElementsAre(GraphShape{8, 3, 4, 4}));
+}
+
+TEST(NetworkGraph, EndsWithTheLossAndItsArguments) {
+  const GraphNode plain = node(network_graph(small_cnn(), {}), "loss");
+  EXPECT_EQ(plain.op, "CrossEntropyLoss");
+  EXPECT_THAT(plain.attributes, ElementsAre(Pair("label_smoothing", GraphAttribute(0.0)),
+                                            Pair("reduction", GraphAttribute(std::string("mean")))));
+  const LossSpec smooth{"cross_entropy", {{"label_smoothing", 0.25}}};
+  EXPECT_THAT(node(network_graph(small_cnn(), {}, smooth), "loss").attributes,
+              Contains(Pair("label_smoothing", GraphAttribute(0.25))));
+  const GraphNode mse = node(network_graph(small_cnn(), {}, {"mse"}), "loss");
+  EXPECT_EQ(mse.op, "MSELoss");
+  EXPECT_THAT(mse.attributes, ElementsAre(Pair("reduction", GraphAttribute(std::string("mean")))));
+}
+
 }  // namespace
 }  // namespace sweep

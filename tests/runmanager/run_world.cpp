@@ -9,7 +9,8 @@ FakeEngine::FakeEngine(const Network& network, FakeTraining& training)
   ++training_.engines;
 }
 
-void FakeEngine::train(const Batch& batch, double) {
+void FakeEngine::train(const Batch& batch, double learning_rate) {
+  training_.learning_rates.push_back(learning_rate);
   const auto samples = static_cast<std::int64_t>(batch.size());
   const Totals totals =
       training_.on_train
@@ -96,7 +97,8 @@ Sweep small_sweep() {
 
 SweepEnvironment World::environment() {
   SweepEnvironment world;
-  world.make_engine = [this](const Network& network, const EngineOptions&) {
+  world.make_engine = [this](const Network& network, const EngineOptions& engine_options) {
+    training.options = engine_options;
     return std::make_unique<FakeEngine>(network, training);
   };
   world.load_dataset = [this](const DatasetSpec&) {

@@ -26,6 +26,8 @@ struct FakeTraining {
   std::size_t engines = 0;              // made so far
   std::size_t batches = 0;              // trained by all of them
   std::vector<float> first_parameters;  // of the last engine, as they were set
+  EngineOptions options;                // of the last engine
+  std::vector<double> learning_rates;   // of every trained batch
 };
 
 /// Each trained batch adds 1 to every parameter and gives loss 0.5 and half of the samples right; predicts

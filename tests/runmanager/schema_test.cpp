@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "core/loss.h"
 #include "core/network/spec.h"
 #include "core/optimizer.h"
 
@@ -14,9 +17,9 @@ TEST(Schema, IsOfDraft2020AndHasEveryKeyOfTheSweepFile) {
   const auto schema = sweep_schema();
   EXPECT_EQ(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
   for (const char* key :
-       {"name",    "dataset", "network", "optimizer", "loss",       "epochs",  "seed",
-        "repeats", "init",    "log",     "lr",        "batch_size", "shuffle", "num_workers",
-        "device",  "params",  "zip",     "exclude",   "when",       "grids"}) {
+       {"name",        "dataset", "network", "optimizer", "loss",    "clip_norm",  "epochs",
+        "seed",        "repeats", "init",    "log",       "lr",      "batch_size", "shuffle",
+        "num_workers", "device",  "params",  "zip",       "exclude", "when",       "grids"}) {
     EXPECT_TRUE(schema["properties"].contains(key)) << key;
     EXPECT_FALSE(schema["properties"][key]["description"].get<std::string>().empty()) << key;
   }
@@ -32,8 +35,23 @@ TEST(Schema, HasEveryLayerAndOptimizerWithItsArguments) {
       EXPECT_NE(text.find("\"" + argument.name + "\":{"), std::string::npos) << argument.name;
     }
   }
-  for (const NamedType& type : optimizer_types()) {
+  std::vector<NamedType> named(optimizer_types().begin(), optimizer_types().end());
+  named.insert(named.end(), loss_types().begin(), loss_types().end());
+  for (const NamedType& type : named) {
     EXPECT_NE(text.find("\"const\":\"" + type.name + "\""), std::string::npos) << type.name;
+  }
+}
+
+TEST(Schema, LayersHoldLayers) {
+  const auto schema = sweep_schema();
+  EXPECT_EQ(schema["$defs"]["network"]["properties"]["layers"]["$ref"], "#/$defs/layers");
+  EXPECT_EQ(schema["$defs"]["layers"]["items"]["$ref"], "#/$defs/layer");
+  for (const auto& layer : schema["$defs"]["layer"]["oneOf"]) {
+    const std::string type = layer["properties"]["type"]["const"];
+    EXPECT_EQ(layer["properties"].contains("layers"), has_inner_layers(type)) << type;
+    EXPECT_EQ(layer["properties"].contains("shortcut"), type == "residual") << type;
+    const auto required = layer["required"].get<std::vector<std::string>>();
+    EXPECT_EQ(std::count(required.begin(), required.end(), "layers"), has_inner_layers(type) ? 1 : 0) << type;
   }
 }
 

@@ -29,7 +29,8 @@ TEST(LoadSweep, EverySettingHasADefault) {
   EXPECT_EQ(run.network.layers.at(1).name, "fc1");
   EXPECT_EQ(run.network.layers.at(2).name, "2");  // As torch.nn.Sequential names what has no name.
   EXPECT_EQ(run.optimizer.type, "sgd");
-  EXPECT_EQ(run.loss, "cross_entropy");
+  EXPECT_EQ(run.loss.type, "cross_entropy");
+  EXPECT_EQ(run.clip_norm, 0);
   EXPECT_EQ(run.epochs, 1);
   EXPECT_EQ(run.seed, 0u);
   EXPECT_EQ(run.lr, 0.01);
@@ -46,7 +47,7 @@ TEST(LoadSweep, EverySettingHasADefault) {
 TEST(LoadSweep, EveryKeyReachesTheRun) {
   const SweepFolder folder;
   const Sweep sweep = folder.load(R"({
-    "$schema": "sweep.schema.json", "name": "all", "loss": "cross_entropy", "epochs": 7, "seed": 9007199254740991,
+    "$schema": "sweep.schema.json", "name": "all", "loss": {"name": "cross_entropy", "label_smoothing": 0.1}, "clip_norm": 2, "epochs": 7, "seed": 9007199254740991,
     "dataset": {"name": "mine", "path": "data", "format": "idx", "validation": 0.25, "limit": 500,
                 "normalize": {"mean": [0.5], "std": [0.25]}},
     "network": {"name": "tiny", "layers": [{"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 10, "bias": false}]},
@@ -70,6 +71,8 @@ TEST(LoadSweep, EveryKeyReachesTheRun) {
   EXPECT_EQ(adam.beta2, 0.99);
   EXPECT_EQ(adam.eps, 1e-6);
   EXPECT_EQ(adam.weight_decay, 1.0);
+  EXPECT_EQ(resolve_loss(run.loss).label_smoothing, 0.1);
+  EXPECT_EQ(run.clip_norm, 2);
   EXPECT_EQ(run.lr, 1.0);
   EXPECT_EQ(run.batch_size, 32u);
   EXPECT_FALSE(run.shuffle);
@@ -121,6 +124,26 @@ TEST(LoadSweep, AnyKeyOfTheFileCanBeAnAxis) {
   EXPECT_EQ(adam.weight_decay, 0.5);  // Set into the optimizer that the axis before it chose.
   EXPECT_EQ(std::get<double>(sweep.runs[0].dataset.validation), 0.1);
   EXPECT_EQ(sweep.runs[0].network.layers.size(), 4u);
+}
+
+TEST(LoadSweep, LossAndClippingCanBeAxes) {
+  const SweepFolder folder;
+  const Sweep losses = folder.load(SweepFolder::with(
+      R"("params": {"loss": ["cross_entropy", "mse"], "loss.label_smoothing": [0, 0.1], "clip_norm": [1, 0.5]},
+         "when": {"loss.label_smoothing": {"loss": "cross_entropy"}})"));
+  ASSERT_EQ(losses.runs.size(), 6u);
+  EXPECT_EQ(resolve_loss(losses.runs[2].loss).label_smoothing, 0.1);
+  EXPECT_EQ(losses.runs[3].clip_norm, 0.5);
+  EXPECT_EQ(losses.runs[5].loss.type, "mse");
+  EXPECT_EQ(losses.runs[5].name, "loss=mse,clip_norm=0.5");
+  EXPECT_EQ(losses.runs[0].params[1].second, ParamValue(0.0));
+  EXPECT_EQ(losses.runs[5].resolved["loss"], (nlohmann::ordered_json{{"name", "mse"}}));
+  EXPECT_EQ(losses.runs[2].resolved["loss"]["label_smoothing"], 0.1);
+  const std::string plain = SweepFolder::with(R"("epochs": 1)");
+  EXPECT_EQ(resolve_loss(folder.load(plain, {"loss.label_smoothing=0.25"}).runs[0].loss).label_smoothing,
+            0.25);
+  EXPECT_FALSE(folder.load(plain).runs[0].resolved.contains("clip_norm"));
+  EXPECT_EQ(folder.load(plain, {"clip_norm=3"}).runs[0].resolved["clip_norm"], 3.0);
 }
 
 TEST(LoadSweep, AKeyHasOneTypeInAllRuns) {
@@ -353,8 +376,8 @@ TEST(LoadSweep, TheExpandedFileGivesTheSameRuns) {
 
 TEST(LoadSweep, TheResolvedSettingsOfARunAreASweepFileOfThatRun) {
   const SweepFolder folder;
-  const Sweep sweep =
-      folder.load(SweepFolder::with(R"("params": {"optimizer": ["adam"], "lr": [0.5], "seed": [3]})"));
+  const Sweep sweep = folder.load(SweepFolder::with(
+      R"("clip_norm": 2, "loss": {"label_smoothing": 0.5}, "params": {"optimizer": ["adam"], "lr": [0.5], "seed": [3]})"));
   nlohmann::ordered_json resolved = sweep.runs[0].resolved;
   EXPECT_EQ(resolved["optimizer"]["betas"],
             nlohmann::ordered_json::array({0.9, 0.999}));  // PyTorch's default.

@@ -18,6 +18,13 @@ schema = json.loads(subprocess.run([program, "schema"], check=True, capture_outp
 Draft202012Validator.check_schema(schema)
 validator = Draft202012Validator(schema)
 network = {"layers": [{"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 10}]}
+OUT = [{"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 10}]
+
+
+def nested(*layers):
+    return changed(network={"layers": [*layers, *OUT]})
+
+
 good = {"dataset": "mnist", "network": network}
 
 
@@ -49,11 +56,17 @@ accepted = [
     changed(params={"lr": [1, 2], "seed": [1, 2]}, zip=[["lr", "seed"]], exclude=[{"lr": 1}]),
     changed(params={"optimizer": ["sgd", "adam"], "momentum": [0, 0.9]}, when={"momentum": {"optimizer": "sgd"}}),
     changed(grids=[{"lr": [1]}, {"seed": {"range": [1, 3, 1]}}]),
+    changed(loss="mse", clip_norm=1), changed(loss={"label_smoothing": 0.1}), changed(loss={"name": "mse"}),
+    changed(params={"loss": ["cross_entropy", "mse"], "clip_norm": [0.5, 1]}), changed(params={"loss.label_smoothing": [0, 0.1]}),
+    nested({"type": "sequential", "name": "a", "layers": [{"type": "relu", "name": "b"}]}),
+    nested({"type": "residual", "layers": [{"type": "sequential", "layers": [{"type": "relu"}]}], "shortcut": [{"type": "tanh"}]}),
 ]
 rejected = [
     [], {}, {"dataset": "mnist"}, changed(epoch=3), changed(epochs="3"), changed(epochs=0), changed(epochs=1.5),
     changed(lr=0), changed(lr=-1), changed(lr=[0.1]), changed(batch_size=0), changed(shuffle="true"), changed(num_workers=-1),
-    changed(device="gpu"), changed(device="cuda:"), changed(loss="mse"), changed(seed=-1), changed(repeats=0),
+    changed(device="gpu"), changed(device="cuda:"), changed(loss="mes"), changed(loss={"name": "mse", "label_smoothing": 0.1}),
+    changed(loss={"label_smoothing": -1}), changed(loss=3), changed(clip_norm=0), changed(clip_norm=None), changed(clip_norm="1"),
+    changed(params={"loss": ["mes"]}), changed(params={"clip_norm": [0]}), changed(seed=-1), changed(repeats=0),
     changed(name=""), changed(name=".."), changed(name="a/b"), changed(name="x" * 101), changed(init=""), changed(init=1),
     changed(optimizer="adma"), changed(optimizer={"name": "adam", "momentum": 0.5}), changed(optimizer={"betas": [0.5, 0.9]}),
     changed(optimizer={"name": "adam", "betas": [0.5]}), changed(optimizer={"name": "sgd", "momentum": -1}),
@@ -66,6 +79,9 @@ rejected = [
     changed(dataset={"name": "mnist", "normalize": {"mean": [1]}}), changed(dataset={"name": "mnist", "format": "csv"}),
     changed(network={"layers": []}), changed(network={}), changed(network=3), changed(network={"layers": [{}]}),
     changed(network={"layers": [{"type": "conv2d", "out_channels": 3}]}),
+    nested({"type": "sequential"}), nested({"type": "residual", "layers": []}), nested({"type": "relu", "layers": [{"type": "relu"}]}),
+    nested({"type": "sequential", "layers": [{"type": "relu"}], "shortcut": []}),
+    nested({"type": "residual", "layers": [{"type": "relu"}], "shortcut": [{"type": "relu", "p": 1}]}),
     changed(network={"layers": [{"type": "relu", "p": 1}]}), changed(network={"layers": [{"type": "relu", "name": "a.b"}]}),
 ]
 for document in accepted:
