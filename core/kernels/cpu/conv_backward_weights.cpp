@@ -9,148 +9,163 @@
 #include "hwy/highway.h"
 
 #include "core/kernels/cpu/simd-inl.h"
+#include "core/kernels/cpu/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 
-// Sums held in registers: kChannels output channels × kColumns neighbouring taps of a kernel row.
+// Sums held in registers: output channels × taps. A tap is a kernel position of an input channel.
 inline constexpr int kChannelTile = kManyRegisters ? 4 : 2;
-inline constexpr int kColumnTile = 5;
+inline constexpr int kTapTile = kManyRegisters ? 6 : 5;
 
 // Rows of the gradient that a pass covers, so that they stay in the L1 cache for all taps.
-std::size_t rows_per_pass(const ConvGradient& gradient, const ConvGeometry& g, std::size_t channels) {
+std::size_t rows_per_pass(const ConvGradient& gradient, std::size_t channels) {
   constexpr std::size_t kL1Share = 24 * 1024 / sizeof(float);
-  const std::size_t row_floats = channels * gradient.pitch * g.stride_y * kLanes;
-  return HWY_MAX(std::size_t{1}, kL1Share / row_floats);
+  return HWY_MAX(std::size_t{1}, kL1Share / (channels * gradient.gap_y * gradient.pitch * kLanes));
 }
 
-// sums[c][k] += Σ over rows and columns of gradient[channel c] · in[tap k].
-template <int kChannels, int kColumns>
-HWY_INLINE void sum_products(Lanes d, const ConvGeometry& g, const ConvGradient& gradient, const float* grad,
-                             const float* in, std::size_t row_begin, std::size_t row_end, float* sums) {
-  Vector acc[kChannels][kColumns];
-  const std::size_t n = hn::Lanes(d);
-  for (int c = 0; c < kChannels; ++c) {
-    for (int k = 0; k < kColumns; ++k)
-      acc[c][k] = hn::Load(d, sums + static_cast<std::size_t>(c * kColumns + k) * n);
-  }
-  const std::size_t tap_step = g.dilation_x * kLanes;
-  const std::size_t grad_step = g.stride_x * kLanes, channel_floats = gradient.channel_floats();
-  for (std::size_t y = row_begin; y < row_end; ++y) {
-    const float* grad_at = grad + (y * g.stride_y * gradient.pitch + gradient.border) * kLanes;
-    const float* in_at = in + y * g.stride_y * g.in_width * kLanes;
-    for (std::size_t x = 0; x < g.out_width; ++x) {
-      Vector dy[kChannels];
-      for (int c = 0; c < kChannels; ++c)
-        dy[c] = hn::Load(d, grad_at + static_cast<std::size_t>(c) * channel_floats);
-      for (int k = 0; k < kColumns; ++k) {
-        const Vector value = hn::Load(d, in_at + static_cast<std::size_t>(k) * tap_step);
-        for (int c = 0; c < kChannels; ++c) acc[c][k] = hn::MulAdd(dy[c], value, acc[c][k]);
-      }
-      grad_at += grad_step;
-      in_at += grad_step;
+// Output rows of one tile of channels, and where they meet the input.
+struct Rows {
+  std::size_t begin, end;
+  const float* grad;  // of the tile's first channel
+  const float* in;    // of the first input channel
+};
+
+// sums[tap][channel] += Σ over rows and columns of gradient · in at the tap's offset, for kChannels and
+// kTaps.
+struct SumProducts {
+  template <int kChannels, int kTaps>
+  static void run(const ConvGeometry& g, const ConvGradient& gradient, const Rows& rows,
+                  const std::size_t* offsets, float* sums) {
+    const Lanes d;
+    const std::size_t n = hn::Lanes(d);
+    Vector acc[kTaps][kChannels];
+    const float* taps[kTaps];
+    for (std::size_t k = 0; k < kTaps; ++k) {
+      for (std::size_t c = 0; c < kChannels; ++c) acc[k][c] = hn::Load(d, sums + (k * kChannels + c) * n);
     }
-  }
-  for (int c = 0; c < kChannels; ++c) {
-    for (int k = 0; k < kColumns; ++k)
-      hn::Store(acc[c][k], d, sums + static_cast<std::size_t>(c * kColumns + k) * n);
-  }
-}
-
-// One kernel row segment of one (channel tile, input channel): all positions of a pass.
-struct ProductTile {
-  template <int kChannels, int kColumns>
-  static void run(const ConvGeometry& g, const ConvGradient& gradient, const float* grad, const float* in,
-                  std::size_t row_begin, std::size_t row_end, float* sums) {
-    sum_products<kChannels, kColumns>(Lanes(), g, gradient, grad, in, row_begin, row_end, sums);
+    const std::size_t grad_step = gradient.gap_x * kLanes, in_step = g.stride_x * kLanes;
+    const std::size_t channel_floats = gradient.channel_floats();
+    for (std::size_t y = rows.begin; y < rows.end; ++y) {
+      const float* grad_at = rows.grad + (y * gradient.gap_y * gradient.pitch + gradient.border) * kLanes;
+      for (std::size_t k = 0; k < kTaps; ++k)
+        taps[k] = rows.in + y * g.stride_y * g.in_width * kLanes + offsets[k];
+      std::size_t at = 0;
+      for (std::size_t x = 0; x < g.out_width; ++x) {
+        Vector dy[kChannels];
+        for (std::size_t c = 0; c < kChannels; ++c) dy[c] = hn::Load(d, grad_at + c * channel_floats);
+        for (std::size_t k = 0; k < kTaps; ++k) {
+          const Vector value = hn::Load(d, taps[k] + at);
+          for (std::size_t c = 0; c < kChannels; ++c) acc[k][c] = hn::MulAdd(dy[c], value, acc[k][c]);
+        }
+        grad_at += grad_step;
+        at += in_step;
+      }
+    }
+    for (std::size_t k = 0; k < kTaps; ++k) {
+      for (std::size_t c = 0; c < kChannels; ++c) hn::Store(acc[k][c], d, sums + (k * kChannels + c) * n);
+    }
   }
 };
 
-template <int kChannels, int kColumns = kColumnTile, class... Args>
-HWY_INLINE void run_columns(std::size_t columns, Args... args) {
-  if constexpr (kColumns > 0) {
-    if (columns == kColumns) return ProductTile::run<kChannels, kColumns>(args...);
-    run_columns<kChannels, kColumns - 1>(columns, args...);
+// Calls SumProducts::run<channels, taps>() for the run-time numbers.
+template <int kChannels = kChannelTile, int kTaps = kTapTile, class... Args>
+HWY_INLINE void run_products(std::size_t channels, std::size_t taps, Args... args) {
+  if constexpr (kChannels > 0 && kTaps > 0) {
+    if (channels != kChannels) {
+      run_products<kChannels - 1, kTaps>(channels, taps, args...);
+    } else if (taps != kTaps) {
+      run_products<kChannels, kTaps - 1>(channels, taps, args...);
+    } else {
+      SumProducts::run<kChannels, kTaps>(args...);
+    }
   }
 }
 
-template <int kChannels = kChannelTile, class... Args>
-HWY_INLINE void run_products(std::size_t channels, std::size_t columns, Args... args) {
-  if constexpr (kChannels > 0) {
-    if (channels == kChannels) return run_columns<kChannels>(columns, args...);
-    run_products<kChannels - 1>(channels, columns, args...);
+// totals[i] = sum over the lanes of vector i; room for whole groups of as many vectors as there are lanes.
+HWY_INLINE void sum_lanes(Lanes d, const float* sums, std::size_t vectors, float* totals) {
+  constexpr std::size_t kSize = hn::MaxLanes(Lanes());
+  for (std::size_t i = 0; i < vectors; i += kSize) {
+    Vector v[kSize];
+    for (std::size_t j = 0; j < kSize; ++j) v[j] = hn::Load(d, sums + (i + j) * hn::Lanes(d));
+    transpose_square<static_cast<int>(kSize)>(d, v);
+    for (std::size_t width = kSize / 2; width > 0; width /= 2) {
+      for (std::size_t j = 0; j < width; ++j) v[j] = hn::Add(v[j], v[j + width]);
+    }
+    hn::Store(v[0], d, totals + i);
   }
 }
 
-// Adds the sums over lanes of `count` vectors to target[0], target[stride], …
-HWY_INLINE void add_lane_sums(Lanes d, const float* sums, std::size_t count, float* target,
-                              std::size_t stride) {
+// The taps of one pass: [first, first + count) of [in_channels][kernel_height][kernel_width].
+inline constexpr std::size_t kMaxTaps = 256;
+
+// Where each tap meets the input, from the first output position's corner of the first channel on.
+HWY_INLINE void list_offsets(const ConvGeometry& g, std::size_t first, std::size_t count,
+                             std::size_t* offsets) {
   for (std::size_t i = 0; i < count; ++i) {
-    target[i * stride] += hn::GetLane(hn::SumOfLanes(d, hn::Load(d, sums + i * hn::Lanes(d))));
+    const std::size_t channel = (first + i) / g.taps(), tap = (first + i) % g.taps();
+    const std::size_t row = tap / g.kernel_width * g.dilation_y, column = tap % g.kernel_width * g.dilation_x;
+    offsets[i] = channel * g.in_plane + (row * g.in_width + column) * kLanes;
   }
+}
+
+// Adds the gradients of `channels` output channels from `channel` on, at some taps.
+HWY_INLINE void backward_taps(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                              std::size_t channel, std::size_t channels, std::size_t first_tap,
+                              std::size_t taps, float* grad_weights) {
+  const Lanes d;
+  const std::size_t n = hn::Lanes(d), vectors = taps * channels, pass = rows_per_pass(gradient, channels);
+  HWY_ALIGN float sums[(kMaxTaps * kChannelTile + kLanes) * kLanes];
+  HWY_ALIGN float totals[kMaxTaps * kChannelTile + kLanes];
+  std::size_t offsets[kMaxTaps];
+  list_offsets(g, first_tap, taps, offsets);
+  std::fill_n(sums, (vectors + n) * n, 0.0f);
+  const std::size_t chunks = (taps + kTapTile - 1) / kTapTile;
+  for (std::size_t lane = 0; lane < kLanes; lane += n) {
+    for (std::size_t y = 0; y < g.out_height; y += pass) {
+      const Rows rows{y, HWY_MIN(g.out_height, y + pass),
+                      gradient.data + channel * gradient.channel_floats() + lane, in + lane};
+      for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+        const std::size_t tap = part_begin(taps, chunks, chunk);
+        run_products(channels, part_begin(taps, chunks, chunk + 1) - tap, g, gradient, rows, offsets + tap,
+                     sums + tap * channels * n);
+      }
+    }
+  }
+  sum_lanes(d, sums, vectors, totals);
+  for (std::size_t i = 0; i < taps; ++i) {
+    const std::size_t in_channel = (first_tap + i) / g.taps(), tap = (first_tap + i) % g.taps();
+    for (std::size_t c = 0; c < channels; ++c)
+      grad_weights[((channel + c) * g.taps() + tap) * g.in_channels + in_channel] += totals[i * channels + c];
+  }
+}
+
+float gradient_sum(const ConvGeometry& g, const ConvGradient& gradient, std::size_t channel) {
+  const Lanes d;
+  Vector sum = hn::Zero(d);
+  for (std::size_t y = 0; y < g.out_height; ++y) {
+    const float* row = gradient.data + channel * gradient.channel_floats() +
+                       (y * gradient.gap_y * gradient.pitch + gradient.border) * kLanes;
+    for (std::size_t x = 0; x < g.out_width; ++x) {
+      for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d))
+        sum = hn::Add(sum, hn::Load(d, row + x * gradient.gap_x * kLanes + lane));
+    }
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
 void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
                            float* grad_weights, float* grad_bias) {
-  const Lanes d;
-  const std::size_t n = hn::Lanes(d);
-  constexpr std::size_t kMaxTaps = 1024;  // of one channel tile: kernels up to 16×16 in one go
-  HWY_ALIGN float sums[kMaxTaps * kLanes];
   const std::size_t tiles = (g.out_channels + kChannelTile - 1) / kChannelTile;
-  const std::size_t segments = (g.kernel_width + kColumnTile - 1) / kColumnTile;
+  const std::size_t taps = g.in_channels * g.taps();
   for (std::size_t t = 0; t < tiles; ++t) {
     const std::size_t channel = part_begin(g.out_channels, tiles, t);
     const std::size_t channels = part_begin(g.out_channels, tiles, t + 1) - channel;
-    const std::size_t pass = rows_per_pass(gradient, g, channels);
-    const std::size_t kernel_rows = HWY_MIN(g.kernel_height, kMaxTaps / (channels * g.kernel_width));
-    for (std::size_t lane = 0; lane < kLanes; lane += n) {
-      const float* grad = gradient.data + channel * gradient.channel_floats() + lane;
-      for (std::size_t c = 0; c < g.in_channels; ++c) {
-        for (std::size_t first_ky = 0; first_ky < g.kernel_height; first_ky += kernel_rows) {
-          const std::size_t end_ky = HWY_MIN(g.kernel_height, first_ky + kernel_rows);
-          const std::size_t row_sums = channels * g.kernel_width * n;
-          std::fill_n(sums, (end_ky - first_ky) * row_sums, 0.0f);
-          for (std::size_t y = 0; y < g.out_height; y += pass) {
-            const std::size_t end_y = HWY_MIN(g.out_height, y + pass);
-            for (std::size_t ky = first_ky; ky < end_ky; ++ky) {
-              for (std::size_t s = 0; s < segments; ++s) {
-                const std::size_t kx = part_begin(g.kernel_width, segments, s);
-                const std::size_t columns = part_begin(g.kernel_width, segments, s + 1) - kx;
-                const std::size_t row = c * g.in_height + ky * g.dilation_y;
-                const float* taps = in + (row * g.in_width + kx * g.dilation_x) * kLanes + lane;
-                run_products(channels, columns, g, gradient, grad, taps, y, end_y,
-                             sums + (ky - first_ky) * row_sums + channels * kx * n);
-              }
-            }
-          }
-          for (std::size_t ky = first_ky; ky < end_ky; ++ky) {
-            for (std::size_t s = 0; s < segments; ++s) {
-              const std::size_t kx = part_begin(g.kernel_width, segments, s);
-              const std::size_t columns = part_begin(g.kernel_width, segments, s + 1) - kx;
-              const float* segment = sums + (ky - first_ky) * row_sums + channels * kx * n;
-              for (std::size_t i = 0; i < channels; ++i) {
-                float* target =
-                    grad_weights +
-                    (((channel + i) * g.kernel_height + ky) * g.kernel_width + kx) * g.in_channels + c;
-                add_lane_sums(d, segment + i * columns * n, columns, target, g.in_channels);
-              }
-            }
-          }
-        }
-      }
-      if (grad_bias == nullptr) continue;
-      for (std::size_t i = 0; i < channels; ++i) {
-        Vector sum = hn::Zero(d);
-        for (std::size_t y = 0; y < g.out_height; ++y) {
-          const float* row = grad + i * gradient.channel_floats() +
-                             (y * g.stride_y * gradient.pitch + gradient.border) * kLanes;
-          for (std::size_t x = 0; x < g.out_width; ++x)
-            sum = hn::Add(sum, hn::Load(d, row + x * g.stride_x * kLanes));
-        }
-        grad_bias[channel + i] += hn::GetLane(hn::SumOfLanes(d, sum));
-      }
-    }
+    for (std::size_t tap = 0; tap < taps; tap += kMaxTaps)
+      backward_taps(g, in, gradient, channel, channels, tap, HWY_MIN(kMaxTaps, taps - tap), grad_weights);
   }
+  for (std::size_t c = 0; grad_bias != nullptr && c < g.out_channels; ++c)
+    grad_bias[c] += gradient_sum(g, gradient, c);
 }
 
 void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out,
@@ -159,14 +174,14 @@ void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* 
   for (std::size_t c = 0; c < g.out_channels; ++c) {
     for (std::size_t y = 0; y < g.out_height; ++y) {
       float* row =
-          gradient + c * layout.channel_floats() + (y * g.stride_y * layout.pitch + layout.border) * kLanes;
+          gradient + c * layout.channel_floats() + (y * layout.gap_y * layout.pitch + layout.border) * kLanes;
       const std::size_t from = (c * g.out_height + y) * g.out_width * kLanes;
       for (std::size_t x = 0; x < g.out_width; ++x) {
         for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
           const std::size_t at = from + x * kLanes + lane;
           Vector value = hn::Load(d, grad_out + at);
           if (out != nullptr) value = hn::IfThenElseZero(hn::Gt(hn::Load(d, out + at), hn::Zero(d)), value);
-          hn::Store(value, d, row + x * g.stride_x * kLanes + lane);
+          hn::Store(value, d, row + x * layout.gap_x * kLanes + lane);
         }
       }
     }

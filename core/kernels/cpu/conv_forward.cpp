@@ -16,7 +16,7 @@ struct TapWindow {
   std::size_t channels, rows, columns;  // taps to sum: input channels × kernel rows × kernel columns
   std::size_t in_channel_stride, in_row_stride;  // in floats
   std::size_t weight_channel_stride, weight_row_stride;
-  std::size_t in_column_stride = kLanes;
+  std::size_t in_column_stride, weight_column_stride;
 };
 
 // acc[c][p] += Σ weight[tap][c] · in[position p + tap]; c < kChannels, p < 4. `in` points at each position's
@@ -24,7 +24,7 @@ struct TapWindow {
 template <int kChannels>
 HWY_INLINE void sum_taps(Lanes d, const TapWindow& window, const float* const (&in)[4], const float* weights,
                          Vector (&acc)[kChannels][4]) {
-  const std::size_t step = window.in_column_stride;
+  const std::size_t step = window.in_column_stride, weight_step = window.weight_column_stride;
   for (std::size_t channel = 0; channel < window.channels; ++channel) {
     for (std::size_t row = 0; row < window.rows; ++row) {
       const std::size_t offset = channel * window.in_channel_stride + row * window.in_row_stride;
@@ -39,7 +39,7 @@ HWY_INLINE void sum_taps(Lanes d, const TapWindow& window, const float* const (&
           const Vector weight = hn::Set(d, w[c]);
           for (int p = 0; p < 4; ++p) acc[c][p] = hn::MulAdd(weight, x[p], acc[c][p]);
         }
-        w += kChannels;
+        w += weight_step;
         p0 += step, p1 += step, p2 += step, p3 += step;
       }
     }
@@ -58,11 +58,12 @@ TapWindow forward_window(const ConvGeometry& g, std::size_t tile_channels) {
   return {g.in_channels,
           g.kernel_height,
           g.kernel_width,
-          g.in_height * g.in_width * kLanes,
+          g.in_plane,
           g.dilation_y * g.in_width * kLanes,
           g.taps() * tile_channels,
           g.kernel_width * tile_channels,
-          g.dilation_x * kLanes};
+          g.dilation_x * kLanes,
+          tile_channels};
 }
 
 // One tile of the plain convolution: kChannels channels × up to 4 neighbouring outputs of a row.
@@ -173,61 +174,59 @@ void conv_pool_forward(const ConvGeometry& g, const float* in, const float* pack
   for_all_tiles<PooledTile>(g, in, packed, bias, relu, g.out_height / 2, g.out_width / 2, 1, out, winner);
 }
 
-// Which taps t, [begin, end), of a reversed kernel axis read position p − (taps − 1 − t) · dilation inside
-// [0, extent) for any p in [first, last].
-struct TapRange {
-  std::size_t begin, end;
+// Kernel positions of one axis whose output's gradient reaches a pixel, in the order of the gradient. Pixel p
+// of the padded input sees output (p − k · dilation) / stride for each k that makes it whole and in range.
+struct AxisTaps {
+  std::size_t count = 0;
+  std::size_t gradient = 0, gradient_step = 0;  // place in the gradient's array, without border
+  std::size_t reversed = 0, reversed_step = 0;  // kernel position, counted from the end
 };
-HWY_INLINE TapRange taps_that_meet(std::size_t taps, std::size_t dilation, std::size_t first,
-                                   std::size_t last, std::size_t extent) {
-  const std::size_t far = last / dilation;  // taps from the last one that p = last still sees
-  const std::size_t begin = far >= taps - 1 ? 0 : taps - 1 - far;
-  // p = first is beyond the end for the taps that are too near.
-  const std::size_t near = first < extent ? 0 : (first - extent) / dilation + 1;
-  const std::size_t end = near >= taps ? 0 : taps - near;
-  return {HWY_MIN(begin, end), end};
+
+// For pixels first, first + step, …, `pixels` of them; the taps that any of them needs, and the gradient's
+// place for the first pixel. `step` is the stride, or 1 where the gradient has gaps; only then may dilation
+// be above 1.
+HWY_INLINE AxisTaps axis_taps(std::size_t kernel, std::size_t dilation, std::size_t step, std::size_t first,
+                              std::size_t pixels, std::size_t extent) {
+  const std::size_t start = first % step, place = first / step;  // of k, and of k = start in the gradient
+  if (start >= kernel) return {};
+  const std::size_t most = HWY_MIN((kernel - 1 - start) / step, (place + pixels - 1) / dilation);
+  const std::size_t least = place < extent ? 0 : (place - extent) / dilation + 1;
+  if (least > most) return {};
+  // For the first pixel the place may lie before the array: in the border, by unsigned arithmetic.
+  return {most - least + 1, place - most * dilation, dilation, kernel - 1 - start - most * step, step};
 }
 
-// One tile of the input's gradient: kChannels input channels × up to 4 neighbouring pixels of a row. Only
+// One tile of the input's gradient: kChannels input channels × up to 4 pixels of a row, `step` apart. Only
 // taps that meet the gradient's rows are summed; of its columns those that any of the 4 pixels needs, hence
 // the zero border.
 struct InputGradientTile {
   template <int kChannels>
-  static void run(const ConvGeometry& g, const ConvGradient& gradient, const float* weights, std::size_t row,
-                  std::size_t column, std::size_t y, std::size_t x, std::size_t height, std::size_t width,
-                  float* grad_in) {
+  static void run(const ConvGeometry& g, const ConvGradient& gradient, const float* weights,
+                  const AxisTaps& rows, const AxisTaps& columns, std::size_t step, std::size_t count,
+                  std::size_t plane, float* grad_in) {
     const Lanes d;
-    const std::size_t columns = gradient.pitch - 2 * gradient.border;
-    // Reversed taps: tap t of row `row` reads gradient row (row − (kernel_height − 1 − t) · dilation_y).
-    const auto [first_ky, end_ky] = taps_that_meet(g.kernel_height, g.dilation_y, row, row, gradient.rows);
-    const auto [first_kx, end_kx] = taps_that_meet(g.kernel_width, g.dilation_x, column, column + 3, columns);
     TapWindow window{g.out_channels,
-                     end_ky - first_ky,
-                     end_kx - first_kx,
+                     rows.count,
+                     columns.count,
                      gradient.channel_floats(),
-                     g.dilation_y * gradient.pitch * kLanes,
+                     rows.gradient_step * gradient.pitch * kLanes,
                      g.taps() * kChannels,
-                     g.kernel_width * kChannels,
-                     g.dilation_x * kLanes};
+                     rows.reversed_step * g.kernel_width * kChannels,
+                     columns.gradient_step * kLanes,
+                     columns.reversed_step * kChannels};
     if (window.rows == 0 || window.columns == 0) window.channels = 0;
-    const std::size_t count = HWY_MIN(std::size_t{4}, width - x);
-    const float* first_weight = weights + (first_ky * g.kernel_width + first_kx) * kChannels;
+    const float* first_weight = weights + (rows.reversed * g.kernel_width + columns.reversed) * kChannels;
+    const std::size_t first = rows.gradient * gradient.pitch + gradient.border + columns.gradient;
     for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
       const float* positions[4] = {gradient.data, gradient.data, gradient.data, gradient.data};
-      if (window.channels > 0) {
-        const std::size_t first_row = row - (g.kernel_height - 1 - first_ky) * g.dilation_y;
-        const std::size_t first_column =
-            gradient.border + column - (g.kernel_width - 1 - first_kx) * g.dilation_x;
-        for (std::size_t p = 0; p < 4; ++p) {
-          positions[p] = gradient.data + (first_row * gradient.pitch + first_column + p) * kLanes + lane;
-        }
-      }
+      for (std::size_t p = 0; p < 4 && window.channels > 0; ++p)
+        positions[p] = gradient.data + (first + p) * kLanes + lane;
       Vector acc[kChannels][4];
       start_sums<kChannels>(d, nullptr, acc);
       sum_taps<kChannels>(d, window, positions, first_weight, acc);
-      for (int c = 0; c < kChannels; ++c) {
-        float* target = grad_in + ((static_cast<std::size_t>(c) * height + y) * width + x) * kLanes + lane;
-        for (std::size_t p = 0; p < count; ++p) hn::Store(acc[c][p], d, target + p * kLanes);
+      for (std::size_t c = 0; c < kChannels; ++c) {
+        for (std::size_t p = 0; p < count; ++p)
+          hn::Store(acc[c][p], d, grad_in + c * plane + p * step * kLanes + lane);
       }
     }
   }
@@ -237,15 +236,21 @@ void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, co
                          std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
                          float* grad_in) {
   const std::size_t tiles = (g.in_channels + kMaxChannelTile - 1) / kMaxChannelTile;
-  for (std::size_t t = 0; t < tiles; ++t) {
-    const std::size_t channel = part_begin(g.in_channels, tiles, t);
-    const std::size_t count = part_begin(g.in_channels, tiles, t + 1) - channel;
-    const float* weights = packed + channel * g.out_channels * g.taps();
-    float* target = grad_in + channel * height * width * kLanes;
-    for (std::size_t y = 0; y < height; ++y) {
-      for (std::size_t x = 0; x < width; x += 4) {
-        run_tile<InputGradientTile>(count, g, gradient, weights, y + pad_y, x + pad_x, y, x, height, width,
-                                    target);
+  const std::size_t step_y = g.stride_y / gradient.gap_y, step_x = g.stride_x / gradient.gap_x;
+  const std::size_t plane = height * width * kLanes, extent = gradient.pitch - 2 * gradient.border;
+  for (std::size_t y = 0; y < height; ++y) {
+    const AxisTaps rows = axis_taps(g.kernel_height, g.dilation_y, step_y, y + pad_y, 1, gradient.rows);
+    for (std::size_t phase = 0; phase < HWY_MIN(step_x, width); ++phase) {
+      for (std::size_t x = phase; x < width; x += 4 * step_x) {
+        const AxisTaps columns = axis_taps(g.kernel_width, g.dilation_x, step_x, x + pad_x, 4, extent);
+        const std::size_t count = HWY_MIN(std::size_t{4}, (width - x + step_x - 1) / step_x);
+        for (std::size_t t = 0; t < tiles; ++t) {
+          const std::size_t channel = part_begin(g.in_channels, tiles, t);
+          const std::size_t channels = part_begin(g.in_channels, tiles, t + 1) - channel;
+          run_tile<InputGradientTile>(channels, g, gradient, packed + channel * g.out_channels * g.taps(),
+                                      rows, columns, step_x, count, plane,
+                                      grad_in + channel * plane + (y * width + x) * kLanes);
+        }
       }
     }
   }

@@ -13,13 +13,18 @@
 
 namespace sweep::cpu {
 
+/// Rounds up a number of cache lines to an odd one. Where a tile reads the same pixel of many channels,
+/// planes of 64 lines or a multiple would all lie in the same set of the L1 cache, and drive each other out.
+constexpr std::size_t spread_over_cache(std::size_t lines) { return lines | 1; }
+
 /// Sizes in elements. The input includes its zero padding.
 struct ConvGeometry {
   std::size_t in_channels, in_height, in_width;
   std::size_t out_channels, out_height, out_width;
   std::size_t kernel_height, kernel_width;
   std::size_t stride_y, stride_x;
-  std::size_t dilation_y = 1, dilation_x = 1;
+  std::size_t dilation_y, dilation_x;
+  std::size_t in_plane;  // floats from one channel of the input to the next
 
   std::size_t taps() const { return kernel_height * kernel_width; }
 };
@@ -41,7 +46,8 @@ void pack_conv_weights(const ConvGeometry& g, const float* weights, float* packe
 void pack_conv_weights_transposed(const ConvGeometry& g, const float* weights, float* packed);
 
 /// out = conv(in) + bias, then max(0, ·) if `relu`. bias [out_channels] or nullptr.
-/// in [in_channels][in_height][in_width][16], out [out_channels][out_height][out_width][16].
+/// in [in_channels][in_height][in_width][16] with planes in_plane apart, out
+/// [out_channels][out_height][out_width][16].
 void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
                   float* out);
 
@@ -55,12 +61,12 @@ void conv_pool_forward(const ConvGeometry& g, const float* in, const float* pack
 inline constexpr std::size_t kGradientBorder = 3;
 
 /// Gradient of a convolution's output as the two functions below read it: [out_channels][rows][pitch][16],
-/// where output (y, x) lies at row y·stride_y, column border + x·stride_x, and all else is zero: for a stride
-/// above 1 the gaps make the input's gradient an ordinary convolution.
+/// where output (y, x) lies at row y·gap_y, column border + x·gap_x, and all else is zero. Gaps are 1, or the
+/// stride where there is dilation too: then the input's gradient is an ordinary convolution of what has gaps.
 struct ConvGradient {
   const float* data;
-  std::size_t rows, pitch, border;
-  std::size_t channel_floats() const { return rows * pitch * kLanes; }
+  std::size_t rows, pitch, border, gap_y, gap_x;
+  std::size_t channel_floats() const { return spread_over_cache(rows * pitch) * kLanes; }
 };
 
 /// Copies grad_out [out_channels][out_height][out_width][16] into the layout above; where `out` is given,

@@ -45,7 +45,10 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
                stride[0],
                stride[1],
                dilation[0],
-               dilation[1]};
+               dilation[1],
+               0};
+  const std::size_t pixels = geometry_.in_height * geometry_.in_width;
+  geometry_.in_plane = (padded() ? spread_over_cache(pixels) : pixels) * kLanes;
   weight_ = network.parameters()[layer.parameters[0]];
   bias_offset_ = round_to_line(weight_.count);
   if (layer.parameters.size() > 1) {
@@ -56,10 +59,15 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
   if (uses_packed_transposed()) packed_transposed_ = AlignedBuffer(weight_.count);
 
   const std::size_t border = fusion_.needs_grad_in ? kGradientBorder : 0;
-  gradient_layout_ = {nullptr, (geometry_.out_height - 1) * geometry_.stride_y + 1,
-                      (geometry_.out_width - 1) * geometry_.stride_x + 1 + 2 * border, border};
-  std::size_t end =
-      padded() ? groups_ * geometry_.in_channels * geometry_.in_height * geometry_.in_width * kLanes : 0;
+  const bool gaps = geometry_.dilation_y > 1 || geometry_.dilation_x > 1;
+  const std::size_t gap_y = gaps ? geometry_.stride_y : 1, gap_x = gaps ? geometry_.stride_x : 1;
+  gradient_layout_ = {nullptr,
+                      (geometry_.out_height - 1) * gap_y + 1,
+                      (geometry_.out_width - 1) * gap_x + 1 + 2 * border,
+                      border,
+                      gap_y,
+                      gap_x};
+  std::size_t end = padded() ? groups_ * geometry_.in_channels * geometry_.in_plane : 0;
   winner_offset_ = end;
   if (fusion_.pool) end += Op::out_elements() * kLanes;
   gradient_offset_ = round_to_line(end);
@@ -101,9 +109,9 @@ void ConvOp::forward(const Pass& /*pass*/, const float* own, const ForwardBuffer
   if (padded()) {  // The border was zero from the start and stays so.
     for (std::size_t c = 0; c < groups_ * geometry_.in_channels; ++c) {
       for (std::size_t y = 0; y < height_; ++y) {
-        const std::size_t row = (c * geometry_.in_height + y + pad_y_) * geometry_.in_width + pad_x_;
+        const std::size_t pixel = (y + pad_y_) * geometry_.in_width + pad_x_;
         std::copy_n(buffers.in + (c * height_ + y) * width_ * kLanes, width_ * kLanes,
-                    buffers.saved + row * kLanes);
+                    buffers.saved + c * geometry_.in_plane + pixel * kLanes);
       }
     }
   }
@@ -116,7 +124,7 @@ void ConvOp::forward(const Pass& /*pass*/, const float* own, const ForwardBuffer
   const ConvGeometry& g = geometry_;
   for (std::size_t group = 0; group < groups_; ++group) {
     const float* bias = bias_of(own);
-    conv_forward(g, input + group * g.in_channels * g.in_height * g.in_width * kLanes,
+    conv_forward(g, input + group * g.in_channels * g.in_plane,
                  packed_.data() + group * (weight_.count / groups_),
                  bias == nullptr ? nullptr : bias + group * g.out_channels, fusion_.relu,
                  buffers.out + group * g.out_channels * g.out_height * g.out_width * kLanes);
@@ -142,7 +150,7 @@ void ConvOp::backward(const float* own, const BackwardBuffers& buffers) const {
     const std::size_t out = group * g.out_channels * g.out_height * g.out_width * kLanes;
     const std::size_t weights = group * (weight_.count / groups_);
     spread_gradient(g, buffers.grad_out + out, fusion_.relu ? buffers.out + out : nullptr, gradient, working);
-    conv_backward_weights(g, input + group * g.in_channels * g.in_height * g.in_width * kLanes, gradient,
+    conv_backward_weights(g, input + group * g.in_channels * g.in_plane, gradient,
                           buffers.grad_parameters + weights,
                           grad_bias == nullptr ? nullptr : grad_bias + group * g.out_channels);
     if (buffers.grad_in == nullptr) continue;

@@ -348,7 +348,7 @@ ConvPoolPlan::ConvPoolPlan(const ConvGeometry& conv, bool grad_in, std::size_t t
   // gradient the input can then be spread out, column of windows by column, so that a whole patch is one run.
   by_columns = !grad_in && conv.kernel_height > 1 && conv.kernel_width * conv.in_channels < kLanes;
   const auto offset = [&](std::size_t channel, std::size_t y, std::size_t x) {
-    return static_cast<std::uint32_t>(((channel * conv.in_height + y) * conv.in_width + x) * kLanes);
+    return static_cast<std::uint32_t>(channel * conv.in_plane + (y * conv.in_width + x) * kLanes);
   };
   for (std::size_t position = 0; by_columns && position < 2; ++position) {
     for (std::size_t y = 0; y < conv.in_height; ++y) {
