@@ -4,11 +4,34 @@
 #include <cmath>
 
 namespace sweep::cpu {
+namespace {
+
+ChannelSize size_of(const ImageLayout& layout) {
+  if (layout.dense()) return {1, layout.rows * layout.width, 0};
+  return {layout.rows, layout.width, layout.pitch};
+}
+
+std::size_t channel_begin(const ImageLayout& layout, std::size_t channel) {
+  return (channel * layout.plane + layout.first) * kLanes;
+}
+
+void zero_borders(const ImageLayout& layout, float* channel) {
+  for (std::size_t y = 0; layout.border > 0 && y < layout.rows; ++y) {
+    float* row = channel + y * layout.pitch * kLanes;
+    std::fill_n(row - layout.border * kLanes, layout.border * kLanes, 0.0f);
+    std::fill_n(row + layout.width * kLanes, layout.border * kLanes, 0.0f);
+  }
+}
+
+}  // namespace
 
 BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, bool relu, std::size_t max_blocks)
     : Op(element_count(layer.input), element_count(layer.output)),
       channels_(static_cast<std::size_t>(layer.input[0])),
-      positions_(element_count(layer.input) / channels_),
+      pixels_(element_count(layer.input) / channels_),
+      out_layout_(dense_layout(channels_, static_cast<std::size_t>(layer.input[1]),
+                               static_cast<std::size_t>(layer.input[2]))),
+      gradient_layout_(out_layout_),
       affine_(!layer.parameters.empty()),
       relu_(relu),
       eps_(std::get<double>(layer.arguments.at("eps"))),
@@ -47,7 +70,7 @@ void BatchNormOp::export_buffers(std::span<float> all) const {
 
 void BatchNormOp::collect_moments(std::size_t block, std::size_t images, const float* in) {
   for (std::size_t c = 0; c < channels_; ++c) {
-    block_moments_[block * channels_ + c] = channel_moments(in + c * positions_ * kLanes, positions_, images);
+    block_moments_[block * channels_ + c] = channel_moments(in + c * pixels_ * kLanes, pixels_, images);
   }
 }
 
@@ -76,18 +99,17 @@ void BatchNormOp::forward(const Pass& pass, const float* own, const ForwardBuffe
                                          : 1 / std::sqrt(static_cast<double>(running_variance_[c]) + eps_);
     const double scale = static_cast<double>(weight(own, c)) * inverse;
     const double shift = static_cast<double>(bias(own, c)) - mean * scale;
-    const std::size_t at = c * positions_ * kLanes;
-    scale_and_shift(buffers.in + at, positions_, static_cast<float>(scale), static_cast<float>(shift), relu_,
-                    buffers.out + at);
+    scale_and_shift(buffers.in + c * pixels_ * kLanes, size_of(out_layout_), static_cast<float>(scale),
+                    static_cast<float>(shift), relu_, buffers.out + channel_begin(out_layout_, c));
   }
 }
 
 void BatchNormOp::collect_sums(std::size_t block, const BackwardBuffers& buffers) {
   for (std::size_t c = 0; c < channels_; ++c) {
-    const std::size_t at = c * positions_ * kLanes;
+    const std::size_t at = c * pixels_ * kLanes;
     block_sums_[block * channels_ + c] =
-        gradient_sums(buffers.in + at, relu_ ? buffers.out + at : nullptr, positions_,
-                      static_cast<float>(batch_[c].mean), buffers.grad_out + at);
+        gradient_sums(buffers.in + at, relu_ ? buffers.out + channel_begin(out_layout_, c) : nullptr,
+                      size_of(out_layout_), static_cast<float>(batch_[c].mean), buffers.grad_out + at);
   }
 }
 
@@ -112,11 +134,14 @@ void BatchNormOp::backward(const float* own, const BackwardBuffers& buffers) con
     const Statistics& s = batch_[c];
     const double factor = static_cast<double>(weight(own, c)) * s.inverse_deviation;
     const double deviation = factor * s.inverse_deviation * s.inverse_deviation * s.sums.product / s.count;
-    const std::size_t at = c * positions_ * kLanes;
-    normalization_gradient(buffers.in + at, buffers.grad_out + at, positions_, buffers.images,
-                           static_cast<float>(factor), static_cast<float>(deviation),
-                           static_cast<float>(s.mean), static_cast<float>(factor * s.sums.gradient / s.count),
-                           buffers.grad_in + at);
+    const std::size_t at = c * pixels_ * kLanes;
+    float* grad_in = buffers.grad_in + channel_begin(gradient_layout_, c);
+    normalization_gradient(
+        buffers.in + at, buffers.grad_out + at, size_of(gradient_layout_), buffers.images,
+        {static_cast<float>(factor), static_cast<float>(deviation), static_cast<float>(s.mean),
+         static_cast<float>(factor * s.sums.gradient / s.count)},
+        grad_in);
+    zero_borders(gradient_layout_, grad_in);
   }
 }
 

@@ -25,6 +25,12 @@ class BatchNormOp : public Op {
   /// `layer` is a batch_norm2d of `network`; at most `max_blocks` blocks are in a batch.
   BatchNormOp(const Network& network, const Layer& layer, bool relu, std::size_t max_blocks);
 
+  /// Makes forward() write its output in `layout`, whose zeros are there from the start.
+  void write_output_as(const ImageLayout& layout) { out_layout_ = layout; }
+  /// Makes backward() write grad_in in `layout`, with its borders.
+  void write_gradient_as(const ImageLayout& layout) { gradient_layout_ = layout; }
+
+  std::size_t out_floats() const override { return out_layout_.floats(); }
   std::size_t parameter_floats() const override { return affine_ ? 2 * round_to_line(channels_) : 0; }
   void import_parameters(std::span<const float> all, float* own) const override;
   void export_parameters(const float* own, std::span<float> all) const override;
@@ -50,7 +56,8 @@ class BatchNormOp : public Op {
     return affine_ ? own[round_to_line(channels_) + channel] : 0.0f;
   }
 
-  std::size_t channels_, positions_;  // positions: height · width
+  std::size_t channels_, pixels_;  // pixels: height · width
+  ImageLayout out_layout_, gradient_layout_;
   bool affine_, relu_;
   double eps_, momentum_;
   Parameter weight_, bias_, mean_buffer_, variance_buffer_;

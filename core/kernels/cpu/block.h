@@ -35,6 +35,22 @@ class AlignedBuffer {
   std::size_t size_ = 0;
 };
 
+/// How the pixels of a value, or of its gradient, lie in memory: channels of rows of pixels of kLanes floats
+/// each, dense unless an op wants zeros around them. Counts are in pixels.
+struct ImageLayout {
+  std::size_t channels, rows, width;
+  std::size_t plane, pitch;  // from a channel to the next, from a row to the next
+  std::size_t first;         // the first pixel of a channel
+  std::size_t border;  // zero pixels left and right of each row, which who writes the rows must write, too
+
+  std::size_t floats() const { return channels * plane * kLanes; }
+  bool dense() const { return plane == rows * width; }
+};
+
+constexpr ImageLayout dense_layout(std::size_t channels, std::size_t rows, std::size_t width) {
+  return {channels, rows, width, rows * width, width, 0, 0};
+}
+
 /// Rounds up to a whole number of cache lines of floats.
 constexpr std::size_t round_to_line(std::size_t floats) { return (floats + 15) / 16 * 16; }
 

@@ -58,6 +58,7 @@ class Compiler {
       ops_.push_back(std::move(compiled));
     }
     if (ops_.empty()) throw ConfigError("network \"" + network_.name() + "\" has nothing to train");
+    agree_on_layouts();
     return std::move(ops_);
   }
 
@@ -78,7 +79,7 @@ class Compiler {
   bool take_relu() { return take(next_continues() && layers_[next_].type == "relu"); }
   bool take_pool() { return take(next_continues() && is_plain_2x2_pool(layers_[next_])); }
 
-  std::unique_ptr<Op> make_conv(const Layer& layer, bool needs_grad_in) {
+  std::unique_ptr<ConvOp> make_conv(const Layer& layer, bool needs_grad_in) {
     ConvOp::Fusion fusion;
     fusion.needs_grad_in = needs_grad_in;
     fusion.relu = take_relu();
@@ -88,13 +89,40 @@ class Compiler {
     return std::make_unique<ConvOp>(network_, layer, fusion);
   }
 
+  // Batch normalization passes over its arrays anyway, so it can write them as a convolution next to it, and
+  // nobody else, wants to read them.
+  void agree_on_layouts() {
+    std::vector<std::size_t> readers(ops_.size());
+    const auto count = [&](std::size_t value) {
+      if (value < ops_.size()) ++readers[value];
+    };
+    for (const CompiledOp& compiled : ops_) {
+      count(compiled.in);
+      count(compiled.shortcut);
+    }
+    for (const CompiledOp& compiled : ops_) {
+      if (compiled.in >= ops_.size() || readers[compiled.in] > 1) continue;
+      const CompiledOp& before = ops_[compiled.in];
+      if (compiled.batch_norm != nullptr && before.conv != nullptr) {
+        if (const auto layout = before.conv->take_spread_gradient())
+          compiled.batch_norm->write_gradient_as(*layout);
+      }
+      if (compiled.conv != nullptr && before.batch_norm != nullptr) {
+        if (const auto layout = compiled.conv->take_padded_input())
+          before.batch_norm->write_output_as(*layout);
+      }
+    }
+  }
+
   void make_op(const Layer& layer, CompiledOp& compiled) {
     if (layer.type == "batch_norm2d") {
       auto op = std::make_unique<BatchNormOp>(network_, layer, take_relu(), max_blocks_);
       compiled.batch_norm = op.get();
       compiled.op = std::move(op);
     } else if (layer.type == "conv2d") {
-      compiled.op = make_conv(layer, compiled.in != kNetworkInput);
+      auto op = make_conv(layer, compiled.in != kNetworkInput);
+      compiled.conv = op.get();
+      compiled.op = std::move(op);
     } else if (layer.type == "linear") {
       compiled.op = std::make_unique<LinearOp>(network_, layer, take_relu());
     } else if (layer.type == "residual") {

@@ -11,12 +11,14 @@
 namespace sweep::cpu {
 
 class BatchNormOp;
+class ConvOp;
 
 /// An op and its place in the network. Values are named by the op that makes them, or kNetworkInput.
 struct CompiledOp {
   std::unique_ptr<Op> op;
   std::size_t in, shortcut;           // values; shortcut is kNoShortcut but for sums
   std::size_t first_layer;            // place in Network::layers(), of the first if several are fused
+  ConvOp* conv = nullptr;             // the op, if it is one
   BatchNormOp* batch_norm = nullptr;  // the op, if it is one
 };
 

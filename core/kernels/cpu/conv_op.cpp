@@ -67,16 +67,47 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
                       border,
                       gap_y,
                       gap_x};
-  std::size_t end = padded() ? groups_ * geometry_.in_channels * geometry_.in_plane : 0;
+  if (fusion_.pool) pool_plan_.emplace(geometry_, fusion_.needs_grad_in, pad_y_, pad_x_, height_, width_);
+  arrange();
+}
+
+void ConvOp::arrange() {
+  std::size_t end = padded() && !input_is_padded_ ? groups_ * geometry_.in_channels * geometry_.in_plane : 0;
   winner_offset_ = end;
   if (fusion_.pool) end += Op::out_elements() * kLanes;
   gradient_offset_ = round_to_line(end);
-  if (fusion_.pool) {
-    pool_plan_.emplace(geometry_, fusion_.needs_grad_in, pad_y_, pad_x_, height_, width_);
-    saved_floats_ = gradient_offset_ + pool_plan_->scratch_floats;
-  } else {
-    saved_floats_ = gradient_offset_ + geometry_.out_channels * gradient_layout_.channel_floats();
-  }
+  const std::size_t spread =
+      gradient_is_spread_ ? 0 : geometry_.out_channels * gradient_layout_.channel_floats();
+  saved_floats_ = gradient_offset_ + (fusion_.pool ? pool_plan_->scratch_floats : spread);
+}
+
+std::optional<ImageLayout> ConvOp::take_padded_input() {
+  if (!padded()) return std::nullopt;
+  input_is_padded_ = true;
+  arrange();
+  return ImageLayout{
+      groups_ * geometry_.in_channels,      height_, width_, geometry_.in_plane / kLanes, geometry_.in_width,
+      pad_y_ * geometry_.in_width + pad_x_, 0};
+}
+
+std::optional<ImageLayout> ConvOp::take_spread_gradient() {
+  if (fusion_.pool || fusion_.relu || gradient_layout_.gap_y > 1 || gradient_layout_.gap_x > 1)
+    return std::nullopt;
+  gradient_is_spread_ = true;
+  arrange();
+  const ConvGradient& l = gradient_layout_;
+  return ImageLayout{groups_ * geometry_.out_channels,
+                     geometry_.out_height,
+                     geometry_.out_width,
+                     l.channel_floats() / kLanes,
+                     l.pitch,
+                     l.border,
+                     l.border};
+}
+
+std::size_t ConvOp::grad_out_floats() const {
+  return gradient_is_spread_ ? groups_ * geometry_.out_channels * gradient_layout_.channel_floats()
+                             : Op::grad_out_floats();
 }
 
 std::size_t ConvOp::saved_floats() const { return saved_floats_; }
@@ -106,7 +137,7 @@ void ConvOp::prepare(const float* own) {
 }
 
 void ConvOp::forward(const Pass& /*pass*/, const float* own, const ForwardBuffers& buffers) const {
-  if (padded()) {  // The border was zero from the start and stays so.
+  if (padded() && !input_is_padded_) {  // The border was zero from the start and stays so.
     for (std::size_t c = 0; c < groups_ * geometry_.in_channels; ++c) {
       for (std::size_t y = 0; y < height_; ++y) {
         const std::size_t pixel = (y + pad_y_) * geometry_.in_width + pad_x_;
@@ -147,9 +178,14 @@ void ConvOp::backward(const float* own, const BackwardBuffers& buffers) const {
   gradient.data = working;
   // One group after the other, through the same working memory.
   for (std::size_t group = 0; group < groups_; ++group) {
-    const std::size_t out = group * g.out_channels * g.out_height * g.out_width * kLanes;
     const std::size_t weights = group * (weight_.count / groups_);
-    spread_gradient(g, buffers.grad_out + out, fusion_.relu ? buffers.out + out : nullptr, gradient, working);
+    if (gradient_is_spread_) {
+      gradient.data = buffers.grad_out + group * g.out_channels * gradient.channel_floats();
+    } else {
+      const std::size_t out = group * g.out_channels * g.out_height * g.out_width * kLanes;
+      spread_gradient(g, buffers.grad_out + out, fusion_.relu ? buffers.out + out : nullptr, gradient,
+                      working);
+    }
     conv_backward_weights(g, input + group * g.in_channels * g.in_plane, gradient,
                           buffers.grad_parameters + weights,
                           grad_bias == nullptr ? nullptr : grad_bias + group * g.out_channels);

@@ -24,6 +24,12 @@ class ConvOp : public Op {
   /// `layer` is a conv2d of `network`.
   ConvOp(const Network& network, const Layer& layer, Fusion fusion);
 
+  /// From now on the input comes with its padding, and the output's gradient spread: as the returned layouts
+  /// say. Empty where the op has no such layout: without padding, and with pooling, ReLU or gaps.
+  std::optional<ImageLayout> take_padded_input();
+  std::optional<ImageLayout> take_spread_gradient();
+
+  std::size_t grad_out_floats() const override;
   std::size_t saved_floats() const override;
   std::size_t parameter_floats() const override { return bias_offset_ + bias_floats_; }
   void import_parameters(std::span<const float> all, float* own) const override;
@@ -36,13 +42,18 @@ class ConvOp : public Op {
   /// With pooling the input's gradient takes the weights as they are.
   bool uses_packed_transposed() const { return fusion_.needs_grad_in && !fusion_.pool; }
   bool padded() const { return pad_y_ + pad_x_ > 0; }
+  /// Decides where things lie in `saved`.
+  void arrange();
   const float* bias_of(const float* own) const { return bias_floats_ > 0 ? own + bias_offset_ : nullptr; }
   /// `in` with its zero border, from `saved`, or `in` itself where there is no padding.
-  const float* padded_input(const float* in, const float* saved) const { return padded() ? saved : in; }
+  const float* padded_input(const float* in, const float* saved) const {
+    return padded() && !input_is_padded_ ? saved : in;
+  }
 
   ConvGeometry geometry_{};  // of one group
   std::size_t groups_ = 1;
   Fusion fusion_;
+  bool input_is_padded_ = false, gradient_is_spread_ = false;
   std::size_t height_, width_, pad_y_, pad_x_;     // of the input without padding
   Parameter weight_, bias_;                        // bias_.count is 0 if there is none
   std::size_t bias_offset_ = 0, bias_floats_ = 0;  // own layout: weights [out][ky][kx][in], then bias

@@ -51,6 +51,11 @@ class Op {
   std::size_t in_elements() const { return in_elements_; }
   std::size_t out_elements() const { return out_elements_; }
 
+  /// Floats of a block's output, and of its gradient: more than the elements where those have another layout
+  /// than the dense one. They start as zeros; the gradient's memory is shared with other ops.
+  virtual std::size_t out_floats() const { return out_elements_ * kLanes; }
+  virtual std::size_t grad_out_floats() const { return out_elements_ * kLanes; }
+
   /// Floats per block that forward() leaves for backward(), beyond in and out. They start as zeros.
   virtual std::size_t saved_floats() const { return 0; }
 

@@ -44,7 +44,7 @@ Program::Program(const Network& network, std::size_t max_blocks)
     planned.push_back({.in = ops_[i].in,
                        .shortcut = ops_[i].shortcut,
                        .has_parameters = op.parameter_floats() > 0,
-                       .out_floats = op.out_elements() * kLanes});
+                       .out_floats = op.grad_out_floats()});
   }
   plan_ = plan_gradients(planned);
 }
@@ -53,7 +53,7 @@ Workspace Program::make_workspace() const {
   Workspace workspace;
   workspace.input = AlignedBuffer(input_elements_ * kLanes);
   for (const CompiledOp& compiled : ops_) {
-    workspace.activations.emplace_back(compiled.op->out_elements() * kLanes);
+    workspace.activations.emplace_back(compiled.op->out_floats());
     workspace.saved.emplace_back(compiled.op->saved_floats());
   }
   for (const std::size_t floats : plan_.slot_floats) workspace.gradients.emplace_back(floats);
@@ -77,7 +77,7 @@ void Program::export_buffers(std::span<float> all) const {
 }
 
 std::size_t Program::block_bytes(std::size_t op) const {
-  return (ops_[op].op->out_elements() * kLanes + ops_[op].op->saved_floats()) * sizeof(float);
+  return (ops_[op].op->out_floats() + ops_[op].op->saved_floats()) * sizeof(float);
 }
 
 std::size_t Program::parameter_bytes(std::size_t op) const {
