@@ -56,9 +56,9 @@ void BatchRunner::load(const Batch& batch, const Block& block, Workspace& worksp
     const std::size_t row = batch.rows[block.index * kLanes + std::min(lane, block.images - 1)];
     pointers[lane] = batch.pixels.data() + row * program_.input_elements();
   }
-  load_pixels(pointers, program_.input_elements(), workspace.input.data());
+  load_pixels(pointers, program_.input_elements(), workspace.input);
   if (!options_.transform.mean.empty()) {
-    normalize_pixels(options_.transform.mean, options_.transform.std, plane_, workspace.input.data());
+    normalize_pixels(options_.transform.mean, options_.transform.std, plane_, workspace.input);
   }
 }
 

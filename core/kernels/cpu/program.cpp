@@ -50,13 +50,25 @@ Program::Program(const Network& network, std::size_t max_blocks)
 }
 
 Workspace Program::make_workspace() const {
-  Workspace workspace;
-  workspace.input = AlignedBuffer(input_elements_ * kLanes);
+  std::size_t floats = round_to_line(input_elements_ * kLanes);
+  const auto place = [&](std::size_t size) {
+    const std::size_t begin = floats;
+    floats += round_to_line(size);
+    return begin;
+  };
+  std::vector<std::size_t> activations, saved, gradients;
   for (const CompiledOp& compiled : ops_) {
-    workspace.activations.emplace_back(compiled.op->out_floats());
-    workspace.saved.emplace_back(compiled.op->saved_floats());
+    activations.push_back(place(compiled.op->out_floats()));
+    saved.push_back(place(compiled.op->saved_floats()));
   }
-  for (const std::size_t floats : plan_.slot_floats) workspace.gradients.emplace_back(floats);
+  for (const std::size_t size : plan_.slot_floats) gradients.push_back(place(size));
+
+  Workspace workspace{nullptr, {}, {}, {}, AlignedBuffer(floats)};
+  float* memory = workspace.memory.data();
+  workspace.input = memory;
+  for (const std::size_t begin : activations) workspace.activations.push_back(memory + begin);
+  for (const std::size_t begin : saved) workspace.saved.push_back(memory + begin);
+  for (const std::size_t begin : gradients) workspace.gradients.push_back(memory + begin);
   return workspace;
 }
 
@@ -86,13 +98,13 @@ std::size_t Program::parameter_bytes(std::size_t op) const {
 
 const float* Program::value(std::size_t op, const Workspace& workspace) const {
   if (op == kNoShortcut) return nullptr;
-  return op == kNetworkInput ? workspace.input.data() : workspace.activations[op].data();
+  return op == kNetworkInput ? workspace.input : workspace.activations[op];
 }
 
 void Program::forward_op(std::size_t op, const Pass& pass, const float* own, Workspace& workspace) const {
   ops_[op].op->forward(pass, own + offsets_[op],
                        {value(ops_[op].in, workspace), value(ops_[op].shortcut, workspace),
-                        workspace.saved[op].data(), workspace.activations[op].data()});
+                        workspace.saved[op], workspace.activations[op]});
 }
 
 void Program::evaluate(const Pass& pass, const float* own, Workspace& workspace) const {
@@ -118,10 +130,10 @@ void Program::finish_forward(std::size_t phase, std::size_t blocks, bool keep_ru
 BackwardBuffers Program::backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
                                           float* grad_own) const {
   const PlannedGradients& gradients = plan_.ops[op];
-  const auto slot = [&](std::size_t s) { return s == kNoSlot ? nullptr : workspace.gradients[s].data(); };
+  const auto slot = [&](std::size_t s) { return s == kNoSlot ? nullptr : workspace.gradients[s]; };
   return {value(ops_[op].in, workspace),
-          workspace.activations[op].data(),
-          workspace.saved[op].data(),
+          workspace.activations[op],
+          workspace.saved[op],
           slot(gradients.grad_out),
           slot(gradients.scratch != kNoSlot ? gradients.scratch : gradients.in.slot),
           grad_own + offsets_[op],
@@ -137,7 +149,7 @@ void Program::backward_op(std::size_t op, const Block& block, const float* own, 
   const bool is_sum = ops_[op].shortcut != kNoShortcut;
   const auto pass_on = [&](const GradientEdge& edge, const float* gradient) {
     const std::size_t floats = (is_sum ? ops_[op].op->out_elements() : ops_[op].op->in_elements()) * kLanes;
-    float* slot = edge.slot == kNoSlot ? nullptr : workspace.gradients[edge.slot].data();
+    float* slot = edge.slot == kNoSlot ? nullptr : workspace.gradients[edge.slot];
     if (edge.action == Action::kAdd) sum_values(gradient, slot, floats, false, slot);
     if (edge.action == Action::kWrite && is_sum) std::copy_n(gradient, floats, slot);
   };

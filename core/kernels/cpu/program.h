@@ -19,10 +19,11 @@ namespace sweep::cpu {
 /// Everything that is needed to take one block through the network. Small networks' workspaces stay in the L2
 /// cache.
 struct Workspace {
-  AlignedBuffer input;                     // [input elements][16]
-  std::vector<AlignedBuffer> activations;  // each op's output
-  std::vector<AlignedBuffer> saved;
-  std::vector<AlignedBuffer> gradients;  // the slots of the gradient plan
+  float* input;                     // [input elements][16]
+  std::vector<float*> activations;  // each op's output
+  std::vector<float*> saved;
+  std::vector<float*> gradients;  // the slots of the gradient plan
+  AlignedBuffer memory;           // all of it in one piece, which large pages can hold
 };
 
 /// One block of a batch.
@@ -58,12 +59,12 @@ class Program {
   void export_buffers(std::span<float> all) const;
 
   /// The outputs [outputs][16] of the network, after the last forward call on the workspace.
-  const float* outputs(const Workspace& workspace) const { return workspace.activations.back().data(); }
+  const float* outputs(const Workspace& workspace) const { return workspace.activations.back(); }
   /// Where the gradient of the outputs has to be written before the first backward phase; nullptr if there
   /// are no parameters.
   float* output_gradient(Workspace& workspace) const {
     const std::size_t slot = plan_.ops.back().grad_out;
-    return slot == kNoSlot ? nullptr : workspace.gradients[slot].data();
+    return slot == kNoSlot ? nullptr : workspace.gradients[slot];
   }
 
   /// Evaluation: from workspace.input to the outputs. Thread-safe for different workspaces.
