@@ -53,6 +53,9 @@ std::optional<ArgumentValue> converted(const ArgumentType& type, const ArgumentV
       }
       if (std::holds_alternative<std::array<double, 2>>(value)) return value;
       break;
+    case ArgumentKind::kChoice:
+      if (std::holds_alternative<std::string>(value)) return value;
+      break;
   }
   return std::nullopt;
 }
@@ -66,6 +69,8 @@ bool in_range(const ArgumentType& type, const ArgumentValue& value) {
         using V = std::decay_t<decltype(v)>;
         if constexpr (std::is_same_v<V, bool>) {
           return true;
+        } else if constexpr (std::is_same_v<V, std::string>) {
+          return std::find(type.choices.begin(), type.choices.end(), v) != type.choices.end();
         } else if constexpr (std::is_arithmetic_v<V>) {
           return fits(static_cast<double>(v));
         } else {
@@ -110,6 +115,8 @@ std::string allowed_text(const ArgumentType& type) {
     case ArgumentKind::kNumberPair:
       text = "a pair of numbers";
       break;
+    case ArgumentKind::kChoice:
+      return "one of " + joined(type.choices);
   }
   const bool bounded_above = type.maximum < kUnbounded;
   const bool bounded_below = type.minimum > -kUnbounded;
@@ -163,6 +170,8 @@ std::string to_string(const ArgumentValue& value) {
           return std::to_string(v);
         } else if constexpr (std::is_same_v<V, double>) {
           return number_text(v);
+        } else if constexpr (std::is_same_v<V, std::string>) {
+          return "\"" + v + "\"";
         } else {
           return "[" + to_string(ArgumentValue(v[0])) + ", " + to_string(ArgumentValue(v[1])) + "]";
         }

@@ -21,10 +21,11 @@ enum class ArgumentKind {
   kIntegerPair,  // a number for both, or [height, width]
   kNumber,       // double
   kNumberPair,   // [first, second]
+  kChoice,       // std::string, one of `choices`
 };
 
 using ArgumentValue =
-    std::variant<bool, std::int64_t, double, std::array<std::int64_t, 2>, std::array<double, 2>>;
+    std::variant<bool, std::int64_t, double, std::array<std::int64_t, 2>, std::array<double, 2>, std::string>;
 
 using Arguments = std::map<std::string, ArgumentValue, std::less<>>;
 
@@ -42,6 +43,7 @@ struct ArgumentType {
   bool optional = false;  // may be left out although it has no default, as max_pool2d's stride
   bool exclusive = false;
   std::string help{};  // one line, for the schema
+  std::vector<std::string> choices{};
 };
 
 /// A layer or optimizer type, by PyTorch's name in lower case, and its arguments in PyTorch's order.

@@ -5,6 +5,10 @@
 
 namespace sweep {
 
+void Engine::set_momentum(double) {
+  throw ConfigError("this device's engine cannot change the momentum while it trains");
+}
+
 std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options) {
   if (auto reason = unavailable_reason(options.device))
     throw DeviceError(options.device.name() + ": " + *reason);

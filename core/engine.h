@@ -58,9 +58,13 @@ class Engine {
  public:
   virtual ~Engine() = default;
 
-  /// Forward, backward and one optimizer step. `learning_rate` > 0. Throws ShapeError if the batch is larger
+  /// Forward, backward and one optimizer step. `learning_rate` >= 0. Throws ShapeError if the batch is larger
   /// than options.batch_size or its samples are not of the network's input size.
   virtual void train(const Batch& batch, double learning_rate) = 0;
+
+  /// Momentum of sgd and rmsprop, beta1 of adam and adamw, from the next step on; in (0, 1). Throws
+  /// ConfigError if an engine of this device cannot change it, or was made for sgd or rmsprop without.
+  virtual void set_momentum(double momentum);
 
   /// Forward only, in evaluation mode (no dropout): adds to the totals.
   virtual void evaluate(const Batch& batch) = 0;

@@ -64,4 +64,15 @@ OptimizerOptions resolve_optimizer(const OptimizerSpec& spec) {
   return sgd;
 }
 
+OptimizerOptions with_momentum(OptimizerOptions optimizer, double momentum) {
+  if (auto* adam = std::get_if<AdamOptions>(&optimizer)) {
+    adam->beta1 = momentum;
+  } else if (auto* rmsprop = std::get_if<RmspropOptions>(&optimizer)) {
+    rmsprop->momentum = momentum;
+  } else {
+    std::get<SgdOptions>(optimizer).momentum = momentum;
+  }
+  return optimizer;
+}
+
 }  // namespace sweep

@@ -44,4 +44,7 @@ using OptimizerOptions = std::variant<SgdOptions, AdamOptions, RmspropOptions>;
 /// Fills in defaults and checks. Throws ConfigError for an unknown type or argument.
 OptimizerOptions resolve_optimizer(const OptimizerSpec& spec);
 
+/// The same optimizer with another momentum (of sgd and rmsprop) or beta1 (of adam and adamw).
+OptimizerOptions with_momentum(OptimizerOptions optimizer, double momentum);
+
 }  // namespace sweep

@@ -113,40 +113,80 @@ DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Probl
   return dataset;
 }
 
-// "optimizer": "adam" or {"name": "adam", "eps": 1e-6}; without a name the default's arguments. `resolve`
-// finds arguments that are good alone, but not together: nesterov without momentum.
-template <typename Spec, typename Resolve>
-Spec read_named(const JsonNode& tree, const std::string& key, std::span<const NamedType> types,
-                const Resolve& resolve, Problems& problems) {
-  static const std::string own_keys[] = {"name"};
-  Spec spec;
-  const JsonNode* node = tree.find(key);
-  if (node == nullptr) return spec;
+// A name from `types`, or an object with that name and arguments; without a name the arguments are those of
+// spec.type. Returns whether it is good.
+template <typename Spec>
+bool read_named(const JsonNode& node, std::span<const NamedType> types, std::span<const std::string> own_keys,
+                Spec& spec, Problems& problems) {
   const std::vector<std::string> names = type_names(types);
-  if (!node->is(JsonKind::kString) && !node->is(JsonKind::kObject)) {
-    problems.add_value(*node, listed(names) + ", or an object with that \"name\" and arguments");
-    return spec;
+  if (!node.is(JsonKind::kString) && !node.is(JsonKind::kObject)) {
+    problems.add_value(node, listed(names) + ", or an object with that \"name\" and arguments");
+    return false;
   }
-  const JsonNode* name = node->is(JsonKind::kObject) ? node->find("name") : node;
+  const JsonNode* name = node.is(JsonKind::kObject) ? node.find("name") : &node;
   if (name != nullptr) {
     if (!name->is(JsonKind::kString) || find_type(types, name->text) == nullptr) {
       problems.add_value(*name, listed(names),
                          name->is(JsonKind::kString) ? nearest_name(name->text, names) : "");
-      return spec;
+      return false;
     }
     spec.type = name->text;
   }
   const std::size_t problems_before = problems.size();
-  spec.arguments = read_arguments(*node, *find_type(types, spec.type), own_keys, problems);
-  if (problems.size() > problems_before) return spec;
+  spec.arguments = read_arguments(node, *find_type(types, spec.type), own_keys, problems);
+  return problems.size() == problems_before;
+}
+
+// Reports arguments that are good alone, but not together: nesterov without momentum.
+template <typename Resolve>
+void check_together(const JsonNode& node, const std::string& key, const Resolve& resolve,
+                    Problems& problems) {
   try {
-    resolve(spec);
+    resolve();
   } catch (const ConfigError& error) {
     std::string_view message = error.what();
     if (message.starts_with(key + ": ")) message.remove_prefix(key.size() + 2);  // The place says so already.
-    problems.add(*node->place, message);
+    problems.add(*node.place, message);
   }
-  return spec;
+}
+
+OptimizerSpec read_optimizer(const JsonNode& tree, Problems& problems) {
+  static const std::string own_keys[] = {"name"};
+  OptimizerSpec optimizer;
+  const JsonNode* node = tree.find("optimizer");
+  if (node != nullptr && read_named(*node, optimizer_types(), own_keys, optimizer, problems))
+    check_together(
+        *node, "optimizer", [&] { resolve_optimizer(optimizer); }, problems);
+  return optimizer;
+}
+
+LossSpec read_loss(const JsonNode& tree, Problems& problems) {
+  static const std::string own_keys[] = {"name"};
+  LossSpec loss;
+  if (const JsonNode* node = tree.find("loss")) read_named(*node, loss_types(), own_keys, loss, problems);
+  return loss;
+}
+
+ScheduleSpec read_schedule(const JsonNode& tree, Problems& problems) {
+  static const std::string own_keys[] = {"name"}, warmup_keys[] = {"name", "then"};
+  ScheduleSpec schedule;
+  const JsonNode* node = tree.find("schedule");
+  if (node == nullptr) return schedule;
+  const JsonNode *name = node->find("name"), *then = node->find("then");
+  const bool warmup = name != nullptr && name->is(JsonKind::kString) && name->text == "warmup";
+  bool good = read_named(*node, schedule_types(),
+                         warmup ? std::span<const std::string>(warmup_keys) : own_keys, schedule, problems);
+  if (warmup && then != nullptr) {
+    std::vector<NamedType> followers;
+    for (const NamedType& type : schedule_types()) {
+      if (can_follow_warmup(type.name)) followers.push_back(type);
+    }
+    good = read_named(*then, followers, own_keys, schedule.then.emplace_back(), problems) && good;
+  }
+  if (good)
+    check_together(
+        *node, "schedule", [&] { resolve_schedule(schedule); }, problems);
+  return schedule;
 }
 
 LogOptions read_log(const JsonNode& tree, Problems& problems) {
@@ -249,6 +289,12 @@ nlohmann::ordered_json named_json(const Spec& spec, std::span<const NamedType> t
   return json;
 }
 
+nlohmann::ordered_json schedule_json(const ScheduleSpec& schedule) {
+  nlohmann::ordered_json json = named_json(schedule, schedule_types());
+  if (!schedule.then.empty()) json["then"] = named_json(schedule.then.front(), schedule_types());
+  return json;
+}
+
 }  // namespace
 
 fs::path nearest_file(const fs::path& missing) {
@@ -279,9 +325,9 @@ RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Prob
                  .empty()) {  // Null is also what stands where a file could not be read, which was reported.
     problems.add_value(*network, "the name of a network file, or an object");
   }
-  config.optimizer =
-      read_named<OptimizerSpec>(tree, "optimizer", optimizer_types(), resolve_optimizer, problems);
-  config.loss = read_named<LossSpec>(tree, "loss", loss_types(), resolve_loss, problems);
+  config.optimizer = read_optimizer(tree, problems);
+  config.schedule = read_schedule(tree, problems);
+  config.loss = read_loss(tree, problems);
   if (reader.given("clip_norm")) config.clip_norm = reader.number("clip_norm");
   config.epochs = static_cast<int>(reader.integer("epochs"));
   config.seed = static_cast<std::uint64_t>(reader.integer("seed"));
@@ -303,6 +349,7 @@ nlohmann::ordered_json resolved_json(const RunConfig& config) {
   nlohmann::ordered_json json = {{"dataset", dataset_json(config.dataset)},
                                  {"network", network_json(config.network)},
                                  {"optimizer", named_json(config.optimizer, optimizer_types())},
+                                 {"schedule", schedule_json(config.schedule)},
                                  {"loss", named_json(config.loss, loss_types())},
                                  {"epochs", config.epochs},
                                  {"seed", config.seed},

@@ -8,6 +8,7 @@
 #include "core/loss.h"
 #include "core/network/spec.h"
 #include "core/optimizer.h"
+#include "core/schedule.h"
 
 namespace sweep {
 namespace {
@@ -34,6 +35,7 @@ std::optional<Setting> argument_setting(std::span<const NamedType> types, std::s
 // What the file's key names when it is a name, or is not there: "sgd" for "optimizer".
 std::optional<std::string> default_name(std::string_view key) {
   if (key == "optimizer") return OptimizerSpec{}.type;
+  if (key == "schedule") return ScheduleSpec{}.type;
   if (key == "loss") return LossSpec{}.type;
   return std::nullopt;
 }
@@ -110,7 +112,9 @@ bool make_object(JsonNode& node, const std::string& key) {
     node.kind = JsonKind::kObject;
     return true;
   }
-  if (!node.is(JsonKind::kString) || (key != "dataset" && !default_name(key))) return false;
+  if (!node.is(JsonKind::kString) || (key != "dataset" && key != "then" && !default_name(key))) {
+    return false;
+  }
   JsonNode object;
   object.kind = JsonKind::kObject;
   object.place = node.place;
@@ -169,6 +173,7 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& plac
   if (find_setting(dataset_settings(), key) != nullptr)
     hint = fmt::format(", did you mean \"dataset.{}\"?", key);
   if (find_setting(log_settings(), key) != nullptr) hint = fmt::format(", did you mean \"log.{}\"?", key);
+  if (argument_setting(schedule_types(), key)) hint = fmt::format(", did you mean \"schedule.{}\"?", key);
   if (argument_setting(loss_types(), key)) hint = fmt::format(", did you mean \"loss.{}\"?", key);
   if (argument_setting(layer_types(), key))
     hint = fmt::format(", did you mean \"network.layers.LAYER.{}\"?", key);
@@ -183,6 +188,8 @@ std::optional<Setting> setting_at(const KeyPath& path) {
   if (path.size() == 1) return copy(find_setting(file_settings(), path[0]));
   if (path[0] == "dataset" && path.size() == 2) return copy(find_setting(dataset_settings(), path[1]));
   if (path[0] == "log" && path.size() == 2) return copy(find_setting(log_settings(), path[1]));
+  if (path.size() == 3 && path[0] == "schedule" && path[1] == "then")
+    return argument_setting(schedule_types(), path[2]);
   const Setting* named = path.size() == 2 ? find_setting(file_settings(), path[0]) : nullptr;
   if (named != nullptr && !types_of(named->kind).empty())
     return argument_setting(types_of(named->kind), path[1]);

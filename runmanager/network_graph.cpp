@@ -52,7 +52,9 @@ GraphShape batch_of(const Shape& sample, std::int64_t samples = -1) {
 GraphAttribute attribute(const ArgumentValue& value) {
   return std::visit(
       [](const auto& v) -> GraphAttribute {
-        if constexpr (requires { v.size(); }) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::string>) {
+          return v;
+        } else if constexpr (requires { v.size(); }) {
           return std::vector(v.begin(), v.end());
         } else {
           return v;

@@ -41,6 +41,7 @@ ArgumentValue argument_value(const JsonNode& node) {
   if (node.is(JsonKind::kBoolean)) return node.boolean;
   if (node.is(JsonKind::kInteger)) return node.integer;
   if (node.is(JsonKind::kNumber)) return node.number;
+  if (node.is(JsonKind::kString)) return node.text;
   const JsonNode &first = node.elements.at(0), &second = node.elements.at(1);
   if (first.is(JsonKind::kInteger) && second.is(JsonKind::kInteger))
     return std::array{first.integer, second.integer};

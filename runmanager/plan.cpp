@@ -50,8 +50,10 @@ SweepPlan make_plan(const Sweep& sweep, const std::function<DataSizes(const Data
     planned.train_samples = sizes.train;
     planned.steps_per_epoch = (sizes.train + run.batch_size - 1) / run.batch_size;
     planned.parameter_count = network.parameter_count();
-    const auto arrays = static_cast<std::uint64_t>(
-        2 + std::visit([](const auto& o) { return state_arrays(o); }, resolve_optimizer(run.optimizer)));
+    const OptimizerOptions optimizer =
+        scheduled_optimizer(resolve_optimizer(run.optimizer), resolve_schedule(run.schedule));
+    const auto arrays =
+        static_cast<std::uint64_t>(2 + std::visit([](const auto& o) { return state_arrays(o); }, optimizer));
     planned.memory_bytes = arrays * sizeof(float) * network.parameter_count();
     planned.training_flops = network.training_flops() * static_cast<double>(sizes.train);
     plan.runs.push_back(std::move(planned));

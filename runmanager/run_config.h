@@ -16,6 +16,7 @@
 #include "core/loss.h"
 #include "core/network/spec.h"
 #include "core/optimizer.h"
+#include "core/schedule.h"
 
 namespace sweep {
 
@@ -46,6 +47,7 @@ struct RunConfig {
   DatasetSpec dataset;
   NetworkSpec network;
   OptimizerSpec optimizer;
+  ScheduleSpec schedule;  // of lr
   LossSpec loss;
   double clip_norm = 0;  // EngineOptions::clip_norm
   int epochs = 1;

@@ -69,6 +69,7 @@ class RunManager {
   void track(const Totals& totals);
   /// One point of Loss/batch and Accuracy/batch; counts batches over the whole run.
   void track_batch(const Totals& totals, std::int64_t batch);
+  /// The epoch's point of Optimizer/lr; the trainer gives that of the epoch's first step.
   void track_learning_rate(double learning_rate);
   /// Weights and gradients for this epoch's histograms, in the layout of Network::parameters().
   void track_parameters(std::span<const float> values, std::span<const float> gradients);

@@ -85,14 +85,15 @@ class RunTrainer {
  private:
   void train() {
     const std::uint64_t seed = weights_seed(config_.seed, config_.repeat);
-    engine_ = options_.make_engine(*run_.network, {.device = run_.device,
-                                                   .threads = options_.threads,
-                                                   .batch_size = config_.batch_size,
-                                                   .optimizer = resolve_optimizer(config_.optimizer),
-                                                   .transform = run_.data->transform,
-                                                   .seed = seed,
-                                                   .loss = resolve_loss(config_.loss),
-                                                   .clip_norm = config_.clip_norm});
+    engine_ = options_.make_engine(
+        *run_.network, {.device = run_.device,
+                        .threads = options_.threads,
+                        .batch_size = config_.batch_size,
+                        .optimizer = scheduled_optimizer(resolve_optimizer(config_.optimizer), schedule_),
+                        .transform = run_.data->transform,
+                        .seed = seed,
+                        .loss = resolve_loss(config_.loss),
+                        .clip_norm = config_.clip_norm});
     engine_->set_parameters(!run_.weights.empty() ? run_.weights : initial_parameters(*run_.network, seed));
     last_checkpoint_ = options_.clock();
     for (epoch_ = 0; epoch_ < config_.epochs; ++epoch_) train_epoch();
@@ -103,11 +104,13 @@ class RunTrainer {
   void train_epoch() {
     progress_.begin_epoch(epoch_);
     manager_.begin_epoch();
-    manager_.track_learning_rate(config_.lr);
+    manager_.track_learning_rate(step_values(0).learning_rate);
     loader_.begin_epoch(static_cast<std::uint32_t>(epoch_));
     std::int64_t batch = 0;
     for (const Batch* samples = loader_.next(); samples != nullptr; samples = loader_.next(), ++batch) {
-      engine_->train(*samples, config_.lr);
+      const StepValues values = step_values(batch);
+      if (values.momentum) engine_->set_momentum(*values.momentum);
+      engine_->train(*samples, values.learning_rate);
       const Totals totals = engine_->take_totals();
       if (!std::isfinite(totals.loss)) {
         throw TrainingError(
@@ -141,6 +144,14 @@ class RunTrainer {
                    : "",
                record.epoch_seconds, human_count(record.images_per_second));
     progress_.end_epoch(record);
+  }
+
+  StepValues step_values(std::int64_t batch) const {
+    return values_at(schedule_, config_.lr,
+                     {.epoch = epoch_,
+                      .step = batch,
+                      .epochs = config_.epochs,
+                      .steps_per_epoch = static_cast<std::int64_t>(loader_.batch_count())});
   }
 
   void profile() {
@@ -219,6 +230,7 @@ class RunTrainer {
   RunManager& manager_;
   Progress& progress_;
   const TrainerOptions& options_;
+  const ScheduleOptions schedule_ = resolve_schedule(config_.schedule);
   DataLoader loader_;
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<spdlog::logger> log_;

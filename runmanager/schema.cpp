@@ -1,8 +1,11 @@
 #include "runmanager/schema.h"
 
+#include <algorithm>
+
 #include "core/loss.h"
 #include "core/network/spec.h"
 #include "core/optimizer.h"
+#include "core/schedule.h"
 #include "runmanager/settings.h"
 
 namespace sweep {
@@ -81,6 +84,8 @@ Json value_schema(const Setting& setting) {
       return any_of({Json{{"type", "string"}, {"minLength", 1}}, reference("network")});
     case SettingKind::kOptimizer:
       return reference("optimizer");
+    case SettingKind::kSchedule:
+      return reference("schedule");
     case SettingKind::kLoss:
       return reference("loss");
     case SettingKind::kLog:
@@ -150,11 +155,33 @@ Json layer_schema() {
 
 // One of `types` by its name, or as an object; without a name its arguments are those of `default_type`.
 Json named_schema(std::span<const NamedType> types, const std::string& default_type) {
-  Json choices = Json::array({Json{{"enum", type_names(types)}}});
+  const auto is_needed = [](const ArgumentType& argument) {
+    return !argument.default_value && !argument.optional;
+  };
+  Json names = Json::array();  // Those that need no arguments.
+  for (const NamedType& type : types) {
+    if (std::none_of(type.arguments.begin(), type.arguments.end(), is_needed)) names.push_back(type.name);
+  }
+  Json choices = Json::array({Json{{"enum", std::move(names)}}});
   for (const NamedType& type : types) {
     choices.push_back(type_schema(type, "name", Json::object(), type.name != default_type));
   }
   return {{"anyOf", std::move(choices)}, {"default", default_type}};
+}
+
+Json schedule_schema() {
+  std::vector<NamedType> followers;
+  for (const NamedType& type : schedule_types()) {
+    if (can_follow_warmup(type.name)) followers.push_back(type);
+  }
+  Json then = named_schema(followers, ScheduleSpec{}.type);
+  then["description"] = "what comes after the warmup, with epochs counted from there";
+  Json schema = named_schema(schedule_types(), ScheduleSpec{}.type);
+  for (Json& choice : schema["anyOf"]) {
+    if (choice.contains("properties") && choice["properties"]["name"]["const"] == "warmup")
+      choice["properties"]["then"] = then;
+  }
+  return schema;
 }
 
 Json dataset_schema() {
@@ -202,7 +229,7 @@ Json axes_schema() {
   }
   Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
   schema["patternProperties"] = {
-      {R"(^(params\.)?(dataset|network|optimizer|loss|log)\..)", axis_schema(Json::object())}};
+      {R"(^(params\.)?(dataset|network|optimizer|schedule|loss|log)\..)", axis_schema(Json::object())}};
   schema["additionalProperties"] = false;
   return schema;
 }
@@ -231,6 +258,7 @@ Json sweep_schema() {
                      {"layers", std::move(layers)},
                      {"layer", layer_schema()},
                      {"optimizer", named_schema(optimizer_types(), OptimizerSpec{}.type)},
+                     {"schedule", schedule_schema()},
                      {"loss", named_schema(loss_types(), LossSpec{}.type)},
                      {"log", object_with(properties_of(log_settings()))},
                      {"range", range_schema()},

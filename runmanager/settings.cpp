@@ -11,6 +11,7 @@
 #include "core/device.h"
 #include "core/loss.h"
 #include "core/optimizer.h"
+#include "core/schedule.h"
 
 namespace sweep {
 namespace {
@@ -159,6 +160,7 @@ std::vector<std::string> type_names(std::span<const NamedType> types) {
 
 std::span<const NamedType> types_of(SettingKind kind) {
   if (kind == SettingKind::kOptimizer) return optimizer_types();
+  if (kind == SettingKind::kSchedule) return schedule_types();
   if (kind == SettingKind::kLoss) return loss_types();
   return {};
 }
@@ -181,6 +183,7 @@ std::string allowed_text(const Setting& setting) {
       return "a count (an integer >= 0) or a fraction (a number >= 0 and < 1)";
     case SettingKind::kChoice:
     case SettingKind::kOptimizer:
+    case SettingKind::kSchedule:
     case SettingKind::kLoss:
       return listed(setting.choices);
     case SettingKind::kDevice:

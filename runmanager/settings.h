@@ -30,6 +30,7 @@ enum class SettingKind {
   kDataset,
   kNetwork,
   kOptimizer,  // one of `choices`, or an object with that name and arguments
+  kSchedule,   // the same
   kLoss,       // the same
   kLog,
   kAxes,
@@ -46,7 +47,7 @@ struct Setting {
   double minimum = 0;
   double maximum = kUnbounded;
   bool exclusive = false;                  // the limits themselves are not allowed
-  std::vector<std::string> choices{};      // of kChoice, kOptimizer and kLoss
+  std::vector<std::string> choices{};      // of kChoice, kOptimizer, kSchedule and kLoss
   nlohmann::ordered_json default_value{};  // null: none
   std::string help{};                      // one line
   bool sweepable = true;                   // may be an axis
@@ -68,7 +69,7 @@ const Setting* find_setting(std::span<const Setting> settings, std::string_view 
 std::vector<std::string> setting_names(std::span<const Setting> settings);
 std::vector<std::string> type_names(std::span<const NamedType> types);
 
-/// The types that a setting of kind kOptimizer or kLoss names; empty for others.
+/// The types that a setting of kind kOptimizer, kSchedule or kLoss names; empty for others.
 std::span<const NamedType> types_of(SettingKind kind);
 
 /// What the value may be, for messages: "an integer >= 1".

@@ -37,6 +37,8 @@ std::span<const Setting> file_settings() {
       part("network", SettingKind::kNetwork, "a network file, relative to this one, or an object with layers",
            true),
       named("optimizer", SettingKind::kOptimizer, "a name, or an object with a name and PyTorch's arguments"),
+      named("schedule", SettingKind::kSchedule,
+            "how lr changes while training: a name, or an object with a name and PyTorch's arguments"),
       named("loss", SettingKind::kLoss,
             "what training makes small: a name, or an object with a name and PyTorch's arguments"),
       {"clip_norm",
@@ -140,6 +142,10 @@ Setting to_setting(const ArgumentType& type) {
       break;
     case ArgumentKind::kNumberPair:
       setting.kind = SettingKind::kNumberPair;
+      break;
+    case ArgumentKind::kChoice:
+      setting.kind = SettingKind::kChoice;
+      setting.choices = type.choices;
       break;
   }
   if (type.default_value)

@@ -2,19 +2,25 @@
 # Makes the reference values of the training tests with PyTorch. Run by hand when a reference is added:
 #
 #   python3 -m venv /tmp/torch && /tmp/torch/bin/pip install torch numpy
-#   /tmp/torch/bin/python tests/data/make_references.py [layers] [weights] [short] [long]
+#   /tmp/torch/bin/python tests/data/make_references.py [layers] [weights] [short] [long] [schedules]
 #
 # Without arguments everything is made (a few minutes); the training set is Debian's dataset-fashion-mnist. Writes,
 # beside itself:
 #   cnn.safetensors, mlp.safetensors   initial weights of the two networks, PyTorch's names, F32
 #   training_short.json                per-batch losses of short trainings, in float32 and in double
 #   training_curves.json               epoch losses of whole trainings on all 60,000 samples, in float32
+#   schedules.json                     learning rates and momenta of every step, by PyTorch's schedulers
+#   training_schedules.json            as training_short.json, in double, with schedules
 #   layer_gradients.safetensors        outputs and gradients of small odd-sized networks, computed in double
 #
 # training_*.json: {"torch": version, "runs": [{network, weights, optimizer, arguments, lr, batch_size, limit,
 # epochs: [{loss, number_correct, ...}]}]}. loss is the mean over the samples of the losses seen while training, and
 # number_correct counts while training, too. Samples come in file order; pixels are byte / 255; the last batch may be
 # short. test_loss and test_number_correct are those of the whole test set after the epoch.
+#
+# schedules.json: {"torch", "cases": [{schedule (as in a sweep file), lr, epochs, steps_per_epoch, optimizer,
+# learning_rates, momenta: a number per step}]}; momenta is empty where the schedule leaves them alone. Runs of
+# training_schedules.json have the member "schedule".
 #
 # layer_gradients.safetensors: for every case NAME the metadata has NAME -> {"input": [channels, height, width],
 # "layers": [{name, type, arguments}]}, and the file has NAME/input [batch, channels, height, width] (whole numbers
@@ -145,13 +151,82 @@ def evaluate(network, pixels, labels, dtype):
     return loss / len(labels), correct
 
 
-def train(name, optimizer, lr, batch_size, limit, epochs, arguments, dtype, batches):
+def make_scheduler(spec, steps, lr, epochs, steps_per_epoch):
+    """A scheduler for "schedule" of a sweep file, and whether it counts steps instead of epochs."""
+    arguments = {k: v for k, v in spec.items() if k not in ("name", "then")}
+    schedulers = torch.optim.lr_scheduler
+    if spec["name"] == "constant":
+        return schedulers.LambdaLR(steps, lambda epoch: 1.0), False
+    if spec["name"] == "step":
+        return schedulers.StepLR(steps, **arguments), False
+    if spec["name"] == "cosine":
+        return schedulers.CosineAnnealingLR(steps, **({"T_max": epochs} | arguments)), False
+    if spec["name"] == "one_cycle":
+        return schedulers.OneCycleLR(steps, max_lr=lr, epochs=epochs, steps_per_epoch=steps_per_epoch, **arguments), True
+    warmup = schedulers.LinearLR(steps, **arguments)
+    if "then" not in spec:
+        return warmup, False
+    length = arguments.get("total_iters", 5)
+    then = make_scheduler(spec["then"], steps, lr, epochs - length, steps_per_epoch)[0]
+    return schedulers.SequentialLR(steps, [warmup, then], milestones=[length]), False
+
+
+def schedule_case(spec, lr, epochs, steps_per_epoch, optimizer):
+    steps = OPTIMIZERS[optimizer]([torch.zeros(1, requires_grad=True)], lr=lr)
+    scheduler, by_step = make_scheduler(spec, steps, lr, epochs, steps_per_epoch)
+    rates, momenta = [], []
+    for _ in range(epochs):
+        for _ in range(steps_per_epoch):
+            group = steps.param_groups[0]
+            rates.append(group["lr"])
+            if spec["name"] == "one_cycle" and spec.get("cycle_momentum", True):
+                momenta.append(group["betas"][0] if "betas" in group else group["momentum"])
+            steps.step()
+            if by_step and len(rates) < epochs * steps_per_epoch:  # Beyond the end OneCycleLR may divide by zero.
+                scheduler.step()
+        if not by_step:
+            scheduler.step()
+    return {"schedule": spec, "lr": lr, "epochs": epochs, "steps_per_epoch": steps_per_epoch, "optimizer": optimizer,
+            "learning_rates": rates, "momenta": momenta}
+
+
+def make_schedules():
+    cycle = {"name": "one_cycle"}
+    cases = [({"name": "constant"}, 0.1, 3, 2), ({"name": "step", "step_size": 2}, 0.1, 7, 1),
+             ({"name": "step", "step_size": 3, "gamma": 0.5}, 0.25, 10, 2), ({"name": "cosine"}, 0.1, 10, 1),
+             ({"name": "cosine"}, 0.1, 1, 3), ({"name": "cosine", "T_max": 4, "eta_min": 0.01}, 0.3, 11, 2),
+             (cycle, 0.1, 5, 10), (cycle, 0.01, 1, 7), (cycle, 0.1, 3, 1), (cycle | {"three_phase": True}, 0.1, 4, 10),
+             (cycle | {"three_phase": True, "pct_start": 0.45, "anneal_strategy": "linear"}, 0.1, 4, 9),
+             (cycle | {"anneal_strategy": "linear", "base_momentum": 0.5, "max_momentum": 0.9}, 0.1, 2, 13),
+             (cycle | {"pct_start": 0.0}, 0.1, 2, 5), (cycle | {"pct_start": 1.0}, 0.1, 2, 5),
+             (cycle | {"cycle_momentum": False, "div_factor": 10.0, "final_div_factor": 2.0}, 0.1, 3, 5),
+             ({"name": "warmup"}, 0.1, 8, 2), ({"name": "warmup", "start_factor": 0.5, "end_factor": 0.75, "total_iters": 3}, 0.2, 6, 1),
+             ({"name": "warmup", "total_iters": 3, "then": {"name": "cosine"}}, 0.1, 10, 2),
+             ({"name": "warmup", "total_iters": 2, "then": {"name": "cosine", "T_max": 4, "eta_min": 0.02}}, 0.1, 9, 1),
+             ({"name": "warmup", "total_iters": 2, "then": {"name": "step", "step_size": 2}}, 0.1, 9, 1)]
+    results = [schedule_case(*case, optimizer) for case in cases
+               for optimizer in (("sgd", "adam", "rmsprop") if case[0]["name"] == "one_cycle" else ("sgd",))]
+    (HERE / "schedules.json").write_text(json.dumps({"torch": torch.__version__, "cases": results}) + "\n")
+    trainings = [("cnn", "sgd", 0.1, {"momentum": 0.9}, cycle), ("cnn", "adam", 0.01, {}, cycle), ("mlp", "sgd", 0.1, {}, cycle),
+                 ("mlp", "sgd", 0.1, {"momentum": 0.9, "nesterov": True}, cycle | {"three_phase": True}),
+                 ("mlp", "rmsprop", 0.001, {}, cycle), ("mlp", "adamw", 0.01, {}, cycle | {"anneal_strategy": "linear"}),
+                 ("cnn", "adam", 0.01, {}, {"name": "cosine"}), ("mlp", "sgd", 0.1, {}, {"name": "step", "step_size": 1}),
+                 ("mlp", "sgd", 0.1, {"momentum": 0.9}, {"name": "warmup", "total_iters": 1, "then": {"name": "cosine"}})]
+    write_runs("training_schedules.json", [train(name, optimizer, lr, 100, 1050, 3, arguments, torch.float64, True, schedule)
+                                           for name, optimizer, lr, arguments, schedule in trainings])
+
+
+def train(name, optimizer, lr, batch_size, limit, epochs, arguments, dtype, batches, schedule=None):
     pixels, labels = read_idx("train-images-idx3-ubyte.gz")[:limit], read_idx("train-labels-idx1-ubyte.gz")[:limit].long()
     test_pixels, test_labels = read_idx("t10k-images-idx3-ubyte.gz"), read_idx("t10k-labels-idx1-ubyte.gz").long()
     network = initial_network(name).to(dtype)
     steps = OPTIMIZERS[optimizer](network.parameters(), lr=lr, **arguments)
     run = {"network": name, "weights": f"{name}.safetensors", "optimizer": optimizer, "arguments": arguments,
            "lr": lr, "batch_size": batch_size, "limit": limit, "dtype": str(dtype).removeprefix("torch."), "epochs": []}
+    scheduler, by_step = None, False
+    if schedule is not None:
+        run["schedule"] = schedule
+        scheduler, by_step = make_scheduler(schedule, steps, lr, epochs, -(-limit // batch_size))
     for _ in range(epochs):
         losses, correct = [], []
         for first in range(0, limit, batch_size):
@@ -161,8 +236,12 @@ def train(name, optimizer, lr, batch_size, limit, epochs, arguments, dtype, batc
             steps.zero_grad()
             loss.backward()
             steps.step()
+            if by_step:
+                scheduler.step()
             losses.append((loss.item(), len(wanted)))
             correct.append((logits.argmax(1) == wanted).sum().item())
+        if scheduler is not None and not by_step:
+            scheduler.step()
         epoch = {"loss": sum(l * n for l, n in losses) / limit, "number_correct": sum(correct)}
         epoch["test_loss"], epoch["test_number_correct"] = evaluate(network, test_pixels, test_labels, dtype)
         if batches:
@@ -409,6 +488,7 @@ def make_layers():
 
 torch.set_num_threads(1)  # float32 sums in one fixed order
 torch.use_deterministic_algorithms(True)
-wanted = sys.argv[1:] or ["weights", "layers", "short", "long"]
+wanted = sys.argv[1:] or ["weights", "layers", "short", "long", "schedules"]
 for part in wanted:
-    {"weights": make_weights, "layers": make_layers, "short": make_short, "long": make_long}[part]()
+    {"weights": make_weights, "layers": make_layers, "short": make_short, "long": make_long,
+     "schedules": make_schedules}[part]()

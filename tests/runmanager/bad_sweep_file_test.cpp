@@ -75,6 +75,28 @@ INSTANTIATE_TEST_SUITE_P(
         {"ConditionOnAnUnknownLoss",
          R"("params": {"loss": ["mse"], "lr": [1]}, "exclude": [{"loss": "mes"}])",
          "s.json:2:62: exclude.0.loss: got \"mes\", want cross_entropy or mse, did you mean \"mse\"?"},
+        {"UnknownSchedule", R"("schedule": "cosin")",
+         "s.json:2:13: schedule: got \"cosin\", want constant, step, cosine, one_cycle or warmup, did you "
+         "mean "
+         "\"cosine\"?"},
+        {"StepWithoutSize", R"("schedule": "step")",
+         "s.json:2:13: schedule: step needs \"step_size\", an integer >= 1"},
+        {"ScheduleArgumentUnknown", R"("schedule": {"name": "cosine", "t_max": 3})",
+         "s.json:2:32: schedule.t_max: cosine has no argument \"t_max\", allowed: T_max, eta_min, did you "
+         "mean "
+         "\"T_max\"?"},
+        {"ScheduleChoice", R"("schedule": {"name": "one_cycle", "anneal_strategy": "linaer"})",
+         "s.json:2:54: schedule.anneal_strategy: got \"linaer\", want cos or linear, did you mean "
+         "\"linear\"?"},
+        {"ScheduleThenOfAnother", R"("schedule": {"name": "cosine", "then": "step"})",
+         "s.json:2:32: schedule.then: cosine has no argument \"then\", allowed: T_max, eta_min"},
+        {"ScheduleThenUnknown", R"("schedule": {"name": "warmup", "then": "one_cycle"})",
+         "s.json:2:40: schedule.then: got \"one_cycle\", want constant, step or cosine"},
+        {"ScheduleThenArgument",
+         R"("schedule": {"name": "warmup", "then": {"name": "step", "step_size": 0}})",
+         "s.json:2:70: schedule.then.step_size: got 0, want an integer >= 1"},
+        {"WarmupFromZero", R"("schedule": {"name": "warmup", "start_factor": 0})",
+         "s.json:2:13: schedule: start_factor must be > 0"},
         {"ClipNormZero", R"("clip_norm": 0)", "s.json:2:14: clip_norm: got 0, want a number > 0"},
         {"ClipNormNull", R"("clip_norm": null)", "s.json:2:14: clip_norm: got null, want a number > 0"},
         {"EmptyInit", R"("init": "")", "s.json:2:9: init: got an empty string, want a path"},
@@ -166,8 +188,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(BadSweepFile, AnUnknownKeyIsNamedWithAllThatAreAllowedAndTheNearest) {
   const SweepFolder folder;
   EXPECT_EQ(folder.error(SweepFolder::with(R"("epoch": 3)")),
-            "s.json:2:1: epoch: unknown key \"epoch\", allowed: name, dataset, network, optimizer, loss, "
-            "clip_norm, epochs, seed, repeats, "
+            "s.json:2:1: epoch: unknown key \"epoch\", allowed: name, dataset, network, optimizer, schedule, "
+            "loss, clip_norm, epochs, seed, repeats, "
             "lr, batch_size, shuffle, num_workers, device, init, log, params, zip, exclude, when, grids, did "
             "you mean \"epochs\"?");
   EXPECT_THAT(folder.error(SweepFolder::with(R"("learning_rate": 3)")), HasSubstr("did you mean \"lr\"?"));
@@ -177,6 +199,8 @@ TEST(BadSweepFile, AnUnknownKeyIsNamedWithAllThatAreAllowedAndTheNearest) {
               HasSubstr("did you mean \"dataset.validation\"?"));
   EXPECT_THAT(folder.error(SweepFolder::with(R"("params": {"label_smoothing": [0.1]})")),
               HasSubstr("did you mean \"loss.label_smoothing\"?"));
+  EXPECT_THAT(folder.error(SweepFolder::with(R"("params": {"gamma": [0.1]})")),
+              HasSubstr("did you mean \"schedule.gamma\"?"));
   EXPECT_THAT(folder.error(SweepFolder::with(R"("params": {"out_channels": [3]})")),
               HasSubstr("did you mean \"network.layers.LAYER.out_channels\"?"));
 }
@@ -197,8 +221,8 @@ TEST(BadSweepFile, AllMistakesAreReportedTogetherInTheOrderOfTheFile) {
   EXPECT_EQ(folder.error(SweepFolder::with(
                 "\"epochs\": 0,\n\"sed\": 1,\n\"params\": {\"lr\": [0.1, -1], \"batch_size\": []}")),
             "s.json:2:11: epochs: got 0, want an integer >= 1\n"
-            "s.json:3:1: sed: unknown key \"sed\", allowed: name, dataset, network, optimizer, loss, "
-            "clip_norm, epochs, seed, repeats, lr, "
+            "s.json:3:1: sed: unknown key \"sed\", allowed: name, dataset, network, optimizer, schedule, "
+            "loss, clip_norm, epochs, seed, repeats, lr, "
             "batch_size, shuffle, num_workers, device, init, log, params, zip, exclude, when, grids, did you "
             "mean \"seed\"?\n"
             "s.json:4:24: params.lr.1: got -1, want a number > 0\n"

@@ -28,6 +28,7 @@ struct FakeTraining {
   std::vector<float> first_parameters;  // of the last engine, as they were set
   EngineOptions options;                // of the last engine
   std::vector<double> learning_rates;   // of every trained batch
+  std::vector<double> momenta;          // as they were set
 };
 
 /// Each trained batch adds 1 to every parameter and gives loss 0.5 and half of the samples right; predicts
@@ -36,6 +37,7 @@ class FakeEngine final : public Engine {
  public:
   FakeEngine(const Network& network, FakeTraining& training);
   void train(const Batch& batch, double learning_rate) override;
+  void set_momentum(double momentum) override { training_.momenta.push_back(momentum); }
   void evaluate(const Batch& batch) override;
   void predict(const Batch& batch, std::span<float> outputs) override;
   Totals take_totals() override;

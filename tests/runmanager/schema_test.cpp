@@ -9,6 +9,7 @@
 #include "core/loss.h"
 #include "core/network/spec.h"
 #include "core/optimizer.h"
+#include "core/schedule.h"
 
 namespace sweep {
 namespace {
@@ -17,9 +18,9 @@ TEST(Schema, IsOfDraft2020AndHasEveryKeyOfTheSweepFile) {
   const auto schema = sweep_schema();
   EXPECT_EQ(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
   for (const char* key :
-       {"name",        "dataset", "network", "optimizer", "loss",    "clip_norm",  "epochs",
-        "seed",        "repeats", "init",    "log",       "lr",      "batch_size", "shuffle",
-        "num_workers", "device",  "params",  "zip",       "exclude", "when",       "grids"}) {
+       {"name",   "dataset", "network", "optimizer", "schedule", "loss",       "clip_norm", "epochs",
+        "seed",   "repeats", "init",    "log",       "lr",       "batch_size", "shuffle",   "num_workers",
+        "device", "params",  "zip",     "exclude",   "when",     "grids"}) {
     EXPECT_TRUE(schema["properties"].contains(key)) << key;
     EXPECT_FALSE(schema["properties"][key]["description"].get<std::string>().empty()) << key;
   }
@@ -37,6 +38,7 @@ TEST(Schema, HasEveryLayerAndOptimizerWithItsArguments) {
   }
   std::vector<NamedType> named(optimizer_types().begin(), optimizer_types().end());
   named.insert(named.end(), loss_types().begin(), loss_types().end());
+  named.insert(named.end(), schedule_types().begin(), schedule_types().end());
   for (const NamedType& type : named) {
     EXPECT_NE(text.find("\"const\":\"" + type.name + "\""), std::string::npos) << type.name;
   }

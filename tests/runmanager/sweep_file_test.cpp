@@ -31,6 +31,7 @@ TEST(LoadSweep, EverySettingHasADefault) {
   EXPECT_EQ(run.optimizer.type, "sgd");
   EXPECT_EQ(run.loss.type, "cross_entropy");
   EXPECT_EQ(run.clip_norm, 0);
+  EXPECT_EQ(run.schedule.type, "constant");
   EXPECT_EQ(run.epochs, 1);
   EXPECT_EQ(run.seed, 0u);
   EXPECT_EQ(run.lr, 0.01);
@@ -144,6 +145,30 @@ TEST(LoadSweep, LossAndClippingCanBeAxes) {
             0.25);
   EXPECT_FALSE(folder.load(plain).runs[0].resolved.contains("clip_norm"));
   EXPECT_EQ(folder.load(plain, {"clip_norm=3"}).runs[0].resolved["clip_norm"], 3.0);
+}
+
+TEST(LoadSweep, SchedulesAreNamesOrObjectsAndCanBeAxes) {
+  const SweepFolder folder;
+  const Sweep sweep = folder.load(SweepFolder::with(
+      R"("params": {"schedule": ["constant", "cosine", {"name": "step", "step_size": 3}, "one_cycle",
+           {"name": "warmup", "total_iters": 2, "then": "cosine"}], "schedule.eta_min": [0, 1e-3]},
+         "when": {"schedule.eta_min": {"schedule": "cosine"}})"));
+  ASSERT_EQ(sweep.runs.size(), 6u);
+  EXPECT_EQ(sweep.runs[1].name, "schedule=cosine,schedule.eta_min=0");
+  EXPECT_EQ(std::get<CosineSchedule>(resolve_schedule(sweep.runs[2].schedule)).eta_min, 1e-3);
+  EXPECT_EQ(sweep.runs[2].params[1].second, ParamValue(1e-3));
+  EXPECT_EQ(std::get<StepSchedule>(resolve_schedule(sweep.runs[3].schedule)).step_size, 3);
+  EXPECT_EQ(sweep.runs[4].resolved["schedule"]["anneal_strategy"], "cos");
+  EXPECT_EQ(sweep.runs[5].resolved["schedule"]["then"],
+            (nlohmann::ordered_json{{"name", "cosine"}, {"eta_min", 0.0}}));
+  const std::string warmup = SweepFolder::with(R"("schedule": "warmup")");
+  for (const std::vector<std::string>& overrides :
+       {std::vector<std::string>{"schedule.then=cosine", "schedule.then.T_max=7"},
+        {R"(schedule.then={"name":"cosine","T_max":7})"}}) {
+    const auto options =
+        std::get<WarmupSchedule>(resolve_schedule(folder.load(warmup, overrides).runs[0].schedule));
+    EXPECT_EQ(std::get<CosineSchedule>(options.then.value()).t_max, 7);
+  }
 }
 
 TEST(LoadSweep, AKeyHasOneTypeInAllRuns) {
@@ -377,7 +402,8 @@ TEST(LoadSweep, TheExpandedFileGivesTheSameRuns) {
 TEST(LoadSweep, TheResolvedSettingsOfARunAreASweepFileOfThatRun) {
   const SweepFolder folder;
   const Sweep sweep = folder.load(SweepFolder::with(
-      R"("clip_norm": 2, "loss": {"label_smoothing": 0.5}, "params": {"optimizer": ["adam"], "lr": [0.5], "seed": [3]})"));
+      R"("clip_norm": 2, "loss": {"label_smoothing": 0.5},
+        "schedule": {"name": "warmup", "then": {"name": "step", "step_size": 2}}, "params": {"optimizer": ["adam"], "lr": [0.5], "seed": [3]})"));
   nlohmann::ordered_json resolved = sweep.runs[0].resolved;
   EXPECT_EQ(resolved["optimizer"]["betas"],
             nlohmann::ordered_json::array({0.9, 0.999}));  // PyTorch's default.

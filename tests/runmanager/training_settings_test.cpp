@@ -43,5 +43,33 @@ TEST(TrainingSettings, TheGraphEndsWithTheLossOfTheRun) {
   EXPECT_EQ(op, "MSELoss");
 }
 
+TEST(TrainingSettings, EveryStepIsTakenAsTheScheduleSays) {
+  World world;
+  const Sweep sweep = one_run([](RunConfig& run) { run.schedule.type = "one_cycle"; });
+  world.run(sweep);
+  ASSERT_EQ(world.training.learning_rates.size(), 8u);  // 2 epochs of 4 batches
+  const ScheduleOptions schedule = resolve_schedule(sweep.runs[0].schedule);
+  for (int i = 0; i < 8; ++i) {
+    const StepValues values =
+        values_at(schedule, 0.5, {.epoch = i / 4, .step = i % 4, .epochs = 2, .steps_per_epoch = 4});
+    const auto step = static_cast<std::size_t>(i);
+    EXPECT_EQ(world.training.learning_rates[step], values.learning_rate);
+    EXPECT_EQ(world.training.momenta.at(step), values.momentum.value());
+  }
+  EXPECT_EQ(std::get<SgdOptions>(world.training.options.optimizer).momentum, 0.95) << "as in PyTorch";
+  const auto scalars = last_scalars(tbwriter::read_run(world.path(sweep.runs[0].name)));
+  EXPECT_EQ(scalars.at("Optimizer/lr"), static_cast<float>(world.training.learning_rates[4]))
+      << "the epoch's first";
+}
+
+TEST(TrainingSettings, SchedulesByEpochKeepTheRateInTheEpoch) {
+  World world;
+  world.run(one_run([](RunConfig& run) { run.schedule = {"step", {{"step_size", std::int64_t{1}}}}; }));
+  EXPECT_THAT(world.training.learning_rates,
+              ::testing::ElementsAre(0.5, 0.5, 0.5, 0.5, 0.05, 0.05, 0.05, 0.05));
+  EXPECT_TRUE(world.training.momenta.empty());
+  EXPECT_EQ(std::get<SgdOptions>(world.training.options.optimizer).momentum, 0);
+}
+
 }  // namespace
 }  // namespace sweep

@@ -52,6 +52,15 @@ class CpuEngine final : public Engine {
     step(runner_.train(batch, parameters_.data(), steps_), learning_rate);
   }
 
+  void set_momentum(double momentum) override {
+    const bool needs_buffer = !std::holds_alternative<AdamOptions>(options_.optimizer);
+    if (needs_buffer &&
+        std::find(state_names_.begin(), state_names_.end(), "momentum_buffer") == state_names_.end()) {
+      throw ConfigError("set_momentum: this engine was made for an optimizer without momentum");
+    }
+    options_.optimizer = with_momentum(options_.optimizer, momentum);
+  }
+
   void evaluate(const Batch& batch) override {
     check(batch);
     runner_.evaluate(batch, parameters_.data());
@@ -195,7 +204,7 @@ class CpuEngine final : public Engine {
   }
 
   const Network network_;
-  const EngineOptions options_;
+  EngineOptions options_;
   cpu::Program program_;
   cpu::ThreadPool pool_;
   cpu::BatchRunner runner_;

@@ -350,5 +350,38 @@ TEST(Engine, NormalisedPixelsAreLikePyTorchs) {
                                           {-1.0f, -0.6f, -0.2f, 1.0f, -0.125f, -0.025f, 0.075f, 0.375f}));
 }
 
+// The parameters after two steps, the second with another momentum than the first.
+std::vector<float> after_two_steps(const OptimizerOptions& optimizer, double first, double second) {
+  const Network network(test::mlp(), {1, 28, 28});
+  const test::OwnedBatch batch = test::random_batch(20, 784, 10, 5);
+  const auto engine = engine_for(network, 20, 1, optimizer);
+  for (const double momentum : {first, second}) {
+    engine->set_momentum(momentum);
+    engine->train(batch.view(), 0.01);
+  }
+  return engine->parameters();
+}
+
+TEST(Engine, MomentumCanChangeBetweenSteps) {
+  const SgdOptions sgd{.momentum = 0.9};
+  EXPECT_EQ(after_two_steps(sgd, 0.9, 0.5), after_two_steps(SgdOptions{.momentum = 0.1}, 0.9, 0.5))
+      << "what was set counts, not what the engine was made with";
+  // The first step of sgd is the gradient whatever the momentum.
+  EXPECT_EQ(after_two_steps(sgd, 0.9, 0.5), after_two_steps(sgd, 0.5, 0.5));
+  const std::vector<OptimizerOptions> optimizers = {sgd, AdamOptions{}, RmspropOptions{.momentum = 0.9}};
+  for (const OptimizerOptions& optimizer : optimizers)
+    EXPECT_NE(after_two_steps(optimizer, 0.9, 0.5), after_two_steps(optimizer, 0.9, 0.9));
+}
+
+TEST(Engine, WithoutMomentumRefusesToChangeIt) {
+  const Network network(test::mlp(), {1, 28, 28});
+  const std::vector<OptimizerOptions> optimizers = {SgdOptions{}, RmspropOptions{}};
+  for (const OptimizerOptions& optimizer : optimizers) {
+    const auto engine = engine_for(network, 20, 1, optimizer);
+    EXPECT_THAT([&] { engine->set_momentum(0.5); },
+                ThrowsMessage<ConfigError>(HasSubstr("without momentum")));
+  }
+}
+
 }  // namespace
 }  // namespace sweep

@@ -7,7 +7,9 @@
 
 #include "core/data/data_loader.h"
 #include "core/engine.h"
+#include "core/schedule.h"
 #include "tests/core/kernels/reference_data.h"
+#include "tests/core/network/schedule_from_json.h"
 #include "tests/core/network/test_networks.h"
 
 namespace sweep {
@@ -47,7 +49,8 @@ struct Training {
     const auto batch_size = run.at("batch_size").get<std::size_t>();
     EngineOptions options;
     options.batch_size = batch_size;
-    options.optimizer = resolve_optimizer(optimizer_of(run));
+    if (run.contains("schedule")) schedule = resolve_schedule(test::schedule_from_json(run.at("schedule")));
+    options.optimizer = scheduled_optimizer(resolve_optimizer(optimizer_of(run)), schedule);
     engine = make_engine(network, options);
     const TensorFile weights = read_safetensors(test::reference_path(run.at("weights")));
     engine->set_parameters(test::parameters_from(weights, network, ""));
@@ -57,7 +60,14 @@ struct Training {
     learning_rate = run.at("lr");
   }
 
+  void step(const Batch& batch, const TrainingPoint& point) {
+    const StepValues values = values_at(schedule, learning_rate, point);
+    if (values.momentum) engine->set_momentum(*values.momentum);
+    engine->train(batch, values.learning_rate);
+  }
+
   Network network;
+  ScheduleOptions schedule;
   std::unique_ptr<Engine> engine;
   std::unique_ptr<DataLoader> loader;
   double learning_rate = 0;
@@ -65,7 +75,31 @@ struct Training {
 
 std::string title(const nlohmann::json& run) {
   return run.at("network").get<std::string>() + " " + run.at("optimizer").get<std::string>() + " " +
-         run.at("arguments").dump() + " lr " + run.at("lr").dump() + " batch " + run.at("batch_size").dump();
+         run.at("arguments").dump() + " lr " + run.at("lr").dump() + " batch " + run.at("batch_size").dump() +
+         (run.contains("schedule") ? " " + run.at("schedule").dump() : "");
+}
+
+// Rounding errors of float weights grow over the steps; 22 to 33 steps keep them below `tolerance`.
+void expect_batch_losses(const nlohmann::json& run, double tolerance) {
+  SCOPED_TRACE(title(run));
+  Training training(run);
+  TrainingPoint point{.epochs = static_cast<int>(run.at("epochs").size()),
+                      .steps_per_epoch = static_cast<std::int64_t>(training.loader->batch_count())};
+  for (const nlohmann::json& expected : run.at("epochs")) {
+    training.loader->begin_epoch(static_cast<std::uint32_t>(point.epoch));
+    point.step = 0;
+    for (const auto& batch_loss : expected.at("batch_losses")) {
+      const Batch* batch = training.loader->next();
+      ASSERT_NE(batch, nullptr);
+      training.step(*batch, point);
+      const Totals totals = training.engine->take_totals();
+      EXPECT_NEAR(totals.loss / static_cast<double>(totals.samples), batch_loss.get<double>(), tolerance)
+          << "epoch " << point.epoch << ", step " << point.step;
+      ++point.step;
+    }
+    EXPECT_EQ(training.loader->next(), nullptr);
+    ++point.epoch;
+  }
 }
 
 TEST(ShortTraining, EveryBatchLossFollowsPyTorchsInDouble) {
@@ -73,24 +107,20 @@ TEST(ShortTraining, EveryBatchLossFollowsPyTorchsInDouble) {
   int compared = 0;
   for (const nlohmann::json& run : runs_of("training_short.json")) {
     if (run.at("dtype") != "float64") continue;
-    SCOPED_TRACE(title(run));
     ++compared;
-    Training training(run);
-    std::uint32_t epoch = 0;
-    for (const nlohmann::json& expected : run.at("epochs")) {
-      training.loader->begin_epoch(epoch++);
-      for (const auto& batch_loss : expected.at("batch_losses")) {
-        const Batch* batch = training.loader->next();
-        ASSERT_NE(batch, nullptr);
-        training.engine->train(*batch, training.learning_rate);
-        const Totals totals = training.engine->take_totals();
-        // Rounding errors of float weights grow over the steps; 22 steps keep them below this.
-        EXPECT_NEAR(totals.loss / static_cast<double>(totals.samples), batch_loss.get<double>(), 2e-4);
-      }
-      EXPECT_EQ(training.loader->next(), nullptr);
-    }
+    expect_batch_losses(run, 2e-4);
   }
   EXPECT_GE(compared, 6);
+}
+
+TEST(ShortTraining, WithASchedulesRatesAndMomentaFollowsPyTorchsInDouble) {
+  if (!have_fashion()) GTEST_SKIP() << "dataset-fashion-mnist is not installed";
+  int compared = 0;
+  for (const nlohmann::json& run : runs_of("training_schedules.json")) {
+    ++compared;
+    expect_batch_losses(run, 2e-4);
+  }
+  EXPECT_GE(compared, 9);
 }
 
 // Training amplifies differences of rounding, the more the longer it lasts and the larger its steps are. With

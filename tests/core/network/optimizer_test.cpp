@@ -32,6 +32,15 @@ TEST(ResolveOptimizer, TakesArgumentsInTheirNaturalTypes) {
   EXPECT_EQ(adam.beta1, 0.8);
 }
 
+TEST(WithMomentum, ChangesWhatEachOptimizerCallsIt) {
+  EXPECT_EQ(std::get<SgdOptions>(with_momentum(SgdOptions{.nesterov = true}, 0.5)).momentum, 0.5);
+  EXPECT_TRUE(std::get<SgdOptions>(with_momentum(SgdOptions{.nesterov = true}, 0.5)).nesterov);
+  EXPECT_EQ(std::get<RmspropOptions>(with_momentum(RmspropOptions{}, 0.5)).momentum, 0.5);
+  const auto adam = std::get<AdamOptions>(with_momentum(AdamOptions{}, 0.5));
+  EXPECT_EQ(adam.beta1, 0.5);
+  EXPECT_EQ(adam.beta2, 0.999);
+}
+
 TEST(ResolveOptimizer, MistakesSayWhatIsAllowed) {
   EXPECT_THAT(([] {
                 resolve_optimizer({"adm", {}});
