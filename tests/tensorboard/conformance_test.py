@@ -14,6 +14,7 @@ from pathlib import Path
 
 from server import SKIPPED, find_venv
 from shown_checks import CONTEXT, Checks, Server
+from peer_checks import FastLoaderPeer, PythonLoaderPeer
 from process_checks import (BothLoaders, FastLoaderKilled, FastLoaderManyRuns, PythonLoaderKilled,
                             PythonLoaderManyRuns)
 from special_checks import (FastLoaderExperiment, FastLoaderSessions, FastLoaderStrict, Files, PythonLoaderExperiment,
@@ -44,6 +45,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--demo", type=Path, required=True)
     parser.add_argument("--venv")
+    parser.add_argument("--peers", help="a Python that has torch, to compare with; without it kept files are read")
     parser.add_argument("--loader", choices=["fast", "slow", "none"], required=True)
     parser.add_argument("--keep", type=Path, help="write the log directory here and leave it")
     parser.add_argument("-k", dest="pattern", help="only tests whose names contain this")
@@ -53,13 +55,14 @@ def main():
         print("SKIPPED: no TensorBoard; name its virtual environment with --venv or SWEEP_TENSORBOARD_VENV")
         return SKIPPED
     classes = {"fast": [FastLoader, FastLoaderStrict, FastLoaderSessions, FastLoaderExperiment, FastLoaderKilled,
-                        FastLoaderManyRuns],
+                        FastLoaderManyRuns, FastLoaderPeer],
                "slow": [PythonLoader, PythonLoaderFull, PythonLoaderSessions, PythonLoaderExperiment,
-                        PythonLoaderKilled, PythonLoaderManyRuns],
+                        PythonLoaderKilled, PythonLoaderManyRuns, PythonLoaderPeer],
                "none": [Files, BothLoaders, EveryItem]}
     EveryItem.classes = classes
     with tempfile.TemporaryDirectory() as directory:
         CONTEXT.demo, CONTEXT.logdir = options.demo, options.keep or Path(directory)
+        CONTEXT.peers = options.peers
         subprocess.run([CONTEXT.demo, CONTEXT.logdir], check=True)
         loader = unittest.TestLoader()
         if options.pattern:

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from everything import ALL_STATUSES
 from server import TensorBoard, check_graph, parse_graph, png_size
 
-CONTEXT = SimpleNamespace(venv=None, demo=None, logdir=None)  # set by conformance_test.py
+CONTEXT = SimpleNamespace(venv=None, demo=None, logdir=None, peers=None)  # set by conformance_test.py
 SWEEP_RUNS = [f"sweep/lr={lr},shuffle={shuffle}" for lr in ("0.010000", "0.001000") for shuffle in ("true", "false")]
 RUNS = ["curves", "graph", "layout", "lines", "mesh", "pictures", "projector", "resumed", "rotated", "sound", "text", "threads", "values",
         "lines/group_both_a", "lines/group_both_b"] + SWEEP_RUNS
