@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -17,17 +18,8 @@ namespace {
 
 std::string reason(int error) { return std::strerror(error); }
 
-// Returns an error number, and how many bytes are written in any case.
-std::pair<int, std::size_t> write_all(int fd, std::string_view bytes) {
-  std::size_t written = 0;
-  while (written < bytes.size()) {
-    const ssize_t n = ::write(fd, bytes.data() + written, bytes.size() - written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return {errno, written};
-    written += static_cast<std::size_t>(n);
-  }
-  return {0, written};
-}
+// So many bytes go to the system at once: few enough that a slow disk is seen to take something.
+constexpr std::size_t kLargestWrite = std::size_t{1} << 20;
 
 std::size_t whole_records(std::string_view bytes, std::size_t limit) {
   std::size_t end = 0;
@@ -39,54 +31,73 @@ std::size_t whole_records(std::string_view bytes, std::size_t limit) {
   return end;
 }
 
+std::uint64_t count_records(std::string_view bytes) {
+  std::uint64_t count = 0;
+  while (!bytes.empty()) {
+    const RecordView record = read_record(bytes);
+    if (record.size == 0 || record.size > bytes.size()) break;
+    bytes.remove_prefix(record.size);
+    ++count;
+  }
+  return count;
+}
+
 }  // namespace
 
-EventLog::EventLog(const std::filesystem::path& directory, const EventLogOptions& options, double now,
-                   std::string_view first_records, std::function<std::string()> file_header)
-    : directory_(directory), options_(options), file_header_(std::move(file_header)) {
+EventLog::EventLog(const std::filesystem::path& directory, const EventLogOptions& options,
+                   std::function<std::string()> file_header)
+    : directory_(directory), options_(options), file_header_(std::move(file_header)) {}
+
+std::shared_ptr<EventLog> EventLog::open(const std::filesystem::path& directory,
+                                         const EventLogOptions& options, double now,
+                                         std::string_view first_records,
+                                         std::function<std::string()> file_header) {
+  std::shared_ptr<EventLog> log(new EventLog(directory, options, std::move(file_header)));
   std::error_code error;
-  std::filesystem::create_directories(directory_, error);
-  if (error) throw IoError(directory_.string() + ": cannot create the run's directory: " + error.message());
-  lock_ = lock_directory(directory_);
-  session_ = next_session(list_event_files(directory_), now);
-  queue_.emplace_back();
-  file_bytes_ = first_records.size();
-  Segment first{0, std::string(first_records)};
-  open_file(0);
-  write_segment(first);  // At once: a file without its first record would hide the run.
-  if (failed_) throw_failure();
+  std::filesystem::create_directories(directory, error);
+  if (error) throw IoError(directory.string() + ": cannot create the run's directory: " + error.message());
+  log->lock_ = lock_directory(directory);
+  log->session_ = next_session(list_event_files(directory), now);
+  log->queue_.emplace_back();
+  log->file_bytes_ = first_records.size();
+  log->appended_ = log->pending_ = first_records.size();
+  log->open_file(0);
+  log->write_segment({0, std::string(first_records)});  // At once: a file without them would hide the run.
+  if (log->failed_) log->throw_failure();
   // Signals are the program's business, and SIGXFSZ would end it where write() can say what is wrong.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    thread_ = std::thread([this] { run(); });
+    log->thread_ = std::thread([log] { log->run(); });
   } catch (...) {
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw IoError(path_.string() + ": cannot start the thread that writes it");
+    throw IoError(log->path_.string() + ": cannot start the thread that writes it");
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return log;
 }
 
-EventLog::~EventLog() {
-  try {
-    close();
-  } catch (const Error&) {
-    // The owner reports errors through close(); whoever skips it has chosen not to know.
+template <class Done>
+bool EventLog::wait(std::unique_lock<std::mutex>& lock, Done done) {
+  std::uint64_t seen = written_;
+  while (!failed_ && !done()) {
+    const auto news = [&] { return failed_ || done() || written_ != seen; };
+    if (!done_.wait_for(lock, options_.longest_wait, news)) {
+      fail(path_.string() + ": the disk has taken nothing for " +
+           std::to_string(options_.longest_wait.count()) + " ms while " + std::to_string(pending_) +
+           " bytes wait for it");
+      stalled_ = true;
+    }
+    seen = written_;
   }
+  return !failed_;
 }
 
 bool EventLog::wait_for_room(std::unique_lock<std::mutex>& lock) {
   flush_wanted_ = true;  // The queue may be smaller than what the thread waits for.
   wake_.notify_one();
-  const bool room = done_.wait_for(lock, options_.longest_wait,
-                                   [this] { return failed_ || pending_ < options_.queue_bytes; });
-  if (!room) {
-    fail(path_.string() + ": the disk has taken nothing for " +
-         std::to_string(options_.longest_wait.count()) + " ms while " + std::to_string(pending_) +
-         " bytes wait for it; later events are lost");
-  }
-  return !failed_;
+  return wait(lock, [this] { return pending_ < options_.queue_bytes; });
 }
 
 void EventLog::begin_file() {
@@ -105,21 +116,27 @@ void EventLog::flush(bool sync) {
     flush_wanted_ = true;
     sync_wanted_ |= sync;
     wake_.notify_one();
-    done_.wait(lock, [&] { return failed_ || (written_ >= target && (!sync || synced_ >= target)); });
+    wait(lock, [&] { return written_ >= target && (!sync || synced_ >= target); });
   }
   if (failed_) throw_failure();
 }
 
 void EventLog::close() {
-  {
-    std::unique_lock lock(mutex_);
-    if (closed_) return;
-    closing_ = true;
-    wake_.notify_one();
-  }
-  if (thread_.joinable()) thread_.join();
   std::unique_lock lock(mutex_);
+  if (closed_) return;
+  closing_ = true;
+  wake_.notify_one();
+  wait(lock, [this] { return thread_done_; });
+  // A thread that failed ends soon, but one that is stuck in the system may not: it gets its time, too.
+  done_.wait_for(lock, options_.longest_wait, [this] { return thread_done_ || stalled_; });
   closed_ = true;
+  if (!thread_done_) {
+    thread_.detach();  // It keeps file and lock as long as the system keeps it.
+    throw_failure();
+  }
+  lock.unlock();
+  thread_.join();
+  lock.lock();
   if (file_.get() >= 0) {
     // Network file systems report a full disk only here.
     if (::close(file_.release()) != 0) fail(path_.string() + ": cannot close: " + reason(errno));
@@ -139,6 +156,13 @@ std::uint64_t EventLog::written_bytes() const {
 }
 
 void EventLog::run() {
+  write_all();
+  const std::unique_lock lock(mutex_);
+  thread_done_ = true;
+  done_.notify_all();
+}
+
+void EventLog::write_all() {
   std::unique_lock lock(mutex_);
   while (!failed_) {
     wake_.wait_for(lock, options_.flush_interval,
@@ -149,15 +173,9 @@ void EventLog::run() {
     taken.swap(queue_);
     queue_.push_back({taken.back().file, std::move(spare_)});
     lock.unlock();
-    std::size_t bytes = 0;
-    for (const Segment& segment : taken) {
-      write_segment(segment);
-      bytes += segment.bytes.size();
-    }
+    for (const Segment& segment : taken) write_segment(segment);
     if (sync) sync_file();
     lock.lock();
-    written_ += bytes;
-    pending_ -= bytes;
     if (sync) synced_ = written_;
     spare_ = std::move(taken.back().bytes);
     spare_.clear();
@@ -171,22 +189,56 @@ void EventLog::write_segment(const Segment& segment) {
     sync_file();  // sync() promises all files, and knows only the newest.
     open_file(segment.file);
   }
-  {
-    std::unique_lock lock(mutex_);
-    if (failed_ || segment.bytes.empty()) return;
+  const std::string_view bytes = segment.bytes;
+  std::size_t done = 0;
+  int error = 0;
+  while (done < bytes.size() && error == 0) {
+    {
+      const std::unique_lock lock(mutex_);
+      if (failed_) break;
+    }
+    const std::size_t some = std::min(bytes.size() - done, kLargestWrite);
+    const ssize_t n = options_.write ? options_.write(file_.get(), bytes.data() + done, some)
+                                     : ::write(file_.get(), bytes.data() + done, some);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      error = errno;
+      break;
+    }
+    done += static_cast<std::size_t>(n);
+    const std::unique_lock lock(mutex_);
+    written_ += static_cast<std::uint64_t>(n);
+    pending_ -= static_cast<std::size_t>(n);
+    done_.notify_all();
   }
-  const auto [error, written] = write_all(file_.get(), segment.bytes);
+  end_segment(segment, done, error);
+}
+
+void EventLog::end_segment(const Segment& segment, std::size_t done, int error) {
+  if (segment.bytes.empty()) return;
   struct ::stat status {};
   const bool removed = ::fstat(file_.get(), &status) == 0 && status.st_nlink == 0;
-  std::unique_lock lock(mutex_);
-  path_bytes_ += error == 0 ? written : whole_records(segment.bytes, written);
-  if (error != 0) {
-    // No half record stays behind, so that a reader sees an intact file that ends early.
+  const std::unique_lock lock(mutex_);
+  if (done == segment.bytes.size()) {
+    path_bytes_ += done;
+    if (removed) {
+      fail(path_.string() + ": the file was removed while it was being written; its events are lost");
+    } else {
+      written_events_ += segment.events;
+    }
+    return;
+  }
+  // No half record stays behind, so that a reader sees an intact file that ends early.
+  const std::size_t whole = whole_records(segment.bytes, done);
+  const std::uint64_t missing = count_records(std::string_view(segment.bytes).substr(whole));
+  written_events_ += segment.events - std::min(segment.events, missing);
+  path_bytes_ += whole;
+  if (file_.get() >= 0) {
     [[maybe_unused]] const int cut = ::ftruncate(file_.get(), static_cast<off_t>(path_bytes_));
+  }
+  if (error != 0) {
     fail(path_.string() + ": cannot write: " + reason(error) + "; the file is whole up to byte " +
          std::to_string(path_bytes_));
-  } else if (removed) {
-    fail(path_.string() + ": the file was removed while it was being written; its events are lost");
   }
 }
 
@@ -219,6 +271,10 @@ void EventLog::fail(const std::string& message) {
   done_.notify_all();
 }
 
-void EventLog::throw_failure() const { throw IoError(failure_); }
+void EventLog::throw_failure() const {
+  const std::uint64_t missing = appended_events_ - written_events_ + refused_events_;
+  throw IoError(failure_ +
+                (missing == 0 ? "" : "; " + std::to_string(missing) + " events are not in the file"));
+}
 
 }  // namespace sweep::tbwriter

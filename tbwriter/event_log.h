@@ -1,12 +1,15 @@
 // A run's event files, appended to by any thread and written by one. Not part of the installed interface.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -26,18 +29,23 @@ struct EventLogOptions {
   std::size_t queue_bytes = 0;
   std::chrono::milliseconds longest_wait{0};
   std::uint64_t max_file_bytes = 0;  // 0: one file
+  /// write(2); tests pass one that is slow.
+  std::function<ssize_t(int, const void*, std::size_t)> write = {};
 };
 
 /// Queues whole records and writes them from a thread of its own. The first failure stays and stops all
-/// writing.
+/// writing. Nobody waits for a disk that takes nothing for `longest_wait`: that is a failure, too, and the
+/// thread, which cannot be called back from the system, is left to itself; so it owns the log together with
+/// whoever opened it.
 class EventLog {
  public:
   /// Locks the directory and creates the session's first file with `first_records` in it, then starts the
   /// thread. `file_header` makes the records that every later file of the session begins with. Throws
   /// IoError.
-  EventLog(const std::filesystem::path& directory, const EventLogOptions& options, double now,
-           std::string_view first_records, std::function<std::string()> file_header);
-  ~EventLog();
+  static std::shared_ptr<EventLog> open(const std::filesystem::path& directory,
+                                        const EventLogOptions& options, double now,
+                                        std::string_view first_records,
+                                        std::function<std::string()> file_header);
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
 
@@ -48,8 +56,10 @@ class EventLog {
   void append(Encode&& encode) {
     std::unique_lock lock(mutex_);
     if (closing_) throw UsageError(path_.string() + ": the writer is closed; nothing can be added any more");
-    if (pending_ >= options_.queue_bytes && !wait_for_room(lock)) return;
-    if (failed_) return;
+    if (failed_ || (pending_ >= options_.queue_bytes && !wait_for_room(lock))) {
+      ++refused_events_;
+      return;
+    }
     if (options_.max_file_bytes != 0 && file_bytes_ >= options_.max_file_bytes) begin_file();
     std::string& buffer = queue_.back().bytes;
     const std::size_t before = buffer.size();
@@ -58,6 +68,10 @@ class EventLog {
     appended_ += added;
     pending_ += added;
     file_bytes_ += added;
+    if (added != 0) {
+      ++queue_.back().events;
+      ++appended_events_;
+    }
     if (pending_ >= options_.flush_bytes) wake_.notify_one();
   }
 
@@ -69,7 +83,7 @@ class EventLog {
   }
 
   /// Waits until all that was appended is written; syncs it too, if asked. Throws the first failure, as
-  /// IoError.
+  /// IoError that says how many events are not in the file.
   void flush(bool sync);
 
   /// flush(), stop the thread, close the file, release the directory. Throws the first failure, once.
@@ -84,12 +98,21 @@ class EventLog {
   struct Segment {
     unsigned file = 0;
     std::string bytes;
+    std::uint64_t events = 0;  // calls of append() in bytes
   };
 
+  EventLog(const std::filesystem::path& directory, const EventLogOptions& options,
+           std::function<std::string()> file_header);
+
+  /// Waits for done() as long as the disk takes something. False and a failure if it does not.
+  template <class Done>
+  bool wait(std::unique_lock<std::mutex>& lock, Done done);
   bool wait_for_room(std::unique_lock<std::mutex>& lock);
   void begin_file();
   void run();
+  void write_all();
   void write_segment(const Segment& segment);
+  void end_segment(const Segment& segment, std::size_t done, int error);
   void sync_file();
   void open_file(unsigned number);
   void fail(const std::string& message);
@@ -108,8 +131,10 @@ class EventLog {
   std::string spare_;             // an empty buffer with capacity, to be used next
   std::size_t pending_ = 0;       // bytes appended and not yet written
   std::uint64_t appended_ = 0, written_ = 0, synced_ = 0;
+  std::uint64_t appended_events_ = 0, written_events_ = 0, refused_events_ = 0;
   std::uint64_t file_bytes_ = 0;  // appended to the newest file
   bool flush_wanted_ = false, sync_wanted_ = false, closing_ = false, closed_ = false, failed_ = false;
+  bool thread_done_ = false, stalled_ = false;
   std::string failure_;
   std::filesystem::path path_;
   std::uint64_t path_bytes_ = 0;  // written to path_

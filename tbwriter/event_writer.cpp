@@ -78,8 +78,8 @@ void check_payload(std::size_t size, std::string_view what) {
 }
 
 EventLogOptions log_options(const WriterOptions& options) {
-  return {options.flush_interval, options.flush_bytes, options.queue_bytes, options.longest_wait,
-          options.max_file_bytes};
+  return {options.flush_interval, options.flush_bytes,    options.queue_bytes,
+          options.longest_wait,   options.max_file_bytes, {}};
 }
 
 }  // namespace
@@ -88,8 +88,16 @@ EventWriter::EventWriter(const std::filesystem::path& log_dir, const WriterOptio
     : options_(options),
       log_dir_(log_dir),
       tags_([this](const std::string& message) { warn(message); }),
-      log_(log_dir, log_options(options_), now(), first_records(now(), options_.first_step),
-           [this] { return version_record(now()); }) {}
+      log_(EventLog::open(log_dir, log_options(options_), now(), first_records(now(), options_.first_step),
+                          [this] { return version_record(now()); })) {}
+
+EventWriter::~EventWriter() {
+  try {
+    log_->close();
+  } catch (const Error&) {
+    // Whoever skips close() has chosen not to know.
+  }
+}
 
 double EventWriter::now() const {
   if (options_.clock) return options_.clock();
@@ -107,7 +115,7 @@ void EventWriter::add_scalar(std::string_view tag, double value, std::int64_t st
   const double wall_time = time_of(details.wall_time);
   check_payload(3 * tag.size() + details.description.size() + details.display_name.size() + kEventOverhead,
                 tag);
-  log_.append([&](std::string& buffer, unsigned file) {
+  log_->append([&](std::string& buffer, unsigned file) {
     TagState& state = tags_.use(tag, Kind::kScalar, step, details);
     const std::size_t begin = begin_record(buffer);
     begin_event(buffer, wall_time, step);
@@ -127,7 +135,7 @@ void EventWriter::add_scalars(std::span<const ScalarPoint> points, std::int64_t 
     size += 3 * point.tag.size() + details.description.size() + details.display_name.size() + kEventOverhead;
   }
   check_payload(size, points.front().tag);
-  log_.append([&](std::string& buffer, unsigned file) {
+  log_->append([&](std::string& buffer, unsigned file) {
     for (const ScalarPoint& point : points) tags_.check(point.tag, Kind::kScalar, step);
     std::string summary;
     for (const ScalarPoint& point : points) {
@@ -146,7 +154,7 @@ void EventWriter::add_value(std::string_view tag, Kind kind, ValueField value_fi
   check_payload(message.size() + 3 * tag.size() + plugin_content.size() + details.description.size() +
                     details.display_name.size() + kEventOverhead,
                 tag);
-  log_.append([&](std::string& buffer, unsigned file) {
+  log_->append([&](std::string& buffer, unsigned file) {
     TagState& state = tags_.use(tag, kind, step, details, plugin_content);
     const bool with_metadata = state.needs_metadata(file);
     const std::size_t value_size = field_size(state.name.size()) + field_size(message.size()) +
@@ -177,7 +185,7 @@ void EventWriter::add_plugin_record(std::string_view tag, std::string_view plugi
   begin_event(event, now(), 0);
   wire::always_bytes(event, field::kSummary, summary);
   check_payload(event.size(), tag);
-  log_.append([&](std::string& buffer, unsigned) { append_record(buffer, event); });
+  log_->append([&](std::string& buffer, unsigned) { append_record(buffer, event); });
 }
 
 void EventWriter::add_graph(std::string_view graph_def, std::optional<double> wall_time) {
@@ -185,7 +193,7 @@ void EventWriter::add_graph(std::string_view graph_def, std::optional<double> wa
   begin_event(event, time_of(wall_time), 0);
   wire::always_bytes(event, field::kGraphDef, graph_def);
   check_payload(event.size(), "graph");
-  log_.append([&](std::string& buffer, unsigned) { append_record(buffer, event); });
+  log_->append([&](std::string& buffer, unsigned) { append_record(buffer, event); });
 }
 
 void EventWriter::add_run_metadata(std::string_view tag, std::string_view run_metadata, std::int64_t step) {
@@ -195,12 +203,12 @@ void EventWriter::add_run_metadata(std::string_view tag, std::string_view run_me
   begin_event(event, now(), step);
   wire::always_bytes(event, field::kTaggedRunMetadata, tagged);
   check_payload(event.size(), tag);
-  log_.append([&](std::string& buffer, unsigned) { append_record(buffer, event); });
+  log_->append([&](std::string& buffer, unsigned) { append_record(buffer, event); });
 }
 
 void EventWriter::start_session(const HParams& hparams, std::optional<double> start_time) {
   const std::string content = encode_session_start(hparams, time_of(start_time));
-  log_.append([&](std::string&, unsigned) {
+  log_->locked([&] {
     if (session_ != Session::kNone) throw UsageError("this run's hparams session has been started before");
     tags_.limit_steps();
     session_ = Session::kStarted;
@@ -210,7 +218,7 @@ void EventWriter::start_session(const HParams& hparams, std::optional<double> st
 
 void EventWriter::end_session(SessionStatus status, std::optional<double> end_time) {
   const std::string content = encode_session_end(status, time_of(end_time));
-  log_.append([&](std::string&, unsigned) {
+  log_->locked([&] {
     if (session_ == Session::kEnded) throw UsageError("this run's hparams session has been ended before");
     session_ = Session::kEnded;
   });
@@ -219,13 +227,13 @@ void EventWriter::end_session(SessionStatus status, std::optional<double> end_ti
 
 void EventWriter::close(SessionStatus status) {
   bool first = false, end = false;
-  log_.locked([&] {
+  log_->locked([&] {
     first = !std::exchange(closing_, true);
     end = first && options_.end_session_on_close && session_ == Session::kStarted;
   });
   if (!first) return;
   if (end) end_session(status, {});
-  log_.close();
+  log_->close();
 }
 
 void EventWriter::warn(const std::string& message) const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,9 @@ enum class ValueField : std::uint32_t { kImage = 4, kHistogram = 5, kAudio = 6, 
 class EventWriter {
  public:
   EventWriter(const std::filesystem::path& log_dir, const WriterOptions& options);
+  ~EventWriter();  // errors are for close()
+  EventWriter(const EventWriter&) = delete;
+  EventWriter& operator=(const EventWriter&) = delete;
 
   void add_scalar(std::string_view tag, double value, std::int64_t step, const Details& details);
   void add_scalars(std::span<const ScalarPoint> points, std::int64_t step, const Details& details);
@@ -47,7 +51,7 @@ class EventWriter {
   void warn(const std::string& message) const;
   const WriterOptions& options() const { return options_; }
   const std::filesystem::path& log_dir() const { return log_dir_; }
-  EventLog& log() { return log_; }
+  EventLog& log() { return *log_; }
 
  private:
   enum class Session { kNone, kStarted, kEnded };
@@ -62,7 +66,7 @@ class EventWriter {
   Session session_ = Session::kNone;
   bool closing_ = false;
 
-  EventLog log_;  // Last, so that its thread ends before what it uses.
+  const std::shared_ptr<EventLog> log_;  // its thread uses nothing of this object
 };
 
 }  // namespace sweep::tbwriter

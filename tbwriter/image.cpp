@@ -1,10 +1,12 @@
 #include "tbwriter/image.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
 #include "tbwriter/error.h"
+#include "tbwriter/label_font.h"
 #include "tbwriter/png.h"
 
 namespace sweep::tbwriter {
@@ -29,6 +31,49 @@ std::uint8_t to_byte(std::uint8_t value) { return value; }
 // Rounded, so that k / 255 becomes k again for every k. The comparison is false for NaN.
 std::uint8_t to_byte(float value) {
   return value > 0.0f ? static_cast<std::uint8_t>(std::min(value, 1.0f) * 255.0f + 0.5f) : std::uint8_t{0};
+}
+
+// Of an RGB canvas.
+void set_pixel(std::vector<std::uint8_t>& canvas, ImageSize size, std::int64_t x, std::int64_t y,
+               const std::array<std::uint8_t, 3>& color) {
+  std::copy(color.begin(), color.end(), &canvas[static_cast<std::size_t>((y * size.width + x) * 3)]);
+}
+
+void draw_outline(std::vector<std::uint8_t>& canvas, ImageSize size, const Box& box, int thickness) {
+  const std::int64_t left = std::max<std::int64_t>(box.left, 0), right = std::min(box.right, size.width - 1);
+  const std::int64_t top = std::max<std::int64_t>(box.top, 0), bottom = std::min(box.bottom, size.height - 1);
+  for (std::int64_t y = top; y <= bottom; ++y) {
+    for (std::int64_t x = left; x <= right; ++x) {
+      const std::int64_t inside = std::min({x - box.left, box.right - x, y - box.top, box.bottom - y});
+      if (inside < thickness) set_pixel(canvas, size, x, y, box.color);
+    }
+  }
+}
+
+// Black on dark colours could not be read, nor white on bright ones.
+std::array<std::uint8_t, 3> readable_on(const std::array<std::uint8_t, 3>& color) {
+  const int brightness = (299 * color[0] + 587 * color[1] + 114 * color[2]) / 1000;
+  const std::uint8_t value = brightness < 64 ? 255 : 0;
+  return {value, value, value};
+}
+
+// Pixels of a letter and of the ground, with one pixel of ground around the text.
+void draw_label(std::vector<std::uint8_t>& canvas, ImageSize size, const Box& box) {
+  const std::vector<char32_t> letters = letters_of(box.label);
+  if (letters.empty()) return;
+  const std::array<std::uint8_t, 3> ink = readable_on(box.color);
+  const std::int64_t width = static_cast<std::int64_t>(letters.size()) * kLetterWidth + 1;
+  for (std::int64_t y = 0; y < kLetterHeight + 2; ++y) {
+    const std::int64_t at_y = box.bottom - (kLetterHeight + 1) + y;
+    if (at_y < 0 || at_y >= size.height) continue;
+    for (std::int64_t x = 0; x < width; ++x) {
+      const std::int64_t at_x = box.left + x;
+      if (at_x < 0 || at_x >= size.width) continue;
+      const bool inked = x > 0 && letter_has_pixel(letters[static_cast<std::size_t>((x - 1) / kLetterWidth)],
+                                                   (x - 1) % kLetterWidth, y - 1);
+      set_pixel(canvas, size, at_x, at_y, inked ? ink : box.color);
+    }
+  }
 }
 
 template <class Value>
@@ -108,18 +153,12 @@ EncodedImage encode_image_with_boxes(std::span<const std::uint8_t> pixels, Image
   std::vector<std::uint8_t> canvas;
   canvas.reserve(static_cast<std::size_t>(size.height * size.width * 3));
   for (const std::uint8_t value : pixels) canvas.insert(canvas.end(), size.channels == 1 ? 3 : 1, value);
-  for (const Box& box : boxes) {
-    const std::int64_t left = std::max<std::int64_t>(box.left, 0),
-                       right = std::min(box.right, size.width - 1);
-    const std::int64_t top = std::max<std::int64_t>(box.top, 0),
-                       bottom = std::min(box.bottom, size.height - 1);
-    for (std::int64_t y = top; y <= bottom; ++y) {
-      for (std::int64_t x = left; x <= right; ++x) {
-        const std::int64_t inside = std::min({x - box.left, box.right - x, y - box.top, box.bottom - y});
-        if (inside < thickness)
-          std::copy(box.color.begin(), box.color.end(), &canvas[(y * size.width + x) * 3]);
-      }
-    }
+  for (Box box : boxes) {
+    // Far outside of every picture, and near enough for sums.
+    for (std::int64_t* place : {&box.left, &box.top, &box.right, &box.bottom})
+      *place = std::clamp(*place, -2 * kLargestExtent, 2 * kLargestExtent);
+    draw_outline(canvas, size, box, thickness);
+    draw_label(canvas, size, box);
   }
   return encode_image(canvas, {size.height, size.width, 3});
 }

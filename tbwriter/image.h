@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace sweep::tbwriter {
 
@@ -63,17 +64,20 @@ struct VideoSize {
 /// rounded to 252. Throws UsageError for sizes that do not fit, or a rate that is not positive.
 EncodedImage encode_video(std::span<const std::uint8_t> pixels, VideoSize size, double frames_per_second);
 
-/// A rectangle of pixels, ends included; what lies outside the picture is not drawn.
+/// A rectangle of pixels, ends included; what lies outside the picture is not drawn. `label` stands on a
+/// ground of the box's colour in the lower left corner, a line of 8 pixels' height; other characters than
+/// ASCII's are drawn as a frame.
 struct Box {
   std::int64_t left = 0;
   std::int64_t top = 0;
   std::int64_t right = 0;
   std::int64_t bottom = 0;
   std::array<std::uint8_t, 3> color = {255, 0, 0};  // red, green, blue
+  std::string_view label = {};
 };
 
-/// Encodes a picture, as RGB, with the outlines of boxes drawn into it, `thickness` pixels wide, inwards.
-/// Throws UsageError as encode_image does; the picture has 1 or 3 channels.
+/// Encodes a picture, as RGB, with the outlines of boxes drawn into it, `thickness` pixels wide, inwards, and
+/// their labels. Throws UsageError as encode_image does; the picture has 1 or 3 channels.
 EncodedImage encode_image_with_boxes(std::span<const std::uint8_t> pixels, ImageSize size,
                                      std::span<const Box> boxes, int thickness = 1);
 

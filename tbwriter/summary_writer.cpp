@@ -54,6 +54,18 @@ void check_mesh(const Mesh& mesh) {
   }
 }
 
+// Whether the shape's extents are not negative and their product is `count`; it may not fit into 64 bits.
+bool fits(std::span<const std::int64_t> shape, std::size_t count) {
+  if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 0; })) return false;
+  if (std::ranges::find(shape, 0) != shape.end()) return count == 0;
+  std::uint64_t elements = 1;
+  for (const std::int64_t extent : shape) {
+    if (static_cast<std::uint64_t>(extent) > count / elements) return false;
+    elements *= static_cast<std::uint64_t>(extent);
+  }
+  return elements == count;
+}
+
 Histogram checked_histogram(const HistogramCounts& given) {
   const bool grows = std::ranges::adjacent_find(given.limits, std::greater_equal<>()) == given.limits.end();
   if (given.limits.size() != given.counts.size() || !grows) {
@@ -303,12 +315,11 @@ void SummaryWriter::add_embedding(std::string_view tag, std::span<const float> p
 
 void SummaryWriter::add_tensor(std::string_view tag, Values values, std::span<const std::int64_t> shape,
                                std::int64_t step, const Details& details) {
-  std::size_t elements = 1;
-  for (const std::int64_t extent : shape)
-    elements *= static_cast<std::size_t>(std::max<std::int64_t>(extent, 0));
-  if (elements != values.count()) {
-    throw UsageError("\"" + std::string(tag) + "\": a tensor's shape has " + std::to_string(elements) +
-                     " elements, but " + std::to_string(values.count()) + " values were given");
+  if (!fits(shape, values.count())) {
+    std::string extents;
+    for (const std::int64_t extent : shape) extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
+    throw UsageError("\"" + std::string(tag) + "\": a tensor's shape is [" + extents + "], but " +
+                     std::to_string(values.count()) + " values were given");
   }
   const auto bytes = values.bytes();
   const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());

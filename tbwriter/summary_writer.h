@@ -28,8 +28,9 @@ struct WriterOptions {
   std::chrono::milliseconds flush_interval{1000};
   /// ... or when this many bytes have come together.
   std::size_t flush_bytes = std::size_t{1} << 20;
-  /// Bytes that may wait for the disk. When it falls that far behind, add_*() waits for room, at most
-  /// `longest_wait`; after that the writer has failed, as it has on a full disk.
+  /// Bytes that may wait for the disk. When it falls that far behind, add_*() waits for room as long as the
+  /// disk takes something. When it has taken nothing for `longest_wait`, the writer has failed, as it has on
+  /// a full disk: so do add_*(), flush(), sync() and close() never wait for ever.
   std::size_t queue_bytes = std::size_t{64} << 20;
   std::chrono::milliseconds longest_wait{30000};
   /// A new file is begun when one has this many bytes; 0: never.
@@ -84,10 +85,11 @@ struct PrCurve {
 /// Writes one run's directory. Any thread may call any method; calls are written in the order they were made.
 ///
 /// add_*() encodes into a queue and returns; one background thread writes. The first failure of the disk
-/// (full, directory removed) is kept: later add_*() calls do nothing, and flush(), sync() and close() throw
-/// it as IoError with the path. Every add_*() throws UsageError, before anything is queued, for an empty tag,
-/// a tag that has been used for another kind of data, a wall time that is not finite, a record of 64 MiB or
-/// more, and after close().
+/// (full, directory removed, nothing taken for options.longest_wait) is kept: later add_*() calls do nothing,
+/// and flush(), sync() and close() throw it as IoError with the path and the number of events that are not in
+/// the file. Every add_*() throws UsageError, before anything is queued, for an empty tag, a tag that has
+/// been used for another kind of data, a wall time that is not finite, a record of 64 MiB or more, and after
+/// close().
 ///
 /// `step` counts what the caller likes, from 0, and must grow from point to point of a tag. Text and tags
 /// that are not UTF-8 are written with replacement characters. Values are stored as TensorBoard stores them:

@@ -1,12 +1,16 @@
 // What happens when the disk does not take what is written, or the directory is not the writer's alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <functional>
+#include <string>
 
 #include "core/base/error.h"
 #include "tbwriter/event_reader.h"
@@ -73,6 +77,60 @@ TEST(WriterFailure, LeavesWholeRecordsOnly) {
   EXPECT_EQ(check.end, ReadEnd::kEnd);
   EXPECT_GT(check.size, 900u);
   EXPECT_LE(check.size, 1003u);
+}
+
+// A file system of one MiB that only this process sees; gone with the process.
+bool mount_small_disk(const std::filesystem::path& directory) {
+  std::filesystem::create_directories(directory);
+  return ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("tmpfs", directory.c_str(), "tmpfs", 0, "size=1m") == 0;
+}
+
+// In a child process, since a thread that has left its file systems cannot come back to them.
+TEST(WriterFailure, OfAFullDiskIsReportedAndLeavesWholeRecordsThatRoomIsMadeFor) {
+  const TemporaryDirectory directory;
+  constexpr int kRight = 0, kWrong = 1, kNoMount = 2;
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::filesystem::path disk = directory / "disk";
+    if (!mount_small_disk(disk)) ::_exit(kNoMount);
+    int outcome = kRight;
+    const auto expect = [&](bool right, const std::string& what) {
+      if (right) return;
+      std::fprintf(stderr, "not so: %s\n", what.c_str());
+      outcome = kWrong;
+    };
+    {
+      SummaryWriter writer(disk / "run");
+      for (int step = 0; step < 100'000; ++step) writer.add_scalar("s", step, step);
+      const std::string at_flush = message_of([&] { writer.flush(); });
+      expect(at_flush.find(writer.path().string() + ": cannot write: No space left on device") == 0,
+             at_flush);
+      const std::string at_close = message_of([&] { writer.close(); });
+      const FileCheck check = check_events_file(writer.path());
+      expect(check.end == ReadEnd::kEnd && check.size > 500'000, "the file is whole and fills the disk");
+      // Two records are of the writer itself.
+      const std::string missing = std::to_string(100'000 + 2 - check.records) + " events are not in the file";
+      expect(at_close.find(missing) != std::string::npos, at_close + " has " + missing);
+    }
+    const std::string no_room = message_of([&] { SummaryWriter(disk / "second"); });
+    expect(no_room.find("No space left on device") != std::string::npos, no_room);
+    std::filesystem::remove_all(disk / "run");
+    expect(message_of([&] {
+             SummaryWriter writer(disk / "third");
+             writer.add_scalar("s", 1);
+             writer.close();
+           }) == "no IoError",
+           "a writer works again once there is room");
+    ::_exit(outcome);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kNoMount)
+    GTEST_SKIP() << "a small file system cannot be mounted here: that needs root";
+  EXPECT_EQ(WEXITSTATUS(status), kRight);
 }
 
 TEST(WriterFailure, OfARemovedDirectoryIsNoticed) {

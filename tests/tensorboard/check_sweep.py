@@ -15,6 +15,8 @@ import struct
 import sys
 from pathlib import Path
 
+from aggregate_runs import aggregates
+from run_metadata import check_run_metadata, parse_run_metadata
 from server import SKIPPED, TensorBoard, check_graph, find_venv, parse_graph, png_size
 
 # Scalar tag: column of results.csv.
@@ -58,6 +60,7 @@ class SweepCheck:
             reader = csv.DictReader(file)
             self.columns = reader.fieldnames
             self.rows = list(reader)
+        self.aggregates = aggregates(self.runs)
         self.keys = list(dict.fromkeys(key for run in self.runs.values() for key in run["params"]))
         self.log = json.loads((self.directory / "sweep.json").read_text()).get("log", {})
 
@@ -72,9 +75,9 @@ class SweepCheck:
         return self.log.get(kind, True) not in (False, 0)
 
     def all(self):
-        self.board.wait_for_runs(self.runs)
-        for step in (self.result_files, self.run_names, self.scalars, self.images, self.graphs, self.histograms_and_text,
-                     self.hparams_columns, self.hparams_rows):
+        self.board.wait_for_runs([*self.runs, *self.aggregates])
+        for step in (self.result_files, self.run_names, self.scalars, self.aggregate_runs, self.images, self.graphs,
+                     self.profiles, self.histograms_and_text, self.hparams_columns, self.hparams_rows):
             try:
                 step()
             except Exception as error:  # One broken answer must not hide the other findings.
@@ -93,7 +96,7 @@ class SweepCheck:
                         len(run["epochs"]))
 
     def run_names(self):
-        self.expect("runs", sorted(self.board.get("/data/runs")), sorted(self.runs))
+        self.expect("runs", sorted(self.board.get("/data/runs")), sorted([*self.runs, *self.aggregates]))
 
     def scalars(self):
         tags = self.board.plugin("scalars/tags")
@@ -116,6 +119,17 @@ class SweepCheck:
             for tag in OTHER_SCALARS:
                 if tag not in tags.get(name, {}):
                     self.problem(f"{name}: {tag} is not shown")
+
+    def aggregate_runs(self):
+        tags = self.board.plugin("scalars/tags")
+        for name, lines in self.aggregates.items():
+            self.expect(f"{name}: tags", sorted(tags.get(name, {})), sorted(lines))
+            for tag in set(lines) & set(tags.get(name, {})):
+                shown = [(step, value) for _, step, value in self.board.plugin("scalars/scalars", run=name, tag=tag)]
+                self.expect(f"{name}: steps of {tag}", [step for step, _ in shown], [epoch for epoch, _ in lines[tag]])
+                for (step, value), (_, number) in zip(shown, lines[tag]):
+                    if not same(value, number):
+                        self.problem(f"{name}: {tag} at step {step} is shown as {value}, but the repeats give {number}")
 
     def batch_size(self, run):
         if "batch_size" in run["params"]:
@@ -151,16 +165,34 @@ class SweepCheck:
             if not info.get(name, {}).get("run_graph"):
                 self.problem(f"{name}: no graph")
                 continue
-            status, kind, data = self.board.fetch("/data/plugin/graphs/graph", run=name, conceptual="false",
-                                                  limit_attr_size=1024, large_attrs_key="_too_large_attrs")
-            self.expect(f"{name}: the graph's status", status, 200)
-            nodes = parse_graph(data.decode())
+            nodes = self.graph_of(name)
             for problem in check_graph(nodes):
                 self.problem(f"{name}: {problem}")
             if not any("/" in node["name"] for node in nodes):
                 self.problem(f"{name}: no module of the graph can be expanded")
             if not any("_output_shapes" in node["attr"] for node in nodes):
                 self.problem(f"{name}: no edge of the graph has a shape")
+
+    def graph_of(self, name):
+        status, _, data = self.board.fetch("/data/plugin/graphs/graph", run=name, conceptual="false",
+                                           limit_attr_size=1024, large_attrs_key="_too_large_attrs")
+        self.expect(f"{name}: the graph's status", status, 200)
+        return parse_graph(data.decode())
+
+    def profiles(self):
+        if not self.wanted("graph"):
+            return
+        info = self.board.plugin("graphs/info")
+        for name in self.trained():
+            tags = [tag for tag, entry in info.get(name, {}).get("tags", {}).items() if entry["profile"]]
+            if len(tags) != 1:
+                self.problem(f"{name}: profiles of {len(tags)} steps, not of one")
+                continue
+            status, _, data = self.board.fetch("/data/plugin/graphs/run_metadata", run=name, tag=tags[0])
+            self.expect(f"{name}: the profile's status", status, 200)
+            samples = int(tags[0].split()[2])  # "step of 100 samples"
+            for problem in check_run_metadata(parse_run_metadata(data.decode()), self.graph_of(name), samples):
+                self.problem(f"{name}: {problem}")
 
     def histograms_and_text(self):
         histograms = self.board.plugin("histograms/tags")

@@ -1,11 +1,12 @@
 // Writes a log directory with everything that tbwriter can write; the tests beside it compare it with what
-// TensorBoard shows. Usage: demo_logdir DIRECTORY [live|experiment|peer]
+// TensorBoard shows. Usage: demo_logdir DIRECTORY [live|experiment|sessions|endless|continued|many]
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <random>
 #include <string>
 #include <string_view>
@@ -109,8 +110,9 @@ void write_pictures(const Path& directory) {
   std::vector<std::uint8_t> grid;
   for (int k = 0; k < 64; ++k) std::ranges::copy(picture(k, 28, 1), std::back_inserter(grid));
   writer.add_image_grid("grid", grid, {.count = 64, .channels = 1, .height = 28, .width = 28});
-  const Box boxes[] = {{.left = 3, .top = 4, .right = 20, .bottom = 15},
-                       {.left = 10, .top = 8, .right = 30, .bottom = 30, .color = {0, 255, 0}}};
+  const Box boxes[] = {
+      {.left = 3, .top = 4, .right = 20, .bottom = 15},
+      {.left = 10, .top = 8, .right = 30, .bottom = 30, .color = {0, 255, 0}, .label = "cat"}};
   writer.add_image_with_boxes("boxes", picture(2, 32, 1), {.height = 32, .width = 32}, boxes);
   std::vector<std::uint8_t> frames, color_frames;
   for (int k = 0; k < 8; ++k) {
@@ -244,6 +246,10 @@ void write_sub_runs(const Path& directory) {
     validation.add_scalar("accuracy", 0.4 + step * 0.1, step);
   }
   session.add_scalar("own", 1);
+}
+
+// Lines of one chart, each a run.
+void write_lines(const Path& directory) {
   const std::vector<ScalarPoint> lines{{"a", 1.0}, {"b", 2.0}};
   SummaryWriter chart(directory / "lines");
   chart.add_scalar_lines("group/both", lines, 0);
@@ -295,6 +301,13 @@ void write_misuse(const Path& directory) {
   writer.add_scalar("refused", refused, 0);
 }
 
+// Sessions that have other hyperparameters and metrics than those of the sweep: beside them, charts over all
+// sessions would have nothing to draw.
+void write_sessions(const Path& directory) {
+  write_sub_runs(directory);
+  write_misuse(directory);
+}
+
 // Two sessions, and an experiment in the top directory that shows one of their hyperparameters and one
 // metric.
 void write_experiment(const Path& directory) {
@@ -311,23 +324,6 @@ void write_experiment(const Path& directory) {
        .metrics = {{.tag = "loss", .display_name = "the loss"}}});
 }
 
-// The calls that conformance_test.py also makes with PyTorch's writer.
-void write_peer(const Path& directory) {
-  SummaryWriter writer(directory);
-  const std::vector<float> values = [] {
-    std::vector<float> result;
-    for (int i = -500; i < 500; ++i) result.push_back(static_cast<float>(i * i * i) * 1e-6f);
-    return result;
-  }();
-  for (int step = 0; step < 5; ++step) writer.add_scalar("scalar", 0.1 * step, step);
-  writer.add_histogram("histogram", values);
-  writer.add_image("image", picture(3, 24, 3), {.height = 24, .width = 24, .channels = 3});
-  writer.add_text("text", "a **b**");
-  const std::vector<std::uint8_t> labels{0, 1, 1, 0, 1, 1};
-  const std::vector<float> scores{0.1f, 0.9f, 0.4f, 0.35f, 0.8f, 0.7f};
-  writer.add_pr_curve("curve", labels, scores);
-}
-
 // Adds a point, and another whenever a line comes in on stdin.
 void write_live(const Path& directory) {
   SummaryWriter writer(directory / "live", {.flush_interval = std::chrono::milliseconds(200)});
@@ -338,20 +334,48 @@ void write_live(const Path& directory) {
   } while (std::getchar() != EOF);
 }
 
+// Writes as fast as it can, and says on stdout how many steps are in the file for certain. Every step is a
+// scalar and a text of some thousand bytes, so that whoever kills the process meets it in the middle of a
+// write.
+void write_endless(const Path& directory) {
+  SummaryWriter writer(directory / "killed", {.flush_interval = std::chrono::milliseconds(1)});
+  const std::string text(5000, 'x');
+  for (int step = 0; step < 1'000'000; ++step) {
+    writer.add_scalar("s", step, step);
+    writer.add_text("t", text, step);
+    if (step % 50 != 49) continue;
+    writer.flush();
+    std::printf("%d\n", step + 1);
+    std::fflush(stdout);
+  }
+}
+
+// Goes on with the run of write_endless() from step 20.
+void write_continued(const Path& directory) {
+  SummaryWriter writer(directory / "killed", {.first_step = 20});
+  for (int step = 20; step < 30; ++step) writer.add_scalar("s", step + 0.5, step);
+}
+
+// As many runs as a large sweep has.
+void write_many(const Path& directory) {
+  for (int run = 0; run < 1000; ++run) {
+    SummaryWriter writer(directory / ("run" + std::to_string(1000 + run)));
+    for (int step = 0; step < 20; ++step) writer.add_scalar("Loss/train", run + 0.05 * step, step);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view what = argc == 3 ? argv[2] : "";
-  if (what == "live") {
-    write_live(argv[1]);
-  } else if (what == "experiment") {
-    write_experiment(argv[1]);
-  } else if (what == "peer") {
-    write_peer(argv[1]);
+  const std::map<std::string_view, void (*)(const Path&)> special{
+      {"live", write_live},       {"experiment", write_experiment}, {"sessions", write_sessions},
+      {"endless", write_endless}, {"continued", write_continued},   {"many", write_many}};
+  if (argc == 3 && special.contains(argv[2])) {
+    special.at(argv[2])(argv[1]);
+    return 0;
   }
   if (argc != 2) {
-    if (argc == 3) return 0;
-    std::fprintf(stderr, "usage: demo_logdir DIRECTORY [live|experiment|peer]\n");
+    std::fprintf(stderr, "usage: demo_logdir DIRECTORY [live|experiment|sessions|endless|continued|many]\n");
     return 2;
   }
   const Path directory = argv[1];
@@ -362,10 +386,9 @@ int main(int argc, char** argv) {
   write_mesh(directory);
   write_graphs(directory);
   write_projector(directory);
-  write_sub_runs(directory);
+  write_lines(directory);
   write_resumed(directory);
   write_rotated(directory);
   write_threads(directory);
-  write_misuse(directory);
   write_sweep(directory);  // Last: it ends like a process that was killed.
 }

@@ -1,24 +1,20 @@
 """Checks that need servers with other arguments, other directories, or no server at all: see shown_checks.py."""
 
 import json
-import struct
 import subprocess
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
+from event_records import crc32c, masked_crc32c, records
+from everything import differences, everything
 from server import TensorBoard
-from shown_checks import CONTEXT, Server, float32
+from shown_checks import CONTEXT, RUNS, Server, float32
 
 
 class StrictAndFull:
     """Servers with other arguments, for the checks that need them."""
-
-    def test_03_checksums_are_right(self):
-        if self.fast:
-            points = self.points("values", "plain")
-            self.assertEqual(len(points), 20)
 
     def test_19_all_images_when_asked_for(self):
         steps = [entry["step"] for entry in self.get("images/images", run="pictures", tag="series", sample=0)]
@@ -44,6 +40,26 @@ class StrictAndFull:
 
 class FastLoaderStrict(StrictAndFull, Server):
     fast = True
+
+    def test_03_checking_checksums_changes_nothing(self):
+        """The fast loader checks none unless it is asked to."""
+        with TensorBoard(CONTEXT.venv, CONTEXT.logdir, True, self.arguments[:2]) as lax:
+            lax.wait_for_runs(RUNS)
+            self.assertEqual(differences(everything(self.board), everything(lax)), [])
+
+    def test_03_checksums_are_what_is_checked(self):
+        with tempfile.TemporaryDirectory() as directory:
+            (file,) = (CONTEXT.logdir / "rotated").glob("*.000000")
+            data = file.read_bytes()
+            *_, (begin, payload) = records(data)
+            damaged = bytearray(data)
+            damaged[begin + 12 + len(payload)] ^= 1  # of the last payload's checksum
+            (Path(directory) / file.name).write_bytes(damaged)
+            with TensorBoard(CONTEXT.venv, directory, True, self.arguments) as board:
+                board.wait_for_runs(["."])
+                points = board.plugin("scalars/scalars", run=".", tag="s")
+            self.assertEqual(len(points), len(list(records(data))) - 3, "all but version, session start and the damaged one")
+
     arguments = ["--samples_per_plugin", "images=1000", "--extra_data_server_flags=--checksum"]
 
 
@@ -77,24 +93,13 @@ json.dump({"files": files, "tags": {k: v for k, v in accumulator.Tags().items() 
 """
 
 
-def count_records(path):
-    """Records of a file, by their lengths; the whole file must be records."""
-    data, position, count = path.read_bytes(), 0, 0
-    while position < len(data):
-        (length,) = struct.unpack("<Q", data[position:position + 8])
-        position += 12 + length + 4
-        count += 1
-    assert position == len(data), path
-    return count
-
-
 class Experiment:
     """The table as an experiment in the top run describes it, over several starts of the server."""
 
     def test_35_one_experiment_in_the_top_run(self):
         with tempfile.TemporaryDirectory() as directory:
             subprocess.run([CONTEXT.demo, directory, "experiment"], check=True)
-            for start in range(3):
+            for start in range(5):
                 with TensorBoard(CONTEXT.venv, directory, self.fast) as board:
                     board.wait_for_runs([".", "a", "b"])
                     found = board.plugin("hparams/experiment", body={})
@@ -104,80 +109,44 @@ class Experiment:
                     self.assertEqual(found["name"], "named")
 
 
+class Sessions(Server):
+    """Sessions with sub-runs and of a caller who makes mistakes."""
+
+    @classmethod
+    def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(directory.cleanup)
+        subprocess.run([CONTEXT.demo, directory.name, "sessions"], check=True)
+        cls.serve(directory.name, ["misuse", "nested/s", "nested/s/train", "nested/s/val"])
+
+    def test_34_metrics_of_sub_runs(self):
+        infos = self.post("hparams/experiment", {})["metricInfos"]
+        groups = {info["name"].get("group", "") for info in infos if info["name"]["tag"] == "accuracy"}
+        self.assertEqual(groups, {"train", "val"})
+        (group,) = [group for group in self.sessions() if group["name"] == "nested/s"]
+        values = {value["name"].get("group", ""): value["value"] for value in group["metricValues"]
+                  if value["name"]["tag"] == "accuracy"}
+        self.assertEqual(values, {"train": float32(0.7), "val": float32(0.6)})
+
+    def test_46_misuse_is_refused_and_hurts_nothing(self):
+        self.assertEqual(self.points("misuse", "refused"), [(0, 3.0)])
+        self.assertEqual(self.points("misuse", "s"), [(0, 1.0)])
+        self.assertIn("misuse", [group["name"] for group in self.sessions()])
+
+
+class FastLoaderSessions(Sessions):
+    fast = True
+
+
+class PythonLoaderSessions(Sessions):
+    fast = False
+
+
 class FastLoaderExperiment(Experiment, unittest.TestCase):
     fast = True
 
 
 class PythonLoaderExperiment(Experiment, unittest.TestCase):
-    fast = False
-
-
-WRITE_WITH_TORCH = r"""
-import sys
-import numpy
-from torch.utils.tensorboard import SummaryWriter
-writer = SummaryWriter(sys.argv[1])
-i = numpy.arange(-500, 500)
-values = (i * i * i).astype(numpy.float32) * numpy.float32(1e-6)
-for step in range(5):
-    writer.add_scalar("scalar", 0.1 * step, step)
-writer.add_histogram("histogram", values, 0)
-y, x, c = numpy.meshgrid(range(24), range(24), range(3), indexing="ij")
-writer.add_image("image", ((x * (c + 1) + y * 3) * 5 % 256).astype(numpy.uint8), 0, dataformats="HWC")
-writer.add_text("text", "a **b**", 0)
-writer.add_pr_curve("curve", numpy.array([0, 1, 1, 0, 1, 1]), numpy.array([.1, .9, .4, .35, .8, .7], numpy.float32), 0)
-writer.close()
-"""
-
-DECODE = r"""
-import io, sys
-from PIL import Image
-sys.stdout.buffer.write(Image.open(io.BytesIO(sys.stdin.buffer.read())).convert("RGB").tobytes())
-"""
-
-
-class Peer:
-    """The same calls with PyTorch's writer and with ours must be shown alike."""
-
-    def test_like_torch(self):
-        with tempfile.TemporaryDirectory() as directory:
-            torch = subprocess.run([CONTEXT.venv / "bin/python", "-c", WRITE_WITH_TORCH, directory + "/torch"],
-                                   capture_output=True, text=True)
-            if "No module named 'torch'" in torch.stderr:
-                self.skipTest("torch is not installed beside TensorBoard")
-            self.assertEqual(torch.returncode, 0, msg=torch.stderr)
-            subprocess.run([CONTEXT.demo, directory + "/ours", "peer"], check=True)
-            with TensorBoard(CONTEXT.venv, directory, self.fast) as board:
-                board.wait_for_runs(["torch", "ours"])
-                torch, ours = (self.answers(board, run) for run in ("torch", "ours"))
-                for what in torch:
-                    self.assertEqual(ours[what], torch[what], msg=what)
-
-    def answers(self, board, run):
-        def without_time(points):
-            return [point[1:] for point in points]
-        (histogram,) = board.plugin("histograms/histograms", run=run, tag="histogram")
-        buckets = histogram[2]
-        while buckets and buckets[0][2] == 0:  # torch keeps an empty bucket at the left end
-            buckets = buckets[1:]
-        # Its fast-loader form has other outer ends for that reason, so the inner limits are compared.
-        (image,) = board.plugin("images/images", run=run, tag="image", sample=0)
-        _, _, png = board.fetch("/data/plugin/images/individualImage?" + image["query"])
-        pixels = subprocess.run([CONTEXT.venv / "bin/python", "-c", DECODE], input=png, capture_output=True, check=True)
-        (curve,) = board.plugin("pr_curves/pr_curves", run=run, tag="curve")[run]
-        return {"scalar": without_time(board.plugin("scalars/scalars", run=run, tag="scalar")),
-                "histogram counts": [count for _, _, count in buckets],
-                "histogram limits": [right for _, right, _ in buckets[:-1]],
-                "pixels": pixels.stdout,
-                "curve": [curve[key] for key in ("precision", "recall", "thresholds", "true_positives",
-                                                 "false_positives", "true_negatives", "false_negatives")]}
-
-
-class FastLoaderPeer(Peer, unittest.TestCase):
-    fast = True
-
-
-class PythonLoaderPeer(Peer, unittest.TestCase):
     fast = False
 
 
@@ -191,10 +160,25 @@ class Files(unittest.TestCase):
             raise AssertionError(program.stderr)
         cls.read = json.loads(program.stdout)
 
-    def test_01_02_every_record_is_read(self):
+    def test_01_framing_and_checksums(self):
+        """By a reader that knows nothing of the writer; records() compares every checksum."""
+        vectors = {b"": (0, 0xA282EAD8), b"123456789": (0xE3069283, 0xC78AB0E5), bytes(32): (0x8A9136AA, 0x0FD7FFFA)}
+        for data, (crc, masked) in vectors.items():
+            self.assertEqual((crc32c(data), masked_crc32c(data)), (crc, masked))
+        for name in self.read["files"]:
+            data = Path(name).read_bytes()
+            begin, payload = list(records(data))[-1]
+            self.assertEqual(begin + 12 + len(payload) + 4, len(data), msg=f"{name} has bytes after its last record")
+
+    def test_02_the_python_loader_reads_all_records(self):
         self.assertGreater(len(self.read["files"]), 20)
         for name, (count, version) in self.read["files"].items():
-            self.assertEqual((count, version), (count_records(Path(name)), "brain.Event:2"), msg=name)
+            self.assertEqual((count, version), (len(list(records(Path(name).read_bytes()))), "brain.Event:2"), msg=name)
+        # What was written, and before it the version and where the session begins.
+        written = {"threads": 2 * 500, "layout": 1 + 5, "curves": 3 + 1}
+        for run, count in written.items():
+            (name,) = (CONTEXT.logdir / run).glob("*tfevents*")
+            self.assertEqual(self.read["files"][str(name)][0], 2 + count, msg=run)
 
     def test_48_event_accumulator(self):
         self.assertLessEqual({"plain", "described", "special", "long"}, set(self.read["tags"]["scalars"]))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a small sweep with the real program, and checks what TensorBoard shows of it, with both loaders.
+"""Runs small sweeps with the real program, and checks what TensorBoard shows of them, with both loaders.
 
   sweep_test.py --sweep PROGRAM --file SWEEP.json --venv VENV
 """
@@ -16,6 +16,9 @@ from server import SKIPPED, find_venv
 
 OVERRIDES = ["lr=0.01,0.001", "batch_size=100,1000", "shuffle=true,false", "num_workers=0", "device=cuda,cpu", "epochs=2",
              "dataset.limit=3000", "dataset.validation=500"]
+# Of each combination two repeats, so that there are runs of mean, minimum and maximum beside them.
+REPEATED = ["lr=0.01,0.001", "batch_size=100", "shuffle=true", "num_workers=0", "device=cpu", "epochs=2", "repeats=2",
+            "dataset.limit=1000", "dataset.validation=200"]
 
 
 def falsify(directory):
@@ -39,23 +42,28 @@ def main():
     if venv is None:
         print("SKIPPED: no TensorBoard; name its virtual environment with --venv or SWEEP_TENSORBOARD_VENV")
         return SKIPPED
-    with tempfile.TemporaryDirectory() as directory:
-        command = [arguments.sweep, arguments.file, *OVERRIDES, "--logdir", directory]
-        program = subprocess.run(command, capture_output=True, text=True)
-        if program.returncode != 0:
-            print(program.stderr[-3000:])
-            print(f"the sweep ended with {program.returncode}")
-            return 1
-        (sweep,) = [path for path in Path(directory).iterdir() if path.is_dir()]
-        failed = False
-        for fast in (True, False):
-            for problem in check_sweep.problems(sweep, venv, fast):
-                print(f"{'fast' if fast else 'Python'} loader: {problem}")
+    failed = False
+    for overrides, runs in ((OVERRIDES, 16), (REPEATED, 4 + 2 * 3)):
+        with tempfile.TemporaryDirectory() as directory:
+            command = [arguments.sweep, arguments.file, *overrides, "--logdir", directory]
+            program = subprocess.run(command, capture_output=True, text=True)
+            if program.returncode != 0:
+                print(program.stderr[-3000:])
+                print(f"the sweep ended with {program.returncode}")
+                return 1
+            (sweep,) = [path for path in Path(directory).iterdir() if path.is_dir()]
+            found = len([path for path in sweep.iterdir() if path.is_dir()])
+            if found != runs:
+                print(f"the sweep has {found} runs, not {runs}")
                 failed = True
-        falsify(sweep)
-        if len(check_sweep.problems(sweep, venv, True)) != 1:
-            print("a wrong number in results.csv was not found, so the checks above are worth nothing")
-            failed = True
+            for fast in (True, False):
+                for problem in check_sweep.problems(sweep, venv, fast):
+                    print(f"{'fast' if fast else 'Python'} loader: {problem}")
+                    failed = True
+            falsify(sweep)
+            if len(check_sweep.problems(sweep, venv, True)) != 1:
+                print("a wrong number in results.csv was not found, so the checks above are worth nothing")
+                failed = True
     return 1 if failed else 0
 
 

@@ -1,0 +1,77 @@
+// Labels in pictures with boxes, read back from the PNG by another decoder.
+#include <gtest/gtest.h>
+#include <spng.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tbwriter/image.h"
+
+namespace sweep::tbwriter {
+namespace {
+
+// A picture as lines of text: "." black, "R" red, "B" blue, "w" white.
+std::vector<std::string> drawn(ImageSize size, std::vector<Box> boxes, std::uint8_t ground = 0) {
+  const std::vector<std::uint8_t> pixels(static_cast<std::size_t>(size.height * size.width), ground);
+  const EncodedImage image = encode_image_with_boxes(pixels, size, boxes);
+  spng_ctx* context = spng_ctx_new(0);
+  spng_set_png_buffer(context, image.bytes.data(), image.bytes.size());
+  std::vector<std::uint8_t> rgb(static_cast<std::size_t>(size.height * size.width * 3));
+  EXPECT_EQ(spng_decode_image(context, rgb.data(), rgb.size(), SPNG_FMT_RGB8, 0), 0);
+  spng_ctx_free(context);
+  std::vector<std::string> lines;
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    lines.emplace_back();
+    for (std::int64_t x = 0; x < size.width; ++x) {
+      const std::uint8_t* p = &rgb[static_cast<std::size_t>((y * size.width + x) * 3)];
+      lines.back() += p[0] != 0 && p[1] != 0 ? 'w' : p[0] != 0 ? 'R' : p[2] != 0 ? 'B' : '.';
+    }
+  }
+  return lines;
+}
+
+TEST(BoxLabel, StandsInBlackOnTheBoxesColourInItsLowerLeftCorner) {
+  const Box box{.left = 1, .top = 0, .right = 15, .bottom = 11, .label = "Hi"};
+  EXPECT_EQ(drawn({.height = 12, .width = 17}, {box}, 255), (std::vector<std::string>{"wRRRRRRRRRRRRRRRw",  //
+                                                                                      "wRwwwwwwwwwwwwwRw",  //
+                                                                                      "wRRRRRRRRRRRRRwRw",  //
+                                                                                      "wR.RRR.RRR.RRRwRw",  //
+                                                                                      "wR.RRR.RRRRRRRwRw",  //
+                                                                                      "wR.RRR.RR..RRRwRw",  //
+                                                                                      "wR.....RRR.RRRwRw",  //
+                                                                                      "wR.RRR.RRR.RRRwRw",  //
+                                                                                      "wR.RRR.RRR.RRRwRw",  //
+                                                                                      "wR.RRR.RR...RRwRw",  //
+                                                                                      "wRRRRRRRRRRRRRwRw",  //
+                                                                                      "wRRRRRRRRRRRRRRRw"}));
+}
+
+TEST(BoxLabel, IsWhiteOnDarkColours) {
+  const Box box{.left = 0, .top = 0, .right = 12, .bottom = 11, .color = {0, 0, 255}, .label = "-"};
+  EXPECT_EQ(drawn({.height = 12, .width = 13}, {box})[6], "BwwwwwB.....B");
+}
+
+TEST(BoxLabel, OfOtherCharactersThanAsciiIsAFrameEach) {
+  const Box box{.left = 0, .top = 0, .right = 29, .bottom = 29, .label = "\xCE\xBB\xFF"};
+  EXPECT_EQ(drawn({.height = 30, .width = 30}, {box})[21], "R.....R.....R................R");
+}
+
+TEST(BoxLabel, IsCutOffAtThePicturesEdges) {
+  const std::int64_t far = std::numeric_limits<std::int64_t>::max();
+  const std::vector<Box> boxes{
+      {.left = -4, .top = -9, .right = 20, .bottom = 4, .label = "WWWWWWWW"},
+      {.left = -far, .top = -far, .right = far, .bottom = far, .label = "out of sight"},
+      {.left = far, .top = far, .right = far, .bottom = far, .label = "out of sight"}};
+  const std::vector<std::string> lines = drawn({.height = 8, .width = 8}, boxes);
+  EXPECT_NE(lines[2].find('.'), std::string::npos) << "letters are on the picture";
+  EXPECT_EQ(lines[5], "........") << "nothing is below the first box";
+}
+
+TEST(BoxLabel, EmptyLeavesTheOutlineAlone) {
+  EXPECT_EQ(drawn({.height = 3, .width = 4}, {{.right = 3, .bottom = 2}}),
+            (std::vector<std::string>{"RRRR", "R..R", "RRRR"}));
+}
+
+}  // namespace
+}  // namespace sweep::tbwriter

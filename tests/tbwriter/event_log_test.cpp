@@ -1,0 +1,176 @@
+// The queue between callers and the disk, with disks that are slow, stand still, or are full.
+#include "tbwriter/event_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include "core/base/error.h"
+#include "tbwriter/event_reader.h"
+#include "tbwriter/record.h"
+#include "tests/tbwriter/files.h"
+
+namespace sweep::tbwriter {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// A disk whose writes wait until it is let go on, except the first, which opens the file.
+class StuckDisk {
+ public:
+  EventLogOptions options() {
+    return {.flush_interval = 1ms,
+            .flush_bytes = 1000,
+            .queue_bytes = 4000,
+            .longest_wait = 200ms,
+            .max_file_bytes = 0,
+            .write = [this, go = go_.get_future().share()](int fd, const void* data, std::size_t size) {
+              if (writes_++ > 0) go.wait();
+              return ::write(fd, data, size);
+            }};
+  }
+  void go_on() { go_.set_value(); }
+
+ private:
+  std::promise<void> go_;
+  std::atomic<int> writes_ = 0;
+};
+
+std::shared_ptr<EventLog> open_log(const std::filesystem::path& directory, const EventLogOptions& options) {
+  std::string first;
+  append_record(first, "first");
+  return EventLog::open(directory, options, 1.7e9, first, [first] { return first; });
+}
+
+void append(EventLog& log, int count) {
+  for (int i = 0; i < count; ++i)
+    log.append(
+        [](std::string& buffer, unsigned) { append_record(buffer, std::string(84, 'x')); });  // 100 bytes
+}
+
+std::string failure_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const IoError& error) {
+    return error.what();
+  }
+  return "no IoError";
+}
+
+double seconds_of(const std::function<void()>& call) {
+  const auto start = Clock::now();
+  call();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// The log's file goes away with the thread that was left behind.
+void wait_for_end(std::shared_ptr<EventLog>& log) {
+  const std::weak_ptr<EventLog> seen = log;
+  log.reset();
+  for (int i = 0; i < 1000 && !seen.expired(); ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(seen.expired());
+}
+
+TEST(EventLog, AddsDoNotWaitForADiskThatStandsStillUntilTheQueueIsFull) {
+  const TemporaryDirectory directory;
+  StuckDisk disk;
+  auto log = open_log(directory.path(), disk.options());
+  EXPECT_LT(seconds_of([&] { append(*log, 40); }), 0.2);
+  disk.go_on();
+  log->close();
+  EXPECT_EQ(check_events_file(log->path()).records, 1u + 40u);
+}
+
+TEST(EventLog, OfADiskThatStandsStillFailsInsteadOfWaitingForEverAndSaysHowMuchIsMissing) {
+  const TemporaryDirectory directory;
+  StuckDisk disk;
+  auto log = open_log(directory.path(), disk.options());
+  // The 41st finds the queue full, waits 200 ms and is refused; those behind it do not wait any more.
+  const double waited = seconds_of([&] { append(*log, 1000); });
+  EXPECT_GT(waited, 0.15);
+  EXPECT_LT(waited, 10);
+  std::string message;
+  EXPECT_LT(seconds_of([&] { message = failure_of([&] { log->flush(false); }); }), 0.2);
+  EXPECT_THAT(message, testing::HasSubstr(log->path().string()));
+  EXPECT_THAT(message,
+              testing::HasSubstr("the disk has taken nothing for 200 ms while 4000 bytes wait for it"));
+  EXPECT_THAT(message, testing::HasSubstr("1000 events are not in the file"));
+  EXPECT_LT(seconds_of([&] { message = failure_of([&] { log->close(); }); }), 10);
+  EXPECT_THAT(message, testing::HasSubstr("taken nothing"));
+  const std::filesystem::path path = log->path();
+  disk.go_on();
+  wait_for_end(log);
+  EXPECT_EQ(check_events_file(path).end, ReadEnd::kEnd) << "whole records only";
+}
+
+TEST(EventLog, FlushAndCloseDoNotWaitForEverEither) {
+  for (const bool flush : {true, false}) {
+    const TemporaryDirectory directory;
+    StuckDisk disk;
+    auto log = open_log(directory.path(), disk.options());
+    append(*log, 3);
+    std::string message;
+    const auto call = [&] { flush ? log->flush(true) : log->close(); };
+    EXPECT_LT(seconds_of([&] { message = failure_of(call); }), 10);
+    EXPECT_THAT(message, testing::HasSubstr("3 events are not in the file"));
+    const std::string at_close = failure_of([&] { log->close(); });
+    EXPECT_EQ(at_close == "no IoError", !flush) << "close() reports once";
+    disk.go_on();
+    wait_for_end(log);
+  }
+}
+
+TEST(EventLog, WaitsForADiskThatIsSlowAndLosesNothing) {
+  const TemporaryDirectory directory;
+  // Every write takes 50 bytes in 5 ms: far longer than longest_wait for all of them, never for one.
+  EventLogOptions options{.flush_interval = 1ms,
+                          .flush_bytes = 1000,
+                          .queue_bytes = 2000,
+                          .longest_wait = 300ms,
+                          .max_file_bytes = 0,
+                          .write = [](int fd, const void* data, std::size_t size) {
+                            std::this_thread::sleep_for(5ms);
+                            return ::write(fd, data, std::min<std::size_t>(size, 50));
+                          }};
+  auto log = open_log(directory.path(), options);
+  EXPECT_GT(seconds_of([&] { append(*log, 80); }), 0.2) << "the queue is bounded";
+  log->flush(false);
+  log->close();
+  EXPECT_EQ(check_events_file(log->path()).records, 1u + 80u);
+}
+
+TEST(EventLog, OfAFullDiskCountsWhatIsNotInTheFile) {
+  const TemporaryDirectory directory;
+  std::size_t room = 25 + 1050;  // the first record, and ten and a half
+  EventLogOptions options{.flush_interval = 1h,
+                          .flush_bytes = 1 << 20,
+                          .queue_bytes = 1 << 20,
+                          .longest_wait = 1s,
+                          .max_file_bytes = 0,
+                          .write = [&](int fd, const void* data, std::size_t size) -> ssize_t {
+                            if (room == 0) return errno = ENOSPC, -1;
+                            const ssize_t n = ::write(fd, data, std::min(size, room));
+                            room -= static_cast<std::size_t>(n);
+                            return n;
+                          }};
+  auto log = open_log(directory.path(), options);
+  append(*log, 100);
+  EXPECT_THAT(failure_of([&] { log->flush(false); }),
+              testing::AllOf(testing::HasSubstr("No space left on device"),
+                             testing::HasSubstr("90 events are not in the file")));
+  append(*log, 5);
+  EXPECT_THAT(failure_of([&] { log->close(); }), testing::HasSubstr("95 events are not in the file"));
+  EXPECT_EQ(check_events_file(log->path()).records, 1u + 10u);
+  EXPECT_EQ(check_events_file(log->path()).end, ReadEnd::kEnd);
+}
+
+}  // namespace
+}  // namespace sweep::tbwriter

@@ -1,0 +1,141 @@
+// Makes with our writer the calls that write_with_torch.py makes with PyTorch's. Usage: peer_logdir DIRECTORY
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tbwriter/summary_writer.h"
+
+namespace {
+
+using namespace sweep::tbwriter;
+
+constexpr double kTime = 1.7e9;
+
+std::vector<std::uint8_t> picture(int side, int k, int channels) {
+  std::vector<std::uint8_t> pixels;
+  for (int y = 0; y < side; ++y) {
+    for (int x = 0; x < side; ++x) {
+      for (int c = 0; c < channels; ++c)
+        pixels.push_back(static_cast<std::uint8_t>((x * (c + 1) + y * k) * 5));
+    }
+  }
+  return pixels;
+}
+
+// [height, width, channels] to [channels, height, width].
+std::vector<std::uint8_t> planes(const std::vector<std::uint8_t>& pixels, std::size_t channels) {
+  std::vector<std::uint8_t> result;
+  for (std::size_t c = 0; c < channels; ++c) {
+    for (std::size_t i = c; i < pixels.size(); i += channels) result.push_back(pixels[i]);
+  }
+  return result;
+}
+
+void write_numbers(SummaryWriter& writer) {
+  const Details at{.wall_time = kTime};
+  for (int step = 0; step < 5; ++step) {
+    writer.add_scalar("scalar", 0.1 * step, step, at);
+    writer.add_scalar("new_style", 0.1 * step, step, at);
+  }
+  const std::vector<ScalarPoint> lines{{"a", 1.5}, {"b", 2.5}};
+  writer.add_scalar_lines("group/lines", lines, 0, at);
+  std::vector<float> values;
+  for (int i = -500; i < 500; ++i) values.push_back(static_cast<float>(i * i * i) * 1e-6f);
+  writer.add_histogram("histogram", values, 0, at);
+  const double limits[] = {0, 1, 2}, counts[] = {3, 0, 5};
+  writer.add_histogram_counts(
+      "raw",
+      {.min = -0.5, .max = 1.5, .number = 8, .sum = 4, .sum_squares = 9, .limits = limits, .counts = counts},
+      0, at);
+}
+
+void write_pictures(SummaryWriter& writer) {
+  const Details at{.wall_time = kTime};
+  const std::vector<std::uint8_t> pixels = picture(24, 3, 3);
+  writer.add_image("image", pixels, {.height = 24, .width = 24, .channels = 3}, 0, at);
+  std::vector<float> floats;
+  for (const std::uint8_t value : planes(pixels, 3)) floats.push_back(static_cast<float>(value) / 255.0f);
+  writer.add_image_grid("float_image", floats, {.count = 1, .channels = 3, .height = 24, .width = 24}, 0,
+                        {.padding = 0}, at);
+  std::vector<std::uint8_t> batch;
+  for (int k = 0; k < 10; ++k) {
+    for (const std::uint8_t value : planes(picture(12, k, 3), 3)) batch.push_back(value);
+  }
+  writer.add_image_grid("images", batch, {.count = 10, .channels = 3, .height = 12, .width = 12}, 0,
+                        {.padding = 0}, at);
+  const Box boxes[] = {{.left = 10, .top = 20, .right = 80, .bottom = 90, .label = "cat"},
+                       {.left = 40, .top = 10, .right = 100, .bottom = 60, .label = "a dog"}};
+  writer.add_image_with_boxes("boxes", std::vector<std::uint8_t>(120 * 120, 128),
+                              {.height = 120, .width = 120}, boxes, 0, at);
+}
+
+void write_curves(SummaryWriter& writer) {
+  const Details at{.wall_time = kTime};
+  const std::vector<std::uint8_t> labels{0, 1, 1, 0, 1, 1};
+  const std::vector<float> scores{0.1f, 0.9f, 0.4f, 0.35f, 0.8f, 0.7f}, weights{1, 2, 1, 3, 1, 2};
+  writer.add_pr_curve("curve", labels, scores, 0, 127, at);
+  writer.add_pr_curve("weighted", labels, scores, 0, 11, at, weights);
+  const float tp[] = {3, 2, 1}, fp[] = {2, 1, 0}, tn[] = {0, 1, 2}, fn[] = {0, 1, 2},
+              precision[] = {0.6f, 0.67f, 1}, recall[] = {1, 0.67f, 0.33f};
+  writer.add_pr_curve("raw_curve", PrCurve{tp, fp, tn, fn, precision, recall}, 0, at);
+}
+
+void write_others(SummaryWriter& writer) {
+  const Details at{.wall_time = kTime};
+  writer.add_text("text", "# Title\n\na **b**\n\n- c", 0, at);
+  std::vector<float> sound;
+  for (int i = 0; i < 2000; ++i) sound.push_back(0.5f * std::sin(static_cast<float>(i) * 0.05f));
+  writer.add_audio("sound", sound, 8000, 1, 0, at);
+  const std::vector<float> vertices{0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1};
+  const std::vector<std::uint8_t> colors{255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 255, 0};
+  const std::vector<std::int32_t> faces{0, 1, 2, 0, 1, 3, 0, 2, 3};
+  writer.add_mesh("mesh", {.vertices = vertices, .colors = colors, .faces = faces}, 0, at);
+  writer.add_custom_scalars_layout({{"losses",
+                                     {{"loss", MultilineChart{{"loss/.*", "scalar"}}},
+                                      {"band", MarginChart{{{"m/mean", "m/min", "m/max"}}}}}}});
+  std::vector<float> points;
+  EmbeddingLabels names;
+  for (int k = 0; k < 9; ++k) {
+    for (int d = 0; d < 4; ++d) points.push_back(static_cast<float>(k * (d + 1)) / 4);
+    names.rows.push_back({"point " + std::to_string(k)});
+  }
+  writer.add_embedding("points", points, 4, names, {}, 3);
+  writer.add_graph(
+      {{{.name = "input", .op = "IO Node", .output_shapes = {{2, 4}}},
+        {.name = "0/linear", .op = "aten::linear", .inputs = {"input"}, .output_shapes = {{2, 3}}},
+        {.name = "1/relu", .op = "aten::relu", .inputs = {"0/linear"}, .output_shapes = {{2, 3}}}}});
+}
+
+void write_tensors(SummaryWriter& writer) {
+  const std::int64_t shape[] = {2, 3};
+  const auto add = [&](const char* tag, const auto& values) {
+    writer.add_tensor(tag, values, shape, 0, {.wall_time = kTime});
+  };
+  add("tensor_float", std::vector<float>{-4, -1, 2, 5, 8, 11});
+  add("tensor_double", std::vector<double>{-4, -1, 2, 5, 8, 11});
+  add("tensor_int64", std::vector<std::int64_t>{-4, -1, 2, 5, 8, 11});
+  add("tensor_half", std::vector<Half>{{0xC400}, {0xBC00}, {0x4000}, {0x4500}, {0x4800}, {0x4980}});
+  add("tensor_bfloat16", std::vector<BFloat16>{{0xC080}, {0xBF80}, {0x4000}, {0x40A0}, {0x4100}, {0x4130}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: peer_logdir DIRECTORY\n");
+    return 2;
+  }
+  const std::filesystem::path directory = argv[1];
+  SummaryWriter writer(directory / "run");
+  write_numbers(writer);
+  write_pictures(writer);
+  write_curves(writer);
+  write_others(writer);
+  write_tensors(writer);
+  SummaryWriter trial(directory / "run/trial");
+  trial.add_hparams_start({{"lr", 0.25}, {"name", std::string("adam")}, {"flag", true}});
+  trial.add_scalar("hparam/loss", 0.5);
+}
