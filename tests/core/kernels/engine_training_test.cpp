@@ -8,6 +8,7 @@
 #include "core/data/data_loader.h"
 #include "core/engine.h"
 #include "tests/core/kernels/reference_data.h"
+#include "tests/core/kernels/test_device.h"
 #include "tests/core/network/test_networks.h"
 
 namespace sweep {
@@ -45,7 +46,7 @@ struct Training {
   explicit Training(const nlohmann::json& run)
       : network(run.at("network") == "cnn" ? test::deeplizard() : test::mlp(), {1, 28, 28}) {
     const auto batch_size = run.at("batch_size").get<std::size_t>();
-    EngineOptions options;
+    EngineOptions options{.device = test::device()};
     options.batch_size = batch_size;
     options.optimizer = resolve_optimizer(optimizer_of(run));
     engine = make_engine(network, options);
@@ -103,6 +104,7 @@ double first_epoch_tolerance(const nlohmann::json& run) {
 }
 
 TEST(Training, EpochLossesFollowPyTorchs) {
+  SKIP_ON_STAND_IN();
   if (!have_fashion()) GTEST_SKIP() << "dataset-fashion-mnist is not installed";
   int compared = 0;
   for (const nlohmann::json& run : runs_of("training_curves.json")) {
@@ -127,7 +129,7 @@ TEST(Training, EpochLossesFollowPyTorchs) {
 
 double test_accuracy_after(int epochs, std::size_t batch_size) {
   const Network network(test::deeplizard(), {1, 28, 28});
-  EngineOptions options;
+  EngineOptions options{.device = test::device()};
   options.batch_size = batch_size;
   options.optimizer = AdamOptions{};
   const auto engine = make_engine(network, options);
@@ -147,6 +149,7 @@ double test_accuracy_after(int epochs, std::size_t batch_size) {
 }
 
 TEST(Training, ReachesTheAccuracyThatTheNetworkIsKnownFor) {
+  SKIP_ON_STAND_IN();
   if (!have_fashion()) GTEST_SKIP() << "dataset-fashion-mnist is not installed";
   EXPECT_GE(test_accuracy_after(4, 100), 0.85);
   EXPECT_GE(test_accuracy_after(4, 1000), 0.83);
