@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cpu/cpu_engine.h"
+#include "core/kernels/cuda/cuda_engine.h"
 
 namespace sweep {
 
@@ -12,6 +13,7 @@ void Engine::set_momentum(double) {
 std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options) {
   if (auto reason = unavailable_reason(options.device))
     throw DeviceError(options.device.name() + ": " + *reason);
+  if (options.device.type == DeviceType::kCuda) return make_cuda_engine(network, options);
   return make_cpu_engine(network, options);
 }
 

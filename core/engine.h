@@ -42,8 +42,8 @@ struct EngineOptions {
   Device device;
   int threads = 0;             // CPU threads; 0: all that the process may use. Never changes a result
   std::size_t batch_size = 1;  // the largest batch that will be passed
-  OptimizerOptions optimizer;
-  PixelTransform transform;
+  OptimizerOptions optimizer = {};
+  PixelTransform transform = {};
   std::uint64_t seed = 0;  // of dropout
   LossOptions loss = {};
   double clip_norm =

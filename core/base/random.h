@@ -9,8 +9,23 @@ namespace sweep {
 
 /// Philox4x32-10 of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (SC11); the same function
 /// as in cuRAND and PyTorch's CUDA generator. Returns four independent uniform 32-bit values.
-std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
-                                        std::array<std::uint32_t, 2> key);
+/// constexpr, so that kernels of GPUs can call it, too.
+constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                                  std::array<std::uint32_t, 2> key) {
+  constexpr std::uint64_t kMultiplier0 = 0xD2511F53u, kMultiplier1 = 0xCD9E8D57u;
+  constexpr std::uint32_t kWeyl0 = 0x9E3779B9u, kWeyl1 = 0xBB67AE85u;
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t product0 = kMultiplier0 * counter[0];
+    const std::uint64_t product1 = kMultiplier1 * counter[2];
+    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
+               static_cast<std::uint32_t>(product1),
+               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
+               static_cast<std::uint32_t>(product0)};
+    key[0] += kWeyl0;
+    key[1] += kWeyl1;
+  }
+  return counter;
+}
 
 /// What a stream of random numbers is for; keeps the uses of one seed independent of each other.
 enum class RandomUse : std::uint32_t { kInitialisation = 1, kShuffle = 2, kDropout = 3, kSearch = 4 };

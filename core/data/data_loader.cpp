@@ -134,9 +134,9 @@ class DataLoader::Implementation {
       const Buffer& buffer = buffers_[*slot];
       batch_ = {std::span(buffer.pixels).first(count * samples_.set->sample_bytes()),
                 std::span(buffer.labels).first(count),
-                std::span<const std::uint32_t>(local_rows_).first(count)};
+                std::span<const std::uint32_t>(local_rows_).first(count), nullptr};
     } else {
-      batch_ = {samples_.set->pixels, samples_.set->labels, rows_of(next_batch_)};
+      batch_ = {samples_.set->pixels, samples_.set->labels, rows_of(next_batch_), samples_.set};
     }
     ++next_batch_;
     return &batch_;

@@ -18,6 +18,9 @@ struct Batch {
   std::span<const std::uint8_t> pixels;
   std::span<const std::int32_t> labels;
   std::span<const std::uint32_t> rows;  // [samples in this batch]
+  /// The set whose pixels and labels these are, all of them; null if they are the batch's own. A set never
+  /// changes, so who has it need not read it again.
+  std::shared_ptr<const ImageSet> set = nullptr;
   std::size_t size() const { return rows.size(); }
 };
 

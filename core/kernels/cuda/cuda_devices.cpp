@@ -53,10 +53,7 @@ const Found& found_devices() {
 
 }  // namespace
 
-std::optional<std::string> cuda_missing_reason() {
-  if (found_devices().reason) return found_devices().reason;
-  return "this version trains on the CPU only: it has no CUDA engine yet";
-}
+std::optional<std::string> cuda_missing_reason() { return found_devices().reason; }
 
 std::vector<DeviceInfo> list_cuda_devices() { return found_devices().devices; }
 

@@ -1,9 +1,12 @@
 // Networks that train in phases, because batch normalization looks at the whole batch.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/base/error.h"
 #include "core/engine.h"
 #include "tests/core/kernels/batch.h"
+#include "tests/core/kernels/test_device.h"
 #include "tests/core/network/test_networks.h"
 
 namespace sweep {
@@ -14,7 +17,7 @@ constexpr std::size_t kPixels = 3 * 8 * 8;
 Network residual_network() { return Network(test::small_residual(), {3, 8, 8}); }
 
 std::unique_ptr<Engine> engine_for(const Network& network, std::size_t batch_size, int threads = 1) {
-  EngineOptions options;
+  EngineOptions options{.device = test::device()};
   options.threads = threads;
   options.batch_size = batch_size;
   options.optimizer = AdamOptions{};
@@ -49,6 +52,7 @@ void expect_same_bits(const Outcome& a, const Outcome& b) {
 class BatchNormThreads : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(BatchNormThreads, GiveTheSameBits) {
+  SKIP_UNLESS_CPU();
   const Outcome one = train_three_steps(GetParam(), 1);
   for (const int threads : {2, 3, 5, 8}) {
     SCOPED_TRACE(threads);
@@ -59,6 +63,7 @@ TEST_P(BatchNormThreads, GiveTheSameBits) {
 INSTANTIATE_TEST_SUITE_P(BatchSizes, BatchNormThreads, testing::Values(2, 16, 17, 100, 333));
 
 TEST(BatchNorm, ProfileChangesNoBitOfTheTraining) {
+  SKIP_UNLESS_CPU();
   expect_same_bits(train_three_steps(100, 2, true), train_three_steps(100, 2));
 }
 

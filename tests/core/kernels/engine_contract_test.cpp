@@ -9,6 +9,7 @@
 #include "core/engine.h"
 #include "tests/core/kernels/batch.h"
 #include "tests/core/kernels/simd_targets.h"
+#include "tests/core/kernels/test_device.h"
 #include "tests/core/network/test_networks.h"
 
 namespace sweep {
@@ -19,7 +20,7 @@ using testing::ThrowsMessage;
 
 std::unique_ptr<Engine> engine_for(const Network& network, std::size_t batch_size, int threads = 1,
                                    OptimizerOptions optimizer = AdamOptions{}) {
-  EngineOptions options;
+  EngineOptions options{.device = test::device()};
   options.threads = threads;
   options.batch_size = batch_size;
   options.optimizer = optimizer;
@@ -44,6 +45,7 @@ Outcome train_three_steps(std::size_t images, int threads) {
 class AnyThreads : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(AnyThreads, GiveTheSameBits) {
+  SKIP_UNLESS_CPU();
   const Outcome one = train_three_steps(GetParam(), 1);
   for (const int threads : {2, 3, 4, 5, 6, 7, 8}) {
     SCOPED_TRACE(threads);
@@ -61,6 +63,7 @@ INSTANTIATE_TEST_SUITE_P(BatchSizes, AnyThreads, testing::Values(1, 15, 16, 17, 
 // bits may differ; three steps of Adam with lr 0.01 move a weight by up to 0.03, and where a gradient is
 // nearly 0 its sign decides the way.
 TEST(Engine, InstructionSetsAgreeWithinRounding) {
+  SKIP_UNLESS_CPU();
   std::vector<std::pair<std::string, Outcome>> outcomes;
   test::for_each_simd_target(
       [&](const std::string& target) { outcomes.emplace_back(target, train_three_steps(100, 1)); });
@@ -168,7 +171,7 @@ TEST(Engine, ClippedGradientsKeepTheirDirection) {
   const Network network(test::deeplizard(), {1, 28, 28});
   const test::OwnedBatch batch = test::random_batch(60, 784, 10, 12);
   const auto gradients_with = [&](double clip_norm, int threads) {
-    EngineOptions options;
+    EngineOptions options{.device = test::device()};
     options.batch_size = 60;
     options.threads = threads;
     options.clip_norm = clip_norm;
@@ -224,6 +227,7 @@ TEST(Profile, ChangesNoBitOfTheTraining) {
 }
 
 TEST(Profile, HasEveryLayerAndCountsFusedOnesUnderTheFirst) {
+  SKIP_UNLESS_CPU();
   const Network network(test::deeplizard(), {1, 28, 28});
   const auto engine = engine_for(network, 100);
   const auto small = engine->profile(test::random_batch(20, 784, 10, 11).view());
@@ -252,6 +256,7 @@ TEST(Profile, HasEveryLayerAndCountsFusedOnesUnderTheFirst) {
 }
 
 TEST(Profile, TakesLongerForMoreSamplesAndRefusesTooMany) {
+  SKIP_UNLESS_CPU();
   const Network network(test::deeplizard(), {1, 28, 28});
   const auto engine = engine_for(network, 1600);
   const auto seconds = [&](std::size_t images) {
@@ -294,7 +299,7 @@ std::vector<float> kept_per_unit(std::uint64_t seed, int steps, int threads) {
                           {"dropout", "dropout", {{"p", 0.25}}},
                           {"out", "linear", {{"out_features", std::int64_t{2}}, {"bias", false}}}}},
                         {1, 1, 1});
-  EngineOptions options;
+  EngineOptions options{.device = test::device()};
   options.batch_size = 64;
   options.threads = threads;
   options.optimizer = SgdOptions{};
@@ -336,7 +341,7 @@ TEST(Engine, NormalisedPixelsAreLikePyTorchs) {
   const Network network(
       {"n", {test::flatten("f"), {"pass", "linear", {{"out_features", std::int64_t{8}}, {"bias", false}}}}},
       {2, 2, 2});
-  EngineOptions options;
+  EngineOptions options{.device = test::device()};
   options.batch_size = 1;
   options.transform = {{0.5f, 0.25f}, {0.5f, 2.0f}};
   const auto engine = make_engine(network, options);

@@ -6,6 +6,7 @@
 #include "core/engine.h"
 #include "tests/core/kernels/reference_data.h"
 #include "tests/core/kernels/simd_targets.h"
+#include "tests/core/kernels/test_device.h"
 
 namespace sweep {
 namespace {
@@ -38,7 +39,7 @@ struct Case {
     loss = tensor("loss")->values.at(0);
     parameters = test::parameters_from(references(), network, name + "/");
     gradients = test::parameters_from(references(), network, name + "/grad/");
-    EngineOptions options;
+    EngineOptions options{.device = test::device()};
     options.threads = threads;
     options.batch_size = batch.labels.size();
     engine = make_engine(network, options);

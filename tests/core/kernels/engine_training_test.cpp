@@ -9,6 +9,7 @@
 #include "core/engine.h"
 #include "core/schedule.h"
 #include "tests/core/kernels/reference_data.h"
+#include "tests/core/kernels/test_device.h"
 #include "tests/core/network/schedule_from_json.h"
 #include "tests/core/network/test_networks.h"
 
@@ -47,7 +48,7 @@ struct Training {
   explicit Training(const nlohmann::json& run)
       : network(run.at("network") == "cnn" ? test::deeplizard() : test::mlp(), {1, 28, 28}) {
     const auto batch_size = run.at("batch_size").get<std::size_t>();
-    EngineOptions options;
+    EngineOptions options{.device = test::device()};
     options.batch_size = batch_size;
     if (run.contains("schedule")) schedule = resolve_schedule(test::schedule_from_json(run.at("schedule")));
     options.optimizer = scheduled_optimizer(resolve_optimizer(optimizer_of(run)), schedule);
@@ -133,6 +134,7 @@ double first_epoch_tolerance(const nlohmann::json& run) {
 }
 
 TEST(Training, EpochLossesFollowPyTorchs) {
+  SKIP_ON_STAND_IN();
   if (!have_fashion()) GTEST_SKIP() << "dataset-fashion-mnist is not installed";
   int compared = 0;
   for (const nlohmann::json& run : runs_of("training_curves.json")) {
@@ -157,7 +159,7 @@ TEST(Training, EpochLossesFollowPyTorchs) {
 
 double test_accuracy_after(int epochs, std::size_t batch_size) {
   const Network network(test::deeplizard(), {1, 28, 28});
-  EngineOptions options;
+  EngineOptions options{.device = test::device()};
   options.batch_size = batch_size;
   options.optimizer = AdamOptions{};
   const auto engine = make_engine(network, options);
@@ -177,6 +179,7 @@ double test_accuracy_after(int epochs, std::size_t batch_size) {
 }
 
 TEST(Training, ReachesTheAccuracyThatTheNetworkIsKnownFor) {
+  SKIP_ON_STAND_IN();
   if (!have_fashion()) GTEST_SKIP() << "dataset-fashion-mnist is not installed";
   EXPECT_GE(test_accuracy_after(4, 100), 0.85);
   EXPECT_GE(test_accuracy_after(4, 1000), 0.83);

@@ -1,0 +1,203 @@
+#include "core/kernels/cuda/compiler.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/kernels/cuda/loss.h"
+#include "core/kernels/cuda/plain_ops.h"
+#include "core/kernels/cuda/weight_ops.h"
+
+namespace sweep::cuda {
+namespace {
+
+constexpr std::size_t kMostElements = std::size_t{1} << 30;  // kernels count in 32 bits
+
+// An array that ops pass on: the network's input, or an op's output.
+struct Value {
+  std::size_t elements = 0;  // of one image
+  int producer = -1;         // place of its node; -1: the network's input
+  bool needs_gradient = false;
+  bool kept_by_producer = false;                        // whether the producer's backward() looks at it
+  std::vector<std::size_t> readers = {}, keepers = {};  // nodes; keepers' backward() looks at it, too
+  Slot slot = {}, gradient = {};
+};
+
+// A layer that becomes an op, with the relu after it if that is fused.
+struct Node {
+  const Layer* layer;
+  bool relu = false;
+  std::vector<std::size_t> inputs;  // values
+  std::size_t output = 0;
+};
+
+bool is_weighted(const Layer& layer) { return layer.type == "conv2d" || layer.type == "linear"; }
+
+class Compiler {
+ public:
+  Compiler(const Network& network, int images, std::uint64_t seed)
+      : network_(network), images_(images), seed_(seed) {}
+
+  CompiledNetwork compile() {
+    find_nodes();
+    if (nodes_.empty()) throw ConfigError("network \"" + network_.name() + "\" has nothing to train");
+    describe_values();
+    place_values();
+    for (std::size_t n = 0; n < nodes_.size(); ++n) compiled_.ops.push_back(make_op(n));
+    for (std::size_t n = nodes_.size(); n-- > 0;) {
+      if (has_backward(nodes_[n])) compiled_.backward.push_back(compiled_.ops[n].get());
+    }
+    compiled_.memory_bytes = compiled_.plan.solve();
+    return std::move(compiled_);
+  }
+
+ private:
+  // Moments of a step: forward ops, the loss, backward ops, the optimizer.
+  int forward_time(std::size_t node) const { return static_cast<int>(node); }
+  int loss_time() const { return static_cast<int>(nodes_.size()); }
+  int backward_time(std::size_t node) const { return 2 * loss_time() - static_cast<int>(node); }
+  int end_time() const { return 2 * loss_time() + 1; }
+
+  void find_nodes() {
+    const auto layers = network_.layers();
+    std::vector<int> reader_count(layers.size());
+    for (const Layer& layer : layers) {
+      for (const std::size_t input : layer.inputs) {
+        if (input != kNetworkInput) ++reader_count[input];
+      }
+    }
+    values_.push_back({.elements = element_count(network_.input())});
+    std::vector<std::size_t> value_of(layers.size());
+    const auto value = [&](std::size_t layer) { return layer == kNetworkInput ? 0 : value_of[layer]; };
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const Layer& layer = layers[i];
+      if (layer.type == "flatten") {  // [channels][y][x] and [features] are the same array
+        value_of[i] = value(layer.inputs[0]);
+        continue;
+      }
+      Node node{&layer, false, {}, values_.size()};
+      for (const std::size_t input : layer.inputs) node.inputs.push_back(value(input));
+      value_of[i] = node.output;
+      if (is_weighted(layer) && i + 1 < layers.size() && layers[i + 1].type == "relu" &&
+          layers[i + 1].inputs[0] == i && reader_count[i] == 1) {
+        node.relu = true;
+        value_of[++i] = node.output;
+      }
+      values_.push_back(
+          {.elements = element_count(layer.output), .producer = static_cast<int>(nodes_.size())});
+      nodes_.push_back(std::move(node));
+    }
+    output_ = value_of.back();
+  }
+
+  void describe_values() {
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      const Node& node = nodes_[n];
+      const bool activation = activation_of(node.layer->type).has_value();
+      const bool keeps_input = is_weighted(*node.layer) || node.layer->type == "batch_norm2d" || activation;
+      Value& output = values_[node.output];
+      output.kept_by_producer = node.relu || activation;
+      output.needs_gradient = !node.layer->parameters.empty();
+      for (const std::size_t input : node.inputs) {
+        values_[input].readers.push_back(n);
+        if (keeps_input) values_[input].keepers.push_back(n);
+        output.needs_gradient = output.needs_gradient || values_[input].needs_gradient;
+      }
+    }
+  }
+
+  void place_values() {
+    const auto images = static_cast<std::size_t>(images_);
+    for (Value& value : values_) {
+      if (value.elements * images > kMostElements) {
+        const std::string what = value.producer < 0 ? "its input" : "layer \"" + layer_of(value).name + "\"";
+        throw ConfigError("batch_size " + std::to_string(images_) + " is too large for network \"" +
+                          network_.name() + "\" on CUDA: a batch of " + what + " has " +
+                          std::to_string(value.elements) +
+                          " values for each sample, and more than 2^30 in all");
+      }
+      const std::size_t bytes = value.elements * images * sizeof(float);
+      const int first = value.producer < 0 ? 0 : value.producer;
+      int last = first;
+      for (const std::size_t n : value.readers) last = std::max(last, forward_time(n));
+      for (const std::size_t n : value.keepers) last = std::max(last, backward_time(n));
+      if (value.kept_by_producer)
+        last = std::max(last, backward_time(static_cast<std::size_t>(value.producer)));
+      if (&value == &values_[output_]) last = std::max(last, loss_time());
+      value.slot = compiled_.plan.add(bytes, first, last);
+      if (!value.needs_gradient) continue;
+      const int written = value.readers.empty() ? loss_time() : backward_time(value.readers.back());
+      value.gradient =
+          compiled_.plan.add(bytes, written, backward_time(static_cast<std::size_t>(value.producer)));
+    }
+    compiled_.input = values_[0].slot;
+    compiled_.output = values_[output_].slot;
+    compiled_.output_gradient = values_[output_].gradient;
+    compiled_.loss_scratch =
+        compiled_.plan.add(static_cast<std::size_t>(loss_scratch_count(images_)) * sizeof(DeviceTotals),
+                           loss_time(), loss_time());
+  }
+
+  const Layer& layer_of(const Value& value) const {
+    return *nodes_[static_cast<std::size_t>(value.producer)].layer;
+  }
+
+  // Whether input `i` of node `n` is not the first whose share of the gradient is written: backward, the last
+  // reader comes first.
+  bool adds(std::size_t n, std::size_t i) const {
+    const Value& value = values_[nodes_[n].inputs[i]];
+    if (value.readers.back() != n) return true;
+    return i > 0 && nodes_[n].inputs[0] == nodes_[n].inputs[i];
+  }
+
+  bool has_backward(const Node& node) const {
+    return values_[node.output].gradient &&
+           (!node.layer->parameters.empty() ||
+            std::any_of(node.inputs.begin(), node.inputs.end(),
+                        [&](std::size_t input) { return values_[input].needs_gradient; }));
+  }
+
+  std::unique_ptr<Op> make_op(std::size_t n) {
+    const Node& node = nodes_[n];
+    const Layer& layer = *node.layer;
+    const Value &in = values_[node.inputs[0]], &out = values_[node.output];
+    const OpSlots slots{in.slot, out.slot, out.gradient, in.gradient, adds(n, 0)};
+    const OpTimes times{forward_time(n), backward_time(n), end_time(), images_};
+    MemoryPlan& plan = compiled_.plan;
+    if (layer.type == "conv2d")
+      return std::make_unique<ConvOp>(network_, layer, node.relu, slots, times, plan);
+    if (layer.type == "linear")
+      return std::make_unique<LinearOp>(network_, layer, node.relu, slots, times, plan);
+    if (layer.type == "batch_norm2d")
+      return std::make_unique<BatchNormOp>(network_, layer, slots, times, plan);
+    if (layer.type == "max_pool2d") return std::make_unique<MaxPoolOp>(layer, slots, times, plan);
+    if (layer.type == "avg_pool2d" || layer.type == "adaptive_avg_pool2d")
+      return std::make_unique<AvgPoolOp>(layer, slots);
+    if (layer.type == "dropout") return std::make_unique<DropoutOp>(layer, seed_, dropouts_++, slots);
+    if (layer.type == "residual") {
+      const Value& second = values_[node.inputs[1]];
+      return std::make_unique<SumOp>(layer, SumOp::Input{in.slot, in.gradient, adds(n, 0)},
+                                     SumOp::Input{second.slot, second.gradient, adds(n, 1)}, out.slot,
+                                     out.gradient);
+    }
+    if (const auto activation = activation_of(layer.type))
+      return std::make_unique<ActivationOp>(layer, *activation, slots);
+    throw ConfigError("layer \"" + layer.name + "\": the CUDA engine has no " + layer.type);
+  }
+
+  const Network& network_;
+  const int images_;
+  const std::uint64_t seed_;
+  std::vector<Value> values_;
+  std::vector<Node> nodes_;
+  std::size_t output_ = 0;
+  std::uint32_t dropouts_ = 0;
+  CompiledNetwork compiled_;
+};
+
+}  // namespace
+
+CompiledNetwork compile(const Network& network, int images, std::uint64_t seed) {
+  return Compiler(network, images, seed).compile();
+}
+
+}  // namespace sweep::cuda

@@ -1,0 +1,27 @@
+// Makes ops of a network's layers and plans the memory that they share.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/kernels/cuda/memory_plan.h"
+#include "core/kernels/cuda/op.h"
+#include "core/network/network.h"
+
+namespace sweep::cuda {
+
+struct CompiledNetwork {
+  std::vector<std::unique_ptr<Op>> ops;  // in the order of forward()
+  std::vector<const Op*> backward;       // those that gradients pass, in the order of backward()
+  MemoryPlan plan;                       // solved
+  std::size_t memory_bytes = 0;
+  Slot input, output;
+  Slot output_gradient;  // none if the network has nothing to learn
+  Slot loss_scratch;
+};
+
+/// For batches of up to `images`; `seed` is dropout's. Throws ConfigError for a layer that the engine does
+/// not have, and for batches whose arrays it cannot address.
+CompiledNetwork compile(const Network& network, int images, std::uint64_t seed);
+
+}  // namespace sweep::cuda

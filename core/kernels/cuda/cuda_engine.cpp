@@ -1,0 +1,191 @@
+#include "core/kernels/cuda/cuda_engine.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/kernels/cuda/batch_feed.h"
+#include "core/kernels/cuda/program.h"
+
+namespace sweep {
+namespace {
+
+using cuda::Array;
+using cuda::BatchFeed;
+using cuda::Task;
+
+int checked_batch_size(std::size_t batch_size) {
+  if (batch_size > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+    throw ConfigError("batch_size " + std::to_string(batch_size) + " is too large for the CUDA engine");
+  }
+  return static_cast<int>(batch_size);
+}
+
+// Chooses the device for what is made after it.
+struct Chosen {
+  explicit Chosen(const Device& device) { cuda::use_device(device.index); }
+};
+
+class CudaEngine final : public Engine {
+ public:
+  CudaEngine(const Network& network, const EngineOptions& options)
+      : chosen_(options.device),
+        network_(network),
+        options_(options),
+        sample_(element_count(network.input())),
+        classes_(static_cast<std::size_t>(network.output()[0])),
+        program_(stream_, network_,
+                 {.batch_size = checked_batch_size(options.batch_size),
+                  .optimizer = options.optimizer,
+                  .transform = options.transform,
+                  .loss = options.loss,
+                  .clip_norm = options.clip_norm,
+                  .seed = options.seed}),
+        feed_(options.batch_size, sample_) {}
+
+  ~CudaEngine() override = default;
+  CudaEngine(const CudaEngine&) = delete;
+  CudaEngine& operator=(const CudaEngine&) = delete;
+
+  void train(const Batch& batch, double learning_rate) override {
+    check(batch);
+    if (batch.size() == 0) return;
+    ++steps_;
+    add(Task::kTrain, batch,
+        {.step = static_cast<std::uint32_t>(steps_ - 1),
+         .factors = cuda::step_factors(options_.optimizer, learning_rate, steps_)});
+  }
+
+  void evaluate(const Batch& batch) override {
+    check(batch);
+    if (batch.size() > 0) add(Task::kEvaluate, batch, {});
+  }
+
+  void predict(const Batch& batch, std::span<float> outputs) override {
+    check(batch);
+    if (outputs.size() != batch.size() * classes_) {
+      throw ShapeError("predict: room for " + std::to_string(outputs.size()) +
+                       " outputs, but the batch has " + std::to_string(batch.size()) + " samples of " +
+                       std::to_string(classes_));
+    }
+    if (batch.size() == 0) return;
+    add(Task::kPredict, batch, {});
+    send();
+    stream_.download(outputs.data(), program_.outputs(), outputs.size_bytes());
+  }
+
+  Totals take_totals() override {
+    use();
+    send();
+    cuda::DeviceTotals totals{};
+    stream_.download(&totals, program_.totals().data(), sizeof totals);
+    stream_.clear(program_.totals().data(), sizeof totals);
+    return {totals.loss, totals.correct, totals.samples};
+  }
+
+  std::vector<float> parameters() const override { return downloaded(program_.parameters()); }
+  void set_parameters(std::span<const float> values) override {
+    upload(values, program_.parameters(), "set_parameters", "parameters");
+  }
+
+  std::vector<float> buffers() const override { return downloaded(program_.buffers()); }
+  void set_buffers(std::span<const float> values) override {
+    upload(values, program_.buffers(), "set_buffers", "running statistics");
+  }
+
+  std::vector<float> gradients() const override { return downloaded(program_.gradient()); }
+
+  std::vector<OptimizerState> optimizer_state() const override {
+    std::vector<OptimizerState> state;
+    const std::vector<std::string> names = cuda::state_names(options_.optimizer);
+    for (std::size_t i = 0; i < names.size(); ++i)
+      state.push_back({names[i], downloaded(program_.state()[i])});
+    return state;
+  }
+
+  std::int64_t step_count() const override { return steps_; }
+
+  void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
+    const std::vector<std::string> names = cuda::state_names(options_.optimizer);
+    const bool same =
+        std::equal(state.begin(), state.end(), names.begin(), names.end(),
+                   [](const OptimizerState& s, const std::string& name) { return s.name == name; });
+    if (!same) throw ConfigError("set_optimizer_state: these are not the arrays of this optimizer");
+    for (std::size_t i = 0; i < state.size(); ++i)
+      upload(state[i].values, program_.state()[i], "set_optimizer_state", "parameters");
+    steps_ = step_count;
+  }
+
+ private:
+  void check(const Batch& batch) const {
+    if (batch.size() > options_.batch_size) {
+      throw ShapeError("a batch of " + std::to_string(batch.size()) + " samples for an engine made for " +
+                       std::to_string(options_.batch_size));
+    }
+    if (batch.pixels.size() != batch.labels.size() * sample_) {
+      throw ShapeError("samples of another size than the network's input " + to_string(network_.input()));
+    }
+  }
+
+  void use() const { cuda::use_device(options_.device.index); }
+
+  // Steps are collected and started together, as long as they are of one kind: one call to the driver for
+  // many.
+  void add(Task task, const Batch& batch, const cuda::StepInput& input) {
+    use();
+    const int images = static_cast<int>(batch.size());
+    if (feed_.steps() > 0 && (task != task_ || images != images_)) send();
+    if (!BatchFeed::is_resident(batch)) send();
+    task_ = task;
+    images_ = images;
+    feed_.add(stream_, batch, input);
+    if (feed_.steps() == BatchFeed::kSteps || !BatchFeed::is_resident(batch)) send();
+  }
+
+  // Puts what was collected on the stream. Const for readers: the work was already asked for.
+  void send() const {
+    const int steps = feed_.steps();
+    if (steps == 0) return;
+    const cuda::StepInputs inputs = feed_.send(stream_);
+    program_.run(stream_, task_, steps, images_, inputs);
+  }
+
+  std::vector<float> downloaded(const Array<float>& array) const {
+    use();
+    send();
+    std::vector<float> values(array.size());
+    if (!values.empty()) stream_.download(values.data(), array.data(), values.size() * sizeof(float));
+    return values;
+  }
+
+  void upload(std::span<const float> values, const Array<float>& array, const char* function,
+              const char* what) {
+    if (values.size() != array.size()) {
+      throw ShapeError(std::string(function) + ": " + std::to_string(values.size()) + " values for " +
+                       std::to_string(array.size()) + " " + what);
+    }
+    use();
+    send();
+    if (!values.empty()) stream_.upload(array.data(), values.data(), values.size_bytes());
+  }
+
+  const Chosen chosen_;
+  const Network network_;
+  const EngineOptions options_;
+  const std::size_t sample_, classes_;  // bytes of a sample; outputs
+  // Reading results sends what was collected before.
+  mutable cuda::Stream stream_;
+  mutable cuda::Program program_;
+  mutable BatchFeed feed_;
+  Task task_ = Task::kTrain;  // of the steps that are collected, as images_
+  int images_ = 0;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_cuda_engine(const Network& network, const EngineOptions& options) {
+  return std::make_unique<CudaEngine>(network, options);
+}
+
+}  // namespace sweep

@@ -1,0 +1,18 @@
+// Stands in for the whole folder in a build without a CUDA toolkit.
+#include "core/base/error.h"
+#include "core/kernels/cuda/cuda_devices.h"
+#include "core/kernels/cuda/cuda_engine.h"
+
+namespace sweep {
+
+std::optional<std::string> cuda_missing_reason() {
+  return "this build has no CUDA: no CUDA toolkit was found when it was configured";
+}
+
+std::vector<DeviceInfo> list_cuda_devices() { return {}; }
+
+std::unique_ptr<Engine> make_cuda_engine(const Network& /*network*/, const EngineOptions& options) {
+  throw DeviceError(options.device.name() + ": " + *cuda_missing_reason());
+}
+
+}  // namespace sweep

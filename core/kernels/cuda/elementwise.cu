@@ -1,0 +1,132 @@
+#include "core/kernels/cuda/elementwise.h"
+
+#include "core/base/random.h"
+#include "core/kernels/cuda/kernel.h"
+
+namespace sweep::cuda {
+namespace {
+
+__device__ float sigmoid(float x) {
+  // exp(-|x|) cannot overflow; the two branches of the textbook formula.
+  const float e = expf(-fabsf(x)), small = e / (1.0f + e);
+  return x < 0.0f ? small : 1.0f - small;
+}
+
+// Φ(x), the normal distribution: gelu(x) = x · Φ(x).
+__device__ float normal_cdf(float x) { return 0.5f + 0.5f * erff(x * 0.70710678f); }
+
+__device__ float value_of(Activation activation, float slope, float x) {
+  switch (activation) {
+    case Activation::kRelu:
+      return x <= 0.0f ? 0.0f : x;  // a NaN stays one
+    case Activation::kLeakyRelu:
+      return x > 0.0f ? x : x * slope;
+    case Activation::kTanh:
+      return tanhf(x);
+    case Activation::kSigmoid:
+      return sigmoid(x);
+    case Activation::kGelu:
+      return x * normal_cdf(x);
+  }
+  return x;
+}
+
+// f'(x), where y = f(x); each function takes the cheaper of the two.
+__device__ float slope_of(Activation activation, float slope, float x, float y) {
+  switch (activation) {
+    case Activation::kRelu:
+      return y > 0.0f ? 1.0f : 0.0f;
+    case Activation::kLeakyRelu:
+      return x > 0.0f ? 1.0f : slope;
+    case Activation::kTanh:
+      return 1.0f - y * y;
+    case Activation::kSigmoid:
+      return y * (1.0f - y);
+    case Activation::kGelu:
+      return x * 0.39894228f * expf(-0.5f * x * x) + normal_cdf(x);
+  }
+  return 1.0f;
+}
+
+__global__ void forward_kernel(Activation activation, float slope, int count, const float* in, float* out) {
+  for_each_index(count, [=](int i) { out[i] = value_of(activation, slope, in[i]); });
+}
+
+__global__ void backward_kernel(Activation activation, float slope, int count, const float* grad_out,
+                                const float* in, const float* out, bool add, float* grad_in) {
+  for_each_index(count, [=](int i) {
+    // The gradient at a dead relu is zero even where the gradient above is infinite.
+    float g = grad_out[i];
+    if (activation == Activation::kRelu) {
+      g = out[i] > 0.0f ? g : 0.0f;
+    } else {
+      g *= slope_of(activation, slope, in[i], out[i]);
+    }
+    grad_in[i] = add ? grad_in[i] + g : g;
+  });
+}
+
+// One thread per four elements of an image, which share one call of the generator.
+__global__ void dropout_kernel(DropoutRule rule, const StepInput* input, int images, int elements,
+                               const float* in, bool add, float* out) {
+  const int quads = ceil_div(elements, 4);
+  const std::uint32_t use = static_cast<std::uint32_t>(RandomUse::kDropout) << 24 | rule.number;
+  const std::uint32_t step = input->step;
+  for_each_index(images * quads, [=](int i) {
+    const int image = i / quads, quad = i % quads;
+    const auto random =
+        philox4x32({static_cast<std::uint32_t>(quad), static_cast<std::uint32_t>(image), step, use},
+                   {static_cast<std::uint32_t>(rule.seed), static_cast<std::uint32_t>(rule.seed >> 32)});
+    for (int e = 0; e < 4 && quad * 4 + e < elements; ++e) {
+      const int at = image * elements + quad * 4 + e;
+      const float value = in[at] * (random[static_cast<std::size_t>(e)] < rule.threshold ? 0.0f : rule.kept);
+      out[at] = add ? out[at] + value : value;
+    }
+  });
+}
+
+__global__ void add_kernel(int count, const float* a, const float* b, float* out) {
+  for_each_index(count, [=](int i) { out[i] = a[i] + b[i]; });
+}
+
+__global__ void pass_on_kernel(int count, const float* from, bool add, float* to) {
+  for_each_index(count, [=](int i) { to[i] = add ? to[i] + from[i] : from[i]; });
+}
+
+}  // namespace
+
+std::optional<Activation> activation_of(std::string_view layer_type) {
+  if (layer_type == "relu") return Activation::kRelu;
+  if (layer_type == "leaky_relu") return Activation::kLeakyRelu;
+  if (layer_type == "tanh") return Activation::kTanh;
+  if (layer_type == "sigmoid") return Activation::kSigmoid;
+  if (layer_type == "gelu") return Activation::kGelu;
+  return std::nullopt;
+}
+
+void activation_forward(Stream& stream, Activation activation, float slope, int count, const float* in,
+                        float* out) {
+  launch(stream, forward_kernel, blocks_for(count), {kThreads}, activation, slope, count, in, out);
+}
+
+void activation_backward(Stream& stream, Activation activation, float slope, int count, const float* grad_out,
+                         const float* in, const float* out, bool add, float* grad_in) {
+  launch(stream, backward_kernel, blocks_for(count), {kThreads}, activation, slope, count, grad_out, in, out,
+         add, grad_in);
+}
+
+void dropout(Stream& stream, const DropoutRule& rule, const StepInput* input, int images, int elements,
+             const float* in, bool add, float* out) {
+  launch(stream, dropout_kernel, blocks_for(images * ceil_div(elements, 4)), {kThreads}, rule, input, images,
+         elements, in, add, out);
+}
+
+void add(Stream& stream, int count, const float* a, const float* b, float* out) {
+  launch(stream, add_kernel, blocks_for(count), {kThreads}, count, a, b, out);
+}
+
+void pass_on(Stream& stream, int count, const float* from, bool add, float* to) {
+  launch(stream, pass_on_kernel, blocks_for(count), {kThreads}, count, from, add, to);
+}
+
+}  // namespace sweep::cuda

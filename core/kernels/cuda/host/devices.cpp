@@ -1,0 +1,18 @@
+// The device list of a program with the stand-in.
+#include "core/kernels/cuda/cuda_devices.h"
+
+namespace sweep {
+
+std::optional<std::string> cuda_missing_reason() { return std::nullopt; }
+
+std::vector<DeviceInfo> list_cuda_devices() {
+  DeviceInfo info;
+  info.device = {DeviceType::kCuda, 0};
+  info.description = "CUDA stand-in on the host, for tests";
+  info.memory_bytes = std::uint64_t{1} << 32;
+  info.cores = 1;
+  info.capability = "0.0";
+  return {info};
+}
+
+}  // namespace sweep

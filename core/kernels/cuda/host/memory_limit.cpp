@@ -1,0 +1,29 @@
+#include "core/kernels/cuda/host/memory_limit.h"
+
+#include <atomic>
+#include <limits>
+
+#include "core/base/error.h"
+
+namespace sweep::cuda::host {
+namespace {
+
+std::atomic<std::size_t> limit{std::numeric_limits<std::size_t>::max()}, in_use{0};
+
+}  // namespace
+
+void set_memory_limit(std::size_t bytes) { limit = bytes; }
+
+void take_memory(std::size_t bytes, const std::string& purpose) {
+  const std::size_t before = in_use.fetch_add(bytes);
+  if (bytes <= limit && before <= limit - bytes) return;
+  in_use -= bytes;
+  throw DeviceError("cuda: out of memory: " + std::to_string(bytes) + " bytes asked for " + purpose +
+                    ", but " + std::to_string(before < limit ? limit - before : 0) + " are free");
+}
+
+void give_memory(std::size_t bytes) { in_use -= bytes; }
+
+std::size_t memory_in_use() { return in_use; }
+
+}  // namespace sweep::cuda::host

@@ -1,0 +1,19 @@
+// How much memory the stand-in device has, so that tests can run out of it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace sweep::cuda::host {
+
+/// The device's memory; unlimited at first. Thread-safe, as the functions below.
+void set_memory_limit(std::size_t bytes);
+
+/// Accounts for memory. take_memory() throws DeviceError as cudaMalloc would fail.
+void take_memory(std::size_t bytes, const std::string& purpose);
+void give_memory(std::size_t bytes);
+
+/// What is taken now.
+std::size_t memory_in_use();
+
+}  // namespace sweep::cuda::host

@@ -1,0 +1,89 @@
+// What every file of kernels includes: CUDA's words, or the host's stand-ins for them, and launch().
+//
+// A kernel is written once, in CUDA, and compiled twice: by nvcc for GPUs, and by the C++ compiler for tests
+// on machines without one (see host/words.h). So that both mean the same, kernels keep to threadIdx and its
+// kin,
+// __shared__ arrays of fixed size, __syncthreads(), and the functions of this file; they have no atomics on
+// floats, so that every sum has one order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <tuple>
+
+#include "core/kernels/cuda/runtime.h"
+
+#if defined(__CUDACC__)
+#include <cuda_runtime.h>
+#else
+#include "core/kernels/cuda/host/words.h"
+#endif
+
+namespace sweep::cuda {
+
+/// Threads of a block, unless the kernel says otherwise. A power of two.
+inline constexpr unsigned kThreads = 256;
+
+/// Blocks or threads along x, y and z.
+struct Extent {
+  unsigned x = 1, y = 1, z = 1;
+};
+
+inline __host__ __device__ int ceil_div(int count, int share) { return (count + share - 1) / share; }
+
+/// Blocks of kThreads threads for a kernel with for_each_index(): enough to fill any GPU, and no more.
+inline Extent blocks_for(int count) {
+  constexpr int kMost = 4096;
+  const int blocks = ceil_div(count, static_cast<int>(kThreads));
+  return {static_cast<unsigned>(blocks < kMost ? blocks : kMost)};
+}
+
+/// Calls body(i) for every i below `count`, shared out over all threads of the grid. count <= 2^30.
+template <class Body>
+__device__ void for_each_index(int count, const Body& body) {
+  const auto first = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const auto step = static_cast<int>(gridDim.x * blockDim.x);
+  for (int i = first; i < count; i += step) body(i);
+}
+
+/// The sum of the values of a block's threads, in every thread, added in an order that depends on their
+/// number alone. All kThreads threads of the block have to call it.
+template <class Number>
+__device__ Number block_sum(Number value) {
+  __shared__ Number shared[kThreads];
+  __syncthreads();  // The last call's result may still be read.
+  shared[threadIdx.x] = value;
+  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];
+  }
+  __syncthreads();
+  return shared[0];
+}
+
+/// Puts a kernel at the end of the stream's work. A grid without blocks does nothing. The arguments are
+/// copied; what they point to has to be memory of the device, alive until the kernel is done.
+template <class... Parameters, class... Arguments>
+void launch(Stream& stream, void (*kernel)(Parameters...), Extent grid, Extent block,
+            const Arguments&... arguments) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  std::tuple<Parameters...> values(arguments...);
+#if defined(__CUDACC__)
+  std::apply(
+      [&](Parameters&... value) {
+        void* pointers[] = {&value..., nullptr};
+        launch_kernel(stream, reinterpret_cast<const void*>(kernel), {grid.x, grid.y, grid.z},
+                      {block.x, block.y, block.z}, pointers);
+      },
+      values);
+#else
+  stream.enqueue([kernel, values, grid, block] {
+    host::run_grid({grid.x, grid.y, grid.z}, {block.x, block.y, block.z},
+                   [&] { std::apply(kernel, values); });
+  });
+#endif
+}
+
+}  // namespace sweep::cuda

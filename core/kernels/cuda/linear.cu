@@ -1,0 +1,107 @@
+#include "core/kernels/cuda/linear.h"
+
+#include "core/kernels/cuda/product.h"
+
+namespace sweep::cuda {
+namespace {
+
+// C: [images][outputs], k: inputs.
+struct Forward {
+  static constexpr bool kARowsAlongK = true, kBColumnsAlongK = true;
+  const float *in, *weight, *bias;
+  float* out;
+  bool relu;
+  int rows, columns, slices, in_features;
+
+  __device__ SumRange range(int /*slice*/) const { return {0, in_features}; }
+  __device__ float a(int /*slice*/, int m, int k) const { return in[m * in_features + k]; }
+  __device__ float b(int /*slice*/, int k, int n) const { return weight[n * in_features + k]; }
+  __device__ void store(int /*slice*/, int m, int n, float sum) const {
+    if (bias != nullptr) sum += bias[n];
+    // As PyTorch's relu: a NaN stays one.
+    if (relu && sum <= 0.0f) sum = 0.0f;
+    out[m * columns + n] = sum;
+  }
+};
+
+// C: [outputs][inputs, and one column for the bias], k: images. Slices are parts of the sums.
+struct BackwardWeights {
+  static constexpr bool kARowsAlongK = false, kBColumnsAlongK = false;
+  const float *in, *grad_out;
+  float* gradient;
+  int rows, columns, slices, images, in_features, weights, gradient_floats;
+
+  __device__ SumRange range(int slice) const { return part_of(images, slices, slice); }
+  __device__ float a(int /*slice*/, int m, int k) const { return grad_out[k * rows + m]; }
+  __device__ float b(int /*slice*/, int k, int n) const {
+    return n == in_features ? 1.0f : in[k * in_features + n];
+  }
+  __device__ void store(int slice, int m, int n, float sum) const {
+    float* part = gradient + static_cast<std::ptrdiff_t>(slice) * gradient_floats;
+    part[n == in_features ? weights + m : m * in_features + n] = sum;
+  }
+};
+
+// C: [images][inputs], k: outputs.
+struct BackwardInput {
+  static constexpr bool kARowsAlongK = true, kBColumnsAlongK = false;
+  const float *grad_out, *weight;
+  float* grad_in;
+  bool add;
+  int rows, columns, slices, out_features;
+
+  __device__ SumRange range(int /*slice*/) const { return {0, out_features}; }
+  __device__ float a(int /*slice*/, int m, int k) const { return grad_out[m * out_features + k]; }
+  __device__ float b(int /*slice*/, int k, int n) const { return weight[k * columns + n]; }
+  __device__ void store(int /*slice*/, int m, int n, float sum) const {
+    float& at = grad_in[m * columns + n];
+    at = add ? at + sum : sum;
+  }
+};
+
+}  // namespace
+
+void linear_forward(Stream& stream, const LinearShape& s, int images, const float* in, const float* weight,
+                    const float* bias, bool relu, float* out) {
+  launch_product(stream, Forward{.in = in,
+                                 .weight = weight,
+                                 .bias = bias,
+                                 .out = out,
+                                 .relu = relu,
+                                 .rows = images,
+                                 .columns = s.out_features,
+                                 .slices = 1,
+                                 .in_features = s.in_features});
+}
+
+int linear_gradient_parts(const LinearShape& s, int images) {
+  return sum_parts(s.out_features, s.in_features + (s.bias ? 1 : 0), images);
+}
+
+void linear_backward_weights(Stream& stream, const LinearShape& s, int images, int parts, const float* in,
+                             const float* grad_out, float* gradient) {
+  launch_product(stream, BackwardWeights{.in = in,
+                                         .grad_out = grad_out,
+                                         .gradient = gradient,
+                                         .rows = s.out_features,
+                                         .columns = s.in_features + (s.bias ? 1 : 0),
+                                         .slices = parts,
+                                         .images = images,
+                                         .in_features = s.in_features,
+                                         .weights = s.weights(),
+                                         .gradient_floats = s.gradient_floats()});
+}
+
+void linear_backward_input(Stream& stream, const LinearShape& s, int images, const float* grad_out,
+                           const float* weight, bool add, float* grad_in) {
+  launch_product(stream, BackwardInput{.grad_out = grad_out,
+                                       .weight = weight,
+                                       .grad_in = grad_in,
+                                       .add = add,
+                                       .rows = images,
+                                       .columns = s.in_features,
+                                       .slices = 1,
+                                       .out_features = s.out_features});
+}
+
+}  // namespace sweep::cuda

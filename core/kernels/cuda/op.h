@@ -1,0 +1,68 @@
+// One step of a compiled network, over a whole batch.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/kernels/cuda/memory_plan.h"
+#include "core/kernels/cuda/runtime.h"
+#include "core/kernels/cuda/step_input.h"
+
+namespace sweep::cuda {
+
+/// A pass through the network with all that its ops need. Everything but the stream is the device's memory.
+struct Pass {
+  Stream& stream;
+  int images = 0;
+  bool training = false;
+  const StepInput* input = nullptr;
+  const std::uint32_t* rows = nullptr;
+  const float* parameters = nullptr;
+  float* buffers = nullptr;  // running statistics
+  const MemoryPlan& plan;
+  std::byte* memory = nullptr;
+
+  template <class T = float>
+  T* at(Slot slot) const {
+    return slot ? reinterpret_cast<T*>(memory + plan.offset(slot)) : nullptr;
+  }
+};
+
+/// The arrays that an op of one input reads and writes.
+struct OpSlots {
+  Slot in, out;
+  Slot grad_out;     // may be overwritten by backward()
+  Slot grad_in;      // none if nobody needs it
+  bool add = false;  // whether grad_in holds another op's share already, to be added to
+};
+
+/// Where an op leaves the gradients of parameters offset … offset + count − 1: `parts` arrays of `count`
+/// floats.
+struct PartialGradient {
+  Slot slot;
+  int offset, count, parts;
+};
+
+/// A layer, or several fused. Ops put work on the pass's stream and keep nothing between calls, so that the
+/// work can be recorded in a graph.
+class Op {
+ public:
+  Op() = default;
+  virtual ~Op() = default;
+  Op(const Op&) = delete;
+  Op& operator=(const Op&) = delete;
+
+  virtual void forward(const Pass& pass) const = 0;
+  /// After forward() of a training pass.
+  virtual void backward(const Pass& pass) const = 0;
+  virtual std::vector<PartialGradient> gradients() const { return {}; }
+};
+
+/// When the op's forward() and backward() take place, and how large batches are: for what it asks of a
+/// MemoryPlan.
+struct OpTimes {
+  int forward, backward, end;  // end: after the optimizer's step
+  int images;
+};
+
+}  // namespace sweep::cuda

@@ -1,0 +1,202 @@
+#include "core/kernels/cuda/optimizer.h"
+
+#include <cmath>
+
+#include "core/kernels/cuda/kernel.h"
+
+namespace sweep::cuda {
+
+// What the kernels have to know of the options, as floats.
+struct Optimizer::Rule {
+  enum class Kind { kSgd, kAdam, kRmsprop } kind = Kind::kSgd;
+  float decay = 0;           // of the weights, added to the gradient
+  float keep = 0, take = 1;  // sgd: momentum and 1 − dampening; adam: beta1 and 1 − beta1; rmsprop: momentum
+  float keep2 = 0, take2 = 0;  // of the squares: beta2 or alpha, and what is left to 1
+  float eps = 0;
+  bool nesterov = false, centered = false;
+};
+
+struct OptimizerKernels {
+  using Rule = Optimizer::Rule;
+  using Work = Optimizer::Work;
+
+  static Rule rule_of(const OptimizerOptions& options) {
+    Rule rule;
+    const auto real = [](double x) { return static_cast<float>(x); };
+    if (const auto* sgd = std::get_if<SgdOptions>(&options)) {
+      rule.decay = real(sgd->weight_decay);
+      rule.keep = real(sgd->momentum);
+      rule.take = real(1 - sgd->dampening);
+      rule.nesterov = sgd->nesterov;
+    } else if (const auto* rmsprop = std::get_if<RmspropOptions>(&options)) {
+      rule.kind = Rule::Kind::kRmsprop;
+      rule.decay = real(rmsprop->weight_decay);
+      rule.keep = real(rmsprop->momentum);
+      rule.keep2 = real(rmsprop->alpha);
+      rule.take2 = real(1 - rmsprop->alpha);
+      rule.eps = real(rmsprop->eps);
+      rule.centered = rmsprop->centered;
+    } else {
+      const auto& adam = std::get<AdamOptions>(options);
+      rule.kind = Rule::Kind::kAdam;
+      rule.decay = adam.decoupled ? 0.0f : real(adam.weight_decay);
+      rule.take = real(1 - adam.beta1);
+      rule.keep2 = real(adam.beta2);
+      rule.take2 = real(1 - adam.beta2);
+      rule.eps = real(adam.eps);
+    }
+    return rule;
+  }
+
+  // The formulas of core/optimizer.h for one parameter.
+  static __device__ void update(const Rule& rule, const StepFactors& factors, const OptimizerArrays& arrays,
+                                int i) {
+    float weight = arrays.parameters[i] * factors.shrink;
+    float g = arrays.gradient[i] + rule.decay * weight;
+    if (rule.kind == Rule::Kind::kAdam) {
+      float &mean = arrays.state[0][i], &square = arrays.state[1][i];
+      mean += rule.take * (g - mean);
+      square = rule.keep2 * square + rule.take2 * g * g;
+      g = mean / (sqrtf(square) * factors.scale + rule.eps);
+    } else if (rule.kind == Rule::Kind::kRmsprop) {
+      float& square = arrays.state[0][i];
+      square = rule.keep2 * square + rule.take2 * g * g;
+      float variance = square;
+      int next = 1;
+      if (rule.centered) {
+        float& mean = arrays.state[next++][i];
+        mean += rule.take2 * (g - mean);
+        variance -= mean * mean;
+      }
+      g = g / (sqrtf(variance) + rule.eps);
+      if (rule.keep != 0.0f) {
+        float& momentum = arrays.state[next][i];
+        momentum = rule.keep * momentum + g;
+        g = momentum;
+      }
+    } else if (rule.keep != 0.0f) {
+      float& momentum = arrays.state[0][i];
+      momentum = factors.first != 0 ? g : rule.keep * momentum + rule.take * g;
+      g = rule.nesterov ? g + rule.keep * momentum : momentum;
+    }
+    arrays.parameters[i] = weight + factors.rate * g;
+  }
+
+  static __device__ float sum_of_parts(const GradientSource& source, int i) {
+    float sum = source.parts_begin[i];
+    for (int part = 1; part < source.parts; ++part)
+      sum += source.parts_begin[static_cast<std::ptrdiff_t>(part) * source.count + i];
+    return sum;
+  }
+};
+
+namespace {
+
+using Rule = OptimizerKernels::Rule;
+using Work = OptimizerKernels::Work;
+
+__global__ void step_kernel(Rule rule, const StepInput* input, const GradientSource* sources,
+                            const Work* works, OptimizerArrays arrays) {
+  const Work work = works[blockIdx.x];
+  const GradientSource source = sources[work.source];
+  const int i = work.first + static_cast<int>(threadIdx.x);
+  if (i >= source.count) return;
+  arrays.gradient[source.offset + i] = OptimizerKernels::sum_of_parts(source, i);
+  OptimizerKernels::update(rule, input->factors, arrays, source.offset + i);
+}
+
+// With clipping there are two launches: the length of the whole gradient has to be known first.
+__global__ void squares_kernel(const GradientSource* sources, const Work* works, float* gradient,
+                               double* squares) {
+  const Work work = works[blockIdx.x];
+  const GradientSource source = sources[work.source];
+  const int i = work.first + static_cast<int>(threadIdx.x);
+  double square = 0;
+  if (i < source.count) {
+    const float g = OptimizerKernels::sum_of_parts(source, i);
+    gradient[source.offset + i] = g;
+    square = static_cast<double>(g) * static_cast<double>(g);
+  }
+  square = block_sum(square);
+  if (threadIdx.x == 0) squares[blockIdx.x] = square;
+}
+
+__global__ void clipped_step_kernel(Rule rule, double clip_norm, const double* squares,
+                                    const StepInput* input, const GradientSource* sources, const Work* works,
+                                    OptimizerArrays arrays) {
+  double square = 0;
+  for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) square += squares[i];
+  square = block_sum(square);
+  // As torch.nn.utils.clip_grad_norm_.
+  const double factor = clip_norm / (sqrt(square) + 1e-6);
+  const Work work = works[blockIdx.x];
+  const GradientSource source = sources[work.source];
+  const int i = work.first + static_cast<int>(threadIdx.x);
+  if (i >= source.count) return;
+  // A NaN makes no gradient shorter.
+  if (factor < 1) arrays.gradient[source.offset + i] *= static_cast<float>(factor);
+  OptimizerKernels::update(rule, input->factors, arrays, source.offset + i);
+}
+
+template <class T>
+Array<T> uploaded(Stream& stream, const std::vector<T>& values) {
+  Array<T> array(values.size(), "the optimizer's tables");
+  if (!values.empty()) stream.upload(array.data(), values.data(), values.size() * sizeof(T));
+  return array;
+}
+
+}  // namespace
+
+std::vector<std::string> state_names(const OptimizerOptions& options) {
+  if (const auto* sgd = std::get_if<SgdOptions>(&options)) {
+    return sgd->momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{};
+  }
+  if (const auto* rmsprop = std::get_if<RmspropOptions>(&options)) {
+    std::vector<std::string> names = {"square_avg"};
+    if (rmsprop->centered) names.emplace_back("grad_avg");
+    if (rmsprop->momentum != 0) names.emplace_back("momentum_buffer");
+    return names;
+  }
+  return {"exp_avg", "exp_avg_sq"};
+}
+
+StepFactors step_factors(const OptimizerOptions& options, double learning_rate, std::int64_t step) {
+  StepFactors factors{.rate = static_cast<float>(-learning_rate), .first = step == 1 ? 1u : 0u};
+  if (const auto* adam = std::get_if<AdamOptions>(&options)) {
+    // Scalars in double and then rounded, as PyTorch's single-tensor implementation has them.
+    const double correction1 = 1 - std::pow(adam->beta1, static_cast<double>(step));
+    const double correction2 = 1 - std::pow(adam->beta2, static_cast<double>(step));
+    factors.rate = static_cast<float>(-learning_rate / correction1);
+    factors.scale = static_cast<float>(1 / std::sqrt(correction2));
+    if (adam->decoupled) factors.shrink = static_cast<float>(1 - learning_rate * adam->weight_decay);
+  }
+  return factors;
+}
+
+Optimizer::Optimizer(Stream& stream, const OptimizerOptions& options, double clip_norm,
+                     const std::vector<GradientSource>& sources, const OptimizerArrays& arrays)
+    : options_(options), clip_norm_(clip_norm), arrays_(arrays) {
+  std::vector<Work> works;
+  for (std::size_t s = 0; s < sources.size(); ++s) {
+    for (int first = 0; first < sources[s].count; first += static_cast<int>(kThreads))
+      works.push_back({static_cast<int>(s), first});
+  }
+  blocks_ = static_cast<unsigned>(works.size());
+  sources_ = uploaded(stream, sources);
+  works_ = uploaded(stream, works);
+  if (clip_norm > 0) squares_ = Array<double>(works.size(), "the gradient's length");
+}
+
+void Optimizer::step(Stream& stream, const StepInput* input) const {
+  const Rule rule = OptimizerKernels::rule_of(options_);
+  if (clip_norm_ > 0) {
+    launch(stream, squares_kernel, {blocks_}, {kThreads}, sources_.data(), works_.data(), arrays_.gradient,
+           squares_.data());
+    launch(stream, clipped_step_kernel, {blocks_}, {kThreads}, rule, clip_norm_, squares_.data(), input,
+           sources_.data(), works_.data(), arrays_);
+  } else {
+    launch(stream, step_kernel, {blocks_}, {kThreads}, rule, input, sources_.data(), works_.data(), arrays_);
+  }
+}
+
+}  // namespace sweep::cuda

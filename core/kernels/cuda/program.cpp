@@ -1,0 +1,109 @@
+#include "core/kernels/cuda/program.h"
+
+#include "core/kernels/cuda/pixels.h"
+
+namespace sweep::cuda {
+namespace {
+
+Array<float> zeros(Stream& stream, std::size_t count, const std::string& purpose) {
+  Array<float> array(count, purpose);
+  stream.clear(array.data(), count * sizeof(float));
+  return array;
+}
+
+Array<float> uploaded(Stream& stream, std::span<const float> values, const std::string& purpose) {
+  Array<float> array(values.size(), purpose);
+  stream.upload(array.data(), values.data(), values.size_bytes());
+  return array;
+}
+
+std::vector<Array<float>> make_state(Stream& stream, const OptimizerOptions& options, std::size_t floats) {
+  std::vector<Array<float>> state;
+  for (const std::string& name : state_names(options))
+    state.push_back(zeros(stream, floats, "the optimizer's " + name));
+  return state;
+}
+
+int plane_of(const Shape& input) {
+  return static_cast<int>(element_count(input)) / static_cast<int>(input[0]);
+}
+
+}  // namespace
+
+Program::Program(Stream& stream, const Network& network, const ProgramOptions& options)
+    : options_(options),
+      channels_(static_cast<int>(network.input()[0])),
+      plane_(plane_of(network.input())),
+      classes_(static_cast<int>(network.output()[0])),
+      network_(compile(network, options.batch_size, options.seed)),
+      memory_(network_.memory_bytes,
+              "the activations and gradients of a batch of " + std::to_string(options.batch_size)),
+      parameters_(zeros(stream, network.parameter_count(), "the parameters")),
+      gradient_(zeros(stream, network.parameter_count(), "the gradient")),
+      buffers_(uploaded(stream, initial_buffers(network), "the running statistics")),
+      mean_(uploaded(stream, options.transform.mean, "the pixels' mean")),
+      std_(uploaded(stream, options.transform.std, "the pixels' deviation")),
+      state_(make_state(stream, options.optimizer, network.parameter_count())),
+      totals_(1, "the sums of an epoch"),
+      optimizer_(make_optimizer(stream)) {
+  stream.clear(totals_.data(), sizeof(DeviceTotals));
+}
+
+Optimizer Program::make_optimizer(Stream& stream) const {
+  std::vector<GradientSource> sources;
+  for (const auto& op : network_.ops) {
+    for (const PartialGradient& part : op->gradients()) {
+      const auto* begin = reinterpret_cast<const float*>(memory_.data() + network_.plan.offset(part.slot));
+      sources.push_back({begin, part.offset, part.count, part.parts});
+    }
+  }
+  OptimizerArrays arrays{parameters_.data(), gradient_.data(), {}};
+  for (std::size_t i = 0; i < state_.size(); ++i) arrays.state[i] = state_[i].data();
+  return Optimizer(stream, options_.optimizer, options_.clip_norm, sources, arrays);
+}
+
+const float* Program::outputs() const {
+  return reinterpret_cast<const float*>(memory_.data() + network_.plan.offset(network_.output));
+}
+
+void Program::run(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
+  const Key key{task, steps, images};
+  auto found = graphs_.find(key);
+  if (found == graphs_.end()) {
+    Graph graph = stream.capture([&] {
+      for (int i = 0; i < steps; ++i) {
+        std::byte* own = inputs.first + static_cast<std::size_t>(i) * inputs.stride;
+        step(stream, task, images, reinterpret_cast<const StepInput*>(own),
+             reinterpret_cast<const std::uint32_t*>(own + inputs.rows_offset));
+      }
+    });
+    found = graphs_.emplace(key, std::move(graph)).first;
+  }
+  stream.launch(found->second);
+}
+
+void Program::step(Stream& stream, Task task, int images, const StepInput* input,
+                   const std::uint32_t* rows) const {
+  const bool training = task == Task::kTrain;
+  const Pass pass{.stream = stream,
+                  .images = images,
+                  .training = training,
+                  .input = input,
+                  .rows = rows,
+                  .parameters = parameters_.data(),
+                  .buffers = buffers_.data(),
+                  .plan = network_.plan,
+                  .memory = memory_.data()};
+  load_pixels(stream, input, rows, images, channels_, plane_, mean_.size() > 0 ? mean_.data() : nullptr,
+              std_.size() > 0 ? std_.data() : nullptr, pass.at(network_.input));
+  for (const auto& op : network_.ops) op->forward(pass);
+  if (task == Task::kPredict) return;
+  float* gradient = training ? pass.at(network_.output_gradient) : nullptr;
+  loss(stream, options_.loss, input, rows, images, classes_, pass.at(network_.output),
+       pass.at<DeviceTotals>(network_.loss_scratch), totals_.data(), gradient);
+  if (gradient == nullptr) return;
+  for (const Op* op : network_.backward) op->backward(pass);
+  optimizer_.step(stream, input);
+}
+
+}  // namespace sweep::cuda

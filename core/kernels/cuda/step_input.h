@@ -1,0 +1,25 @@
+// What changes from one step to the next. It lies in the device's memory, so that one graph serves every
+// step.
+#pragma once
+
+#include <cstdint>
+
+namespace sweep::cuda {
+
+/// Factors of an optimizer's formula that depend on the learning rate and on the number of the step.
+struct StepFactors {
+  float rate = 0;           // of the update: −lr, corrected for Adam's bias
+  float shrink = 1;         // of the weights: AdamW's decay
+  float scale = 1;          // of Adam's root of the mean square
+  std::uint32_t first = 0;  // whether no step was taken before
+};
+
+/// One batch: sample i is pixels[rows[i] · sample size …], labels[rows[i]], in the device's memory.
+struct StepInput {
+  const std::uint8_t* pixels = nullptr;
+  const std::int32_t* labels = nullptr;
+  std::uint32_t step = 0;  // optimizer steps taken before: what dropout draws depends on it
+  StepFactors factors = {};
+};
+
+}  // namespace sweep::cuda

@@ -1,0 +1,163 @@
+#include "core/kernels/cuda/weight_ops.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/kernels/cuda/elementwise.h"
+
+namespace sweep::cuda {
+namespace {
+
+int size(std::int64_t extent) { return static_cast<int>(extent); }
+
+std::array<int, 2> pair_of(const Layer& layer, const char* name) {
+  const auto pair = std::get<std::array<std::int64_t, 2>>(layer.arguments.at(name));
+  return {size(pair[0]), size(pair[1])};
+}
+
+ConvShape conv_shape(const Layer& layer) {
+  const auto kernel = pair_of(layer, "kernel_size"), stride = pair_of(layer, "stride"),
+             padding = pair_of(layer, "padding"), dilation = pair_of(layer, "dilation");
+  return {.in_channels = size(layer.input[0]),
+          .in_height = size(layer.input[1]),
+          .in_width = size(layer.input[2]),
+          .out_channels = size(layer.output[0]),
+          .out_height = size(layer.output[1]),
+          .out_width = size(layer.output[2]),
+          .kernel_height = kernel[0],
+          .kernel_width = kernel[1],
+          .stride_y = stride[0],
+          .stride_x = stride[1],
+          .pad_y = padding[0],
+          .pad_x = padding[1],
+          .dilation_y = dilation[0],
+          .dilation_x = dilation[1],
+          .groups = size(std::get<std::int64_t>(layer.arguments.at("groups"))),
+          .bias = layer.parameters.size() > 1};
+}
+
+const float* at(const Pass& pass, int place) { return place < 0 ? nullptr : pass.parameters + place; }
+
+Slot partials_slot(MemoryPlan& plan, const OpTimes& times, int parts, int floats) {
+  return plan.add(static_cast<std::size_t>(parts) * static_cast<std::size_t>(floats) * sizeof(float),
+                  times.backward, times.end);
+}
+
+// The gradient before a relu that the op did after its own work, in place.
+void relu_backward(const Pass& pass, const OpSlots& slots, int count) {
+  float* gradient = pass.at(slots.grad_out);
+  activation_backward(pass.stream, Activation::kRelu, 0, count, gradient, pass.at(slots.out),
+                      pass.at(slots.out), false, gradient);
+}
+
+}  // namespace
+
+ParameterPlaces parameter_places(const Network& network, const Layer& layer) {
+  ParameterPlaces places;
+  if (!layer.parameters.empty())
+    places.weight = static_cast<int>(network.parameters()[layer.parameters[0]].offset);
+  if (layer.parameters.size() > 1)
+    places.bias = static_cast<int>(network.parameters()[layer.parameters[1]].offset);
+  return places;
+}
+
+ConvOp::ConvOp(const Network& network, const Layer& layer, bool relu, const OpSlots& slots,
+               const OpTimes& times, MemoryPlan& plan)
+    : shape_(conv_shape(layer)),
+      places_(parameter_places(network, layer)),
+      relu_(relu),
+      outputs_(size(static_cast<std::int64_t>(element_count(layer.output)))),
+      parts_(conv_gradient_parts(shape_, times.images)),
+      slots_(slots),
+      partials_(partials_slot(plan, times, parts_, shape_.gradient_floats())) {}
+
+void ConvOp::forward(const Pass& pass) const {
+  conv_forward(pass.stream, shape_, pass.images, pass.at(slots_.in), at(pass, places_.weight),
+               at(pass, places_.bias), relu_, pass.at(slots_.out));
+}
+
+void ConvOp::backward(const Pass& pass) const {
+  if (relu_) relu_backward(pass, slots_, pass.images * outputs_);
+  conv_backward_weights(pass.stream, shape_, pass.images, parts_, pass.at(slots_.in),
+                        pass.at(slots_.grad_out), pass.at(partials_));
+  if (!slots_.grad_in) return;
+  conv_backward_input(pass.stream, shape_, pass.images, pass.at(slots_.grad_out), at(pass, places_.weight),
+                      slots_.add, pass.at(slots_.grad_in));
+}
+
+std::vector<PartialGradient> ConvOp::gradients() const {
+  return {{partials_, places_.weight, shape_.gradient_floats(), parts_}};
+}
+
+LinearOp::LinearOp(const Network& network, const Layer& layer, bool relu, const OpSlots& slots,
+                   const OpTimes& times, MemoryPlan& plan)
+    : shape_{size(layer.input[0]), size(layer.output[0]), layer.parameters.size() > 1},
+      places_(parameter_places(network, layer)),
+      relu_(relu),
+      parts_(linear_gradient_parts(shape_, times.images)),
+      slots_(slots),
+      partials_(partials_slot(plan, times, parts_, shape_.gradient_floats())) {}
+
+void LinearOp::forward(const Pass& pass) const {
+  linear_forward(pass.stream, shape_, pass.images, pass.at(slots_.in), at(pass, places_.weight),
+                 at(pass, places_.bias), relu_, pass.at(slots_.out));
+}
+
+void LinearOp::backward(const Pass& pass) const {
+  if (relu_) relu_backward(pass, slots_, pass.images * shape_.out_features);
+  linear_backward_weights(pass.stream, shape_, pass.images, parts_, pass.at(slots_.in),
+                          pass.at(slots_.grad_out), pass.at(partials_));
+  if (!slots_.grad_in) return;
+  linear_backward_input(pass.stream, shape_, pass.images, pass.at(slots_.grad_out), at(pass, places_.weight),
+                        slots_.add, pass.at(slots_.grad_in));
+}
+
+std::vector<PartialGradient> LinearOp::gradients() const {
+  return {{partials_, places_.weight, shape_.gradient_floats(), parts_}};
+}
+
+BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, const OpSlots& slots,
+                         const OpTimes& times, MemoryPlan& plan)
+    : shape_{size(layer.input[0]), size(layer.input[1] * layer.input[2]),
+             static_cast<float>(std::get<double>(layer.arguments.at("eps"))),
+             static_cast<float>(std::get<double>(layer.arguments.at("momentum")))},
+      places_(parameter_places(network, layer)),
+      running_mean_(network.buffers()[layer.buffers[0]].offset),
+      running_var_(network.buffers()[layer.buffers[1]].offset),
+      slots_(slots) {
+  const std::size_t channels = static_cast<std::size_t>(shape_.channels) * sizeof(float);
+  // A shorter batch may be cut into fewer parts, never into more.
+  const std::size_t scratch =
+      static_cast<std::size_t>(batch_norm_scratch_floats(shape_, times.images)) * sizeof(float);
+  mean_ = plan.add(channels, times.forward, times.backward);
+  inverse_ = plan.add(channels, times.forward, times.backward);
+  forward_scratch_ = plan.add(scratch, times.forward, times.forward);
+  backward_scratch_ = plan.add(scratch, times.backward, times.backward);
+  if (places_.weight >= 0) gradient_ = plan.add(2 * channels, times.backward, times.end);
+}
+
+void BatchNormOp::forward(const Pass& pass) const {
+  float *mean = pass.at(mean_), *inverse = pass.at(inverse_);
+  float *running_mean = pass.buffers + running_mean_, *running_var = pass.buffers + running_var_;
+  if (pass.training) {
+    batch_norm_statistics(pass.stream, shape_, pass.images, pass.at(slots_.in), pass.at(forward_scratch_),
+                          mean, inverse, running_mean, running_var);
+  } else {
+    batch_norm_running(pass.stream, shape_, running_mean, running_var, mean, inverse);
+  }
+  batch_norm_forward(pass.stream, shape_, pass.images, pass.at(slots_.in), mean, inverse,
+                     at(pass, places_.weight), at(pass, places_.bias), pass.at(slots_.out));
+}
+
+void BatchNormOp::backward(const Pass& pass) const {
+  batch_norm_backward(pass.stream, shape_, pass.images, pass.at(slots_.in), pass.at(slots_.grad_out),
+                      pass.at(mean_), pass.at(inverse_), at(pass, places_.weight), pass.at(backward_scratch_),
+                      pass.at(gradient_), slots_.add, pass.at(slots_.grad_in));
+}
+
+std::vector<PartialGradient> BatchNormOp::gradients() const {
+  if (places_.weight < 0) return {};
+  return {{gradient_, places_.weight, 2 * shape_.channels, 1}};
+}
+
+}  // namespace sweep::cuda
