@@ -1,7 +1,5 @@
 #include "runmanager/schema.h"
 
-#include <algorithm>
-
 #include "core/loss.h"
 #include "core/network/spec.h"
 #include "core/optimizer.h"
@@ -155,14 +153,9 @@ Json layer_schema() {
 
 // One of `types` by its name, or as an object; without a name its arguments are those of `default_type`.
 Json named_schema(std::span<const NamedType> types, const std::string& default_type) {
-  const auto is_needed = [](const ArgumentType& argument) {
-    return !argument.default_value && !argument.optional;
-  };
-  Json names = Json::array();  // Those that need no arguments.
-  for (const NamedType& type : types) {
-    if (std::none_of(type.arguments.begin(), type.arguments.end(), is_needed)) names.push_back(type.name);
-  }
-  Json choices = Json::array({Json{{"enum", std::move(names)}}});
+  // A name alone is good for those with required arguments, too: keys such as schedule.step_size may bring
+  // them.
+  Json choices = Json::array({Json{{"enum", type_names(types)}}});
   for (const NamedType& type : types) {
     choices.push_back(type_schema(type, "name", Json::object(), type.name != default_type));
   }

@@ -21,6 +21,26 @@ constexpr std::array<const char*, 5> kOptionsToCome = {"--fuse", "--retry", "--t
                                                        "--launcher"};
 constexpr std::array<const char*, 3> kCommandsToCome = {"compare", "report", "verify"};
 
+constexpr const char* kShortHelp =
+    "a sweep file is needed, or a command:\n"
+    "  sweep SWEEP.json [key=v1,v2,... ...]   train every combination, or resume: sweep sweeps/fashion.json "
+    "lr=0.1,0.01\n"
+    "  sweep plan SWEEP.json                  print every run without training\n"
+    "  sweep show runs/NAME                   print the results again\n"
+    "\"sweep --help\" tells more.";
+
+// What a command needs first, and how that is given.
+std::string missing_argument(const std::string& command) {
+  const auto text = [&](const char* what, const char* words) {
+    return fmt::format("{} is needed: sweep {}{}", what, command, words);
+  };
+  if (command == "run") return "a sweep file is needed: sweep SWEEP.json [key=v1,v2,... ...] [options]";
+  if (command == "plan") return text("a sweep file", " SWEEP.json [key=v1,v2,... ...]");
+  if (command == "show" || command == "fsck") return text("a directory", " runs/NAME");
+  if (command == "export") return text("a log directory", " LOGDIR");
+  return text("a shell", " bash|zsh|fish");
+}
+
 // The keys of a sweep file, from the table that checks them.
 std::string keys_help() {
   std::string text = "Keys of a sweep file:\n";
@@ -152,6 +172,9 @@ void check_file_or_command(const CLI::App& app, const std::string& word) {
   if (std::find(kCommandsToCome.begin(), kCommandsToCome.end(), word) != kCommandsToCome.end()) {
     throw ConfigError("the command " + word + " is not available in this version");
   }
+  if (word.find('=') != std::string::npos && word.find('.') == std::string::npos) {
+    throw ConfigError("a sweep file is needed in front of " + word + ": sweep SWEEP.json " + word);
+  }
   if (word.find_first_of("./=") != std::string::npos) return;  // A path; reading it will say what is wrong.
   const std::vector<std::string> names = command_names(app);
   throw ConfigError(fmt::format("{}: no such file, and no command: {}{}", word, fmt::join(names, ", "),
@@ -202,8 +225,7 @@ int run_command_line(std::vector<std::string> words, const Commands& commands) {
 
   line.runner.command = {"sweep"};
   line.runner.command.insert(line.runner.command.end(), words.begin(), words.end());
-  if (words.empty())
-    throw ConfigError("want a sweep file or a command: sweep SWEEP.json; \"sweep --help\" tells more");
+  if (words.empty()) throw ConfigError(kShortHelp);
   complete_words(app, words);
   const CLI::App* command = &app;
   for (const CLI::App* candidate : app.get_subcommands(nullptr)) {
@@ -223,6 +245,9 @@ int run_command_line(std::vector<std::string> words, const Commands& commands) {
     app.parse(words);
   } catch (const CLI::Success& help) {
     return app.exit(help, std::cout, std::cerr);
+  } catch (const CLI::RequiredError&) {
+    throw ConfigError(fmt::format("{}\nTry \"sweep {} --help\".", missing_argument(command->get_name()),
+                                  command->get_name()));
   } catch (const CLI::ParseError& error) {
     throw ConfigError(fmt::format("{}\nTry \"sweep {}--help\".", error.what(),
                                   command == &app ? "" : command->get_name() + " "));

@@ -6,6 +6,9 @@
 
 #include "core/base/file.h"
 #include "core/network/network.h"
+#include "runmanager/config_reader.h"
+#include "runmanager/data_check.h"
+#include "runmanager/plan.h"
 #include "runmanager/sweep_file.h"
 #include "tests/runmanager/sweep_folder.h"
 
@@ -29,6 +32,45 @@ TEST(ShippedSweeps, HaveTheRunsThatTheyPromise) {
   EXPECT_EQ(load_sweep(shipped("cpu-vs-cuda.json")).runs.size(), 12u);
   EXPECT_EQ(load_sweep(shipped("lr-batch-shuffle.json")).runs.size(), 12u);
   EXPECT_EQ(load_sweep(shipped("mlp-momentum.json")).runs.size(), 8u);
+  EXPECT_EQ(load_sweep(shipped("resnet.json")).runs.size(), 4u);
+  EXPECT_THAT(testing::names_of(load_sweep(shipped("schedules.json"))),
+              ElementsAre("schedule=cosine,lr=0.03", "schedule=cosine,lr=0.1", "schedule=one_cycle,lr=0.03",
+                          "schedule=one_cycle,lr=0.1", "schedule=step,schedule.step_size=2,lr=0.03",
+                          "schedule=step,schedule.step_size=2,lr=0.1"));
+}
+
+TEST(ShippedSweeps, AllFitTheirData) {
+  int sweeps = 0;
+  for (const auto& file : std::filesystem::directory_iterator(shipped(""))) {
+    if (file.path().extension() != ".json") continue;
+    SCOPED_TRACE(file.path());
+    ++sweeps;
+    Sweep sweep;
+    ASSERT_NO_THROW(sweep = load_sweep(file.path()));
+    const auto sizes = [](const DatasetSpec& spec) { return known_data_sizes(spec).value(); };
+    EXPECT_NO_THROW(check_against_data(sweep, sizes));
+    EXPECT_NO_THROW(make_plan(sweep, sizes, unavailable_reason));
+  }
+  EXPECT_GE(sweeps, 6);
+}
+
+NetworkSpec shipped_network(const std::string& name) {
+  const std::string file = shipped("networks/" + name).string();
+  Problems problems;
+  NetworkSpec network = read_network(parse_json(read_file(file), file), problems);
+  problems.throw_if_any();
+  return network;
+}
+
+TEST(ShippedNetworks, HaveTheShapesAndWeightsThatPyTorchCounts) {
+  const Network resnet(shipped_network("resnet.json"), {3, 32, 32});
+  EXPECT_EQ(resnet.parameter_count(), 78042u);
+  EXPECT_EQ(resnet.buffer_count(), 2u * 336);
+  EXPECT_EQ(resnet.output(), Shape{10});
+  EXPECT_EQ(Network(shipped_network("resnet.json"), {1, 28, 28}).layers().back().input, Shape{64});
+  const Network cats_dogs(shipped_network("cats-dogs.json"), {1, 50, 50});
+  EXPECT_EQ(cats_dogs.parameter_count(), 520706u);
+  EXPECT_EQ(cats_dogs.output(), Shape{2});
 }
 
 TEST(ShippedSweeps, TheNetworkIsTheOneOfTheDeeplizardSeries) {
@@ -56,7 +98,7 @@ void expect_sweep_or_error(const SweepFolder& folder, const std::string& text) {
 class DamagedSweepFile : public ::testing::TestWithParam<const char*> {
  protected:
   DamagedSweepFile() : text_(read_file(shipped(GetParam()))) {
-    for (const char* network : {"networks/fashion-cnn.json", "networks/mlp.json"}) {
+    for (const char* network : {"networks/fashion-cnn.json", "networks/mlp.json", "networks/resnet.json"}) {
       folder_.write(network, read_file(shipped(network)));
     }
   }
@@ -105,13 +147,16 @@ TEST_P(DamagedSweepFile, WithAnyRunOfBytesRemovedGivesRunsOrAMessage) {
 
 INSTANTIATE_TEST_SUITE_P(Shipped, DamagedSweepFile,
                          ::testing::Values("fashion.json", "cpu-vs-cuda.json", "lr-batch-shuffle.json",
-                                           "mlp-momentum.json"));
+                                           "mlp-momentum.json", "resnet.json", "schedules.json"));
 
-TEST(DamagedNetworkFile, GivesRunsOrAMessage) {
+class DamagedNetworkFile : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(DamagedNetworkFile, GivesRunsOrAMessage) {
   const SweepFolder folder;
-  const std::string text = read_file(shipped("networks/fashion-cnn.json"));
+  const std::string text = read_file(shipped(GetParam()));
   const std::string file = R"({"dataset": "mnist", "network": "n.json"})";
-  for (std::size_t at = 0; at < text.size(); ++at) {
+  const std::size_t step = 1 + text.size() / 1000;  // Long files would take long, and repeat themselves.
+  for (std::size_t at = 0; at < text.size(); at += step) {
     folder.write("n.json", text.substr(0, at));
     SCOPED_TRACE(at);
     if (at + 2 < text.size()) {
@@ -126,6 +171,9 @@ TEST(DamagedNetworkFile, GivesRunsOrAMessage) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Shipped, DamagedNetworkFile,
+                         ::testing::Values("networks/fashion-cnn.json", "networks/resnet.json"));
 
 }  // namespace
 }  // namespace sweep

@@ -35,6 +35,7 @@ class SweepFolder {
 
   std::filesystem::path write(const std::string& name, const std::string& text) const {
     std::filesystem::create_directories((path_ / name).parent_path());
+    std::filesystem::remove(path_ / name);  // ext4 takes a file that is overwritten to the disk at once.
     std::ofstream(path_ / name, std::ios::binary) << text;
     return path_ / name;
   }

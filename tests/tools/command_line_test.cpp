@@ -13,6 +13,7 @@
 namespace sweep {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -131,8 +132,20 @@ TEST(CommandLine, OptionsThatAreNotBuiltAreNotAccepted) {
 
 TEST(CommandLine, MissingAndWrongArgumentsAreMistakes) {
   Called called;
-  EXPECT_THAT(called.error({}), HasSubstr("want a sweep file or a command"));
-  EXPECT_THAT(called.error({"run"}), HasSubstr("file"));
+  EXPECT_THAT(called.error({}),
+              AllOf(HasSubstr("a sweep file is needed, or a command:"),
+                    HasSubstr("sweep SWEEP.json [key=v1,v2,... ...]"), HasSubstr("--help")));
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"run"}, {"--quiet"}}) {
+    EXPECT_EQ(
+        called.error(words),
+        "a sweep file is needed: sweep SWEEP.json [key=v1,v2,... ...] [options]\nTry \"sweep run --help\".");
+  }
+  EXPECT_THAT(called.error({"plan"}), HasSubstr("a sweep file is needed: sweep plan SWEEP.json"));
+  EXPECT_THAT(called.error({"show"}), HasSubstr("a directory is needed: sweep show runs/NAME"));
+  EXPECT_THAT(called.error({"fsck"}), HasSubstr("a directory is needed: sweep fsck runs/NAME"));
+  EXPECT_THAT(called.error({"export"}), HasSubstr("a log directory is needed: sweep export LOGDIR"));
+  EXPECT_THAT(called.error({"completion"}), HasSubstr("a shell is needed: sweep completion bash|zsh|fish"));
+  EXPECT_EQ(called.error({"lr=1"}), "a sweep file is needed in front of lr=1: sweep SWEEP.json lr=1");
   EXPECT_THAT(called.error({"a.json", "--threads", "many"}), HasSubstr("--threads"));
   EXPECT_THAT(called.error({"a.json", "--threads", "-1"}), HasSubstr("--threads"));
   EXPECT_THAT(called.error({"a.json", "--logdir"}), HasSubstr("--logdir"));
