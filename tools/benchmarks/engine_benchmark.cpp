@@ -1,7 +1,7 @@
-// Training steps of whole networks on random samples, and the machine's limit. Flags are Google Benchmark's,
-// and:
+// Epochs of whole networks on random samples in memory, single kernels, and the machine's limit. Flags are
+// Google Benchmark's, and:
 //   --threads N   CPU threads of the engine (default 1)
-//   --network FILE --input CHANNELS,HEIGHT,WIDTH --batch N   one network instead of the examples
+//   --network FILE --input CHANNELS,HEIGHT,WIDTH --batch N --samples N   one network instead of the examples
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -16,6 +16,7 @@
 #include "core/engine.h"
 #include "runmanager/config_reader.h"
 #include "tools/benchmarks/fma_peak.h"
+#include "tools/benchmarks/kernel_benchmarks.h"
 
 namespace {
 
@@ -24,27 +25,17 @@ using namespace sweep;
 struct Case {
   std::filesystem::path network;
   Shape input;
-  std::int64_t batch_size;
+  std::size_t batch_size, samples;
 };
 
-// Random samples, twice as many as a batch so that not all of them stay in the caches.
-struct Samples {
-  Samples(const Shape& shape, std::int64_t classes, std::size_t batch_size) {
-    std::mt19937 random(1);
-    pixels.resize(2 * batch_size * element_count(shape));
-    for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(random());
-    for (std::uint32_t i = 0; i < 2 * batch_size; ++i) {
-      labels.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(classes)));
-      rows.push_back(i);
-    }
-  }
-  Batch batch(std::size_t batch_size, bool second) const {
-    return {pixels, labels, std::span(rows).subspan(second ? batch_size : 0, batch_size)};
-  }
-  std::vector<std::uint8_t> pixels;
-  std::vector<std::int32_t> labels;
-  std::vector<std::uint32_t> rows;
-};
+Samples random_samples(const Case& c, std::int64_t classes) {
+  std::mt19937 random(1);
+  ImageSet set{c.input, std::vector<std::uint8_t>(c.samples * element_count(c.input)), {}};
+  for (std::uint8_t& pixel : set.pixels) pixel = static_cast<std::uint8_t>(random());
+  for (std::size_t i = 0; i < c.samples; ++i)
+    set.labels.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(classes)));
+  return {std::make_shared<ImageSet>(std::move(set)), 0, c.samples};
+}
 
 Network load_network(const Case& c) {
   Problems problems;
@@ -57,21 +48,21 @@ Network load_network(const Case& c) {
 // Counts floating-point operations as if nothing were skipped: what the formulas of the layers ask for.
 void train(benchmark::State& state, const Case& c, int threads) {
   const Network network = load_network(c);
-  const auto batch_size = static_cast<std::size_t>(c.batch_size);
   EngineOptions options;
   options.threads = threads;
-  options.batch_size = batch_size;
+  options.batch_size = c.batch_size;
   options.optimizer = AdamOptions{};
   const auto engine = make_engine(network, options);
   engine->set_parameters(initial_parameters(network, 1));
-  const Samples samples(c.input, network.output()[0], batch_size);
-  bool second = false;
-  for (auto _ : state) {
-    engine->train(samples.batch(batch_size, second), 1e-4);
-    second = !second;
-  }
+  DataLoader loader(random_samples(c, network.output()[0]), {.batch_size = c.batch_size});
+  const auto epoch = [&] {
+    loader.begin_epoch(0);
+    while (const Batch* batch = loader.next()) engine->train(*batch, 1e-4);
+  };
+  epoch();  // Memory and caches are warm from here on.
+  for (auto _ : state) epoch();
   benchmark::DoNotOptimize(engine->take_totals());
-  const double images = static_cast<double>(state.iterations()) * static_cast<double>(batch_size);
+  const double images = static_cast<double>(state.iterations()) * static_cast<double>(c.samples);
   using benchmark::Counter;
   state.counters["images/s"] = Counter(images, Counter::kIsRate);
   state.counters["dense_FLOP/s"] = Counter(images * network.training_flops(), Counter::kIsRate);
@@ -93,14 +84,14 @@ void peak(benchmark::State& state, int threads) {
 std::vector<Case> examples() {
   const std::filesystem::path networks = SWEEP_NETWORKS;
   std::vector<Case> cases;
-  const auto add = [&](const char* file, const Shape& input, std::initializer_list<std::int64_t> sizes) {
-    if (!std::filesystem::exists(networks / file)) return;
-    for (const std::int64_t size : sizes) cases.push_back({networks / file, input, size});
+  const auto add = [&](const char* file, const Shape& input, std::size_t samples,
+                       std::initializer_list<std::size_t> sizes) {
+    for (const std::size_t size : sizes) cases.push_back({networks / file, input, size, samples});
   };
-  add("fashion-cnn.json", {1, 28, 28}, {100, 1000, 10000});
-  add("mlp.json", {1, 28, 28}, {128});
-  add("cats-dogs.json", {1, 50, 50}, {32, 100, 1000});
-  add("resnet.json", {3, 32, 32}, {128});
+  add("fashion-cnn.json", {1, 28, 28}, 60000, {100, 1000, 10000});
+  add("mlp.json", {1, 28, 28}, 60000, {128});
+  add("cats-dogs.json", {1, 50, 50}, 1000, {32, 100, 1000});
+  add("resnet.json", {3, 32, 32}, 512, {128});
   return cases;
 }
 
@@ -129,7 +120,8 @@ int run(int argc, char** argv) {
   std::vector<Case> cases = examples();
   if (const auto network = take_flag(arguments, "--network")) {
     cases = {{*network, parse_shape(take_flag(arguments, "--input").value_or("1,28,28")),
-              std::stoll(take_flag(arguments, "--batch").value_or("100"))}};
+              std::stoul(take_flag(arguments, "--batch").value_or("100")),
+              std::stoul(take_flag(arguments, "--samples").value_or("1000"))}};
   }
   int count = static_cast<int>(arguments.size());
   benchmark::Initialize(&count, arguments.data());
@@ -137,8 +129,9 @@ int run(int argc, char** argv) {
   benchmark::RegisterBenchmark("multiply_add_peak", [=](benchmark::State& state) { peak(state, threads); })
       ->Unit(benchmark::kMillisecond)
       ->UseRealTime();
+  register_conv_benchmarks();
   for (const Case& c : cases) {
-    const std::string name = "train/" + c.network.stem().string() + "/" + std::to_string(c.batch_size);
+    const std::string name = "epoch/" + c.network.stem().string() + "/" + std::to_string(c.batch_size);
     benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { train(state, c, threads); })
         ->Unit(benchmark::kMillisecond)
         ->UseRealTime();

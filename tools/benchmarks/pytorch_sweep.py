@@ -29,12 +29,22 @@ def read_idx(path):
     return torch.frombuffer(bytearray(raw[header:]), dtype=torch.uint8).reshape(extents)
 
 
+class Residual(nn.Module):
+    """layers(x) + shortcut(x)"""
+
+    def __init__(self, layers, shortcut):
+        super().__init__()
+        self.layers, self.shortcut = layers, shortcut
+
+    def forward(self, x):
+        return self.layers(x) + self.shortcut(x)
+
+
 class Images(Dataset):
     """Bytes become numbers in [0, 1] sample by sample, as torchvision's ToTensor does."""
 
-    def __init__(self, folder):
-        self.pixels = read_idx(folder / "train-images-idx3-ubyte.gz").unsqueeze(1)
-        self.labels = read_idx(folder / "train-labels-idx1-ubyte.gz").long()
+    def __init__(self, pixels, labels):
+        self.pixels, self.labels = pixels, labels
 
     def __len__(self):
         return len(self.labels)
@@ -43,21 +53,35 @@ class Images(Dataset):
         return self.pixels[i].float().div(255), self.labels[i]
 
 
-def build(path, shape):
+def load_data(args):
+    if args.random:
+        channels, height, width, classes = args.random
+        return Images(torch.randint(0, 256, (args.samples, channels, height, width), dtype=torch.uint8),
+                      torch.randint(0, classes, (args.samples,)))
+    return Images(read_idx(args.folder / "train-images-idx3-ubyte.gz").unsqueeze(1),
+                  read_idx(args.folder / "train-labels-idx1-ubyte.gz").long())
+
+
+def build(layers, shape):
     """A Sequential of the layers in a sweep network file; input sizes are found by passing one sample through."""
     network, x = nn.Sequential(), torch.zeros(1, *shape)
-    for layer in json.loads(path.read_text())["layers"]:
-        arguments = {k: v for k, v in layer.items() if k not in ("name", "type")}
+    for layer in layers:
+        arguments = {k: v for k, v in layer.items() if k not in ("name", "type", "layers", "shortcut")}
         make = {
             "conv2d": lambda: nn.Conv2d(x.shape[1], **arguments),
             "linear": lambda: nn.Linear(x.shape[1], **arguments),
             "max_pool2d": lambda: nn.MaxPool2d(**arguments),
+            "adaptive_avg_pool2d": lambda: nn.AdaptiveAvgPool2d(**arguments),
+            "batch_norm2d": lambda: nn.BatchNorm2d(x.shape[1], **arguments),
+            "residual": lambda: Residual(build(layer["layers"], x.shape[1:]),
+                                         build(layer["shortcut"], x.shape[1:]) if "shortcut" in layer else nn.Identity()),
+            "sequential": lambda: build(layer["layers"], x.shape[1:]),
             "relu": nn.ReLU,
             "flatten": nn.Flatten,
         }
-        network.add_module(layer["name"], make[layer["type"]]())
+        network.add_module(layer["name"], make[layer["type"]]().eval())
         x = network[-1](x)
-    return network
+    return network.train()
 
 
 def batches(args, data, resident, batch_size):
@@ -93,6 +117,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--network", type=pathlib.Path, required=True)
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/usr/share/datasets/fashion-mnist"))
+    parser.add_argument("--random", type=int, nargs=4, metavar=("CHANNELS", "HEIGHT", "WIDTH", "CLASSES"),
+                        help="random samples instead of the folder's")
+    parser.add_argument("--samples", type=int, default=1000, help="how many random ones")
+    parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--compile", action="store_true")
     parser.add_argument("--data", choices=["resident", "loader"], default="resident")
     parser.add_argument("--batch-size", type=int, nargs="+", default=[1000])
     parser.add_argument("--optimizer", choices=["adam", "sgd"], default="adam")
@@ -108,13 +137,17 @@ def main():
     if args.threads:
         torch.set_num_threads(args.threads)
 
-    data = Images(args.folder)
+    data = load_data(args)
     resident = None
     if args.data == "resident":
-        resident = data.pixels.float().div(255).to(args.device), data.labels.to(args.device)
+        layout = torch.channels_last if args.channels_last else torch.contiguous_format
+        resident = data.pixels.float().div(255).to(args.device, memory_format=layout), data.labels.to(args.device)
     for batch_size in args.batch_size:
         torch.manual_seed(1)
-        network = build(args.network, data.pixels.shape[1:]).to(args.device)
+        network = build(json.loads(args.network.read_text())["layers"], data.pixels.shape[1:]).to(args.device)
+        if args.channels_last:
+            network = network.to(memory_format=torch.channels_last)
+        step = torch.compile(network) if args.compile else network
         optimizer = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[args.optimizer](network.parameters(), args.lr)
         writer = None
         if not args.plain:
@@ -125,7 +158,7 @@ def main():
             writer.add_graph(network, first[:1].to(args.device))
         for epoch in range(args.epochs):
             start = time.perf_counter()
-            loss, accuracy = train_epoch(args, network, optimizer, data, resident, batch_size)
+            loss, accuracy = train_epoch(args, step, optimizer, data, resident, batch_size)
             seconds = time.perf_counter() - start
             if writer:
                 writer.add_scalar("Loss/train", loss, epoch)

@@ -7,7 +7,6 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 option(SWEEP_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
-option(SWEEP_BUILD_BENCHMARKS "Build the benchmarks, which need Google Benchmark" OFF)
 option(SWEEP_WERROR "Treat warnings as errors" OFF)
 # Each public header is compiled alone, by a test; see tests/architecture.
 set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ${SWEEP_BUILD_TESTS})

@@ -1,0 +1,103 @@
+// The convolution kernels alone, on one core, for shapes from the example networks.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <string>
+
+#include "core/kernels/cpu/conv_kernels.h"
+#include "tools/benchmarks/kernel_benchmarks.h"
+
+namespace sweep {
+namespace {
+
+using cpu::AlignedBuffer;
+using cpu::kLanes;
+
+struct ConvCase {
+  std::size_t in_channels, size, out_channels, kernel, stride, padding;
+};
+
+// A convolution of one block of images with all the arrays that its three kernels need.
+struct Convolution {
+  explicit Convolution(const ConvCase& c) : size(c.size), padding(c.padding) {
+    const std::size_t in = c.size + 2 * c.padding, out = (in - c.kernel) / c.stride + 1;
+    g = {c.in_channels,
+         in,
+         in,
+         c.out_channels,
+         out,
+         out,
+         c.kernel,
+         c.kernel,
+         c.stride,
+         c.stride,
+         1,
+         1,
+         cpu::spread_over_cache(in * in) * kLanes};
+    gradient = {nullptr, out, out + 2 * cpu::kGradientBorder, cpu::kGradientBorder, 1, 1};
+    input = AlignedBuffer(g.in_channels * g.in_plane);
+    weights = AlignedBuffer(g.in_channels * g.out_channels * g.taps());
+    packed = AlignedBuffer(weights.size());
+    transposed = AlignedBuffer(weights.size());
+    output = AlignedBuffer(g.out_channels * out * out * kLanes);
+    spread = AlignedBuffer(g.out_channels * gradient.channel_floats());
+    grad_in = AlignedBuffer(g.in_channels * c.size * c.size * kLanes);
+    for (AlignedBuffer* buffer : {&input, &weights, &spread})
+      std::fill_n(buffer->data(), buffer->size(), 0.25f);
+    gradient.data = spread.data();
+    cpu::pack_conv_weights(g, weights.data(), packed.data());
+    cpu::pack_conv_weights_transposed(g, weights.data(), transposed.data());
+  }
+  double flops() const {
+    return 2.0 * static_cast<double>(g.in_channels * g.out_channels * g.taps() * g.out_height * g.out_width *
+                                     kLanes);
+  }
+
+  cpu::ConvGeometry g{};
+  cpu::ConvGradient gradient{};
+  std::size_t size, padding;
+  AlignedBuffer input, weights, packed, transposed, output, spread, grad_in;
+};
+
+template <class Kernel>
+void add(const std::string& name, const ConvCase& c, Kernel kernel) {
+  benchmark::RegisterBenchmark(name.c_str(), [c, kernel](benchmark::State& state) {
+    Convolution conv(c);
+    for (auto _ : state) {
+      kernel(conv);
+      benchmark::ClobberMemory();
+    }
+    state.counters["FLOP/s"] = benchmark::Counter(conv.flops() * static_cast<double>(state.iterations()),
+                                                  benchmark::Counter::kIsRate);
+  })->Unit(benchmark::kMicrosecond);
+}
+
+}  // namespace
+
+void register_conv_benchmarks() {
+  for (const ConvCase& c : {ConvCase{1, 28, 6, 5, 1, 0},
+                            {6, 12, 12, 5, 1, 0},
+                            {32, 23, 64, 5, 1, 0},
+                            {64, 9, 128, 5, 1, 0},
+                            {16, 32, 16, 3, 1, 1},
+                            {32, 16, 32, 3, 1, 1},
+                            {64, 8, 64, 3, 1, 1},
+                            {32, 16, 64, 3, 2, 1}}) {
+    const std::string shape = std::to_string(c.in_channels) + "x" + std::to_string(c.size) + "x" +
+                              std::to_string(c.size) + "_to_" + std::to_string(c.out_channels) + "_k" +
+                              std::to_string(c.kernel) +
+                              (c.stride > 1 ? "_s" + std::to_string(c.stride) : "");
+    add("conv/" + shape + "/forward", c, [](Convolution& v) {
+      cpu::conv_forward(v.g, v.input.data(), v.packed.data(), nullptr, true, v.output.data());
+    });
+    add("conv/" + shape + "/weights", c, [](Convolution& v) {
+      cpu::conv_backward_weights(v.g, v.input.data(), v.gradient, v.weights.data(), nullptr);
+    });
+    add("conv/" + shape + "/input", c, [](Convolution& v) {
+      cpu::conv_backward_input(v.g, v.gradient, v.transposed.data(), v.padding, v.padding, v.size, v.size,
+                               v.grad_in.data());
+    });
+  }
+}
+
+}  // namespace sweep

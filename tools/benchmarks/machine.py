@@ -1,0 +1,37 @@
+"""What every benchmark says of the machine, and how results are written."""
+import datetime
+import json
+import os
+import platform
+from pathlib import Path
+
+
+def cpu_name():
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def describe():
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return {"cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)), "memory": f"{memory:.0f} GB",
+            "load": round(os.getloadavg()[0], 1), "kernel": f"{platform.system()} {platform.release()}"}
+
+
+def sentence(machine):
+    """`machine` is describe()'s, from before the benchmark put a load of its own on it."""
+    return f"{machine['cpu']}, {machine['cores']} cores, {machine['memory']}, load {machine['load']} at the start"
+
+
+def now():
+    return datetime.datetime.now(datetime.timezone.utc)
+
+
+def write_results(path, text, result):
+    """PATH.md and PATH.json, each complete or not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for suffix, content in ((".md", text), (".json", json.dumps(result, indent=1) + "\n")):
+        file = path.with_name(path.name + suffix)
+        file.with_suffix(".tmp").write_text(content)
+        file.with_suffix(".tmp").replace(file)

@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Measures training on the CPU against PyTorch, in turn, round by round, and writes tables of medians.
+
+  training_speed.py --sweep PROGRAM --engine-benchmark PROGRAM [--threads N] [--rounds N] [--epochs N]
+                    [--only TEXT] [--no-compile] [--results PATH] [--commit NAME]
+
+PATH.md and PATH.json are written; without --results the tables are printed only. Run with a Python that has torch;
+without it PyTorch's columns say so. tools/bench does all that.
+"""
+import argparse
+import csv
+import dataclasses
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import machine
+
+ROOT = Path(__file__).resolve().parents[2]
+NETWORKS = ROOT / "sweeps" / "networks"
+
+
+@dataclasses.dataclass
+class Case:
+    """An epoch of Fashion-MNIST, or of `samples` random samples of `shape`."""
+    title: str
+    network: str
+    batch: int
+    wanted: float  # times PyTorch's speed
+    shape: tuple = ()
+    classes: int = 10
+    samples: int = 60000
+
+    @property
+    def name(self):
+        return f"{self.title}, {self.batch}"
+
+    @property
+    def path(self):
+        return NETWORKS / f"{self.network}.json"
+
+
+CASES = [
+    Case("CNN", "fashion-cnn", 100, 8), Case("CNN", "fashion-cnn", 1000, 10), Case("CNN", "fashion-cnn", 10000, 12),
+    Case("CNN", "fashion-cnn", 20000, 12), Case("MLP", "mlp", 128, 6),
+    Case("cats and dogs", "cats-dogs", 32, 1.4, (1, 50, 50), 2, 1000),
+    Case("cats and dogs", "cats-dogs", 100, 1.4, (1, 50, 50), 2, 1000),
+    Case("cats and dogs", "cats-dogs", 1000, 2, (1, 50, 50), 2, 1000),
+    Case("residual network", "resnet", 128, 2, (3, 32, 32), 10, 1024),
+]
+SWEEP = "the 6 CPU runs of cpu-vs-cuda.json, whole program"
+SWEEP_WANTED = 15
+VARIANTS = {"eager": [], "channels-last": ["--channels-last"], "compile": ["--compile"]}
+
+
+def run(command):
+    return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True).stdout
+
+
+def our_epochs(args, case):
+    """Seconds of each epoch: of the whole program where the data are real, of the engine with a loader where not."""
+    if case.shape:
+        output = run([args.engine_benchmark, "--threads", args.threads, "--network", case.path,
+                      "--input", ",".join(map(str, case.shape)), "--batch", case.batch, "--samples", case.samples,
+                      "--benchmark_filter=epoch", "--benchmark_format=json", "--benchmark_min_time=1"])
+        return [json.loads(output)["benchmarks"][0]["real_time"] / 1e3]
+    nothing = dict.fromkeys(["graph", "histograms", "hparams", "text", "layout", "predictions"], False) | {"images": 0}
+    sweep = {"name": "bench", "dataset": "fashion-mnist", "network": str(case.path), "optimizer": "adam", "lr": 0.001,
+             "epochs": args.epochs, "seed": 1, "shuffle": False, "log": nothing,
+             "params": {"batch_size": [case.batch], "device": ["cpu"]}}
+    with tempfile.TemporaryDirectory() as work:
+        file = Path(work) / "bench.json"
+        file.write_text(json.dumps(sweep))
+        run([args.sweep, file, "--logdir", f"{work}/runs", "--threads", args.threads, "--quiet"])
+        with open(f"{work}/runs/bench/results.csv", newline="") as results:
+            return [float(row["epoch_seconds"]) for row in csv.DictReader(results)]
+
+
+def torch_epochs(args, case, variant):
+    """The first epoch of --compile compiles and is left out; of the others it counts, as ours does."""
+    compiles = variant == "compile"
+    command = [sys.executable, ROOT / "tools/benchmarks/pytorch_sweep.py", "--plain", "--data", "resident",
+               "--threads", args.threads, "--epochs", args.epochs + compiles, "--network", case.path,
+               "--batch-size", case.batch, *VARIANTS[variant]]
+    if case.shape:
+        command += ["--random", *case.shape, case.classes, "--samples", case.samples]
+    return [float(line.split(",")[4]) for line in run(command).splitlines()][compiles:]
+
+
+def timed(*commands):
+    start = time.perf_counter()
+    for command in commands:
+        run(command)
+    return time.perf_counter() - start
+
+
+def our_sweep(args):
+    with tempfile.TemporaryDirectory() as work:
+        return timed([args.sweep, ROOT / "sweeps/cpu-vs-cuda.json", "device=cpu", "--logdir", work, "--threads",
+                      args.threads, "--quiet"])
+
+
+def torch_sweep(args):
+    with tempfile.TemporaryDirectory() as work:
+        return timed(*([sys.executable, ROOT / "tools/benchmarks/pytorch_sweep.py", "--data", "loader", "--num-workers",
+                        workers, "--threads", args.threads, "--epochs", 2, "--lr", 0.01, "--network",
+                        NETWORKS / "fashion-cnn.json", "--batch-size", 1000, 10000, 20000, "--logdir", work]
+                       for workers in (0, 1)))
+
+
+def measure_kernels(args):
+    """FLOP/s of each kernel on one core, and the peak measured in the same process."""
+    output = run([args.engine_benchmark, "--benchmark_filter=peak|conv", "--benchmark_format=json",
+                  "--benchmark_min_time=0.3"])
+    found = {}
+    for entry in json.loads(output)["benchmarks"]:
+        found[entry["name"].removesuffix("/real_time")] = entry["FLOP/s"]
+    return found
+
+
+def measure(args, torch, cases):
+    figures, kernels = {}, {}
+
+    def note(name, program, values):
+        figures.setdefault(name, {}).setdefault(program, []).extend(values)
+
+    for number in range(args.rounds):
+        for case in cases:
+            print(f"round {number + 1} of {args.rounds}: {case.name}", file=sys.stderr, flush=True)
+            note(case.name, "sweep", our_epochs(args, case))
+            for variant in args.variants if torch else ():
+                note(case.name, variant, torch_epochs(args, case, variant))
+        if not args.only:
+            print(f"round {number + 1} of {args.rounds}: whole program", file=sys.stderr, flush=True)
+            note(SWEEP, "sweep", [our_sweep(args)])
+            if torch and number < args.sweep_rounds:
+                note(SWEEP, "loader", [torch_sweep(args)])
+        for name, value in measure_kernels(args).items() if not args.only else ():
+            kernels.setdefault(name, []).append(value)
+    return figures, kernels
+
+
+def cell(values):
+    if not values:
+        return "missing"
+    middle = statistics.median(values)
+    unit, factor = ("s", 1) if middle >= 1 else ("ms", 1e3)
+    return f"{middle * factor:.3g} {unit} ({min(values) * factor:.3g} to {max(values) * factor:.3g})"
+
+
+def best_ratio(programs):
+    """Of the medians: the fastest of the others over ours."""
+    others = [statistics.median(values) for name, values in programs.items() if name != "sweep"]
+    return min(others) / statistics.median(programs["sweep"]) if others else None
+
+
+def epoch_table(figures, cases, variants):
+    yield f"| network, batch | sweep | {' | '.join('PyTorch ' + v for v in variants)} | best / sweep | wanted |"
+    yield "|---" * (4 + len(variants)) + "|"
+    for case in cases:
+        programs = figures[case.name]
+        ratio = best_ratio(programs)
+        yield (f"| {case.name} | {cell(programs['sweep'])} | " +
+               " | ".join(cell(programs.get(v, [])) for v in variants) +
+               f" | {'missing' if ratio is None else f'{ratio:.1f}'} | {case.wanted:g} |")
+
+
+def sweep_table(programs):
+    ratio = best_ratio(programs)
+    yield "| | sweep | PyTorch with DataLoader | ratio | wanted |"
+    yield "|---|---|---|---|---|"
+    yield (f"| {SWEEP} | {cell(programs['sweep'])} | {cell(programs.get('loader', []))} | "
+           f"{'missing' if ratio is None else f'{ratio:.1f}'} | {SWEEP_WANTED} |")
+
+
+def kernel_table(kernels):
+    peak = statistics.median(kernels["multiply_add_peak"])
+    yield f"One core multiplies and adds at most {peak / 1e9:.0f} GFLOP/s."
+    yield ""
+    yield "| convolution (one block of 16 images) | GFLOP/s: forward | weights' gradient | input's gradient |"
+    yield "|---|---|---|---|"
+    shapes = list(dict.fromkeys(name.split("/")[1] for name in kernels if name.startswith("conv/")))
+    for shape in shapes:
+        rates = [statistics.median(kernels[f"conv/{shape}/{kernel}"]) for kernel in ("forward", "weights", "input")]
+        yield (f"| {shape.replace('_', ' ')} | " +
+               " | ".join(f"{rate / 1e9:.0f} ({100 * rate / peak:.0f} %)" for rate in rates) + " |")
+
+
+def report(args, torch, cases, figures, kernels, about):
+    lines = [f"# Training on the CPU, and PyTorch's, {machine.now():%Y-%m-%d}", "",
+             f"{machine.sentence(about)}; {args.threads} threads each; sweep {args.commit}, "
+             f"PyTorch {torch or 'missing: not installed'}.",
+             f"Medians (least to most) over {args.rounds} rounds, all programs in turn in every round; nothing is logged in "
+             "the first table. Fashion-MNIST's 60,000 samples for CNN and MLP; 1,000 random samples of 50x50 for cats and "
+             "dogs, 1,024 of 3x32x32 for the residual network; PyTorch has them in memory as floats. Optimizer: Adam.", "",
+             "Time of an epoch:", "", *epoch_table(figures, cases, args.variants), ""]
+    if SWEEP in figures:
+        lines += ["Time of a sweep with its logs, from start to exit:", "", *sweep_table(figures[SWEEP]), ""]
+    if kernels:
+        lines += [*kernel_table(kernels), ""]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sweep", required=True)
+    parser.add_argument("--engine-benchmark", required=True)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sweep-rounds", type=int, default=1, help="rounds of PyTorch's whole program, which takes minutes")
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--only", default="", help="only cases with this in their name")
+    parser.add_argument("--no-compile", action="store_true", help="without torch.compile, which takes a minute a case")
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--commit", default="unknown")
+    args = parser.parse_args()
+    args.variants = [v for v in VARIANTS if v != "compile" or not args.no_compile]
+    try:
+        from importlib import metadata
+        torch = metadata.version("torch")
+    except metadata.PackageNotFoundError:
+        torch = None
+        print("PyTorch is not installed for this Python: its columns are missing", file=sys.stderr)
+    about = machine.describe()
+    cases = [case for case in CASES if args.only in case.name]
+    figures, kernels = measure(args, torch, cases)
+    text = report(args, torch, cases, figures, kernels, about)
+    print(text)
+    if args.results:
+        machine.write_results(args.results, text, {
+            "date": machine.now().strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": about, "threads": args.threads,
+            "rounds": args.rounds, "versions": {"sweep": args.commit, "pytorch": torch or "missing"},
+            "unit": "seconds", "epochs": figures, "kernels": kernels})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
