@@ -1,7 +1,9 @@
 // The limits are 0 and +-1e-12 * 1.1^n, each made from the last by one multiplication as the other writers
 // do, so that the same values fall into the same buckets. A value's bucket is found from the high bits of its
 // floating-point form: the numbers that share an exponent and four bits of mantissa differ by at most 1/16,
-// so at most one limit lies among them, and one comparison decides.
+// so at most one limit lies among them. A table has, for those high bits, a number to which the low bits are
+// added: the sum's upper part is the bucket, into which it carries if the limit is reached. One load and one
+// addition decide.
 #include "tbwriter/histogram.h"
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <iterator>
 #include <limits>
 
@@ -32,20 +35,12 @@ struct Layout;
 template <>
 struct Layout<float> {
   using Bits = std::uint32_t;
-  static constexpr int kKeyShift = 23 - 4;
+  static constexpr int kKeyShift = 23 - 4;  // the low bits; the others choose the table's entry
 };
 template <>
 struct Layout<double> {
   using Bits = std::uint64_t;
   static constexpr int kKeyShift = 52 - 4;
-};
-
-// Of all values with the same high bits (sign included), those whose bits are below `threshold` belong to
-// counter `index`, the others to the next one.
-template <class Value>
-struct Step {
-  typename Layout<Value>::Bits threshold;
-  std::uint32_t index;
 };
 
 // Counters: negative buckets by magnitude, positive ones, then -0.0, negative values that share its high
@@ -60,9 +55,21 @@ struct Places {
         count(minus_zero + 3) {}
 };
 
+// Entry of the values whose high bits are the same: those whose low bits are below `threshold` belong to
+// counter `index`, the others to the next one. Sum of entry and low bits: index above one bit more than the
+// low ones.
 template <class Value>
-std::vector<Step<Value>> make_steps() {
+typename Layout<Value>::Bits step(std::uint32_t index, typename Layout<Value>::Bits threshold) {
   using Bits = typename Layout<Value>::Bits;
+  constexpr Bits kCarry = Bits{1} << (Layout<Value>::kKeyShift + 1);
+  return index * kCarry + (kCarry - threshold);
+}
+
+template <class Value>
+std::vector<typename Layout<Value>::Bits> make_steps() {
+  using Bits = typename Layout<Value>::Bits;
+  constexpr int kShift = Layout<Value>::kKeyShift;
+  constexpr Bits kLow = (Bits{1} << kShift) - 1, kNever = Bits{1} << (kShift + 1);
   constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1);
   constexpr Bits kInfinity = std::bit_cast<Bits>(std::numeric_limits<Value>::infinity());
   const auto& limits = magnitude_limits();
@@ -80,25 +87,25 @@ std::vector<Step<Value>> make_steps() {
     negative.push_back(std::bit_cast<Bits>(value) + (exact && limit != 0 ? 1 : 0));
   }
   const std::size_t keys = std::size_t{1} << (8 * sizeof(Bits) - Layout<Value>::kKeyShift);
-  std::vector<Step<Value>> steps;
+  std::vector<Bits> steps;
   steps.reserve(keys);
   for (std::size_t key = 0; key < keys; ++key) {
-    const Bits first = static_cast<Bits>(key) << Layout<Value>::kKeyShift;
+    const Bits first = static_cast<Bits>(key) << kShift;
     const Bits sign = first & kSign;
     if ((first & ~kSign) >= kInfinity) {
-      steps.push_back({std::numeric_limits<Bits>::max(), places.not_finite});
+      steps.push_back(step<Value>(places.not_finite, kNever));
       continue;
     }
     if (first == kSign) {
-      steps.push_back({kSign + 1, places.minus_zero});
+      steps.push_back(step<Value>(places.minus_zero, 1));
       continue;
     }
     const std::vector<Bits>& thresholds = sign != 0 ? negative : positive;
     const auto above = std::upper_bound(thresholds.begin(), thresholds.end(), first & ~kSign);
     const auto bucket = static_cast<std::uint32_t>(above - thresholds.begin() - 1);
-    // The largest bits are those of a NaN, which has a key of its own.
-    steps.push_back({above == thresholds.end() ? std::numeric_limits<Bits>::max() : *above | sign,
-                     bucket + (sign != 0 ? places.negative : places.positive)});
+    const bool here = above != thresholds.end() && (*above | sign) >> kShift == key;
+    steps.push_back(
+        step<Value>(bucket + (sign != 0 ? places.negative : places.positive), here ? *above & kLow : kNever));
   }
   return steps;
 }
@@ -107,59 +114,92 @@ struct Sums {
   double sum = 0, sum_squares = 0, min = 0, max = 0;
 };
 
-// Eight partial results, so that the compiler can use vectors. The extremes are right if all values are
-// finite.
+// Sixteen partial results, so that the compiler can use vectors, and none waits for the one before. The
+// extremes are right if all values are finite.
 template <class Value>
-Sums add_up(std::span<const Value> values) {
-  constexpr std::size_t kLanes = 8;
+[[gnu::always_inline]] inline Sums add_up_lanes(std::span<const Value> values) {
+  constexpr std::size_t kLanes = 16;
   std::array<double, kLanes> sums{}, squares{};
-  std::array<Value, kLanes> least, most;
-  least.fill(std::numeric_limits<Value>::infinity());
-  most.fill(-std::numeric_limits<Value>::infinity());
-  const auto add = [&](std::size_t lane, Value value) {
-    const auto wide = static_cast<double>(value);
-    sums[lane] += wide;
-    squares[lane] += wide * wide;
-    least[lane] = value < least[lane] ? value : least[lane];
-    most[lane] = value > most[lane] ? value : most[lane];
-  };
-  std::size_t i = 0;
-  for (; i + kLanes <= values.size(); i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) add(lane, values[i + lane]);
+  // Compilers do not use vectors for these by themselves, since a NaN makes a minimum depend on the order.
+  using Few [[gnu::vector_size(32)]] = Value;
+  constexpr std::size_t kFew = sizeof(Few) / sizeof(Value);
+  Few least = Few{} + std::numeric_limits<Value>::infinity(), most = -least;
+  const std::size_t whole = values.size() / kLanes * kLanes;
+  for (std::size_t i = 0; i < whole; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const auto wide = static_cast<double>(values[i + lane]);
+      sums[lane] += wide;
+      squares[lane] += wide * wide;
+    }
   }
-  for (; i < values.size(); ++i) add(0, values[i]);
-  Sums total{.min = static_cast<double>(*std::ranges::min_element(least)),
-             .max = static_cast<double>(*std::ranges::max_element(most))};
+  for (std::size_t i = 0; i < whole; i += kFew) {
+    Few some;
+    std::memcpy(&some, values.data() + i, sizeof some);
+    least = some < least ? some : least;
+    most = some > most ? some : most;
+  }
+  for (std::size_t i = whole; i < values.size(); ++i) {
+    const auto wide = static_cast<double>(values[i]);
+    sums[0] += wide;
+    squares[0] += wide * wide;
+    least[0] = values[i] < least[0] ? values[i] : least[0];
+    most[0] = values[i] > most[0] ? values[i] : most[0];
+  }
+  Sums total{.min = static_cast<double>(least[0]), .max = static_cast<double>(most[0])};
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     total.sum += sums[lane];
     total.sum_squares += squares[lane];
   }
+  for (std::size_t lane = 1; lane < kFew; ++lane) {
+    total.min = std::min(total.min, static_cast<double>(least[lane]));
+    total.max = std::max(total.max, static_cast<double>(most[lane]));
+  }
   return total;
+}
+
+#if defined(__x86_64__)
+// Without FMA, so that sums are the same on every machine.
+template <class Value>
+[[gnu::target("avx2")]] Sums add_up_avx2(std::span<const Value> values) {
+  return add_up_lanes(values);
+}
+const bool kAvx2 = __builtin_cpu_supports("avx2") != 0;
+#endif
+
+template <class Value>
+Sums add_up(std::span<const Value> values) {
+#if defined(__x86_64__)
+  if (kAvx2) return add_up_avx2(values);
+#endif
+  return add_up_lanes(values);
 }
 
 template <class Value>
 Histogram count(std::span<const Value> values) {
   using Bits = typename Layout<Value>::Bits;
-  static const std::vector<Step<Value>> steps = make_steps<Value>();
+  constexpr int kShift = Layout<Value>::kKeyShift;
+  constexpr Bits kLow = (Bits{1} << kShift) - 1;
+  static const std::vector<Bits> steps = make_steps<Value>();
   const auto& limits = magnitude_limits();
   const std::size_t side = limits.size();
   const Places places(side);
 
   // Two sets of counters, so that equal neighbours do not wait for each other.
-  std::vector<std::uint32_t> counters(places.count), others(places.count);
-  const Step<Value>* const table = steps.data();
+  constexpr std::size_t kSets = 2;
+  std::vector<std::uint32_t> counters(kSets * places.count);
+  const Bits* const table = steps.data();
   const auto add = [table](Value value, std::uint32_t* set) {
     const Bits bits = std::bit_cast<Bits>(value);
-    const Step<Value>& step = table[bits >> Layout<Value>::kKeyShift];
-    ++set[step.index + (bits >= step.threshold ? 1u : 0u)];
+    ++set[(table[bits >> kShift] + (bits & kLow)) >> (kShift + 1)];
   };
   std::size_t i = 0;
-  for (; i + 2 <= values.size(); i += 2) {
-    add(values[i], counters.data());
-    add(values[i + 1], others.data());
+  for (; i + kSets <= values.size(); i += kSets) {
+    for (std::size_t set = 0; set < kSets; ++set) add(values[i + set], counters.data() + set * places.count);
   }
-  if (i < values.size()) add(values[i], counters.data());
-  for (std::size_t k = 0; k < counters.size(); ++k) counters[k] += others[k];
+  for (; i < values.size(); ++i) add(values[i], counters.data());
+  for (std::size_t set = 1; set < kSets; ++set) {
+    for (std::size_t k = 0; k < places.count; ++k) counters[k] += counters[set * places.count + k];
+  }
   counters[places.positive] += counters[places.minus_zero];
   counters[places.negative] += counters[places.after_minus_zero];
 
@@ -184,6 +224,8 @@ Histogram count(std::span<const Value> values) {
   std::size_t first = 0, last = 2 * side - 1;
   while (at(first) == 0) ++first;
   while (at(last) == 0) --last;
+  histogram.limits.reserve(last + 1 - first);
+  histogram.counts.reserve(last + 1 - first);
   for (std::size_t k = first; k <= last; ++k) {
     double right;
     if (k < side) {
