@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Measures our writer and PyTorch's one after the other, round by round, and writes a table of medians.
+
+  writer_speed.py --program writer_benchmark --sweep sweep [--rounds N] [--results PATH] [--commit NAME]
+
+PATH.md and PATH.json are written; without --results the table is printed only. Run with a Python that has torch,
+tensorboard and numpy; without torch its column says so. tools/bench --writer does all that.
+"""
+import argparse
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+# Events per round for PyTorch's writer: about a second each.
+COUNTS = {"scalars": 20000, "histograms": 600, "grids": 40}
+NAMES = {"scalars": "scalars a second", "histograms": "histograms of 10,000 values a second",
+         "grids": "242x242 grids a second"}
+# What is wanted of us: times PyTorch's speed, or the number itself.
+RATIOS = {"scalars": 100, "histograms": 50, "grids": 30}
+NUMBERS = {"crc": ("CRC32C of 1 MiB, GB/s", 8, True), "add_scalar": ("add_scalar on the calling thread, median ns", 100, False),
+           "fsck": ("sweep fsck, GB/s", 1, True)}
+
+
+def torch_speed(make, kind):
+    import numpy
+    values = numpy.random.default_rng(0).normal(size=(10000,)).astype(numpy.float32)
+    grid = numpy.random.default_rng(0).random((1, 242, 242), dtype=numpy.float32)
+    with tempfile.TemporaryDirectory() as logdir:
+        writer = make(logdir)
+        start = time.perf_counter()
+        for step in range(COUNTS[kind]):
+            if kind == "scalars":
+                writer.add_scalar("Loss", step * 0.5, step)
+            elif kind == "histograms":
+                writer.add_histogram("conv1.weight", values, step)
+            else:
+                writer.add_image("images", grid, step)
+        writer.close()
+        return COUNTS[kind] / (time.perf_counter() - start)
+
+
+def our_numbers(program):
+    """Of one round; opening and closing files is in the time, as with PyTorch's."""
+    wanted = "^(Scalars|Histograms|Grids|AddScalarMedian|Crc32c/1048576)"
+    output = subprocess.run([program, f"--benchmark_filter={wanted}", "--benchmark_format=json", "--benchmark_min_time=0.5"],
+                            check=True, capture_output=True, text=True).stdout
+    found = {}
+    for entry in json.loads(output)["benchmarks"]:
+        name = entry["name"].split("/")[0].lower()
+        if name == "addscalarmedian":
+            found["add_scalar"] = entry["median_ns"]
+        elif name == "crc32c":
+            found["crc"] = entry["bytes_per_second"] / 1e9
+        else:
+            found[name] = entry["items_per_second"]
+    return found
+
+
+def fsck_speed(sweep, logdir, size):
+    start = time.perf_counter()
+    subprocess.run([sweep, "fsck", logdir], check=True, capture_output=True)
+    return size / (time.perf_counter() - start) / 1e9
+
+
+def torch_writer():
+    try:
+        import torch
+        from torch.utils.tensorboard import SummaryWriter
+        return SummaryWriter, torch.__version__
+    except ImportError:
+        return None, None
+
+
+def measure(arguments, make):
+    ours, theirs = {}, {kind: [] for kind in COUNTS}
+    with tempfile.TemporaryDirectory() as logdir:
+        subprocess.run([arguments.program, "--write", logdir], check=True)
+        size = sum(path.stat().st_size for path in Path(logdir).rglob("*tfevents*"))
+        for number in range(arguments.rounds):
+            print(f"round {number + 1} of {arguments.rounds}", file=sys.stderr, flush=True)
+            for name, value in {**our_numbers(arguments.program), "fsck": fsck_speed(arguments.sweep, logdir, size)}.items():
+                ours.setdefault(name, []).append(value)
+            for kind in COUNTS if make else ():
+                theirs[kind].append(torch_speed(make, kind))
+    return ours, theirs
+
+
+def cell(values):
+    if not values:
+        return "missing"
+    middle, digits = statistics.median(values), 0 if min(values) >= 100 else 1
+    return f"{middle:,.{digits}f} ({min(values):,.{digits}f} to {max(values):,.{digits}f})"
+
+
+def ratio(ours, theirs):
+    return statistics.median(ours) / statistics.median(theirs) if theirs else None
+
+
+def tables(ours, theirs):
+    yield "| | sweep | PyTorch | ratio | wanted |"
+    yield "|---|---|---|---|---|"
+    for kind, wanted in RATIOS.items():
+        times = ratio(ours[kind], theirs[kind])
+        yield (f"| {NAMES[kind]} | {cell(ours[kind])} | {cell(theirs[kind])} | "
+               f"{'missing' if times is None else f'{times:.0f}'} | {wanted} or more |")
+    for name, (title, wanted, more) in NUMBERS.items():
+        yield f"| {title} | {cell(ours[name])} | | | {wanted} or {'more' if more else 'less'} |"
+
+
+def cpu_name():
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--sweep", required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--commit", default="unknown")
+    arguments = parser.parse_args()
+    make, version = torch_writer()
+    if make is None:
+        print("PyTorch is not installed for this Python: its column is missing", file=sys.stderr)
+    load = os.getloadavg()[0]
+    ours, theirs = measure(arguments, make)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    cores, memory = len(os.sched_getaffinity(0)), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    text = "\n".join([f"# The TensorBoard writer and PyTorch's, {now:%Y-%m-%d}", "",
+                      f"{cpu_name()}, {cores} cores, {memory:.0f} GB, load {load:.1f} at the start; sweep "
+                      f"{arguments.commit}, PyTorch {version or 'missing: not installed'}.",
+                      f"Median (least to most) of {arguments.rounds} rounds, both writers in turn in every round; files are "
+                      "opened and closed within the time.", "", *tables(ours, theirs), ""])
+    print(text)
+    if arguments.results:
+        arguments.results.parent.mkdir(parents=True, exist_ok=True)
+        result = {"date": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                  "machine": {"cpu": cpu_name(), "cores": cores, "memory": f"{memory:.0f} GB", "load": load,
+                              "kernel": f"{platform.system()} {platform.release()}"},
+                  "versions": {"sweep": arguments.commit, "pytorch": version or "missing"}, "rounds": arguments.rounds,
+                  "sweep": ours, "pytorch": theirs,
+                  "ratios": {kind: ratio(ours[kind], theirs[kind]) for kind in RATIOS}}
+        for suffix, content in ((".md", text), (".json", json.dumps(result, indent=1) + "\n")):
+            file = arguments.results.with_name(arguments.results.name + suffix)
+            file.with_suffix(".tmp").write_text(content)
+            file.with_suffix(".tmp").replace(file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
