@@ -191,6 +191,7 @@ void EventLog::write_segment(const Segment& segment) {
   }
   const std::string_view bytes = segment.bytes;
   std::size_t done = 0;
+  std::size_t last = bytes.size();  // bytes not counted as written yet
   int error = 0;
   while (done < bytes.size() && error == 0) {
     {
@@ -206,15 +207,22 @@ void EventLog::write_segment(const Segment& segment) {
       break;
     }
     done += static_cast<std::size_t>(n);
+    // The end of the segment is written only when end_segment() finds the file where it was.
+    if (done == bytes.size()) break;
     const std::unique_lock lock(mutex_);
-    written_ += static_cast<std::uint64_t>(n);
-    pending_ -= static_cast<std::size_t>(n);
-    done_.notify_all();
+    count_written(static_cast<std::size_t>(n));
+    last = bytes.size() - done;
   }
-  end_segment(segment, done, error);
+  end_segment(segment, done, last, error);
 }
 
-void EventLog::end_segment(const Segment& segment, std::size_t done, int error) {
+void EventLog::count_written(std::size_t bytes) {
+  written_ += bytes;
+  pending_ -= bytes;
+  done_.notify_all();
+}
+
+void EventLog::end_segment(const Segment& segment, std::size_t done, std::size_t last, int error) {
   if (segment.bytes.empty()) return;
   struct ::stat status {};
   const bool removed = ::fstat(file_.get(), &status) == 0 && status.st_nlink == 0;
@@ -226,6 +234,7 @@ void EventLog::end_segment(const Segment& segment, std::size_t done, int error) 
     } else {
       written_events_ += segment.events;
     }
+    count_written(last);
     return;
   }
   // No half record stays behind, so that a reader sees an intact file that ends early.

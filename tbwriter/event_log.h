@@ -112,7 +112,8 @@ class EventLog {
   void run();
   void write_all();
   void write_segment(const Segment& segment);
-  void end_segment(const Segment& segment, std::size_t done, int error);
+  void count_written(std::size_t bytes);
+  void end_segment(const Segment& segment, std::size_t done, std::size_t last, int error);
   void sync_file();
   void open_file(unsigned number);
   void fail(const std::string& message);

@@ -152,7 +152,7 @@ def expand_module(browser, name):
     return True
 
 
-def pictures(browser, url, output, only, module, run):
+def pictures(browser, url, output, only, module, run, series):
     def shoot(name):
         browser.save(output / f"{name}.png")
         print(output / f"{name}.png", flush=True)
@@ -160,7 +160,9 @@ def pictures(browser, url, output, only, module, run):
     def tab(name, settle=4.0, query=""):
         if only and name not in only:
             return False
-        browser.go(f"{url}/?darkMode=false{query}#{name}")
+        # Tags that are series in the demo directory come first; other directories have none of these.
+        only_tags = "&tagFilter=normal" if name in ("distributions", "histograms") and series else ""
+        browser.go(f"{url}/?darkMode=false{query}#{name}{only_tags}")
         time.sleep(settle)
         return True
 
@@ -212,7 +214,7 @@ def main():
         time.sleep(3)
         board.plugin("projector/runs")
         pictures(browser, board.url, arguments.output, [name for name in arguments.only.split(",") if name],
-                 arguments.module, arguments.run)
+                 arguments.module, arguments.run, "normal" in board.plugin("histograms/tags").get("values", {}))
     return 0
 
 
