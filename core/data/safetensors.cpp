@@ -26,11 +26,12 @@ constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kLargestHeader = 100'000'000;  // the limit of the format's own reader
 constexpr char kMetadata[] = "__metadata__";
 
-enum class ValueType { kF64, kF32, kF16, kBf16 };
+enum class ValueType { kF64, kF32, kF16, kBf16, kI64 };
 
 std::size_t bytes_of(ValueType type) {
   switch (type) {
     case ValueType::kF64:
+    case ValueType::kI64:
       return 8;
     case ValueType::kF32:
       return 4;
@@ -76,6 +77,7 @@ std::vector<float> convert(std::string_view data, ValueType type) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const char* bytes = data.data() + i * bytes_of(type);
     if (type == ValueType::kF64) values[i] = from_double(load<double>(bytes));
+    if (type == ValueType::kI64) values[i] = static_cast<float>(load<std::int64_t>(bytes));
     if (type == ValueType::kF16) values[i] = from_half(load<std::uint16_t>(bytes));
     if (type == ValueType::kBf16)
       values[i] = std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(bytes)) << 16);
@@ -150,8 +152,10 @@ class Entry {
       type_ = ValueType::kF16;
     else if (json == "BF16")
       type_ = ValueType::kBf16;
+    else if (json == "I64")
+      type_ = ValueType::kI64;
     else
-      throw DataError(where_ + ": its dtype is " + shown(json) + "; F32, F64, F16 and BF16 can be read");
+      throw DataError(where_ + ": its dtype is " + shown(json) + "; F32, F64, F16, BF16 and I64 can be read");
   }
 
   void read_shape(const Json& json) {

@@ -14,7 +14,7 @@ namespace sweep {
 struct NamedTensor {
   std::string name;
   Shape shape;
-  std::vector<float> values;  // row-major; F64, F16 and BF16 files are converted
+  std::vector<float> values;  // row-major; F64, F16, BF16 and I64 are converted
 };
 
 struct TensorFile {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs small sweeps with the real program, and checks what TensorBoard shows of them, with both loaders.
 
-  sweep_test.py --sweep PROGRAM --file SWEEP.json --venv VENV
+  sweep_test.py --sweep PROGRAM --file SWEEP.json --venv VENV [--runs N key=value ...]
 """
 
 import argparse
@@ -37,13 +37,18 @@ def main():
     parser.add_argument("--sweep", required=True)
     parser.add_argument("--file", required=True)
     parser.add_argument("--venv")
+    parser.add_argument("--runs", type=int, help="directories that the sweep with these overrides leaves")
+    parser.add_argument("overrides", nargs="*", help="of the sweep file; default: all kinds of axes, and repeats")
     arguments = parser.parse_args()
     venv = find_venv(arguments.venv)
     if venv is None:
         print("SKIPPED: no TensorBoard; name its virtual environment with --venv or SWEEP_TENSORBOARD_VENV")
         return SKIPPED
     failed = False
-    for overrides, runs in ((OVERRIDES, 16), (REPEATED, 4 + 2 * 3)):
+    sweeps = ((OVERRIDES, 16), (REPEATED, 4 + 2 * 3))
+    if arguments.overrides:
+        sweeps = ((arguments.overrides, arguments.runs),)
+    for overrides, runs in sweeps:
         with tempfile.TemporaryDirectory() as directory:
             command = [arguments.sweep, arguments.file, *overrides, "--logdir", directory]
             program = subprocess.run(command, capture_output=True, text=True)

@@ -64,6 +64,19 @@ TEST(ReadSafetensors, ConvertsEveryFloatFormatAsNumpyDoes) {
   EXPECT_EQ(file.find("F32"), nullptr);
 }
 
+TEST(ReadSafetensors, ReadsTheCountsInAStateDictWithBatchNorm) {
+  // PyTorch keeps num_batches_tracked as a 64-bit integer.
+  std::string content =
+      file_of(R"({"bn.num_batches_tracked":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
+              R"("n":{"dtype":"I64","shape":[1],"data_offsets":[8,16]}})",
+              16);
+  const std::int64_t numbers[] = {70000, -1};
+  std::memcpy(content.data() + content.size() - sizeof numbers, numbers, sizeof numbers);
+  const TensorFile file = parse_safetensors(content, "FILE");
+  EXPECT_THAT(file.find("bn.num_batches_tracked")->values, ElementsAre(70000.0f));
+  EXPECT_THAT(file.find("n")->values, ElementsAre(-1.0f));
+}
+
 TEST(ReadSafetensors, ReadsAStateDictOfPyTorch) {
   const TensorFile file = read_safetensors(SWEEP_TEST_DATA "/cnn.safetensors");
   std::vector<std::string> names;
@@ -110,8 +123,8 @@ TEST(ReadSafetensors, SaysWhatIsWrong) {
   EXPECT_THAT(parse_error("{\"\xff\":{}}", 0), HasSubstr("the header is not valid JSON"));  // not UTF-8
   EXPECT_THAT(parse_error(R"({"a":5})", 0), HasSubstr(R"(tensor "a": its description is not an object)"));
   EXPECT_THAT(parse_error(R"({"a":{}})", 0), HasSubstr(R"(tensor "a": its description has no "dtype")"));
-  EXPECT_THAT(parse_error(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", 8),
-              HasSubstr(R"(tensor "a": its dtype is "I64"; F32, F64, F16 and BF16 can be read)"));
+  EXPECT_THAT(parse_error(R"({"a":{"dtype":"I32","shape":[2],"data_offsets":[0,8]}})", 8),
+              HasSubstr(R"(tensor "a": its dtype is "I32"; F32, F64, F16, BF16 and I64 can be read)"));
   EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","data_offsets":[0,8]}})", 8),
               HasSubstr(R"(has no "shape")"));
   EXPECT_THAT(parse_error(R"({"a":{"dtype":"F32","shape":2,"data_offsets":[0,8]}})", 8),
