@@ -7,10 +7,11 @@
 namespace sweep::test {
 namespace {
 
-std::string asked_for() {
-  const char* value = std::getenv("SWEEP_TEST_DEVICE");
-  return value == nullptr ? "cpu" : value;
-}
+#if defined(SWEEP_CUDA_ON_HOST)
+constexpr bool kStandIn = true;
+#else
+constexpr bool kStandIn = false;
+#endif
 
 class NeedsTheDevice : public testing::Environment {
  public:
@@ -24,8 +25,11 @@ const testing::Environment* const environment = testing::AddGlobalTestEnvironmen
 
 }  // namespace
 
-Device device() { return parse_device(device_is_stand_in() ? "cuda" : asked_for()); }
+Device device() {
+  const char* value = std::getenv("SWEEP_TEST_DEVICE");
+  return parse_device(value != nullptr ? value : kStandIn ? "cuda" : "cpu");
+}
 
-bool device_is_stand_in() { return asked_for() == "cuda-on-host"; }
+bool device_is_stand_in() { return kStandIn; }
 
 }  // namespace sweep::test
