@@ -56,6 +56,15 @@ class CudaEngine final : public Engine {
          .factors = cuda::step_factors(options_.optimizer, learning_rate, steps_)});
   }
 
+  void set_momentum(double momentum) override {
+    const std::vector<std::string> names = cuda::state_names(options_.optimizer);
+    if (!std::holds_alternative<AdamOptions>(options_.optimizer) &&
+        std::find(names.begin(), names.end(), "momentum_buffer") == names.end()) {
+      throw ConfigError("set_momentum: this engine was made for an optimizer without momentum");
+    }
+    options_.optimizer = with_momentum(options_.optimizer, momentum);
+  }
+
   void evaluate(const Batch& batch) override {
     check(batch);
     if (batch.size() > 0) add(Task::kEvaluate, batch, {});
@@ -171,7 +180,7 @@ class CudaEngine final : public Engine {
 
   const Chosen chosen_;
   const Network network_;
-  const EngineOptions options_;
+  EngineOptions options_;               // only the momentum ever changes
   const std::size_t sample_, classes_;  // bytes of a sample; outputs
   // Reading results sends what was collected before.
   mutable cuda::Stream stream_;

@@ -5,8 +5,13 @@
 namespace sweep::cuda {
 namespace {
 
+using Offset = int;  // in an array
+
 // C: [images][outputs], k: inputs.
 struct Forward {
+  using Row = Offset;
+  using Column = Offset;
+  using Depth = Offset;
   static constexpr bool kARowsAlongK = true, kBColumnsAlongK = true;
   const float *in, *weight, *bias;
   float* out;
@@ -14,8 +19,12 @@ struct Forward {
   int rows, columns, slices, in_features;
 
   __device__ SumRange range(int /*slice*/) const { return {0, in_features}; }
-  __device__ float a(int /*slice*/, int m, int k) const { return in[m * in_features + k]; }
-  __device__ float b(int /*slice*/, int k, int n) const { return weight[n * in_features + k]; }
+  __device__ Row row(int /*slice*/, int m) const { return m * in_features; }
+  __device__ Column column(int /*slice*/, int n) const { return n * in_features; }
+  __device__ Depth a_depth(int k) const { return k; }
+  __device__ Depth b_depth(int k) const { return k; }
+  __device__ float a(Row m, Depth k) const { return in[m + k]; }
+  __device__ float b(Depth k, Column n) const { return weight[n + k]; }
   __device__ void store(int /*slice*/, int m, int n, float sum) const {
     if (bias != nullptr) sum += bias[n];
     // As PyTorch's relu: a NaN stays one.
@@ -26,16 +35,21 @@ struct Forward {
 
 // C: [outputs][inputs, and one column for the bias], k: images. Slices are parts of the sums.
 struct BackwardWeights {
+  using Row = Offset;
+  using Column = Offset;
+  using Depth = Offset;
   static constexpr bool kARowsAlongK = false, kBColumnsAlongK = false;
   const float *in, *grad_out;
   float* gradient;
   int rows, columns, slices, images, in_features, weights, gradient_floats;
 
   __device__ SumRange range(int slice) const { return part_of(images, slices, slice); }
-  __device__ float a(int /*slice*/, int m, int k) const { return grad_out[k * rows + m]; }
-  __device__ float b(int /*slice*/, int k, int n) const {
-    return n == in_features ? 1.0f : in[k * in_features + n];
-  }
+  __device__ Row row(int /*slice*/, int m) const { return m; }
+  __device__ Column column(int /*slice*/, int n) const { return n; }
+  __device__ Depth a_depth(int k) const { return k * rows; }
+  __device__ Depth b_depth(int k) const { return k * in_features; }
+  __device__ float a(Row m, Depth k) const { return grad_out[k + m]; }
+  __device__ float b(Depth k, Column n) const { return n == in_features ? 1.0f : in[k + n]; }
   __device__ void store(int slice, int m, int n, float sum) const {
     float* part = gradient + static_cast<std::ptrdiff_t>(slice) * gradient_floats;
     part[n == in_features ? weights + m : m * in_features + n] = sum;
@@ -44,6 +58,9 @@ struct BackwardWeights {
 
 // C: [images][inputs], k: outputs.
 struct BackwardInput {
+  using Row = Offset;
+  using Column = Offset;
+  using Depth = Offset;
   static constexpr bool kARowsAlongK = true, kBColumnsAlongK = false;
   const float *grad_out, *weight;
   float* grad_in;
@@ -51,8 +68,12 @@ struct BackwardInput {
   int rows, columns, slices, out_features;
 
   __device__ SumRange range(int /*slice*/) const { return {0, out_features}; }
-  __device__ float a(int /*slice*/, int m, int k) const { return grad_out[m * out_features + k]; }
-  __device__ float b(int /*slice*/, int k, int n) const { return weight[k * columns + n]; }
+  __device__ Row row(int /*slice*/, int m) const { return m * out_features; }
+  __device__ Column column(int /*slice*/, int n) const { return n; }
+  __device__ Depth a_depth(int k) const { return k; }
+  __device__ Depth b_depth(int k) const { return k * columns; }
+  __device__ float a(Row m, Depth k) const { return grad_out[m + k]; }
+  __device__ float b(Depth k, Column n) const { return weight[k + n]; }
   __device__ void store(int /*slice*/, int m, int n, float sum) const {
     float& at = grad_in[m * columns + n];
     at = add ? at + sum : sum;

@@ -9,11 +9,10 @@ namespace sweep::cuda {
 // What the kernels have to know of the options, as floats.
 struct Optimizer::Rule {
   enum class Kind { kSgd, kAdam, kRmsprop } kind = Kind::kSgd;
-  float decay = 0;           // of the weights, added to the gradient
-  float keep = 0, take = 1;  // sgd: momentum and 1 − dampening; adam: beta1 and 1 − beta1; rmsprop: momentum
+  float decay = 0;             // of the weights, added to the gradient
   float keep2 = 0, take2 = 0;  // of the squares: beta2 or alpha, and what is left to 1
   float eps = 0;
-  bool nesterov = false, centered = false;
+  bool momentum = false, nesterov = false, centered = false;  // of sgd and rmsprop
 };
 
 struct OptimizerKernels {
@@ -25,13 +24,12 @@ struct OptimizerKernels {
     const auto real = [](double x) { return static_cast<float>(x); };
     if (const auto* sgd = std::get_if<SgdOptions>(&options)) {
       rule.decay = real(sgd->weight_decay);
-      rule.keep = real(sgd->momentum);
-      rule.take = real(1 - sgd->dampening);
+      rule.momentum = sgd->momentum != 0;
       rule.nesterov = sgd->nesterov;
     } else if (const auto* rmsprop = std::get_if<RmspropOptions>(&options)) {
       rule.kind = Rule::Kind::kRmsprop;
       rule.decay = real(rmsprop->weight_decay);
-      rule.keep = real(rmsprop->momentum);
+      rule.momentum = rmsprop->momentum != 0;
       rule.keep2 = real(rmsprop->alpha);
       rule.take2 = real(1 - rmsprop->alpha);
       rule.eps = real(rmsprop->eps);
@@ -40,7 +38,6 @@ struct OptimizerKernels {
       const auto& adam = std::get<AdamOptions>(options);
       rule.kind = Rule::Kind::kAdam;
       rule.decay = adam.decoupled ? 0.0f : real(adam.weight_decay);
-      rule.take = real(1 - adam.beta1);
       rule.keep2 = real(adam.beta2);
       rule.take2 = real(1 - adam.beta2);
       rule.eps = real(adam.eps);
@@ -51,11 +48,11 @@ struct OptimizerKernels {
   // The formulas of core/optimizer.h for one parameter.
   static __device__ void update(const Rule& rule, const StepFactors& factors, const OptimizerArrays& arrays,
                                 int i) {
-    float weight = arrays.parameters[i] * factors.shrink;
+    const float weight = arrays.parameters[i] * factors.shrink;
     float g = arrays.gradient[i] + rule.decay * weight;
     if (rule.kind == Rule::Kind::kAdam) {
       float &mean = arrays.state[0][i], &square = arrays.state[1][i];
-      mean += rule.take * (g - mean);
+      mean += factors.take * (g - mean);
       square = rule.keep2 * square + rule.take2 * g * g;
       g = mean / (sqrtf(square) * factors.scale + rule.eps);
     } else if (rule.kind == Rule::Kind::kRmsprop) {
@@ -69,15 +66,15 @@ struct OptimizerKernels {
         variance -= mean * mean;
       }
       g = g / (sqrtf(variance) + rule.eps);
-      if (rule.keep != 0.0f) {
+      if (rule.momentum) {
         float& momentum = arrays.state[next][i];
-        momentum = rule.keep * momentum + g;
+        momentum = factors.keep * momentum + g;
         g = momentum;
       }
-    } else if (rule.keep != 0.0f) {
+    } else if (rule.momentum) {
       float& momentum = arrays.state[0][i];
-      momentum = factors.first != 0 ? g : rule.keep * momentum + rule.take * g;
-      g = rule.nesterov ? g + rule.keep * momentum : momentum;
+      momentum = factors.first != 0 ? g : factors.keep * momentum + factors.take * g;
+      g = rule.nesterov ? g + factors.keep * momentum : momentum;
     }
     arrays.parameters[i] = weight + factors.rate * g;
   }
@@ -161,14 +158,22 @@ std::vector<std::string> state_names(const OptimizerOptions& options) {
 }
 
 StepFactors step_factors(const OptimizerOptions& options, double learning_rate, std::int64_t step) {
-  StepFactors factors{.rate = static_cast<float>(-learning_rate), .first = step == 1 ? 1u : 0u};
+  const auto real = [](double x) { return static_cast<float>(x); };
+  StepFactors factors{.rate = real(-learning_rate), .first = step == 1 ? 1u : 0u};
   if (const auto* adam = std::get_if<AdamOptions>(&options)) {
     // Scalars in double and then rounded, as PyTorch's single-tensor implementation has them.
     const double correction1 = 1 - std::pow(adam->beta1, static_cast<double>(step));
     const double correction2 = 1 - std::pow(adam->beta2, static_cast<double>(step));
-    factors.rate = static_cast<float>(-learning_rate / correction1);
-    factors.scale = static_cast<float>(1 / std::sqrt(correction2));
-    if (adam->decoupled) factors.shrink = static_cast<float>(1 - learning_rate * adam->weight_decay);
+    factors.rate = real(-learning_rate / correction1);
+    factors.scale = real(1 / std::sqrt(correction2));
+    factors.take = real(1 - adam->beta1);
+    if (adam->decoupled) factors.shrink = real(1 - learning_rate * adam->weight_decay);
+  } else if (const auto* rmsprop = std::get_if<RmspropOptions>(&options)) {
+    factors.keep = real(rmsprop->momentum);
+  } else {
+    const auto& sgd = std::get<SgdOptions>(options);
+    factors.keep = real(sgd.momentum);
+    factors.take = real(1 - sgd.dampening);
   }
   return factors;
 }

@@ -7,6 +7,7 @@
 // GPU.
 #pragma once
 
+#include "core/kernels/cuda/divisor.h"
 #include "core/kernels/cuda/kernel.h"
 
 namespace sweep::cuda {
@@ -28,37 +29,71 @@ struct Tile {
 using LargeTile = Tile<64, 64, 16, 4, 4>;  // 256 threads
 using FlatTile =
     Tile<16, 128, 16, 4, 4>;  // 128 threads: few rows, such as the channels of a small convolution
-using SmallTile = Tile<16, 32, 16, 2, 2>;  // 128 threads: where large ones would leave most of the GPU idle
+using SmallTile = Tile<16, 32, 32, 2, 2>;  // 128 threads: where large ones would leave most of the GPU idle
 
 // A Problem has
 //   int rows, columns, slices         of C, and how many C there are: groups, or parts of the k-sums
 //   SumRange range(slice)             of k
-//   float a(slice, m, k), b(slice, k, n)
+//   Row row(slice, m), Column column(slice, n), and Depth a_depth(k), b_depth(k): what has to be worked out
+//   of an index
+//                                     once for many elements
+//   float a(Row, Depth), b(Depth, Column)
 //   void store(slice, m, n, sum)
-//   static constexpr bool kAlongK...  whether neighbours in memory are neighbours in k
+//   static constexpr bool kARowsAlongK, kBColumnsAlongK: whether neighbours in memory are neighbours in k
+
+// How the threads of a block share out a part of A or B, kDepth × `extent` (rows or columns): each has the
+// same rows and columns in every step. If neighbours in memory are neighbours in k, a thread has one k and
+// several columns, else one column and several k.
+template <class Tile, int extent, bool along_k>
+struct Share {
+  static constexpr int kElements = extent * Tile::kDepth / Tile::kThreadCount;
+  static constexpr int kLines = along_k ? kElements : 1, kDepths = along_k ? 1 : kElements;
+  static_assert(kElements * Tile::kThreadCount == extent * Tile::kDepth);
+  static_assert(Tile::kThreadCount % (along_k ? Tile::kDepth : extent) == 0);
+
+  static __device__ int line(int thread, int i) {
+    return along_k ? thread / Tile::kDepth + i * (Tile::kThreadCount / Tile::kDepth) : thread % extent;
+  }
+  static __device__ int depth(int thread, int i) {
+    return along_k ? thread % Tile::kDepth : thread / extent + i * (Tile::kThreadCount / extent);
+  }
+};
+
 template <class Tile, class Problem>
 __global__ void __launch_bounds__(Tile::kThreadCount) product_kernel(Problem problem) {
+  using ShareA = Share<Tile, Tile::kRows, Problem::kARowsAlongK>;
+  using ShareB = Share<Tile, Tile::kColumns, Problem::kBColumnsAlongK>;
   __shared__ float a[Tile::kDepth][Tile::kRows + 1];  // the padding spreads columns over the banks
   __shared__ float b[Tile::kDepth][Tile::kColumns + 1];
   const int slice = static_cast<int>(blockIdx.z), thread = static_cast<int>(threadIdx.x);
   const int first_row = static_cast<int>(blockIdx.y) * Tile::kRows,
             first_column = static_cast<int>(blockIdx.x) * Tile::kColumns;
+  typename Problem::Row rows[ShareA::kLines];
+  typename Problem::Column columns[ShareB::kLines];
+  for (int i = 0; i < ShareA::kLines; ++i) rows[i] = problem.row(slice, first_row + ShareA::line(thread, i));
+  for (int i = 0; i < ShareB::kLines; ++i)
+    columns[i] = problem.column(slice, first_column + ShareB::line(thread, i));
   const int own_row = thread / Tile::kThreadColumns * Tile::kOwnRows,
             own_column = thread % Tile::kThreadColumns;
   const SumRange range = problem.range(slice);
   float sums[Tile::kOwnRows][Tile::kOwnColumns] = {};
   for (int first = range.begin; first < range.end; first += Tile::kDepth) {
-    for (int i = thread; i < Tile::kRows * Tile::kDepth; i += Tile::kThreadCount) {
-      const int row = Problem::kARowsAlongK ? i / Tile::kDepth : i % Tile::kRows;
-      const int depth = Problem::kARowsAlongK ? i % Tile::kDepth : i / Tile::kRows;
-      const int m = first_row + row, k = first + depth;
-      a[depth][row] = m < problem.rows && k < range.end ? problem.a(slice, m, k) : 0.0f;
+    for (int d = 0; d < ShareA::kDepths; ++d) {
+      const int depth = ShareA::depth(thread, d), k = first + depth;
+      const typename Problem::Depth at = problem.a_depth(k);
+      for (int i = 0; i < ShareA::kLines; ++i) {
+        const int row = ShareA::line(thread, i);
+        a[depth][row] = first_row + row < problem.rows && k < range.end ? problem.a(rows[i], at) : 0.0f;
+      }
     }
-    for (int i = thread; i < Tile::kColumns * Tile::kDepth; i += Tile::kThreadCount) {
-      const int column = Problem::kBColumnsAlongK ? i / Tile::kDepth : i % Tile::kColumns;
-      const int depth = Problem::kBColumnsAlongK ? i % Tile::kDepth : i / Tile::kColumns;
-      const int n = first_column + column, k = first + depth;
-      b[depth][column] = n < problem.columns && k < range.end ? problem.b(slice, k, n) : 0.0f;
+    for (int d = 0; d < ShareB::kDepths; ++d) {
+      const int depth = ShareB::depth(thread, d), k = first + depth;
+      const typename Problem::Depth at = problem.b_depth(k);
+      for (int i = 0; i < ShareB::kLines; ++i) {
+        const int column = ShareB::line(thread, i);
+        b[depth][column] =
+            first_column + column < problem.columns && k < range.end ? problem.b(at, columns[i]) : 0.0f;
+      }
     }
     __syncthreads();
     for (int depth = 0; depth < Tile::kDepth; ++depth) {

@@ -201,8 +201,8 @@ void Stream::wait_for(const Event& event) {
 }
 
 Graph Stream::capture(const std::function<void()>& work) {
-  // Other threads may use the device meanwhile, so only this thread is kept from calls that would wait.
-  check(cudaStreamBeginCapture(native(*this), cudaStreamCaptureModeThreadLocal), "starting a graph");
+  // Relaxed: a kernel that is used for the first time may be loaded to the device meanwhile.
+  check(cudaStreamBeginCapture(native(*this), cudaStreamCaptureModeRelaxed), "starting a graph");
   auto graph = std::make_unique<Graph::Implementation>();
   try {
     work();

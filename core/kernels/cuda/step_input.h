@@ -6,11 +6,13 @@
 
 namespace sweep::cuda {
 
-/// Factors of an optimizer's formula that depend on the learning rate and on the number of the step.
+/// Factors of an optimizer's formula that can change from step to step: by schedules, and with its number.
 struct StepFactors {
-  float rate = 0;           // of the update: −lr, corrected for Adam's bias
-  float shrink = 1;         // of the weights: AdamW's decay
-  float scale = 1;          // of Adam's root of the mean square
+  float rate = 0;    // of the update: −lr, corrected for Adam's bias
+  float shrink = 1;  // of the weights: AdamW's decay
+  float scale = 1;   // of Adam's root of the mean square
+  float keep = 0;    // share of the momentum that stays; sgd and rmsprop
+  float take = 1;    // share of the gradient that is new in it: sgd's 1 − dampening, Adam's 1 − beta1
   std::uint32_t first = 0;  // whether no step was taken before
 };
 

@@ -7,17 +7,25 @@
 #include <cstring>
 #include <deque>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/random.h"
 #include "core/kernels/cuda/host/memory_limit.h"
+#include "core/kernels/cuda/host/stream_order.h"
 
 namespace sweep::cuda {
 namespace {
 
 // Keeps the queue of a stream that nobody waits for from growing without end.
 constexpr std::size_t kLongestQueue = 4096;
+
+thread_local std::optional<RandomStream> chance;
+
+// How much is added to a stream, on average, before it begins or ceases to work at once; some steps' work.
+constexpr std::uint32_t kAddsPerMood = 60;
 
 std::byte* filled_with_nans(std::size_t bytes) {
   if (bytes == 0) return nullptr;
@@ -28,6 +36,11 @@ std::byte* filled_with_nans(std::size_t bytes) {
 }
 
 }  // namespace
+
+void host::set_stream_seed(std::uint64_t seed) {
+  chance.reset();
+  if (seed != 0) chance.emplace(seed, RandomUse::kSearch);
+}
 
 void use_device(int /*index*/) {}
 
@@ -78,6 +91,7 @@ struct Stream::Implementation {
   std::deque<std::function<void()>> queue;
   std::uint64_t added = 0, done = 0;  // since the stream was made
   std::vector<std::function<void()>>* recording = nullptr;
+  bool eager = false;
 
   void add(std::function<void()> work) {
     if (recording != nullptr) {
@@ -87,6 +101,8 @@ struct Stream::Implementation {
     queue.push_back(std::move(work));
     ++added;
     if (queue.size() >= kLongestQueue) run_until(added);
+    if (chance && chance->below(kAddsPerMood) == 0) eager = !eager;
+    if (chance && eager) run_until(added);
   }
 
   void run_until(std::uint64_t count) {

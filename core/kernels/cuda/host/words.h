@@ -11,7 +11,7 @@
 namespace sweep::cuda::host {
 
 struct Index3 {
-  unsigned x = 0, y = 0, z = 0;
+  unsigned x, y, z;
 };
 
 // Of the thread that runs, as in CUDA.
