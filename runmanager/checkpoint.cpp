@@ -3,40 +3,115 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
+#include "tbwriter/crc32c.h"
 
 namespace sweep {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr std::string_view kOptimizerPrefix = "optimizer/";
 
-void append_tensors(TensorFile& file, const Network& network, const std::vector<float>& values,
+void append_tensors(TensorFile& file, std::span<const Parameter> layout, const std::vector<float>& values,
                     const std::string& prefix) {
-  for (const Parameter& parameter : network.parameters()) {
+  for (const Parameter& parameter : layout) {
     const auto first = values.begin() + static_cast<std::ptrdiff_t>(parameter.offset);
     file.tensors.push_back({prefix + parameter.name, parameter.shape,
                             std::vector<float>(first, first + static_cast<std::ptrdiff_t>(parameter.count))});
   }
 }
 
+// The tensors of `layout` in one array; all of them must be there.
+std::vector<float> joined_tensors(const TensorFile& file, std::span<const Parameter> layout,
+                                  std::size_t count, const std::string& prefix) {
+  std::vector<float> values(count);
+  for (const Parameter& parameter : layout) {
+    const NamedTensor* tensor = file.find(prefix + parameter.name);
+    if (tensor == nullptr || tensor->values.size() != parameter.count) {
+      throw DataError(fmt::format("{}{} is missing or of another shape than {}", prefix, parameter.name,
+                                  to_string(parameter.shape)));
+    }
+    std::copy(tensor->values.begin(), tensor->values.end(),
+              values.begin() + static_cast<std::ptrdiff_t>(parameter.offset));
+  }
+  return values;
+}
+
+// The format has no checksum of its own.
+std::uint32_t checksum(const TensorFile& file) {
+  std::uint32_t crc = 0;
+  for (const NamedTensor& tensor : file.tensors) {
+    crc = tbwriter::crc32c(
+        {reinterpret_cast<const char*>(tensor.values.data()), tensor.values.size() * sizeof(float)}, crc);
+  }
+  return crc;
+}
+
+std::string progress_checksum(const std::string& progress) {
+  return std::to_string(tbwriter::crc32c(progress));
+}
+
+// The optimizer's arrays by name, in the order of the file.
+std::vector<std::string> optimizer_arrays(const TensorFile& file) {
+  std::vector<std::string> names;
+  for (const NamedTensor& tensor : file.tensors) {
+    if (!tensor.name.starts_with(kOptimizerPrefix)) continue;
+    const std::string rest = tensor.name.substr(kOptimizerPrefix.size());
+    const std::string name = rest.substr(0, rest.find('/'));
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+const std::string& metadata(const TensorFile& file, const std::string& key) {
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end()) throw DataError("has no \"" + key + "\", so no run can go on from it");
+  return found->second;
+}
+
+Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
+  const std::string& progress = metadata(file, "progress");
+  if (metadata(file, "crc32c") != std::to_string(checksum(file)) ||
+      metadata(file, "progress_crc32c") != progress_checksum(progress)) {
+    throw DataError("is damaged: its checksum is not that of its content");
+  }
+  Checkpoint checkpoint;
+  checkpoint.progress = run_progress_from_json(Json::parse(progress), "its progress");
+  TrainingState& state = checkpoint.state;
+  state.weights.parameters = joined_tensors(file, network.parameters(), network.parameter_count(), "");
+  state.weights.buffers = joined_tensors(file, network.buffers(), network.buffer_count(), "");
+  for (const std::string& name : optimizer_arrays(file)) {
+    state.optimizer.push_back({name, joined_tensors(file, network.parameters(), network.parameter_count(),
+                                                    std::string(kOptimizerPrefix) + name + "/")});
+  }
+  state.step_count = std::stoll(metadata(file, "step_count"));
+  return checkpoint;
+}
+
+std::string misfit(const TensorFile& file, const Parameter& parameter) {
+  const NamedTensor* tensor = file.find(parameter.name);
+  if (tensor == nullptr) return fmt::format("\n  missing: {} {}", parameter.name, to_string(parameter.shape));
+  if (tensor->shape == parameter.shape) return "";
+  return fmt::format("\n  wrong shape: {} is {}, the network's is {}", parameter.name,
+                     to_string(tensor->shape), to_string(parameter.shape));
+}
+
+bool has_name(std::span<const Parameter> layout, const std::string& name) {
+  return std::any_of(layout.begin(), layout.end(), [&name](const Parameter& p) { return p.name == name; });
+}
+
 // One line per tensor that does not fit; empty if all do.
 std::string misfits(const TensorFile& file, const Network& network) {
   std::string text;
-  for (const Parameter& parameter : network.parameters()) {
-    const NamedTensor* tensor = file.find(parameter.name);
-    if (tensor == nullptr) {
-      text += fmt::format("\n  missing: {} {}", parameter.name, to_string(parameter.shape));
-    } else if (tensor->shape != parameter.shape) {
-      text += fmt::format("\n  wrong shape: {} is {}, the network's is {}", parameter.name,
-                          to_string(tensor->shape), to_string(parameter.shape));
-    }
-  }
+  for (const Parameter& parameter : network.parameters()) text += misfit(file, parameter);
+  for (const Parameter& buffer : network.buffers()) text += misfit(file, buffer);
   for (const NamedTensor& tensor : file.tensors) {
-    const auto is_it = [&tensor](const Parameter& parameter) { return parameter.name == tensor.name; };
-    const auto parameters = network.parameters();
-    const bool known = std::any_of(parameters.begin(), parameters.end(), is_it);
+    const bool known =
+        has_name(network.parameters(), tensor.name) || has_name(network.buffers(), tensor.name);
     if (!known && !tensor.name.starts_with(kOptimizerPrefix)) {
       text += fmt::format("\n  unexpected: {} {}", tensor.name, to_string(tensor.shape));
     }
@@ -46,38 +121,61 @@ std::string misfits(const TensorFile& file, const Network& network) {
 
 }  // namespace
 
-TrainingState capture_state(const Engine& engine, int epoch) {
-  return {engine.parameters(), engine.optimizer_state(), engine.step_count(), epoch};
+TrainingState capture_state(const Engine& engine) {
+  return {{engine.parameters(), engine.buffers()}, engine.optimizer_state(), engine.step_count()};
 }
 
-void write_checkpoint(const std::filesystem::path& path, const Network& network, const TrainingState& state,
-                      const std::string& config) {
+void restore_state(Engine& engine, const TrainingState& state) {
+  engine.set_parameters(state.weights.parameters);
+  engine.set_buffers(state.weights.buffers);
+  engine.set_optimizer_state(state.optimizer, state.step_count);
+}
+
+void write_checkpoint(const std::filesystem::path& path, const Network& network, const Checkpoint& checkpoint,
+                      Survives survives) {
+  const TrainingState& state = checkpoint.state;
+  const RunRecord& record = checkpoint.progress.record;
   TensorFile file;
-  append_tensors(file, network, state.parameters, "");
+  append_tensors(file, network.parameters(), state.weights.parameters, "");
+  append_tensors(file, network.buffers(), state.weights.buffers, "");
   for (const OptimizerState& array : state.optimizer) {
-    append_tensors(file, network, array.values, std::string(kOptimizerPrefix) + array.name + "/");
+    append_tensors(file, network.parameters(), array.values,
+                   std::string(kOptimizerPrefix) + array.name + "/");
   }
+  const std::string progress =
+      to_json(checkpoint.progress).dump(-1, ' ', false, Json::error_handler_t::replace);
   file.metadata = {{"format", "pt"},
-                   {"epoch", std::to_string(state.epoch)},
+                   {"epoch", std::to_string(record.epochs.empty() ? -1 : record.epochs.back().epoch)},
                    {"step_count", std::to_string(state.step_count)},
-                   {"config", config}};
-  write_safetensors(path, file);
+                   {"config", record.config.dump(-1, ' ', false, Json::error_handler_t::replace)},
+                   {"progress", progress},
+                   {"progress_crc32c", progress_checksum(progress)},
+                   {"crc32c", std::to_string(checksum(file))}};
+  write_safetensors(path, file, survives);
 }
 
-std::vector<float> load_weights(const std::filesystem::path& path, const Network& network) {
+Checkpoint read_checkpoint(const std::filesystem::path& path, const Network& network) {
+  const TensorFile file = read_safetensors(path);
+  try {
+    return checkpoint_of(file, network);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", path.string(), error.what()));
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}: its progress is not JSON: {}", path.string(), error.what()));
+  } catch (const std::logic_error& error) {  // of a number
+    throw DataError(fmt::format("{}: its step_count is no number", path.string()));
+  }
+}
+
+Weights load_weights(const std::filesystem::path& path, const Network& network) {
   const TensorFile file = read_safetensors(path);
   const std::string wrong = misfits(file, network);
   if (!wrong.empty()) {
     throw DataError(
         fmt::format("{}: these are not the weights of network {}:{}", path.string(), network.name(), wrong));
   }
-  std::vector<float> values(network.parameter_count());
-  for (const Parameter& parameter : network.parameters()) {
-    const NamedTensor* tensor = file.find(parameter.name);
-    std::copy(tensor->values.begin(), tensor->values.end(),
-              values.begin() + static_cast<std::ptrdiff_t>(parameter.offset));
-  }
-  return values;
+  return {joined_tensors(file, network.parameters(), network.parameter_count(), ""),
+          joined_tensors(file, network.buffers(), network.buffer_count(), "")};
 }
 
 }  // namespace sweep

@@ -1,4 +1,7 @@
-// checkpoint.safetensors: a network's weights under PyTorch's names, with the optimizer's state beside them.
+// checkpoint.safetensors: a network's weights under PyTorch's names, with all that training goes on from.
+//
+// It is written after every epoch and is what decides which epochs of a run are finished: the rest of the
+// run's files is cut back to it when the run is resumed.
 #pragma once
 
 #include <cstdint>
@@ -6,29 +9,48 @@
 #include <string>
 #include <vector>
 
+#include "core/base/file.h"
 #include "core/engine.h"
 #include "core/network/network.h"
+#include "runmanager/results.h"
 
 namespace sweep {
 
-/// Everything that training goes on from.
-struct TrainingState {
+/// Values of a network, as its state_dict in PyTorch holds them.
+struct Weights {
   std::vector<float> parameters;  // in the layout of Network::parameters()
-  std::vector<OptimizerState> optimizer;
-  std::int64_t step_count = 0;
-  int epoch = 0;  // the last finished one, from 0
+  std::vector<float> buffers;     // in the layout of Network::buffers()
 };
 
-TrainingState capture_state(const Engine& engine, int epoch);
+/// Everything that training goes on from.
+struct TrainingState {
+  Weights weights;
+  std::vector<OptimizerState> optimizer;
+  std::int64_t step_count = 0;
+};
+
+TrainingState capture_state(const Engine& engine);
+/// The inverse of capture_state(), for an engine of the same network and optimizer. Throws ConfigError for
+/// another optimizer.
+void restore_state(Engine& engine, const TrainingState& state);
+
+struct Checkpoint {
+  TrainingState state;
+  RunProgress progress;
+};
 
 /// Replaces `path` atomically. Weights are called as in PyTorch's state_dict, so torch loads them as they
-/// are; the optimizer's arrays are "optimizer/<state>/<parameter>". Metadata: epoch, step_count and config.
-/// Throws IoError.
-void write_checkpoint(const std::filesystem::path& path, const Network& network, const TrainingState& state,
-                      const std::string& config);
+/// are; the optimizer's arrays are "optimizer/<state>/<parameter>". Metadata: epoch (the last finished one,
+/// from 0), step_count, config, progress, and crc32c of all values. Throws IoError.
+void write_checkpoint(const std::filesystem::path& path, const Network& network, const Checkpoint& checkpoint,
+                      Survives survives);
 
-/// Reads weights for `network` from a safetensors file, in the layout of Network::parameters(); optimizer
-/// state is left out. Throws DataError that lists every missing, unexpected and misshaped tensor.
-std::vector<float> load_weights(const std::filesystem::path& path, const Network& network);
+/// Throws DataError if the file is damaged in any bit, is not of `network`, or lacks what training goes on
+/// from.
+Checkpoint read_checkpoint(const std::filesystem::path& path, const Network& network);
+
+/// Reads weights for `network` from a safetensors file; optimizer state is left out. Throws DataError that
+/// lists every missing, unexpected and misshaped tensor.
+Weights load_weights(const std::filesystem::path& path, const Network& network);
 
 }  // namespace sweep

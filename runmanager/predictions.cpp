@@ -214,7 +214,8 @@ void log_predictions(tbwriter::SummaryWriter& writer, const Samples& samples, st
   // A network may have more outputs than the data has classes.
   std::vector<std::string> names(class_names.begin(), class_names.end());
   for (std::size_t c = names.size(); c < classes; ++c) names.push_back(fmt::format("output {}", c));
-  const auto labels = std::span(samples.set->labels).subspan(samples.first, samples.count);
+  const auto labels =
+      std::span<const std::int32_t>(samples.set->labels).subspan(samples.first, samples.count);
   const std::vector<float> probabilities = softmax_rows(outputs, classes);
   if (!std::all_of(probabilities.begin(), probabilities.end(), [](float p) { return std::isfinite(p); }))
     return;

@@ -1,9 +1,12 @@
-// Progress of a sweep on the terminal: a bar for the run and one for the sweep, or a line per epoch in a log.
+// Progress of a sweep on the terminal: a bar for each run and one for the sweep, or a line per epoch in a
+// log.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,19 +14,11 @@
 #include "core/engine.h"
 #include "runmanager/results.h"
 #include "runmanager/terminal.h"
+#include "runmanager/training_observer.h"
 
 namespace sweep {
 
-/// What a run is going to do.
-struct RunPlan {
-  std::size_t number = 1;  // in the sweep, from 1
-  std::string name;
-  int epochs = 0;
-  std::size_t batches = 0;  // per epoch
-  std::size_t samples = 0;  // per epoch
-};
-
-/// Shows where a sweep stands. On an interactive terminal three lines are redrawn at most 15 times a second,
+/// Shows where a sweep stands. On an interactive terminal a few lines are redrawn at most 15 times a second,
 /// and finished runs scroll away above them; elsewhere a line is written per epoch. Drawing never throws, and
 /// a call between two redraws costs a look at the clock. Not thread-safe.
 class Progress {
@@ -36,14 +31,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void begin_run(const RunPlan& plan);
-  void begin_epoch(int epoch);
-  /// After each batch, with that batch's sums.
-  void batch(const Totals& totals);
-  /// What happens beside training: "validation", "test".
-  void phase(std::string_view what);
-  void end_epoch(const EpochRecord& epoch);
-  /// Also for a run that was never begun: skipped, or failed before it. `number` counts from 1.
+  /// To be told of the training of run `number`, from 1. Valid until end_run() of that number.
+  TrainingObserver& run(std::size_t number);
+  /// Also for a run that was never begun: skipped, or failed before it.
   void end_run(std::size_t number, const RunRecord& run);
   /// `count` runs were finished before; they are not trained again.
   void keep_runs(std::size_t count);
@@ -52,18 +42,16 @@ class Progress {
   void message(std::string_view line);
 
  private:
+  class ActiveRun;
   void write_line(std::string_view line);
   void clear();
   void draw_if_due();
   void draw();
-  std::string run_line(int width) const;
   std::string sweep_line(int width) const;
   std::string bar_line(const std::string& counter, double part, const std::vector<std::string>& infos,
                        int width) const;
   std::string bar(double part, int width) const;
   std::string paint(std::string_view code, std::string_view text) const;
-  double run_part() const;
-
   Terminal terminal_;
   std::function<double()> clock_;
   bool quiet_;
@@ -73,17 +61,11 @@ class Progress {
 
   double begin_ = 0;
   double next_draw_ = 0;
-  bool drawn_ = false;
+  int drawn_lines_ = 0;
   std::size_t finished_ = 0, failed_ = 0, skipped_ = 0, kept_ = 0;
   double work_done_ = 0;
 
-  bool in_run_ = false;
-  RunPlan plan_;
-  double run_begin_ = 0, epoch_begin_ = 0;
-  int epoch_ = 0;
-  std::size_t batch_ = 0;
-  std::string phase_;
-  Totals totals_;
+  std::map<std::size_t, std::unique_ptr<ActiveRun>> active_;  // by number
 };
 
 }  // namespace sweep

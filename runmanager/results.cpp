@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -74,6 +75,18 @@ EpochRecord epoch_from_json(const Json& json) {
   return epoch;
 }
 
+// What convert() gives; its errors say that `where` is no `what`.
+template <typename Convert>
+auto converted(std::string_view where, std::string_view what, const Convert& convert) {
+  try {
+    return convert();
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}: not a {}: {}", where, what, error.what()));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: not a {}: {}", where, what, error.what()));
+  }
+}
+
 ParamValue param_from_json(const Json& json) {
   if (json.is_boolean()) return json.get<bool>();
   if (json.is_number_integer()) return json.get<std::int64_t>();
@@ -108,6 +121,10 @@ Json json_number(double value) {
   return value;
 }
 
+bool any_shared(const std::vector<RunRecord>& runs) {
+  return std::any_of(runs.begin(), runs.end(), [](const RunRecord& run) { return run.jobs > 1; });
+}
+
 std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys) {
   std::vector<std::string> header = {"run",
                                      "status",
@@ -121,6 +138,8 @@ std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<st
                                      "run_seconds",
                                      "images_per_second"};
   header.insert(header.end(), keys.begin(), keys.end());
+  const bool shared = any_shared(runs);
+  if (shared) header.emplace_back("jobs");
   std::string csv = csv_row(header);
   for (const RunRecord& run : runs) {
     std::vector<std::string> params;
@@ -128,6 +147,7 @@ std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<st
       const ParamValue* value = find_param(run.params, key);
       params.push_back(value != nullptr ? param_text(*value) : "");
     }
+    if (shared) params.push_back(std::to_string(run.jobs));
     const auto add_row = [&](std::vector<std::string> cells) {
       cells.insert(cells.begin(), {run.name, std::string(to_string(run.status))});
       cells.insert(cells.end(), params.begin(), params.end());
@@ -155,18 +175,42 @@ Json results_json(const std::vector<RunRecord>& runs, std::string_view sweep) {
                     {"epochs", std::move(epochs)},
                     {"run_seconds", run.run_seconds ? json_number(*run.run_seconds) : Json(nullptr)},
                     {"error", run.error ? Json(*run.error) : Json(nullptr)}});
+    if (run.jobs > 1) list.back()["jobs"] = run.jobs;
   }
   return {{"sweep", sweep}, {"runs", std::move(list)}};
 }
 
+Json to_json(const EpochRecord& epoch) {
+  Json json = epoch_json(epoch);
+  if (epoch.validation_number_correct) json["validation_number_correct"] = *epoch.validation_number_correct;
+  json["data_wait_seconds"] = json_number(epoch.data_wait_seconds);
+  return json;
+}
+
+EpochRecord epoch_record_from_json(const Json& json, std::string_view where) {
+  return converted(where, "record of an epoch", [&] { return epoch_from_json(json); });
+}
+
+Json to_json(const RunProgress& progress) {
+  return {{"record", to_json(progress.record)},
+          {"events", {{"file", progress.events_file}, {"bytes", progress.events_bytes}}},
+          {"batches", progress.batches}};
+}
+
+RunProgress run_progress_from_json(const Json& json, std::string_view where) {
+  return converted(where, "progress of a run", [&] {
+    RunProgress progress;
+    progress.record = run_record_from_json(json.at("record"), where);
+    progress.events_file = json.at("events").at("file").get<std::string>();
+    progress.events_bytes = json.at("events").at("bytes").get<std::uint64_t>();
+    progress.batches = json.at("batches").get<std::int64_t>();
+    return progress;
+  });
+}
+
 Json to_json(const RunRecord& run) {
   Json epochs = Json::array();
-  for (const EpochRecord& epoch : run.epochs) {
-    Json json = epoch_json(epoch);
-    if (epoch.validation_number_correct) json["validation_number_correct"] = *epoch.validation_number_correct;
-    json["data_wait_seconds"] = json_number(epoch.data_wait_seconds);
-    epochs.push_back(std::move(json));
-  }
+  for (const EpochRecord& epoch : run.epochs) epochs.push_back(to_json(epoch));
   // The values a person looks for first: those of the last epoch, then those of the whole run.
   Json metrics = Json::object();
   if (!run.epochs.empty()) {
@@ -188,11 +232,12 @@ Json to_json(const RunRecord& run) {
             {"logging", json_number(run.logging_seconds)}}},
           {"error", run.error ? Json(*run.error) : Json(nullptr)},
           {"device", run.device},
+          {"jobs", run.jobs},
           {"provenance", run.provenance}};
 }
 
 RunRecord run_record_from_json(const Json& json, std::string_view where) {
-  try {
+  return converted(where, "run record", [&] {
     RunRecord run;
     run.name = json.at("name").get<std::string>();
     run.status = parse_run_status(json.at("status").get_ref<const std::string&>());
@@ -208,14 +253,11 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     run.logging_seconds = optional_number(json.at("seconds"), "logging").value_or(0);
     if (!json.at("error").is_null()) run.error = json.at("error").get<std::string>();
     run.device = json.at("device").get<std::string>();
+    run.jobs = json.value("jobs", 1);
     run.config = json.at("config");
     run.provenance = json.at("provenance");
     return run;
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{}: not a run record: {}", where, error.what()));
-  } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: not a run record: {}", where, error.what()));
-  }
+  });
 }
 
 RunRecord parse_run_record(std::string_view text, std::string_view where) {

@@ -42,6 +42,7 @@ struct RunRecord {
   RunStatus status = RunStatus::kPending;
   Params params;
   std::string device;  // "cpu", "cuda:0": where it trained or was to train; empty while unknown
+  int jobs = 1;  // runs that were trained at once on the machine, this one included: its times are longer
   std::vector<EpochRecord> epochs;
   std::optional<double> run_seconds;      // of the whole run; none before its end
   double logging_seconds = 0;             // part of run_seconds spent on logs and files
@@ -51,13 +52,25 @@ struct RunRecord {
   nlohmann::ordered_json provenance;
 };
 
+/// How far an unfinished run has got: what its checkpoint keeps beside the network's state.
+struct RunProgress {
+  RunRecord record;                // with its finished epochs
+  std::string events_file;         // the newest, without directory ...
+  std::uint64_t events_bytes = 0;  // ... as far as it belongs to those epochs
+  std::int64_t batches = 0;        // trained in them
+};
+
 /// The table of results.csv: "run, status, epoch, loss, …" and then one column per swept key. A run without a
 /// finished epoch has one row with empty cells. Quoted as RFC 4180 says, lines end in \n; numbers have the
-/// fewest digits that read back to the same double; nan, inf and -inf stand for themselves.
+/// fewest digits that read back to the same double; nan, inf and -inf stand for themselves. If runs shared the
+/// machine, a last column "jobs" says how many were trained at once.
 std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys);
 
+/// Whether a run was trained beside others, so that its times are longer than they would be alone.
+bool any_shared(const std::vector<RunRecord>& runs);
+
 /// The content of results.json: {"sweep", "runs": [{"name", "status", "params", "epochs", "run_seconds",
-/// "error"}]}. JSON has no NaN or infinity: they are the strings "NaN", "Infinity" and "-Infinity", as in
+/// "error"}]}, and "jobs" for a run that shared the machine with others. JSON has no NaN or infinity: they are the strings "NaN", "Infinity" and "-Infinity", as in
 /// TensorBoard's own JSON.
 nlohmann::ordered_json results_json(const std::vector<RunRecord>& runs, std::string_view sweep);
 
@@ -66,6 +79,11 @@ nlohmann::ordered_json to_json(const RunRecord& run);
 RunRecord run_record_from_json(const nlohmann::ordered_json& json, std::string_view where);
 /// The same from the text of a run.json.
 RunRecord parse_run_record(std::string_view text, std::string_view where);
+nlohmann::ordered_json to_json(const RunProgress& progress);
+/// The inverse. Throws DataError, naming `where`.
+RunProgress run_progress_from_json(const nlohmann::ordered_json& json, std::string_view where);
+nlohmann::ordered_json to_json(const EpochRecord& epoch);
+EpochRecord epoch_record_from_json(const nlohmann::ordered_json& json, std::string_view where);
 /// Reads a run.json. Throws DataError, naming the file.
 RunRecord read_run_record(const std::filesystem::path& path);
 

@@ -19,6 +19,7 @@ struct Run {
   LossSpec loss;                  // for the graph
   LogOptions log;                 // what begin_run(), end_epoch() and end_run() write
   nlohmann::ordered_json config;  // every other setting, for run.json and the Text tab; may be null
+  int jobs = 1;                   // runs that are trained at once on this machine, this one included
 
   /// Value of `key`. Throws ConfigError, listing the keys there are, if there is none.
   const ParamValue& at(std::string_view key) const;

@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::size_t kKeptGrids = 16;
 
-tbwriter::WriterOptions writer_options() {
+tbwriter::WriterOptions writer_options(std::int64_t first_step = 0) {
   tbwriter::WriterOptions options;
+  options.first_step = first_step;
   options.end_session_on_close = false;  // Only close() knows how the run ended.
   return options;
 }
@@ -102,6 +103,12 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run,
   }
 }
 
+RunLog::RunLog(const std::filesystem::path& directory, const Run& run, std::int64_t first_step)
+    : options_(run.log),
+      device_(run.device),
+      session_(options_.hparams && !run.params.empty()),
+      writer_(directory, writer_options(first_step)) {}
+
 void RunLog::layout() {
   if (!options_.layout) return;
   writer_.add_custom_scalars_layout(
@@ -178,6 +185,8 @@ void RunLog::metrics(const std::map<std::string, double>& metrics) {
 }
 
 void RunLog::flush() { writer_.flush(); }
+
+tbwriter::FilePosition RunLog::position() { return writer_.position(); }
 
 void RunLog::close(RunStatus status, std::string_view reason) {
   if (!reason.empty()) {

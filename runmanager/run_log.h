@@ -42,6 +42,10 @@ class RunLog {
   /// provenance, as far as run.log asks for them. Throws IoError.
   RunLog(const std::filesystem::path& directory, const Run& run, const nlohmann::ordered_json& provenance);
 
+  /// Goes on with a run whose older files end where its checkpoint was made: opens a further file, without
+  /// that start. No point of the older files has a step of `first_step` or above. Throws IoError.
+  RunLog(const std::filesystem::path& directory, const Run& run, std::int64_t first_step);
+
   /// The layout of the Custom Scalars tab. For one run of a sweep only, the first: TensorBoard merges several
   /// badly.
   void layout();
@@ -62,6 +66,8 @@ class RunLog {
 
   /// Throws IoError if anything written so far failed.
   void flush();
+  /// flush(); then how far the events reach.
+  tbwriter::FilePosition position();
 
   /// Ends the session (an interrupted one stays open, since it may go on), says the reason and closes the
   /// file.

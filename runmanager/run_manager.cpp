@@ -11,12 +11,12 @@
 #include "core/base/file.h"
 #include "runmanager/run_files.h"
 #include "runmanager/run_log.h"
+#include "tbwriter/resume.h"
 
 namespace sweep {
 namespace {
 
-// Files are synced, which takes milliseconds; an epoch may take less. A record lost to a crash is at most
-// this old.
+// A record says how far a running one is; what it is resumed from is in its checkpoint.
 constexpr double kSecondsBetweenSaves = 1.0;
 
 double steady_seconds() {
@@ -50,6 +50,7 @@ class RunManager::Implementation {
   void begin_run(const Run& run, const Network& network, const DataLoader& loader) {
     if (log_) throw std::logic_error("RunManager::begin_run() before end_run() of the last run");
     const double begin = now();
+    prepare_run_directory(options_.directory / run.name);
     open_record(run);
     network_ = &network;
     loader_ = &loader;
@@ -62,8 +63,43 @@ class RunManager::Implementation {
       if (const auto* grid = grids_.first_batch(loader, static_cast<std::size_t>(run.log.images)))
         log_->images(*grid);
     }
-    save_record();
+    save_record(Survives::kKill);
     record_->logging_seconds = now() - begin;
+  }
+
+  void resume_run(const Run& run, const Network& network, const DataLoader& loader,
+                  const RunProgress& progress) {
+    if (log_) throw std::logic_error("RunManager::resume_run() before end_run() of the last run");
+    const double begin = now();
+    const std::filesystem::path directory = options_.directory / run.name;
+    remove_temporaries(directory);
+    tbwriter::cut_back(directory, {progress.events_file, progress.events_bytes});
+    open_record(run);
+    record_->epochs = progress.record.epochs;
+    record_->status = RunStatus::kRunning;
+    record_->logging_seconds = progress.record.logging_seconds;
+    record_->jobs = std::max(run.jobs, progress.record.jobs);
+    network_ = &network;
+    loader_ = &loader;
+    run_begin_ = begin - (record_->epochs.empty() ? 0 : record_->epochs.back().run_seconds);
+    // A start drops, in one of TensorBoard's readers, all older points from its step on. Points of batches
+    // count in batches, so with them the step has to be higher than is needed for those of epochs.
+    const auto epochs = static_cast<std::int64_t>(record_->epochs.size());
+    log_.emplace(directory_, run, run.log.batches > 0 ? std::max(epochs, progress.batches) : epochs);
+    save_record(Survives::kKill);
+    record_->logging_seconds += now() - begin;
+  }
+
+  RunProgress progress(std::int64_t batches) {
+    require_run("progress");
+    if (in_epoch_) throw std::logic_error("RunManager::progress() inside an epoch");
+    const tbwriter::FilePosition position = log_->position();
+    return {*record_, position.file, position.bytes, batches};
+  }
+
+  void add_logging_seconds(double seconds) {
+    require_run("add_logging_seconds");
+    record_->logging_seconds += seconds;
   }
 
   void begin_epoch() {
@@ -168,7 +204,7 @@ class RunManager::Implementation {
     epoch.run_seconds = now() - run_begin_;
     if (now() - last_save_ >= kSecondsBetweenSaves) {
       log_->flush();
-      save_record();
+      save_record(Survives::kKill);
     }
     record_->logging_seconds += now() - begin;
     return epoch;
@@ -204,19 +240,34 @@ class RunManager::Implementation {
     log_->close(status, reason);
     record_->logging_seconds += now() - begin;
     record_->run_seconds = now() - run_begin_;
-    save_record();
+    save_record(options_.survives);
   }
 
   void skip_run(const Run& run, std::string_view reason, RunStatus status) {
     if (log_) throw std::logic_error("RunManager::skip_run() inside a run");
+    prepare_run_directory(options_.directory / run.name);
     open_record(run);
     record_->status = status;
     record_->error = reason;
     RunLog log(directory_, run, record_->provenance);
     if (is_first()) log.layout();
     log.close(status, reason);
-    save_record();
+    save_record(options_.survives);
   }
+
+  void conclude_run(const Run& run, RunRecord record) {
+    const std::filesystem::path directory = options_.directory / run.name;
+    std::filesystem::create_directories(directory);
+    // Above every step of the run: in TensorBoard nothing of it goes away.
+    constexpr std::int64_t kAfterAllSteps = std::int64_t{1} << 31;
+    RunLog log = has_events(directory) ? RunLog(directory, run, kAfterAllSteps)
+                                       : RunLog(directory, run, record.provenance);
+    log.close(record.status, record.error.value_or(""));
+    write_file_atomically(directory / kRunRecordFile, json_text(to_json(record)), options_.survives);
+    update(std::move(record));
+  }
+
+  const std::filesystem::path& directory() const { return options_.directory; }
 
   const std::filesystem::path& run_directory() const {
     require_run("run_directory");
@@ -224,6 +275,17 @@ class RunManager::Implementation {
   }
 
   const std::vector<RunRecord>& records() const { return records_; }
+
+  void update(RunRecord record) {
+    if (log_) throw std::logic_error("RunManager::update() inside a run");
+    RunRecord& known = record_of(record.name);
+    known = std::move(record);
+  }
+
+  void forget() {
+    if (log_) throw std::logic_error("RunManager::forget() inside a run");
+    records_.clear();
+  }
 
   void save(const std::filesystem::path& file) const {
     std::vector<std::string> keys = options_.keys;
@@ -234,8 +296,9 @@ class RunManager::Implementation {
     }
     const std::filesystem::path base = options_.directory / file;
     std::filesystem::path csv = base, json = base;
-    write_file_atomically(csv += ".csv", results_csv(records_, keys));
-    write_file_atomically(json += ".json", json_text(results_json(records_, options_.name)));
+    write_file_atomically(csv += ".csv", results_csv(records_, keys), options_.survives);
+    write_file_atomically(json += ".json", json_text(results_json(records_, options_.name)),
+                          options_.survives);
   }
 
  private:
@@ -264,11 +327,10 @@ class RunManager::Implementation {
     return record;
   }
 
-  // Makes the run's directory and an empty record of it.
+  // Starts an empty record of the run.
   void open_record(const Run& run) {
     if (run.name.empty()) throw ConfigError("a run needs a name; RunBuilder::get_runs() gives one");
     directory_ = options_.directory / run.name;
-    prepare_run_directory(directory_);
     record_ = &record_of(run.name);
     nlohmann::ordered_json provenance = std::move(record_->provenance);
     if (provenance.is_null()) provenance = options_.provenance;
@@ -277,14 +339,17 @@ class RunManager::Implementation {
     record_->params = run.params;
     record_->device = run.device;
     record_->config = run.config;
+    record_->jobs = run.jobs;
     record_->provenance = std::move(provenance);
     learning_rate_.reset();
   }
 
-  bool is_first() const { return record_ == records_.data(); }
+  bool is_first() const {
+    return options_.layout_run.empty() ? record_ == records_.data() : record_->name == options_.layout_run;
+  }
 
-  void save_record() {
-    write_file_atomically(directory_ / kRunRecordFile, json_text(to_json(*record_)));
+  void save_record(Survives survives) {
+    write_file_atomically(directory_ / kRunRecordFile, json_text(to_json(*record_)), survives);
     last_save_ = now();
   }
 
@@ -320,6 +385,12 @@ void RunManager::expect(std::vector<RunRecord> runs) { implementation_->expect(s
 void RunManager::begin_run(const Run& run, const Network& network, const DataLoader& loader) {
   implementation_->begin_run(run, network, loader);
 }
+void RunManager::resume_run(const Run& run, const Network& network, const DataLoader& loader,
+                            const RunProgress& progress) {
+  implementation_->resume_run(run, network, loader, progress);
+}
+RunProgress RunManager::progress(std::int64_t batches) { return implementation_->progress(batches); }
+void RunManager::add_logging_seconds(double seconds) { implementation_->add_logging_seconds(seconds); }
 void RunManager::begin_epoch() { implementation_->begin_epoch(); }
 void RunManager::track_loss(double mean_loss, const Batch& batch) {
   implementation_->track_loss(mean_loss, batch);
@@ -356,8 +427,14 @@ void RunManager::end_run(RunStatus status, std::string_view reason) {
 void RunManager::skip_run(const Run& run, std::string_view reason, RunStatus status) {
   implementation_->skip_run(run, reason, status);
 }
+void RunManager::conclude_run(const Run& run, RunRecord record) {
+  implementation_->conclude_run(run, std::move(record));
+}
+const std::filesystem::path& RunManager::directory() const { return implementation_->directory(); }
 const std::filesystem::path& RunManager::run_directory() const { return implementation_->run_directory(); }
 const std::vector<RunRecord>& RunManager::records() const { return implementation_->records(); }
+void RunManager::update(RunRecord record) { implementation_->update(std::move(record)); }
+void RunManager::forget() { implementation_->forget(); }
 void RunManager::save(const std::filesystem::path& file) const { implementation_->save(file); }
 
 }  // namespace sweep

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/file.h"
 #include "core/data/data_loader.h"
 #include "core/engine.h"
 #include "core/network/network.h"
@@ -25,6 +26,11 @@ struct RunManagerOptions {
   std::vector<std::string> keys = {};  // columns of results.csv, in order; others follow as runs bring them
   nlohmann::ordered_json provenance = {};  // of the program and machine, kept in every run.json
   std::function<double()> clock = {};      // seconds, never going back; empty: std::chrono::steady_clock
+  /// The run that gets the layout of the Custom Scalars tab, which TensorBoard wants once; empty: the first.
+  std::string layout_run = {};
+  /// What run.json and the results survive once they are written; Survives::kKill leaves syncing to the
+  /// caller.
+  Survives survives = Survives::kPowerCut;
 };
 
 /// Follows the training loop of the caller:
@@ -57,6 +63,19 @@ class RunManager {
   /// batch that `loader` will give. Files of an earlier run of this name are removed. Keeps references to
   /// `network` and `loader` until end_run(). Starts the run's clock.
   void begin_run(const Run& run, const Network& network, const DataLoader& loader);
+
+  /// Goes on with a run where progress() stood: what came later is cut off its events, and the record, its
+  /// clock included, continues. Throws DataError if the events are not those that `progress` was made with;
+  /// then nothing is changed.
+  void resume_run(const Run& run, const Network& network, const DataLoader& loader,
+                  const RunProgress& progress);
+
+  /// Between epochs: what a checkpoint needs so that the run can be resumed. Brings the events to their file.
+  /// `batches` counts those trained so far in the run.
+  RunProgress progress(std::int64_t batches);
+
+  /// Counts time that the caller spent on files of the run as logging.
+  void add_logging_seconds(double seconds);
 
   /// Starts the next epoch, from 0, and its clock.
   void begin_epoch();
@@ -101,10 +120,20 @@ class RunManager {
   /// run.json. With kFailed instead of kSkipped it is a failure.
   void skip_run(const Run& run, std::string_view reason, RunStatus status = RunStatus::kSkipped);
 
+  /// Ends a run whose process ended before the run did: writes the end of the session, with the reason,
+  /// behind what that process has written, and run.json. `record` is what is known of it, with its status.
+  void conclude_run(const Run& run, RunRecord record);
+
+  /// That holds every run's.
+  const std::filesystem::path& directory() const;
   /// Directory of the open run. A caller may put files of its own there.
   const std::filesystem::path& run_directory() const;
   /// Every run so far, and those expected, in order.
   const std::vector<RunRecord>& records() const;
+  /// Replaces the record of the run of that name, or adds it: one that was trained elsewhere.
+  void update(RunRecord record);
+  /// Forgets all records, so that a process that trains many runs does not grow. Not inside a run.
+  void forget();
 
   /// Replaces `file`.csv and `file`.json with the results so far. A relative path is below the sweep's
   /// directory.

@@ -10,16 +10,13 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "runmanager/checkpoint.h"
+#include "runmanager/identity.h"
 #include "runmanager/run_files.h"
 #include "runmanager/stop_signals.h"
 #include "runmanager/table.h"
 
 namespace sweep {
 namespace {
-
-// Files are synced to the disk, which takes as long as an epoch of a small network. The state of every
-// epoch is kept in memory, so only a crash of the program can lose more than the epoch it happens in.
-constexpr double kSecondsBetweenCheckpoints = 10;
 
 // More say nothing new about the layers, and on one thread they would take their time.
 constexpr std::size_t kProfiledSamples = 1000;
@@ -29,9 +26,9 @@ struct Stopped {
   int signal;
 };
 
-std::shared_ptr<spdlog::logger> open_log(const std::filesystem::path& path) {
+std::shared_ptr<spdlog::logger> open_log(const std::filesystem::path& path, bool truncate) {
   try {
-    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_st>(path.string(), /*truncate=*/true);
+    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_st>(path.string(), truncate);
     auto log = std::make_shared<spdlog::logger>("run", std::move(sink));
     log->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
     log->flush_on(spdlog::level::info);
@@ -45,11 +42,12 @@ std::shared_ptr<spdlog::logger> open_log(const std::filesystem::path& path) {
 
 class RunTrainer {
  public:
-  RunTrainer(const PreparedRun& run, RunManager& manager, Progress& progress, const TrainerOptions& options)
+  RunTrainer(const PreparedRun& run, RunManager& manager, TrainingObserver& observer,
+             const TrainerOptions& options)
       : run_(run),
         config_(*run.config),
         manager_(manager),
-        progress_(progress),
+        observer_(observer),
         options_(options),
         loader_(run.data->train, {.batch_size = config_.batch_size,
                                   .shuffle = config_.shuffle,
@@ -57,17 +55,8 @@ class RunTrainer {
                                   .seed = config_.seed,
                                   .repeat = config_.repeat}) {}
 
-  void run() {
-    progress_.begin_run({.number = config_.index + 1,
-                         .name = config_.name,
-                         .epochs = config_.epochs,
-                         .batches = loader_.batch_count(),
-                         .samples = run_.data->train.count});
-    manager_.begin_run(describe_run(config_, run_.device), *run_.network, loader_);
-    log_ = open_log(manager_.run_directory() / kLogFile);
-    log_->info("run {} on {}: {} training samples in {} batches, {} parameters", config_.name,
-               run_.device.name(), run_.data->train.count, loader_.batch_count(),
-               run_.network->parameter_count());
+  bool run() {
+    begin();
     try {
       train();
       end(RunStatus::kCompleted, "");
@@ -77,32 +66,109 @@ class RunTrainer {
     } catch (const IoError& error) {
       log_->error("{}", error.what());
       throw;
+    } catch (const std::bad_alloc&) {
+      end(RunStatus::kFailed, "out of memory");
+    } catch (const DeviceError& error) {
+      end(RunStatus::kFailed, error.what());
+      return false;
     } catch (const std::exception& error) {
       end(RunStatus::kFailed, error.what());
     }
+    return true;
   }
 
  private:
-  void train() {
+  void begin() {
+    const Run run = describe_run(config_, run_.device, run_.jobs);
+    std::string trouble;  // why an old checkpoint is of no use
+    std::optional<Checkpoint> old = usable_checkpoint(trouble);
+    if (old) {
+      try {
+        manager_.resume_run(run, *run_.network, loader_, old->progress);
+      } catch (const DataError& error) {
+        trouble = error.what();
+        old.reset();
+      }
+    }
+    if (!old) manager_.begin_run(run, *run_.network, loader_);
+    log_ = open_log(manager_.run_directory() / kLogFile, /*truncate=*/!old);
+    if (old) {
+      epoch_ = static_cast<int>(old->progress.record.epochs.size());
+      steps_ = old->progress.batches;
+      resumed_ = std::move(old->state);
+      log_->info("resumed after epoch {}", epoch_ - 1);
+    } else {
+      if (!trouble.empty()) log_->warn("not resumed but trained from the start: {}", trouble);
+      log_->info("run {} on {}: {} training samples in {} batches, {} parameters", config_.name,
+                 run_.device.name(), run_.data->train.count, loader_.batch_count(),
+                 run_.network->parameter_count());
+    }
+    observer_.begin_run({.number = config_.index + 1,
+                         .name = config_.name,
+                         .epochs = config_.epochs,
+                         .batches = loader_.batch_count(),
+                         .samples = run_.data->train.count,
+                         .first_epoch = epoch_});
+  }
+
+  // What an earlier start has left, if this run can go on from it.
+  std::optional<Checkpoint> usable_checkpoint(std::string& trouble) const {
+    const std::filesystem::path file = manager_.directory() / config_.name / kCheckpointFile;
+    std::error_code error;
+    if (!std::filesystem::exists(file, error)) return std::nullopt;
+    try {
+      Checkpoint old = read_checkpoint(file, *run_.network);
+      if (same_identity(old.progress.record, config_, run_.provenance)) return old;
+      trouble = "the checkpoint is of a run with other settings";
+    } catch (const DataError& damaged) {
+      trouble = damaged.what();
+    }
+    return std::nullopt;
+  }
+
+  std::unique_ptr<Engine> make_engine() {
     const std::uint64_t seed = weights_seed(config_.seed, config_.repeat);
-    engine_ = options_.make_engine(
+    threads_ = options_.threads();
+    return options_.make_engine(
         *run_.network, {.device = run_.device,
-                        .threads = options_.threads,
+                        .threads = threads_,
                         .batch_size = config_.batch_size,
                         .optimizer = scheduled_optimizer(resolve_optimizer(config_.optimizer), schedule_),
                         .transform = run_.data->transform,
                         .seed = seed,
                         .loss = resolve_loss(config_.loss),
                         .clip_norm = config_.clip_norm});
-    engine_->set_parameters(!run_.weights.empty() ? run_.weights : initial_parameters(*run_.network, seed));
-    last_checkpoint_ = options_.clock();
-    for (epoch_ = 0; epoch_ < config_.epochs; ++epoch_) train_epoch();
+  }
+
+  void train() {
+    engine_ = make_engine();
+    if (resumed_) {
+      restore_state(*engine_, *resumed_);
+      resumed_.reset();
+    } else if (!run_.weights.parameters.empty()) {
+      engine_->set_parameters(run_.weights.parameters);
+      engine_->set_buffers(run_.weights.buffers);
+    } else {
+      const std::uint64_t seed = weights_seed(config_.seed, config_.repeat);
+      engine_->set_parameters(initial_parameters(*run_.network, seed));
+    }
+    for (; epoch_ < config_.epochs; ++epoch_) train_epoch();
     measure_test();
     if (config_.log.predictions) log_predictions();
   }
 
+  // The number of threads changes no bit, so neither does an engine with others that goes on.
+  void follow_threads() {
+    if (options_.threads() == threads_) return;
+    const TrainingState state = capture_state(*engine_);
+    engine_ = make_engine();
+    restore_state(*engine_, state);
+    log_->info("goes on with {} threads", threads_);
+  }
+
   void train_epoch() {
-    progress_.begin_epoch(epoch_);
+    follow_threads();
+    observer_.begin_epoch(epoch_);
     manager_.begin_epoch();
     manager_.track_learning_rate(step_values(0).learning_rate);
     loader_.begin_epoch(static_cast<std::uint32_t>(epoch_));
@@ -114,28 +180,23 @@ class RunTrainer {
       const Totals totals = engine_->take_totals();
       if (!std::isfinite(totals.loss)) {
         throw TrainingError(
-            fmt::format("diverged at epoch {}, batch {} (from 0): the loss is {}; try a smaller lr than {}",
-                        epoch_, batch, totals.loss, config_.lr));
+            fmt::format("{} at epoch {}, batch {} (from 0): the loss is {}; try a smaller lr than {}",
+                        kDiverged, epoch_, batch, totals.loss, config_.lr));
       }
       manager_.track(totals);
       if (config_.log.batches > 0 && steps_ % config_.log.batches == 0) manager_.track_batch(totals, steps_);
       ++steps_;
-      progress_.batch(totals);
+      observer_.batch(totals);
       stop_if_asked();
     }
     manager_.end_training();
     if (epoch_ == 0 && config_.log.graph) profile();
     if (config_.log.histograms) manager_.track_parameters(engine_->parameters(), engine_->gradients());
     if (run_.data->validation.count > 0) {
-      progress_.phase("validation");
-      manager_.track_validation(evaluate(run_.data->validation));
+      manager_.track_validation(evaluate(run_.data->validation, "validation"));
     }
     const EpochRecord& record = manager_.end_epoch();
-    good_ = capture_state(*engine_, epoch_);
-    if (options_.clock() - last_checkpoint_ >= kSecondsBetweenCheckpoints) {
-      save_checkpoint();
-      manager_.save(kResults);
-    }
+    save_checkpoint();
     log_->info("epoch {}: loss {:.6g}, accuracy {:.6g}{}, {:.3g} s, {} images/s", epoch_, record.loss,
                record.accuracy,
                record.validation_loss
@@ -143,7 +204,7 @@ class RunTrainer {
                                  record.validation_accuracy.value_or(0))
                    : "",
                record.epoch_seconds, human_count(record.images_per_second));
-    progress_.end_epoch(record);
+    observer_.end_epoch(record);
   }
 
   StepValues step_values(std::int64_t batch) const {
@@ -162,11 +223,13 @@ class RunTrainer {
     }
   }
 
-  Totals evaluate(const Samples& samples) {
+  Totals evaluate(const Samples& samples, std::string_view part) {
+    observer_.phase(part);
     DataLoader loader(samples, {.batch_size = config_.batch_size});
     loader.begin_epoch(0);
     while (const Batch* batch = loader.next()) {
       engine_->evaluate(*batch);
+      observer_.phase(part);
       stop_if_asked();
     }
     return engine_->take_totals();
@@ -174,8 +237,7 @@ class RunTrainer {
 
   void measure_test() {
     if (run_.data->test.count == 0) return;
-    progress_.phase("test");
-    const Totals totals = evaluate(run_.data->test);
+    const Totals totals = evaluate(run_.data->test, "test");
     const auto samples = static_cast<double>(totals.samples);
     manager_.track_metric("test_loss", totals.loss / samples);
     manager_.track_metric("test_accuracy", static_cast<double>(totals.correct) / samples);
@@ -187,7 +249,7 @@ class RunTrainer {
     const Dataset& data = *run_.data;
     const bool has_validation = data.validation.count > 0, has_test = data.test.count > 0;
     const Samples& samples = has_validation ? data.validation : has_test ? data.test : data.train;
-    progress_.phase("predictions");
+    observer_.phase("predictions");
     const std::size_t classes = element_count(run_.network->output());
     std::vector<float> outputs(samples.count * classes);
     std::size_t done = 0;
@@ -196,6 +258,7 @@ class RunTrainer {
     while (const Batch* batch = loader.next()) {
       engine_->predict(*batch, std::span(outputs).subspan(done * classes, batch->size() * classes));
       done += batch->size();
+      observer_.phase("predictions");
       stop_if_asked();
     }
     manager_.track_predictions(samples, outputs, data.class_names,
@@ -205,7 +268,6 @@ class RunTrainer {
   }
 
   void end(RunStatus status, const std::string& reason) {
-    if (good_) save_checkpoint();
     if (status == RunStatus::kCompleted) {
       log_->info("completed");
     } else {
@@ -215,10 +277,14 @@ class RunTrainer {
     manager_.end_run(status, reason);
   }
 
+  // The epoch is finished once this is done. It is not synced: whoever keeps the sweep does that beside the
+  // training.
   void save_checkpoint() {
-    write_checkpoint(manager_.run_directory() / kCheckpointFile, *run_.network, *good_,
-                     config_.resolved.dump());
-    last_checkpoint_ = options_.clock();
+    const double begin = options_.clock();
+    const RunProgress progress = manager_.progress(steps_);
+    write_checkpoint(manager_.run_directory() / kCheckpointFile, *run_.network,
+                     {capture_state(*engine_), progress}, Survives::kKill);
+    manager_.add_logging_seconds(options_.clock() - begin);
   }
 
   void stop_if_asked() {
@@ -228,23 +294,23 @@ class RunTrainer {
   const PreparedRun& run_;
   const RunConfig& config_;
   RunManager& manager_;
-  Progress& progress_;
+  TrainingObserver& observer_;
   const TrainerOptions& options_;
   const ScheduleOptions schedule_ = resolve_schedule(config_.schedule);
   DataLoader loader_;
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<spdlog::logger> log_;
+  int threads_ = 0;
   int epoch_ = 0;
-  std::int64_t steps_ = 0;             // batches trained in this run
-  std::optional<TrainingState> good_;  // after the last finished epoch
-  double last_checkpoint_ = 0;
+  std::int64_t steps_ = 0;                // batches trained in this run
+  std::optional<TrainingState> resumed_;  // to begin with
 };
 
 }  // namespace
 
-void train_run(const PreparedRun& run, RunManager& manager, Progress& progress,
+bool train_run(const PreparedRun& run, RunManager& manager, TrainingObserver& observer,
                const TrainerOptions& options) {
-  RunTrainer(run, manager, progress, options).run();
+  return RunTrainer(run, manager, observer, options).run();
 }
 
 std::uint64_t weights_seed(std::uint64_t seed, std::uint32_t repeat) {
@@ -254,13 +320,14 @@ std::uint64_t weights_seed(std::uint64_t seed, std::uint32_t repeat) {
   return static_cast<std::uint64_t>(mixed[1]) << 32 | mixed[0];
 }
 
-Run describe_run(const RunConfig& config, const Device& device) {
+Run describe_run(const RunConfig& config, const Device& device, int jobs) {
   return {.name = config.name,
           .params = config.params,
           .device = device.name(),
           .loss = config.loss,
           .log = config.log,
-          .config = config.resolved};
+          .config = config.resolved,
+          .jobs = jobs};
 }
 
 }  // namespace sweep

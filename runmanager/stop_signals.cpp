@@ -51,6 +51,10 @@ const char* signal_name(int signal) {
       return "SIGTERM";
     case SIGUSR1:
       return "SIGUSR1";
+    case kTimeIsUp:
+      return "--max-time";
+    case kOtherRunFailed:
+      return "--fail-fast";
     default:
       return "a signal";
   }

@@ -17,7 +17,10 @@ class StopSignals {
   static int requested();
 };
 
-/// "SIGINT"; "a signal" for those not handled here.
+/// Reasons to stop that are no signals but are passed on like them.
+inline constexpr int kTimeIsUp = -1, kOtherRunFailed = -2;
+
+/// "SIGINT", "--max-time"; "a signal" for those not handled here.
 const char* signal_name(int signal);
 
 }  // namespace sweep

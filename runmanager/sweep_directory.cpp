@@ -2,12 +2,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "core/base/error.h"
@@ -37,12 +41,35 @@ std::string read_owner(int fd) {
   return owner.empty() ? "another process" : owner;
 }
 
+// Whether the process that read_owner() names was here and is gone.
+bool owner_is_gone(const std::string& owner) {
+  int pid = 0;
+  std::array<char, 256> host{}, here{};
+  if (std::sscanf(owner.c_str(), "process %d on %255s", &pid, host.data()) != 2 || pid <= 0) return false;
+  ::gethostname(here.data(), here.size() - 1);
+  return std::strcmp(host.data(), here.data()) == 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+// Workers of a sweep that was killed hold its lock for the moment until they are gone, too.
+bool try_lock(int fd) {
+  constexpr int kTries = 200;  // times 10 ms
+  for (int tries = 0;; ++tries) {
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    const int error = errno;
+    if (error != EWOULDBLOCK || tries == kTries || !owner_is_gone(read_owner(fd))) {
+      errno = error;
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 // Returns the locked file; throws if somebody else has it.
 int lock(const fs::path& directory) {
   const fs::path path = directory / kLockFile;
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) throw_io(directory, "cannot write here", errno);
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+  if (!try_lock(fd)) {
     const int error = errno;
     const std::string owner = read_owner(fd);
     ::close(fd);
@@ -88,6 +115,14 @@ void SweepDirectory::check(const fs::path& logdir, const std::string& name, bool
   if (!fs::is_directory(existing, error)) throw_io(existing, "cannot make a log directory here", ENOTDIR);
   if (::access(existing.c_str(), W_OK | X_OK) != 0) throw_io(existing, "cannot write here", errno);
   if (existing == path) ::close(lock(path));
+}
+
+bool SweepDirectory::is_held(const fs::path& path) {
+  const int fd = ::open((path / kLockFile).c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool held = ::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(fd);
+  return held;
 }
 
 SweepDirectory SweepDirectory::open(const fs::path& logdir, const std::string& name, bool fresh) {

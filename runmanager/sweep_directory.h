@@ -18,12 +18,18 @@ class SweepDirectory {
   /// there yet. Throws IoError as check() does.
   static SweepDirectory open(const std::filesystem::path& logdir, const std::string& name, bool fresh);
 
+  /// Whether a sweep that is running holds `path`. What a run.json calls running is so only then.
+  static bool is_held(const std::filesystem::path& path);
+
   ~SweepDirectory();
   SweepDirectory(SweepDirectory&& other) noexcept;
   SweepDirectory& operator=(SweepDirectory&&) = delete;
   SweepDirectory(const SweepDirectory&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  /// The descriptor that holds the lock. A child process that has it, too, keeps the directory locked until
+  /// both are gone, so that nobody else writes beside a worker that is about to die.
+  int lock_fd() const { return fd_; }
   /// The sweep's name, with the number that `fresh` added.
   std::string name() const { return path_.filename().string(); }
 

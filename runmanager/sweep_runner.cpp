@@ -4,20 +4,23 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <iostream>
 #include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/data/content_reader.h"
-#include "runmanager/aggregate.h"
 #include "runmanager/checkpoint.h"
-#include "runmanager/progress.h"
+#include "runmanager/identity.h"
 #include "runmanager/provenance.h"
 #include "runmanager/run_files.h"
-#include "runmanager/run_manager.h"
+#include "runmanager/run_scheduler.h"
 #include "runmanager/run_trainer.h"
+#include "runmanager/shared_dataset.h"
 #include "runmanager/stop_signals.h"
+#include "runmanager/sweep_book.h"
 #include "runmanager/sweep_directory.h"
 #include "runmanager/sweep_file.h"
 #include "runmanager/table.h"
@@ -40,6 +43,23 @@ class DatasetCache {
     return loaded_.back().second;
   }
 
+  std::size_t position(const DatasetSpec& spec) const {
+    const auto found = std::find_if(loaded_.begin(), loaded_.end(),
+                                    [&spec](const auto& entry) { return entry.first == spec; });
+    return static_cast<std::size_t>(found - loaded_.begin());
+  }
+
+  /// All of them, in memory for other processes; here they are forgotten.
+  std::vector<SharedDataset> take_shared() {
+    std::vector<SharedDataset> shared;
+    for (auto& [spec, data] : loaded_) {
+      shared.emplace_back(*data);
+      data.reset();
+    }
+    loaded_.clear();
+    return shared;
+  }
+
  private:
   std::function<Dataset(const DatasetSpec&)> load_;
   std::vector<std::pair<DatasetSpec, std::shared_ptr<const Dataset>>> loaded_;
@@ -50,6 +70,39 @@ std::string file_sha256(const std::filesystem::path& path) {
   Sha256 digest;
   digest.update({reinterpret_cast<const std::uint8_t*>(content.data()), content.size()});
   return digest.finish();
+}
+
+std::string runs_text(std::size_t count) { return fmt::format("{} run{}", count, count == 1 ? "" : "s"); }
+
+// The first names, and how many there are besides.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 3;
+  const std::size_t shown = std::min(names.size(), kMost);
+  const std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
+  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
+}
+
+std::vector<std::string> without(const std::vector<std::string>& names,
+                                 const std::vector<std::string>& others) {
+  const std::set<std::string> known(others.begin(), others.end());
+  std::vector<std::string> rest;
+  for (const std::string& name : names) {
+    if (!known.contains(name)) rest.push_back(name);
+  }
+  return rest;
+}
+
+// The runs of the last start, or nothing if there was none.
+std::optional<std::vector<std::string>> runs_of_sweep_file(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / kSweepFile;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return std::nullopt;
+  try {
+    return Json::parse(read_file(path)).at("runs").get<std::vector<std::string>>();
+  } catch (const std::exception&) {
+    return std::nullopt;  // Damaged; it is written again.
+  }
 }
 
 class SweepRunner {
@@ -65,14 +118,18 @@ class SweepRunner {
       signals_.emplace();
       world_.stop_requested = StopSignals::requested;
     }
+    if (options_.max_time > 0) {
+      const double end = world_.clock() + options_.max_time;
+      world_.stop_requested = [asked = world_.stop_requested, clock = world_.clock, end] {
+        const int signal = asked();
+        return signal != 0 ? signal : clock() >= end ? kTimeIsUp : 0;
+      };
+    }
     if (world_.out == nullptr) world_.out = &std::cout;
   }
 
   SweepOutcome run() {
-    if (options_.jobs != 1) {
-      throw ConfigError(fmt::format(
-          "--jobs {}: this version trains one run at a time; leave --jobs out, or give 1", options_.jobs));
-    }
+    check_options();
     SweepDirectory::check(options_.logdir, sweep_.name, options_.fresh);
     // A directory that is there is locked before it is read; a new one is made only when the sweep can start.
     if (!options_.fresh && std::filesystem::exists(options_.logdir / sweep_.name)) open_directory();
@@ -80,14 +137,23 @@ class SweepRunner {
     prepare();
     if (!directory_) open_directory();
     provenance_ = program_provenance(options_.command);
+    note_changes();
     write_sweep_file();
     train_all();
     return conclude();
   }
 
  private:
+  // What a process that trains its runs itself cannot do.
+  void check_options() const {
+    if (!world_.worker_command.empty()) return;
+    if (options_.jobs > 1) throw ConfigError("several runs at once need worker processes");
+    if (options_.timeout > 0) throw ConfigError("ending a run that takes too long needs worker processes");
+  }
+
   void open_directory() {
     directory_.emplace(SweepDirectory::open(options_.logdir, sweep_.name, options_.fresh));
+    remove_temporaries(directory_->path());
   }
 
   // Which runs an earlier start has finished, with the same identity.
@@ -102,20 +168,22 @@ class SweepRunner {
       if (!directory_) continue;
       const std::filesystem::path run_directory = directory_->path() / config.name;
       if (!std::filesystem::exists(run_directory / kRunRecordFile)) continue;
-      std::optional<RunRecord> old = read_finished(run_directory);
+      std::optional<RunRecord> old = read_ended(run_directory);
       if (!old) continue;
       if (same_identity(*old, config)) {
         records_[i] = std::move(*old);
         kept_[i] = true;
       } else {
-        ++outdated_;
+        outdated_.push_back(config.name);
       }
     }
   }
 
-  static std::optional<RunRecord> read_finished(const std::filesystem::path& run_directory) {
+  // A run that is not to be trained again.
+  std::optional<RunRecord> read_ended(const std::filesystem::path& run_directory) const {
     try {
       RunRecord record = read_run_record(run_directory / kRunRecordFile);
+      if (record.status == RunStatus::kFailed && !options_.retry_failed) return record;
       if (record.status != RunStatus::kCompleted || !has_events(run_directory)) return std::nullopt;
       return record;
     } catch (const DataError&) {
@@ -123,13 +191,10 @@ class SweepRunner {
     }
   }
 
-  // Compared as text, in which 1 and 1.0 differ: typed parameters, configuration with its seed, and the
-  // weights and the arithmetic that it starts from.
   bool same_identity(const RunRecord& old, const RunConfig& config) {
-    return old.name == config.name && to_json(old.params).dump() == to_json(config.params).dump() &&
-           old.config.dump() == config.resolved.dump() &&
-           old.provenance.value("numerics", 0) == kNumericsVersion &&
-           old.provenance.value("init_sha256", "") == init_digest(config.init);
+    Json provenance = {{"numerics", kNumericsVersion}};
+    if (!config.init.empty()) provenance["init_sha256"] = init_digest(config.init);
+    return sweep::same_identity(old, config, provenance);
   }
 
   const std::string& init_digest(const std::filesystem::path& file) {
@@ -161,6 +226,29 @@ class SweepRunner {
     }
   }
 
+  // Which runs the file has more or less than at the last start, and which have other settings.
+  void note_changes() {
+    if (!outdated_.empty()) {
+      changes_.push_back(fmt::format(
+          "{} finished run{} had other settings and {} trained again; with --fresh they would be kept: {}",
+          outdated_.size(), outdated_.size() == 1 ? "" : "s", outdated_.size() == 1 ? "is" : "are",
+          some_of(outdated_)));
+    }
+    const std::optional<std::vector<std::string>> old = runs_of_sweep_file(directory_->path());
+    if (!old) return;
+    std::vector<std::string> now;
+    for (const RunConfig& run : sweep_.runs) now.push_back(run.name);
+    const std::vector<std::string> added = without(now, *old), retired = without(*old, now);
+    if (!added.empty())
+      changes_.push_back(
+          fmt::format("{} new since the last start: {}", runs_text(added.size()), some_of(added)));
+    if (!retired.empty()) {
+      changes_.push_back(fmt::format("{} no longer in the file; what {} left stays: {}",
+                                     runs_text(retired.size()), retired.size() == 1 ? "it has" : "they have",
+                                     some_of(retired)));
+    }
+  }
+
   void write_sweep_file() {
     Json file = sweep_.resolved.is_object() ? sweep_.resolved : Json::object();
     Json runs = Json::array(), excluded = Json::array();
@@ -172,7 +260,7 @@ class SweepRunner {
     file["excluded"] = std::move(excluded);
     file["file"] = sweep_.file.string();
     file["provenance"] = provenance_;
-    write_file_atomically(directory_->path() / "sweep.json", json_text(file));
+    write_file_atomically(directory_->path() / kSweepFile, json_text(file));
   }
 
   Json run_provenance(const PreparedRun& run) {
@@ -194,63 +282,87 @@ class SweepRunner {
     double work = 0;
     for (const PreparedRun& run : prepared_) work += work_of(run);
     for (std::size_t i = 0; i < prepared_.size(); ++i) {
-      if (prepared_[i].config != nullptr) records_[i].provenance = run_provenance(prepared_[i]);
+      if (prepared_[i].config == nullptr) continue;
+      records_[i].provenance = prepared_[i].provenance = run_provenance(prepared_[i]);
     }
-    RunManager manager({.directory = directory_->path(),
-                        .name = directory_->name(),
-                        .keys = sweep_.keys,
-                        .provenance = {},
-                        .clock = world_.clock});
-    manager.expect(records_);
-    manager.save(kResults);
-    const AggregateRuns aggregates(directory_->path(), sweep_.runs);
-    aggregates.update_all(manager.records());
-    Progress progress(world_.terminal, world_.clock, options_.quiet, directory_->name(), sweep_.runs.size(),
-                      work);
-    if (outdated_ > 0) {
-      progress.message(fmt::format(
-          "{} finished run{} had other settings and {} trained again; with --fresh they would be kept",
-          outdated_, outdated_ == 1 ? "" : "s", outdated_ == 1 ? "is" : "are"));
-    }
-    progress.keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
+    SweepBook book({.directory = directory_->path(),
+                    .name = directory_->name(),
+                    .keys = sweep_.keys,
+                    .clock = world_.clock,
+                    .terminal = world_.terminal,
+                    .quiet = options_.quiet,
+                    .work = work},
+                   sweep_.runs, std::move(records_));
+    for (const std::string& change : changes_) book.progress().message(change);
+    book.progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
     try {
-      for (std::size_t i = 0; i < prepared_.size() && !stop_; ++i) {
-        if (prepared_[i].config == nullptr) continue;
-        if (stop_ = world_.stop_requested() != 0; stop_) break;
-        train_one(prepared_[i], manager, progress);
-        const RunRecord& record = manager.records()[i];
-        manager.save(kResults);
-        aggregates.update(i, manager.records());
-        progress.end_run(i + 1, record);
-        stop_ = record.status == RunStatus::kInterrupted ||
-                (options_.fail_fast && record.status == RunStatus::kFailed);
-      }
+      skip_unavailable(book);
+      world_.worker_command.empty() ? train_here(book) : train_elsewhere(book);
+      book.finish();
     } catch (const IoError&) {
-      save_what_can_be(manager);
+      book.save_what_can_be();
       throw;
     }
-    records_ = manager.records();
+    cost_ = book.cost();
+    records_ = book.manager().records();
   }
 
-  void train_one(const PreparedRun& run, RunManager& manager, Progress& progress) {
-    if (run.unavailable) {
-      manager.skip_run(describe_run(*run.config, run.device), *run.unavailable,
-                       options_.strict ? RunStatus::kFailed : RunStatus::kSkipped);
-      return;
+  void skip_unavailable(SweepBook& book) {
+    for (std::size_t i = 0; i < prepared_.size(); ++i) {
+      const PreparedRun& run = prepared_[i];
+      if (run.config == nullptr || !run.unavailable) continue;
+      book.manager().skip_run(describe_run(*run.config, run.device), *run.unavailable,
+                              options_.strict ? RunStatus::kFailed : RunStatus::kSkipped);
+      book.end_run(i);
     }
-    train_run(run, manager, progress,
-              {.make_engine = world_.make_engine,
-               .clock = world_.clock,
-               .stop_requested = world_.stop_requested,
-               .threads = options_.threads});
   }
 
-  // The disk may be full for large files and still have room for small ones.
-  static void save_what_can_be(RunManager& manager) {
-    try {
-      manager.save(kResults);
-    } catch (const IoError&) {
+  bool is_to_train(std::size_t run) const {
+    return prepared_[run].config != nullptr && !prepared_[run].unavailable;
+  }
+
+  void train_here(SweepBook& book) {
+    for (std::size_t i = 0; i < prepared_.size(); ++i) {
+      if (!is_to_train(i)) continue;
+      for (int attempt = 0;; ++attempt) {
+        if (world_.stop_requested() != 0) return;
+        book.begin_run(i);
+        train_run(prepared_[i], book.manager(), book.progress().run(i + 1),
+                  {.make_engine = world_.make_engine,
+                   .clock = world_.clock,
+                   .stop_requested = world_.stop_requested,
+                   .threads = [this] { return options_.threads; }});
+        if (book.record(i).status != RunStatus::kFailed || attempt >= options_.retry) break;
+        if (book.record(i).error.value_or("").starts_with(kDiverged)) break;
+      }
+      book.end_run(i);
+      if (options_.fail_fast && book.record(i).status == RunStatus::kFailed) return;
     }
+  }
+
+  void train_elsewhere(SweepBook& book) {
+    std::vector<ScheduledRun> runs;
+    for (std::size_t i = 0; i < prepared_.size(); ++i) {
+      if (is_to_train(i))
+        runs.push_back({i, std::move(prepared_[i]), data_.position(prepared_[i].config->dataset)});
+    }
+    if (runs.empty()) return;
+    // From here on the samples are in memory that the workers see, and only there.
+    prepared_.clear();
+    for (ScheduledRun& run : runs) run.prepared.data.reset();
+    const std::vector<SharedDataset> datasets = data_.take_shared();
+    SchedulerOptions options{.jobs = options_.jobs,
+                             .threads = options_.threads,
+                             .cores = available_cores(),
+                             .retry = options_.retry,
+                             .fail_fast = options_.fail_fast,
+                             .timeout = options_.timeout,
+                             .stall_seconds = world_.stall_seconds,
+                             .worker = {world_.worker_command, {directory_->lock_fd()}},
+                             .clock = world_.clock,
+                             .stop_requested = world_.stop_requested};
+    for (const SharedDataset& dataset : datasets) options.worker.inherited.push_back(dataset.fd());
+    train_in_workers(runs, datasets, options, book);
   }
 
   SweepOutcome conclude() {
@@ -263,6 +375,7 @@ class SweepRunner {
     }
     world_.out->flush();
     const int signal = world_.stop_requested();
+    if (!options_.quiet && cost_.runs > 0) world_.terminal.write("\n" + cost_text(cost_) + "\n");
     if (!options_.quiet) {
       world_.terminal.write(fmt::format("\nTo look at it: tensorboard --logdir {}\n",
                                         shell_command({options_.logdir.string()})));
@@ -286,7 +399,8 @@ class SweepRunner {
 
   int exit_code(int signal) const {
     constexpr int kRunAgain = 75;  // EX_TEMPFAIL
-    if (signal != 0) return signal_name(signal) == std::string_view("SIGUSR1") ? kRunAgain : 128 + signal;
+    if (signal == SIGUSR1 || signal == kTimeIsUp) return kRunAgain;
+    if (signal != 0) return 128 + signal;
     const bool failed = std::any_of(records_.begin(), records_.end(),
                                     [](const RunRecord& run) { return run.status == RunStatus::kFailed; });
     return failed ? 1 : 0;
@@ -300,11 +414,12 @@ class SweepRunner {
   std::map<std::string, std::string> digests_;  // of files with weights
   std::optional<SweepDirectory> directory_;
   Json provenance_;
+  SweepCost cost_;
   std::vector<RunRecord> records_;     // one per run of the sweep
   std::vector<bool> kept_;             // finished before
   std::vector<PreparedRun> prepared_;  // config is null where kept
-  std::size_t outdated_ = 0;           // finished before, with other settings
-  bool stop_ = false;
+  std::vector<std::string> outdated_;  // finished before, with other settings
+  std::vector<std::string> changes_;   // of the sweep file since the last start, in words
 };
 
 }  // namespace

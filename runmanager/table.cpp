@@ -77,6 +77,9 @@ double mean_epoch_seconds(const RunRecord& run) {
   return total / static_cast<double>(run.epochs.size());
 }
 
+// A time that says more of the machine than of the run.
+std::string marked(const RunRecord& run, const std::string& time) { return run.jobs > 1 ? "~" + time : time; }
+
 std::vector<Column> all_columns(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys) {
   std::vector<Column> columns;
   for (const std::string& key : keys) columns.push_back(param_column(key, runs));
@@ -99,12 +102,17 @@ std::vector<Column> all_columns(const std::vector<RunRecord>& runs, const std::v
                      750});
   columns.push_back(
       {"test acc", [](const RunRecord& run) { return percent(metric(run, "test_accuracy")); }, true, 600});
-  columns.push_back(
-      {"s/epoch",
-       [](const RunRecord& run) { return run.epochs.empty() ? "" : human_seconds(mean_epoch_seconds(run)); },
-       true, 500});
+  columns.push_back({"s/epoch",
+                     [](const RunRecord& run) {
+                       return run.epochs.empty() ? "" : marked(run, human_seconds(mean_epoch_seconds(run)));
+                     },
+                     true, 500});
   columns.push_back({"img/s",
-                     of_last_epoch([](const EpochRecord& e) { return human_count(e.images_per_second); }),
+                     [](const RunRecord& run) {
+                       return run.epochs.empty()
+                                  ? ""
+                                  : marked(run, human_count(run.epochs.back().images_per_second));
+                     },
                      true, 300});
   columns.push_back(
       {"total", [](const RunRecord& run) { return run.run_seconds ? human_seconds(*run.run_seconds) : ""; },
@@ -281,6 +289,7 @@ std::string results_table(const std::vector<RunRecord>& runs, const std::vector<
   if (pending > 0) {
     table += fmt::format("  {}{} run{} not started{}\n", p.dim, pending, pending == 1 ? "" : "s", p.off);
   }
+  if (any_shared(runs)) table += fmt::format("  {}~ timed while runs shared the machine{}\n", p.dim, p.off);
   return table;
 }
 

@@ -5,6 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <iostream>
 
 #include "core/base/error.h"
@@ -17,9 +20,8 @@
 namespace sweep {
 namespace {
 
-constexpr std::array<const char*, 5> kOptionsToCome = {"--fuse", "--retry", "--timeout", "--max-time",
-                                                       "--launcher"};
-constexpr std::array<const char*, 3> kCommandsToCome = {"compare", "report", "verify"};
+constexpr std::array<const char*, 2> kOptionsToCome = {"--fuse", "--launcher"};
+constexpr std::array<const char*, 2> kCommandsToCome = {"compare", "report"};
 
 constexpr const char* kShortHelp =
     "a sweep file is needed, or a command:\n"
@@ -64,6 +66,35 @@ void add_sweep_arguments(CLI::App& command, CommandLine& line) {
   command.footer(keys_help());
 }
 
+CLI::Validator jobs_validator() {
+  return CLI::Validator(
+      [](std::string& word) {
+        constexpr int kMostJobs = 1024;
+        if (word == "auto") {
+          word = "0";
+          return std::string();
+        }
+        int jobs = 0;
+        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), jobs);
+        const bool good =
+            error == std::errc() && end == word.data() + word.size() && jobs >= 1 && jobs <= kMostJobs;
+        return good ? std::string() : fmt::format("got {}, want 1 to {}, or auto", word, kMostJobs);
+      },
+      "");
+}
+
+// CLI11 takes nan and inf for numbers.
+CLI::Validator seconds_validator() {
+  return CLI::Validator(
+      [](std::string& word) {
+        char* end = nullptr;
+        const double seconds = std::strtod(word.c_str(), &end);
+        const bool good = end != word.c_str() && *end == '\0' && std::isfinite(seconds) && seconds >= 0;
+        return good ? std::string() : fmt::format("got {}, want a number of seconds >= 0", word);
+      },
+      "");
+}
+
 void add_run(CLI::App& app, CommandLine& line) {
   CLI::App& command =
       *app.add_subcommand("run", "train all runs of a sweep file, or resume; \"run\" may be left out");
@@ -72,15 +103,40 @@ void add_run(CLI::App& app, CommandLine& line) {
   command.add_option("--logdir", runner.logdir, "where the sweep's directory is made")
       ->type_name("DIR")
       ->capture_default_str();
-  command.add_option("--jobs", runner.jobs, "runs at once; this version trains one at a time")
-      ->type_name("N")
-      ->capture_default_str();
-  command.add_option("--threads", runner.threads, "CPU threads per run; 0: all")
+  // The library's word for auto is 0.
+  command
+      .add_option(
+          "--jobs", runner.jobs,
+          "runs at once; auto: one per core. More than one share the cores, so their times are longer")
+      ->type_name("N|auto")
+      ->transform(jobs_validator())
+      ->default_str("1");
+  command
+      .add_option("--threads", runner.threads,
+                  "CPU threads per run; 0: the cores, divided over the runs at once")
       ->type_name("N")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   command.add_flag("--fresh", runner.fresh, "start anew in NAME-2, NAME-3, ... instead of resuming");
   command.add_flag("--fail-fast", runner.fail_fast, "end at the first run that fails");
+  command
+      .add_option("--retry", runner.retry,
+                  "try a run that failed up to N times again, from its last finished epoch")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  command.add_flag("!--no-retry-failed", runner.retry_failed,
+                   "leave runs alone that failed in an earlier start");
+  command.add_option("--timeout", runner.timeout, "a run that takes longer has failed; 0: any time")
+      ->type_name("SECONDS")
+      ->check(seconds_validator())
+      ->capture_default_str();
+  command
+      .add_option("--max-time", runner.max_time,
+                  "stop after this time, with exit code 75: the same command goes on; 0: never")
+      ->type_name("SECONDS")
+      ->check(seconds_validator())
+      ->capture_default_str();
   command.add_flag("--strict", runner.strict, "a run whose device is missing fails instead of being skipped");
   command.add_flag("--quiet", runner.quiet, "no progress");
   command.add_flag("--json", line.json, "results as JSON on standard output instead of the table");
@@ -123,6 +179,19 @@ void add_commands(CLI::App& app, CommandLine& line) {
       ->required();
   fsck.add_flag("--json", line.json, "as JSON");
   fsck.footer("Exit codes: 0 no damage, 1 damage, 2 no such directory or nothing in it to check.");
+  CLI::App& verify =
+      *app.add_subcommand("verify", "train finished runs of a sweep again, and compare every bit");
+  verify.add_option("directory", line.file, "runs/NAME")->type_name("DIR")->required();
+  verify.add_option("--runs", line.verify_runs, "so many, spread over the sweep; 0: all")
+      ->type_name("N")
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
+  verify.add_option("--threads", line.runner.threads, "CPU threads, which must not matter; 0: all")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  verify.footer(
+      "Exit codes: 0 every bit is the same, 1 some are not, 2 no such directory or no finished run in it.");
   add_export(app, line);
   CLI::App& devices = *app.add_subcommand("devices", "print what there is to train on");
   devices.add_flag("--json", line.json, "as JSON");
@@ -197,6 +266,7 @@ int dispatch(const CLI::App& app, const CommandLine& line, const Commands& comma
   if (name == "plan") return commands.plan(line);
   if (name == "show") return commands.show(line);
   if (name == "fsck") return commands.fsck(line);
+  if (name == "verify") return commands.verify(line);
   if (name == "export") return commands.export_logdir(line);
   if (name == "devices") return commands.devices(line);
   if (name == "schema") return commands.schema(line);

@@ -26,12 +26,13 @@ struct CommandLine {
   std::string shell;              // completion
   std::vector<std::string> tags;  // export: regular expressions
   std::string format;             // export: "csv", "json", "markdown"; empty: as the output file is called
+  std::size_t verify_runs = 0;    // verify: how many; 0: all
   std::filesystem::path output;   // export: a file; empty: standard output
 };
 
 /// The commands; each returns an exit code or throws. Tests put others in their place.
 struct Commands {
-  std::function<int(const CommandLine&)> run, plan, show, devices, schema, fsck, export_logdir;
+  std::function<int(const CommandLine&)> run, plan, show, devices, schema, fsck, export_logdir, verify;
 };
 
 /// Parses `words`, without the program's name, and runs the command that they name. Prints help and version

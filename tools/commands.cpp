@@ -49,7 +49,9 @@ int run_command(const CommandLine& line) {
   const Sweep sweep = load_sweep(line.file, line.overrides, line.load);
   RunnerOptions options = line.runner;
   options.json = line.json;
-  return run_sweep(sweep, options).exit_code;
+  SweepEnvironment environment;
+  environment.worker_command = {"/proc/self/exe", "worker"};
+  return run_sweep(sweep, options, environment).exit_code;
 }
 
 int plan_command(const CommandLine& line) {

@@ -13,6 +13,8 @@ int plan_command(const CommandLine& line);
 int show_command(const CommandLine& line);
 /// Prints what is wrong with the files of a directory. Returns kExitFailed if anything is.
 int fsck_command(const CommandLine& line);
+/// Trains finished runs again and prints whether every bit is the same.
+int verify_command(const CommandLine& line);
 /// Prints or writes the scalars and hyperparameters of a log directory. Returns kExitFailed if some of it
 /// could not be read.
 int export_command(const CommandLine& line);

@@ -1,14 +1,21 @@
 // The `sweep` program: reads the command line, calls the library, maps errors to exit codes.
+#include <csignal>
 #include <exception>
 #include <iostream>
 #include <new>
+#include <string_view>
 
 #include "core/base/error.h"
+#include "runmanager/worker.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 
 int main(int argc, char** argv) {
   using namespace sweep;
+  // A file that may not grow is an error like a full disk, not an end without a word.
+  std::signal(SIGXFSZ, SIG_IGN);
+  // Not for people, so not among the commands.
+  if (argc > 1 && argv[1] == std::string_view("worker")) return worker_main(argc, argv);
   try {
     const Commands commands{.run = run_command,
                             .plan = plan_command,
@@ -16,7 +23,8 @@ int main(int argc, char** argv) {
                             .devices = devices_command,
                             .schema = schema_command,
                             .fsck = fsck_command,
-                            .export_logdir = export_command};
+                            .export_logdir = export_command,
+                            .verify = verify_command};
     const int code = run_command_line({argv + 1, argv + argc}, commands);
     std::cout.flush();
     if (!std::cout) throw IoError("standard output cannot be written (is the disk full?)");

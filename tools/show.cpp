@@ -8,6 +8,7 @@
 #include "core/base/file.h"
 #include "runmanager/results.h"
 #include "runmanager/run_name.h"
+#include "runmanager/sweep_directory.h"
 #include "runmanager/table.h"
 #include "runmanager/terminal.h"
 #include "tools/commands.h"
@@ -47,6 +48,14 @@ Json read_json(const fs::path& path) {
   return json;
 }
 
+// A word in a file cannot know that its sweep was killed; the lock does.
+RunRecord with_derived_status(RunRecord run, const fs::path& sweep) {
+  if (run.status != RunStatus::kRunning || SweepDirectory::is_held(sweep)) return run;
+  run.status = RunStatus::kInterrupted;
+  run.error = "its sweep ended without a word; the same command goes on";
+  return run;
+}
+
 // The runs that the sweep file in `directory` names, in its order. Those without a record have not been
 // started.
 std::vector<RunRecord> read_sweep_records(const fs::path& directory) {
@@ -57,7 +66,7 @@ std::vector<RunRecord> read_sweep_records(const fs::path& directory) {
       throw DataError((directory / "sweep.json").string() + ": \"runs\" is no list of names");
     const fs::path path = directory / name.get<std::string>() / "run.json";
     if (fs::exists(path)) {
-      runs.push_back(read_run_record(path));
+      runs.push_back(with_derived_status(read_run_record(path), directory));
     } else {
       runs.emplace_back().name = name.get<std::string>();
     }
@@ -84,7 +93,8 @@ void print_json(const Json& json) {
 int show_command(const CommandLine& line) {
   const fs::path directory = line.file.filename() == "run.json" ? line.file.parent_path() : line.file;
   if (fs::exists(directory / "run.json")) {
-    const RunRecord run = read_run_record(directory / "run.json");
+    const RunRecord run =
+        with_derived_status(read_run_record(directory / "run.json"), fs::absolute(directory) / "..");
     line.json ? print_json(to_json(run)) : print_run(run);
     return kExitDone;
   }

@@ -6,6 +6,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <deque>
+#include <set>
 #include <utility>
 
 #include "core/base/error.h"
@@ -18,8 +20,11 @@ namespace {
 }
 
 struct FileCloser {
-  int fd;
+  explicit FileCloser(int file) : fd(file) {}
+  FileCloser(const FileCloser&) = delete;
+  FileCloser& operator=(const FileCloser&) = delete;
   ~FileCloser() { ::close(fd); }
+  int fd;
 };
 
 // Closes a descriptor and removes the file again unless release() was called.
@@ -42,6 +47,23 @@ class TemporaryFile {
   std::filesystem::path path_;
 };
 
+constexpr std::size_t kMostOpenFiles = 256;
+
+std::filesystem::path directory_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+void sync_open_file(int fd, const std::filesystem::path& path) {
+  if (::fsync(fd) != 0) throw_io(path, "cannot sync", errno);
+}
+
+void sync_directory(const std::filesystem::path& directory) {
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;  // A directory that may be written but not read: the rename has still happened.
+  const FileCloser closer(fd);
+  ::fsync(fd);
+}
+
 void write_all(int fd, std::string_view content, const std::filesystem::path& path) {
   while (!content.empty()) {
     const ssize_t written = ::write(fd, content.data(), content.size());
@@ -58,7 +80,7 @@ void write_all(int fd, std::string_view content, const std::filesystem::path& pa
 std::string read_file(const std::filesystem::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) throw DataError(path.string() + ": cannot open: " + std::strerror(errno));
-  const FileCloser closer{fd};
+  const FileCloser closer(fd);
   struct stat info {};
   if (::fstat(fd, &info) != 0) throw DataError(path.string() + ": cannot read: " + std::strerror(errno));
   if (!S_ISREG(info.st_mode)) throw DataError(path.string() + ": is not a regular file");
@@ -77,7 +99,7 @@ std::string read_file(const std::filesystem::path& path) {
   return content;
 }
 
-void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+void write_file_atomically(const std::filesystem::path& path, std::string_view content, Survives survives) {
   // The process id keeps two programs apart; a fixed suffix makes leftovers of a killed one recognisable.
   std::filesystem::path temporary = path;
   temporary += "." + std::to_string(::getpid()) + ".tmp";
@@ -85,17 +107,36 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
   if (fd < 0) throw_io(path, "cannot create", errno);
   TemporaryFile file(fd, temporary);
   write_all(file.fd(), content, path);
-  if (::fsync(file.fd()) != 0) throw_io(path, "cannot sync", errno);
+  if (survives == Survives::kPowerCut && ::fsync(file.fd()) != 0) throw_io(path, "cannot sync", errno);
   if (file.close() != 0) throw_io(path, "cannot close", errno);
   if (::rename(temporary.c_str(), path.c_str()) != 0) throw_io(path, "cannot replace", errno);
   file.release();
+  if (survives == Survives::kPowerCut) sync_directory(directory_of(path));
+}
 
-  const std::filesystem::path directory = path.has_parent_path() ? path.parent_path() : ".";
-  const int directory_fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory_fd < 0)
-    return;  // A directory that may be written but not read: the rename has still happened.
-  ::fsync(directory_fd);
-  ::close(directory_fd);
+void sync_files(std::span<const std::filesystem::path> files) {
+  struct OpenFile {
+    OpenFile(const std::filesystem::path& p, int fd) : path(p), file(fd) {}
+    const std::filesystem::path& path;
+    FileCloser file;
+  };
+  std::deque<OpenFile> open;
+  std::set<std::filesystem::path> directories;
+  for (const std::filesystem::path& path : files) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) continue;
+    if (fd < 0) throw_io(path, "cannot sync", errno);
+    open.emplace_back(path, fd);
+    directories.insert(directory_of(path));
+    // The disk starts on every file before the first is waited for.
+    ::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    if (open.size() == kMostOpenFiles) {
+      for (const OpenFile& file : open) sync_open_file(file.file.fd, file.path);
+      open.clear();
+    }
+  }
+  for (const OpenFile& file : open) sync_open_file(file.file.fd, file.path);
+  for (const std::filesystem::path& directory : directories) sync_directory(directory);
 }
 
 }  // namespace sweep

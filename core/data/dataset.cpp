@@ -134,12 +134,12 @@ LoadedPart load_part(const fs::path& directory, const Part& part) {
   auto set = std::make_shared<ImageSet>();
   set->shape = {1, images.extents[1], images.extents[2]};
   set->pixels = std::move(images.values);
-  set->labels.assign(labels.values.begin(), labels.values.end());
+  set->labels = std::vector<std::int32_t>(labels.values.begin(), labels.values.end());
   return {std::move(set), {images_path, images.sha256}, {labels_path, labels.sha256}};
 }
 
 void check_labels(const LoadedPart& part, std::size_t classes, const std::string& why) {
-  const std::vector<std::int32_t>& labels = part.set->labels;
+  const Elements<std::int32_t>& labels = part.set->labels;
   const auto wrong = std::find_if(labels.begin(), labels.end(), [&](std::int32_t label) {
     return static_cast<std::size_t>(label) >= classes;
   });

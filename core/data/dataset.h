@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/shape.h"
+#include "core/data/elements.h"
 
 namespace sweep {
 
@@ -40,14 +41,14 @@ struct DatasetSpec {
 
 /// Samples as bytes. Immutable once built; may be shared between threads.
 struct ImageSet {
-  Shape shape;                       // of one sample: [channels, height, width]
-  std::vector<std::uint8_t> pixels;  // [count, channels, height, width]
-  std::vector<std::int32_t> labels;  // [count], each in [0, classes)
+  Shape shape;                    // of one sample: [channels, height, width]
+  Elements<std::uint8_t> pixels;  // [count, channels, height, width]
+  Elements<std::int32_t> labels;  // [count], each in [0, classes)
 
   std::size_t size() const { return labels.size(); }
   std::size_t sample_bytes() const { return element_count(shape); }
   std::span<const std::uint8_t> sample(std::size_t i) const {
-    return std::span(pixels).subspan(i * sample_bytes(), sample_bytes());
+    return std::span<const std::uint8_t>(pixels).subspan(i * sample_bytes(), sample_bytes());
   }
 };
 

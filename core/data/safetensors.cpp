@@ -279,7 +279,7 @@ TensorFile read_safetensors(const std::filesystem::path& path) {
   return parse_safetensors(read_file(path), path.string());
 }
 
-void write_safetensors(const std::filesystem::path& path, const TensorFile& file) {
+void write_safetensors(const std::filesystem::path& path, const TensorFile& file, Survives survives) {
   Json header = Json::object();
   if (!file.metadata.empty()) header[kMetadata] = file.metadata;
   std::uint64_t offset = 0;
@@ -314,7 +314,7 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& file
   for (const NamedTensor& tensor : file.tensors) {
     content.append(reinterpret_cast<const char*>(tensor.values.data()), tensor.values.size() * sizeof(float));
   }
-  write_file_atomically(path, content);
+  write_file_atomically(path, content, survives);
 }
 
 }  // namespace sweep

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/file.h"
 #include "core/base/shape.h"
 
 namespace sweep {
@@ -32,9 +33,10 @@ TensorFile read_safetensors(const std::filesystem::path& path);
 /// The same from the bytes of a file; `name` stands for the file in messages.
 TensorFile parse_safetensors(std::string_view content, const std::string& name);
 
-/// Replaces `path` atomically; values are stored as F32, in the order given. Throws IoError; DataError,
-/// naming the tensor, if the format cannot hold it: a name used twice, not UTF-8 or "__metadata__", or a
-/// wrong number of values.
-void write_safetensors(const std::filesystem::path& path, const TensorFile& file);
+/// Replaces `path` atomically, as write_file_atomically() does; values are stored as F32, in the order given.
+/// Throws IoError; DataError, naming the tensor, if the format cannot hold it: a name used twice, not UTF-8
+/// or "__metadata__", or a wrong number of values.
+void write_safetensors(const std::filesystem::path& path, const TensorFile& file,
+                       Survives survives = Survives::kPowerCut);
 
 }  // namespace sweep

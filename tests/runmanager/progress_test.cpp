@@ -72,11 +72,11 @@ TEST(Progress, ShowsRunEpochSpeedsLossAccuracyAndTimesLeft) {
   Screen screen;
   Clock clock;
   Progress progress(screen.terminal(120), clock.function(), false, "fashion", 4, 4 * 2 * 1000.0);
-  progress.begin_run({.number = 1, .name = "lr=0.1", .epochs = 2, .batches = 10, .samples = 1000});
-  progress.begin_epoch(0);
+  progress.run(1).begin_run({.number = 1, .name = "lr=0.1", .epochs = 2, .batches = 10, .samples = 1000});
+  progress.run(1).begin_epoch(0);
   for (int i = 0; i < 5; ++i) {
     clock.seconds += 1;
-    progress.batch({.loss = 50, .correct = 80, .samples = 100});
+    progress.run(1).batch({.loss = 50, .correct = 80, .samples = 100});
   }
   ASSERT_EQ(screen.lines.size(), 3u);
   EXPECT_EQ(screen.lines[0], "lr=0.1");
@@ -96,11 +96,11 @@ TEST(Progress, NeverDrawsALineWiderThanTheTerminal) {
     Screen screen;
     Clock clock;
     Progress progress(screen.terminal(width), clock.function(), false, "fashion", 400, 1e9);
-    progress.begin_run(
+    progress.run(1).begin_run(
         {.number = 1, .name = std::string(100, 'n'), .epochs = 100, .batches = 1000, .samples = 100000});
-    progress.begin_epoch(41);
+    progress.run(1).begin_epoch(41);
     clock.seconds += 100;
-    progress.batch({.loss = 5e6, .correct = 80, .samples = 100});
+    progress.run(1).batch({.loss = 5e6, .correct = 80, .samples = 100});
     for (const std::string& line : screen.lines) EXPECT_LT(display_width(line), width) << line;
   }
 }
@@ -110,15 +110,15 @@ TEST(Progress, LeavesFinishedRunsAboveTheBarsAndTakesTheBarsAway) {
   Clock clock;
   {
     Progress progress(screen.terminal(100), clock.function(), false, "s", 2, 10);
-    progress.begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 1, .samples = 10});
-    progress.begin_epoch(0);
-    progress.batch({.loss = 1, .correct = 1, .samples = 10});
+    progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 1, .samples = 10});
+    progress.run(1).begin_epoch(0);
+    progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10});
     RunRecord failed;
     failed.name = "a";
     failed.status = RunStatus::kFailed;
     failed.error = "broken";
     progress.end_run(1, failed);
-    progress.begin_run({.number = 2, .name = "b", .epochs = 1, .batches = 1, .samples = 10});
+    progress.run(1).begin_run({.number = 2, .name = "b", .epochs = 1, .batches = 1, .samples = 10});
     ASSERT_EQ(screen.lines.size(), 4u);
     EXPECT_THAT(screen.lines[0], HasSubstr("a  failed: broken"));
     EXPECT_EQ(screen.lines[1], "b");
@@ -132,11 +132,11 @@ TEST(Progress, RedrawsAtMostFifteenTimesASecond) {
   Screen screen;
   Clock clock;
   Progress progress(screen.terminal(100), clock.function(), false, "s", 1, 1e6);
-  progress.begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 100000, .samples = 1000000});
-  progress.begin_epoch(0);
+  progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 100000, .samples = 1000000});
+  progress.run(1).begin_epoch(0);
   for (int i = 0; i < 10000; ++i) {
     clock.seconds += 0.0002;
-    progress.batch({.loss = 1, .correct = 1, .samples = 10});
+    progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10});
   }
   EXPECT_GE(screen.writes, 20u);
   EXPECT_LE(screen.writes, 32u);
@@ -152,8 +152,8 @@ TEST(Progress, SendsNoColourWhereNoneIsWanted) {
                     .write = [&sent](std::string_view text) { sent += text; }};
   {
     Progress progress(terminal, clock.function(), false, "s", 1, 10);
-    progress.begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 1, .samples = 10});
-    progress.batch({.loss = 1, .correct = 1, .samples = 10});
+    progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 1, .samples = 10});
+    progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10});
   }
   for (std::size_t i = sent.find("\x1b["); i != std::string::npos; i = sent.find("\x1b[", i + 1)) {
     EXPECT_NE(sent[sent.find_first_not_of("0123456789;", i + 2)], 'm');

@@ -2,12 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
+#include <map>
 #include <set>
 
 #include "core/data/safetensors.h"
 #include "proto/graph.pb.h"
 #include "runmanager/sweep_file.h"
 #include "runmanager/sweep_runner.h"
+#include "tests/runmanager/quarters.h"
 #include "tests/runmanager/run_world.h"
 
 namespace sweep {
@@ -15,49 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string idx_header(std::initializer_list<std::uint32_t> extents) {
-  std::string header = {0, 0, 8, static_cast<char>(extents.size())};
-  for (const std::uint32_t extent : extents) {
-    for (int shift = 24; shift >= 0; shift -= 8) header += static_cast<char>(extent >> shift);
-  }
-  return header;
-}
-
-// Pictures of 8x8 with one bright quarter out of four, which is the class.
-void write_quarters(const fs::path& directory, const std::string& part, std::uint32_t count) {
-  std::string images = idx_header({count, 8, 8}), labels = idx_header({count});
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t label = (i * 7 + i / 4) % 4;
-    labels += static_cast<char>(label);
-    for (std::uint32_t y = 0; y < 8; ++y) {
-      for (std::uint32_t x = 0; x < 8; ++x) {
-        const bool bright = (y / 4) * 2 + x / 4 == label;
-        images += static_cast<char>((bright ? 160 : 20) + (i * 31 + y * 17 + x * 13) % 64);
-      }
-    }
-  }
-  fs::create_directories(directory);
-  tbwriter::spill(directory / (part + "-images-idx3-ubyte"), images);
-  tbwriter::spill(directory / (part + "-labels-idx1-ubyte"), labels);
-}
-
 class RealTraining : public ::testing::Test {
  protected:
-  RealTraining() {
-    write_quarters(directory_ / "data", "train", 240);
-    write_quarters(directory_ / "data", "t10k", 60);
-    tbwriter::spill(directory_ / "quarters.json", R"({
-      "name": "quarters",
-      "dataset": {"name": "quarters", "path": "data", "validation": 40},
-      "network": {"name": "net", "layers": [
-        {"name": "conv1", "type": "conv2d", "out_channels": 4, "kernel_size": 3},
-        {"name": "relu1", "type": "relu"},
-        {"name": "pool1", "type": "max_pool2d", "kernel_size": 2},
-        {"name": "flatten", "type": "flatten"},
-        {"name": "out", "type": "linear", "out_features": 4}]},
-      "optimizer": "adam", "epochs": 6, "seed": 3,
-      "params": {"lr": [0.02], "batch_size": [20, 30], "num_workers": [0, 2]}})");
-  }
+  RealTraining() { write_quarters(directory_.path()); }
 
   SweepOutcome run(const std::string& logdir, int threads = 1,
                    const std::vector<std::string>& overrides = {}) {
@@ -136,8 +100,8 @@ TEST_F(RealTraining, ShowsTimeAndMemoryOfTheGraphsNodesOnce) {
     EXPECT_EQ(node.output(0).tensor_description().shape().dim(0).size(), 30);
     if (node.all_end_rel_micros() > 0 && node.memory(0).total_bytes() > 0) busy.push_back(node.node_name());
   }
-  EXPECT_EQ(device.node_stats_size(), 5);
-  EXPECT_THAT(busy, ::testing::ElementsAre("net/conv1/Conv2d", "net/out/Linear"));
+  EXPECT_EQ(device.node_stats_size(), 6);
+  EXPECT_THAT(busy, ::testing::ElementsAre("net/conv1/Conv2d", "net/drop/Dropout", "net/out/Linear"));
 }
 
 TEST_F(RealTraining, WithoutTheGraphHasNoProfileAndTheSameBits) {
@@ -150,6 +114,76 @@ TEST_F(RealTraining, WithoutTheGraphHasNoProfileAndTheSameBits) {
     for (const char* name : {"conv1.weight", "conv1.bias", "out.weight", "out.bias"})
       EXPECT_EQ(file(with).find(name)->values, file(without).find(name)->values) << name;
     EXPECT_EQ(with.runs[i].epochs.back().loss, without.runs[i].epochs.back().loss);
+  }
+}
+
+// tag -> steps of every scalar and histogram, in the order of the files.
+std::map<std::string, std::vector<std::int64_t>> steps_of(const fs::path& run) {
+  std::map<std::string, std::vector<std::int64_t>> steps;
+  for (const proto::Event& event : tbwriter::read_run(run)) {
+    for (const auto& value : event.summary().value()) steps[value.tag()].push_back(event.step());
+  }
+  return steps;
+}
+
+TEST_F(RealTraining, StoppedAnywhereGoesOnFromTheLastFinishedEpochToTheSameBits) {
+  const std::vector<std::string> overrides = {"batch_size=20", "epochs=4", "log.batches=3", "num_workers=0"};
+  const SweepOutcome whole = run("whole", 1, overrides);
+  const auto whole_steps = steps_of(whole.directory / whole.runs[0].name);
+  // A run looks for signals after each of the 10 batches of an epoch, 2 of validation and 3 of the test.
+  for (const int looks : {1, 5, 11, 12, 13, 14, 25, 40, 47, 49, 51, 52, 53}) {
+    const std::string logdir = "stopped" + std::to_string(looks);
+    int left = looks;
+    SweepEnvironment environment;
+    environment.terminal = {};
+    environment.out = &out_;
+    environment.stop_requested = [&left] { return --left < 0 ? 15 : 0; };
+    const Sweep sweep = load_sweep(directory_ / "quarters.json", overrides);
+    const RunnerOptions options = {.logdir = directory_.path() / logdir, .threads = 1};
+    const SweepOutcome stopped = run_sweep(sweep, options, environment);
+    EXPECT_EQ(stopped.exit_code, 143);
+    environment.stop_requested = [] { return 0; };
+    const SweepOutcome resumed = run_sweep(sweep, options, environment);
+    EXPECT_EQ(resumed.exit_code, 0);
+    EXPECT_EQ(bits_of(resumed), bits_of(whole)) << looks;
+    EXPECT_EQ(steps_of(resumed.directory / resumed.runs[0].name), whole_steps) << looks;
+    for (std::size_t epoch = 0; epoch < stopped.runs[0].epochs.size(); ++epoch) {
+      EXPECT_EQ(resumed.runs[0].epochs[epoch].epoch_seconds, stopped.runs[0].epochs[epoch].epoch_seconds)
+          << "a finished epoch was trained again";
+    }
+    EXPECT_GE(resumed.runs[0].run_seconds.value(), resumed.runs[0].epochs.back().run_seconds);
+  }
+}
+
+TEST_F(RealTraining, WhoseCheckpointOrEventsAreDamagedStartsAnewAndSaysSo) {
+  const std::vector<std::string> overrides = {"batch_size=20", "epochs=3", "num_workers=0"};
+  const SweepOutcome whole = run("whole", 1, overrides);
+  const auto cut = [](const fs::path& file) { fs::resize_file(file, fs::file_size(file) - 5); };
+  const auto flip = [](const fs::path& file) {
+    std::string content = tbwriter::slurp(file);
+    content[content.size() - 9] = static_cast<char>(content[content.size() - 9] ^ 1);
+    tbwriter::spill(file, content);
+  };
+  for (const bool events : {false, true}) {
+    for (int way = 0; way < 2; ++way) {
+      const std::string logdir = fmt::format("damaged{}{}", events, way);
+      const SweepOutcome first = run(logdir, 1, overrides);
+      const fs::path directory = first.directory / first.runs[0].name;
+      fs::remove(directory / "run.json");  // as if it had been killed before its end
+      fs::path file = directory / "checkpoint.safetensors";
+      for (const auto& entry : fs::directory_iterator(directory)) {
+        if (events && entry.path().string().find("tfevents") != std::string::npos) file = entry.path();
+      }
+      if (events) {
+        fs::resize_file(file, 2000);
+      } else if (way == 0) {
+        cut(file);
+      } else {
+        flip(file);
+      }
+      EXPECT_EQ(bits_of(run(logdir, 1, overrides)), bits_of(whole));
+      EXPECT_THAT(tbwriter::slurp(directory / "log.txt"), ::testing::HasSubstr("not resumed"));
+    }
   }
 }
 

@@ -51,7 +51,7 @@ Dataset small_dataset() {
   set->shape = {1, 4, 4};
   for (std::size_t i = 0; i < 70; ++i) {
     set->labels.push_back(static_cast<std::int32_t>(i % 3));
-    set->pixels.insert(set->pixels.end(), 16, static_cast<std::uint8_t>(i));
+    set->pixels.append(16, static_cast<std::uint8_t>(i));
   }
   Dataset data;
   data.name = "tiny";

@@ -46,7 +46,7 @@ class FakeEngine final : public Engine {
   std::vector<float> gradients() const override { return std::vector<float>(parameters_.size(), -0.25f); }
   std::vector<OptimizerState> optimizer_state() const override;
   std::int64_t step_count() const override { return steps_; }
-  void set_optimizer_state(std::span<const OptimizerState>, std::int64_t) override {}
+  void set_optimizer_state(std::span<const OptimizerState>, std::int64_t steps) override { steps_ = steps; }
 
  private:
   FakeTraining& training_;

@@ -55,6 +55,23 @@ TEST_F(FileTest, AFailedWriteKeepsTheOldFileAndLeavesNothingBeside) {
   EXPECT_EQ(entries(), 1u);
 }
 
+TEST_F(FileTest, WithoutSyncingAlsoReplacesWhole) {
+  write_file_atomically(directory_ / "x", "old", Survives::kKill);
+  write_file_atomically(directory_ / "x", "new", Survives::kKill);
+  EXPECT_EQ(read_file(directory_ / "x"), "new");
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FileTest, SyncsManyFilesAndLeavesOutThoseThatAreGone) {
+  std::vector<std::filesystem::path> files = {directory_ / "missing"};
+  for (int i = 0; i < 600; ++i) {
+    files.push_back(directory_ / std::to_string(i));
+    write_file_atomically(files.back(), "x", Survives::kKill);
+  }
+  EXPECT_NO_THROW(sync_files(files));
+  EXPECT_EQ(entries(), 600u);
+}
+
 TEST_F(FileTest, AMissingDirectoryIsNamed) {
   try {
     write_file_atomically(directory_ / "missing" / "x", "");

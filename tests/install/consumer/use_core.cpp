@@ -7,7 +7,7 @@ int main() {
   auto set = std::make_shared<sweep::ImageSet>();
   set->shape = {1, 4, 4};
   for (int i = 0; i < 200; ++i) {
-    set->pixels.insert(set->pixels.end(), 16, i % 2 == 1 ? 255 : 0);
+    set->pixels.append(16, i % 2 == 1 ? 255 : 0);
     set->labels.push_back(i % 2);
   }
   const sweep::Network network(

@@ -1,0 +1,281 @@
+#include "runmanager/worker.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "core/base/error.h"
+#include "runmanager/messages.h"
+#include "runmanager/recorded_config.h"
+#include "runmanager/run_manager.h"
+#include "runmanager/run_trainer.h"
+#include "runmanager/shared_dataset.h"
+
+namespace sweep {
+namespace {
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// More often than the terminal is drawn says nothing new.
+constexpr double kSecondsBetweenMessages = 1.0 / 15;
+
+// Takes messages off the socket while a run is trained.
+class Inbox {
+ public:
+  explicit Inbox(MessageSocket& socket) : socket_(socket), thread_([this] { listen(); }) {}
+  ~Inbox() { thread_.join(); }
+  Inbox(const Inbox&) = delete;
+  Inbox& operator=(const Inbox&) = delete;
+
+  /// Waits for the next message that is work; nothing once the other end has closed.
+  std::optional<Message> next() {
+    std::unique_lock lock(mutex_);
+    idle_ = true;
+    wake_.wait(lock, [this] { return !work_.empty() || closed_; });
+    if (work_.empty()) return std::nullopt;
+    idle_ = false;
+    Message message = std::move(work_.front());
+    work_.pop_front();
+    return message;
+  }
+
+  int stop_signal() const { return stop_; }
+  int threads() const { return threads_; }
+  void set_threads(int threads) { threads_ = threads; }
+
+ private:
+  void listen() {
+    while (auto message = socket_.receive()) {
+      const std::string type = message->value("type", "");
+      if (type == "stop") {
+        stop_ = message->value("signal", SIGTERM);
+        continue;
+      }
+      if (type == "threads") {
+        threads_ = message->value("threads", 1);
+        continue;
+      }
+      const std::lock_guard lock(mutex_);
+      work_.push_back(std::move(*message));
+      wake_.notify_one();
+    }
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    // Nobody is there any more who would want the run that is being trained.
+    if (!idle_) ::_exit(1);
+    wake_.notify_one();
+  }
+
+  MessageSocket& socket_;
+  std::atomic<int> stop_{0}, threads_{0};
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Message> work_;
+  bool idle_ = true, closed_ = false;
+  std::thread thread_;  // last: it uses all the others
+};
+
+// Sends what happens in a run, as often as somebody could want to see it.
+class Reporter final : public TrainingObserver {
+ public:
+  Reporter(MessageSocket& socket, const RunManager& manager) : socket_(socket), manager_(manager) {}
+
+  void begin_run(const RunPlan& plan) override {
+    Message epochs = Message::array();
+    for (const EpochRecord& epoch : manager_.records().back().epochs) epochs.push_back(to_json(epoch));
+    socket_.send({{"type", "begin"},
+                  {"epochs", plan.epochs},
+                  {"batches", plan.batches},
+                  {"samples", plan.samples},
+                  {"finished", std::move(epochs)}});
+  }
+
+  void begin_epoch(int epoch) override {
+    epoch_ = epoch;
+    totals_ = {};
+    batches_ = 0;
+    is_new_ = true;
+  }
+
+  void batch(const Totals& totals, std::size_t count) override {
+    totals_.loss += totals.loss;
+    totals_.correct += totals.correct;
+    totals_.samples += totals.samples;
+    batches_ += count;
+    if (is_due()) send_batches();
+  }
+
+  void phase(std::string_view what) override {
+    if (is_due() || what != phase_) socket_.send({{"type", "phase"}, {"phase", what}});
+    phase_ = what;
+  }
+
+  void end_epoch(const EpochRecord& epoch) override {
+    send_batches();
+    socket_.send({{"type", "epoch"}, {"record", to_json(epoch)}});
+  }
+
+ private:
+  bool is_due() {
+    const double now = steady_seconds();
+    if (now < next_) return false;
+    next_ = now + kSecondsBetweenMessages;
+    return true;
+  }
+
+  void send_batches() {
+    socket_.send({{"type", "batch"},
+                  {"epoch", epoch_},
+                  {"new", is_new_},
+                  {"count", batches_},
+                  {"loss", json_number(totals_.loss)},
+                  {"correct", totals_.correct},
+                  {"samples", totals_.samples}});
+    is_new_ = false;
+    totals_ = {};
+    batches_ = 0;
+  }
+
+  MessageSocket& socket_;
+  const RunManager& manager_;
+  double next_ = 0;
+  int epoch_ = 0;
+  bool is_new_ = true;
+  std::size_t batches_ = 0;
+  Totals totals_;
+  std::string phase_;
+};
+
+class Worker {
+ public:
+  Worker(MessageSocket& socket, Inbox& inbox, const WorkerEnvironment& environment)
+      : socket_(socket), inbox_(inbox), environment_(environment) {}
+
+  /// Returns whether another run can follow.
+  bool handle(const Message& message) {
+    if (message.at("type") == "setup") {
+      set_up(message);
+      return true;
+    }
+    try {
+      return train(message);
+    } catch (const IoError& error) {
+      socket_.send({{"type", "io_error"}, {"error", error.what()}});
+    } catch (const std::bad_alloc&) {
+      socket_.send({{"type", "failed"}, {"error", "out of memory"}});
+    } catch (const std::exception& error) {
+      socket_.send({{"type", "failed"}, {"error", error.what()}});
+    }
+    return false;  // What such an end has left behind is not known.
+  }
+
+ private:
+  void set_up(const Message& message) {
+    for (const Message& entry : message.at("datasets")) {
+      const int fd = entry.at("fd").get<int>();
+      datasets_.push_back(std::make_shared<const Dataset>(open_shared_dataset(fd, entry.at("description"))));
+      ::close(fd);  // The mapping stays.
+    }
+    manager_.emplace(RunManagerOptions{.directory = message.at("directory").get<std::string>(),
+                                       .name = message.at("name").get<std::string>(),
+                                       .keys = {},
+                                       .provenance = {},
+                                       .clock = steady_seconds,
+                                       .layout_run = message.at("layout_run").get<std::string>(),
+                                       .survives = Survives::kKill});
+  }
+
+  bool train(const Message& message) {
+    const RunRecord record = run_record_from_json(message.at("record"), "a message to a worker");
+    RunConfig config = recorded_config(record);
+    config.index = message.at("index").get<std::size_t>();
+    PreparedRun run;
+    run.config = &config;
+    run.device = parse_device(record.device);
+    run.data = datasets_.at(message.at("dataset").get<std::size_t>());
+    run.network = network_of(config, *run.data);
+    if (!config.init.empty()) run.weights = load_weights(config.init, *run.network);
+    run.provenance = record.provenance;
+    run.jobs = record.jobs;
+    inbox_.set_threads(message.at("threads").get<int>());
+    manager_->forget();
+    manager_->expect({record});
+    Reporter reporter(socket_, *manager_);
+    const bool usable = train_run(run, *manager_, reporter,
+                                  {.make_engine = environment_.make_engine,
+                                   .clock = steady_seconds,
+                                   .stop_requested = [this] { return inbox_.stop_signal(); },
+                                   .threads = [this] { return inbox_.threads(); }});
+    socket_.send({{"type", "end"}, {"record", to_json(manager_->records().back())}, {"usable", usable}});
+    return usable;
+  }
+
+  // Runs of a sweep mostly share one.
+  std::shared_ptr<const Network> network_of(const RunConfig& config, const Dataset& data) {
+    std::string key = config.resolved.at("network").dump() + to_string(data.shape);
+    if (key != network_key_) {
+      network_ = std::make_shared<const Network>(config.network, data.shape);
+      network_key_ = std::move(key);
+    }
+    return network_;
+  }
+
+  MessageSocket& socket_;
+  Inbox& inbox_;
+  const WorkerEnvironment& environment_;
+  std::vector<std::shared_ptr<const Dataset>> datasets_;
+  std::optional<RunManager> manager_;
+  std::shared_ptr<const Network> network_;
+  std::string network_key_;
+};
+
+bool read_number(const char* text, int& number) {
+  const char* end = text + std::strlen(text);
+  return std::from_chars(text, end, number).ptr == end && end != text;
+}
+
+}  // namespace
+
+int run_worker(int fd, int parent, const WorkerEnvironment& environment) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (parent != 0 && ::getppid() != parent) return 1;  // It died before this was asked for.
+  // They go to all processes of a terminal or a job; the parent tells what to do.
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) ::signal(signal, SIG_IGN);
+  MessageSocket socket(fd);
+  Inbox inbox(socket);
+  Worker worker(socket, inbox, environment);
+  while (const auto message = inbox.next()) {
+    if (!worker.handle(*message)) ::_exit(0);  // The inbox still waits; everything is written.
+  }
+  return 0;
+}
+
+int worker_main(int argc, const char* const* argv, const WorkerEnvironment& environment) {
+  int fd = -1, parent = 0;
+  if (argc != 4 || !read_number(argv[2], fd) || !read_number(argv[3], parent)) {
+    fmt::print(stderr, "sweep worker: only the sweep itself starts workers\n");
+    return 2;
+  }
+  try {
+    return run_worker(fd, parent, environment);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "sweep worker: {}\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace sweep

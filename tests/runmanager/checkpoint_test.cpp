@@ -1,0 +1,114 @@
+#include "runmanager/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "core/base/error.h"
+#include "tests/runmanager/run_world.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::HasSubstr;
+
+NetworkSpec spec(bool batch_norm) {
+  NetworkSpec network;
+  network.name = "net";
+  network.layers = {
+      {"conv", "conv2d", {{"out_channels", std::int64_t{2}}, {"kernel_size", std::int64_t{1}}}}};
+  if (batch_norm) network.layers.push_back({"norm", "batch_norm2d", {}});
+  network.layers.push_back({"flatten", "flatten", {}});
+  network.layers.push_back({"out", "linear", {{"out_features", std::int64_t{3}}}});
+  return network;
+}
+
+std::vector<float> counting(std::size_t count, float first) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = first + static_cast<float>(i) / 3;
+  return values;
+}
+
+Checkpoint some_checkpoint(const Network& network) {
+  Checkpoint checkpoint;
+  checkpoint.state = {{counting(network.parameter_count(), 1), counting(network.buffer_count(), 900)},
+                      {{"exp_avg", counting(network.parameter_count(), -5)},
+                       {"exp_avg_sq", counting(network.parameter_count(), 2)}},
+                      12345678901};
+  checkpoint.progress.record.name = "lr=0.1";
+  checkpoint.progress.record.params = {{"lr", 0.1}};
+  checkpoint.progress.record.config = {{"seed", 3}};
+  EpochRecord epoch;
+  epoch.loss = 1.0 / 3;
+  epoch.validation_loss = std::numeric_limits<double>::infinity();
+  epoch.validation_accuracy = 0.1;
+  epoch.epoch_seconds = 0.30000000000000004;
+  checkpoint.progress.record.epochs = {epoch};
+  checkpoint.progress.events_file = "events.out.tfevents.1.host.2.0";
+  checkpoint.progress.events_bytes = 1ull << 40;
+  checkpoint.progress.batches = 77;
+  return checkpoint;
+}
+
+TEST(Checkpoint, IsReadBackToTheSameBits) {
+  const TemporaryDirectory directory;
+  for (const bool batch_norm : {false, true}) {
+    const Network network(spec(batch_norm), {1, 4, 4});
+    EXPECT_EQ(network.buffer_count() > 0, batch_norm);
+    const Checkpoint written = some_checkpoint(network);
+    write_checkpoint(directory / "c", network, written, Survives::kKill);
+    const Checkpoint read = read_checkpoint(directory / "c", network);
+    EXPECT_EQ(read.state.weights.parameters, written.state.weights.parameters);
+    EXPECT_EQ(read.state.weights.buffers, written.state.weights.buffers);
+    ASSERT_EQ(read.state.optimizer.size(), 2u);
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(read.state.optimizer[i].name, written.state.optimizer[i].name);
+      EXPECT_EQ(read.state.optimizer[i].values, written.state.optimizer[i].values);
+    }
+    EXPECT_EQ(read.state.step_count, written.state.step_count);
+    EXPECT_EQ(to_json(read.progress).dump(), to_json(written.progress).dump());
+    EXPECT_EQ(read.progress.record.epochs[0].loss, 1.0 / 3);
+    EXPECT_EQ(load_weights(directory / "c", network).buffers, written.state.weights.buffers);
+  }
+}
+
+TEST(Checkpoint, IsRefusedWhenCutAnywhereOrWithAFlippedBit) {
+  const TemporaryDirectory directory;
+  const Network network(spec(true), {1, 4, 4});
+  write_checkpoint(directory / "good", network, some_checkpoint(network), Survives::kKill);
+  const std::string good = tbwriter::slurp(directory / "good");
+  const std::string wanted = to_json(read_checkpoint(directory / "good", network).progress).dump();
+  std::size_t accepted = 0;
+  for (std::size_t i = 0; i < good.size(); i += 3) {
+    tbwriter::spill(directory / "bad", good.substr(0, i));
+    EXPECT_THROW(read_checkpoint(directory / "bad", network), DataError) << "cut at " << i;
+    std::string flipped = good;
+    flipped[i] = static_cast<char>(flipped[i] ^ (1 << i % 8));
+    tbwriter::spill(directory / "bad", flipped);
+    try {
+      // Names of what is not needed may differ; what training goes on from may not.
+      const Checkpoint read = read_checkpoint(directory / "bad", network);
+      EXPECT_EQ(to_json(read.progress).dump(), wanted);
+      EXPECT_EQ(read.state.weights.parameters, some_checkpoint(network).state.weights.parameters);
+      ++accepted;
+    } catch (const DataError&) {
+    }
+  }
+  EXPECT_LT(accepted, good.size() / 20);
+}
+
+TEST(Checkpoint, OfWeightsAloneIsNothingToGoOnFrom) {
+  const TemporaryDirectory directory;
+  const Network network(spec(false), {1, 4, 4}), other(spec(true), {1, 4, 4});
+  write_checkpoint(directory / "c", network, some_checkpoint(network), Survives::kKill);
+  try {
+    read_checkpoint(directory / "c", other);
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("norm.weight is missing"));
+  }
+}
+
+}  // namespace
+}  // namespace sweep
