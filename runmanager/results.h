@@ -62,16 +62,16 @@ struct RunProgress {
 
 /// The table of results.csv: "run, status, epoch, loss, …" and then one column per swept key. A run without a
 /// finished epoch has one row with empty cells. Quoted as RFC 4180 says, lines end in \n; numbers have the
-/// fewest digits that read back to the same double; nan, inf and -inf stand for themselves. If runs shared the
-/// machine, a last column "jobs" says how many were trained at once.
+/// fewest digits that read back to the same double; nan, inf and -inf stand for themselves. If runs shared
+/// the machine, a last column "jobs" says how many were trained at once.
 std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys);
 
 /// Whether a run was trained beside others, so that its times are longer than they would be alone.
 bool any_shared(const std::vector<RunRecord>& runs);
 
 /// The content of results.json: {"sweep", "runs": [{"name", "status", "params", "epochs", "run_seconds",
-/// "error"}]}, and "jobs" for a run that shared the machine with others. JSON has no NaN or infinity: they are the strings "NaN", "Infinity" and "-Infinity", as in
-/// TensorBoard's own JSON.
+/// "error"}]}, and "jobs" for a run that shared the machine with others. JSON has no NaN or infinity: they
+/// are the strings "NaN", "Infinity" and "-Infinity", as in TensorBoard's own JSON.
 nlohmann::ordered_json results_json(const std::vector<RunRecord>& runs, std::string_view sweep);
 
 nlohmann::ordered_json to_json(const RunRecord& run);

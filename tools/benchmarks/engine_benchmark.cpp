@@ -30,11 +30,12 @@ struct Case {
 
 Samples random_samples(const Case& c, std::int64_t classes) {
   std::mt19937 random(1);
-  ImageSet set{c.input, std::vector<std::uint8_t>(c.samples * element_count(c.input)), {}};
-  for (std::uint8_t& pixel : set.pixels) pixel = static_cast<std::uint8_t>(random());
-  for (std::size_t i = 0; i < c.samples; ++i)
-    set.labels.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(classes)));
-  return {std::make_shared<ImageSet>(std::move(set)), 0, c.samples};
+  std::vector<std::uint8_t> pixels(c.samples * element_count(c.input));
+  std::vector<std::int32_t> labels(c.samples);
+  for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(random());
+  for (std::int32_t& label : labels)
+    label = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(classes));
+  return {std::make_shared<ImageSet>(ImageSet{c.input, std::move(pixels), std::move(labels)}), 0, c.samples};
 }
 
 Network load_network(const Case& c) {
