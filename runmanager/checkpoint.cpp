@@ -112,7 +112,10 @@ std::string misfits(const TensorFile& file, const Network& network) {
   for (const NamedTensor& tensor : file.tensors) {
     const bool known =
         has_name(network.parameters(), tensor.name) || has_name(network.buffers(), tensor.name);
-    if (!known && !tensor.name.starts_with(kOptimizerPrefix)) {
+    // PyTorch's batch norm counts its batches, which nothing here needs.
+    const bool unneeded =
+        tensor.name.starts_with(kOptimizerPrefix) || tensor.name.ends_with(".num_batches_tracked");
+    if (!known && !unneeded) {
       text += fmt::format("\n  unexpected: {} {}", tensor.name, to_string(tensor.shape));
     }
   }

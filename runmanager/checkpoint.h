@@ -49,8 +49,9 @@ void write_checkpoint(const std::filesystem::path& path, const Network& network,
 /// from.
 Checkpoint read_checkpoint(const std::filesystem::path& path, const Network& network);
 
-/// Reads weights for `network` from a safetensors file; optimizer state is left out. Throws DataError that
-/// lists every missing, unexpected and misshaped tensor.
+/// Reads weights for `network` from a safetensors file; optimizer state, and PyTorch's counts of batches
+/// (num_batches_tracked), are left out. Throws DataError that lists every missing, unexpected and misshaped
+/// tensor.
 Weights load_weights(const std::filesystem::path& path, const Network& network);
 
 }  // namespace sweep

@@ -2,13 +2,14 @@
 # Makes the reference values of the training tests with PyTorch. Run by hand when a reference is added:
 #
 #   python3 -m venv /tmp/torch && /tmp/torch/bin/pip install torch numpy
-#   /tmp/torch/bin/python tests/data/make_references.py [layers] [weights] [short] [long] [schedules]
+#   /tmp/torch/bin/python tests/data/make_references.py [layers] [weights] [short] [long] [schedules] [pretrained]
 #
 # Without arguments everything is made (a few minutes); the training set is Debian's dataset-fashion-mnist. Writes,
 # beside itself:
 #   cnn.safetensors, mlp.safetensors   initial weights of the two networks, PyTorch's names, F32
 #   training_short.json                per-batch losses of short trainings, in float32 and in double
 #   training_curves.json               epoch losses of whole trainings on all 60,000 samples, in float32
+#   pretrained.safetensors             a state_dict with buffers and counts, and outputs of the network
 #   schedules.json                     learning rates and momenta of every step, by PyTorch's schedulers
 #   training_schedules.json            as training_short.json, in double, with schedules
 #   layer_gradients.safetensors        outputs and gradients of small odd-sized networks, computed in double
@@ -53,10 +54,14 @@ def read_idx(name):
 
 
 def write_safetensors(path, tensors, metadata):
+    """Batch norm's counts stay integers, as PyTorch has them; everything else becomes F32."""
     header, blobs, offset = {"__metadata__": metadata}, [], 0
     for name, tensor in tensors.items():
-        blob = tensor.detach().to(torch.float32).numpy().astype("<f4").tobytes()
-        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [offset, offset + len(blob)]}
+        integers = name.endswith(".num_batches_tracked")
+        values = tensor.detach().numpy() if integers else tensor.detach().to(torch.float32).numpy()
+        blob = values.astype("<i8" if integers else "<f4").tobytes()
+        header[name] = {"dtype": "I64" if integers else "F32", "shape": list(tensor.shape),
+                        "data_offsets": [offset, offset + len(blob)]}
         blobs.append(blob)
         offset += len(blob)
     text = json.dumps(header, separators=(",", ":")).encode()
@@ -486,9 +491,58 @@ def make_layers():
     print(len(metadata) - 1, "cases,", (HERE / "layer_gradients.safetensors").stat().st_size, "bytes")
 
 
+# --- weights with buffers -----------------------------------------------------------------------------------
+
+class Residual(nn.Module):
+    """The names that a state_dict gives the layers of a sweep file's residual."""
+
+    def __init__(self, layers, shortcut):
+        super().__init__()
+        self.order = list(layers)
+        for name, module in layers.items():
+            self.add_module(name, module)
+        self.shortcut = nn.Sequential(*shortcut)
+
+    def forward(self, x):
+        end = x
+        for name in self.order:
+            end = getattr(self, name)(end)
+        return end + self.shortcut(x)
+
+
+def make_pretrained():
+    """pretrained.safetensors: a state_dict after some training, as it is, with what the network makes of a picture."""
+    torch.manual_seed(0)
+    network = nn.Sequential()
+    network.add_module("conv", nn.Conv2d(1, 3, 3, bias=False))
+    network.add_module("bn", nn.BatchNorm2d(3))
+    network.add_module("block", Residual({"conv1": nn.Conv2d(3, 4, 3, stride=2, padding=1), "bn1": nn.BatchNorm2d(4)},
+                                         [nn.Conv2d(3, 4, 1, stride=2)]))
+    network.add_module("flatten", nn.Flatten())
+    network.add_module("out", nn.Linear(16, 3))
+    steps = torch.optim.SGD(network.parameters(), lr=0.1)
+    for _ in range(5):
+        steps.zero_grad()
+        functional.cross_entropy(network(torch.rand(8, 1, 6, 6)), torch.randint(0, 3, (8,))).backward()
+        steps.step()
+    pixels = torch.randint(0, 256, (2, 1, 6, 6))
+    outputs = network.eval()(pixels / 255)
+    layers = [{"name": "conv", "type": "conv2d", "out_channels": 3, "kernel_size": 3, "bias": False},
+              {"name": "bn", "type": "batch_norm2d"},
+              {"name": "block", "type": "residual", "layers": [
+                  {"name": "conv1", "type": "conv2d", "out_channels": 4, "kernel_size": 3, "stride": 2, "padding": 1},
+                  {"name": "bn1", "type": "batch_norm2d"}],
+               "shortcut": [{"type": "conv2d", "out_channels": 4, "kernel_size": 1, "stride": 2}]},
+              {"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 3}]
+    write_safetensors(HERE / "pretrained.safetensors", network.state_dict(),
+                      {"origin": f"tests/data/make_references.py, torch {torch.__version__}",
+                       "network": json.dumps({"layers": layers}), "pixels": json.dumps(pixels.flatten().tolist()),
+                       "outputs": json.dumps(outputs.flatten().tolist())})
+
+
 torch.set_num_threads(1)  # float32 sums in one fixed order
 torch.use_deterministic_algorithms(True)
-wanted = sys.argv[1:] or ["weights", "layers", "short", "long", "schedules"]
+wanted = sys.argv[1:] or ["weights", "layers", "short", "long", "schedules", "pretrained"]
 for part in wanted:
     {"weights": make_weights, "layers": make_layers, "short": make_short, "long": make_long,
-     "schedules": make_schedules}[part]()
+     "schedules": make_schedules, "pretrained": make_pretrained}[part]()

@@ -6,6 +6,9 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/data/safetensors.h"
+#include "core/engine.h"
+#include "runmanager/config_reader.h"
 #include "tests/runmanager/run_world.h"
 
 namespace sweep {
@@ -108,6 +111,30 @@ TEST(Checkpoint, OfWeightsAloneIsNothingToGoOnFrom) {
   } catch (const DataError& error) {
     EXPECT_THAT(error.what(), HasSubstr("norm.weight is missing"));
   }
+}
+
+// tests/data/make_references.py wrote the file: a state_dict with running statistics and counts of batches.
+TEST(LoadWeights, TakesPyTorchsStateDictWithItsBuffers) {
+  const std::filesystem::path path = SWEEP_TEST_DATA "/pretrained.safetensors";
+  const TensorFile file = read_safetensors(path);
+  ASSERT_NE(file.find("bn.num_batches_tracked"), nullptr);
+  Problems problems;
+  const Network network(read_network(parse_json(file.metadata.at("network"), "network"), problems),
+                        {1, 6, 6});
+  ASSERT_TRUE(problems.empty());
+  const Weights weights = load_weights(path, network);
+  const auto engine = make_engine(network, {.device = {}, .batch_size = 2, .optimizer = {}, .transform = {}});
+  engine->set_parameters(weights.parameters);
+  engine->set_buffers(weights.buffers);
+  const auto numbers = [&](const char* key) { return nlohmann::json::parse(file.metadata.at(key)); };
+  const auto pixels = numbers("pixels").get<std::vector<std::uint8_t>>();
+  const auto expected = numbers("outputs").get<std::vector<float>>();
+  const std::vector<std::int32_t> labels = {0, 0};
+  const std::vector<std::uint32_t> rows = {0, 1};
+  std::vector<float> outputs(6);
+  engine->predict({pixels, labels, rows}, outputs);
+  ASSERT_EQ(expected.size(), outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) EXPECT_NEAR(outputs[i], expected[i], 1e-5) << i;
 }
 
 }  // namespace
