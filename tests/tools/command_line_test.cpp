@@ -31,8 +31,8 @@ struct Called {
         return code;
       };
     };
-    return {note("run"),    note("plan"), note("show"),  note("devices"),
-            note("schema"), note("fsck"), note("export")};
+    return {note("run"),    note("plan"), note("show"),   note("devices"),
+            note("schema"), note("fsck"), note("export"), note("verify")};
   }
   int operator()(const std::vector<std::string>& words) { return run_command_line(words, commands()); }
   std::string error(const std::vector<std::string>& words) {
