@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <span>
+#include <sstream>
 
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
@@ -51,8 +52,29 @@ std::uint32_t checksum(const TensorFile& file) {
   return crc;
 }
 
-std::string progress_checksum(const std::string& progress) {
-  return std::to_string(tbwriter::crc32c(progress));
+std::string progress_checksum(const std::string& progress, const std::string& epochs) {
+  return std::to_string(tbwriter::crc32c(epochs, tbwriter::crc32c(progress)));
+}
+
+// One line of JSON per epoch.
+void append_epochs(const std::vector<EpochRecord>& records, EpochTexts& epochs) {
+  for (; epochs.count < records.size(); ++epochs.count)
+    epochs.text += to_json(records[epochs.count]).dump() + "\n";
+}
+
+// Without the epochs, which stand beside it.
+Json progress_json(const RunProgress& progress) {
+  RunProgress rest = progress;
+  rest.record.epochs.clear();
+  return to_json(rest);
+}
+
+std::vector<EpochRecord> epochs_of(const std::string& text) {
+  std::vector<EpochRecord> epochs;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    epochs.push_back(epoch_record_from_json(Json::parse(line), "an epoch"));
+  return epochs;
 }
 
 // The optimizer's arrays by name, in the order of the file.
@@ -74,13 +96,14 @@ const std::string& metadata(const TensorFile& file, const std::string& key) {
 }
 
 Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
-  const std::string& progress = metadata(file, "progress");
+  const std::string &progress = metadata(file, "progress"), &epochs = metadata(file, "epochs");
   if (metadata(file, "crc32c") != std::to_string(checksum(file)) ||
-      metadata(file, "progress_crc32c") != progress_checksum(progress)) {
+      metadata(file, "progress_crc32c") != progress_checksum(progress, epochs)) {
     throw DataError("is damaged: its checksum is not that of its content");
   }
   Checkpoint checkpoint;
   checkpoint.progress = run_progress_from_json(Json::parse(progress), "its progress");
+  checkpoint.progress.record.epochs = epochs_of(epochs);
   TrainingState& state = checkpoint.state;
   state.weights.parameters = joined_tensors(file, network.parameters(), network.parameter_count(), "");
   state.weights.buffers = joined_tensors(file, network.buffers(), network.buffer_count(), "");
@@ -135,7 +158,7 @@ void restore_state(Engine& engine, const TrainingState& state) {
 }
 
 void write_checkpoint(const std::filesystem::path& path, const Network& network, const Checkpoint& checkpoint,
-                      Survives survives) {
+                      EpochTexts& epochs, Survives survives) {
   const TrainingState& state = checkpoint.state;
   const RunRecord& record = checkpoint.progress.record;
   TensorFile file;
@@ -145,14 +168,16 @@ void write_checkpoint(const std::filesystem::path& path, const Network& network,
     append_tensors(file, network.parameters(), array.values,
                    std::string(kOptimizerPrefix) + array.name + "/");
   }
+  append_epochs(record.epochs, epochs);
   const std::string progress =
-      to_json(checkpoint.progress).dump(-1, ' ', false, Json::error_handler_t::replace);
+      progress_json(checkpoint.progress).dump(-1, ' ', false, Json::error_handler_t::replace);
   file.metadata = {{"format", "pt"},
                    {"epoch", std::to_string(record.epochs.empty() ? -1 : record.epochs.back().epoch)},
                    {"step_count", std::to_string(state.step_count)},
                    {"config", record.config.dump(-1, ' ', false, Json::error_handler_t::replace)},
                    {"progress", progress},
-                   {"progress_crc32c", progress_checksum(progress)},
+                   {"epochs", epochs.text},
+                   {"progress_crc32c", progress_checksum(progress, epochs.text)},
                    {"crc32c", std::to_string(checksum(file))}};
   write_safetensors(path, file, survives);
 }

@@ -39,11 +39,18 @@ struct Checkpoint {
   RunProgress progress;
 };
 
+/// The records of a run's epochs as its checkpoints hold them, kept so that a run of many epochs does not
+/// write out all of them after each. Of one run only.
+struct EpochTexts {
+  std::size_t count = 0;
+  std::string text;
+};
+
 /// Replaces `path` atomically. Weights are called as in PyTorch's state_dict, so torch loads them as they
 /// are; the optimizer's arrays are "optimizer/<state>/<parameter>". Metadata: epoch (the last finished one,
-/// from 0), step_count, config, progress, and crc32c of all values. Throws IoError.
+/// from 0), step_count, config, progress, epochs, and checksums of all that. Throws IoError.
 void write_checkpoint(const std::filesystem::path& path, const Network& network, const Checkpoint& checkpoint,
-                      Survives survives);
+                      EpochTexts& epochs, Survives survives);
 
 /// Throws DataError if the file is damaged in any bit, is not of `network`, or lacks what training goes on
 /// from.

@@ -147,14 +147,16 @@ bool is_picture(const Shape& shape) { return shape.size() == 3 && (shape[0] == 1
 
 std::vector<float> softmax_rows(std::span<const float> outputs, std::size_t classes) {
   std::vector<float> probabilities(outputs.size());
+  std::vector<double> powers(classes);
   for (std::size_t first = 0; first + classes <= outputs.size(); first += classes) {
     const auto row = outputs.subspan(first, classes);
     const float peak = *std::max_element(row.begin(), row.end());
     double total = 0;
-    for (const float x : row) total += std::exp(static_cast<double>(x - peak));
     for (std::size_t c = 0; c < classes; ++c) {
-      probabilities[first + c] = static_cast<float>(std::exp(static_cast<double>(row[c] - peak)) / total);
+      powers[c] = std::exp(static_cast<double>(row[c] - peak));
+      total += powers[c];
     }
+    for (std::size_t c = 0; c < classes; ++c) probabilities[first + c] = static_cast<float>(powers[c] / total);
   }
   return probabilities;
 }

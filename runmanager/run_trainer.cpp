@@ -300,7 +300,7 @@ class RunTrainer {
     const double begin = options_.clock();
     const RunProgress progress = manager_.progress(steps_);
     write_checkpoint(manager_.run_directory() / kCheckpointFile, *run_.network,
-                     {capture_state(*engine_), progress}, Survives::kKill);
+                     {capture_state(*engine_), progress}, epoch_texts_, Survives::kKill);
     manager_.add_logging_seconds(options_.clock() - begin);
   }
 
@@ -317,6 +317,7 @@ class RunTrainer {
   DataLoader loader_;
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<spdlog::logger> log_;
+  EpochTexts epoch_texts_;
   int threads_ = 0;
   int epoch_ = 0;
   std::int64_t steps_ = 0;                // batches trained in this run

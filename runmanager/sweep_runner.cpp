@@ -7,7 +7,6 @@
 #include <csignal>
 #include <iostream>
 #include <map>
-#include <set>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -21,6 +20,7 @@
 #include "runmanager/shared_dataset.h"
 #include "runmanager/stop_signals.h"
 #include "runmanager/sweep_book.h"
+#include "runmanager/sweep_changes.h"
 #include "runmanager/sweep_directory.h"
 #include "runmanager/sweep_file.h"
 #include "runmanager/table.h"
@@ -72,39 +72,6 @@ std::string file_sha256(const std::filesystem::path& path) {
   return digest.finish();
 }
 
-std::string runs_text(std::size_t count) { return fmt::format("{} run{}", count, count == 1 ? "" : "s"); }
-
-// The first names, and how many there are besides.
-std::string some_of(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 3;
-  const std::size_t shown = std::min(names.size(), kMost);
-  const std::string text =
-      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
-  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
-}
-
-std::vector<std::string> without(const std::vector<std::string>& names,
-                                 const std::vector<std::string>& others) {
-  const std::set<std::string> known(others.begin(), others.end());
-  std::vector<std::string> rest;
-  for (const std::string& name : names) {
-    if (!known.contains(name)) rest.push_back(name);
-  }
-  return rest;
-}
-
-// The runs of the last start, or nothing if there was none.
-std::optional<std::vector<std::string>> runs_of_sweep_file(const std::filesystem::path& directory) {
-  const std::filesystem::path path = directory / kSweepFile;
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return std::nullopt;
-  try {
-    return Json::parse(read_file(path)).at("runs").get<std::vector<std::string>>();
-  } catch (const std::exception&) {
-    return std::nullopt;  // Damaged; it is written again.
-  }
-}
-
 class SweepRunner {
  public:
   SweepRunner(const Sweep& sweep, const RunnerOptions& options, SweepEnvironment environment)
@@ -137,7 +104,7 @@ class SweepRunner {
     prepare();
     if (!directory_) open_directory();
     provenance_ = program_provenance(options_.command);
-    note_changes();
+    changes_ = changes_since(directory_->path(), sweep_.runs, outdated_);
     write_sweep_file();
     train_all();
     return conclude();
@@ -223,29 +190,6 @@ class SweepRunner {
       run.network = std::make_shared<const Network>(config.network, run.data->shape);
       if (!config.init.empty()) run.weights = load_weights(config.init, *run.network);
       records_[i].device = run.device.name();
-    }
-  }
-
-  // Which runs the file has more or less than at the last start, and which have other settings.
-  void note_changes() {
-    if (!outdated_.empty()) {
-      changes_.push_back(fmt::format(
-          "{} finished run{} had other settings and {} trained again; with --fresh they would be kept: {}",
-          outdated_.size(), outdated_.size() == 1 ? "" : "s", outdated_.size() == 1 ? "is" : "are",
-          some_of(outdated_)));
-    }
-    const std::optional<std::vector<std::string>> old = runs_of_sweep_file(directory_->path());
-    if (!old) return;
-    std::vector<std::string> now;
-    for (const RunConfig& run : sweep_.runs) now.push_back(run.name);
-    const std::vector<std::string> added = without(now, *old), retired = without(*old, now);
-    if (!added.empty())
-      changes_.push_back(
-          fmt::format("{} new since the last start: {}", runs_text(added.size()), some_of(added)));
-    if (!retired.empty()) {
-      changes_.push_back(fmt::format("{} no longer in the file; what {} left stays: {}",
-                                     runs_text(retired.size()), retired.size() == 1 ? "it has" : "they have",
-                                     some_of(retired)));
     }
   }
 

@@ -33,6 +33,11 @@ std::vector<float> counting(std::size_t count, float first) {
   return values;
 }
 
+void write(const std::filesystem::path& path, const Network& network, const Checkpoint& checkpoint) {
+  EpochTexts epochs;
+  write_checkpoint(path, network, checkpoint, epochs, Survives::kKill);
+}
+
 Checkpoint some_checkpoint(const Network& network) {
   Checkpoint checkpoint;
   checkpoint.state = {{counting(network.parameter_count(), 1), counting(network.buffer_count(), 900)},
@@ -60,7 +65,7 @@ TEST(Checkpoint, IsReadBackToTheSameBits) {
     const Network network(spec(batch_norm), {1, 4, 4});
     EXPECT_EQ(network.buffer_count() > 0, batch_norm);
     const Checkpoint written = some_checkpoint(network);
-    write_checkpoint(directory / "c", network, written, Survives::kKill);
+    write(directory / "c", network, written);
     const Checkpoint read = read_checkpoint(directory / "c", network);
     EXPECT_EQ(read.state.weights.parameters, written.state.weights.parameters);
     EXPECT_EQ(read.state.weights.buffers, written.state.weights.buffers);
@@ -76,10 +81,24 @@ TEST(Checkpoint, IsReadBackToTheSameBits) {
   }
 }
 
+TEST(Checkpoint, OfOneRunAfterTheOtherEpochHoldsAllEpochs) {
+  const TemporaryDirectory directory;
+  const Network network(spec(false), {1, 4, 4});
+  Checkpoint checkpoint = some_checkpoint(network);
+  EpochTexts epochs;
+  for (int epoch = 1; epoch < 4; ++epoch) {
+    checkpoint.progress.record.epochs.push_back(checkpoint.progress.record.epochs.back());
+    checkpoint.progress.record.epochs.back().epoch = epoch;
+    write_checkpoint(directory / "c", network, checkpoint, epochs, Survives::kKill);
+    EXPECT_EQ(to_json(read_checkpoint(directory / "c", network).progress).dump(),
+              to_json(checkpoint.progress).dump());
+  }
+}
+
 TEST(Checkpoint, IsRefusedWhenCutAnywhereOrWithAFlippedBit) {
   const TemporaryDirectory directory;
   const Network network(spec(true), {1, 4, 4});
-  write_checkpoint(directory / "good", network, some_checkpoint(network), Survives::kKill);
+  write(directory / "good", network, some_checkpoint(network));
   const std::string good = tbwriter::slurp(directory / "good");
   const std::string wanted = to_json(read_checkpoint(directory / "good", network).progress).dump();
   std::size_t accepted = 0;
@@ -104,7 +123,7 @@ TEST(Checkpoint, IsRefusedWhenCutAnywhereOrWithAFlippedBit) {
 TEST(Checkpoint, OfWeightsAloneIsNothingToGoOnFrom) {
   const TemporaryDirectory directory;
   const Network network(spec(false), {1, 4, 4}), other(spec(true), {1, 4, 4});
-  write_checkpoint(directory / "c", network, some_checkpoint(network), Survives::kKill);
+  write(directory / "c", network, some_checkpoint(network));
   try {
     read_checkpoint(directory / "c", other);
     FAIL();

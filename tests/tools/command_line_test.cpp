@@ -74,6 +74,20 @@ TEST(CommandLine, OptionsMayStandAnywhere) {
   EXPECT_TRUE(called.line.runner.quiet && called.line.json);
 }
 
+TEST(CommandLine, HowRunsAreTrainedCanBeChosen) {
+  Called called;
+  called({"a.json", "--jobs", "4", "--retry", "2", "--timeout", "60", "--max-time=1.5", "--no-retry-failed"});
+  EXPECT_EQ(called.line.runner.jobs, 4);
+  EXPECT_EQ(called.line.runner.retry, 2);
+  EXPECT_EQ(called.line.runner.timeout, 60);
+  EXPECT_EQ(called.line.runner.max_time, 1.5);
+  EXPECT_FALSE(called.line.runner.retry_failed);
+  Called other;
+  other({"a.json", "--jobs", "auto"});
+  EXPECT_EQ(other.line.runner.jobs, 0);
+  EXPECT_TRUE(other.line.runner.retry_failed);
+}
+
 TEST(CommandLine, EveryCommandIsFound) {
   Called called;
   called({"run", "a.json"});
@@ -95,6 +109,11 @@ TEST(CommandLine, EveryCommandIsFound) {
   EXPECT_THAT(called.line.tags, ElementsAre("Loss/", "Accuracy/"));
   EXPECT_EQ(called.line.format, "json");
   EXPECT_EQ(called.line.output, "a.csv");
+  called({"verify", "runs/a", "--runs", "3", "--threads", "2"});
+  EXPECT_EQ(called.command, "verify");
+  EXPECT_EQ(called.line.file, "runs/a");
+  EXPECT_EQ(called.line.verify_runs, 3u);
+  EXPECT_EQ(called.line.runner.threads, 2);
   called({"devices"});
   EXPECT_EQ(called.command, "devices");
   called({"schema"});
@@ -104,10 +123,11 @@ TEST(CommandLine, EveryCommandIsFound) {
 TEST(CommandLine, AMistypedCommandIsToldTheNearest) {
   Called called;
   EXPECT_EQ(called.error({"plna", "x.json"}),
-            "plna: no such file, and no command: run, plan, show, fsck, export, devices, schema, completion, "
+            "plna: no such file, and no command: run, plan, show, fsck, verify, export, devices, schema, "
+            "completion, "
             "did you mean "
             "\"plan\"?");
-  EXPECT_EQ(called.error({"verify", "runs/x"}), "the command verify is not available in this version");
+  EXPECT_EQ(called.error({"report", "runs/x"}), "the command report is not available in this version");
 }
 
 TEST(CommandLine, AMistypedOptionIsToldTheNearest) {
@@ -121,7 +141,7 @@ TEST(CommandLine, AMistypedOptionIsToldTheNearest) {
 
 TEST(CommandLine, OptionsThatAreNotBuiltAreNotAccepted) {
   Called called;
-  for (const char* option : {"--fuse", "--retry", "--timeout", "--max-time", "--launcher"}) {
+  for (const char* option : {"--fuse", "--launcher"}) {
     EXPECT_EQ(called.error({"a.json", option, "1"}),
               std::string(option) + " is not available in this version");
     EXPECT_EQ(called.error({"a.json", option + std::string("=1")}),
