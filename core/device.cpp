@@ -80,8 +80,9 @@ std::optional<std::string> unavailable_reason(const Device& device) {
     return device.name() + " stands for a part of this machine that only parallel training uses";
   }
   if (auto reason = cuda_unavailable_reason()) return reason;
-  const int count = static_cast<int>(list_cuda_devices().size());
-  if (device.index < count) return std::nullopt;
+  const std::vector<DeviceInfo> devices = list_cuda_devices();
+  const int count = static_cast<int>(devices.size());
+  if (device.index < count) return cuda_device_reason(devices[static_cast<std::size_t>(device.index)]);
   return "there is no " + device.name() + ": this machine has " + std::to_string(count) + " CUDA device" +
          (count == 1 ? "" : "s") + ", numbered from 0";
 }

@@ -84,6 +84,11 @@ class Engine {
   /// Returns the sums since the last call and starts new ones.
   virtual Totals take_totals() = 0;
 
+  /// How many batches should pass between two calls of take_totals() where nobody needs them sooner: a device
+  /// that works beside the caller stands still while it is waited for. A constant of the engine, so that sums
+  /// have the same bits every time.
+  virtual std::int64_t batches_between_totals() const { return 1; }
+
   /// All parameters, in the layout of Network::parameters().
   virtual std::vector<float> parameters() const = 0;
   virtual void set_parameters(std::span<const float> values) = 0;

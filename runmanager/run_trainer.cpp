@@ -176,19 +176,18 @@ class RunTrainer {
     for (const Batch* samples = loader_.next(); samples != nullptr; samples = loader_.next(), ++batch) {
       const StepValues values = step_values(batch);
       if (values.momentum) engine_->set_momentum(*values.momentum);
+      const bool logged = config_.log.batches > 0 && steps_ % config_.log.batches == 0;
+      if (logged) track_totals(batch);  // so that the next are this batch's alone
       engine_->train(*samples, values.learning_rate);
-      const Totals totals = engine_->take_totals();
-      if (!std::isfinite(totals.loss)) {
-        throw TrainingError(
-            fmt::format("{} at epoch {}, batch {} (from 0): the loss is {}; try a smaller lr than {}",
-                        kDiverged, epoch_, batch, totals.loss, config_.lr));
+      ++untracked_;
+      if (logged || untracked_ >= engine_->batches_between_totals()) {
+        const Totals totals = track_totals(batch + 1);
+        if (logged) manager_.track_batch(totals, steps_);
       }
-      manager_.track(totals);
-      if (config_.log.batches > 0 && steps_ % config_.log.batches == 0) manager_.track_batch(totals, steps_);
       ++steps_;
-      observer_.batch(totals);
       stop_if_asked();
     }
+    track_totals(batch);
     manager_.end_training();
     if (epoch_ == 0 && config_.log.graph) profile();
     if (config_.log.histograms) manager_.track_parameters(engine_->parameters(), engine_->gradients());
@@ -233,6 +232,23 @@ class RunTrainer {
       stop_if_asked();
     }
     return engine_->take_totals();
+  }
+
+  // Takes the sums of the batches before `end` that are not tracked yet.
+  Totals track_totals(std::int64_t end) {
+    if (untracked_ == 0) return {};
+    const Totals totals = engine_->take_totals();
+    if (!std::isfinite(totals.loss)) {
+      const std::string batches = untracked_ == 1
+                                      ? fmt::format("batch {}", end - 1)
+                                      : fmt::format("one of batches {} to {}", end - untracked_, end - 1);
+      throw TrainingError(fmt::format("{} at epoch {}, {} (from 0): the loss is {}; try a smaller lr than {}",
+                                      kDiverged, epoch_, batches, totals.loss, config_.lr));
+    }
+    untracked_ = 0;
+    manager_.track(totals);
+    observer_.batch(totals);
+    return totals;
   }
 
   void measure_test() {
@@ -302,6 +318,7 @@ class RunTrainer {
   std::shared_ptr<spdlog::logger> log_;
   int threads_ = 0;
   int epoch_ = 0;
+  std::int64_t untracked_ = 0;            // batches since the last take_totals()
   std::int64_t steps_ = 0;                // batches trained in this run
   std::optional<TrainingState> resumed_;  // to begin with
 };

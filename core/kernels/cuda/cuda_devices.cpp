@@ -55,6 +55,13 @@ const Found& found_devices() {
 
 std::optional<std::string> cuda_missing_reason() { return found_devices().reason; }
 
+std::optional<std::string> cuda_device_reason(const DeviceInfo& device) {
+  if (runs_code_for(SWEEP_CUDA_ARCHITECTURES, device.capability)) return std::nullopt;
+  return device.description + " has compute capability " + device.capability +
+         ", but this build has code for " SWEEP_CUDA_ARCHITECTURES
+         " only; build with -DCMAKE_CUDA_ARCHITECTURES=native on this machine";
+}
+
 std::vector<DeviceInfo> list_cuda_devices() { return found_devices().devices; }
 
 }  // namespace sweep

@@ -9,6 +9,8 @@ std::optional<std::string> cuda_missing_reason() {
   return "this build has no CUDA: no CUDA toolkit was found when it was configured";
 }
 
+std::optional<std::string> cuda_device_reason(const DeviceInfo& /*device*/) { return cuda_missing_reason(); }
+
 std::vector<DeviceInfo> list_cuda_devices() { return {}; }
 
 std::unique_ptr<Engine> make_cuda_engine(const Network& /*network*/, const EngineOptions& options) {

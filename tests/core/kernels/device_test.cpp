@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/kernels/cuda/cuda_devices.h"
 
 namespace sweep {
 namespace {
@@ -39,6 +40,19 @@ TEST(Devices, TheCpuIsFirstAndUsable) {
   EXPECT_GT(devices[0].memory_bytes, 0u);
   EXPECT_FALSE(devices[0].capability.empty());
   EXPECT_EQ(unavailable_reason(parse_device("cpu")), std::nullopt);
+}
+
+TEST(Devices, CodeRunsOnWhatItWasBuiltForAndOnWhatCanTakeIt) {
+  EXPECT_TRUE(runs_code_for("75-real;90", "7.5"));
+  EXPECT_TRUE(runs_code_for("80-real", "8.6")) << "machine code runs on later minor versions";
+  EXPECT_FALSE(runs_code_for("86-real", "8.0"));
+  EXPECT_FALSE(runs_code_for("80-real,90-real", "7.5"));
+  EXPECT_FALSE(runs_code_for("80-real", "9.0"));
+  EXPECT_TRUE(runs_code_for("80", "12.0")) << "PTX is compiled for later ones";
+  EXPECT_TRUE(runs_code_for("80-virtual", "10.3"));
+  EXPECT_FALSE(runs_code_for("120", "10.0"));
+  EXPECT_TRUE(runs_code_for("120", "12.1"));
+  EXPECT_TRUE(runs_code_for("native", "7.0"));
 }
 
 TEST(Devices, ADeviceThatIsNotThereHasAReason) {

@@ -5,6 +5,8 @@ namespace sweep {
 
 std::optional<std::string> cuda_missing_reason() { return std::nullopt; }
 
+std::optional<std::string> cuda_device_reason(const DeviceInfo& /*device*/) { return std::nullopt; }
+
 std::vector<DeviceInfo> list_cuda_devices() {
   DeviceInfo info;
   info.device = {DeviceType::kCuda, 0};
