@@ -156,7 +156,8 @@ std::vector<float> softmax_rows(std::span<const float> outputs, std::size_t clas
       powers[c] = std::exp(static_cast<double>(row[c] - peak));
       total += powers[c];
     }
-    for (std::size_t c = 0; c < classes; ++c) probabilities[first + c] = static_cast<float>(powers[c] / total);
+    for (std::size_t c = 0; c < classes; ++c)
+      probabilities[first + c] = static_cast<float>(powers[c] / total);
   }
   return probabilities;
 }

@@ -214,9 +214,8 @@ class RunTrainer {
       const std::string batches = untracked_ == 1
                                       ? fmt::format("batch {}", end - 1)
                                       : fmt::format("one of batches {} to {}", end - untracked_, end - 1);
-      throw TrainingError(
-          fmt::format("{} at epoch {}, {} (from 0): the loss is {}; try a smaller lr than {}", kDiverged,
-                      epoch_, batches, totals.loss, config_.lr));
+      throw TrainingError(fmt::format("{} at epoch {}, {} (from 0): the loss is {}; try a smaller lr than {}",
+                                      kDiverged, epoch_, batches, totals.loss, config_.lr));
     }
     untracked_ = 0;
     manager_.track(totals);
@@ -250,6 +249,23 @@ class RunTrainer {
       stop_if_asked();
     }
     return engine_->take_totals();
+  }
+
+  // Takes the sums of the batches before `end` that are not tracked yet.
+  Totals track_totals(std::int64_t end) {
+    if (untracked_ == 0) return {};
+    const Totals totals = engine_->take_totals();
+    if (!std::isfinite(totals.loss)) {
+      const std::string batches = untracked_ == 1
+                                      ? fmt::format("batch {}", end - 1)
+                                      : fmt::format("one of batches {} to {}", end - untracked_, end - 1);
+      throw TrainingError(fmt::format("{} at epoch {}, {} (from 0): the loss is {}; try a smaller lr than {}",
+                                      kDiverged, epoch_, batches, totals.loss, config_.lr));
+    }
+    untracked_ = 0;
+    manager_.track(totals);
+    observer_.batch(totals);
+    return totals;
   }
 
   void measure_test() {
@@ -320,6 +336,7 @@ class RunTrainer {
   EpochTexts epoch_texts_;
   int threads_ = 0;
   int epoch_ = 0;
+  std::int64_t untracked_ = 0;            // batches since the last take_totals()
   std::int64_t steps_ = 0;                // batches trained in this run
   std::int64_t untracked_ = 0;            // batches since the last take_totals()
   std::optional<TrainingState> resumed_;  // to begin with

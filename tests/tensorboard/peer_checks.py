@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -48,7 +49,8 @@ json.dump(found, sys.stdout)
 def write_with_torch(directory):
     """Where the files of PyTorch's writer are, and of which."""
     for python in (os.environ.get("SWEEP_PEERS_PYTHON"), CONTEXT.peers, CONTEXT.venv / "bin/python"):
-        if python and subprocess.run([python, "-c", "import torch, tensorboard, PIL"], capture_output=True).returncode == 0:
+        if python and shutil.which(python) and subprocess.run(
+                [python, "-c", "import torch, tensorboard, PIL"], capture_output=True).returncode == 0:
             subprocess.run([python, HERE / "write_with_torch.py", directory], check=True, capture_output=True)
             return directory, "the torch that is installed"
     return HERE / "kept", "the kept files (torch is not installed)"

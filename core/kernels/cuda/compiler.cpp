@@ -1,8 +1,10 @@
 #include "core/kernels/cuda/compiler.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/base/error.h"
+#include "core/kernels/cuda/conv_pool_op.h"
 #include "core/kernels/cuda/loss.h"
 #include "core/kernels/cuda/plain_ops.h"
 #include "core/kernels/cuda/weight_ops.h"
@@ -22,10 +24,11 @@ struct Value {
   Slot slot = {}, gradient = {};
 };
 
-// A layer that becomes an op, with the relu after it if that is fused.
+// A layer that becomes an op, with the relu after it if that is fused, and the pooling after that.
 struct Node {
   const Layer* layer;
   bool relu = false;
+  std::optional<ConvPoolShape> conv_pool = {};
   std::vector<std::size_t> inputs;  // values
   std::size_t output = 0;
 };
@@ -74,7 +77,7 @@ class Compiler {
         value_of[i] = value(layer.inputs[0]);
         continue;
       }
-      Node node{&layer, false, {}, values_.size()};
+      Node node{&layer, false, {}, {}, values_.size()};
       for (const std::size_t input : layer.inputs) node.inputs.push_back(value(input));
       value_of[i] = node.output;
       if (is_weighted(layer) && i + 1 < layers.size() && layers[i + 1].type == "relu" &&
@@ -82,8 +85,13 @@ class Compiler {
         node.relu = true;
         value_of[++i] = node.output;
       }
-      values_.push_back(
-          {.elements = element_count(layer.output), .producer = static_cast<int>(nodes_.size())});
+      const Shape* output = &layer.output;
+      if (node.relu && i + 1 < layers.size() && layers[i + 1].inputs[0] == i && reader_count[i] == 1 &&
+          (node.conv_pool = ConvPoolOp::shape_of(layer, layers[i + 1]))) {
+        value_of[++i] = node.output;
+        output = &layers[i].output;
+      }
+      values_.push_back({.elements = element_count(*output), .producer = static_cast<int>(nodes_.size())});
       nodes_.push_back(std::move(node));
     }
     output_ = value_of.back();
@@ -95,7 +103,7 @@ class Compiler {
       const bool activation = activation_of(node.layer->type).has_value();
       const bool keeps_input = is_weighted(*node.layer) || node.layer->type == "batch_norm2d" || activation;
       Value& output = values_[node.output];
-      output.kept_by_producer = node.relu || activation;
+      output.kept_by_producer = (node.relu && !node.conv_pool) || activation;
       output.needs_gradient = !node.layer->parameters.empty();
       for (const std::size_t input : node.inputs) {
         values_[input].readers.push_back(n);
@@ -130,6 +138,7 @@ class Compiler {
           compiled_.plan.add(bytes, written, backward_time(static_cast<std::size_t>(value.producer)));
     }
     compiled_.input = values_[0].slot;
+    compiled_.reads_input = !reads_pixels(values_[0].readers);
     compiled_.output = values_[output_].slot;
     compiled_.output_gradient = values_[output_].gradient;
     compiled_.loss_scratch =
@@ -156,6 +165,11 @@ class Compiler {
                         [&](std::size_t input) { return values_[input].needs_gradient; }));
   }
 
+  // Whether nobody but a convolution that takes bytes reads the network's input.
+  bool reads_pixels(const std::vector<std::size_t>& readers) const {
+    return readers.size() == 1 && nodes_[readers[0]].conv_pool;
+  }
+
   std::unique_ptr<Op> make_op(std::size_t n) {
     const Node& node = nodes_[n];
     const Layer& layer = *node.layer;
@@ -163,6 +177,11 @@ class Compiler {
     const OpSlots slots{in.slot, out.slot, out.gradient, in.gradient, adds(n, 0)};
     const OpTimes times{forward_time(n), backward_time(n), end_time(), images_};
     MemoryPlan& plan = compiled_.plan;
+    if (node.conv_pool) {
+      return std::make_unique<ConvPoolOp>(network_, layer, *node.conv_pool,
+                                          node.inputs[0] == 0 && reads_pixels(in.readers), slots, times,
+                                          plan);
+    }
     if (layer.type == "conv2d")
       return std::make_unique<ConvOp>(network_, layer, node.relu, slots, times, plan);
     if (layer.type == "linear")

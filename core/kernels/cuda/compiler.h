@@ -16,7 +16,8 @@ struct CompiledNetwork {
   MemoryPlan plan;                       // solved
   std::size_t memory_bytes = 0;
   Slot input, output;
-  Slot output_gradient;  // none if the network has nothing to learn
+  bool reads_input = true;  // whether an op reads the input as floats
+  Slot output_gradient;     // none if the network has nothing to learn
   Slot loss_scratch;
 };
 

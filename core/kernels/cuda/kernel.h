@@ -63,10 +63,31 @@ __device__ Number block_sum(Number value) {
   return shared[0];
 }
 
+/// The block's shared memory whose size the launch gives. One array per kernel; its content is undefined at
+/// first.
+template <class T>
+__device__ T* launched_shared() {
+#if defined(__CUDA_ARCH__)
+  extern __shared__ float4 sweep_launched_shared[];
+  return reinterpret_cast<T*>(sweep_launched_shared);
+#elif defined(__CUDACC__)
+  return nullptr;  // nvcc's pass for the host
+#else
+  return reinterpret_cast<T*>(host::block_memory);
+#endif
+}
+
+/// Threads of a block, and bytes of launched_shared(), at most kSharedBytes.
+struct Block {
+  Extent threads;
+  std::size_t shared_bytes = 0;
+};
+inline constexpr std::size_t kSharedBytes = std::size_t{48} << 10;  // what every GPU gives without asking
+
 /// Puts a kernel at the end of the stream's work. A grid without blocks does nothing. The arguments are
 /// copied; what they point to has to be memory of the device, alive until the kernel is done.
 template <class... Parameters, class... Arguments>
-void launch(Stream& stream, void (*kernel)(Parameters...), Extent grid, Extent block,
+void launch(Stream& stream, void (*kernel)(Parameters...), Extent grid, const Block& block,
             const Arguments&... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   std::tuple<Parameters...> values(arguments...);
@@ -75,13 +96,13 @@ void launch(Stream& stream, void (*kernel)(Parameters...), Extent grid, Extent b
       [&](Parameters&... value) {
         void* pointers[] = {&value..., nullptr};
         launch_kernel(stream, reinterpret_cast<const void*>(kernel), {grid.x, grid.y, grid.z},
-                      {block.x, block.y, block.z}, pointers);
+                      {block.threads.x, block.threads.y, block.threads.z}, block.shared_bytes, pointers);
       },
       values);
 #else
   stream.enqueue([kernel, values, grid, block] {
-    host::run_grid({grid.x, grid.y, grid.z}, {block.x, block.y, block.z},
-                   [&] { std::apply(kernel, values); });
+    host::run_grid({grid.x, grid.y, grid.z}, {block.threads.x, block.threads.y, block.threads.z},
+                   block.shared_bytes, [&] { std::apply(kernel, values); });
   });
 #endif
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/kernels/cuda/memory_plan.h"
+#include "core/kernels/cuda/pixels.h"
 #include "core/kernels/cuda/runtime.h"
 #include "core/kernels/cuda/step_input.h"
 
@@ -19,6 +20,7 @@ struct Pass {
   const std::uint32_t* rows = nullptr;
   const float* parameters = nullptr;
   float* buffers = nullptr;  // running statistics
+  Normalisation normalisation = {};
   const MemoryPlan& plan;
   std::byte* memory = nullptr;
 

@@ -6,9 +6,13 @@
 
 namespace sweep::cuda {
 
-/// out [images][channels][plane] = (byte / 255 − mean[c]) / std[c] of the rows; without mean, byte / 255.
-/// mean and std [channels], or both nullptr. `input` and `rows` [images] are the device's.
+/// x = (byte / 255 − mean[c]) / std[c]; both nullptr: x = byte / 255. Arrays of the device, [channels].
+struct Normalisation {
+  const float *mean = nullptr, *std = nullptr;
+};
+
+/// out [images][channels][plane]: the pixels of the rows. `input` and `rows` [images] are the device's.
 void load_pixels(Stream& stream, const StepInput* input, const std::uint32_t* rows, int images, int channels,
-                 int plane, const float* mean, const float* std, float* out);
+                 int plane, const Normalisation& normalisation, float* out);
 
 }  // namespace sweep::cuda

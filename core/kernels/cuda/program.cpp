@@ -85,17 +85,19 @@ void Program::run(Stream& stream, Task task, int steps, int images, const StepIn
 void Program::step(Stream& stream, Task task, int images, const StepInput* input,
                    const std::uint32_t* rows) const {
   const bool training = task == Task::kTrain;
-  const Pass pass{.stream = stream,
-                  .images = images,
-                  .training = training,
-                  .input = input,
-                  .rows = rows,
-                  .parameters = parameters_.data(),
-                  .buffers = buffers_.data(),
-                  .plan = network_.plan,
-                  .memory = memory_.data()};
-  load_pixels(stream, input, rows, images, channels_, plane_, mean_.size() > 0 ? mean_.data() : nullptr,
-              std_.size() > 0 ? std_.data() : nullptr, pass.at(network_.input));
+  const Pass pass{
+      .stream = stream,
+      .images = images,
+      .training = training,
+      .input = input,
+      .rows = rows,
+      .parameters = parameters_.data(),
+      .buffers = buffers_.data(),
+      .normalisation = {mean_.size() > 0 ? mean_.data() : nullptr, std_.size() > 0 ? std_.data() : nullptr},
+      .plan = network_.plan,
+      .memory = memory_.data()};
+  if (network_.reads_input)
+    load_pixels(stream, input, rows, images, channels_, plane_, pass.normalisation, pass.at(network_.input));
   for (const auto& op : network_.ops) op->forward(pass);
   if (task == Task::kPredict) return;
   float* gradient = training ? pass.at(network_.output_gradient) : nullptr;

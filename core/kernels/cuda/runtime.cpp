@@ -221,9 +221,9 @@ void Stream::launch(const Graph& graph) {
 }
 
 void launch_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
-                   void** arguments) {
-  check(cudaLaunchKernel(kernel, dim3(grid.x, grid.y, grid.z), dim3(block.x, block.y, block.z), arguments, 0,
-                         native(stream)),
+                   std::size_t shared_bytes, void** arguments) {
+  check(cudaLaunchKernel(kernel, dim3(grid.x, grid.y, grid.z), dim3(block.x, block.y, block.z), arguments,
+                         shared_bytes, native(stream)),
         "starting a kernel");
 }
 

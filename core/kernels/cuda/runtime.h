@@ -144,6 +144,6 @@ struct LaunchExtent {
   unsigned x, y, z;
 };
 void launch_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
-                   void** arguments);
+                   std::size_t shared_bytes, void** arguments);
 
 }  // namespace sweep::cuda

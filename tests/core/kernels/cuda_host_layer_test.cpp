@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/engine.h"
+#include "core/kernels/cuda/conv_pool_op.h"
 #include "core/kernels/cuda/host/memory_limit.h"
 #include "core/kernels/cuda/host/stream_order.h"
 #include "core/kernels/cuda/host/words.h"
@@ -32,7 +33,7 @@ void in_both_orders(const std::function<void()>& check) {
 TEST(RunGrid, RunsEveryThreadOnceWithItsIndices) {
   in_both_orders([] {
     std::multiset<std::vector<unsigned>> seen;
-    host::run_grid({2, 3, 2}, {4, 1, 2}, [&] {
+    host::run_grid({2, 3, 2}, {4, 1, 2}, 0, [&] {
       EXPECT_EQ(gridDim.y, 3u);
       EXPECT_EQ(blockDim.x, 4u);
       seen.insert({blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z});
@@ -46,7 +47,7 @@ TEST(RunGrid, WhatIsWrittenBeforeABarrierIsReadAfterIt) {
   in_both_orders([] {
     constexpr unsigned kCount = 100;
     std::vector<unsigned> shared(kCount), sums(kCount);
-    host::run_grid({3, 1, 1}, {kCount, 1, 1}, [&] {
+    host::run_grid({3, 1, 1}, {kCount, 1, 1}, 0, [&] {
       const unsigned t = threadIdx.x;
       for (unsigned round = 0; round < 5; ++round) {
         shared[t] = t * (round + 1) + blockIdx.x;
@@ -67,7 +68,7 @@ TEST(RunGrid, AMissingBarrierShowsAsAResultThatDependsOnTheOrder) {
   std::vector<std::vector<unsigned>> results;
   in_both_orders([&] {
     std::vector<unsigned> shared(8), read(8);
-    host::run_grid({1, 1, 1}, {8, 1, 1}, [&] {
+    host::run_grid({1, 1, 1}, {8, 1, 1}, 0, [&] {
       shared[threadIdx.x] = threadIdx.x + 1;
       read[threadIdx.x] = shared[(threadIdx.x + 1) % 8];
     });
@@ -82,9 +83,9 @@ TEST(RunGrid, AThreadThatLeavesBeforeABarrierIsAnError) {
     if (threadIdx.x == 3) return;
     __syncthreads();
   };
-  EXPECT_THROW(host::run_grid({1, 1, 1}, {8, 1, 1}, kernel), std::logic_error);
+  EXPECT_THROW(host::run_grid({1, 1, 1}, {8, 1, 1}, 0, kernel), std::logic_error);
   int threads = 0;
-  host::run_grid({1, 1, 1}, {8, 1, 1}, [&] {  // and the next kernel runs as ever
+  host::run_grid({1, 1, 1}, {8, 1, 1}, 0, [&] {  // and the next kernel runs as ever
     __syncthreads();
     ++threads;
   });
@@ -205,6 +206,21 @@ TEST(CudaEngine, GivesTheSameBitsHoweverFarItsStreamsRunAhead) {
   const std::vector<float> late = trained_with_streams(0);
   for (std::uint64_t seed = 1; seed <= 20; ++seed)
     EXPECT_EQ(trained_with_streams(seed), late) << "seed " << seed;
+}
+
+TEST(ConvPool, TakesTheDeeplizardNetworksConvolutionsAndNothingThatDoesNotFit) {
+  const auto fused = [](std::int64_t channels, std::int64_t kernel, const Shape& input) {
+    const Network network({"n",
+                           {test::conv("conv", channels, kernel), test::relu("relu"), test::pool("pool", 2),
+                            test::flatten("flatten")}},
+                          input);
+    return ConvPoolOp::shape_of(network.layers()[0], network.layers()[2]).has_value();
+  };
+  EXPECT_TRUE(fused(6, 5, {1, 28, 28}));
+  EXPECT_TRUE(fused(12, 5, {6, 12, 12}));
+  EXPECT_FALSE(fused(64, 3, {64, 12, 12}));
+  EXPECT_FALSE(fused(4, 8, {1, 28, 28}));
+  EXPECT_FALSE(fused(1, 1, {3, 2000, 2000}));
 }
 
 TEST(CudaMemory, TooLittleSaysHowMuchWasAskedForAndLeavesNothingBehind) {

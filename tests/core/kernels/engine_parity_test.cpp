@@ -2,6 +2,7 @@
 // numbers.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "core/engine.h"
@@ -167,6 +168,41 @@ TEST(Parity, OfANetworkWithEveryKindOfLayer) {
   options.seed = 77;
   expect_parity(Network(everything(), {3, 13, 12}), options, 1e-4);
 }
+
+// Convolutions that become one op with relu and pooling, as the second layer and as the first, which reads
+// bytes.
+struct Fused {
+  std::int64_t before, channels;  // output channels of the two convolutions
+  std::array<std::int64_t, 2> kernel, padding;
+  bool bias;
+};
+
+class FusedParity : public testing::TestWithParam<Fused> {};
+
+TEST_P(FusedParity, OfAConvolutionWithReluAndPooling) {
+  SKIP_UNLESS_CUDA();
+  const auto [before, channels, kernel, padding, bias] = GetParam();
+  LayerSpec first =
+      layer("conv1", "conv2d", {{"out_channels", before}, {"kernel_size", kernel}, {"padding", padding}});
+  LayerSpec second =
+      layer("conv2", "conv2d", {{"out_channels", channels}, {"kernel_size", kernel}, {"padding", padding}});
+  second.arguments["bias"] = bias;
+  const Network network({"fused",
+                         {first, test::relu("relu1"), test::pool("pool1", 2), second, test::relu("relu2"),
+                          test::pool("pool2", 2), test::flatten("flatten"), test::linear("out", 7)}},
+                        {3, 25, 22});
+  EngineOptions options;
+  options.optimizer = SgdOptions{.momentum = 0.9};
+  options.transform = {{0.5f, 0.4f, 0.3f}, {0.2f, 0.3f, 0.4f}};
+  expect_parity(network, options, 1e-4);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, FusedParity,
+    testing::Values(Fused{4, 5, {3, 3}, {0, 0}, true}, Fused{1, 1, {1, 1}, {0, 0}, true},
+                    Fused{8, 16, {3, 3}, {1, 1}, false},  // two rows of kernels per thread
+                    Fused{2, 3, {5, 2}, {2, 1}, true}, Fused{2, 9, {2, 7}, {1, 4}, false},
+                    Fused{3, 2, {4, 5}, {0, 3}, true}));
 
 }  // namespace
 }  // namespace sweep

@@ -10,6 +10,7 @@
 namespace sweep::cuda::host {
 
 constinit thread_local Index3 thread_index, block_index, block_size, grid_size;
+constinit thread_local std::byte* block_memory = nullptr;
 
 namespace {
 
@@ -98,7 +99,10 @@ BlockRunner& runner() {
 
 }  // namespace
 
-void run_grid(Index3 grid, Index3 block, const std::function<void()>& thread) {
+void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread) {
+  // Of exactly this size, so that sanitizers see what goes beyond it, and full of NaNs.
+  std::vector<std::byte> memory(shared_bytes, std::byte{0xFF});
+  block_memory = memory.data();
   grid_size = grid;
   block_size = block;
   BlockRunner& blocks = runner();

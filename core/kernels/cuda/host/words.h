@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <functional>
 
 namespace sweep::cuda::host {
@@ -17,9 +18,12 @@ struct Index3 {
 // Of the thread that runs, as in CUDA.
 extern constinit thread_local Index3 thread_index, block_index, block_size, grid_size;
 
+// The block's shared memory beyond its __shared__ arrays.
+extern constinit thread_local std::byte* block_memory;
+
 /// Runs `thread` once for every thread of the grid. Throws std::logic_error if threads of a block end while
 /// others wait for them at a barrier.
-void run_grid(Index3 grid, Index3 block, const std::function<void()>& thread);
+void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread);
 
 /// What __syncthreads() does.
 void wait_for_block();
