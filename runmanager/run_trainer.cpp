@@ -251,23 +251,6 @@ class RunTrainer {
     return engine_->take_totals();
   }
 
-  // Takes the sums of the batches before `end` that are not tracked yet.
-  Totals track_totals(std::int64_t end) {
-    if (untracked_ == 0) return {};
-    const Totals totals = engine_->take_totals();
-    if (!std::isfinite(totals.loss)) {
-      const std::string batches = untracked_ == 1
-                                      ? fmt::format("batch {}", end - 1)
-                                      : fmt::format("one of batches {} to {}", end - untracked_, end - 1);
-      throw TrainingError(fmt::format("{} at epoch {}, {} (from 0): the loss is {}; try a smaller lr than {}",
-                                      kDiverged, epoch_, batches, totals.loss, config_.lr));
-    }
-    untracked_ = 0;
-    manager_.track(totals);
-    observer_.batch(totals);
-    return totals;
-  }
-
   void measure_test() {
     if (run_.data->test.count == 0) return;
     const Totals totals = evaluate(run_.data->test, "test");
@@ -338,7 +321,6 @@ class RunTrainer {
   int epoch_ = 0;
   std::int64_t untracked_ = 0;            // batches since the last take_totals()
   std::int64_t steps_ = 0;                // batches trained in this run
-  std::int64_t untracked_ = 0;            // batches since the last take_totals()
   std::optional<TrainingState> resumed_;  // to begin with
 };
 
