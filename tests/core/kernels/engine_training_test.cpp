@@ -2,6 +2,7 @@
 // samples.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -80,8 +81,28 @@ std::string title(const nlohmann::json& run) {
          (run.contains("schedule") ? " " + run.at("schedule").dump() : "");
 }
 
-// Rounding errors of float weights grow over the steps; 22 to 33 steps keep them below `tolerance`.
-void expect_batch_losses(const nlohmann::json& run, double tolerance) {
+// How far PyTorch's own float32 is from its float64 by batch `step` of `epoch`: the same run at the one
+// precision and the other. 0 if there is no such pair.
+double pytorchs_rounding(const nlohmann::json& runs, const nlohmann::json& run, int epoch,
+                         std::int64_t step) {
+  double largest = 0;
+  for (const nlohmann::json& other : runs) {
+    if (title(other) != title(run) || other.at("dtype") == run.at("dtype")) continue;
+    for (int e = 0; e <= epoch; ++e) {
+      const auto &a = run.at("epochs").at(e).at("batch_losses"),
+                 &b = other.at("epochs").at(e).at("batch_losses");
+      for (std::size_t i = 0; i < a.size() && (e < epoch || i <= static_cast<std::size_t>(step)); ++i)
+        largest = std::max(largest, std::abs(a[i].get<double>() - b[i].get<double>()));
+    }
+  }
+  return largest;
+}
+
+// Rounding errors of float weights grow over the steps; 22 to 33 steps keep them below `tolerance`. On the
+// CPU, that is: where a training amplifies them so much that PyTorch's precisions part (rmsprop's first steps
+// hang on the signs of the gradients), another order of sums may go as far from float64 as its float32 does.
+void expect_batch_losses(const nlohmann::json& runs, const nlohmann::json& run, double tolerance) {
+  const bool other_sums = test::device().type != DeviceType::kCpu;
   SCOPED_TRACE(title(run));
   Training training(run);
   TrainingPoint point{.epochs = static_cast<int>(run.at("epochs").size()),
@@ -94,7 +115,8 @@ void expect_batch_losses(const nlohmann::json& run, double tolerance) {
       ASSERT_NE(batch, nullptr);
       training.step(*batch, point);
       const Totals totals = training.engine->take_totals();
-      EXPECT_NEAR(totals.loss / static_cast<double>(totals.samples), batch_loss.get<double>(), tolerance)
+      EXPECT_NEAR(totals.loss / static_cast<double>(totals.samples), batch_loss.get<double>(),
+                  tolerance + (other_sums ? 2 * pytorchs_rounding(runs, run, point.epoch, point.step) : 0))
           << "epoch " << point.epoch << ", step " << point.step;
       ++point.step;
     }
@@ -106,10 +128,11 @@ void expect_batch_losses(const nlohmann::json& run, double tolerance) {
 TEST(ShortTraining, EveryBatchLossFollowsPyTorchsInDouble) {
   if (!have_fashion()) GTEST_SKIP() << "dataset-fashion-mnist is not installed";
   int compared = 0;
-  for (const nlohmann::json& run : runs_of("training_short.json")) {
+  const nlohmann::json runs = runs_of("training_short.json");
+  for (const nlohmann::json& run : runs) {
     if (run.at("dtype") != "float64") continue;
     ++compared;
-    expect_batch_losses(run, 2e-4);
+    expect_batch_losses(runs, run, 2e-4);
   }
   EXPECT_GE(compared, 6);
 }
@@ -117,9 +140,10 @@ TEST(ShortTraining, EveryBatchLossFollowsPyTorchsInDouble) {
 TEST(ShortTraining, WithASchedulesRatesAndMomentaFollowsPyTorchsInDouble) {
   if (!have_fashion()) GTEST_SKIP() << "dataset-fashion-mnist is not installed";
   int compared = 0;
-  for (const nlohmann::json& run : runs_of("training_schedules.json")) {
+  const nlohmann::json runs = runs_of("training_schedules.json");
+  for (const nlohmann::json& run : runs) {
     ++compared;
-    expect_batch_losses(run, 2e-4);
+    expect_batch_losses(runs, run, 2e-4);
   }
   EXPECT_GE(compared, 9);
 }
