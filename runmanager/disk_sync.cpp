@@ -84,7 +84,7 @@ void DiskSync::loop() {
     std::string error;
     try {
       sync_files(take_files());
-    } catch (const Error& failure) {
+    } catch (const std::exception& failure) {  // Also of memory: nobody else is here to catch it.
       error = failure.what();
     }
     lock.lock();

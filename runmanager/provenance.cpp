@@ -48,17 +48,21 @@ std::string working_directory() {
 
 }  // namespace
 
+std::string utc_time() {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  return fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
+}
+
 std::string program_version() { return SWEEP_VERSION; }
 std::string program_revision() { return kSourceRevision; }
 
 Json program_provenance(const std::vector<std::string>& command) {
-  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   return {{"program", "sweep"},
           {"version", program_version()},
           {"revision", program_revision()},
           {"compiler", fmt::format("{} {}", SWEEP_COMPILER, __VERSION__)},
           {"numerics", kNumericsVersion},
-          {"started", fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)))},
+          {"started", utc_time()},
           {"machine", machine()},
           {"directory", working_directory()},
           {"command", shell_command(command)}};

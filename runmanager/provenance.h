@@ -14,6 +14,9 @@ namespace sweep {
 inline constexpr int kNumericsVersion = 1;
 
 /// "0.1.0".
+/// Now, by the clock on the wall: "2024-05-01T12:00:00Z".
+std::string utc_time();
+
 std::string program_version();
 /// The commit that the program was built from, with "-dirty" if files had changed; "unknown" outside of git.
 std::string program_revision();

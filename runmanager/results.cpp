@@ -75,6 +75,11 @@ EpochRecord epoch_from_json(const Json& json) {
   return epoch;
 }
 
+std::string optional_text(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  return at == object.end() || at->is_null() ? "" : at->get<std::string>();
+}
+
 // What convert() gives; its errors say that `where` is no `what`.
 template <typename Convert>
 auto converted(std::string_view where, std::string_view what, const Convert& convert) {
@@ -230,6 +235,8 @@ Json to_json(const RunRecord& run) {
           {"seconds",
            {{"run", run.run_seconds ? json_number(*run.run_seconds) : Json(nullptr)},
             {"logging", json_number(run.logging_seconds)}}},
+          {"started", run.started.empty() ? Json(nullptr) : Json(run.started)},
+          {"ended", run.ended.empty() ? Json(nullptr) : Json(run.ended)},
           {"error", run.error ? Json(*run.error) : Json(nullptr)},
           {"device", run.device},
           {"jobs", run.jobs},
@@ -254,6 +261,8 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     if (!json.at("error").is_null()) run.error = json.at("error").get<std::string>();
     run.device = json.at("device").get<std::string>();
     run.jobs = json.value("jobs", 1);
+    run.started = optional_text(json, "started");
+    run.ended = optional_text(json, "ended");
     run.config = json.at("config");
     run.provenance = json.at("provenance");
     return run;

@@ -44,6 +44,7 @@ struct RunRecord {
   std::string device;  // "cpu", "cuda:0": where it trained or was to train; empty while unknown
   int jobs = 1;  // runs that were trained at once on the machine, this one included: its times are longer
   std::vector<EpochRecord> epochs;
+  std::string started, ended;             // by the clock on the wall, in UTC; the first start, the last end
   std::optional<double> run_seconds;      // of the whole run; none before its end
   double logging_seconds = 0;             // part of run_seconds spent on logs and files
   std::optional<std::string> error;       // why it failed, was skipped or was interrupted

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "runmanager/provenance.h"
 #include "runmanager/run_files.h"
 #include "runmanager/run_log.h"
 #include "tbwriter/resume.h"
@@ -79,6 +80,7 @@ class RunManager::Implementation {
     record_->status = RunStatus::kRunning;
     record_->logging_seconds = progress.record.logging_seconds;
     record_->jobs = std::max(run.jobs, progress.record.jobs);
+    record_->started = progress.record.started;
     network_ = &network;
     loader_ = &loader;
     run_begin_ = begin - (record_->epochs.empty() ? 0 : record_->epochs.back().run_seconds);
@@ -240,6 +242,7 @@ class RunManager::Implementation {
     log_->close(status, reason);
     record_->logging_seconds += now() - begin;
     record_->run_seconds = now() - run_begin_;
+    record_->ended = utc_time();
     save_record(options_.survives);
   }
 
@@ -340,6 +343,7 @@ class RunManager::Implementation {
     record_->device = run.device;
     record_->config = run.config;
     record_->jobs = run.jobs;
+    record_->started = utc_time();
     record_->provenance = std::move(provenance);
     learning_rate_.reset();
   }

@@ -20,6 +20,7 @@ namespace {
 constexpr int kPollMilliseconds = 100;
 constexpr double kStepsBeforeStall = 10;
 constexpr std::size_t kGapsKept = 100;
+constexpr double kStallsBeforeFirstStep = 5;
 // Messages of a lost worker end somewhere; its log says more.
 constexpr std::size_t kLogLinesShown = 3;
 
@@ -303,7 +304,8 @@ class Scheduler {
 
   // How long a worker may be silent: by far longer than it has been so far.
   double patience(const Slot& slot) const {
-    if (slot.gaps.empty()) return options_.stall_seconds;
+    // A device may compile kernels first, and then train many batches before it says anything.
+    if (slot.gaps.empty()) return kStallsBeforeFirstStep * options_.stall_seconds;
     std::vector<double> gaps = slot.gaps;
     const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
     std::nth_element(gaps.begin(), middle, gaps.end());

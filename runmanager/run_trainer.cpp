@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/random.h"
@@ -217,9 +218,8 @@ class RunTrainer {
       throw TrainingError(fmt::format("{} at epoch {}, {} (from 0): the loss is {}; try a smaller lr than {}",
                                       kDiverged, epoch_, batches, totals.loss, config_.lr));
     }
-    untracked_ = 0;
     manager_.track(totals);
-    observer_.batch(totals);
+    observer_.batch(totals, static_cast<std::size_t>(std::exchange(untracked_, 0)));
     return totals;
   }
 

@@ -88,6 +88,21 @@ TEST(CommandLine, HowRunsAreTrainedCanBeChosen) {
   EXPECT_TRUE(other.line.runner.retry_failed);
 }
 
+TEST(CommandLine, NumbersOfJobsAndSecondsAreChecked) {
+  Called called;
+  for (const char* jobs : {"0", "-1", "two", "1.5", "1025"}) {
+    EXPECT_THAT(called.error({"a.json", std::string("--jobs=") + jobs}),
+                HasSubstr("want 1 to 1024, or auto"));
+  }
+  for (const char* option : {"--timeout=", "--max-time="}) {
+    for (const char* seconds : {"-1", "nan", "inf", "soon"}) {
+      EXPECT_THAT(called.error({"a.json", std::string(option) + seconds}),
+                  HasSubstr("want a number of seconds >= 0"));
+    }
+  }
+  EXPECT_TRUE(called.command.empty());
+}
+
 TEST(CommandLine, EveryCommandIsFound) {
   Called called;
   called({"run", "a.json"});

@@ -4,7 +4,8 @@
 //   SWEEP_FAULT=ROLE:ACTION:FUNCTION:N   ROLE parent or worker (a process with "worker" as its first
 //   argument);
 //     ACTION kill-before, kill-after, kill-both (with the parent process), fail-once, fail-always;
-//     FUNCTION write, fsync, rename, open, close, ftruncate, malloc; N counts from 1
+//     FUNCTION write, fsync, rename, open, close, ftruncate, malloc; N counts from 1, mallocs only once a
+//     file was opened: before main() a program cannot say what is wrong
 //   SWEEP_FAULT_DIR=PATH                 only files below count
 //   SWEEP_FAULT_ERRNO=28                 of failing calls; default EIO, of malloc always ENOMEM
 #include <dlfcn.h>
@@ -37,6 +38,7 @@ struct Plan {
 Plan plan;
 std::atomic<long> calls{0};
 std::atomic<bool> ready{false};
+std::atomic<bool> has_opened{false};
 constexpr int kMostFiles = 4096;
 std::atomic<bool> watched[kMostFiles];
 
@@ -125,6 +127,7 @@ int open(const char* path, int flags, ...) {
     return -1;
   }
   const int fd = next(path, flags, mode);
+  if (counts) has_opened = true;
   if (counts && fd >= 0 && fd < kMostFiles) watched[fd] = true;
   if (counts) strikes("open", false);
   return fd;
@@ -181,7 +184,7 @@ int rename(const char* from, const char* to) {
 }
 
 void* malloc(size_t size) {
-  if (strikes("malloc", true)) return errno = ENOMEM, nullptr;
+  if (has_opened && strikes("malloc", true)) return errno = ENOMEM, nullptr;
   return __libc_malloc(size);
 }
 
