@@ -6,6 +6,11 @@ set(SWEEP_HAVE_CUDA OFF)
 if(SWEEP_CUDA STREQUAL "off")
   set(SWEEP_CUDA_REASON "SWEEP_CUDA=off was asked for")
 else()
+  # CMake 3.25.1, Debian 12's, sets a property of this target whether or not the toolkit has the library, which CUDA 13
+  # has no more.
+  if(NOT TARGET CUDA::nvToolsExt)
+    add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
+  endif()
   find_package(CUDAToolkit QUIET)
   if(CUDAToolkit_FOUND)
     set(SWEEP_HAVE_CUDA ON)
