@@ -64,6 +64,19 @@ OptimizerOptions resolve_optimizer(const OptimizerSpec& spec) {
   return sgd;
 }
 
+std::vector<std::string> state_names(const OptimizerOptions& options) {
+  if (const auto* sgd = std::get_if<SgdOptions>(&options)) {
+    return sgd->momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{};
+  }
+  if (const auto* rmsprop = std::get_if<RmspropOptions>(&options)) {
+    std::vector<std::string> names = {"square_avg"};
+    if (rmsprop->centered) names.emplace_back("grad_avg");
+    if (rmsprop->momentum != 0) names.emplace_back("momentum_buffer");
+    return names;
+  }
+  return {"exp_avg", "exp_avg_sq"};
+}
+
 OptimizerOptions with_momentum(OptimizerOptions optimizer, double momentum) {
   if (auto* adam = std::get_if<AdamOptions>(&optimizer)) {
     adam->beta1 = momentum;

@@ -44,6 +44,9 @@ using OptimizerOptions = std::variant<SgdOptions, AdamOptions, RmspropOptions>;
 /// Fills in defaults and checks. Throws ConfigError for an unknown type or argument.
 OptimizerOptions resolve_optimizer(const OptimizerSpec& spec);
 
+/// PyTorch's names of the arrays that the optimizer keeps, each as long as the parameters.
+std::vector<std::string> state_names(const OptimizerOptions& options);
+
 /// The same optimizer with another momentum (of sgd and rmsprop) or beta1 (of adam and adamw).
 OptimizerOptions with_momentum(OptimizerOptions optimizer, double momentum);
 

@@ -49,7 +49,7 @@ class DatasetCache {
     return static_cast<std::size_t>(found - loaded_.begin());
   }
 
-  /// All of them, in memory for other processes; here they are forgotten.
+  // All of them, in memory for other processes; here they are forgotten.
   std::vector<SharedDataset> take_shared() {
     std::vector<SharedDataset> shared;
     for (auto& [spec, data] : loaded_) {
@@ -291,9 +291,14 @@ class SweepRunner {
         runs.push_back({i, std::move(prepared_[i]), data_.position(prepared_[i].config->dataset)});
     }
     if (runs.empty()) return;
-    // From here on the samples are in memory that the workers see, and only there.
+    // From here on the samples are in memory that the workers see, and only there; what was checked of
+    // networks and weights the workers make for themselves.
     prepared_.clear();
-    for (ScheduledRun& run : runs) run.prepared.data.reset();
+    for (ScheduledRun& run : runs) {
+      run.prepared.data.reset();
+      run.prepared.network.reset();
+      run.prepared.weights = {};
+    }
     const std::vector<SharedDataset> datasets = data_.take_shared();
     SchedulerOptions options{.jobs = options_.jobs,
                              .threads = options_.threads,

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/base/error.h"
+#include "core/engine_checks.h"
 #include "core/kernels/cpu/batch_runner.h"
 #include "core/kernels/cpu/block.h"
 #include "core/kernels/cpu/optimizer_kernels.h"
@@ -17,20 +17,6 @@ namespace {
 using cpu::AlignedBuffer;
 using cpu::kLanes;
 using cpu::part_begin;
-
-// PyTorch's names of an optimizer's arrays, those that `options` need.
-std::vector<std::string> state_names(const OptimizerOptions& options) {
-  if (const auto* sgd = std::get_if<SgdOptions>(&options)) {
-    return sgd->momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{};
-  }
-  if (const auto* rmsprop = std::get_if<RmspropOptions>(&options)) {
-    std::vector<std::string> names = {"square_avg"};
-    if (rmsprop->centered) names.emplace_back("grad_avg");
-    if (rmsprop->momentum != 0) names.emplace_back("momentum_buffer");
-    return names;
-  }
-  return {"exp_avg", "exp_avg_sq"};
-}
 
 class CpuEngine final : public Engine {
  public:
@@ -53,12 +39,7 @@ class CpuEngine final : public Engine {
   }
 
   void set_momentum(double momentum) override {
-    const bool needs_buffer = !std::holds_alternative<AdamOptions>(options_.optimizer);
-    if (needs_buffer &&
-        std::find(state_names_.begin(), state_names_.end(), "momentum_buffer") == state_names_.end()) {
-      throw ConfigError("set_momentum: this engine was made for an optimizer without momentum");
-    }
-    options_.optimizer = with_momentum(options_.optimizer, momentum);
+    options_.optimizer = changed_momentum(options_.optimizer, momentum);
   }
 
   void evaluate(const Batch& batch) override {
@@ -68,12 +49,7 @@ class CpuEngine final : public Engine {
 
   void predict(const Batch& batch, std::span<float> outputs) override {
     check(batch);
-    const auto classes = static_cast<std::size_t>(network_.output()[0]);
-    if (outputs.size() != batch.size() * classes) {
-      throw ShapeError("predict: room for " + std::to_string(outputs.size()) +
-                       " outputs, but the batch has " + std::to_string(batch.size()) + " samples of " +
-                       std::to_string(classes));
-    }
+    check_outputs(outputs, batch, network_);
     runner_.predict(batch, parameters_.data(), outputs);
   }
 
@@ -99,10 +75,7 @@ class CpuEngine final : public Engine {
   }
 
   void set_buffers(std::span<const float> values) override {
-    if (values.size() != network_.buffer_count()) {
-      throw ShapeError("set_buffers: " + std::to_string(values.size()) + " values for " +
-                       std::to_string(network_.buffer_count()) + " of running statistics");
-    }
+    check_count(values.size(), network_.buffer_count(), "set_buffers", "of running statistics");
     program_.import_buffers(values);
   }
 
@@ -117,30 +90,16 @@ class CpuEngine final : public Engine {
   std::int64_t step_count() const override { return steps_; }
 
   void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
-    const bool same =
-        std::equal(state.begin(), state.end(), state_names_.begin(), state_names_.end(),
-                   [](const OptimizerState& s, const std::string& name) { return s.name == name; });
-    if (!same) throw ConfigError("set_optimizer_state: these are not the arrays of this optimizer");
+    check_optimizer_state(state, options_.optimizer);
     for (std::size_t i = 0; i < state_.size(); ++i) import(state[i].values, state_[i], "set_optimizer_state");
     steps_ = step_count;
   }
 
  private:
-  void check(const Batch& batch) const {
-    if (batch.size() > options_.batch_size) {
-      throw ShapeError("a batch of " + std::to_string(batch.size()) + " samples for an engine made for " +
-                       std::to_string(options_.batch_size));
-    }
-    if (batch.pixels.size() != batch.labels.size() * program_.input_elements()) {
-      throw ShapeError("samples of another size than the network's input " + to_string(network_.input()));
-    }
-  }
+  void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size); }
 
   void import(std::span<const float> values, AlignedBuffer& own, const char* what) const {
-    if (values.size() != network_.parameter_count()) {
-      throw ShapeError(std::string(what) + ": " + std::to_string(values.size()) + " values for " +
-                       std::to_string(network_.parameter_count()) + " parameters");
-    }
+    check_count(values.size(), network_.parameter_count(), what, "parameters");
     program_.import_parameters(values, own.data());
   }
 

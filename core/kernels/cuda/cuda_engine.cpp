@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/engine_checks.h"
 #include "core/kernels/cuda/batch_feed.h"
 #include "core/kernels/cuda/program.h"
 
@@ -32,8 +33,6 @@ class CudaEngine final : public Engine {
       : chosen_(options.device),
         network_(network),
         options_(options),
-        sample_(element_count(network.input())),
-        classes_(static_cast<std::size_t>(network.output()[0])),
         program_(stream_, network_,
                  {.batch_size = checked_batch_size(options.batch_size),
                   .optimizer = options.optimizer,
@@ -41,7 +40,7 @@ class CudaEngine final : public Engine {
                   .loss = options.loss,
                   .clip_norm = options.clip_norm,
                   .seed = options.seed}),
-        feed_(options.batch_size, sample_) {}
+        feed_(options.batch_size, element_count(network.input())) {}
 
   ~CudaEngine() override = default;
   CudaEngine(const CudaEngine&) = delete;
@@ -57,12 +56,7 @@ class CudaEngine final : public Engine {
   }
 
   void set_momentum(double momentum) override {
-    const std::vector<std::string> names = cuda::state_names(options_.optimizer);
-    if (!std::holds_alternative<AdamOptions>(options_.optimizer) &&
-        std::find(names.begin(), names.end(), "momentum_buffer") == names.end()) {
-      throw ConfigError("set_momentum: this engine was made for an optimizer without momentum");
-    }
-    options_.optimizer = with_momentum(options_.optimizer, momentum);
+    options_.optimizer = changed_momentum(options_.optimizer, momentum);
   }
 
   void evaluate(const Batch& batch) override {
@@ -72,11 +66,7 @@ class CudaEngine final : public Engine {
 
   void predict(const Batch& batch, std::span<float> outputs) override {
     check(batch);
-    if (outputs.size() != batch.size() * classes_) {
-      throw ShapeError("predict: room for " + std::to_string(outputs.size()) +
-                       " outputs, but the batch has " + std::to_string(batch.size()) + " samples of " +
-                       std::to_string(classes_));
-    }
+    check_outputs(outputs, batch, network_);
     if (batch.size() == 0) return;
     add(Task::kPredict, batch, {});
     send();
@@ -103,14 +93,14 @@ class CudaEngine final : public Engine {
 
   std::vector<float> buffers() const override { return downloaded(program_.buffers()); }
   void set_buffers(std::span<const float> values) override {
-    upload(values, program_.buffers(), "set_buffers", "running statistics");
+    upload(values, program_.buffers(), "set_buffers", "of running statistics");
   }
 
   std::vector<float> gradients() const override { return downloaded(program_.gradient()); }
 
   std::vector<OptimizerState> optimizer_state() const override {
     std::vector<OptimizerState> state;
-    const std::vector<std::string> names = cuda::state_names(options_.optimizer);
+    const std::vector<std::string> names = state_names(options_.optimizer);
     for (std::size_t i = 0; i < names.size(); ++i)
       state.push_back({names[i], downloaded(program_.state()[i])});
     return state;
@@ -119,26 +109,14 @@ class CudaEngine final : public Engine {
   std::int64_t step_count() const override { return steps_; }
 
   void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
-    const std::vector<std::string> names = cuda::state_names(options_.optimizer);
-    const bool same =
-        std::equal(state.begin(), state.end(), names.begin(), names.end(),
-                   [](const OptimizerState& s, const std::string& name) { return s.name == name; });
-    if (!same) throw ConfigError("set_optimizer_state: these are not the arrays of this optimizer");
+    check_optimizer_state(state, options_.optimizer);
     for (std::size_t i = 0; i < state.size(); ++i)
       upload(state[i].values, program_.state()[i], "set_optimizer_state", "parameters");
     steps_ = step_count;
   }
 
  private:
-  void check(const Batch& batch) const {
-    if (batch.size() > options_.batch_size) {
-      throw ShapeError("a batch of " + std::to_string(batch.size()) + " samples for an engine made for " +
-                       std::to_string(options_.batch_size));
-    }
-    if (batch.pixels.size() != batch.labels.size() * sample_) {
-      throw ShapeError("samples of another size than the network's input " + to_string(network_.input()));
-    }
-  }
+  void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size); }
 
   void use() const { cuda::use_device(options_.device.index); }
 
@@ -173,10 +151,7 @@ class CudaEngine final : public Engine {
 
   void upload(std::span<const float> values, const Array<float>& array, const char* function,
               const char* what) {
-    if (values.size() != array.size()) {
-      throw ShapeError(std::string(function) + ": " + std::to_string(values.size()) + " values for " +
-                       std::to_string(array.size()) + " " + what);
-    }
+    check_count(values.size(), array.size(), function, what);
     use();
     send();
     if (!values.empty()) stream_.upload(array.data(), values.data(), values.size_bytes());
@@ -184,8 +159,7 @@ class CudaEngine final : public Engine {
 
   const Chosen chosen_;
   const Network network_;
-  EngineOptions options_;               // only the momentum ever changes
-  const std::size_t sample_, classes_;  // bytes of a sample; outputs
+  EngineOptions options_;  // only the momentum ever changes
   // Reading results sends what was collected before.
   mutable cuda::Stream stream_;
   mutable cuda::Program program_;

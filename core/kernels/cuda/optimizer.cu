@@ -144,19 +144,6 @@ Array<T> uploaded(Stream& stream, const std::vector<T>& values) {
 
 }  // namespace
 
-std::vector<std::string> state_names(const OptimizerOptions& options) {
-  if (const auto* sgd = std::get_if<SgdOptions>(&options)) {
-    return sgd->momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{};
-  }
-  if (const auto* rmsprop = std::get_if<RmspropOptions>(&options)) {
-    std::vector<std::string> names = {"square_avg"};
-    if (rmsprop->centered) names.emplace_back("grad_avg");
-    if (rmsprop->momentum != 0) names.emplace_back("momentum_buffer");
-    return names;
-  }
-  return {"exp_avg", "exp_avg_sq"};
-}
-
 StepFactors step_factors(const OptimizerOptions& options, double learning_rate, std::int64_t step) {
   const auto real = [](double x) { return static_cast<float>(x); };
   StepFactors factors{.rate = real(-learning_rate), .first = step == 1 ? 1u : 0u};

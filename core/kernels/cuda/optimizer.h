@@ -11,9 +11,6 @@
 
 namespace sweep::cuda {
 
-/// Names of an optimizer's arrays, as PyTorch has them: those that `options` need, at most three.
-std::vector<std::string> state_names(const OptimizerOptions& options);
-
 /// The factors of step number `step`, from 1.
 StepFactors step_factors(const OptimizerOptions& options, double learning_rate, std::int64_t step);
 
