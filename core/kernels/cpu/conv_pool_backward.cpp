@@ -216,8 +216,11 @@ HWY_INLINE std::size_t list_positions(const ConvGeometry& g, const float* grad, 
         auto start = hn::Add(image, hn::Set(di, to_int(corner)));
         start = hn::Add(start, hn::Mul(hn::ShiftRight<1>(index), row_step));
         start = hn::Add(start, hn::Mul(hn::And(index, hn::Set(di, 1)), column_step));
-        hn::CompressStore(start, listed, di, starts + count);
-        count += hn::CompressStore(value, hn::RebindMask(d, listed), d, values + count);
+        // Whole vectors are stored, the rest of them overwritten by what follows: compressing into memory
+        // takes Zen 4 over a hundred cycles, into a register two.
+        hn::StoreU(hn::Compress(start, listed), di, starts + count);
+        hn::StoreU(hn::Compress(value, hn::RebindMask(d, listed)), d, values + count);
+        count += hn::CountTrue(di, listed);
       }
     }
   }
