@@ -11,7 +11,7 @@ namespace sweep {
 
 /// Counts up whenever the same run gives other bits than before: a finished run of an older one is trained
 /// again.
-inline constexpr int kNumericsVersion = 1;
+inline constexpr int kNumericsVersion = 2;
 
 /// "0.1.0".
 /// Now, by the clock on the wall: "2024-05-01T12:00:00Z".

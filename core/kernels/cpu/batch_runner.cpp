@@ -31,10 +31,10 @@ BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, P
       program_(program),
       pool_(pool),
       classes_(static_cast<std::size_t>(network.output()[0])),
-      plane_(element_count(network.input()) / static_cast<std::size_t>(network.input()[0])) {
-  const std::size_t blocks = block_count(options.batch_size), partials = partial_count(blocks);
-  partials_ = AlignedBuffer(partials * program.parameter_floats());
-  totals_.resize(partials);
+      plane_(element_count(network.input()) / static_cast<std::size_t>(network.input()[0])),
+      gradient_(partial_count(block_count(options.batch_size)), program.parameter_floats(), pool.size()) {
+  const std::size_t blocks = block_count(options.batch_size);
+  totals_.resize(partial_count(blocks));
   const std::size_t workspaces = in_phases() ? std::max(blocks, pool.size()) : pool.size();
   for (std::size_t i = 0; i < workspaces; ++i) workspaces_.push_back(program.make_workspace());
 }
@@ -86,7 +86,8 @@ void BatchRunner::measure_loss(const Batch& batch, const Block& block, Workspace
   }
 }
 
-// `run(parts, work)` calls work(part, thread) for each partial sum's blocks, in order on one thread.
+// `run(parts, last, work)` calls work(part, thread) for each partial sum's blocks, in order on one thread;
+// the `last` time the partial sums are complete afterwards.
 template <class Run>
 void BatchRunner::train_in(const Room& room, const Batch& batch, const float* own, std::int64_t step,
                            bool keep_running, Run run) {
@@ -96,7 +97,7 @@ void BatchRunner::train_in(const Room& room, const Batch& batch, const float* ow
     return room.workspaces[in_phases() ? block.index : thread];
   };
   for (std::size_t phase = 0; phase <= last; ++phase) {
-    run(parts, [&](std::size_t part, std::size_t thread) noexcept {
+    run(parts, last == 0, [&](std::size_t part, std::size_t thread) noexcept {
       float* gradient = room.partials + part * floats;
       if (phase == 0) {
         std::memset(gradient, 0, floats * sizeof(float));
@@ -116,7 +117,7 @@ void BatchRunner::train_in(const Room& room, const Batch& batch, const float* ow
   }
   for (std::size_t phase = last; phase > 0; --phase) {
     program_.finish_backward(phase, blocks, room.partials);
-    run(parts, [&](std::size_t part, std::size_t thread) noexcept {
+    run(parts, phase == 1, [&](std::size_t part, std::size_t thread) noexcept {
       for_blocks(batch, room.partial_count, part, [&](const Block& block) {
         program_.backward(phase - 1, block, own, workspace_of(block, thread), room.partials + part * floats,
                           room.op_seconds);
@@ -125,12 +126,17 @@ void BatchRunner::train_in(const Room& room, const Batch& batch, const float* ow
   }
 }
 
-BatchRunner::PartialSums BatchRunner::train(const Batch& batch, const float* own, std::int64_t step) {
+void BatchRunner::train(const Batch& batch, const float* own, std::int64_t step) {
   const std::size_t partials = partial_count(block_count(batch.size()));
-  const Room room{workspaces_, partials_.data(), partials, totals_};
-  train_in(room, batch, own, step, false, [this](std::size_t parts, auto&& work) { pool_.run(parts, work); });
+  gradient_.begin(partials);
+  const Room room{workspaces_, gradient_.parts(), partials, totals_};
+  train_in(room, batch, own, step, false, [this](std::size_t parts, bool last, auto&& work) {
+    pool_.run(parts, [&](std::size_t part, std::size_t thread) noexcept {
+      work(part, thread);
+      if (last) gradient_.finish_part(part, thread);
+    });
+  });
   add_totals(partials, batch.size());
-  return {partials_.data(), partials};
 }
 
 template <class Finish>
@@ -175,7 +181,7 @@ std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* 
   std::vector<double> seconds(program_.op_count());
   const auto train_alone = [&](const Batch& samples, double* op_seconds) {
     const Room room{workspaces, gradient.data(), 1, {&totals, 1}, op_seconds};
-    train_in(room, samples, own, step, true, [this](std::size_t parts, auto&& work) {
+    train_in(room, samples, own, step, true, [this](std::size_t parts, bool, auto&& work) {
       pool_.run(1, [&](std::size_t, std::size_t thread) noexcept {
         for (std::size_t part = 0; part < parts; ++part) work(part, thread);
       });

@@ -9,6 +9,7 @@
 #include "core/data/data_loader.h"
 #include "core/engine.h"
 #include "core/kernels/cpu/block.h"
+#include "core/kernels/cpu/gradient_sum.h"
 #include "core/kernels/cpu/program.h"
 #include "core/kernels/cpu/thread_pool.h"
 #include "core/network/network.h"
@@ -22,15 +23,10 @@ class BatchRunner {
  public:
   BatchRunner(const Network& network, const EngineOptions& options, Program& program, ThreadPool& pool);
 
-  /// Gradients of a batch's mean loss in several arrays whose sum is wanted, each as long as the parameters.
-  /// How many there are, and what is in which, depends on the batch's size alone, so that the bits do not
-  /// depend on threads.
-  struct PartialSums {
-    const float* data;
-    std::size_t count;
-  };
   /// Forward and backward. `own`: parameters in the program's layout; `step`: optimizer steps taken before.
-  PartialSums train(const Batch& batch, const float* own, std::int64_t step);
+  void train(const Batch& batch, const float* own, std::int64_t step);
+  /// Of the last batch's mean loss.
+  const GradientSum& gradient() const { return gradient_; }
   void evaluate(const Batch& batch, const float* own);
   /// outputs: [batch.size()][classes].
   void predict(const Batch& batch, const float* own, std::span<float> outputs);
@@ -72,7 +68,7 @@ class BatchRunner {
   Program& program_;
   ThreadPool& pool_;
   std::size_t classes_, plane_;  // outputs; pixels of one channel
-  AlignedBuffer partials_;
+  GradientSum gradient_;
   std::vector<Workspace> workspaces_;
   std::vector<PartialTotals> totals_;  // one per partial sum
   Totals sums_;

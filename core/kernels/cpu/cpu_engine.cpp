@@ -35,7 +35,8 @@ class CpuEngine final : public Engine {
   void train(const Batch& batch, double learning_rate) override {
     check(batch);
     if (batch.size() == 0) return;
-    step(runner_.train(batch, parameters_.data(), steps_), learning_rate);
+    runner_.train(batch, parameters_.data(), steps_);
+    step(learning_rate);
   }
 
   void set_momentum(double momentum) override {
@@ -110,17 +111,16 @@ class CpuEngine final : public Engine {
   }
 
   // Adds the partial gradients up in order and updates the parameters; threads share the parameters' range.
-  void step(const cpu::BatchRunner::PartialSums& partials, double learning_rate) {
+  void step(double learning_rate) {
     ++steps_;
-    const std::size_t floats = program_.parameter_floats();
-    const std::size_t lines = floats / kLanes;
+    const std::size_t lines = program_.parameter_floats() / kLanes;
     constexpr std::size_t kLinesPerPart = 64;
     const std::size_t parts = (lines + kLinesPerPart - 1) / kLinesPerPart;
     const auto begin_of = [&](std::size_t part) { return part_begin(lines, parts, part) * kLanes; };
     norms_.resize(parts);
     pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
       const std::size_t begin = begin_of(part), count = begin_of(part + 1) - begin;
-      cpu::reduce_gradients(partials.data + begin, partials.count, floats, count, gradient_.data() + begin);
+      runner_.gradient().total(begin, count, gradient_.data() + begin);
       if (options_.clip_norm > 0) {
         norms_[part] = cpu::sum_of_squares(gradient_.data() + begin, count);
       } else {
@@ -144,6 +144,7 @@ class CpuEngine final : public Engine {
 
   void update(std::size_t begin, std::size_t count, double learning_rate) noexcept {
     const float* gradient = gradient_.data() + begin;
+    const bool shared = pool_.size() > 1;
     float* parameters = parameters_.data() + begin;
     const auto state = [&](const char* name) -> float* {
       const auto found = std::find(state_names_.begin(), state_names_.end(), name);
@@ -152,13 +153,14 @@ class CpuEngine final : public Engine {
                  : state_[static_cast<std::size_t>(found - state_names_.begin())].data() + begin;
     };
     if (const auto* sgd = std::get_if<SgdOptions>(&options_.optimizer)) {
-      cpu::sgd_step(*sgd, learning_rate, steps_ == 1, count, gradient, state("momentum_buffer"), parameters);
+      cpu::sgd_step(*sgd, learning_rate, steps_ == 1, count, gradient, state("momentum_buffer"), shared,
+                    parameters);
     } else if (const auto* rmsprop = std::get_if<RmspropOptions>(&options_.optimizer)) {
       cpu::rmsprop_step(*rmsprop, learning_rate, count, gradient, state("square_avg"), state("grad_avg"),
-                        state("momentum_buffer"), parameters);
+                        state("momentum_buffer"), shared, parameters);
     } else {
       cpu::adam_step(std::get<AdamOptions>(options_.optimizer), learning_rate, steps_, count, gradient,
-                     state("exp_avg"), state("exp_avg_sq"), parameters);
+                     state("exp_avg"), state("exp_avg_sq"), shared, parameters);
     }
   }
 

@@ -4,6 +4,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/cpu/optimizer_kernels.cpp"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
@@ -12,18 +13,55 @@
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 
-void reduce_gradients(const float* partials, std::size_t count, std::size_t stride, std::size_t floats,
-                      float* sum) {
-  const Lanes d;
-  for (std::size_t i = 0; i < floats; i += hn::Lanes(d)) {
-    Vector total = hn::Load(d, partials + i);
-    for (std::size_t s = 1; s < count; ++s) total = hn::Add(total, hn::Load(d, partials + s * stride + i));
-    hn::Store(total, d, sum + i);
+// One of the two ways to memory.
+HWY_INLINE void store(Lanes d, Vector value, bool past_caches, float* to) {
+  if (past_caches) {
+    hn::Stream(value, d, to);
+  } else {
+    hn::Store(value, d, to);
   }
 }
 
+// Before other cores may read what was written past the caches.
+HWY_INLINE void finish_stores(bool past_caches) {
+  if (past_caches) hwy::FlushStream();
+}
+
+void add_arrays(std::span<const std::int16_t> order, const float* arrays, std::size_t stride,
+                std::size_t floats, bool past_caches, float* sum) {
+  constexpr std::size_t kPiece = 256,
+                        kStack = 16;  // floats at a time, so that the stack stays in the L1 cache
+  const Lanes d;
+  HWY_ALIGN float sums[kStack][kPiece];
+  const float* stack[kStack];
+  for (std::size_t begin = 0; begin < floats; begin += kPiece) {
+    const std::size_t count = HWY_MIN(kPiece, floats - begin);
+    std::size_t depth = 0;
+    for (std::size_t step = 0; step < order.size(); ++step) {
+      if (order[step] != kAddArrays) {
+        const float* array = arrays + static_cast<std::size_t>(order[step]) * stride + begin;
+        // The pieces are too short for the processor to see where they go on.
+        for (std::size_t i = 0; i < count; i += kLanes) hwy::Prefetch(array + kPiece + i);
+        stack[depth++] = array;
+        continue;
+      }
+      --depth;
+      const float *left = stack[depth - 1], *right = stack[depth];
+      const bool last = step + 1 == order.size();
+      float* to = last ? sum + begin : sums[depth - 1];
+      for (std::size_t i = 0; i < count; i += hn::Lanes(d))
+        store(d, hn::Add(hn::Load(d, left + i), hn::Load(d, right + i)), last && past_caches, to + i);
+      stack[depth - 1] = to;
+    }
+    if (order.size() > 1) continue;
+    for (std::size_t i = 0; i < count; i += hn::Lanes(d))
+      store(d, hn::Load(d, stack[0] + i), past_caches, sum + begin + i);
+  }
+  finish_stores(past_caches);
+}
+
 void sgd_step(const SgdOptions& options, double learning_rate, bool first_step, std::size_t floats,
-              const float* gradient, float* momentum, float* parameters) {
+              const float* gradient, float* momentum, bool past_caches, float* parameters) {
   const Lanes d;
   const Vector decay = hn::Set(d, static_cast<float>(options.weight_decay));
   const Vector keep = hn::Set(d, static_cast<float>(options.momentum));
@@ -38,12 +76,13 @@ void sgd_step(const SgdOptions& options, double learning_rate, bool first_step, 
       hn::Store(buffer, d, momentum + i);
       g = options.nesterov ? hn::MulAdd(keep, buffer, g) : buffer;
     }
-    hn::Store(hn::MulAdd(rate, g, weight), d, parameters + i);
+    store(d, hn::MulAdd(rate, g, weight), past_caches, parameters + i);
   }
+  finish_stores(past_caches);
 }
 
 void adam_step(const AdamOptions& options, double learning_rate, std::int64_t step, std::size_t floats,
-               const float* gradient, float* mean, float* square, float* parameters) {
+               const float* gradient, float* mean, float* square, bool past_caches, float* parameters) {
   const Lanes d;
   // Scalars in double and then rounded, as PyTorch's single-tensor implementation has them.
   const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(step));
@@ -67,12 +106,14 @@ void adam_step(const AdamOptions& options, double learning_rate, std::int64_t st
     hn::Store(v, d, square + i);
     const Vector denominator = hn::MulAdd(hn::Sqrt(v), scale2, eps);
     weight = hn::MulAdd(rate, hn::Div(m, denominator), weight);
-    hn::Store(weight, d, parameters + i);
+    store(d, weight, past_caches, parameters + i);
   }
+  finish_stores(past_caches);
 }
 
 void rmsprop_step(const RmspropOptions& options, double learning_rate, std::size_t floats,
-                  const float* gradient, float* square, float* mean, float* momentum, float* parameters) {
+                  const float* gradient, float* square, float* mean, float* momentum, bool past_caches,
+                  float* parameters) {
   const Lanes d;
   const Vector decay = hn::Set(d, static_cast<float>(options.weight_decay));
   const Vector keep = hn::Set(d, static_cast<float>(options.alpha)),
@@ -95,8 +136,9 @@ void rmsprop_step(const RmspropOptions& options, double learning_rate, std::size
       update = hn::MulAdd(inertia, hn::Load(d, momentum + i), update);
       hn::Store(update, d, momentum + i);
     }
-    hn::Store(hn::MulAdd(rate, update, weight), d, parameters + i);
+    store(d, hn::MulAdd(rate, update, weight), past_caches, parameters + i);
   }
+  finish_stores(past_caches);
 }
 
 }  // namespace sweep::cpu::HWY_NAMESPACE
@@ -105,30 +147,33 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(reduce_gradients);
+HWY_EXPORT(add_arrays);
 HWY_EXPORT(sgd_step);
 HWY_EXPORT(adam_step);
 HWY_EXPORT(rmsprop_step);
 
-void reduce_gradients(const float* partials, std::size_t count, std::size_t stride, std::size_t floats,
-                      float* sum) {
-  HWY_DYNAMIC_DISPATCH(reduce_gradients)(partials, count, stride, floats, sum);
+void add_arrays(std::span<const std::int16_t> order, const float* arrays, std::size_t stride,
+                std::size_t floats, bool past_caches, float* sum) {
+  HWY_DYNAMIC_DISPATCH(add_arrays)(order, arrays, stride, floats, past_caches, sum);
 }
 
 void sgd_step(const SgdOptions& options, double learning_rate, bool first_step, std::size_t floats,
-              const float* gradient, float* momentum, float* parameters) {
-  HWY_DYNAMIC_DISPATCH(sgd_step)(options, learning_rate, first_step, floats, gradient, momentum, parameters);
+              const float* gradient, float* momentum, bool past_caches, float* parameters) {
+  HWY_DYNAMIC_DISPATCH(sgd_step)
+  (options, learning_rate, first_step, floats, gradient, momentum, past_caches, parameters);
 }
 
 void adam_step(const AdamOptions& options, double learning_rate, std::int64_t step, std::size_t floats,
-               const float* gradient, float* mean, float* square, float* parameters) {
-  HWY_DYNAMIC_DISPATCH(adam_step)(options, learning_rate, step, floats, gradient, mean, square, parameters);
+               const float* gradient, float* mean, float* square, bool past_caches, float* parameters) {
+  HWY_DYNAMIC_DISPATCH(adam_step)
+  (options, learning_rate, step, floats, gradient, mean, square, past_caches, parameters);
 }
 
 void rmsprop_step(const RmspropOptions& options, double learning_rate, std::size_t floats,
-                  const float* gradient, float* square, float* mean, float* momentum, float* parameters) {
+                  const float* gradient, float* square, float* mean, float* momentum, bool past_caches,
+                  float* parameters) {
   HWY_DYNAMIC_DISPATCH(rmsprop_step)
-  (options, learning_rate, floats, gradient, square, mean, momentum, parameters);
+  (options, learning_rate, floats, gradient, square, mean, momentum, past_caches, parameters);
 }
 
 double sum_of_squares(const float* values, std::size_t floats) {
