@@ -93,9 +93,10 @@ class Engine {
   virtual std::vector<float> parameters() const = 0;
   virtual void set_parameters(std::span<const float> values) = 0;
 
-  /// All running statistics, in the layout of Network::buffers(). They start as initial_buffers().
+  /// All running statistics, in the layout of Network::buffers(). They start as initial_buffers(). Here and
+  /// in set_buffers() what is inherited is for engines whose networks have none.
   virtual std::vector<float> buffers() const { return {}; }
-  /// Throws ShapeError if these are not as many values as the network has.
+  /// Engines whose networks have some throw ShapeError for another number of values.
   virtual void set_buffers(std::span<const float> /*values*/) {}
 
   /// Gradient of the last train() batch's mean loss, in the layout of Network::parameters(); weight decay not

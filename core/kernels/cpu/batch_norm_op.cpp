@@ -81,9 +81,8 @@ void BatchNormOp::finish_moments(std::size_t blocks, bool keep_running) {
       all = combine(all, block_moments_[block * channels_ + c]);
     batch_[c] = {all.count, all.mean, 1 / std::sqrt(all.squares / all.count + eps_), {}};
     if (keep_running) continue;
-    // PyTorch normalizes with the variance of the batch and keeps the estimate of the population's. One value
-    // has no such estimate: what PyTorch refuses becomes infinite in the running variance there; here it
-    // stays.
+    // PyTorch normalizes with the batch's variance, Σd²/n, and keeps the population's, Σd²/(n − 1). With a
+    // single value, which PyTorch refuses to train on, there is none to keep: the running variance stays.
     const auto move = [this](float& running, double value) {
       running = static_cast<float>((1 - momentum_) * static_cast<double>(running) + momentum_ * value);
     };
