@@ -1,6 +1,7 @@
 """Calls of a sweep fail: on its files, and for memory; once or for ever; in a new sweep and in one that goes on."""
 
 import collections
+import itertools
 import shutil
 
 from torture_sweep import FUNCTIONS
@@ -12,7 +13,9 @@ FIRST_MALLOCS, MALLOC_STRIDE = 40, 10
 
 
 def half_done(torture):
-    """A sweep that was killed in the middle of two of its four runs."""
+    """The log directory of a sweep that was killed in the middle of two of its four runs."""
+    if (torture.directory / "half").exists():
+        return torture.directory / "half"
     torture.start("half", fault="worker:kill-both:rename:12")
     if not torture.has_struck() or not list(torture.sweep("half").glob("*/checkpoint.safetensors")):
         torture.problem("no sweep was killed half-way")
@@ -44,6 +47,10 @@ def next_call(function, call, every):
     return call + every * max(1, call // MALLOC_STRIDE)
 
 
+def series_name(template, role, function, action):
+    return f"{'resumed' if template else 'new'} sweep, {role}, {function} fails {action}"
+
+
 def series(torture, template, role, function, action, every):
     """Each call in turn, until the sweep makes no more. Returns how many there were."""
     begin = "resumed" if template else "new"
@@ -62,20 +69,17 @@ def series(torture, template, role, function, action, every):
         call = next_call(function, call, every)
     count = sum(codes.values())
     if count > 0:
-        print(f"{begin} sweep, {role}, {function} fails {action}: {count} calls of up to {call - 1}, exit codes "
+        print(f"{series_name(template, role, function, action)}: {count} calls of up to {call - 1}, exit codes "
               f"{dict(sorted(codes.items()))}, of no consequence: {silent or 'none'}", flush=True)
     return count
 
 
-def fail_each(torture, every):
-    """Every `every`th call of each function."""
+def fail_each(torture, every, only):
+    """Every `every`th call of each function, in all series with `only` in their name."""
     count = 0
-    half = half_done(torture)
-    for template in (None, half):
-        for role in ("parent", "worker"):
-            for function in FUNCTIONS + ["malloc"]:
-                for action in ACTIONS:
-                    count += series(torture, template, role, function, action, every)
+    for kind in itertools.product((None, half_done(torture)), ("parent", "worker"), FUNCTIONS + ["malloc"], ACTIONS):
+        if only in series_name(*kind):
+            count += series(torture, *kind, every)
     print(f"{count} failing calls", flush=True)
 
 

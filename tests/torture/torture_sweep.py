@@ -89,9 +89,9 @@ class TortureSweep:
     def command(self, logdir):
         return [self.program, "torture.json", "--logdir", logdir, "--jobs", "2"]
 
-    def popen(self, logdir, fault=None, error=None, before=(), **options):
+    def popen(self, logdir, fault=None, error=None, before=(), environment=os.environ, **options):
         """`fault` as fault_shim.cpp takes it, with the number `error`; has_struck() then tells whether it came to that."""
-        environment = dict(os.environ)
+        environment = dict(environment)
         if fault:
             self.mark.unlink(missing_ok=True)
             environment |= {"LD_PRELOAD": self.shim, "SWEEP_FAULT": fault, "SWEEP_FAULT_DIR": str(self.directory / logdir),
