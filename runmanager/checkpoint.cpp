@@ -56,10 +56,12 @@ std::string progress_checksum(const std::string& progress, const std::string& ep
   return std::to_string(tbwriter::crc32c(epochs, tbwriter::crc32c(progress)));
 }
 
-// One line of JSON per epoch.
 void append_epochs(const std::vector<EpochRecord>& records, EpochTexts& epochs) {
-  for (; epochs.count < records.size(); ++epochs.count)
-    epochs.text += to_json(records[epochs.count]).dump() + "\n";
+  for (; epochs.count < records.size(); ++epochs.count) {
+    const std::string line = to_json(records[epochs.count]).dump() + "\n";
+    epochs.text += line;
+    epochs.escaped += escaped_text(line);
+  }
 }
 
 // Without the epochs, which stand beside it.
@@ -176,9 +178,9 @@ void write_checkpoint(const std::filesystem::path& path, const Network& network,
                    {"step_count", std::to_string(state.step_count)},
                    {"config", record.config.dump(-1, ' ', false, Json::error_handler_t::replace)},
                    {"progress", progress},
-                   {"epochs", epochs.text},
                    {"progress_crc32c", progress_checksum(progress, epochs.text)},
                    {"crc32c", std::to_string(checksum(file))}};
+  file.escaped_metadata = {{"epochs", epochs.escaped}};
   write_safetensors(path, file, survives);
 }
 

@@ -43,7 +43,8 @@ struct Checkpoint {
 /// write out all of them after each. Of one run only.
 struct EpochTexts {
   std::size_t count = 0;
-  std::string text;
+  std::string text;     // a line of JSON per epoch
+  std::string escaped;  // the same as it stands in the file
 };
 
 /// Replaces `path` atomically. Weights are called as in PyTorch's state_dict, so torch loads them as they

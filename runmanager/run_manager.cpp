@@ -260,7 +260,10 @@ class RunManager::Implementation {
 
   void conclude_run(const Run& run, RunRecord record) {
     const std::filesystem::path directory = options_.directory / run.name;
-    std::filesystem::create_directories(directory);
+    std::error_code error;
+    std::filesystem::create_directory(directory, error);
+    if (error)
+      throw IoError(fmt::format("{}: cannot make this directory: {}", directory.string(), error.message()));
     // Above every step of the run: in TensorBoard nothing of it goes away.
     constexpr std::int64_t kAfterAllSteps = std::int64_t{1} << 31;
     RunLog log = has_events(directory) ? RunLog(directory, run, kAfterAllSteps)

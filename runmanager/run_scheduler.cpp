@@ -137,6 +137,7 @@ class Scheduler {
   }
 
   void start(Slot& slot, const ScheduledRun& job) {
+    options_.check_directory();  // A worker would make it again, without what was there.
     const std::size_t active = std::min(slots_.size(), busy() + waiting_.size() + 1);
     if (!slot.worker) {
       slot.worker = std::make_unique<WorkerProcess>(WorkerProcess::start(options_.worker));
@@ -253,11 +254,22 @@ class Scheduler {
       slot.worker.reset();
       lose(slot, message.at("error").get<std::string>());
     } else if (type == "io_error") {
-      throw IoError(message.at("error").get<std::string>());
+      const std::string error = message.at("error").get<std::string>();
+      if (!only_its_directory_is_gone(slot)) throw IoError(error);
+      lose(slot, fmt::format("its directory was removed while it was trained ({})", error));
     } else {
       throw DataError(fmt::format("its worker sent a message of type \"{}\"", type));
     }
     slot.last_sign = now;
+  }
+
+  // Somebody did not want this run; the others have what they need.
+  bool only_its_directory_is_gone(const Slot& slot) const {
+    const std::filesystem::path run = book_.manager().directory() / slot.job->prepared.config->name;
+    std::error_code error;
+    if (std::filesystem::exists(run, error) || error) return false;
+    options_.check_directory();
+    return true;
   }
 
   // The run's worker is gone before the run has ended.

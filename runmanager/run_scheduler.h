@@ -25,6 +25,7 @@ struct SchedulerOptions {
   WorkerCommand worker;
   std::function<double()> clock;
   std::function<int()> stop_requested;
+  std::function<void()> check_directory;  // throws IoError if the sweep's directory is gone
 };
 
 /// One run to be trained; `dataset` is a position in the data sets.
@@ -35,8 +36,9 @@ struct ScheduledRun {
 };
 
 /// Returns when every run has ended, or the sweep was asked to stop and all have. Which run trained where and
-/// beside which others changes no bit of its results. Throws IoError when files cannot be written or no
-/// worker can be started; the workers are gone then.
+/// beside which others changes no bit of its results. A run whose own directory is removed meanwhile fails.
+/// Throws IoError when files cannot be written otherwise or no worker can be started; the workers are gone
+/// then.
 void train_in_workers(const std::vector<ScheduledRun>& runs, const std::vector<SharedDataset>& datasets,
                       const SchedulerOptions& options, SweepBook& book);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -139,6 +140,13 @@ SweepDirectory SweepDirectory::open(const fs::path& logdir, const std::string& n
 
 SweepDirectory::SweepDirectory(SweepDirectory&& other) noexcept
     : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+
+bool SweepDirectory::exists() const {
+  struct stat held {
+  }, named{};
+  return ::fstat(fd_, &held) == 0 && ::stat((path_ / kLockFile).c_str(), &named) == 0 &&
+         held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
 
 SweepDirectory::~SweepDirectory() {
   if (fd_ < 0) return;

@@ -27,6 +27,8 @@ class SweepDirectory {
   SweepDirectory(const SweepDirectory&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  /// Whether it is still there: not removed, and not another one in its place.
+  bool exists() const;
   /// The descriptor that holds the lock. A child process that has it, too, keeps the directory locked until
   /// both are gone, so that nobody else writes beside a worker that is about to die.
   int lock_fd() const { return fd_; }

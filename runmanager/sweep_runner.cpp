@@ -243,12 +243,21 @@ class SweepRunner {
       skip_unavailable(book);
       world_.worker_command.empty() ? train_here(book) : train_elsewhere(book);
       book.finish();
+      check_directory();
     } catch (const IoError&) {
+      check_directory();
       book.save_what_can_be();
       throw;
     }
     cost_ = book.cost();
     records_ = book.manager().records();
+  }
+
+  void check_directory() const {
+    if (directory_->exists()) return;
+    throw IoError(
+        fmt::format("{}: was removed or renamed while the sweep was running; the same command starts anew",
+                    directory_->path().string()));
   }
 
   void skip_unavailable(SweepBook& book) {
@@ -309,7 +318,8 @@ class SweepRunner {
                              .stall_seconds = world_.stall_seconds,
                              .worker = {world_.worker_command, {directory_->lock_fd()}},
                              .clock = world_.clock,
-                             .stop_requested = world_.stop_requested};
+                             .stop_requested = world_.stop_requested,
+                             .check_directory = [this] { check_directory(); }};
     for (const SharedDataset& dataset : datasets) options.worker.inherited.push_back(dataset.fd());
     train_in_workers(runs, datasets, options, book);
   }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/out_of_memory.h"
 #include "runmanager/messages.h"
 #include "runmanager/recorded_config.h"
 #include "runmanager/run_manager.h"
@@ -270,8 +271,13 @@ int worker_main(int argc, const char* const* argv, const WorkerEnvironment& envi
     fmt::print(stderr, "sweep worker: only the sweep itself starts workers\n");
     return 2;
   }
+  constexpr const char* kOutOfMemory = "sweep worker: not enough memory\n";
+  exit_when_out_of_memory(kOutOfMemory, kWorkerOutOfMemory);
   try {
     return run_worker(fd, parent, environment);
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, kOutOfMemory);
+    return kWorkerOutOfMemory;
   } catch (const std::exception& error) {
     fmt::print(stderr, "sweep worker: {}\n", error.what());
     return 1;

@@ -25,6 +25,9 @@ struct WorkerEnvironment {
 /// an exit code.
 int run_worker(int fd, int parent, const WorkerEnvironment& environment = {});
 
+/// The exit code of a worker that could not even say that it was out of memory.
+inline constexpr int kWorkerOutOfMemory = 12;  // ENOMEM
+
 /// main() of a worker that was started as PROGRAM worker FD PARENT. Returns an exit code; prints what is
 /// wrong with the arguments.
 int worker_main(int argc, const char* const* argv, const WorkerEnvironment& environment = {});

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "runmanager/worker.h"
 
 namespace sweep {
 namespace {
@@ -27,6 +28,7 @@ std::string name_of_signal(int signal) {
 }
 
 std::string describe_end(int status) {
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kWorkerOutOfMemory) return "out of memory";
   if (WIFEXITED(status)) return fmt::format("ended with exit code {}", WEXITSTATUS(status));
   const int signal = WTERMSIG(status);
   // Nobody but the kernel sends it on its own.

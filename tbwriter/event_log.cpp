@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -102,11 +103,10 @@ bool EventLog::wait_for_room(std::unique_lock<std::mutex>& lock) {
 
 void EventLog::begin_file() {
   const unsigned next = queue_.back().file + 1;
-  std::string header = file_header_();
-  file_bytes_ = header.size();
-  appended_ += header.size();
-  pending_ += header.size();
-  queue_.push_back({next, std::move(header)});
+  queue_.push_back({next, file_header_()});
+  file_bytes_ = queue_.back().bytes.size();
+  appended_ += file_bytes_;
+  pending_ += file_bytes_;
 }
 
 void EventLog::flush(bool sync) {
@@ -156,8 +156,14 @@ std::uint64_t EventLog::written_bytes() const {
 }
 
 void EventLog::run() {
-  write_all();
+  bool out_of_memory = false;
+  try {
+    write_all();
+  } catch (const std::bad_alloc&) {
+    out_of_memory = true;
+  }
   const std::unique_lock lock(mutex_);
+  if (out_of_memory && !failed_) failed_ = out_of_memory_ = true;
   thread_done_ = true;
   done_.notify_all();
 }
@@ -281,6 +287,7 @@ void EventLog::fail(const std::string& message) {
 }
 
 void EventLog::throw_failure() const {
+  if (out_of_memory_) throw std::bad_alloc();
   const std::uint64_t missing = appended_events_ - written_events_ + refused_events_;
   throw IoError(failure_ +
                 (missing == 0 ? "" : "; " + std::to_string(missing) + " events are not in the file"));

@@ -51,7 +51,7 @@ class EventLog {
 
   /// Calls encode(buffer, generation) with the queue locked; what it appends must be whole records.
   /// `generation` is the number of the session's file that they will be in. Does nothing after a failure, and
-  /// throws UsageError after close(). What encode throws passes through; it must then have appended nothing.
+  /// throws UsageError after close(). What encode throws passes through, and what it had appended is dropped.
   template <class Encode>
   void append(Encode&& encode) {
     std::unique_lock lock(mutex_);
@@ -63,7 +63,12 @@ class EventLog {
     if (options_.max_file_bytes != 0 && file_bytes_ >= options_.max_file_bytes) begin_file();
     std::string& buffer = queue_.back().bytes;
     const std::size_t before = buffer.size();
-    encode(buffer, queue_.back().file);
+    try {
+      encode(buffer, queue_.back().file);
+    } catch (...) {
+      buffer.resize(before);  // Half a record, and bytes that nobody has counted.
+      throw;
+    }
     const std::size_t added = buffer.size() - before;
     appended_ += added;
     pending_ += added;
@@ -83,7 +88,7 @@ class EventLog {
   }
 
   /// Waits until all that was appended is written; syncs it too, if asked. Throws the first failure, as
-  /// IoError that says how many events are not in the file.
+  /// IoError that says how many events are not in the file; std::bad_alloc if the thread had no memory.
   void flush(bool sync);
 
   /// flush(), stop the thread, close the file, release the directory. Throws the first failure, once.
@@ -135,7 +140,7 @@ class EventLog {
   std::uint64_t appended_events_ = 0, written_events_ = 0, refused_events_ = 0;
   std::uint64_t file_bytes_ = 0;  // appended to the newest file
   bool flush_wanted_ = false, sync_wanted_ = false, closing_ = false, closed_ = false, failed_ = false;
-  bool thread_done_ = false, stalled_ = false;
+  bool thread_done_ = false, stalled_ = false, out_of_memory_ = false;
   std::string failure_;
   std::filesystem::path path_;
   std::uint64_t path_bytes_ = 0;  // written to path_

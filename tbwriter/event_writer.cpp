@@ -94,7 +94,7 @@ EventWriter::EventWriter(const std::filesystem::path& log_dir, const WriterOptio
 EventWriter::~EventWriter() {
   try {
     log_->close();
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     // Whoever skips close() has chosen not to know.
   }
 }

@@ -6,7 +6,7 @@
 namespace sweep {
 
 inline constexpr int kExitDone = 0;        // all runs done or skipped
-inline constexpr int kExitFailed = 1;      // some run failed, or something unforeseen
+inline constexpr int kExitFailed = 1;      // some run failed, memory ran out, or something unforeseen
 inline constexpr int kExitBadInput = 2;    // command line, sweep file or data
 inline constexpr int kExitUnwritable = 3;  // disk, permission, held by another sweep
 

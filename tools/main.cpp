@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/base/out_of_memory.h"
 #include "runmanager/worker.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
@@ -16,6 +17,8 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   // Not for people, so not among the commands.
   if (argc > 1 && argv[1] == std::string_view("worker")) return worker_main(argc, argv);
+  constexpr const char* kOutOfMemory = "sweep: not enough memory\n";
+  exit_when_out_of_memory(kOutOfMemory, kExitFailed);
   try {
     const Commands commands{.run = run_command,
                             .plan = plan_command,
@@ -30,7 +33,7 @@ int main(int argc, char** argv) {
     if (!std::cout) throw IoError("standard output cannot be written (is the disk full?)");
     return code;
   } catch (const std::bad_alloc&) {
-    std::cerr << "sweep: not enough memory\n";
+    std::cerr << kOutOfMemory;
     return kExitFailed;
   } catch (const std::exception& error) {
     std::cerr << "sweep: " << error.what() << '\n';

@@ -231,6 +231,22 @@ void check_layout(const std::vector<Entry>& entries, std::uint64_t data_bytes, c
   }
 }
 
+void append_member(std::string& object, const std::string& name, std::string_view escaped) {
+  if (object.back() != '{') object += ',';
+  object.append(Json(name).dump()).append(":\"").append(escaped).append("\"");
+}
+
+// `tensors` is all of the header but its metadata.
+std::string header_text(const TensorFile& file, const Json& tensors) {
+  const std::string rest = tensors.dump();
+  if (file.metadata.empty() && file.escaped_metadata.empty()) return rest;
+  std::string text = "{\"" + std::string(kMetadata) + "\":{";
+  for (const auto& [name, value] : file.metadata) append_member(text, name, escaped_text(value));
+  for (const auto& [name, value] : file.escaped_metadata) append_member(text, name, value);
+  text += tensors.empty() ? "}" : "},";
+  return text.append(rest, 1);
+}
+
 }  // namespace
 
 const NamedTensor* TensorFile::find(std::string_view name) const {
@@ -279,9 +295,13 @@ TensorFile read_safetensors(const std::filesystem::path& path) {
   return parse_safetensors(read_file(path), path.string());
 }
 
+std::string escaped_text(const std::string& text) {
+  const std::string quoted = Json(text).dump();
+  return quoted.substr(1, quoted.size() - 2);
+}
+
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file, Survives survives) {
   Json header = Json::object();
-  if (!file.metadata.empty()) header[kMetadata] = file.metadata;
   std::uint64_t offset = 0;
   std::set<std::string_view> names;
   for (const NamedTensor& tensor : file.tensors) {
@@ -300,7 +320,7 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& file
   }
   std::string text;
   try {
-    text = header.dump();
+    text = header_text(file, header);
   } catch (const Json::exception& error) {
     throw DataError(path.string() + ": a tensor's name or the metadata is not valid UTF-8: " + error.what());
   }

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/file.h"
@@ -21,10 +22,16 @@ struct NamedTensor {
 struct TensorFile {
   std::vector<NamedTensor> tensors;             // in the order of the file
   std::map<std::string, std::string> metadata;  // the file's "__metadata__"
+  /// More metadata, for writing only: each value stands in JSON already, without its quotes. For long texts
+  /// that grow, of which all but the end was escaped before.
+  std::vector<std::pair<std::string, std::string_view>> escaped_metadata = {};
 
   /// Returns the tensor called `name`, or nullptr.
   const NamedTensor* find(std::string_view name) const;
 };
+
+/// `text` as it stands in JSON, between the quotes. Throws nlohmann::json::type_error if it is not UTF-8.
+std::string escaped_text(const std::string& text);
 
 /// Throws DataError, naming the file and what is wrong, unless it is a well-formed safetensors file of
 /// floats.

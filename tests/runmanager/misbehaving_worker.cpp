@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <new>
 #include <thread>
@@ -23,6 +24,8 @@ bool is_first_time() {
   std::ofstream(file) << "once";
   return true;
 }
+
+void must_not_throw(const std::function<void()>& body) noexcept { body(); }
 
 class MisbehavingEngine final : public Engine {
  public:
@@ -62,6 +65,7 @@ class MisbehavingEngine final : public Engine {
     }
     if (learning_rate == kDiverges) is_nan_ = true;
     if (learning_rate == kWantsMemory) throw std::bad_alloc();
+    if (learning_rate == kWantsMemoryAndMustNotThrow) must_not_throw([] { throw std::bad_alloc(); });
     if (learning_rate == kBreaksItsDevice) throw DeviceError("cpu: an illegal address was used");
     if (learning_rate == kLeaves) ::_exit(3);
   }

@@ -73,7 +73,7 @@ TEST_F(Workers, LoseExactlyTheBadRunsEachWithItsReason) {
   for (const int jobs : {1, 3}) {
     options_.jobs = jobs;
     const SweepOutcome mixed =
-        run(fmt::format("mixed{}", jobs), {"lr=0.02,101,102,103,104,105,106,0.01", "seed=1,2"});
+        run(fmt::format("mixed{}", jobs), {"lr=0.02,101,102,103,104,105,106,108,0.01", "seed=1,2"});
     EXPECT_EQ(mixed.exit_code, 1);
     std::map<double, std::string> reasons;
     std::string good_bits;
@@ -95,6 +95,7 @@ TEST_F(Workers, LoseExactlyTheBadRunsEachWithItsReason) {
     EXPECT_THAT(reasons[kHangs], HasSubstr("hanging: no sign of life for"));
     EXPECT_THAT(reasons[kDiverges], HasSubstr("diverged at epoch 2, batch 6"));
     EXPECT_THAT(reasons[kWantsMemory], HasSubstr("out of memory"));
+    EXPECT_THAT(reasons[kWantsMemoryAndMustNotThrow], HasSubstr("its worker was lost: out of memory"));
     EXPECT_THAT(reasons[kBreaksItsDevice], HasSubstr("illegal address"));
     EXPECT_THAT(reasons[kLeaves], HasSubstr("ended with exit code 3"));
   }
@@ -139,6 +140,49 @@ TEST_F(Workers, EndARunThatTakesLongerThanItsTimeout) {
   EXPECT_EQ(outcome.runs.at(0).status, RunStatus::kFailed);
   EXPECT_THAT(outcome.runs[0].error.value(), HasSubstr("timeout: it took longer than 0.7 s"));
   EXPECT_EQ(outcome.runs.at(1).status, RunStatus::kCompleted);
+}
+
+TEST_F(Workers, LoseOnlyTheRunWhoseDirectoryIsRemoved) {
+  std::string removed;
+  environment_.stop_requested = [this, &removed] {
+    const auto name = terminal_.find("] ");
+    if (removed.empty() && terminal_.find("epoch 2/") != std::string::npos) {
+      removed = terminal_.substr(name + 2, terminal_.find("  ", name) - name - 2);
+      fs::remove_all(directory_ / "runs" / "quarters" / removed);
+    }
+    return 0;
+  };
+  epochs_ = 100;
+  const SweepOutcome outcome = run("runs", {"lr=0.02,0.01"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.runs.at(0).status, RunStatus::kFailed);
+  EXPECT_THAT(outcome.runs[0].error.value(), HasSubstr("its directory was removed while it was trained"));
+  EXPECT_EQ(outcome.runs[0].name, removed);
+  EXPECT_EQ(read_run_record(outcome.directory / removed / "run.json").error, outcome.runs[0].error);
+  EXPECT_EQ(outcome.runs.at(1).status, RunStatus::kCompleted);
+  EXPECT_EQ(run("runs", {"lr=0.02,0.01"}).exit_code, 0) << "the same command makes up for it";
+}
+
+TEST_F(Workers, EndWithTheDirectoryOfTheSweep) {
+  environment_.stop_requested = [this] {
+    std::error_code error;
+    if (terminal_.find("epoch 2/") != std::string::npos)
+      fs::rename(directory_ / "runs" / "quarters", directory_ / "runs" / "moved", error);
+    return 0;
+  };
+  for (const int epochs : {2, 100}) {  // noticed with the next run, and by the run itself
+    epochs_ = epochs;
+    terminal_.clear();
+    try {
+      run("runs", {"lr=0.02,0.01"});
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const IoError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("was removed or renamed while the sweep was running"));
+    }
+    EXPECT_FALSE(fs::exists(directory_ / "runs" / "quarters"))
+        << "nobody makes it again, without what was there";
+    fs::remove_all(directory_ / "runs" / "moved");
+  }
 }
 
 TEST_F(Workers, StopEverythingAtTheFirstFailureWithFailFast) {

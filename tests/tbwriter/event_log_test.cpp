@@ -172,5 +172,41 @@ TEST(EventLog, OfAFullDiskCountsWhatIsNotInTheFile) {
   EXPECT_EQ(check_events_file(log->path()).end, ReadEnd::kEnd);
 }
 
+const EventLogOptions kUnhurried = {.flush_interval = std::chrono::hours(1),
+                                    .flush_bytes = 1 << 20,
+                                    .queue_bytes = 1 << 20,
+                                    .longest_wait = std::chrono::seconds(2)};
+
+TEST(EventLog, DropsWhatAnEncoderHadAppendedWhenItThrew) {
+  const TemporaryDirectory directory;
+  auto log = open_log(directory.path(), kUnhurried);
+  const auto half = [](std::string& buffer, unsigned) {
+    append_record(buffer, "whole");
+    buffer += "half a record";
+    throw std::bad_alloc();
+  };
+  EXPECT_THROW(log->append(half), std::bad_alloc);
+  append(*log, 1);
+  log->flush(false);
+  EXPECT_THROW(log->append(half), std::bad_alloc);
+  log->close();
+  EXPECT_EQ(check_events_file(log->path()).records, 1u + 1u);
+  EXPECT_EQ(check_events_file(log->path()).end, ReadEnd::kEnd);
+}
+
+TEST(EventLog, OfAThreadWithoutMemoryThrowsThatToItsCallers) {
+  const TemporaryDirectory directory;
+  EventLogOptions options = kUnhurried;
+  options.write = [writes = 0](int fd, const void* data, std::size_t size) mutable {
+    if (writes++ > 0) throw std::bad_alloc();
+    return ::write(fd, data, size);
+  };
+  auto log = open_log(directory.path(), options);
+  append(*log, 1);
+  EXPECT_THROW(log->flush(false), std::bad_alloc);
+  append(*log, 1);
+  EXPECT_THROW(log->close(), std::bad_alloc);
+}
+
 }  // namespace
 }  // namespace sweep::tbwriter

@@ -8,10 +8,12 @@
 //     file was opened: before main() a program cannot say what is wrong
 //   SWEEP_FAULT_DIR=PATH                 only files below count
 //   SWEEP_FAULT_ERRNO=28                 of failing calls; default EIO, of malloc always ENOMEM
+//   SWEEP_FAULT_MARK=FILE                is made once a call was struck
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -32,6 +34,7 @@ struct Plan {
   char function[16] = "";
   long at = 0;
   const char* directory = nullptr;
+  const char* mark = nullptr;
   int error = EIO;
 };
 
@@ -74,19 +77,33 @@ __attribute__((constructor)) void read_plan() {
     if (std::strcmp(action, known.name) == 0) plan.action = known.action;
   }
   plan.directory = std::getenv("SWEEP_FAULT_DIR");
+  plan.mark = std::getenv("SWEEP_FAULT_MARK");
   if (const char* error = std::getenv("SWEEP_FAULT_ERRNO")) plan.error = std::atoi(error);
   ready = true;
+}
+
+// Around the functions below, which are the program's.
+void leave_mark() {
+  if (plan.mark == nullptr) return;
+  const int before = errno;
+  const long fd = ::syscall(SYS_openat, AT_FDCWD, plan.mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (fd >= 0) ::syscall(SYS_close, fd);
+  errno = before;
 }
 
 // Whether this call is to fail; does not return if it is to end the program.
 bool strikes(const char* function, bool before) {
   if (!ready || std::strcmp(function, plan.function) != 0) return false;
   if (!before) {
-    if (plan.action == Action::kKillAfter && calls == plan.at) ::kill(::getpid(), SIGKILL);
+    if (plan.action == Action::kKillAfter && calls == plan.at) {
+      leave_mark();
+      ::kill(::getpid(), SIGKILL);
+    }
     return false;
   }
   const long call = ++calls;
   if (call < plan.at) return false;
+  if (call == plan.at && plan.action != Action::kKillAfter) leave_mark();
   if (plan.action == Action::kFailAlways) return true;
   if (call > plan.at) return false;
   if (plan.action == Action::kKillBoth) ::kill(::getppid(), SIGKILL);

@@ -2,8 +2,6 @@
 """Signals, time limits and many starts at once, as a shell, a scheduler or a person gives them to the program."""
 
 import argparse
-import importlib.machinery
-import importlib.util
 import json
 import os
 import re
@@ -14,10 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-loader = importlib.machinery.SourceFileLoader("torture", str(ROOT / "tools" / "torture"))
-torture = importlib.util.module_from_spec(importlib.util.spec_from_loader("torture", loader))
-loader.exec_module(torture)
+import torture_sweep
 
 PATIENCE = 5  # seconds between the first signal and the end, as promised
 
@@ -26,7 +21,7 @@ class SignalTest:
     def __init__(self, program, directory):
         self.program, self.directory = program, directory
         self.found = []
-        torture.write_data(directory)
+        torture_sweep.write_data(directory)
         # Long enough that nothing ends by itself.
         sweep = json.loads((directory / "torture.json").read_text()) | {"name": "long", "epochs": 100000}
         (directory / "long.json").write_text(json.dumps(sweep))

@@ -33,6 +33,7 @@ target_compile_options(sweep_warnings INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${SWEEP_WERROR}>>:-Werror>)
 
 if(SWEEP_SANITIZE)
-  add_compile_options(-fsanitize=${SWEEP_SANITIZE} -fno-omit-frame-pointer)
+  # -O1 comes after the build type's -O3: the checks are the same, and compiling them takes half the time.
+  add_compile_options(-fsanitize=${SWEEP_SANITIZE} -fno-omit-frame-pointer -O1)
   add_link_options(-fsanitize=${SWEEP_SANITIZE})
 endif()

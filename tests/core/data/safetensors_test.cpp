@@ -222,6 +222,24 @@ TEST(WriteSafetensors, WritesTheBytesThatTheFormatAsksFor) {
   EXPECT_EQ(written({{{"a", {1, 2}, {1, -2}}}, {{"k", "v"}}}), expected);
 }
 
+TEST(WriteSafetensors, TakesMetadataThatIsEscapedAlready) {
+  const std::string text = "{\"a\": 1}\n\\\x01 välue\n";
+  const std::string escaped = escaped_text(text);
+  for (const bool has_other : {false, true}) {
+    for (const bool has_tensors : {false, true}) {
+      TensorFile file;
+      if (has_other) file.metadata = {{"other", "\"quoted\""}};
+      if (has_tensors) file.tensors = {{"a", {1}, {0.5f}}};
+      file.escaped_metadata = {{"text", escaped}, {"empty", ""}};
+      auto expected = file.metadata;
+      expected.insert({{"text", text}, {"empty", ""}});
+      const TensorFile found = parse_safetensors(written(file), "FILE");
+      EXPECT_EQ(found.metadata, expected);
+      EXPECT_EQ(found.tensors.size(), file.tensors.size());
+    }
+  }
+}
+
 TEST(WriteSafetensors, RefusesWhatTheFormatCannotHold) {
   const auto error = [](const TensorFile& file) {
     const test::TemporaryDirectory directory;

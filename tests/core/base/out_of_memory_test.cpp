@@ -1,0 +1,31 @@
+#include "core/base/out_of_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <new>
+#include <stdexcept>
+
+namespace sweep {
+namespace {
+
+void must_not_throw(const std::function<void()>& body) noexcept { body(); }
+
+TEST(OutOfMemoryDeathTest, EndsWithTheCodeAndMessageWhereNothingMayBeThrown) {
+  const auto run_out = [] {
+    exit_when_out_of_memory("the last words\n", 42);
+    must_not_throw([] { throw std::bad_alloc(); });
+  };
+  EXPECT_EXIT(run_out(), ::testing::ExitedWithCode(42), "^the last words\n$");
+}
+
+TEST(OutOfMemoryDeathTest, LeavesOtherEndsAsTheyWere) {
+  const auto fail = [] {
+    exit_when_out_of_memory("the last words\n", 42);
+    must_not_throw([] { throw std::runtime_error("something else"); });
+  };
+  EXPECT_EXIT(fail(), ::testing::KilledBySignal(SIGABRT), "something else");
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,174 @@
+"""A small sweep, an undisturbed run of it, and what has to hold for one that was disturbed."""
+
+import csv
+import hashlib
+import io
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+DOCUMENTED = {0, 1, 2, 3, 75, 130, 143}
+FUNCTIONS = ["write", "fsync", "rename", "open", "close", "ftruncate"]
+PATIENCE = 60  # seconds that one start may take
+
+
+def write_data(directory):
+    """Pictures of 8x8 with one bright quarter, which is the class, and a sweep over them."""
+    data = directory / "data"
+    data.mkdir()
+    for part, count in (("train", 400), ("t10k", 60)):
+        labels = bytes((i * 7 + i // 4) % 4 for i in range(count))
+        pixels = bytes((160 if (y // 4) * 2 + x // 4 == labels[i] else 20) + (i * 31 + y * 17 + x * 13) % 64
+                       for i in range(count) for y in range(8) for x in range(8))
+        (data / f"{part}-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 0x803, count, 8, 8) + pixels)
+        (data / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 0x801, count) + labels)
+    sweep = {
+        "name": "torture", "dataset": {"name": "quarters", "path": "data", "validation": 40},
+        "network": {"name": "net", "layers": [
+            {"name": "conv1", "type": "conv2d", "out_channels": 4, "kernel_size": 3}, {"name": "relu1", "type": "relu"},
+            {"name": "pool1", "type": "max_pool2d", "kernel_size": 2}, {"name": "flatten", "type": "flatten"},
+            {"name": "drop", "type": "dropout", "p": 0.1}, {"name": "out", "type": "linear", "out_features": 4}]},
+        "optimizer": "adam", "epochs": 8, "seed": 3, "params": {"lr": [0.02, 0.01], "batch_size": [2, 4]}}
+    (directory / "torture.json").write_text(json.dumps(sweep))
+
+
+def checkpoint_of(run):
+    """(metadata, bytes of all tensors) of a run's checkpoint; nothing if it has none."""
+    path = run / "checkpoint.safetensors"
+    if not path.exists():
+        return None
+    content = path.read_bytes()
+    length = struct.unpack("<Q", content[:8])[0]
+    return json.loads(content[8:8 + length])["__metadata__"], content[8 + length:]
+
+
+def bits_of(sweep):
+    """What must not depend on the clock: weights, optimizer state, metrics of every epoch."""
+    bits = {}
+    for record in sorted(sweep.glob("*/run.json")):
+        run = json.loads(record.read_text())
+        found = checkpoint_of(record.parent)
+        epochs = [{key: value for key, value in epoch.items() if "seconds" not in key and "per_second" not in key}
+                  for epoch in run["epochs"]]
+        bits[run["name"]] = (run["status"], json.dumps(epochs), json.dumps(run["metrics"]),
+                             hashlib.sha256(found[1]).hexdigest() if found else None)
+    return bits
+
+
+class TortureSweep:
+    def __init__(self, arguments, directory):
+        self.program, self.shim = (str(Path(file).resolve()) for file in (arguments.program, arguments.shim))
+        self.directory = directory
+        self.mark = directory / "struck"
+        self.random = random.Random(arguments.seed)
+        self.found = []
+        self.finished = {}  # (sweep, run, epoch) -> its seconds, which a second training would change
+        write_data(directory)
+        begin = time.monotonic()
+        code, _, err = self.start("undisturbed")
+        self.seconds = time.monotonic() - begin
+        if code != 0:
+            sys.exit(f"the undisturbed sweep ended with {code}:\n{err}")
+        self.oracle = bits_of(self.sweep("undisturbed"))
+
+    def problem(self, text):
+        self.found.append(text)
+        print("PROBLEM:", text, flush=True)
+
+    def sweep(self, logdir):
+        return self.directory / logdir / "torture"
+
+    def command(self, logdir):
+        return [self.program, "torture.json", "--logdir", logdir, "--jobs", "2"]
+
+    def popen(self, logdir, fault=None, error=None, before=(), environment=os.environ, **options):
+        """`fault` as fault_shim.cpp takes it, with the number `error`; has_struck() then tells whether it came to that."""
+        environment = dict(environment)
+        if fault:
+            self.mark.unlink(missing_ok=True)
+            environment |= {"LD_PRELOAD": self.shim, "SWEEP_FAULT": fault, "SWEEP_FAULT_DIR": str(self.directory / logdir),
+                            "SWEEP_FAULT_MARK": str(self.mark)}
+        if error:
+            environment["SWEEP_FAULT_ERRNO"] = str(error)
+        return subprocess.Popen([*before, *self.command(logdir)], cwd=self.directory, env=environment, text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+    def has_struck(self):
+        return self.mark.exists()
+
+    def start(self, logdir, **options):
+        """Exit code, output, messages."""
+        return self.wait(self.popen(logdir, **options))
+
+    @staticmethod
+    def wait(process):
+        try:
+            out, err = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            err += f"\nTORTURE: did not end within {PATIENCE} s"
+        return process.returncode, out, err
+
+    def check_progress(self, logdir, err, what):
+        """Every epoch that was reported, or seen in a checkpoint before, is there with the same times."""
+        promised = {}
+        for name, epoch in re.findall(r"^\[\d+/\d+\] (\S+)  epoch (\d+)/", err, re.MULTILINE):
+            promised[name] = max(promised.get(name, 0), int(epoch))
+        sweep = self.sweep(logdir)
+        for run in [path for path in sweep.glob("*") if path.is_dir()]:
+            try:
+                found = checkpoint_of(run)
+            except (ValueError, KeyError, struct.error) as error:
+                self.problem(f"{what}: {run.name}: its checkpoint is damaged: {error}")
+                continue
+            epochs = [json.loads(line) for line in found[0]["epochs"].splitlines()] if found else []
+            if len(epochs) < promised.get(run.name, 0):
+                self.problem(f"{what}: {run.name}: epoch {promised[run.name]} was reported as finished, but "
+                             f"its checkpoint has {len(epochs)}")
+            for epoch in epochs:
+                key = (logdir, run.name, epoch["epoch"])
+                if self.finished.setdefault(key, epoch["epoch_seconds"]) != epoch["epoch_seconds"]:
+                    self.problem(f"{what}: {run.name}: finished epoch {epoch['epoch']} was trained again")
+
+    def check_end(self, logdir, what):
+        if bits_of(self.sweep(logdir)) != self.oracle:
+            self.problem(f"{what}: weights or metrics differ from those of the undisturbed sweep")
+        exported = subprocess.run([self.program, "export", logdir, "--format", "csv"], cwd=self.directory,
+                                  capture_output=True, text=True)
+        if exported.returncode != 0:
+            self.problem(f"{what}: its events are damaged: {exported.stderr}")
+            return
+        fsck = subprocess.run([self.program, "fsck", str(self.sweep(logdir))], capture_output=True, text=True)
+        if fsck.returncode != 0:
+            self.problem(f"{what}: fsck: {fsck.stdout}")
+        seen = set()
+        for row in csv.DictReader(io.StringIO(exported.stdout)):
+            key = (row["run"], row["tag"], row["step"])
+            if key in seen:
+                self.problem(f"{what}: {key} has two values")
+            seen.add(key)
+        leftovers = [str(path) for path in self.sweep(logdir).rglob("*.tmp")]
+        if leftovers:
+            self.problem(f"{what}: left behind {leftovers}")
+
+    def check_code(self, code, err, what):
+        if code < 0 or code not in DOCUMENTED:
+            self.problem(f"{what}: exit code {code}\n{err[-2000:]}")
+        elif code not in (0, 1) and "sweep: " not in err:
+            self.problem(f"{what}: exit code {code} without a message:\n{err[-2000:]}")
+
+    def finish(self, logdir, what):
+        code, _, err = self.start(logdir)
+        self.check_progress(logdir, err, what)
+        if code != 0:
+            self.problem(f"{what}: the same command then ended with {code}:\n{err[-2000:]}")
+        self.check_end(logdir, what)
