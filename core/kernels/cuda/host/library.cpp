@@ -22,7 +22,7 @@ thread_local host::LibraryLimits limits;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-float relu(float value) { return value <= 0 ? 0 : value; }
+float relu(float value, bool keeps_nan) { return value <= 0 || (value != value && !keeps_nan) ? 0 : value; }
 
 void forward(const LinearShape& s, const LibraryTask& task, const LibraryArrays& arrays) {
   for (int image = 0; image < task.images; ++image) {
@@ -30,7 +30,7 @@ void forward(const LinearShape& s, const LibraryTask& task, const LibraryArrays&
       float sum = s.bias ? arrays.bias[n] : 0;
       for (int k = 0; k < s.in_features; ++k)
         sum += arrays.in[index(image * s.in_features + k)] * arrays.weight[index(n * s.in_features + k)];
-      arrays.result[index(image * s.out_features + n)] = task.relu ? relu(sum) : sum;
+      arrays.result[index(image * s.out_features + n)] = task.relu ? relu(sum, limits.relu_keeps_nan) : sum;
     }
   }
 }
@@ -93,7 +93,8 @@ void forward(const ConvShape& s, const LibraryTask& task, const LibraryArrays& a
     arrays.result[out] += arrays.in[in] * arrays.weight[weight];
   });
   if (!task.relu) return;
-  for (int i = 0; i < count; ++i) arrays.result[index(i)] = relu(arrays.result[index(i)]);
+  for (int i = 0; i < count; ++i)
+    arrays.result[index(i)] = relu(arrays.result[index(i)], limits.relu_keeps_nan);
 }
 
 void weights(const ConvShape& s, const LibraryTask& task, const LibraryArrays& arrays) {
@@ -130,12 +131,16 @@ class Plan final : public LibraryPlan {
       std::memset(arrays.workspace, 0xFF, bytes);  // NaNs, for whoever still needs what was there
       switch (task.work) {
         case Work::kForward:
-          return forward(shape, task, arrays);
+          forward(shape, task, arrays);
+          break;
         case Work::kWeights:
-          return weights(shape, task, arrays);
+          weights(shape, task, arrays);
+          break;
         case Work::kInput:
-          return input(shape, task, arrays);
+          input(shape, task, arrays);
+          break;
       }
+      arrays.result[0] += limits.wrong_by;
     });
   }
 

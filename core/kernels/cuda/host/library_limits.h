@@ -11,6 +11,8 @@ struct LibraryLimits {
   std::string version = "stand-in";
   int fewest_images = 1;  // no plans for fewer
   std::size_t workspace_bytes = 1000;
+  float wrong_by = 0;  // added to the first number of every result
+  bool relu_keeps_nan = true;
 };
 
 /// Of the calling thread's libraries, those it has and those to come.
