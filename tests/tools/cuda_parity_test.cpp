@@ -59,6 +59,7 @@ TEST(CudaLibraries, AreNamedWithTheirVersionOrWhyThereIsNone) {
   const Finished text = run_program({"devices"}, "."), finished = run_program({"devices", "--json"}, ".");
   ASSERT_EQ(text.code, 0) << text.err;
   ASSERT_EQ(finished.code, 0) << finished.err;
+  if (text.out.find("this build has no CUDA") != std::string::npos) GTEST_SKIP() << text.out;
   const json libraries = json::parse(finished.out).at("libraries");
   ASSERT_EQ(libraries.size(), 2u) << "cuBLASLt and cuDNN";
   for (const json& library : libraries) {

@@ -10,7 +10,7 @@
 namespace sweep::cuda {
 
 struct Comparison {
-  bool agree = false;  // whether both give the same, but for rounding
+  bool agree = false;  // whether both give the same but for rounding; not if the library refuses
   double own_seconds = 0, library_seconds = 0;
 };
 

@@ -216,8 +216,11 @@ TEST_F(Chooser, LeavesSmallLayersToOwnKernelsUnmeasured) {
 TEST_F(Chooser, NeverTakesALibraryThatGivesOtherNumbers) {
   host::set_library_limits({.wrong_by = 1});
   EXPECT_THAT(chooser(2).choose("fc", kWide, {kForward}), IsEmpty());
+  host::set_library_limits({.version = "that refuses", .refuses = true});
+  EXPECT_THAT(chooser(2).choose("fc", kWide, {kForward}), IsEmpty());
   host::set_library_limits({.version = "that loses NaNs", .relu_keeps_nan = false});
   EXPECT_THAT(chooser(2).choose("fc", kWide, {kForward}), IsEmpty());
+  EXPECT_EQ(looks_, 0) << "nothing to measure";
   LibraryTask linear = kForward;
   linear.relu = false;
   EXPECT_EQ(works(chooser(2).choose("fc", kWide, {linear})).size(), 1u);

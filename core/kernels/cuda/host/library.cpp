@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/base/error.h"
 #include "core/kernels/cuda/cuda_devices.h"
 #include "core/kernels/cuda/host/library_limits.h"
 
@@ -127,6 +128,7 @@ class Plan final : public LibraryPlan {
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
 
   void run(Stream& stream, const LibraryArrays& arrays) const override {
+    if (limits.refuses) throw DeviceError("cuda: error of a library that refuses");
     stream.enqueue([shape = shape_, task = task_, arrays, bytes = workspace_bytes_] {
       std::memset(arrays.workspace, 0xFF, bytes);  // NaNs, for whoever still needs what was there
       switch (task.work) {
