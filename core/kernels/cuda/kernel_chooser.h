@@ -3,7 +3,8 @@
 // Both give the same numbers but for rounding, so the choice changes the bits of a training, and must not
 // change while one goes on. Hence:
 //  - A choice is measured once for each device, library version, shape and batch size, when a network is
-//    compiled, and kept for all later runs of this machine's user (see choice_cache.h).
+//    compiled, and kept for all later runs of this machine's user (see choice_cache.h). What was measured
+//    beside other work may be the slower kernel; it stays nevertheless.
 //  - Nothing is measured below kLeastProducts: such layers take some microseconds, which is what starting any
 //    kernel takes, and own kernels have them. Nor does a library get what own kernels do together with their
 //    neighbours (see ConvPoolOp), nor work of which it gives other numbers than own kernels.

@@ -9,6 +9,12 @@
 
 #include "core/device.h"
 #include "core/kernels/cuda/library_file.h"
+#if defined(SWEEP_HAVE_CUBLASLT)
+#include "core/kernels/cuda/cublaslt.h"
+#endif
+#if defined(SWEEP_HAVE_CUDNN)
+#include "core/kernels/cuda/cudnn.h"
+#endif
 
 namespace sweep::cuda {
 namespace {
@@ -38,6 +44,69 @@ TEST(CudaLibraries, CublasLtHasEveryFunctionThatIsUsed) {
   expect_opened("cuBLASLt", SWEEP_INSTALLED_CUBLASLT, "13.");
 }
 TEST(CudaLibraries, CudnnHasEveryFunctionThatIsUsed) { expect_opened("cuDNN", SWEEP_INSTALLED_CUDNN, "9."); }
+
+// What is described to a library is checked by it, sizes of attributes included, before any device is asked.
+#if defined(SWEEP_HAVE_CUBLASLT)
+TEST(CudaLibraries, CublasLtTakesDescriptionsOfProducts) {
+  const CublasLt& lt = cublaslt();
+  if (!lt.file) GTEST_SKIP() << lt.file.problem();
+  cublasLtMatmulDesc_t product = nullptr;
+  ASSERT_EQ(lt.desc_create(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    return lt.desc_set(product, attribute, &value, sizeof value);
+  };
+  EXPECT_EQ(set(CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{CUBLAS_OP_T}), CUBLAS_STATUS_SUCCESS);
+  for (const cublasLtEpilogue_t epilogue :
+       {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_BIAS,
+        CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_EPILOGUE_BGRADB})
+    EXPECT_EQ(set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(epilogue)),
+              CUBLAS_STATUS_SUCCESS);
+  const void* bias = &product;
+  EXPECT_EQ(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(set(CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint64_t{1}), CUBLAS_STATUS_INVALID_VALUE)
+      << "of another size";
+  EXPECT_EQ(lt.desc_destroy(product), CUBLAS_STATUS_SUCCESS);
+  cublasLtMatrixLayout_t layout = nullptr;
+  EXPECT_EQ(lt.layout_create(&layout, CUDA_R_32F, 3, 5, 3), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(lt.layout_destroy(layout), CUBLAS_STATUS_SUCCESS);
+  cublasLtMatmulPreference_t preference = nullptr;
+  ASSERT_EQ(lt.preference_create(&preference), CUBLAS_STATUS_SUCCESS);
+  const std::uint64_t bytes = kMostWorkspace;
+  EXPECT_EQ(lt.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes),
+            CUBLAS_STATUS_SUCCESS);
+  const std::uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, alignment = 4;
+  EXPECT_EQ(lt.preference_set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &scheme, sizeof scheme),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(
+      lt.preference_set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment, sizeof alignment),
+      CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(lt.preference_destroy(preference), CUBLAS_STATUS_SUCCESS);
+}
+#endif
+
+#if defined(SWEEP_HAVE_CUDNN)
+TEST(CudaLibraries, CudnnTakesDescriptionsOfConvolutions) {
+  const Cudnn& library = cudnn();
+  if (!library.file) GTEST_SKIP() << library.file.problem();
+  cudnnTensorDescriptor_t tensor = nullptr;
+  cudnnFilterDescriptor_t filter = nullptr;
+  cudnnConvolutionDescriptor_t conv = nullptr;
+  ASSERT_EQ(library.tensor_create(&tensor), CUDNN_STATUS_SUCCESS);
+  ASSERT_EQ(library.filter_create(&filter), CUDNN_STATUS_SUCCESS);
+  ASSERT_EQ(library.conv_create(&conv), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.tensor_set(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 2, 4, 9, 7),
+            CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.filter_set(filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, 6, 2, 3, 2),
+            CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.conv_set(conv, 1, 1, 2, 2, 1, 2, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
+            CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.conv_set_groups(conv, 2), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.conv_set_math(conv, CUDNN_FMA_MATH), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.conv_destroy(conv), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.filter_destroy(filter), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.tensor_destroy(tensor), CUDNN_STATUS_SUCCESS);
+}
+#endif
 
 constexpr const char* kName = "libsweep_test_library.so.9";
 
