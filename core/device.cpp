@@ -72,6 +72,8 @@ std::vector<DeviceInfo> list_devices() {
   return devices;
 }
 
+std::vector<LibraryInfo> list_libraries() { return list_cuda_libraries(); }
+
 std::optional<std::string> cuda_unavailable_reason() { return cuda_missing_reason(); }
 
 std::optional<std::string> unavailable_reason(const Device& device) {

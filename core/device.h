@@ -35,12 +35,25 @@ struct DeviceInfo {
   std::string capability;  // CPU: SIMD target in use, such as "AVX3"; CUDA: compute capability, such as "9.0"
 };
 
+/// A library that an engine uses where it is installed, and does without elsewhere.
+struct LibraryInfo {
+  std::string name;          // "cuDNN"
+  std::string use;           // what for: "wide convolutions"
+  std::string version = {};  // "9.19.0"
+  std::string path = {};     // of its file
+  std::string problem = {};  // why it is not used, and for a missing one where it was looked for; else empty
+};
+
 /// Hardware threads that this process may run on, >= 1.
 int available_cores();
 
 /// The CPU first, then every CUDA device that the driver sees. Never throws: a broken driver shows as no
 /// device.
 std::vector<DeviceInfo> list_devices();
+
+/// The libraries that this build can use beside the driver, installed or not. Opens them, once per process.
+/// Never throws.
+std::vector<LibraryInfo> list_libraries();
 
 /// Why no CUDA device can be used here ("this build has no CUDA", "no NVIDIA driver", …), or nothing if one
 /// can.

@@ -48,12 +48,13 @@ struct EngineOptions {
   LossOptions loss = {};
   double clip_norm =
       0;  // gradients longer than this (all parameters as one vector) are shortened to it; 0: never
+  std::string kernels = {};  // what Engine::kernels() said of the engine whose training goes on; else empty
 };
 
 /// Trains with options.loss. A call may return before its work is done;
 /// calls take effect in order, and those that return values wait. Not thread-safe; different engines are
 /// independent. The bits of every result depend on the network, the values and the order of calls, never on
-/// threads or load.
+/// threads or load; on CUDA also on kernels().
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -80,6 +81,12 @@ class Engine {
   /// as the device lays the arrays out, padding included. Empty from an engine that measures nothing. Throws
   /// as train().
   virtual std::vector<LayerProfile> profile(const Batch& /*batch*/) { return {}; }
+
+  /// Which kernels the engine has chosen where it had a choice that changes bits; empty if it had none. An
+  /// engine made with this as EngineOptions::kernels takes the same ones, and says so by returning the same
+  /// text; if it returns another, because the device or its libraries are not what they were, it would give
+  /// other bits.
+  virtual std::string kernels() const { return {}; }
 
   /// Returns the sums since the last call and starts new ones.
   virtual Totals take_totals() = 0;

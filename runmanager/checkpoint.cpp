@@ -16,6 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kOptimizerPrefix = "optimizer/";
+constexpr const char* kKernels = "kernels";
 
 void append_tensors(TensorFile& file, std::span<const Parameter> layout, const std::vector<float>& values,
                     const std::string& prefix) {
@@ -52,8 +53,9 @@ std::uint32_t checksum(const TensorFile& file) {
   return crc;
 }
 
-std::string progress_checksum(const std::string& progress, const std::string& epochs) {
-  return std::to_string(tbwriter::crc32c(epochs, tbwriter::crc32c(progress)));
+std::string progress_checksum(const std::string& progress, const std::string& epochs,
+                              const std::string& kernels) {
+  return std::to_string(tbwriter::crc32c(kernels, tbwriter::crc32c(epochs, tbwriter::crc32c(progress))));
 }
 
 void append_epochs(const std::vector<EpochRecord>& records, EpochTexts& epochs) {
@@ -97,10 +99,17 @@ const std::string& metadata(const TensorFile& file, const std::string& key) {
   return found->second;
 }
 
+// None if the engine had nothing to choose.
+std::string kernels_of(const TensorFile& file) {
+  const auto found = file.metadata.find(kKernels);
+  return found == file.metadata.end() ? "" : found->second;
+}
+
 Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
   const std::string &progress = metadata(file, "progress"), &epochs = metadata(file, "epochs");
+  const std::string kernels = kernels_of(file);
   if (metadata(file, "crc32c") != std::to_string(checksum(file)) ||
-      metadata(file, "progress_crc32c") != progress_checksum(progress, epochs)) {
+      metadata(file, "progress_crc32c") != progress_checksum(progress, epochs, kernels)) {
     throw DataError("is damaged: its checksum is not that of its content");
   }
   Checkpoint checkpoint;
@@ -114,6 +123,7 @@ Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
                                                     std::string(kOptimizerPrefix) + name + "/")});
   }
   state.step_count = std::stoll(metadata(file, "step_count"));
+  state.kernels = kernels;
   return checkpoint;
 }
 
@@ -150,7 +160,10 @@ std::string misfits(const TensorFile& file, const Network& network) {
 }  // namespace
 
 TrainingState capture_state(const Engine& engine) {
-  return {{engine.parameters(), engine.buffers()}, engine.optimizer_state(), engine.step_count()};
+  return {{engine.parameters(), engine.buffers()},
+          engine.optimizer_state(),
+          engine.step_count(),
+          engine.kernels()};
 }
 
 void restore_state(Engine& engine, const TrainingState& state) {
@@ -178,8 +191,9 @@ void write_checkpoint(const std::filesystem::path& path, const Network& network,
                    {"step_count", std::to_string(state.step_count)},
                    {"config", record.config.dump(-1, ' ', false, Json::error_handler_t::replace)},
                    {"progress", progress},
-                   {"progress_crc32c", progress_checksum(progress, epochs.text)},
+                   {"progress_crc32c", progress_checksum(progress, epochs.text, state.kernels)},
                    {"crc32c", std::to_string(checksum(file))}};
+  if (!state.kernels.empty()) file.metadata[kKernels] = state.kernels;
   file.escaped_metadata = {{"epochs", epochs.escaped}};
   write_safetensors(path, file, survives);
 }

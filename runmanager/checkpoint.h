@@ -27,11 +27,12 @@ struct TrainingState {
   Weights weights;
   std::vector<OptimizerState> optimizer;
   std::int64_t step_count = 0;
+  std::string kernels = {};  // Engine::kernels(), so that the bits stay the same
 };
 
 TrainingState capture_state(const Engine& engine);
 /// The inverse of capture_state(), for an engine of the same network and optimizer. Throws ConfigError for
-/// another optimizer.
+/// another optimizer. Leaves the kernels, which an engine is made with.
 void restore_state(Engine& engine, const TrainingState& state);
 
 struct Checkpoint {
@@ -49,7 +50,8 @@ struct EpochTexts {
 
 /// Replaces `path` atomically. Weights are called as in PyTorch's state_dict, so torch loads them as they
 /// are; the optimizer's arrays are "optimizer/<state>/<parameter>". Metadata: epoch (the last finished one,
-/// from 0), step_count, config, progress, epochs, and checksums of all that. Throws IoError.
+/// from 0), step_count, kernels (if the engine chose any), config, progress, epochs, and checksums of all
+/// that. Throws IoError.
 void write_checkpoint(const std::filesystem::path& path, const Network& network, const Checkpoint& checkpoint,
                       EpochTexts& epochs, Survives survives);
 

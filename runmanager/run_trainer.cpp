@@ -83,12 +83,14 @@ class RunTrainer {
     const Run run = describe_run(config_, run_.device, run_.jobs);
     std::string trouble;  // why an old checkpoint is of no use
     std::optional<Checkpoint> old = usable_checkpoint(trouble);
+    if (old && !makes_same_engine(old->state.kernels, trouble)) old.reset();
     if (old) {
       try {
         manager_.resume_run(run, *run_.network, loader_, old->progress);
       } catch (const DataError& error) {
         trouble = error.what();
         old.reset();
+        engine_.reset();
       }
     }
     if (!old) manager_.begin_run(run, *run_.network, loader_);
@@ -127,7 +129,23 @@ class RunTrainer {
     return std::nullopt;
   }
 
-  std::unique_ptr<Engine> make_engine() {
+  // Makes the engine, if it can go on with the kernels that trained so far. An engine that cannot be made is
+  // left to train(), which says why.
+  bool makes_same_engine(const std::string& kernels, std::string& trouble) {
+    try {
+      engine_ = make_engine(kernels);
+    } catch (const std::exception&) {
+      return true;
+    }
+    if (engine_->kernels() == kernels) return true;
+    trouble =
+        fmt::format("the checkpoint was trained with other kernels than there are now, {} instead of {}",
+                    engine_->kernels(), kernels.empty() ? "unknown ones" : kernels);
+    engine_.reset();
+    return false;
+  }
+
+  std::unique_ptr<Engine> make_engine(const std::string& kernels) {
     const std::uint64_t seed = weights_seed(config_.seed, config_.repeat);
     threads_ = options_.threads();
     return options_.make_engine(
@@ -138,12 +156,17 @@ class RunTrainer {
                         .transform = run_.data->transform,
                         .seed = seed,
                         .loss = resolve_loss(config_.loss),
-                        .clip_norm = config_.clip_norm});
+                        .clip_norm = config_.clip_norm,
+                        .kernels = kernels});
   }
 
   void train() {
-    engine_ = make_engine();
+    if (!engine_) engine_ = make_engine(resumed_ ? resumed_->kernels : "");
+    if (const std::string kernels = engine_->kernels(); !kernels.empty()) log_->info("kernels: {}", kernels);
     if (resumed_) {
+      if (engine_->kernels() != resumed_->kernels)
+        throw DeviceError(fmt::format("{}: the kernels of the checkpoint could not be had, start again",
+                                      run_.device.name()));
       restore_state(*engine_, *resumed_);
       resumed_.reset();
     } else if (!run_.weights.parameters.empty()) {
@@ -162,7 +185,7 @@ class RunTrainer {
   void follow_threads() {
     if (options_.threads() == threads_) return;
     const TrainingState state = capture_state(*engine_);
-    engine_ = make_engine();
+    engine_ = make_engine(state.kernels);
     restore_state(*engine_, state);
     log_->info("goes on with {} threads", threads_);
   }

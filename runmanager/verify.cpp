@@ -143,6 +143,13 @@ void compare_records(const RunRecord& was, const RunRecord& is, std::vector<std:
 
 void compare_weights(const fs::path& was, const fs::path& is, std::vector<std::string>& differences) {
   const TensorFile old = read_safetensors(was), now = read_safetensors(is);
+  const auto kernels = [](const TensorFile& file) {
+    const auto found = file.metadata.find("kernels");
+    return found == file.metadata.end() ? std::string("unknown") : found->second;
+  };
+  if (kernels(old) != kernels(now))
+    differences.push_back(
+        fmt::format("trained with other kernels: they were {} and are {} now", kernels(old), kernels(now)));
   for (const NamedTensor& tensor : old.tensors) {
     const NamedTensor* other = now.find(tensor.name);
     if (other == nullptr || other->values.size() != tensor.values.size()) {

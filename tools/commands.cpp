@@ -38,6 +38,17 @@ void print_devices_json(const std::vector<DeviceInfo>& devices,
                                {"cores", info.cores},
                                {"capability", info.capability}});
   }
+  json["libraries"] = nlohmann::ordered_json::array();
+  const auto text_or_null = [](const std::string& text) {
+    return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
+  };
+  for (const LibraryInfo& library : list_libraries()) {
+    json["libraries"].push_back({{"name", library.name},
+                                 {"use", library.use},
+                                 {"version", text_or_null(library.version)},
+                                 {"path", text_or_null(library.path)},
+                                 {"problem", text_or_null(library.problem)}});
+  }
   json["cuda_unavailable"] =
       cuda_reason ? nlohmann::ordered_json(*cuda_reason) : nlohmann::ordered_json(nullptr);
   std::cout << dumped(json);
@@ -77,6 +88,15 @@ int devices_command(const CommandLine& line) {
         info.capability.empty() ? "" : (cpu ? ", " : ", compute capability ") + info.capability);
   }
   if (cuda_reason) std::cout << fmt::format("cuda    cannot be used: {}\n", *cuda_reason);
+  for (const LibraryInfo& library : list_libraries()) {
+    if (library.problem.empty()) {
+      std::cout << fmt::format("{} {}, for {}{}\n", library.name, library.version, library.use,
+                               library.path.empty() ? "" : ": " + library.path);
+    } else {
+      std::cout << fmt::format("{} is not used, own kernels do {}: {}\n", library.name, library.use,
+                               library.problem);
+    }
+  }
   return kExitDone;
 }
 

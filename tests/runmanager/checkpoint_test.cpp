@@ -43,7 +43,8 @@ Checkpoint some_checkpoint(const Network& network) {
   checkpoint.state = {{counting(network.parameter_count(), 1), counting(network.buffer_count(), 900)},
                       {{"exp_avg", counting(network.parameter_count(), -5)},
                        {"exp_avg_sq", counting(network.parameter_count(), 2)}},
-                      12345678901};
+                      12345678901,
+                      R"({"device":"a GPU"})"};
   checkpoint.progress.record.name = "lr=0.1";
   checkpoint.progress.record.params = {{"lr", 0.1}};
   checkpoint.progress.record.config = {{"seed", 3}};
@@ -75,6 +76,7 @@ TEST(Checkpoint, IsReadBackToTheSameBits) {
       EXPECT_EQ(read.state.optimizer[i].values, written.state.optimizer[i].values);
     }
     EXPECT_EQ(read.state.step_count, written.state.step_count);
+    EXPECT_EQ(read.state.kernels, written.state.kernels);
     EXPECT_EQ(to_json(read.progress).dump(), to_json(written.progress).dump());
     EXPECT_EQ(read.progress.record.epochs[0].loss, 1.0 / 3);
     EXPECT_EQ(load_weights(directory / "c", network).buffers, written.state.weights.buffers);
@@ -113,6 +115,7 @@ TEST(Checkpoint, IsRefusedWhenCutAnywhereOrWithAFlippedBit) {
       const Checkpoint read = read_checkpoint(directory / "bad", network);
       EXPECT_EQ(to_json(read.progress).dump(), wanted);
       EXPECT_EQ(read.state.weights.parameters, some_checkpoint(network).state.weights.parameters);
+      EXPECT_EQ(read.state.kernels, some_checkpoint(network).state.kernels);
       ++accepted;
     } catch (const DataError&) {
     }

@@ -27,6 +27,7 @@ struct FakeTraining {
   std::size_t batches = 0;              // trained by all of them
   std::vector<float> first_parameters;  // of the last engine, as they were set
   EngineOptions options;                // of the last engine
+  std::string kernels;                  // of all engines
   std::vector<double> learning_rates;   // of every trained batch
   std::vector<double> momenta;          // as they were set
 };
@@ -45,6 +46,7 @@ class FakeEngine final : public Engine {
   void set_parameters(std::span<const float> values) override;
   std::vector<float> gradients() const override { return std::vector<float>(parameters_.size(), -0.25f); }
   std::vector<OptimizerState> optimizer_state() const override;
+  std::string kernels() const override { return training_.kernels; }
   std::int64_t step_count() const override { return steps_; }
   void set_optimizer_state(std::span<const OptimizerState>, std::int64_t steps) override { steps_ = steps; }
 

@@ -209,6 +209,42 @@ TEST(RunSweep, KeepsFinishedRunsAndTrainsTheOthersAnew) {
   EXPECT_EQ(parse_csv(tbwriter::slurp(world.path("results.csv"))).size(), 5u);
 }
 
+TEST(RunSweep, GoesOnWithTheKernelsOfTheCheckpointAndStartsAnewIfThereAreOthers) {
+  for (const std::string kernels : {"library", "own"}) {
+    World world;
+    world.training.kernels = "library";
+    world.training.on_train = [&world](const Batch& batch, std::int64_t step) -> Totals {
+      if (step == 5) world.signal = SIGTERM;
+      return {.loss = 1, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
+    };
+    EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("interrupted", "pending"));
+    world.signal = 0;
+    world.training = {};
+    world.training.kernels = kernels;
+    std::vector<std::string> asked;
+    SweepEnvironment environment = world.environment();
+    environment.make_engine = [&](const Network& network, const EngineOptions& options) {
+      asked.push_back(options.kernels);
+      return std::make_unique<FakeEngine>(network, world.training);
+    };
+    EXPECT_THAT(statuses(run_sweep(small_sweep(), world.options, environment)),
+                ElementsAre("completed", "completed"));
+    const std::string log = tbwriter::slurp(world.path(kFirst) / "log.txt");
+    if (kernels == "library") {
+      EXPECT_THAT(asked, ElementsAre("library", "")) << "one engine per run";
+      EXPECT_EQ(world.training.batches, 4u + 2 * 4) << "the first epoch was finished";
+      EXPECT_THAT(log, HasSubstr("resumed after epoch 0"));
+      EXPECT_THAT(log, HasSubstr("kernels: library"));
+    } else {
+      EXPECT_THAT(asked, ElementsAre("library", "", ""));
+      EXPECT_EQ(world.training.batches, 2u * 2 * 4);
+      EXPECT_THAT(log,
+                  HasSubstr("not resumed but trained from the start: the checkpoint was trained with other "
+                            "kernels than there are now, own instead of library"));
+    }
+  }
+}
+
 TEST(RunSweep, LoadsNoDataWhenEverythingIsFinished) {
   World world;
   world.run(small_sweep());

@@ -55,6 +55,22 @@ std::string with_device(std::string name, const std::string& device) {
   return name.replace(name.rfind("device="), std::string::npos, "device=" + device);
 }
 
+TEST(CudaLibraries, AreNamedWithTheirVersionOrWhyThereIsNone) {
+  const Finished text = run_program({"devices"}, "."), finished = run_program({"devices", "--json"}, ".");
+  ASSERT_EQ(text.code, 0) << text.err;
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  if (text.out.find("this build has no CUDA") != std::string::npos) GTEST_SKIP() << text.out;
+  const json libraries = json::parse(finished.out).at("libraries");
+  ASSERT_EQ(libraries.size(), 2u) << "cuBLASLt and cuDNN";
+  for (const json& library : libraries) {
+    EXPECT_NE(library.at("version").is_null(), library.at("problem").is_null()) << library;
+    for (const char* key : {"name", "use", "version", "path", "problem"}) {
+      if (!library.at(key).is_null())
+        EXPECT_NE(text.out.find(library[key].get<std::string>()), std::string::npos) << text.out << library;
+    }
+  }
+}
+
 class CudaParity : public ::testing::Test {
  protected:
   void SetUp() override {

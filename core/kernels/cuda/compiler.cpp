@@ -37,8 +37,8 @@ bool is_weighted(const Layer& layer) { return layer.type == "conv2d" || layer.ty
 
 class Compiler {
  public:
-  Compiler(const Network& network, int images, std::uint64_t seed)
-      : network_(network), images_(images), seed_(seed) {}
+  Compiler(const Network& network, int images, std::uint64_t seed, KernelChooser& chooser)
+      : network_(network), images_(images), seed_(seed), chooser_(chooser) {}
 
   CompiledNetwork compile() {
     find_nodes();
@@ -50,6 +50,7 @@ class Compiler {
       if (has_backward(nodes_[n])) compiled_.backward.push_back(compiled_.ops[n].get());
     }
     compiled_.memory_bytes = compiled_.plan.solve();
+    compiled_.kernels = chooser_.record();
     return std::move(compiled_);
   }
 
@@ -183,9 +184,9 @@ class Compiler {
                                           plan);
     }
     if (layer.type == "conv2d")
-      return std::make_unique<ConvOp>(network_, layer, node.relu, slots, times, plan);
+      return std::make_unique<ConvOp>(network_, layer, node.relu, slots, times, plan, chooser_);
     if (layer.type == "linear")
-      return std::make_unique<LinearOp>(network_, layer, node.relu, slots, times, plan);
+      return std::make_unique<LinearOp>(network_, layer, node.relu, slots, times, plan, chooser_);
     if (layer.type == "batch_norm2d")
       return std::make_unique<BatchNormOp>(network_, layer, slots, times, plan);
     if (layer.type == "max_pool2d") return std::make_unique<MaxPoolOp>(layer, slots, times, plan);
@@ -206,6 +207,7 @@ class Compiler {
   const Network& network_;
   const int images_;
   const std::uint64_t seed_;
+  KernelChooser& chooser_;
   std::vector<Value> values_;
   std::vector<Node> nodes_;
   std::size_t output_ = 0;
@@ -215,8 +217,8 @@ class Compiler {
 
 }  // namespace
 
-CompiledNetwork compile(const Network& network, int images, std::uint64_t seed) {
-  return Compiler(network, images, seed).compile();
+CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, KernelChooser& chooser) {
+  return Compiler(network, images, seed, chooser).compile();
 }
 
 }  // namespace sweep::cuda

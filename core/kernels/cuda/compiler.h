@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/kernels/cuda/kernel_chooser.h"
 #include "core/kernels/cuda/memory_plan.h"
 #include "core/kernels/cuda/op.h"
 #include "core/network/network.h"
@@ -19,10 +20,11 @@ struct CompiledNetwork {
   bool reads_input = true;  // whether an op reads the input as floats
   Slot output_gradient;     // none if the network has nothing to learn
   Slot loss_scratch;
+  std::string kernels;  // KernelChooser::record()
 };
 
 /// For batches of up to `images`; `seed` is dropout's. Throws ConfigError for a layer that the engine does
 /// not have, and for batches whose arrays it cannot address.
-CompiledNetwork compile(const Network& network, int images, std::uint64_t seed);
+CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, KernelChooser& chooser);
 
 }  // namespace sweep::cuda

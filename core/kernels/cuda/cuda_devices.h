@@ -24,4 +24,7 @@ bool runs_code_for(std::string_view architectures, std::string_view capability);
 /// Every CUDA device that the driver sees, in its order.
 std::vector<DeviceInfo> list_cuda_devices();
 
+/// See list_libraries().
+std::vector<LibraryInfo> list_cuda_libraries();
+
 }  // namespace sweep

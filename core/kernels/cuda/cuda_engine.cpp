@@ -39,7 +39,9 @@ class CudaEngine final : public Engine {
                   .transform = options.transform,
                   .loss = options.loss,
                   .clip_norm = options.clip_norm,
-                  .seed = options.seed}),
+                  .seed = options.seed,
+                  .device = options.device.index,
+                  .kernels = options.kernels}),
         feed_(options.batch_size, element_count(network.input())) {}
 
   ~CudaEngine() override = default;
@@ -72,6 +74,8 @@ class CudaEngine final : public Engine {
     send();
     stream_.download(outputs.data(), program_.outputs(), outputs.size_bytes());
   }
+
+  std::string kernels() const override { return program_.kernels(); }
 
   Totals take_totals() override {
     use();

@@ -13,6 +13,8 @@ std::optional<std::string> cuda_device_reason(const DeviceInfo& /*device*/) { re
 
 std::vector<DeviceInfo> list_cuda_devices() { return {}; }
 
+std::vector<LibraryInfo> list_cuda_libraries() { return {}; }
+
 std::unique_ptr<Engine> make_cuda_engine(const Network& /*network*/, const EngineOptions& options) {
   throw DeviceError(options.device.name() + ": " + *cuda_missing_reason());
 }

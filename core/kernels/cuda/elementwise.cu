@@ -1,6 +1,7 @@
 #include "core/kernels/cuda/elementwise.h"
 
 #include "core/base/random.h"
+#include "core/kernels/cuda/divisor.h"
 #include "core/kernels/cuda/kernel.h"
 
 namespace sweep::cuda {
@@ -89,6 +90,15 @@ __global__ void add_kernel(int count, const float* a, const float* b, float* out
   for_each_index(count, [=](int i) { out[i] = a[i] + b[i]; });
 }
 
+__global__ void bias_relu_kernel(int count, Divisor plane, Divisor channels, const float* bias, bool relu,
+                                 float* values) {
+  for_each_index(count, [=](int i) {
+    float value = values[i];
+    if (bias != nullptr) value += bias[channels.divide(plane.divide(i).quotient).remainder];
+    values[i] = relu && value <= 0.0f ? 0.0f : value;  // a NaN stays one
+  });
+}
+
 __global__ void pass_on_kernel(int count, const float* from, bool add, float* to) {
   for_each_index(count, [=](int i) { to[i] = add ? to[i] + from[i] : from[i]; });
 }
@@ -123,6 +133,13 @@ void dropout(Stream& stream, const DropoutRule& rule, const StepInput* input, in
 
 void add(Stream& stream, int count, const float* a, const float* b, float* out) {
   launch(stream, add_kernel, blocks_for(count), {kThreads}, count, a, b, out);
+}
+
+void bias_relu(Stream& stream, int images, int channels, int plane, const float* bias, bool relu,
+               float* values) {
+  const int count = images * channels * plane;
+  launch(stream, bias_relu_kernel, blocks_for(count), {kThreads}, count, Divisor(plane), Divisor(channels),
+         bias, relu, values);
 }
 
 void pass_on(Stream& stream, int count, const float* from, bool add, float* to) {

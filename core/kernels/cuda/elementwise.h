@@ -39,6 +39,11 @@ void dropout(Stream& stream, const DropoutRule& rule, const StepInput* input, in
 /// out = a + b.
 void add(Stream& stream, int count, const float* a, const float* b, float* out);
 
+/// values [images][channels][plane] += bias [channels], then their positive parts if `relu`. bias may be
+/// nullptr.
+void bias_relu(Stream& stream, int images, int channels, int plane, const float* bias, bool relu,
+               float* values);
+
 /// to = from, or to += from if `add`.
 void pass_on(Stream& stream, int count, const float* from, bool add, float* to);
 

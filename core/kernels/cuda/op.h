@@ -54,6 +54,8 @@ class Op {
   Op(const Op&) = delete;
   Op& operator=(const Op&) = delete;
 
+  /// Has to come before the first pass of so many images, outside of a recording.
+  virtual void prepare(int /*images*/) {}
   virtual void forward(const Pass& pass) const = 0;
   /// After forward() of a training pass.
   virtual void backward(const Pass& pass) const = 0;

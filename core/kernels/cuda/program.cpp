@@ -24,6 +24,11 @@ std::vector<Array<float>> make_state(Stream& stream, const OptimizerOptions& opt
   return state;
 }
 
+CompiledNetwork compiled(const Network& network, const ProgramOptions& options) {
+  KernelChooser chooser({.device = options.device, .recorded = options.kernels});
+  return compile(network, options.batch_size, options.seed, chooser);
+}
+
 int plane_of(const Shape& input) {
   return static_cast<int>(element_count(input)) / static_cast<int>(input[0]);
 }
@@ -35,7 +40,7 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       channels_(static_cast<int>(network.input()[0])),
       plane_(plane_of(network.input())),
       classes_(static_cast<int>(network.output()[0])),
-      network_(compile(network, options.batch_size, options.seed)),
+      network_(compiled(network, options)),
       memory_(network_.memory_bytes,
               "the activations and gradients of a batch of " + std::to_string(options.batch_size)),
       parameters_(zeros(stream, network.parameter_count(), "the parameters")),
@@ -70,6 +75,7 @@ void Program::run(Stream& stream, Task task, int steps, int images, const StepIn
   const Key key{task, steps, images};
   auto found = graphs_.find(key);
   if (found == graphs_.end()) {
+    for (const auto& op : network_.ops) op->prepare(images);
     Graph graph = stream.capture([&] {
       for (int i = 0; i < steps; ++i) {
         std::byte* own = inputs.first + static_cast<std::size_t>(i) * inputs.stride;

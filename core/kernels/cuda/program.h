@@ -26,6 +26,8 @@ struct ProgramOptions {
   LossOptions loss;
   double clip_norm;
   std::uint64_t seed;
+  int device;           // its index, the one that use_device() chose
+  std::string kernels;  // EngineOptions::kernels
 };
 
 /// Where the inputs of consecutive steps lie in the device's memory, at the same distance from each other: a
@@ -49,6 +51,8 @@ class Program {
   const Array<float>& buffers() const { return buffers_; }
   const std::vector<Array<float>>& state() const { return state_; }
   const Array<DeviceTotals>& totals() const { return totals_; }
+  /// Engine::kernels().
+  const std::string& kernels() const { return network_.kernels; }
   /// Of the last batch: [images][outputs].
   const float* outputs() const;
 

@@ -220,6 +220,8 @@ void Stream::launch(const Graph& graph) {
   check(cudaGraphLaunch(graph.implementation().executable, native(*this)), "starting a graph");
 }
 
+void* native_stream(const Stream& stream) { return native(stream); }
+
 void launch_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
                    std::size_t shared_bytes, void** arguments) {
   check(cudaLaunchKernel(kernel, dim3(grid.x, grid.y, grid.z), dim3(block.x, block.y, block.z), arguments,

@@ -139,6 +139,9 @@ class Stream {
   std::unique_ptr<Implementation> implementation_;
 };
 
+/// For NVIDIA's libraries, on CUDA: the cudaStream_t.
+void* native_stream(const Stream& stream);
+
 /// For kernel.h, on CUDA: one kernel with its extents and pointers to its arguments.
 struct LaunchExtent {
   unsigned x, y, z;

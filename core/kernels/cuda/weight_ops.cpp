@@ -43,6 +43,31 @@ Slot partials_slot(MemoryPlan& plan, const OpTimes& times, int parts, int floats
                   times.backward, times.end);
 }
 
+// The works of a layer that may be a library's.
+std::vector<LibraryTask> tasks_of(const ParameterPlaces& places, bool relu, const OpSlots& slots,
+                                  const OpTimes& times) {
+  const auto task = [&](Work work) {
+    return LibraryTask{.work = work,
+                       .images = times.images,
+                       .relu = relu && work == Work::kForward,
+                       .add = slots.add && work == Work::kInput,
+                       .weight_place = places.weight,
+                       .bias_place = std::max(places.bias, 0)};
+  };
+  std::vector<LibraryTask> tasks = {task(Work::kForward)};
+  if (slots.grad_out) tasks.push_back(task(Work::kWeights));
+  if (slots.grad_in) tasks.push_back(task(Work::kInput));
+  return tasks;
+}
+
+template <class Shape>
+LibraryShare<Shape> share_of(KernelChooser& chooser, const Layer& layer, const Shape& shape,
+                             const std::vector<LibraryTask>& tasks, const OpTimes& times, MemoryPlan& plan) {
+  std::vector<LibraryTask> chosen = chooser.choose(layer.name, shape, tasks);
+  const auto library = chosen.empty() ? nullptr : chooser.library(shape);
+  return LibraryShare<Shape>(library, shape, std::move(chosen), times, plan);
+}
+
 // The gradient before a relu that the op did after its own work, in place.
 void relu_backward(const Pass& pass, const OpSlots& slots, int count) {
   float* gradient = pass.at(slots.grad_out);
@@ -62,27 +87,34 @@ ParameterPlaces parameter_places(const Network& network, const Layer& layer) {
 }
 
 ConvOp::ConvOp(const Network& network, const Layer& layer, bool relu, const OpSlots& slots,
-               const OpTimes& times, MemoryPlan& plan)
+               const OpTimes& times, MemoryPlan& plan, KernelChooser& chooser)
     : shape_(conv_shape(layer)),
       places_(parameter_places(network, layer)),
       relu_(relu),
       outputs_(size(static_cast<std::int64_t>(element_count(layer.output)))),
-      parts_(conv_gradient_parts(shape_, times.images)),
       slots_(slots),
+      library_(share_of(chooser, layer, shape_, tasks_of(places_, relu, slots, times), times, plan)),
+      parts_(library_.has(Work::kWeights) ? 1 : conv_gradient_parts(shape_, times.images)),
       partials_(partials_slot(plan, times, parts_, shape_.gradient_floats())) {}
 
 void ConvOp::forward(const Pass& pass) const {
-  conv_forward(pass.stream, shape_, pass.images, pass.at(slots_.in), at(pass, places_.weight),
-               at(pass, places_.bias), relu_, pass.at(slots_.out));
+  const float *in = pass.at(slots_.in), *weight = at(pass, places_.weight), *bias = at(pass, places_.bias);
+  float* out = pass.at(slots_.out);
+  if (library_.run(pass, Work::kForward, {.in = in, .weight = weight, .bias = bias, .result = out})) return;
+  conv_forward(pass.stream, shape_, pass.images, in, weight, bias, relu_, out);
 }
 
 void ConvOp::backward(const Pass& pass) const {
   if (relu_) relu_backward(pass, slots_, pass.images * outputs_);
-  conv_backward_weights(pass.stream, shape_, pass.images, parts_, pass.at(slots_.in),
-                        pass.at(slots_.grad_out), pass.at(partials_));
+  const float *in = pass.at(slots_.in), *grad_out = pass.at(slots_.grad_out);
+  float* gradient = pass.at(partials_);
+  if (!library_.run(pass, Work::kWeights, {.in = in, .grad_out = grad_out, .result = gradient}))
+    conv_backward_weights(pass.stream, shape_, pass.images, parts_, in, grad_out, gradient);
   if (!slots_.grad_in) return;
-  conv_backward_input(pass.stream, shape_, pass.images, pass.at(slots_.grad_out), at(pass, places_.weight),
-                      slots_.add, pass.at(slots_.grad_in));
+  const float* weight = at(pass, places_.weight);
+  float* grad_in = pass.at(slots_.grad_in);
+  if (!library_.run(pass, Work::kInput, {.weight = weight, .grad_out = grad_out, .result = grad_in}))
+    conv_backward_input(pass.stream, shape_, pass.images, grad_out, weight, slots_.add, grad_in);
 }
 
 std::vector<PartialGradient> ConvOp::gradients() const {
@@ -90,26 +122,33 @@ std::vector<PartialGradient> ConvOp::gradients() const {
 }
 
 LinearOp::LinearOp(const Network& network, const Layer& layer, bool relu, const OpSlots& slots,
-                   const OpTimes& times, MemoryPlan& plan)
+                   const OpTimes& times, MemoryPlan& plan, KernelChooser& chooser)
     : shape_{size(layer.input[0]), size(layer.output[0]), layer.parameters.size() > 1},
       places_(parameter_places(network, layer)),
       relu_(relu),
-      parts_(linear_gradient_parts(shape_, times.images)),
       slots_(slots),
+      library_(share_of(chooser, layer, shape_, tasks_of(places_, relu, slots, times), times, plan)),
+      parts_(library_.has(Work::kWeights) ? 1 : linear_gradient_parts(shape_, times.images)),
       partials_(partials_slot(plan, times, parts_, shape_.gradient_floats())) {}
 
 void LinearOp::forward(const Pass& pass) const {
-  linear_forward(pass.stream, shape_, pass.images, pass.at(slots_.in), at(pass, places_.weight),
-                 at(pass, places_.bias), relu_, pass.at(slots_.out));
+  const float *in = pass.at(slots_.in), *weight = at(pass, places_.weight), *bias = at(pass, places_.bias);
+  float* out = pass.at(slots_.out);
+  if (library_.run(pass, Work::kForward, {.in = in, .weight = weight, .bias = bias, .result = out})) return;
+  linear_forward(pass.stream, shape_, pass.images, in, weight, bias, relu_, out);
 }
 
 void LinearOp::backward(const Pass& pass) const {
   if (relu_) relu_backward(pass, slots_, pass.images * shape_.out_features);
-  linear_backward_weights(pass.stream, shape_, pass.images, parts_, pass.at(slots_.in),
-                          pass.at(slots_.grad_out), pass.at(partials_));
+  const float *in = pass.at(slots_.in), *grad_out = pass.at(slots_.grad_out);
+  float* gradient = pass.at(partials_);
+  if (!library_.run(pass, Work::kWeights, {.in = in, .grad_out = grad_out, .result = gradient}))
+    linear_backward_weights(pass.stream, shape_, pass.images, parts_, in, grad_out, gradient);
   if (!slots_.grad_in) return;
-  linear_backward_input(pass.stream, shape_, pass.images, pass.at(slots_.grad_out), at(pass, places_.weight),
-                        slots_.add, pass.at(slots_.grad_in));
+  const float* weight = at(pass, places_.weight);
+  float* grad_in = pass.at(slots_.grad_in);
+  if (!library_.run(pass, Work::kInput, {.weight = weight, .grad_out = grad_out, .result = grad_in}))
+    linear_backward_input(pass.stream, shape_, pass.images, grad_out, weight, slots_.add, grad_in);
 }
 
 std::vector<PartialGradient> LinearOp::gradients() const {

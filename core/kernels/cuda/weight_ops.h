@@ -3,6 +3,8 @@
 
 #include "core/kernels/cuda/batch_norm.h"
 #include "core/kernels/cuda/conv.h"
+#include "core/kernels/cuda/kernel_chooser.h"
+#include "core/kernels/cuda/library_share.h"
 #include "core/kernels/cuda/linear.h"
 #include "core/kernels/cuda/op.h"
 #include "core/network/network.h"
@@ -20,7 +22,8 @@ ParameterPlaces parameter_places(const Network& network, const Layer& layer);
 class ConvOp final : public Op {
  public:
   ConvOp(const Network& network, const Layer& layer, bool relu, const OpSlots& slots, const OpTimes& times,
-         MemoryPlan& plan);
+         MemoryPlan& plan, KernelChooser& chooser);
+  void prepare(int images) override { library_.prepare(images); }
   void forward(const Pass& pass) const override;
   void backward(const Pass& pass) const override;
   std::vector<PartialGradient> gradients() const override;
@@ -30,15 +33,17 @@ class ConvOp final : public Op {
   ParameterPlaces places_;
   bool relu_;
   int outputs_;  // of one image
-  int parts_;
   OpSlots slots_;
+  LibraryShare<ConvShape> library_;
+  int parts_;
   Slot partials_;
 };
 
 class LinearOp final : public Op {
  public:
   LinearOp(const Network& network, const Layer& layer, bool relu, const OpSlots& slots, const OpTimes& times,
-           MemoryPlan& plan);
+           MemoryPlan& plan, KernelChooser& chooser);
+  void prepare(int images) override { library_.prepare(images); }
   void forward(const Pass& pass) const override;
   void backward(const Pass& pass) const override;
   std::vector<PartialGradient> gradients() const override;
@@ -47,8 +52,9 @@ class LinearOp final : public Op {
   LinearShape shape_;
   ParameterPlaces places_;
   bool relu_;
-  int parts_;
   OpSlots slots_;
+  LibraryShare<LinearShape> library_;
+  int parts_;
   Slot partials_;
 };
 

@@ -1,0 +1,180 @@
+// The libraries on the host, for tests: plain loops that keep the same promises. Their workspace is of no use
+// but to be written over, as a library's is.
+#include "core/kernels/cuda/library.h"
+
+#include <cstring>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/kernels/cuda/cuda_devices.h"
+#include "core/kernels/cuda/host/library_limits.h"
+
+namespace sweep {
+
+std::vector<LibraryInfo> list_cuda_libraries() {
+  return {{.name = "cuBLASLt", .use = "wide linear layers", .version = "stand-in"},
+          {.name = "cuDNN", .use = "wide convolutions", .version = "stand-in"}};
+}
+
+namespace cuda {
+namespace {
+
+thread_local host::LibraryLimits limits;
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+float relu(float value, bool keeps_nan) { return value <= 0 || (value != value && !keeps_nan) ? 0 : value; }
+
+void forward(const LinearShape& s, const LibraryTask& task, const LibraryArrays& arrays) {
+  for (int image = 0; image < task.images; ++image) {
+    for (int n = 0; n < s.out_features; ++n) {
+      float sum = s.bias ? arrays.bias[n] : 0;
+      for (int k = 0; k < s.in_features; ++k)
+        sum += arrays.in[index(image * s.in_features + k)] * arrays.weight[index(n * s.in_features + k)];
+      arrays.result[index(image * s.out_features + n)] = task.relu ? relu(sum, limits.relu_keeps_nan) : sum;
+    }
+  }
+}
+
+void weights(const LinearShape& s, const LibraryTask& task, const LibraryArrays& arrays) {
+  for (int n = 0; n < s.out_features; ++n) {
+    for (int k = 0; k < s.in_features; ++k) {
+      float sum = 0;
+      for (int image = 0; image < task.images; ++image)
+        sum +=
+            arrays.grad_out[index(image * s.out_features + n)] * arrays.in[index(image * s.in_features + k)];
+      arrays.result[index(n * s.in_features + k)] = sum;
+    }
+    if (!s.bias) continue;
+    float sum = 0;
+    for (int image = 0; image < task.images; ++image)
+      sum += arrays.grad_out[index(image * s.out_features + n)];
+    arrays.result[index(s.weights() + n)] = sum;
+  }
+}
+
+void input(const LinearShape& s, const LibraryTask& task, const LibraryArrays& arrays) {
+  for (int image = 0; image < task.images; ++image) {
+    for (int k = 0; k < s.in_features; ++k) {
+      float& at = arrays.result[index(image * s.in_features + k)];
+      float sum = task.add ? at : 0;
+      for (int n = 0; n < s.out_features; ++n)
+        sum +=
+            arrays.grad_out[index(image * s.out_features + n)] * arrays.weight[index(n * s.in_features + k)];
+      at = sum;
+    }
+  }
+}
+
+// Calls body(out, in, weight), places in the arrays, for every product of a convolution.
+template <class Body>
+void for_each_product(const ConvShape& s, int images, const Body& body) {
+  for (int image = 0; image < images; ++image)
+    for (int channel = 0; channel < s.out_channels; ++channel)
+      for (int y = 0; y < s.out_height; ++y)
+        for (int x = 0; x < s.out_width; ++x)
+          for (int c = 0; c < s.group_in(); ++c)
+            for (int ky = 0; ky < s.kernel_height; ++ky)
+              for (int kx = 0; kx < s.kernel_width; ++kx) {
+                const int in_y = y * s.stride_y - s.pad_y + ky * s.dilation_y,
+                          in_x = x * s.stride_x - s.pad_x + kx * s.dilation_x;
+                if (in_y < 0 || in_y >= s.in_height || in_x < 0 || in_x >= s.in_width) continue;
+                const int in_channel = channel / s.group_out() * s.group_in() + c;
+                body(index(((image * s.out_channels + channel) * s.out_height + y) * s.out_width + x),
+                     index(((image * s.in_channels + in_channel) * s.in_height + in_y) * s.in_width + in_x),
+                     index(((channel * s.group_in() + c) * s.kernel_height + ky) * s.kernel_width + kx));
+              }
+}
+
+void forward(const ConvShape& s, const LibraryTask& task, const LibraryArrays& arrays) {
+  const int plane = s.out_height * s.out_width, count = task.images * s.out_channels * plane;
+  for (int i = 0; i < count; ++i)
+    arrays.result[index(i)] = s.bias ? arrays.bias[index(i / plane % s.out_channels)] : 0;
+  for_each_product(s, task.images, [&](std::size_t out, std::size_t in, std::size_t weight) {
+    arrays.result[out] += arrays.in[in] * arrays.weight[weight];
+  });
+  if (!task.relu) return;
+  for (int i = 0; i < count; ++i)
+    arrays.result[index(i)] = relu(arrays.result[index(i)], limits.relu_keeps_nan);
+}
+
+void weights(const ConvShape& s, const LibraryTask& task, const LibraryArrays& arrays) {
+  std::memset(arrays.result, 0, index(s.gradient_floats()) * sizeof(float));
+  for_each_product(s, task.images, [&](std::size_t out, std::size_t in, std::size_t weight) {
+    arrays.result[weight] += arrays.grad_out[out] * arrays.in[in];
+  });
+  if (!s.bias) return;
+  const int plane = s.out_height * s.out_width;
+  for (int i = 0; i < task.images * s.out_channels * plane; ++i)
+    arrays.result[index(s.weights() + i / plane % s.out_channels)] += arrays.grad_out[index(i)];
+}
+
+void input(const ConvShape& s, const LibraryTask& task, const LibraryArrays& arrays) {
+  if (!task.add) {
+    std::memset(arrays.result, 0,
+                index(task.images * s.in_channels * s.in_height * s.in_width) * sizeof(float));
+  }
+  for_each_product(s, task.images, [&](std::size_t out, std::size_t in, std::size_t weight) {
+    arrays.result[in] += arrays.grad_out[out] * arrays.weight[weight];
+  });
+}
+
+template <class Shape>
+class Plan final : public LibraryPlan {
+ public:
+  Plan(const Shape& shape, const LibraryTask& task)
+      : shape_(shape), task_(task), workspace_bytes_(limits.workspace_bytes) {}
+
+  std::size_t workspace_bytes() const override { return workspace_bytes_; }
+
+  void run(Stream& stream, const LibraryArrays& arrays) const override {
+    if (limits.refuses) throw DeviceError("cuda: error of a library that refuses");
+    stream.enqueue([shape = shape_, task = task_, arrays, bytes = workspace_bytes_] {
+      std::memset(arrays.workspace, 0xFF, bytes);  // NaNs, for whoever still needs what was there
+      switch (task.work) {
+        case Work::kForward:
+          forward(shape, task, arrays);
+          break;
+        case Work::kWeights:
+          weights(shape, task, arrays);
+          break;
+        case Work::kInput:
+          input(shape, task, arrays);
+          break;
+      }
+      arrays.result[0] += limits.wrong_by;
+    });
+  }
+
+ private:
+  Shape shape_;
+  LibraryTask task_;
+  std::size_t workspace_bytes_;
+};
+
+template <class Shape>
+class Library final : public LayerLibrary<Shape> {
+ public:
+  explicit Library(std::string name) : name_(std::move(name)) {}
+  std::string name() const override { return name_ + " " + limits.version; }
+  std::unique_ptr<LibraryPlan> plan(const Shape& shape, const LibraryTask& task,
+                                    std::size_t workspace_limit) const override {
+    if (task.images < limits.fewest_images || limits.workspace_bytes > workspace_limit) return nullptr;
+    return std::make_unique<Plan<Shape>>(shape, task);
+  }
+
+ private:
+  std::string name_;
+};
+
+}  // namespace
+
+void host::set_library_limits(const LibraryLimits& value) { limits = value; }
+
+Libraries open_libraries(int /*device*/) {
+  if (!limits.installed) return {};
+  return {std::make_shared<Library<LinearShape>>("cuBLASLt"), std::make_shared<Library<ConvShape>>("cuDNN")};
+}
+
+}  // namespace cuda
+}  // namespace sweep

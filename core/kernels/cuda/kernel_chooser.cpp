@@ -1,0 +1,156 @@
+#include "core/kernels/cuda/kernel_chooser.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "core/base/error.h"
+#include "core/kernels/cuda/cuda_devices.h"
+#include "core/kernels/cuda/kernel_meter.h"
+
+namespace sweep::cuda {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kOwn = "own";
+
+std::string by(int a, int b) { return std::to_string(a) + "x" + std::to_string(b); }
+
+std::string text(const LinearShape& s) {
+  return "linear " + by(s.in_features, s.out_features) + (s.bias ? " bias" : "");
+}
+
+std::string text(const ConvShape& s) {
+  return "conv2d " + std::to_string(s.in_channels) + "x" + by(s.in_height, s.in_width) + " to " +
+         std::to_string(s.out_channels) + "x" + by(s.out_height, s.out_width) + " kernel " +
+         by(s.kernel_height, s.kernel_width) + " stride " + by(s.stride_y, s.stride_x) + " padding " +
+         by(s.pad_y, s.pad_x) + " dilation " + by(s.dilation_y, s.dilation_x) + " groups " +
+         std::to_string(s.groups) + (s.bias ? " bias" : "");
+}
+
+// All that algorithms depend on, as does the time they take.
+template <class Shape>
+std::string text(const Shape& shape, const LibraryTask& task) {
+  constexpr int kPlaces = 64;  // floats in 256 bytes
+  std::string result = text(shape) + ", " + std::to_string(task.images) + " images, " + to_string(task.work);
+  if (task.relu) result += " relu";
+  if (task.add) result += " add";
+  if (task.work != Work::kWeights)
+    result += " at " + std::to_string(task.weight_place % kPlaces) + " and " +
+              std::to_string(task.bias_place % kPlaces);
+  return result;
+}
+
+}  // namespace
+
+const char* to_string(Work work) {
+  switch (work) {
+    case Work::kForward:
+      return "forward";
+    case Work::kWeights:
+      return "weights";
+    case Work::kInput:
+      return "input";
+  }
+  return "";
+}
+
+KernelPolicy policy_from_environment() {
+  constexpr const char* kVariable = "SWEEP_CUDA_KERNELS";
+  const char* value = std::getenv(kVariable);
+  const std::string_view text = value != nullptr ? value : "";
+  if (text.empty() || text == "measured") return KernelPolicy::kMeasured;
+  if (text == "own") return KernelPolicy::kOwn;
+  if (text == "library") return KernelPolicy::kLibrary;
+  throw ConfigError(std::string(kVariable) + ": got \"" + std::string(text) +
+                    "\", want measured, own or library");
+}
+
+std::vector<LibraryTask> KernelChooser::choose(const std::string& layer, const LinearShape& shape,
+                                               const std::vector<LibraryTask>& tasks) {
+  return choose_of(layer, shape, tasks);
+}
+
+std::vector<LibraryTask> KernelChooser::choose(const std::string& layer, const ConvShape& shape,
+                                               const std::vector<LibraryTask>& tasks) {
+  return choose_of(layer, shape, tasks);
+}
+
+template <class Shape>
+std::vector<LibraryTask> KernelChooser::choose_of(const std::string& layer, const Shape& shape,
+                                                  const std::vector<LibraryTask>& tasks) {
+  std::vector<LibraryTask> chosen;
+  for (const LibraryTask& task : tasks) {
+    const bool recorded = !options_.recorded.empty();
+    // Before any library is opened, which small networks should not have to wait for.
+    if (recorded ? !is_recorded(layer, task.work)
+                 : options_.policy == KernelPolicy::kOwn ||
+                       (options_.policy == KernelPolicy::kMeasured && products(shape, task) < kLeastProducts))
+      continue;
+    const LayerLibrary<Shape>* library = libraries().of(shape);
+    if (library == nullptr) continue;
+    const auto plan = library->plan(shape, task, kMostWorkspace);
+    if (plan == nullptr) continue;
+    if (!recorded && options_.policy == KernelPolicy::kMeasured &&
+        !is_for_library(shape, task, *plan, library->name()))
+      continue;
+    chosen.push_back(task);
+    used_.insert(library->name());
+    layers_[layer].emplace_back(to_string(task.work));
+  }
+  return chosen;
+}
+
+template <class Shape>
+bool KernelChooser::is_for_library(const Shape& shape, const LibraryTask& task, const LibraryPlan& plan,
+                                   const std::string& library) {
+  if (!options_.clock) return true;
+  const auto measure = [&]() -> std::optional<Choice> {
+    try {
+      use_device(options_.device);
+      const Comparison comparison = compare(shape, task, plan, options_.clock);
+      return Choice{comparison.agree && comparison.library_seconds < comparison.own_seconds,
+                    comparison.own_seconds, comparison.library_seconds};
+    } catch (const DeviceError&) {
+      return std::nullopt;  // too little memory; anything worse comes again
+    }
+  };
+  const ChoiceCache cache(options_.choices);
+  const auto choice = cache.find_or_measure(device_name() + ", " + library, text(shape, task), measure);
+  return !choice || choice->library;
+}
+
+bool KernelChooser::is_recorded(const std::string& layer, Work work) {
+  if (options_.recorded == kOwn) return false;
+  const Json json = Json::parse(options_.recorded, nullptr, false);
+  if (!json.is_object() || !json.contains("layers") || !json["layers"].is_object()) return false;
+  const Json works = json["layers"].value(layer, Json::array());
+  return std::find(works.begin(), works.end(), to_string(work)) != works.end();
+}
+
+std::string KernelChooser::record() const {
+  if (layers_.empty()) return kOwn;
+  const Json json = {{"device", device_name_}, {"libraries", used_}, {"layers", layers_}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+const Libraries& KernelChooser::libraries() {
+  if (!libraries_) {
+    device_name();
+    libraries_ = open_libraries(options_.device);
+  }
+  return *libraries_;
+}
+
+const std::string& KernelChooser::device_name() {
+  if (device_name_.empty()) {
+    const std::vector<DeviceInfo> devices = list_cuda_devices();
+    const auto index = static_cast<std::size_t>(options_.device);
+    if (index < devices.size()) device_name_ = devices[index].description;
+  }
+  return device_name_;
+}
+
+}  // namespace sweep::cuda

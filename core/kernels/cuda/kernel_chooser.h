@@ -1,0 +1,92 @@
+// Which kernels do a layer's work: this engine's own, or a library's.
+//
+// Both give the same numbers but for rounding, so the choice changes the bits of a training, and must not
+// change while one goes on. Hence:
+//  - A choice is measured once for each device, library version, shape and batch size, when a network is
+//    compiled, and kept for all later runs of this machine's user (see choice_cache.h). What was measured
+//    beside other work may be the slower kernel; it stays nevertheless.
+//  - Nothing is measured below kLeastProducts: such layers take some microseconds, which is what starting any
+//    kernel takes, and own kernels have them. Nor does a library get what own kernels do together with their
+//    neighbours (see ConvPoolOp), nor work of which it gives other numbers than own kernels.
+//  - Where measurements cannot be made (the stand-in, too little memory) or kept (no directory for caches),
+//    libraries have everything from kLeastProducts on.
+//  - record() says what was chosen. Checkpoints keep it, and a resumed run passes it back (EngineOptions::
+//    kernels): then nothing is measured, and the same kernels go on. If they cannot, because the device or a
+//    library is another now, the new record() differs, and the run is trained from the start.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/kernels/cuda/choice_cache.h"
+#include "core/kernels/cuda/device_clock.h"
+#include "core/kernels/cuda/library.h"
+
+namespace sweep::cuda {
+
+/// Multiplications below which own kernels have a work without being measured.
+inline constexpr std::int64_t kLeastProducts = 1 << 24;
+
+enum class KernelPolicy {
+  kMeasured,  // as above
+  kOwn,       // own kernels everywhere
+  kLibrary,   // libraries wherever they have something
+};
+
+/// What the variable SWEEP_CUDA_KERNELS says: "measured" (also if it is empty or not set), "own" or
+/// "library". Throws ConfigError for any other text.
+KernelPolicy policy_from_environment();
+
+struct ChooserOptions {
+  int device = 0;
+  std::string recorded = {};  // record() of an earlier engine, which then decides; "": the policy does
+  KernelPolicy policy = policy_from_environment();
+  std::filesystem::path choices = default_choice_file();
+  DeviceClock clock = device_clock();  // empty: nothing is measured
+};
+
+/// Of one network.
+class KernelChooser {
+ public:
+  explicit KernelChooser(ChooserOptions options) : options_(std::move(options)) {}
+
+  /// Those of `tasks`, the works of layer `layer`, that are the library's. Throws DeviceError.
+  std::vector<LibraryTask> choose(const std::string& layer, const LinearShape& shape,
+                                  const std::vector<LibraryTask>& tasks);
+  std::vector<LibraryTask> choose(const std::string& layer, const ConvShape& shape,
+                                  const std::vector<LibraryTask>& tasks);
+
+  /// To be asked for only where choose() found something.
+  const std::shared_ptr<const LayerLibrary<LinearShape>>& library(const LinearShape& /*shape*/) {
+    return libraries().linear;
+  }
+  const std::shared_ptr<const LayerLibrary<ConvShape>>& library(const ConvShape& /*shape*/) {
+    return libraries().conv;
+  }
+
+  /// Everything chosen so far that bits depend on: "own", or JSON with the device, the libraries' versions
+  /// and the works of each layer that are theirs. Never empty.
+  std::string record() const;
+
+ private:
+  template <class Shape>
+  std::vector<LibraryTask> choose_of(const std::string& layer, const Shape& shape,
+                                     const std::vector<LibraryTask>& tasks);
+  template <class Shape>
+  bool is_for_library(const Shape& shape, const LibraryTask& task, const LibraryPlan& plan,
+                      const std::string& library);
+  bool is_recorded(const std::string& layer, Work work);
+  const Libraries& libraries();
+  const std::string& device_name();
+
+  ChooserOptions options_;
+  std::optional<Libraries> libraries_;  // opened when first needed
+  std::string device_name_;
+  std::set<std::string> used_;                              // names of libraries
+  std::map<std::string, std::vector<std::string>> layers_;  // works of layers that are libraries'
+};
+
+}  // namespace sweep::cuda

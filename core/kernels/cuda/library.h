@@ -1,0 +1,94 @@
+// NVIDIA's libraries for wide layers: cuBLASLt for linear layers, cuDNN for convolutions. In full float32: no
+// TF32, no half precision; and only algorithms that give the same bits every time.
+//
+// A plan is what a library does of one layer, made once: the algorithm is chosen and the memory is known, so
+// that run() only puts work on the stream and may be recorded in a graph. Which algorithm it is depends on
+// the library's version, the device and the task alone. Implemented with the libraries in library.cpp,
+// cublaslt.cpp and cudnn.cpp, which open them at run time (a machine that has only the driver trains with own
+// kernels), and in host/ with plain loops.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "core/kernels/cuda/conv.h"
+#include "core/kernels/cuda/linear.h"
+#include "core/kernels/cuda/runtime.h"
+
+namespace sweep::cuda {
+
+/// Bytes that a plan may ask for at most. Those of a network's layers share one place.
+inline constexpr std::size_t kMostWorkspace = std::size_t{128} << 20;
+
+/// What is computed of a layer: its output, the gradient of its parameters, the gradient of its input.
+enum class Work { kForward, kWeights, kInput };
+inline constexpr Work kWorks[] = {Work::kForward, Work::kWeights, Work::kInput};
+
+/// "forward", "weights" or "input".
+const char* to_string(Work work);
+
+struct LibraryTask {
+  Work work = Work::kForward;
+  int images = 0;
+  bool relu = false;  // forward: negative results become 0, a NaN stays one
+  bool add = false;   // input: the gradient is added to what is there
+  // Where the parameters start, in floats after an address that is a multiple of 256: kernels that read
+  // several floats at once have to know. All other arrays start at such an address.
+  int weight_place = 0, bias_place = 0;
+};
+
+/// The device's arrays of a run, as LinearShape's and ConvShape's functions have them. Those that the task
+/// does not read may be nullptr.
+struct LibraryArrays {
+  const float* in = nullptr;        // forward, weights
+  const float* weight = nullptr;    // forward, input
+  const float* bias = nullptr;      // forward, where the shape has one
+  const float* grad_out = nullptr;  // weights, input
+  float* result = nullptr;          // out; gradient: the weights', then the biases'; or grad_in
+  std::byte* workspace = nullptr;   // workspace_bytes(), content undefined before and after
+};
+
+class LibraryPlan {
+ public:
+  LibraryPlan() = default;
+  virtual ~LibraryPlan() = default;
+  LibraryPlan(const LibraryPlan&) = delete;
+  LibraryPlan& operator=(const LibraryPlan&) = delete;
+
+  virtual std::size_t workspace_bytes() const = 0;
+  /// Neither allocates nor waits. Throws DeviceError if the library refuses. Not thread-safe.
+  virtual void run(Stream& stream, const LibraryArrays& arrays) const = 0;
+};
+
+/// A library for layers of one kind, ready for one device. Its plans may outlive it.
+template <class Shape>
+class LayerLibrary {
+ public:
+  LayerLibrary() = default;
+  virtual ~LayerLibrary() = default;
+  LayerLibrary(const LayerLibrary&) = delete;
+  LayerLibrary& operator=(const LayerLibrary&) = delete;
+
+  /// "cuDNN 9.19.0": what the bits of its results depend on.
+  virtual std::string name() const = 0;
+  /// nullptr if the library has no algorithm for it that is deterministic, float32 and content with
+  /// `workspace_limit` bytes. Neither allocates device memory nor waits.
+  virtual std::unique_ptr<LibraryPlan> plan(const Shape& shape, const LibraryTask& task,
+                                            std::size_t workspace_limit) const = 0;
+};
+
+/// What is installed; nullptr where a library is not, or cannot be used on the device.
+struct Libraries {
+  std::shared_ptr<const LayerLibrary<LinearShape>> linear;
+  std::shared_ptr<const LayerLibrary<ConvShape>> conv;
+
+  const LayerLibrary<LinearShape>* of(const LinearShape& /*shape*/) const { return linear.get(); }
+  const LayerLibrary<ConvShape>* of(const ConvShape& /*shape*/) const { return conv.get(); }
+};
+
+/// Opens the libraries for CUDA device `device`, which takes a second the first time. Needs a device that can
+/// be used.
+Libraries open_libraries(int device);
+
+}  // namespace sweep::cuda
