@@ -141,9 +141,6 @@ class Compiler {
     compiled_.reads_input = !reads_pixels(values_[0].readers);
     compiled_.output = values_[output_].slot;
     compiled_.output_gradient = values_[output_].gradient;
-    compiled_.loss_scratch =
-        compiled_.plan.add(static_cast<std::size_t>(loss_scratch_count(images_)) * sizeof(DeviceTotals),
-                           loss_time(), loss_time());
   }
 
   const Layer& layer_of(const Value& value) const {

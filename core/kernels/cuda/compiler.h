@@ -18,7 +18,6 @@ struct CompiledNetwork {
   Slot input, output;
   bool reads_input = true;  // whether an op reads the input as floats
   Slot output_gradient;     // none if the network has nothing to learn
-  Slot loss_scratch;
 };
 
 /// For batches of up to `images`; `seed` is dropout's. Throws ConfigError for a layer that the engine does

@@ -44,9 +44,9 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       mean_(uploaded(stream, options.transform.mean, "the pixels' mean")),
       std_(uploaded(stream, options.transform.std, "the pixels' deviation")),
       state_(make_state(stream, options.optimizer, network.parameter_count())),
-      totals_(1, "the sums of an epoch"),
+      totals_(static_cast<std::size_t>(loss_totals_count(options.batch_size)), "the sums of an epoch"),
       optimizer_(make_optimizer(stream)) {
-  stream.clear(totals_.data(), sizeof(DeviceTotals));
+  stream.clear(totals_.data(), totals_.size() * sizeof(DeviceTotals));
 }
 
 Optimizer Program::make_optimizer(Stream& stream) const {
@@ -101,8 +101,8 @@ void Program::step(Stream& stream, Task task, int images, const StepInput* input
   for (const auto& op : network_.ops) op->forward(pass);
   if (task == Task::kPredict) return;
   float* gradient = training ? pass.at(network_.output_gradient) : nullptr;
-  loss(stream, options_.loss, input, rows, images, classes_, pass.at(network_.output),
-       pass.at<DeviceTotals>(network_.loss_scratch), totals_.data(), gradient);
+  loss(stream, options_.loss, input, rows, images, classes_, pass.at(network_.output), totals_.data(),
+       gradient);
   if (gradient == nullptr) return;
   for (const Op* op : network_.backward) op->backward(pass);
   optimizer_.step(stream, input);

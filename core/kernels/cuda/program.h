@@ -48,6 +48,7 @@ class Program {
   const Array<float>& gradient() const { return gradient_; }
   const Array<float>& buffers() const { return buffers_; }
   const std::vector<Array<float>>& state() const { return state_; }
+  /// Sums since they were last cleared, to be added up.
   const Array<DeviceTotals>& totals() const { return totals_; }
   /// Of the last batch: [images][outputs].
   const float* outputs() const;

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 namespace sweep::cuda::host {
@@ -32,6 +33,9 @@ void wait_for_block();
 /// on it lacks a barrier, or looks at what another block writes.
 enum class Order { kForward, kBackward };
 void set_order(Order order);
+
+/// How often run_grid() was called: kernels that the process ran.
+std::uint64_t grids_run();
 
 }  // namespace sweep::cuda::host
 
