@@ -39,12 +39,17 @@ std::uint64_t grids_run();
 
 }  // namespace sweep::cuda::host
 
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+
 // clang-format off
 #define __global__
 #define __device__
 #define __host__
 #define __shared__ static thread_local
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __syncthreads() ::sweep::cuda::host::wait_for_block()
 #define threadIdx ::sweep::cuda::host::thread_index
 #define blockIdx ::sweep::cuda::host::block_index
