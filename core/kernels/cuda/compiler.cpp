@@ -44,9 +44,11 @@ class Compiler {
     find_nodes();
     if (nodes_.empty()) throw ConfigError("network \"" + network_.name() + "\" has nothing to train");
     describe_values();
+    find_head();
     place_values();
-    for (std::size_t n = 0; n < nodes_.size(); ++n) compiled_.ops.push_back(make_op(n));
-    for (std::size_t n = nodes_.size(); n-- > 0;) {
+    for (std::size_t n = 0; n < head_; ++n) compiled_.ops.push_back(make_op(n));
+    make_head();
+    for (std::size_t n = head_; n-- > 0;) {
       if (has_backward(nodes_[n])) compiled_.backward.push_back(compiled_.ops[n].get());
     }
     compiled_.memory_bytes = compiled_.plan.solve();
@@ -114,6 +116,42 @@ class Compiler {
     }
   }
 
+  // The linear layers that end the network, as many as go together.
+  void find_head() {
+    head_ = nodes_.size();
+    std::vector<StackedLayers> layers;
+    for (std::size_t end = head_; end > 0; end = head_) {
+      std::size_t n = end - 1;
+      const bool active = activation_of(nodes_[n].layer->type).has_value();
+      const Layer* activation = active ? nodes_[n].layer : nullptr;
+      if (active && (n == 0 || !only_feeds(n - 1, n))) return;
+      if (active) --n;
+      const Node& node = nodes_[n];
+      if (node.layer->type != "linear" || (active && node.relu)) return;
+      if (end < nodes_.size() && !only_feeds(end - 1, end)) return;
+      if (node.relu) activation = node.layer + 1;
+      layers.insert(layers.begin(), {node.layer, activation});
+      if (!LinearStackOp::fits(layers)) return;
+      stacked_ = layers;
+      head_ = n;
+    }
+  }
+
+  // Whether node `n`'s output goes to the node `to` and nowhere else.
+  bool only_feeds(std::size_t n, std::size_t to) const {
+    return nodes_[to].inputs.size() == 1 && nodes_[to].inputs[0] == nodes_[n].output &&
+           values_[nodes_[n].output].readers.size() == 1;
+  }
+
+  void make_head() {
+    if (stacked_.empty()) return;
+    const Value &in = values_[nodes_[head_].inputs[0]], &out = values_[output_];
+    compiled_.head = std::make_unique<LinearStackOp>(
+        network_, stacked_, in.producer < 0 && reads_pixels(in.readers),
+        OpSlots{in.slot, out.slot, {}, in.gradient, adds(head_, 0)},
+        OpTimes{loss_time(), loss_time(), end_time(), images_}, compiled_.plan);
+  }
+
   void place_values() {
     const auto images = static_cast<std::size_t>(images_);
     for (Value& value : values_) {
@@ -124,6 +162,7 @@ class Compiler {
                           std::to_string(value.elements) +
                           " values for each sample, and more than 2^30 in all");
       }
+      if (value.producer >= static_cast<int>(head_) && &value != &values_[output_]) continue;
       const std::size_t bytes = value.elements * images * sizeof(float);
       const int first = value.producer < 0 ? 0 : value.producer;
       int last = first;
@@ -132,9 +171,13 @@ class Compiler {
       if (value.kept_by_producer)
         last = std::max(last, backward_time(static_cast<std::size_t>(value.producer)));
       if (&value == &values_[output_]) last = std::max(last, loss_time());
+      // The head reads its input once more when other ops are at work already.
+      const bool to_head = !value.readers.empty() && value.readers.back() >= head_;
+      if (to_head) last = end_time();
       value.slot = compiled_.plan.add(bytes, first, last);
-      if (!value.needs_gradient) continue;
-      const int written = value.readers.empty() ? loss_time() : backward_time(value.readers.back());
+      if (!value.needs_gradient || value.producer >= static_cast<int>(head_)) continue;
+      const int written =
+          value.readers.empty() || to_head ? loss_time() : backward_time(value.readers.back());
       value.gradient =
           compiled_.plan.add(bytes, written, backward_time(static_cast<std::size_t>(value.producer)));
     }
@@ -142,9 +185,6 @@ class Compiler {
     compiled_.reads_input = !reads_pixels(values_[0].readers);
     compiled_.output = values_[output_].slot;
     compiled_.output_gradient = values_[output_].gradient;
-    compiled_.loss_scratch =
-        compiled_.plan.add(static_cast<std::size_t>(loss_scratch_count(images_)) * sizeof(DeviceTotals),
-                           loss_time(), loss_time());
   }
 
   const Layer& layer_of(const Value& value) const {
@@ -166,9 +206,9 @@ class Compiler {
                         [&](std::size_t input) { return values_[input].needs_gradient; }));
   }
 
-  // Whether nobody but a convolution that takes bytes reads the network's input.
+  // Whether nobody but an op that takes bytes reads the network's input.
   bool reads_pixels(const std::vector<std::size_t>& readers) const {
-    return readers.size() == 1 && nodes_[readers[0]].conv_pool;
+    return readers.size() == 1 && (nodes_[readers[0]].conv_pool || readers[0] == head_);
   }
 
   std::unique_ptr<Op> make_op(std::size_t n) {
@@ -210,7 +250,8 @@ class Compiler {
   KernelChooser& chooser_;
   std::vector<Value> values_;
   std::vector<Node> nodes_;
-  std::size_t output_ = 0;
+  std::size_t output_ = 0, head_ = 0;
+  std::vector<StackedLayers> stacked_;  // nodes head_ …
   std::uint32_t dropouts_ = 0;
   CompiledNetwork compiled_;
 };

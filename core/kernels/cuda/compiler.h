@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/kernels/cuda/kernel_chooser.h"
+#include "core/kernels/cuda/linear_stack_op.h"
 #include "core/kernels/cuda/memory_plan.h"
 #include "core/kernels/cuda/op.h"
 #include "core/network/network.h"
@@ -14,13 +15,13 @@ namespace sweep::cuda {
 struct CompiledNetwork {
   std::vector<std::unique_ptr<Op>> ops;  // in the order of forward()
   std::vector<const Op*> backward;       // those that gradients pass, in the order of backward()
+  std::unique_ptr<LinearStackOp> head;   // the layers after the ops, with the loss; nullptr if there are none
   MemoryPlan plan;                       // solved
   std::size_t memory_bytes = 0;
   Slot input, output;
   bool reads_input = true;  // whether an op reads the input as floats
-  Slot output_gradient;     // none if the network has nothing to learn
-  Slot loss_scratch;
-  std::string kernels;  // KernelChooser::record()
+  Slot output_gradient;     // none if the network has nothing to learn, or a head, which keeps its own
+  std::string kernels;      // KernelChooser::record()
 };
 
 /// For batches of up to `images`; `seed` is dropout's. Throws ConfigError for a layer that the engine does

@@ -80,10 +80,16 @@ class CudaEngine final : public Engine {
   Totals take_totals() override {
     use();
     send();
-    cuda::DeviceTotals totals{};
-    stream_.download(&totals, program_.totals().data(), sizeof totals);
-    stream_.clear(program_.totals().data(), sizeof totals);
-    return {totals.loss, totals.correct, totals.samples};
+    std::vector<cuda::DeviceTotals> parts(program_.totals().size());
+    stream_.download(parts.data(), program_.totals().data(), parts.size() * sizeof parts[0]);
+    stream_.clear(program_.totals().data(), parts.size() * sizeof parts[0]);
+    Totals totals{};
+    for (const cuda::DeviceTotals& part : parts) {
+      totals.loss += part.loss;
+      totals.correct += part.correct;
+      totals.samples += part.samples;
+    }
+    return totals;
   }
 
   // The copy and the wait cost some ten microseconds, which is nothing every so many steps; yet progress

@@ -1,53 +1,12 @@
 #include "core/kernels/cuda/elementwise.h"
 
 #include "core/base/random.h"
+#include "core/kernels/cuda/activation.h"
 #include "core/kernels/cuda/divisor.h"
 #include "core/kernels/cuda/kernel.h"
 
 namespace sweep::cuda {
 namespace {
-
-__device__ float sigmoid(float x) {
-  // exp(-|x|) cannot overflow; the two branches of the textbook formula.
-  const float e = expf(-fabsf(x)), small = e / (1.0f + e);
-  return x < 0.0f ? small : 1.0f - small;
-}
-
-// Φ(x), the normal distribution: gelu(x) = x · Φ(x).
-__device__ float normal_cdf(float x) { return 0.5f + 0.5f * erff(x * 0.70710678f); }
-
-__device__ float value_of(Activation activation, float slope, float x) {
-  switch (activation) {
-    case Activation::kRelu:
-      return x <= 0.0f ? 0.0f : x;  // a NaN stays one
-    case Activation::kLeakyRelu:
-      return x > 0.0f ? x : x * slope;
-    case Activation::kTanh:
-      return tanhf(x);
-    case Activation::kSigmoid:
-      return sigmoid(x);
-    case Activation::kGelu:
-      return x * normal_cdf(x);
-  }
-  return x;
-}
-
-// f'(x), where y = f(x); each function takes the cheaper of the two.
-__device__ float slope_of(Activation activation, float slope, float x, float y) {
-  switch (activation) {
-    case Activation::kRelu:
-      return y > 0.0f ? 1.0f : 0.0f;
-    case Activation::kLeakyRelu:
-      return x > 0.0f ? 1.0f : slope;
-    case Activation::kTanh:
-      return 1.0f - y * y;
-    case Activation::kSigmoid:
-      return y * (1.0f - y);
-    case Activation::kGelu:
-      return x * 0.39894228f * expf(-0.5f * x * x) + normal_cdf(x);
-  }
-  return 1.0f;
-}
 
 __global__ void forward_kernel(Activation activation, float slope, int count, const float* in, float* out) {
   for_each_index(count, [=](int i) { out[i] = value_of(activation, slope, in[i]); });
@@ -56,13 +15,7 @@ __global__ void forward_kernel(Activation activation, float slope, int count, co
 __global__ void backward_kernel(Activation activation, float slope, int count, const float* grad_out,
                                 const float* in, const float* out, bool add, float* grad_in) {
   for_each_index(count, [=](int i) {
-    // The gradient at a dead relu is zero even where the gradient above is infinite.
-    float g = grad_out[i];
-    if (activation == Activation::kRelu) {
-      g = out[i] > 0.0f ? g : 0.0f;
-    } else {
-      g *= slope_of(activation, slope, in[i], out[i]);
-    }
+    const float g = gradient_of(activation, slope, grad_out[i], in[i], out[i]);
     grad_in[i] = add ? grad_in[i] + g : g;
   });
 }

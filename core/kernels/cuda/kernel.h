@@ -16,6 +16,7 @@
 #include "core/kernels/cuda/runtime.h"
 
 #if defined(__CUDACC__)
+#include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
 #else
 #include "core/kernels/cuda/host/words.h"
@@ -77,34 +78,87 @@ __device__ T* launched_shared() {
 #endif
 }
 
-/// Threads of a block, and bytes of launched_shared(), at most kSharedBytes.
+/// Starts to copy a float from the device's memory to shared memory, without a register between them, so that
+/// a thread can have many on their way. Both pointers are multiples of four bytes.
+inline __device__ void copy_async(float* shared, const float* global) {
+#if defined(__CUDA_ARCH__)
+  __pipeline_memcpy_async(shared, global, sizeof(float));
+#elif !defined(__CUDACC__)
+  *shared = *global;
+#else
+  (void)shared, (void)global;  // nvcc's pass for the host
+#endif
+}
+
+/// Returns when the thread's copies are done; other threads see them after a barrier.
+inline __device__ void wait_for_copies() {
+#if defined(__CUDA_ARCH__)
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+#endif
+}
+
+/// Threads of a block, and bytes of launched_shared(), at most shared_bytes_limit().
 struct Block {
   Extent threads;
   std::size_t shared_bytes = 0;
 };
-inline constexpr std::size_t kSharedBytes = std::size_t{48} << 10;  // what every GPU gives without asking
+inline constexpr std::size_t kSharedBytes = std::size_t{48} << 10;  // what every GPU has
 
 /// Puts a kernel at the end of the stream's work. A grid without blocks does nothing. The arguments are
-/// copied; what they point to has to be memory of the device, alive until the kernel is done.
+/// copied; what they point to has to be memory of the device, alive until the kernel is done. `overlaps`:
+/// whether the kernel calls wait_for_previous_kernel() before all else.
 template <class... Parameters, class... Arguments>
-void launch(Stream& stream, void (*kernel)(Parameters...), Extent grid, const Block& block,
-            const Arguments&... arguments) {
+void launch_kernel(Stream& stream, void (*kernel)(Parameters...), Extent grid, const Block& block,
+                   bool overlaps, const Arguments&... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   std::tuple<Parameters...> values(arguments...);
 #if defined(__CUDACC__)
   std::apply(
       [&](Parameters&... value) {
         void* pointers[] = {&value..., nullptr};
-        launch_kernel(stream, reinterpret_cast<const void*>(kernel), {grid.x, grid.y, grid.z},
-                      {block.threads.x, block.threads.y, block.threads.z}, block.shared_bytes, pointers);
+        start_kernel(stream, reinterpret_cast<const void*>(kernel), {grid.x, grid.y, grid.z},
+                     {block.threads.x, block.threads.y, block.threads.z}, block.shared_bytes, overlaps,
+                     pointers);
       },
       values);
 #else
+  static_cast<void>(overlaps);
   stream.enqueue([kernel, values, grid, block] {
     host::run_grid({grid.x, grid.y, grid.z}, {block.threads.x, block.threads.y, block.threads.z},
                    block.shared_bytes, [&] { std::apply(kernel, values); });
   });
 #endif
+}
+
+/// The same, for a kernel that starts when all before it is done.
+template <class... Parameters, class... Arguments>
+void launch(Stream& stream, void (*kernel)(Parameters...), Extent grid, const Block& block,
+            const Arguments&... arguments) {
+  launch_kernel(stream, kernel, grid, block, false, arguments...);
+}
+
+/// Returns when the kernels before this one are done and what they wrote can be read; then lets the next one
+/// be started, which will wait here, too. So a kernel's start takes no time of its own.
+inline __device__ void wait_for_previous_kernel() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+template <class Body>
+__global__ void __launch_bounds__(Body::kMostThreads) body_kernel(const __grid_constant__ Body body) {
+  wait_for_previous_kernel();
+  body();
+}
+
+/// Launches a kernel whose arguments are the members of an object and whose threads call it: body(). It has
+/// `static constexpr unsigned kMostThreads`, of a block. Such kernels may be started while the one before
+/// them still works: there is no way for them to touch its results too early.
+template <class Body>
+void launch_body(Stream& stream, const Body& body, Extent grid, const Block& block) {
+  launch_kernel(stream, body_kernel<Body>, grid, block, true, body);
 }
 
 }  // namespace sweep::cuda

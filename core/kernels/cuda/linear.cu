@@ -80,6 +80,20 @@ struct BackwardInput {
   }
 };
 
+BackwardWeights backward_weights(const LinearGradient& layer, int images, int parts) {
+  const LinearShape& s = layer.shape;
+  return {.in = layer.in,
+          .grad_out = layer.grad_out,
+          .gradient = layer.gradient,
+          .rows = s.out_features,
+          .columns = s.in_features + (s.bias ? 1 : 0),
+          .slices = parts,
+          .images = images,
+          .in_features = s.in_features,
+          .weights = s.weights(),
+          .gradient_floats = s.gradient_floats()};
+}
+
 }  // namespace
 
 void linear_forward(Stream& stream, const LinearShape& s, int images, const float* in, const float* weight,
@@ -101,16 +115,24 @@ int linear_gradient_parts(const LinearShape& s, int images) {
 
 void linear_backward_weights(Stream& stream, const LinearShape& s, int images, int parts, const float* in,
                              const float* grad_out, float* gradient) {
-  launch_product(stream, BackwardWeights{.in = in,
-                                         .grad_out = grad_out,
-                                         .gradient = gradient,
-                                         .rows = s.out_features,
-                                         .columns = s.in_features + (s.bias ? 1 : 0),
-                                         .slices = parts,
-                                         .images = images,
-                                         .in_features = s.in_features,
-                                         .weights = s.weights(),
-                                         .gradient_floats = s.gradient_floats()});
+  launch_product(stream, backward_weights({s, in, grad_out, gradient}, images, parts));
+}
+
+int linear_gradient_parts(std::span<const LinearShape> shapes, int images) {
+  constexpr int kLeast = 64, kBlocks = 1056;  // eight for each multiprocessor of a large GPU
+  std::int64_t tiles = 0;
+  for (const LinearShape& s : shapes)
+    tiles += static_cast<std::int64_t>(ceil_div(s.out_features, SmallTile::kRows)) *
+             ceil_div(s.in_features + (s.bias ? 1 : 0), SmallTile::kColumns);
+  const int most = ceil_div(images, kLeast), wanted = static_cast<int>((kBlocks + tiles - 1) / tiles);
+  return most < 1 ? 1 : most < wanted ? most : wanted;
+}
+
+void linear_backward_weights(Stream& stream, std::span<const LinearGradient> layers, int images, int parts) {
+  using Products = ProductsKernel<SmallTile, BackwardWeights, kMostGradients>;
+  Products products;
+  for (const LinearGradient& layer : layers) products.add(backward_weights(layer, images, parts));
+  launch_body(stream, products, {static_cast<unsigned>(products.blocks)}, {{Products::kMostThreads}});
 }
 
 void linear_backward_input(Stream& stream, const LinearShape& s, int images, const float* grad_out,

@@ -1,6 +1,8 @@
 // Fully connected layers. Arrays are [images][features], weights [out_features][in_features] as PyTorch's.
 #pragma once
 
+#include <span>
+
 #include "core/kernels/cuda/runtime.h"
 
 namespace sweep::cuda {
@@ -24,6 +26,20 @@ int linear_gradient_parts(const LinearShape& shape, int images);
 /// gradient [parts][gradient_floats()], to be added up over the parts.
 void linear_backward_weights(Stream& stream, const LinearShape& shape, int images, int parts, const float* in,
                              const float* grad_out, float* gradient);
+
+/// One layer of linear_backward_weights() for several: its arrays, as there.
+struct LinearGradient {
+  LinearShape shape;
+  const float *in, *grad_out;
+  float* gradient;
+};
+
+/// Parts of each layer's gradient for batches of up to `images`, where one kernel computes them all.
+int linear_gradient_parts(std::span<const LinearShape> shapes, int images);
+
+/// The same for up to kMostGradients layers, in one kernel.
+inline constexpr int kMostGradients = 6;
+void linear_backward_weights(Stream& stream, std::span<const LinearGradient> layers, int images, int parts);
 
 /// grad_in, added to what is there if `add`.
 void linear_backward_input(Stream& stream, const LinearShape& shape, int images, const float* grad_out,

@@ -13,14 +13,13 @@ struct DeviceTotals {
   std::int64_t correct, samples;
 };
 
-/// Elements of the scratch array for up to `images`.
-int loss_scratch_count(int images);
+/// Elements of `totals` for batches of up to `images`.
+int loss_totals_count(int images);
 
-/// Adds the batch's losses, right predictions and samples to `totals`. outputs [images][classes]; labels are
-/// those of `rows` [images] in `input`. grad_outputs: gradient of the mean loss, or nullptr. A prediction is
-/// the first of the largest outputs; NaN counts as the largest.
+/// Adds the batch's losses, right predictions and samples to `totals`, each block to an element of its own.
+/// outputs [images][classes]; labels are those of `rows` [images] in `input`. grad_outputs: gradient of the
+/// mean loss, or nullptr. A prediction is the first of the largest outputs; NaN counts as the largest.
 void loss(Stream& stream, const LossOptions& options, const StepInput* input, const std::uint32_t* rows,
-          int images, int classes, const float* outputs, DeviceTotals* scratch, DeviceTotals* totals,
-          float* grad_outputs);
+          int images, int classes, const float* outputs, DeviceTotals* totals, float* grad_outputs);
 
 }  // namespace sweep::cuda

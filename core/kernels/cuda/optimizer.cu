@@ -79,11 +79,38 @@ struct OptimizerKernels {
     arrays.parameters[i] = weight + factors.rate * g;
   }
 
-  static __device__ float sum_of_parts(const GradientSource& source, int i) {
-    float sum = source.parts_begin[i];
-    for (int part = 1; part < source.parts; ++part)
-      sum += source.parts_begin[static_cast<std::ptrdiff_t>(part) * source.count + i];
+  // The gradient of the thread's parameter: in the threads with owned_parameter() ≥ 0. Where there are many
+  // parts, groups of the block's threads share them out: one thread alone would wait for one after the other.
+  static __device__ float sum_of_parts(const GradientSource& source, const Work& work) {
+    __shared__ float sums[kThreads];
+    const int thread = static_cast<int>(threadIdx.x), width = work.width;
+    const int group = thread / width, groups = static_cast<int>(kThreads) / width;
+    const int i = work.first + thread - group * width;
+    float sum = 0.0f;
+    if (i < source.count) {
+      for (int part = group; part < source.parts; part += groups)
+        sum += source.parts_begin[static_cast<std::ptrdiff_t>(part) * source.count + i];
+    }
+    if (groups == 1) return sum;
+    sums[thread] = sum;
+    __syncthreads();
+    if (group > 0) return 0.0f;
+    for (int other = 1; other < groups; ++other) sum += sums[other * width + thread];
     return sum;
+  }
+
+  // The parameter of the source that the thread updates, or −1.
+  static __device__ int owned_parameter(const GradientSource& source, const Work& work) {
+    const int thread = static_cast<int>(threadIdx.x), i = work.first + thread;
+    return thread < work.width && i < source.count ? i : -1;
+  }
+
+  // Parameters per block: a power of two, so that a thread adds up some eight parts.
+  static int block_width(int parts) {
+    constexpr int kPartsPerThread = 8, kLeast = 8;  // eight floats are the least that memory gives at once
+    int width = static_cast<int>(kThreads);
+    while (width > kLeast && parts * width > kPartsPerThread * static_cast<int>(kThreads)) width /= 2;
+    return width;
   }
 };
 
@@ -96,9 +123,10 @@ __global__ void step_kernel(Rule rule, const StepInput* input, const GradientSou
                             const Work* works, OptimizerArrays arrays) {
   const Work work = works[blockIdx.x];
   const GradientSource source = sources[work.source];
-  const int i = work.first + static_cast<int>(threadIdx.x);
-  if (i >= source.count) return;
-  arrays.gradient[source.offset + i] = OptimizerKernels::sum_of_parts(source, i);
+  const float g = OptimizerKernels::sum_of_parts(source, work);
+  const int i = OptimizerKernels::owned_parameter(source, work);
+  if (i < 0) return;
+  arrays.gradient[source.offset + i] = g;
   OptimizerKernels::update(rule, input->factors, arrays, source.offset + i);
 }
 
@@ -107,10 +135,10 @@ __global__ void squares_kernel(const GradientSource* sources, const Work* works,
                                double* squares) {
   const Work work = works[blockIdx.x];
   const GradientSource source = sources[work.source];
-  const int i = work.first + static_cast<int>(threadIdx.x);
+  const float g = OptimizerKernels::sum_of_parts(source, work);
+  const int i = OptimizerKernels::owned_parameter(source, work);
   double square = 0;
-  if (i < source.count) {
-    const float g = OptimizerKernels::sum_of_parts(source, i);
+  if (i >= 0) {
     gradient[source.offset + i] = g;
     square = static_cast<double>(g) * static_cast<double>(g);
   }
@@ -128,8 +156,8 @@ __global__ void clipped_step_kernel(Rule rule, double clip_norm, const double* s
   const double factor = clip_norm / (sqrt(square) + 1e-6);
   const Work work = works[blockIdx.x];
   const GradientSource source = sources[work.source];
-  const int i = work.first + static_cast<int>(threadIdx.x);
-  if (i >= source.count) return;
+  const int i = OptimizerKernels::owned_parameter(source, work);
+  if (i < 0) return;
   // A NaN makes no gradient shorter.
   if (factor < 1) arrays.gradient[source.offset + i] *= static_cast<float>(factor);
   OptimizerKernels::update(rule, input->factors, arrays, source.offset + i);
@@ -170,8 +198,9 @@ Optimizer::Optimizer(Stream& stream, const OptimizerOptions& options, double cli
     : options_(options), clip_norm_(clip_norm), arrays_(arrays) {
   std::vector<Work> works;
   for (std::size_t s = 0; s < sources.size(); ++s) {
-    for (int first = 0; first < sources[s].count; first += static_cast<int>(kThreads))
-      works.push_back({static_cast<int>(s), first});
+    const int width = OptimizerKernels::block_width(sources[s].parts);
+    for (int first = 0; first < sources[s].count; first += width)
+      works.push_back({static_cast<int>(s), first, width});
   }
   blocks_ = static_cast<unsigned>(works.size());
   sources_ = uploaded(stream, sources);

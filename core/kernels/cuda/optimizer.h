@@ -39,9 +39,9 @@ class Optimizer {
   void step(Stream& stream, const StepInput* input) const;
 
  private:
-  // A block's work: parameters first … first + kThreads − 1 of a source, as far as it has them.
+  // A block's work: parameters first … first + width − 1 of a source, as far as it has them.
   struct Work {
-    int source, first;
+    int source, first, width;
   };
   struct Rule;
 

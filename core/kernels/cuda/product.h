@@ -59,15 +59,15 @@ struct Share {
   }
 };
 
+// Tile number (x, y) of one slice of C.
 template <class Tile, class Problem>
-__global__ void __launch_bounds__(Tile::kThreadCount) product_kernel(Problem problem) {
+__device__ void compute_tile(const Problem& problem, int x, int y, int slice) {
   using ShareA = Share<Tile, Tile::kRows, Problem::kARowsAlongK>;
   using ShareB = Share<Tile, Tile::kColumns, Problem::kBColumnsAlongK>;
   __shared__ float a[Tile::kDepth][Tile::kRows + 1];  // the padding spreads columns over the banks
   __shared__ float b[Tile::kDepth][Tile::kColumns + 1];
-  const int slice = static_cast<int>(blockIdx.z), thread = static_cast<int>(threadIdx.x);
-  const int first_row = static_cast<int>(blockIdx.y) * Tile::kRows,
-            first_column = static_cast<int>(blockIdx.x) * Tile::kColumns;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int first_row = y * Tile::kRows, first_column = x * Tile::kColumns;
   typename Problem::Row rows[ShareA::kLines];
   typename Problem::Column columns[ShareB::kLines];
   for (int i = 0; i < ShareA::kLines; ++i) rows[i] = problem.row(slice, first_row + ShareA::line(thread, i));
@@ -113,6 +113,38 @@ __global__ void __launch_bounds__(Tile::kThreadCount) product_kernel(Problem pro
     }
   }
 }
+
+template <class Tile, class Problem>
+__global__ void __launch_bounds__(Tile::kThreadCount) product_kernel(Problem problem) {
+  compute_tile<Tile>(problem, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y),
+                     static_cast<int>(blockIdx.z));
+}
+
+// Several products in one kernel: a range of blocks for each.
+template <class Tile, class Problem, int kMost>
+struct ProductsKernel {
+  static constexpr unsigned kMostThreads = Tile::kThreadCount;
+  int count = 0, blocks = 0;
+  Problem problems[kMost];
+  int first_block[kMost] = {};
+
+  void add(const Problem& problem) {
+    problems[count] = problem;
+    first_block[count++] = blocks;
+    blocks +=
+        ceil_div(problem.columns, Tile::kColumns) * ceil_div(problem.rows, Tile::kRows) * problem.slices;
+  }
+
+  __device__ void operator()() const {
+    const int block = static_cast<int>(blockIdx.x);
+    int p = 0;
+    while (p + 1 < count && block >= first_block[p + 1]) ++p;
+    const Problem& problem = problems[p];
+    const int columns = ceil_div(problem.columns, Tile::kColumns), line = (block - first_block[p]) / columns,
+              tile_rows = ceil_div(problem.rows, Tile::kRows);
+    compute_tile<Tile>(problem, block - first_block[p] - line * columns, line % tile_rows, line / tile_rows);
+  }
+};
 
 template <class Tile, class Problem>
 void launch_product(Stream& stream, const Problem& problem) {

@@ -49,19 +49,22 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       mean_(uploaded(stream, options.transform.mean, "the pixels' mean")),
       std_(uploaded(stream, options.transform.std, "the pixels' deviation")),
       state_(make_state(stream, options.optimizer, network.parameter_count())),
-      totals_(1, "the sums of an epoch"),
+      totals_(static_cast<std::size_t>(network_.head ? kStackBlocks : loss_totals_count(options.batch_size)),
+              "the sums of an epoch"),
       optimizer_(make_optimizer(stream)) {
-  stream.clear(totals_.data(), sizeof(DeviceTotals));
+  stream.clear(totals_.data(), totals_.size() * sizeof(DeviceTotals));
 }
 
 Optimizer Program::make_optimizer(Stream& stream) const {
   std::vector<GradientSource> sources;
-  for (const auto& op : network_.ops) {
-    for (const PartialGradient& part : op->gradients()) {
+  const auto add = [&](const std::vector<PartialGradient>& parts) {
+    for (const PartialGradient& part : parts) {
       const auto* begin = reinterpret_cast<const float*>(memory_.data() + network_.plan.offset(part.slot));
       sources.push_back({begin, part.offset, part.count, part.parts});
     }
-  }
+  };
+  for (const auto& op : network_.ops) add(op->gradients());
+  if (network_.head) add(network_.head->gradients());
   OptimizerArrays arrays{parameters_.data(), gradient_.data(), {}};
   for (std::size_t i = 0; i < state_.size(); ++i) arrays.state[i] = state_[i].data();
   return Optimizer(stream, options_.optimizer, options_.clip_norm, sources, arrays);
@@ -105,11 +108,17 @@ void Program::step(Stream& stream, Task task, int images, const StepInput* input
   if (network_.reads_input)
     load_pixels(stream, input, rows, images, channels_, plane_, pass.normalisation, pass.at(network_.input));
   for (const auto& op : network_.ops) op->forward(pass);
-  if (task == Task::kPredict) return;
-  float* gradient = training ? pass.at(network_.output_gradient) : nullptr;
-  loss(stream, options_.loss, input, rows, images, classes_, pass.at(network_.output),
-       pass.at<DeviceTotals>(network_.loss_scratch), totals_.data(), gradient);
-  if (gradient == nullptr) return;
+  if (network_.head) {
+    network_.head->run(pass, task == Task::kPredict ? nullptr : &options_.loss, totals_.data());
+    if (!training) return;
+    network_.head->backward_weights(pass);
+  } else {
+    if (task == Task::kPredict) return;
+    float* gradient = training ? pass.at(network_.output_gradient) : nullptr;
+    loss(stream, options_.loss, input, rows, images, classes_, pass.at(network_.output), totals_.data(),
+         gradient);
+    if (gradient == nullptr) return;
+  }
   for (const Op* op : network_.backward) op->backward(pass);
   optimizer_.step(stream, input);
 }

@@ -50,6 +50,7 @@ class Program {
   const Array<float>& gradient() const { return gradient_; }
   const Array<float>& buffers() const { return buffers_; }
   const std::vector<Array<float>>& state() const { return state_; }
+  /// Sums since they were last cleared, to be added up.
   const Array<DeviceTotals>& totals() const { return totals_; }
   /// Engine::kernels().
   const std::string& kernels() const { return network_.kernels; }

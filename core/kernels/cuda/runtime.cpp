@@ -3,8 +3,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
 #include <iomanip>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "core/base/error.h"
@@ -148,11 +150,27 @@ struct Stream::Implementation {
   Implementation& operator=(const Implementation&) = delete;
   ~Implementation() { cudaStreamDestroy(stream); }
   cudaStream_t stream = nullptr;
+  bool after_kernel = false;  // whether the last that was put on it is a kernel, which the next may overlap
 };
 
 namespace {
 
 cudaStream_t native(const Stream& stream) { return stream.implementation().stream; }
+
+// For work other than a kernel.
+cudaStream_t no_kernel(const Stream& stream) {
+  stream.implementation().after_kernel = false;
+  return native(stream);
+}
+
+// Off unless it is asked for: what it saves has to be measured on each kind of GPU.
+bool kernels_overlap() {
+  static const bool overlap = [] {
+    const char* value = std::getenv("SWEEP_CUDA_OVERLAP");
+    return value != nullptr && std::string_view(value) == "1";
+  }();
+  return overlap;
+}
 
 }  // namespace
 
@@ -163,46 +181,48 @@ void Stream::upload(void* device, const void* host, std::size_t bytes) {
   if (bytes == 0) return;
   // From memory that is not pinned, the driver takes its own copy before this returns, but for large ones not
   // surely; a wait makes it sure.
-  check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, native(*this)), "copying to the device");
+  check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, no_kernel(*this)),
+        "copying to the device");
   wait();
 }
 
 void Stream::upload_pinned(void* device, const std::byte* pinned, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyAsync(device, pinned, bytes, cudaMemcpyHostToDevice, native(*this)),
+  check(cudaMemcpyAsync(device, pinned, bytes, cudaMemcpyHostToDevice, no_kernel(*this)),
         "copying to the device");
 }
 
 void Stream::download(void* host, const void* device, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, native(*this)),
+  check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, no_kernel(*this)),
         "copying from the device");
   wait();
 }
 
 void Stream::clear(void* device, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemsetAsync(device, 0, bytes, native(*this)), "clearing memory");
+  check(cudaMemsetAsync(device, 0, bytes, no_kernel(*this)), "clearing memory");
 }
 
 void Stream::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, native(*this)), "copying on the device");
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, no_kernel(*this)),
+        "copying on the device");
 }
 
 void Stream::wait() { check(cudaStreamSynchronize(native(*this)), "waiting for the device"); }
 
 void Stream::record(const Event& event) {
-  check(cudaEventRecord(event.implementation().event, native(*this)), "recording an event");
+  check(cudaEventRecord(event.implementation().event, no_kernel(*this)), "recording an event");
 }
 
 void Stream::wait_for(const Event& event) {
-  check(cudaStreamWaitEvent(native(*this), event.implementation().event, 0), "waiting for an event");
+  check(cudaStreamWaitEvent(no_kernel(*this), event.implementation().event, 0), "waiting for an event");
 }
 
 Graph Stream::capture(const std::function<void()>& work) {
   // Relaxed: a kernel that is used for the first time may be loaded to the device meanwhile.
-  check(cudaStreamBeginCapture(native(*this), cudaStreamCaptureModeRelaxed), "starting a graph");
+  check(cudaStreamBeginCapture(no_kernel(*this), cudaStreamCaptureModeRelaxed), "starting a graph");
   auto graph = std::make_unique<Graph::Implementation>();
   try {
     work();
@@ -217,16 +237,40 @@ Graph Stream::capture(const std::function<void()>& work) {
 }
 
 void Stream::launch(const Graph& graph) {
-  check(cudaGraphLaunch(graph.implementation().executable, native(*this)), "starting a graph");
+  check(cudaGraphLaunch(graph.implementation().executable, no_kernel(*this)), "starting a graph");
 }
 
-void* native_stream(const Stream& stream) { return native(stream); }
+void* native_stream(const Stream& stream) { return no_kernel(stream); }
 
-void launch_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
-                   std::size_t shared_bytes, void** arguments) {
-  check(cudaLaunchKernel(kernel, dim3(grid.x, grid.y, grid.z), dim3(block.x, block.y, block.z), arguments,
-                         shared_bytes, native(stream)),
-        "starting a kernel");
+void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
+                  std::size_t shared_bytes, bool overlaps, void** arguments) {
+  constexpr std::size_t kWithoutAsking = std::size_t{48} << 10;
+  if (shared_bytes > kWithoutAsking) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(shared_bytes)),
+          "asking for shared memory");
+  }
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  bool& after_kernel = stream.implementation().after_kernel;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(grid.x, grid.y, grid.z);
+  config.blockDim = dim3(block.x, block.y, block.z);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = native(stream);
+  config.attrs = &overlap;
+  config.numAttrs = overlaps && after_kernel && kernels_overlap() ? 1 : 0;
+  check(cudaLaunchKernelExC(&config, kernel, arguments), "starting a kernel");
+  after_kernel = true;
+}
+
+std::size_t shared_bytes_limit() {
+  int device = 0, bytes = 0;
+  check(cudaGetDevice(&device), "asking for the device");
+  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+        "asking for the size of shared memory");
+  return static_cast<std::size_t>(bytes);
 }
 
 }  // namespace sweep::cuda

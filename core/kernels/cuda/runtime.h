@@ -142,11 +142,15 @@ class Stream {
 /// For NVIDIA's libraries, on CUDA: the cudaStream_t.
 void* native_stream(const Stream& stream);
 
-/// For kernel.h, on CUDA: one kernel with its extents and pointers to its arguments.
+/// For kernel.h, on CUDA: one kernel with its extents and pointers to its arguments. `overlaps`: whether it
+/// waits by itself for the kernel before it.
 struct LaunchExtent {
   unsigned x, y, z;
 };
-void launch_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
-                   std::size_t shared_bytes, void** arguments);
+void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
+                  std::size_t shared_bytes, bool overlaps, void** arguments);
+
+/// Bytes of shared memory that a block can have on the device that use_device() chose.
+std::size_t shared_bytes_limit();
 
 }  // namespace sweep::cuda

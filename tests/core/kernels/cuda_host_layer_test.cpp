@@ -189,6 +189,30 @@ TEST(CudaKernels, GiveTheSameBitsInWhateverOrderThreadsAndBlocksRun) {
   EXPECT_EQ(trained(host::Order::kForward), trained(host::Order::kBackward));
 }
 
+// Kernels that a training step and an evaluated batch take.
+using Kernels = std::pair<std::uint64_t, std::uint64_t>;
+Kernels kernels_of(const NetworkSpec& spec, const EngineOptions& options) {
+  const Network network(spec, {1, 28, 28});
+  const auto engine = make_engine(network, options);
+  engine->set_parameters(initial_parameters(network, 3));
+  const test::OwnedBatch batch = test::random_batch(options.batch_size, 784, 10, 4);
+  const auto run = [&](const std::function<void()>& work) {
+    engine->take_totals();
+    const std::uint64_t before = host::grids_run();
+    work();
+    engine->take_totals();
+    return host::grids_run() - before;
+  };
+  return {run([&] { engine->train(batch.view(), 0.1); }), run([&] { engine->evaluate(batch.view()); })};
+}
+
+// Each costs a GPU about two microseconds, however small the batch.
+TEST(CudaKernels, AreFewPerStep) {
+  const EngineOptions options{.device = parse_device("cuda"), .batch_size = 10};
+  EXPECT_EQ(kernels_of(test::deeplizard(), options), Kernels(7, 3));
+  EXPECT_EQ(kernels_of(test::mlp(), options), Kernels(3, 1));
+}
+
 // Batches of their own, the copies of which run beside the training.
 std::vector<float> trained_with_streams(std::uint64_t seed) {
   host::set_stream_seed(seed);

@@ -15,6 +15,7 @@ constinit thread_local std::byte* block_memory = nullptr;
 namespace {
 
 std::atomic<Order> order{Order::kForward};
+std::atomic<std::uint64_t> grids{0};
 
 // The n-th of `count` places in the order that is asked for.
 unsigned nth(unsigned n, unsigned count) { return order == Order::kForward ? n : count - 1 - n; }
@@ -100,6 +101,7 @@ BlockRunner& runner() {
 }  // namespace
 
 void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread) {
+  ++grids;
   // Of exactly this size, so that sanitizers see what goes beyond it, and full of NaNs.
   std::vector<std::byte> memory(shared_bytes, std::byte{0xFF});
   block_memory = memory.data();
@@ -117,5 +119,7 @@ void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::fu
 void wait_for_block() { runner().wait(); }
 
 void set_order(Order value) { order = value; }
+
+std::uint64_t grids_run() { return grids; }
 
 }  // namespace sweep::cuda::host

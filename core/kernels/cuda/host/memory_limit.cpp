@@ -4,11 +4,13 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/kernels/cuda/runtime.h"
 
 namespace sweep::cuda::host {
 namespace {
 
 std::atomic<std::size_t> limit{std::numeric_limits<std::size_t>::max()}, in_use{0};
+std::atomic<std::size_t> shared_limit{std::size_t{227} << 10};
 
 }  // namespace
 
@@ -26,4 +28,12 @@ void give_memory(std::size_t bytes) { in_use -= bytes; }
 
 std::size_t memory_in_use() { return in_use; }
 
+void set_shared_limit(std::size_t bytes) { shared_limit = bytes; }
+
 }  // namespace sweep::cuda::host
+
+namespace sweep::cuda {
+
+std::size_t shared_bytes_limit() { return host::shared_limit; }
+
+}  // namespace sweep::cuda

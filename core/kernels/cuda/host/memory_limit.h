@@ -9,6 +9,9 @@ namespace sweep::cuda::host {
 /// The device's memory; unlimited at first. Thread-safe, as the functions below.
 void set_memory_limit(std::size_t bytes);
 
+/// The device's shared memory per block; at first as much as the largest GPUs have.
+void set_shared_limit(std::size_t bytes);
+
 /// Accounts for memory. take_memory() throws DeviceError as cudaMalloc would fail.
 void take_memory(std::size_t bytes, const std::string& purpose);
 void give_memory(std::size_t bytes);

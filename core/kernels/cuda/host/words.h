@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 namespace sweep::cuda::host {
@@ -33,7 +34,14 @@ void wait_for_block();
 enum class Order { kForward, kBackward };
 void set_order(Order order);
 
+/// How often run_grid() was called: kernels that the process ran.
+std::uint64_t grids_run();
+
 }  // namespace sweep::cuda::host
+
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
 
 // clang-format off
 #define __global__
@@ -41,6 +49,7 @@ void set_order(Order order);
 #define __host__
 #define __shared__ static thread_local
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __syncthreads() ::sweep::cuda::host::wait_for_block()
 #define threadIdx ::sweep::cuda::host::thread_index
 #define blockIdx ::sweep::cuda::host::block_index
