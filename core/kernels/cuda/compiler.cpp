@@ -128,6 +128,7 @@ class Compiler {
       if (active) --n;
       const Node& node = nodes_[n];
       if (node.layer->type != "linear" || (active && node.relu)) return;
+      if (!chooser_.may_stack(node.layer->name)) return;
       if (end < nodes_.size() && !only_feeds(end - 1, end)) return;
       if (node.relu) activation = node.layer + 1;
       layers.insert(layers.begin(), {node.layer, activation});

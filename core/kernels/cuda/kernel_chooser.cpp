@@ -122,7 +122,13 @@ bool KernelChooser::is_for_library(const Shape& shape, const LibraryTask& task, 
   return !choice || choice->library;
 }
 
-bool KernelChooser::is_recorded(const std::string& layer, Work work) {
+bool KernelChooser::may_stack(const std::string& layer) const {
+  if (options_.recorded.empty()) return options_.policy != KernelPolicy::kLibrary;
+  const auto works = {Work::kForward, Work::kWeights, Work::kInput};
+  return std::none_of(works.begin(), works.end(), [&](Work work) { return is_recorded(layer, work); });
+}
+
+bool KernelChooser::is_recorded(const std::string& layer, Work work) const {
   if (options_.recorded == kOwn) return false;
   const Json json = Json::parse(options_.recorded, nullptr, false);
   if (!json.is_object() || !json.contains("layers") || !json["layers"].is_object()) return false;

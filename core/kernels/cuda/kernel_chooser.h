@@ -59,6 +59,10 @@ class KernelChooser {
   std::vector<LibraryTask> choose(const std::string& layer, const ConvShape& shape,
                                   const std::vector<LibraryTask>& tasks);
 
+  /// Whether own kernels may do a layer's work together with its neighbours' (see LinearStackOp), instead of
+  /// asking choose() for it.
+  bool may_stack(const std::string& layer) const;
+
   /// To be asked for only where choose() found something.
   const std::shared_ptr<const LayerLibrary<LinearShape>>& library(const LinearShape& /*shape*/) {
     return libraries().linear;
@@ -78,7 +82,7 @@ class KernelChooser {
   template <class Shape>
   bool is_for_library(const Shape& shape, const LibraryTask& task, const LibraryPlan& plan,
                       const std::string& library);
-  bool is_recorded(const std::string& layer, Work work);
+  bool is_recorded(const std::string& layer, Work work) const;
   const Libraries& libraries();
   const std::string& device_name();
 

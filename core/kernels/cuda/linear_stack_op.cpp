@@ -1,5 +1,7 @@
 #include "core/kernels/cuda/linear_stack_op.h"
 
+#include <algorithm>
+
 namespace sweep::cuda {
 namespace {
 
@@ -26,7 +28,12 @@ std::size_t floats(int count, int images) {
 
 bool LinearStackOp::fits(const std::vector<StackedLayers>& layers) {
   static_assert(kMostGradients >= kMostStackLayers);
-  return layers.size() <= static_cast<std::size_t>(kMostStackLayers) &&
+  // Wider layers have work for a whole GPU each, and a library's tiles.
+  constexpr std::size_t kMostWeights = std::size_t{1} << 17;
+  const bool wide = std::any_of(layers.begin(), layers.end(), [](const StackedLayers& layer) {
+    return element_count(layer.linear->input) * element_count(layer.linear->output) > kMostWeights;
+  });
+  return !wide && layers.size() <= static_cast<std::size_t>(kMostStackLayers) &&
          linear_stack_fits(shape_of(layers), shared_bytes_limit());
 }
 
