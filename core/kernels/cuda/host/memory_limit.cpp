@@ -26,4 +26,9 @@ void give_memory(std::size_t bytes) { in_use -= bytes; }
 
 std::size_t memory_in_use() { return in_use; }
 
+std::size_t memory_free() {
+  const std::size_t taken = in_use;
+  return taken < limit ? limit - taken : 0;
+}
+
 }  // namespace sweep::cuda::host
