@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/data/data_loader.h"
@@ -38,6 +40,18 @@ struct LayerProfile {
   std::size_t bytes = 0;  // its outputs for the whole batch, what it keeps for backward, and its parameters
 };
 
+/// Where a device with memory of its own reads the samples from.
+enum class Placement {
+  kAuto,    // kDevice if the set fits into the memory that is free when it is first needed, else kHost
+  kDevice,  // the whole set is copied to the device once, and batches name its rows
+  kHost,    // each batch is gathered on the host and copied while the device works on the one before
+};
+
+/// "auto", "device" or "host".
+std::string_view to_string(Placement placement);
+/// The inverse. Throws ConfigError on any other text.
+Placement parse_placement(std::string_view text);
+
 struct EngineOptions {
   Device device;
   int threads = 0;             // CPU threads; 0: all that the process may use. Never changes a result
@@ -48,7 +62,10 @@ struct EngineOptions {
   LossOptions loss = {};
   double clip_norm =
       0;  // gradients longer than this (all parameters as one vector) are shortened to it; 0: never
-  std::string kernels = {};  // what Engine::kernels() said of the engine whose training goes on; else empty
+  /// What Engine::kernels() said of the engine whose training goes on; else empty.
+  std::string kernels = {};
+  /// Of batches that name their set. Never changes a result, and nothing at all on the CPU.
+  Placement placement = Placement::kAuto;
 };
 
 /// Trains with options.loss. A call may return before its work is done;
@@ -58,6 +75,19 @@ struct EngineOptions {
 class Engine {
  public:
   virtual ~Engine() = default;
+
+  /// Where it trains.
+  virtual Device device() const { return {}; }
+
+  /// Does now what the first train() and evaluate() of an epoch over these samples would have to do once:
+  /// copies sets to the device, loads and records its work. For honest times of first epochs; changes no
+  /// result and may be left out. Returns where the training samples are from then on, kDevice or kHost;
+  /// nothing where that makes no difference, as on the CPU. Throws DeviceError if options.placement is
+  /// kDevice and a set does not fit.
+  virtual std::optional<Placement> prepare(const Samples& /*training*/,
+                                           std::span<const Samples> /*evaluation*/) {
+    return std::nullopt;
+  }
 
   /// Forward, backward and one optimizer step. `learning_rate` >= 0. Throws ShapeError if the batch is larger
   /// than options.batch_size or its samples are not of the network's input size.
@@ -90,6 +120,11 @@ class Engine {
 
   /// Returns the sums since the last call and starts new ones.
   virtual Totals take_totals() = 0;
+
+  /// Seconds, by the device's own clock, that it worked on what was asked for since the last call: where that
+  /// is less than has passed, the device waited for the host. Waits for the work. Nothing from an engine that
+  /// works on the caller's processor.
+  virtual std::optional<double> take_device_seconds() { return std::nullopt; }
 
   /// How many batches should pass between two calls of take_totals() where nobody needs them sooner: a device
   /// that works beside the caller stands still while it is waited for. A constant of the engine, so that sums

@@ -113,6 +113,12 @@ DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Probl
   return dataset;
 }
 
+Placement read_placement(const JsonNode& tree, Problems& problems) {
+  const JsonNode* node = tree.find("dataset");
+  if (node == nullptr || !node->is(JsonKind::kObject)) return Placement::kAuto;
+  return parse_placement(SettingReader(node, dataset_settings(), problems).text("placement"));
+}
+
 // A name from `types`, or an object with that name and arguments; without a name the arguments are those of
 // spec.type. Returns whether it is good.
 template <typename Spec>
@@ -252,12 +258,13 @@ nlohmann::ordered_json arguments_json(const Arguments& arguments, const NamedTyp
   return json;
 }
 
-nlohmann::ordered_json dataset_json(const DatasetSpec& dataset) {
+nlohmann::ordered_json dataset_json(const DatasetSpec& dataset, Placement placement) {
   nlohmann::ordered_json json = {{"name", dataset.name}};
   if (!dataset.path.empty()) json["path"] = dataset.path.string();
   json["format"] = dataset.format;
   std::visit([&](const auto& value) { json["validation"] = value; }, dataset.validation);
   json["limit"] = dataset.limit;
+  json["placement"] = to_string(placement);
   if (!dataset.transform.mean.empty()) {
     json["normalize"] = {{"mean", dataset.transform.mean}, {"std", dataset.transform.std}};
   }
@@ -317,6 +324,7 @@ RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Prob
   const SettingReader reader(&tree, file_settings(), problems);
   RunConfig config;
   config.dataset = read_dataset(tree, context, problems);
+  config.placement = read_placement(tree, problems);
   if (const JsonNode* network = tree.find("network"); network == nullptr) {
     problems.add(*tree.place, "\"network\" is missing, want the name of a network file, or an object");
   } else if (!network->is(JsonKind::kNull)) {
@@ -346,7 +354,7 @@ RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Prob
 
 nlohmann::ordered_json resolved_json(const RunConfig& config) {
   const LogOptions& log = config.log;
-  nlohmann::ordered_json json = {{"dataset", dataset_json(config.dataset)},
+  nlohmann::ordered_json json = {{"dataset", dataset_json(config.dataset, config.placement)},
                                  {"network", network_json(config.network)},
                                  {"optimizer", named_json(config.optimizer, optimizer_types())},
                                  {"schedule", schedule_json(config.schedule)},

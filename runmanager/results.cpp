@@ -72,6 +72,7 @@ EpochRecord epoch_from_json(const Json& json) {
   epoch.run_seconds = number_from_json(json.at("run_seconds"));
   epoch.images_per_second = number_from_json(json.at("images_per_second"));
   epoch.data_wait_seconds = optional_number(json, "data_wait_seconds").value_or(0);
+  epoch.device_seconds = optional_number(json, "device_seconds");
   return epoch;
 }
 
@@ -180,6 +181,7 @@ Json results_json(const std::vector<RunRecord>& runs, std::string_view sweep) {
                     {"epochs", std::move(epochs)},
                     {"run_seconds", run.run_seconds ? json_number(*run.run_seconds) : Json(nullptr)},
                     {"error", run.error ? Json(*run.error) : Json(nullptr)}});
+    if (run.setup_seconds) list.back()["setup_seconds"] = json_number(*run.setup_seconds);
     if (run.jobs > 1) list.back()["jobs"] = run.jobs;
   }
   return {{"sweep", sweep}, {"runs", std::move(list)}};
@@ -189,6 +191,7 @@ Json to_json(const EpochRecord& epoch) {
   Json json = epoch_json(epoch);
   if (epoch.validation_number_correct) json["validation_number_correct"] = *epoch.validation_number_correct;
   json["data_wait_seconds"] = json_number(epoch.data_wait_seconds);
+  if (epoch.device_seconds) json["device_seconds"] = json_number(*epoch.device_seconds);
   return json;
 }
 
@@ -234,11 +237,13 @@ Json to_json(const RunRecord& run) {
           {"epochs", std::move(epochs)},
           {"seconds",
            {{"run", run.run_seconds ? json_number(*run.run_seconds) : Json(nullptr)},
+            {"setup", run.setup_seconds ? json_number(*run.setup_seconds) : Json(nullptr)},
             {"logging", json_number(run.logging_seconds)}}},
           {"started", run.started.empty() ? Json(nullptr) : Json(run.started)},
           {"ended", run.ended.empty() ? Json(nullptr) : Json(run.ended)},
           {"error", run.error ? Json(*run.error) : Json(nullptr)},
           {"device", run.device},
+          {"placement", run.placement.empty() ? Json(nullptr) : Json(run.placement)},
           {"jobs", run.jobs},
           {"provenance", run.provenance}};
 }
@@ -257,6 +262,8 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
       if (!of_last_epoch) run.metrics[name] = number_from_json(value);
     }
     run.run_seconds = optional_number(json.at("seconds"), "run");
+    run.setup_seconds = optional_number(json.at("seconds"), "setup");
+    run.placement = optional_text(json, "placement");
     run.logging_seconds = optional_number(json.at("seconds"), "logging").value_or(0);
     if (!json.at("error").is_null()) run.error = json.at("error").get<std::string>();
     run.device = json.at("device").get<std::string>();

@@ -30,10 +30,11 @@ struct EpochRecord {
   std::optional<double> validation_loss = {};
   std::optional<double> validation_accuracy = {};
   std::optional<std::int64_t> validation_number_correct = {};
-  double epoch_seconds = 0;      // the training part, without validation and logging
-  double run_seconds = 0;        // from the run's start to this epoch's end, everything included
-  double images_per_second = 0;  // training samples / epoch_seconds
-  double data_wait_seconds = 0;  // that the training thread waited for batches
+  double epoch_seconds = 0;                   // the training part, without validation and logging
+  double run_seconds = 0;                     // from the run's start to this epoch's end, everything included
+  double images_per_second = 0;               // training samples / epoch_seconds
+  double data_wait_seconds = 0;               // that the training thread waited for batches
+  std::optional<double> device_seconds = {};  // Engine::take_device_seconds() of the training part
 };
 
 /// One run as run.json keeps it.
@@ -46,6 +47,8 @@ struct RunRecord {
   std::vector<EpochRecord> epochs;
   std::string started, ended;             // by the clock on the wall, in UTC; the first start, the last end
   std::optional<double> run_seconds;      // of the whole run; none before its end
+  std::optional<double> setup_seconds;    // part of run_seconds before the first epoch: engine, data, graphs
+  std::string placement;                  // of the samples, "device" or "host", where that differs
   double logging_seconds = 0;             // part of run_seconds spent on logs and files
   std::optional<std::string> error;       // why it failed, was skipped or was interrupted
   std::map<std::string, double> metrics;  // of the whole run: "test_accuracy", "test_loss"
@@ -71,8 +74,9 @@ std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<st
 bool any_shared(const std::vector<RunRecord>& runs);
 
 /// The content of results.json: {"sweep", "runs": [{"name", "status", "params", "epochs", "run_seconds",
-/// "error"}]}, and "jobs" for a run that shared the machine with others. JSON has no NaN or infinity: they
-/// are the strings "NaN", "Infinity" and "-Infinity", as in TensorBoard's own JSON.
+/// "error"}]}, "setup_seconds" where it was measured, and "jobs" for a run that shared the machine with
+/// others. JSON has no NaN or infinity: they are the strings "NaN", "Infinity" and "-Infinity", as in
+/// TensorBoard's own JSON.
 nlohmann::ordered_json results_json(const std::vector<RunRecord>& runs, std::string_view sweep);
 
 nlohmann::ordered_json to_json(const RunRecord& run);

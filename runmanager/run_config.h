@@ -13,6 +13,7 @@
 
 #include "core/data/dataset.h"
 #include "core/device.h"
+#include "core/engine.h"
 #include "core/loss.h"
 #include "core/network/spec.h"
 #include "core/optimizer.h"
@@ -57,8 +58,9 @@ struct RunConfig {
   std::size_t batch_size = 1;
   bool shuffle = true;
   int num_workers = 0;
-  std::string device;          // as the file has it: "cuda", "cpu", "auto"
-  std::filesystem::path init;  // weights to start from; empty: drawn from the seed
+  Placement placement = Placement::kAuto;  // EngineOptions::placement
+  std::string device;                      // as the file has it: "cuda", "cpu", "auto"
+  std::filesystem::path init;              // weights to start from; empty: drawn from the seed
   LogOptions log;
 
   /// Where a setting stands, for errors that are found later: key path ("batch_size", "network.layers.0") to

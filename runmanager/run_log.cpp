@@ -134,6 +134,8 @@ void RunLog::profile(const Network& network, std::span<const LayerProfile> layer
 
 void RunLog::images(const tbwriter::EncodedImage& grid) { writer_.add_image("images", grid); }
 
+void RunLog::setup(double seconds) { writer_.add_scalar("Time/setup_seconds", seconds, 0); }
+
 void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rate) {
   std::vector<tbwriter::ScalarPoint> points = {
       {"Loss/train", record.loss},
@@ -147,6 +149,7 @@ void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rat
   if (record.validation_number_correct) {
     points.push_back({"Number Correct/validation", static_cast<double>(*record.validation_number_correct)});
   }
+  if (record.device_seconds) points.push_back({"Time/device_seconds", *record.device_seconds});
   if (learning_rate) points.push_back({"Optimizer/lr", *learning_rate});
   writer_.add_scalars(points, record.epoch);
 }

@@ -54,6 +54,9 @@ class RunLog {
   /// Time and memory of the graph's nodes in one step over `samples` samples.
   void profile(const Network& network, std::span<const LayerProfile> layers, std::int64_t samples, int epoch);
 
+  /// The one point of Time/setup_seconds.
+  void setup(double seconds);
+
   /// One point of every per-epoch chart, at step record.epoch.
   void epoch(const EpochRecord& record, std::optional<double> learning_rate);
   /// <parameter> and <parameter>.grad; `gradients` may be empty.

@@ -24,6 +24,20 @@ double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// Nothing for a name of the caller's own, which says nothing about engines.
+std::optional<Device> device_of(const std::string& name) {
+  try {
+    return parse_device(name);
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
+// With the number of a GPU, also if it is the first.
+std::string numbered_name(const Device& device) {
+  return device.type == DeviceType::kCuda ? fmt::format("cuda:{}", device.index) : device.name();
+}
+
 }  // namespace
 
 class RunManager::Implementation {
@@ -78,6 +92,7 @@ class RunManager::Implementation {
     open_record(run);
     record_->epochs = progress.record.epochs;
     record_->status = RunStatus::kRunning;
+    record_->setup_seconds = progress.record.setup_seconds;
     record_->logging_seconds = progress.record.logging_seconds;
     record_->jobs = std::max(run.jobs, progress.record.jobs);
     record_->started = progress.record.started;
@@ -104,6 +119,12 @@ class RunManager::Implementation {
     record_->logging_seconds += seconds;
   }
 
+  void track_setup(double seconds, std::optional<Placement> placement) {
+    require_run("track_setup");
+    if (!record_->setup_seconds) record_->setup_seconds = seconds;
+    record_->placement = placement ? to_string(*placement) : "";
+  }
+
   void begin_epoch() {
     require_run("begin_epoch");
     if (in_epoch_) throw std::logic_error("RunManager::begin_epoch() before end_epoch() of the last one");
@@ -111,6 +132,7 @@ class RunManager::Implementation {
     training_ = Totals{};
     validation_.reset();
     epoch_seconds_.reset();
+    device_seconds_.reset();
     values_.clear();
     gradients_.clear();
     epoch_begin_ = now();
@@ -121,6 +143,16 @@ class RunManager::Implementation {
     training_.loss += totals.loss;
     training_.correct += totals.correct;
     training_.samples += totals.samples;
+  }
+
+  void track(Engine& engine) {
+    require_epoch("track");
+    const std::optional<Device> expected = device_of(record_->device);
+    if (expected && *expected != engine.device()) {
+      throw DeviceError(fmt::format("{}: expected device {} but got device {}", record_->name,
+                                    numbered_name(*expected), numbered_name(engine.device())));
+    }
+    track(engine.take_totals());
   }
 
   void track_loss(double mean_loss, const Batch& batch) {
@@ -177,6 +209,11 @@ class RunManager::Implementation {
     wait_seconds_ = loader_->wait_seconds();
   }
 
+  void track_device_seconds(double seconds) {
+    end_training();
+    device_seconds_ = seconds;
+  }
+
   void track_validation(const Totals& totals) {
     end_training();
     validation_ = totals;
@@ -200,6 +237,8 @@ class RunManager::Implementation {
     epoch.epoch_seconds = *epoch_seconds_;
     epoch.images_per_second = *epoch_seconds_ > 0 ? samples / *epoch_seconds_ : 0;
     epoch.data_wait_seconds = wait_seconds_;
+    epoch.device_seconds = device_seconds_;
+    if (epoch.epoch == 0 && record_->setup_seconds) log_->setup(*record_->setup_seconds);
     log_->epoch(epoch, learning_rate_);
     log_->histograms(*network_, values_, gradients_, epoch.epoch);
     in_epoch_ = false;
@@ -377,7 +416,7 @@ class RunManager::Implementation {
   // The open epoch.
   bool in_epoch_ = false;
   double epoch_begin_ = 0;
-  std::optional<double> epoch_seconds_;
+  std::optional<double> epoch_seconds_, device_seconds_;
   double wait_seconds_ = 0;
   Totals training_;
   std::optional<Totals> validation_;
@@ -398,6 +437,9 @@ void RunManager::resume_run(const Run& run, const Network& network, const DataLo
 }
 RunProgress RunManager::progress(std::int64_t batches) { return implementation_->progress(batches); }
 void RunManager::add_logging_seconds(double seconds) { implementation_->add_logging_seconds(seconds); }
+void RunManager::track_setup(double seconds, std::optional<Placement> placement) {
+  implementation_->track_setup(seconds, placement);
+}
 void RunManager::begin_epoch() { implementation_->begin_epoch(); }
 void RunManager::track_loss(double mean_loss, const Batch& batch) {
   implementation_->track_loss(mean_loss, batch);
@@ -406,6 +448,7 @@ void RunManager::track_num_correct(std::span<const float> outputs, const Batch& 
   implementation_->track_num_correct(outputs, batch);
 }
 void RunManager::track(const Totals& totals) { implementation_->track(totals); }
+void RunManager::track(Engine& engine) { implementation_->track(engine); }
 void RunManager::track_batch(const Totals& totals, std::int64_t batch) {
   implementation_->track_batch(totals, batch);
 }
@@ -419,6 +462,7 @@ void RunManager::track_profile(std::span<const LayerProfile> layers, std::int64_
   implementation_->track_profile(layers, samples);
 }
 void RunManager::end_training() { implementation_->end_training(); }
+void RunManager::track_device_seconds(double seconds) { implementation_->track_device_seconds(seconds); }
 void RunManager::track_validation(const Totals& totals) { implementation_->track_validation(totals); }
 const EpochRecord& RunManager::end_epoch() { return implementation_->end_epoch(); }
 void RunManager::track_predictions(const Samples& samples, std::span<const float> outputs,

@@ -77,6 +77,11 @@ class RunManager {
   /// Counts time that the caller spent on files of the run as logging.
   void add_logging_seconds(double seconds);
 
+  /// Before the first epoch: what was done once for all of them took so long, and the samples are where
+  /// Engine::prepare() said. A resumed run keeps the time of its first start. In run.json, the results and,
+  /// with the first epoch, Time/setup_seconds.
+  void track_setup(double seconds, std::optional<Placement> placement = {});
+
   /// Starts the next epoch, from 0, and its clock.
   void begin_epoch();
 
@@ -86,6 +91,9 @@ class RunManager {
   void track_num_correct(std::span<const float> outputs, const Batch& batch);
   /// Both at once, from an engine.
   void track(const Totals& totals);
+  /// The same with engine.take_totals(). Throws DeviceError, naming both, if the run says that it trains on
+  /// another device than the engine does: its records would be wrong.
+  void track(Engine& engine);
   /// One point of Loss/batch and Accuracy/batch; counts batches over the whole run.
   void track_batch(const Totals& totals, std::int64_t batch);
   /// The epoch's point of Optimizer/lr; the trainer gives that of the epoch's first step.
@@ -97,8 +105,10 @@ class RunManager {
   /// tab. Once per run; ends the training part of the epoch. Nothing happens if `layers` is empty.
   void track_profile(std::span<const LayerProfile> layers, std::int64_t samples);
 
-  /// Stops the epoch's clock: what follows until end_epoch() is not training. Implied by the next two.
+  /// Stops the epoch's clock: what follows until end_epoch() is not training. Implied by the next ones.
   void end_training();
+  /// The epoch's point of Time/device_seconds, from Engine::take_device_seconds(); implies end_training().
+  void track_device_seconds(double seconds);
   /// Sums over the validation set.
   void track_validation(const Totals& totals);
 

@@ -157,10 +157,23 @@ class RunTrainer {
                         .seed = seed,
                         .loss = resolve_loss(config_.loss),
                         .clip_norm = config_.clip_norm,
-                        .kernels = kernels});
+                        .kernels = kernels,
+                        .placement = config_.placement});
+  }
+
+  // Makes the engine do now what it does only once, and leaves it no rest for the first epoch.
+  std::optional<Placement> prepare_engine() {
+    std::vector<Samples> evaluation;
+    for (const Samples* part : {&run_.data->validation, &run_.data->test})
+      if (part->count > 0) evaluation.push_back(*part);
+    const std::optional<Placement> placement = engine_->prepare(run_.data->train, evaluation);
+    // Such an engine reads rows of the set: there is nothing to prepare ahead.
+    loader_.set_num_workers(placement == Placement::kDevice ? 0 : config_.num_workers);
+    return placement;
   }
 
   void train() {
+    const double begin = options_.clock();
     if (!engine_) engine_ = make_engine(resumed_ ? resumed_->kernels : "");
     if (const std::string kernels = engine_->kernels(); !kernels.empty()) log_->info("kernels: {}", kernels);
     if (resumed_) {
@@ -176,6 +189,11 @@ class RunTrainer {
       const std::uint64_t seed = weights_seed(config_.seed, config_.repeat);
       engine_->set_parameters(initial_parameters(*run_.network, seed));
     }
+    const std::optional<Placement> placement = prepare_engine();
+    const double seconds = options_.clock() - begin;
+    manager_.track_setup(seconds, placement);
+    log_->info("set up in {:.3g} s{}", seconds,
+               placement ? fmt::format(", samples on the {}", to_string(*placement)) : "");
     for (; epoch_ < config_.epochs; ++epoch_) train_epoch();
     measure_test();
     if (config_.log.predictions) log_predictions();
@@ -187,12 +205,14 @@ class RunTrainer {
     const TrainingState state = capture_state(*engine_);
     engine_ = make_engine(state.kernels);
     restore_state(*engine_, state);
+    prepare_engine();
     log_->info("goes on with {} threads", threads_);
   }
 
   void train_epoch() {
     follow_threads();
     observer_.begin_epoch(epoch_);
+    engine_->take_device_seconds();
     manager_.begin_epoch();
     manager_.track_learning_rate(step_values(0).learning_rate);
     loader_.begin_epoch(static_cast<std::uint32_t>(epoch_));
@@ -213,6 +233,7 @@ class RunTrainer {
     }
     track_totals(batch);
     manager_.end_training();
+    if (const auto seconds = engine_->take_device_seconds()) manager_.track_device_seconds(*seconds);
     if (epoch_ == 0 && config_.log.graph) profile();
     if (config_.log.histograms) manager_.track_parameters(engine_->parameters(), engine_->gradients());
     if (run_.data->validation.count > 0) {

@@ -95,6 +95,16 @@ std::span<const Setting> dataset_settings() {
        0,
        "samples, or fraction, of the end of the training set that is kept for validation"},
       integer("limit", 0, kMost, 0, "use only the first so many samples; 0: all"),
+      {"placement",
+       SettingKind::kChoice,
+       0,
+       0,
+       false,
+       {"auto", "device", "host"},
+       "auto",
+       "where a GPU reads the samples from: its own memory, or batches that num_workers threads gather and "
+       "copy; "
+       "auto: its own if they fit. The same on the CPU"},
       part("normalize", SettingKind::kAnything, "mean and std per channel: x = (byte / 255 - mean) / std",
            true),
   };

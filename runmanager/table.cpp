@@ -115,6 +115,10 @@ std::vector<Column> all_columns(const std::vector<RunRecord>& runs, const std::v
                      },
                      true, 300});
   columns.push_back(
+      {"setup",
+       [](const RunRecord& run) { return run.setup_seconds ? human_seconds(*run.setup_seconds) : ""; }, true,
+       90});
+  columns.push_back(
       {"total", [](const RunRecord& run) { return run.run_seconds ? human_seconds(*run.run_seconds) : ""; },
        true, 100});
   return columns;

@@ -5,6 +5,18 @@
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 
+# What tools/pack has packed holds what is built, and nothing to build it from.
+is_carried() { [ -e "$root/CARRIED" ]; }
+
+# What the tests and benchmarks of such a directory find there instead of where they were built.
+use_carried() {
+  export SWEEP_TEST_DATA=$root/tests/data SWEEP_PROGRAM=$root/build/bin/sweep
+  [ -n "${SWEEP_DATA:-}" ] || [ ! -d "$root/data" ] || export SWEEP_DATA=$root/data
+}
+
+# Why CUDA cannot be used by PROGRAM on this machine; nothing if it can.
+cuda_problem() { "$1" devices 2>&1 | sed -n 's/^cuda .*cannot be used: //p'; }
+
 say() { printf 'tools/%s: %s\n' "${0##*/}" "$*" >&2; }
 # 2, as for a command line that cannot be followed: nothing was started.
 die() { say "$@"; exit 2; }

@@ -38,6 +38,10 @@ void print_run(const RunRecord& run) {
                              cell(epoch.validation_accuracy), epoch.epoch_seconds, epoch.images_per_second);
   }
   for (const auto& [name, value] : run.metrics) std::cout << fmt::format("  {} = {:.4f}\n", name, value);
+  if (run.setup_seconds) {
+    std::cout << fmt::format("  {} to set up{}\n", human_seconds(*run.setup_seconds),
+                             run.placement.empty() ? "" : "; samples on the " + run.placement);
+  }
   if (run.run_seconds) std::cout << "  " << human_seconds(*run.run_seconds) << '\n';
 }
 

@@ -48,12 +48,22 @@ class DataLoader::Implementation {
     rows_.resize(samples_.count);
     std::iota(rows_.begin(), rows_.end(), static_cast<std::uint32_t>(samples_.first));
     next_batch_ = batch_count_;  // nothing before begin_epoch()
-    if (options_.num_workers > 0 && batch_count_ > 0) start_workers();
+    start_workers();
   }
 
   const Samples& samples() const { return samples_; }
   const LoaderOptions& options() const { return options_; }
   std::size_t batch_count() const { return batch_count_; }
+
+  void set_num_workers(int num_workers) {
+    if (num_workers == options_.num_workers) return;
+    prefetcher_.reset();
+    buffers_.clear();
+    next_batch_ = batch_count_;
+    options_.num_workers = num_workers;
+    check();
+    start_workers();
+  }
 
   void begin_epoch(std::uint32_t epoch) {
     if (prefetcher_) prefetcher_->stop();  // The workers read rows_.
@@ -92,6 +102,7 @@ class DataLoader::Implementation {
   }
 
   void start_workers() {
+    if (options_.num_workers == 0 || batch_count_ == 0) return;
     // More workers than batches would have nothing to do.
     const std::size_t threads = std::min(static_cast<std::size_t>(options_.num_workers), batch_count_);
     buffers_.resize(std::max<std::size_t>(2, std::min(kBatchesAhead * threads + 1, batch_count_)));
@@ -143,7 +154,7 @@ class DataLoader::Implementation {
   }
 
   const Samples samples_;
-  const LoaderOptions options_;
+  LoaderOptions options_;  // only num_workers ever changes
   std::size_t batch_size_ =
       0;  // at most samples_.count, so that buffers are no larger than what they can hold
   std::size_t batch_count_ = 0;
@@ -164,6 +175,7 @@ DataLoader::~DataLoader() = default;
 const Samples& DataLoader::samples() const { return implementation_->samples(); }
 const LoaderOptions& DataLoader::options() const { return implementation_->options(); }
 std::size_t DataLoader::batch_count() const { return implementation_->batch_count(); }
+void DataLoader::set_num_workers(int num_workers) { implementation_->set_num_workers(num_workers); }
 void DataLoader::begin_epoch(std::uint32_t epoch) { implementation_->begin_epoch(epoch); }
 const Batch* DataLoader::next() { return implementation_->next(); }
 double DataLoader::wait_seconds() const { return implementation_->wait_seconds(); }

@@ -51,6 +51,9 @@ class DataLoader {
   /// Batches in an epoch; the last may be short.
   std::size_t batch_count() const;
 
+  /// Between epochs: as if options() had said so from the start. Throws as the constructor.
+  void set_num_workers(int num_workers);
+
   /// Starts epoch `epoch` (from 0) at batch 0; a previous epoch may be left unfinished.
   void begin_epoch(std::uint32_t epoch);
 

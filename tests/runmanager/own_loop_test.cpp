@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "core/engine.h"
 #include "runmanager/run_manager.h"
 #include "tests/runmanager/run_world.h"
@@ -31,7 +32,7 @@ TEST(OwnTrainingLoop, IsFollowedByRunManager) {
       loader.begin_epoch(epoch);
       while (const Batch* batch = loader.next()) {
         engine->train(*batch, run.get<double>("lr"));
-        manager.track(engine->take_totals());
+        manager.track(*engine);
       }
       manager.end_training();
       manager.track_parameters(engine->parameters(), engine->gradients());
@@ -45,6 +46,58 @@ TEST(OwnTrainingLoop, IsFollowedByRunManager) {
   EXPECT_EQ(rows.size(), 1u + 4 * 3);
   const auto scalars = last_scalars(tbwriter::read_run(directory.path() / "mine/lr=0.01,batch_size=20"));
   EXPECT_NEAR(scalars.at("Number Correct/train") / 40, scalars.at("Accuracy/train"), 1e-6);
+}
+
+// An engine of a device that this machine does not need to have.
+class FarEngine final : public Engine {
+ public:
+  FarEngine(Device device, std::unique_ptr<Engine> near) : device_(device), near_(std::move(near)) {}
+  Device device() const override { return device_; }
+  void train(const Batch& batch, double rate) override { near_->train(batch, rate); }
+  void evaluate(const Batch& batch) override { near_->evaluate(batch); }
+  void predict(const Batch& batch, std::span<float> outputs) override { near_->predict(batch, outputs); }
+  Totals take_totals() override { return near_->take_totals(); }
+  std::vector<float> parameters() const override { return near_->parameters(); }
+  void set_parameters(std::span<const float> values) override { near_->set_parameters(values); }
+  std::vector<float> gradients() const override { return near_->gradients(); }
+  std::vector<OptimizerState> optimizer_state() const override { return near_->optimizer_state(); }
+  std::int64_t step_count() const override { return near_->step_count(); }
+  void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t count) override {
+    near_->set_optimizer_state(state, count);
+  }
+
+ private:
+  Device device_;
+  std::unique_ptr<Engine> near_;
+};
+
+// What track() says of an engine on `engine_device` in a run that is to be on `run_device`; "" if it takes
+// it.
+std::string complaint(const std::string& run_device, const std::string& engine_device) {
+  TemporaryDirectory directory;
+  const Dataset data = small_dataset();
+  const Network network(small_network(), data.shape);
+  DataLoader loader(data.train, {.batch_size = 10});
+  FarEngine engine(parse_device(engine_device), make_engine(network, {.batch_size = 10}));
+  RunManager manager({.directory = directory.path() / "mine"});
+  manager.begin_run(RunBuilder::get_runs({{"device", {run_device}}}).at(0), network, loader);
+  manager.begin_epoch();
+  try {
+    manager.track(engine);
+  } catch (const DeviceError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(OwnTrainingLoop, ThatMixesDevicesIsToldBoth) {
+  EXPECT_EQ(complaint("cpu", "cpu"), "");
+  EXPECT_EQ(complaint("cuda:0", "cuda"), "");
+  EXPECT_EQ(complaint("the one in the cellar", "cuda"), "") << "no name of ours says nothing";
+  EXPECT_THAT(complaint("cuda", "cpu"), ::testing::HasSubstr("expected device cuda:0 but got device cpu"));
+  EXPECT_THAT(complaint("cuda:1", "cuda:0"),
+              ::testing::HasSubstr("expected device cuda:1 but got device cuda:0"));
+  EXPECT_THAT(complaint("cpu", "cuda:2"), ::testing::HasSubstr("expected device cpu but got device cuda:2"));
 }
 
 }  // namespace

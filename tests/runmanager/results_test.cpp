@@ -91,6 +91,12 @@ TEST(ResultsCsv, NumbersReadBackToTheSameDouble) {
   EXPECT_EQ(parse_csv(results_csv({run}, {}))[1][3], "nan");
 }
 
+TEST(ResultsJson, SaysWhatARunSpentBeforeItsFirstEpochIfThatWasMeasured) {
+  RunRecord run = completed_run();
+  run.setup_seconds = 0.5;
+  EXPECT_EQ(results_json({run}, "fashion")["runs"][0]["setup_seconds"], 0.5);
+}
+
 TEST(ResultsJson, HasExactlyTheKeysOfTheContract) {
   const Json json = results_json({completed_run()}, "fashion");
   const auto keys = [](const Json& object) {
@@ -129,13 +135,18 @@ TEST(ResultsJson, SurvivesTextThatIsNotUtf8) {
 TEST(RunRecord, ComesBackFromItsJsonAsItWas) {
   RunRecord run = completed_run();
   run.error = "why";
-  run.epochs.push_back({.epoch = 1, .loss = kInfinity});
+  run.setup_seconds = 0.75;
+  run.placement = "host";
+  run.epochs.push_back({.epoch = 1, .loss = kInfinity, .device_seconds = 0.5});
   const Json json = Json::parse(json_text(to_json(run)));
   const RunRecord back = run_record_from_json(json, "test");
   EXPECT_EQ(to_json(back).dump(), to_json(run).dump());
   EXPECT_EQ(back.params, run.params);  // with their types
   EXPECT_EQ(back.epochs[0].validation_number_correct, 9);
   EXPECT_EQ(back.epochs[1].loss, kInfinity);
+  EXPECT_EQ(back.epochs[1].device_seconds, 0.5);
+  EXPECT_EQ(back.setup_seconds, 0.75);
+  EXPECT_EQ(back.placement, "host");
   EXPECT_EQ(back.metrics, run.metrics);
 }
 

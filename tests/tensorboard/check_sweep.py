@@ -121,6 +121,10 @@ class SweepCheck:
             for tag in OTHER_SCALARS:
                 if tag not in tags.get(name, {}):
                     self.problem(f"{name}: {tag} is not shown")
+            if "setup_seconds" in self.runs[name]:
+                shown = self.board.plugin("scalars/scalars", run=name, tag="Time/setup_seconds")
+                if [step for _, step, _ in shown] != [0] or not same(shown[0][2], self.runs[name]["setup_seconds"]):
+                    self.problem(f"{name}: Time/setup_seconds is shown as {shown}")
 
     def aggregate_runs(self):
         tags = self.board.plugin("scalars/tags")

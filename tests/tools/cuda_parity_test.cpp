@@ -4,7 +4,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/data/dataset.h"
+#include "core/data/safetensors.h"
 #include "tests/runmanager/sweep_folder.h"
 #include "tests/tools/program.h"
 
@@ -37,7 +40,8 @@ std::string sweep_file(const std::string& name) {
       {"name": "out", "type": "linear", "out_features": 10}]},
     "optimizer": "adam", "epochs": 3, "seed": 1,
     "params": {"lr": [0.002], "batch_size": [70], "shuffle": [true, false], "num_workers": [0, 1],
-               "device": ["cuda", "cpu"]}})";
+               "dataset.placement": ["device", "host"], "device": ["cuda", "cpu"]},
+    "zip": [["shuffle", "num_workers"]]})";
 }
 
 // The runs of a sweep by their names.
@@ -49,6 +53,24 @@ std::map<std::string, json> runs_of(const SweepFolder& folder, const std::string
   const json results = json::parse(read_file(folder.path() / "runs" / name / "results.json"));
   for (const json& run : results.at("runs")) runs[run.at("name").get<std::string>()] = run;
   return runs;
+}
+
+json record_of(const SweepFolder& folder, const std::string& sweep, const std::string& run) {
+  return json::parse(read_file(folder.path() / "runs" / sweep / run / "run.json"));
+}
+
+// The bits of all that was trained: parameters, running statistics, the optimizer's state.
+std::map<std::string, std::vector<float>> trained_values(const SweepFolder& folder, const std::string& sweep,
+                                                         const std::string& run) {
+  std::map<std::string, std::vector<float>> values;
+  const TensorFile file = read_safetensors(folder.path() / "runs" / sweep / run / "checkpoint.safetensors");
+  for (const NamedTensor& tensor : file.tensors) values[tensor.name] = tensor.values;
+  return values;
+}
+
+std::string with_placement(std::string name, const std::string& placement) {
+  const std::size_t begin = name.find("placement=") + 10;
+  return name.replace(begin, name.find(',', begin) - begin, placement);
 }
 
 std::string with_device(std::string name, const std::string& device) {
@@ -74,8 +96,11 @@ TEST(CudaLibraries, AreNamedWithTheirVersionOrWhyThereIsNone) {
 class CudaParity : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists("/usr/share/datasets/fashion-mnist"))
-      GTEST_SKIP() << "dataset-fashion-mnist is not installed";
+    try {
+      load_dataset({.name = "fashion-mnist"});
+    } catch (const DataError& error) {
+      GTEST_SKIP() << error.what();
+    }
     const Finished devices = run_program({"devices"}, folder_.path());
     if (devices.out.find("cannot be used") != std::string::npos) GTEST_SKIP() << devices.out;
   }
@@ -90,6 +115,7 @@ TEST_F(CudaParity, CurvesLieOnTheCpusAndASecondSweepHasTheSameBits) {
     SCOPED_TRACE(name);
     const json &cpu = runs.at(with_device(name, "cpu")), &repeated = again.at(name);
     ASSERT_EQ(cuda.at("status"), "completed");
+    ASSERT_EQ(cpu.at("status"), "completed");
     ASSERT_EQ(cuda.at("epochs").size(), 3u);
     for (std::size_t epoch = 0; epoch < 3; ++epoch) {
       const json &a = cuda.at("epochs")[epoch], &b = cpu.at("epochs")[epoch],
@@ -101,6 +127,16 @@ TEST_F(CudaParity, CurvesLieOnTheCpusAndASecondSweepHasTheSameBits) {
            {"loss", "accuracy", "number_correct", "validation_loss", "validation_accuracy"})
         EXPECT_EQ(a.at(value), c.at(value)) << value;
     }
+    const auto values = trained_values(folder_, "first", name);
+    EXPECT_GT(values.size(), 10u);
+    EXPECT_EQ(values, trained_values(folder_, "second", name)) << "trained twice";
+    EXPECT_EQ(values, trained_values(folder_, "first", with_placement(name, "host")))
+        << "samples on the host";
+    EXPECT_GT(cuda.at("setup_seconds").get<double>(), 0);
+    const json record = record_of(folder_, "first", name);
+    EXPECT_EQ(record.at("placement"), record.at("params").at("dataset.placement"));
+    EXPECT_GT(record.at("epochs")[0].at("device_seconds").get<double>(), 0);
+    EXPECT_TRUE(record_of(folder_, "first", with_device(name, "cpu")).at("placement").is_null());
     EXPECT_LT(cuda.at("epochs")[2].at("loss").get<double>(), cuda.at("epochs")[0].at("loss").get<double>());
   }
 }

@@ -6,10 +6,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "core/base/file.h"
 
 namespace sweep::testing {
 namespace {
+
+// SWEEP_PROGRAM of the environment goes before where it was built: the tests may have been carried elsewhere.
+const char* program() {
+  const char* carried = std::getenv("SWEEP_PROGRAM");
+  return carried != nullptr ? carried : SWEEP_PROGRAM;
+}
 
 double seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
@@ -25,7 +33,7 @@ double seconds(const timeval& time) {
   ::dup2(in_fd, 0);
   ::dup2(out_fd, 1);
   ::dup2(err_fd, 2);
-  ::execv(SWEEP_PROGRAM, arguments.data());
+  ::execv(program(), arguments.data());
   ::_exit(121);
 }
 
@@ -45,7 +53,7 @@ Finished run_program(const std::vector<std::string>& words, const std::filesyste
   int status = 0;
   rusage usage{};
   if (child < 0 || ::wait4(child, &status, 0, &usage) != child) {
-    ADD_FAILURE() << "cannot start " << SWEEP_PROGRAM;
+    ADD_FAILURE() << "cannot start " << program();
     return finished;
   }
   finished.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

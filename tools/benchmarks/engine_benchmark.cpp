@@ -1,6 +1,8 @@
 // Epochs of whole networks on random samples in memory, single kernels, and the machine's limit. Flags are
 // Google Benchmark's, and:
 //   --threads N   CPU threads of the engine (default 1)
+//   --device NAME   where it trains (default cpu)
+//   --placement NAME   of the samples: auto, device, host
 //   --network FILE --input CHANNELS,HEIGHT,WIDTH --batch N --samples N   one network instead of the examples
 #include <benchmark/benchmark.h>
 
@@ -47,22 +49,21 @@ Network load_network(const Case& c) {
 }
 
 // Counts floating-point operations as if nothing were skipped: what the formulas of the layers ask for.
-void train(benchmark::State& state, const Case& c, int threads) {
+void train(benchmark::State& state, const Case& c, EngineOptions options) {
   const Network network = load_network(c);
-  EngineOptions options;
-  options.threads = threads;
   options.batch_size = c.batch_size;
   options.optimizer = AdamOptions{};
   const auto engine = make_engine(network, options);
   engine->set_parameters(initial_parameters(network, 1));
   DataLoader loader(random_samples(c, network.output()[0]), {.batch_size = c.batch_size});
+  engine->prepare(loader.samples(), {});
   const auto epoch = [&] {
     loader.begin_epoch(0);
     while (const Batch* batch = loader.next()) engine->train(*batch, 1e-4);
+    benchmark::DoNotOptimize(engine->take_totals());  // Waits for a device that works beside this thread.
   };
   epoch();  // Memory and caches are warm from here on.
   for (auto _ : state) epoch();
-  benchmark::DoNotOptimize(engine->take_totals());
   const double images = static_cast<double>(state.iterations()) * static_cast<double>(c.samples);
   using benchmark::Counter;
   state.counters["images/s"] = Counter(images, Counter::kIsRate);
@@ -118,6 +119,10 @@ Shape parse_shape(const std::string& text) {
 int run(int argc, char** argv) {
   std::vector<char*> arguments(argv, argv + argc);
   const int threads = std::stoi(take_flag(arguments, "--threads").value_or("1"));
+  EngineOptions options;
+  options.threads = threads;
+  options.device = parse_device(take_flag(arguments, "--device").value_or("cpu"));
+  options.placement = parse_placement(take_flag(arguments, "--placement").value_or("auto"));
   std::vector<Case> cases = examples();
   if (const auto network = take_flag(arguments, "--network")) {
     cases = {{*network, parse_shape(take_flag(arguments, "--input").value_or("1,28,28")),
@@ -133,7 +138,7 @@ int run(int argc, char** argv) {
   register_conv_benchmarks();
   for (const Case& c : cases) {
     const std::string name = "epoch/" + c.network.stem().string() + "/" + std::to_string(c.batch_size);
-    benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { train(state, c, threads); })
+    benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { train(state, c, options); })
         ->Unit(benchmark::kMillisecond)
         ->UseRealTime();
   }

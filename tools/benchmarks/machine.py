@@ -28,6 +28,19 @@ def now():
     return datetime.datetime.now(datetime.timezone.utc)
 
 
+def parsed(text):
+    """The JSON value in a program's output, or the output where it is none."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text.strip()
+
+
+def run_records(sweep):
+    """run.json of every run in a sweep's directory."""
+    return [json.loads(path.read_text()) for path in sorted(sweep.glob("*/run.json"))]
+
+
 def write_results(path, text, result):
     """PATH.md and PATH.json, each complete or not there."""
     path.parent.mkdir(parents=True, exist_ok=True)

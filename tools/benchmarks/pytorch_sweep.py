@@ -5,10 +5,12 @@ Reads the network from sweep's own file, so that both train the same layers, and
 order or shuffled. --data resident keeps all samples as float tensors on the device and slices them, the quickest way
 PyTorch has; --data loader goes through a Dataset and a DataLoader, as most programs do. Without --plain it also writes
 what sweep writes by default: scalars, histograms of parameters and gradients, an image grid and the graph.
+--warm-up N trains N batches first, which are no part of any epoch's time: a GPU's libraries are loaded in them.
 Prints one line per epoch: batch_size,epoch,loss,accuracy,seconds.
 """
 import argparse
 import gzip
+import itertools
 import json
 import pathlib
 import time
@@ -58,8 +60,9 @@ def load_data(args):
         channels, height, width, classes = args.random
         return Images(torch.randint(0, 256, (args.samples, channels, height, width), dtype=torch.uint8),
                       torch.randint(0, classes, (args.samples,)))
-    return Images(read_idx(args.folder / "train-images-idx3-ubyte.gz").unsqueeze(1),
-                  read_idx(args.folder / "train-labels-idx1-ubyte.gz").long())
+    count = args.limit or None
+    return Images(read_idx(args.folder / "train-images-idx3-ubyte.gz").unsqueeze(1)[:count],
+                  read_idx(args.folder / "train-labels-idx1-ubyte.gz").long()[:count])
 
 
 def build(layers, shape):
@@ -97,10 +100,10 @@ def batches(args, data, resident, batch_size):
         yield from zip(x.split(batch_size), y.split(batch_size))
 
 
-def train_epoch(args, network, optimizer, data, resident, batch_size):
+def train_epoch(args, network, optimizer, data, resident, batch_size, most=None):
     """Mean loss and accuracy over the samples. Resident data is never waited for before the epoch ends."""
     loss_sum = correct = 0
-    for x, y in batches(args, data, resident, batch_size):
+    for x, y in itertools.islice(batches(args, data, resident, batch_size), most):
         outputs = network(x)
         loss = functional.cross_entropy(outputs, y)
         optimizer.zero_grad()
@@ -120,8 +123,11 @@ def main():
     parser.add_argument("--random", type=int, nargs=4, metavar=("CHANNELS", "HEIGHT", "WIDTH", "CLASSES"),
                         help="random samples instead of the folder's")
     parser.add_argument("--samples", type=int, default=1000, help="how many random ones")
+    parser.add_argument("--limit", type=int, default=0, help="only the first so many of the folder's samples")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--compile-mode", default="default", help="of torch.compile: reduce-overhead makes CUDA graphs")
+    parser.add_argument("--warm-up", type=int, default=0)
     parser.add_argument("--data", choices=["resident", "loader"], default="resident")
     parser.add_argument("--batch-size", type=int, nargs="+", default=[1000])
     parser.add_argument("--optimizer", choices=["adam", "sgd"], default="adam")
@@ -147,7 +153,7 @@ def main():
         network = build(json.loads(args.network.read_text())["layers"], data.pixels.shape[1:]).to(args.device)
         if args.channels_last:
             network = network.to(memory_format=torch.channels_last)
-        step = torch.compile(network) if args.compile else network
+        step = torch.compile(network, mode=args.compile_mode) if args.compile else network
         optimizer = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[args.optimizer](network.parameters(), args.lr)
         writer = None
         if not args.plain:
@@ -156,6 +162,8 @@ def main():
             first = data.pixels[:64].float().div(255)
             writer.add_images("images", first)
             writer.add_graph(network, first[:1].to(args.device))
+        if args.warm_up:
+            train_epoch(args, step, optimizer, data, resident, batch_size, args.warm_up)
         for epoch in range(args.epochs):
             start = time.perf_counter()
             loss, accuracy = train_epoch(args, step, optimizer, data, resident, batch_size)

@@ -8,7 +8,6 @@ PATH.md and PATH.json are written; without --results the tables are printed only
 without it PyTorch's columns say so. tools/bench does all that.
 """
 import argparse
-import csv
 import dataclasses
 import json
 import os
@@ -58,38 +57,61 @@ SWEEP_WANTED = 15
 VARIANTS = {"eager": [], "channels-last": ["--channels-last"], "compile": ["--compile"]}
 
 
-def run(command):
-    return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True).stdout
+def run(command, timeout=None, environment=None):
+    return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True, timeout=timeout,
+                          env={**os.environ, **(environment or {})}).stdout
+
+
+def our_engine(args, case, device="cpu", placement="auto", environment=None):
+    """Seconds of an epoch over random samples: of the engine with a loader."""
+    output = run([args.engine_benchmark, "--threads", args.threads, "--device", device, "--placement", placement,
+                  "--network", case.path, "--input", ",".join(map(str, case.shape)), "--batch", case.batch,
+                  "--samples", case.samples, "--benchmark_filter=epoch", "--benchmark_format=json",
+                  "--benchmark_min_time=1"], environment=environment)
+    return json.loads(output)["benchmarks"][0]["real_time"] / 1e3
+
+
+def our_run(args, case, epochs, settings, environment=None, **dataset):
+    """run.json of a whole program's run on Fashion-MNIST that logs nothing; `settings` are of the sweep file."""
+    nothing = dict.fromkeys(["graph", "histograms", "hparams", "text", "layout", "predictions"], False) | {"images": 0}
+    sweep = {"name": "bench", "dataset": {"name": "fashion-mnist", **dataset}, "network": str(case.path),
+             "optimizer": "adam", "lr": 0.001, "epochs": epochs, "seed": 1, "shuffle": False, "log": nothing,
+             "batch_size": case.batch, **settings, "params": {"lr": [0.001]}}
+    with tempfile.TemporaryDirectory() as work:
+        file = Path(work) / "bench.json"
+        file.write_text(json.dumps(sweep))
+        run([args.sweep, file, "--logdir", f"{work}/runs", "--threads", args.threads, "--quiet", "--strict"],
+            environment=environment)
+        return json.loads(next(Path(work, "runs/bench").glob("*/run.json")).read_text())
 
 
 def our_epochs(args, case):
     """Seconds of each epoch: of the whole program where the data are real, of the engine with a loader where not."""
     if case.shape:
-        output = run([args.engine_benchmark, "--threads", args.threads, "--network", case.path,
-                      "--input", ",".join(map(str, case.shape)), "--batch", case.batch, "--samples", case.samples,
-                      "--benchmark_filter=epoch", "--benchmark_format=json", "--benchmark_min_time=1"])
-        return [json.loads(output)["benchmarks"][0]["real_time"] / 1e3]
-    nothing = dict.fromkeys(["graph", "histograms", "hparams", "text", "layout", "predictions"], False) | {"images": 0}
-    sweep = {"name": "bench", "dataset": "fashion-mnist", "network": str(case.path), "optimizer": "adam", "lr": 0.001,
-             "epochs": args.epochs, "seed": 1, "shuffle": False, "log": nothing,
-             "params": {"batch_size": [case.batch], "device": ["cpu"]}}
-    with tempfile.TemporaryDirectory() as work:
-        file = Path(work) / "bench.json"
-        file.write_text(json.dumps(sweep))
-        run([args.sweep, file, "--logdir", f"{work}/runs", "--threads", args.threads, "--quiet"])
-        with open(f"{work}/runs/bench/results.csv", newline="") as results:
-            return [float(row["epoch_seconds"]) for row in csv.DictReader(results)]
+        return [our_engine(args, case)]
+    return [epoch["epoch_seconds"] for epoch in our_run(args, case, args.epochs, {"device": "cpu"})["epochs"]]
+
+
+def torch_program(args, case, *options):
+    """The command that trains the case in PyTorch, and logs nothing."""
+    command = [sys.executable, ROOT / "tools/benchmarks/pytorch_sweep.py", "--plain", "--threads", args.threads,
+               "--network", case.path, "--batch-size", case.batch, *options]
+    if case.shape:
+        command += ["--random", *case.shape, case.classes, "--samples", case.samples]
+    elif "SWEEP_DATA" in os.environ:
+        command += ["--folder", Path(os.environ["SWEEP_DATA"]) / "fashion-mnist"]
+    return command
+
+
+def printed_seconds(output):
+    return [float(line.split(",")[4]) for line in output.splitlines()]
 
 
 def torch_epochs(args, case, variant):
     """The first epoch of --compile compiles and is left out; of the others it counts, as ours does."""
     compiles = variant == "compile"
-    command = [sys.executable, ROOT / "tools/benchmarks/pytorch_sweep.py", "--plain", "--data", "resident",
-               "--threads", args.threads, "--epochs", args.epochs + compiles, "--network", case.path,
-               "--batch-size", case.batch, *VARIANTS[variant]]
-    if case.shape:
-        command += ["--random", *case.shape, case.classes, "--samples", case.samples]
-    return [float(line.split(",")[4]) for line in run(command).splitlines()][compiles:]
+    command = torch_program(args, case, "--data", "resident", "--epochs", args.epochs + compiles, *VARIANTS[variant])
+    return printed_seconds(run(command))[compiles:]
 
 
 def timed(*commands):
@@ -146,6 +168,7 @@ def measure(args, torch, cases):
 
 
 def cell(values):
+    """Median (least to most) of seconds."""
     if not values:
         return "missing"
     middle = statistics.median(values)

@@ -1,8 +1,11 @@
 #include "core/kernels/cuda/batch_feed.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
+
+#include "core/base/error.h"
 
 namespace sweep::cuda {
 namespace {
@@ -11,26 +14,37 @@ constexpr std::size_t kAlignment = 256;
 constexpr std::size_t kSetsKept = 3;  // training, validation and test may be sets of their own
 constexpr std::size_t kRowsOffset = (sizeof(StepInput) + kAlignment - 1) / kAlignment * kAlignment;
 
+int steps_from_environment() {
+  constexpr int kSteps = 16;
+  const char* text = std::getenv("SWEEP_CUDA_STEPS");
+  if (text == nullptr) return kSteps;
+  for (int steps = 1; steps <= 64; steps *= 2) {
+    if (std::to_string(steps) == text) return steps;
+  }
+  throw ConfigError("SWEEP_CUDA_STEPS: got \"" + std::string(text) + "\", want 1, 2, 4, 8, 16, 32 or 64");
+}
+
 std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
 
-BatchFeed::BatchFeed(std::size_t batch_size, std::size_t sample_bytes)
-    : batch_size_(batch_size),
+BatchFeed::BatchFeed(std::size_t batch_size, std::size_t sample_bytes, Placement placement)
+    : steps_at_once_(steps_from_environment()),
+      batch_size_(batch_size),
       sample_bytes_(sample_bytes),
       stride_(kRowsOffset + rounded(batch_size * sizeof(std::uint32_t))),
-      device_(kSteps * stride_, "the row numbers of batches") {
-  for (PinnedMemory& memory : host_) memory = PinnedMemory(kSteps * stride_);
+      placement_(placement),
+      device_(static_cast<std::size_t>(steps_at_once_) * stride_, "the row numbers of batches") {
+  for (PinnedMemory& memory : host_) memory = PinnedMemory(device_.size());
 }
 
 void BatchFeed::add(Stream& stream, const Batch& batch, StepInput input) {
   if (steps_ == 0) sent_[turn_].wait();  // the copy of this buffer's last content
   std::byte* own = host_[turn_].data() + static_cast<std::size_t>(steps_) * stride_;
   auto* rows = reinterpret_cast<std::uint32_t*>(own + kRowsOffset);
-  if (is_resident(batch)) {
-    const ResidentSet& set = resident(stream, batch);
-    input.pixels = set.pixels.data();
-    input.labels = set.labels.data();
+  if (keeps(stream, batch.set)) {
+    input.pixels = sets_.front().pixels.data();
+    input.labels = sets_.front().labels.data();
     std::copy(batch.rows.begin(), batch.rows.end(), rows);
   } else {
     carry(stream, batch, input, rows);
@@ -45,44 +59,76 @@ StepInputs BatchFeed::send(Stream& stream) {
   stream.record(sent_[turn_]);
   turn_ = 1 - turn_;
   steps_ = 0;
-  return {device_.data(), stride_, kRowsOffset};
+  return inputs();
 }
 
-const BatchFeed::ResidentSet& BatchFeed::resident(Stream& stream, const Batch& batch) {
+StepInputs BatchFeed::inputs() const { return {device_.data(), stride_, kRowsOffset}; }
+
+bool BatchFeed::has(const std::shared_ptr<const ImageSet>& set) const {
+  return std::any_of(sets_.begin(), sets_.end(), [&](const ResidentSet& known) { return known.set == set; });
+}
+
+bool BatchFeed::is_to_be_kept(const ImageSet& set) const {
+  if (placement_ != Placement::kAuto) return placement_ == Placement::kDevice;
+  // What is left is for graphs, for libraries and for who else uses the device.
+  const std::size_t bytes = set.pixels.size() + set.labels.size() * sizeof(std::int32_t);
+  return bytes <= free_memory() / 10 * 9;
+}
+
+bool BatchFeed::keeps(Stream& stream, const std::shared_ptr<const ImageSet>& set) {
+  if (set == nullptr || placement_ == Placement::kHost) return false;
   const auto found =
-      std::find_if(sets_.begin(), sets_.end(), [&](const ResidentSet& set) { return set.set == batch.set; });
+      std::find_if(sets_.begin(), sets_.end(), [&](const ResidentSet& known) { return known.set == set; });
   if (found != sets_.end()) {
-    sets_.splice(sets_.begin(), sets_, found);
-    return sets_.front();
+    sets_.splice(sets_.begin(), sets_, found);  // The last used comes first.
+    return true;
+  }
+  // Asked once only, so that a set does not change its place in the midst of a training.
+  left_behind_.remove_if([](const auto& known) { return known.expired(); });
+  for (const auto& known : left_behind_) {
+    if (known.lock() == set) return false;
   }
   if (sets_.size() >= kSetsKept) {
     stream.wait();  // Steps that read it may still be waiting.
     sets_.pop_back();
   }
-  ResidentSet set{batch.set, Array<std::uint8_t>(batch.pixels.size(), "the data set"),
-                  Array<std::int32_t>(batch.labels.size(), "the data set's labels")};
-  stream.upload(set.pixels.data(), batch.pixels.data(), batch.pixels.size());
-  stream.upload(set.labels.data(), batch.labels.data(), batch.labels.size_bytes());
-  sets_.push_front(std::move(set));
-  return sets_.front();
+  if (!is_to_be_kept(*set)) {
+    left_behind_.push_back(set);
+    return false;
+  }
+  const std::string purpose = "the data set (\"dataset.placement\" \"host\" needs none for it)";
+  ResidentSet kept{set, Array<std::uint8_t>(set->pixels.size(), purpose),
+                   Array<std::int32_t>(set->labels.size(), purpose)};
+  stream.upload(kept.pixels.data(), set->pixels.data(), set->pixels.size());
+  stream.upload(kept.labels.data(), set->labels.data(), set->labels.size() * sizeof(std::int32_t));
+  sets_.push_front(std::move(kept));
+  return true;
+}
+
+void BatchFeed::prepare_carriers() {
+  const std::size_t bytes = rounded(batch_size_ * sample_bytes_) + batch_size_ * sizeof(std::int32_t);
+  for (Carrier& carrier : carriers_) {
+    if (carrier.host.bytes() > 0) continue;
+    carrier.host = PinnedMemory(bytes);
+    carrier.device = Array<std::byte>(bytes, "the samples of a batch of " + std::to_string(batch_size_));
+  }
 }
 
 void BatchFeed::carry(Stream& stream, const Batch& batch, StepInput& input, std::uint32_t* rows) {
   if (in_use_ != nullptr) stream.record(in_use_->used);  // The steps before are all on the stream by now.
   Carrier& carrier = carriers_[carrier_turn_];
   carrier_turn_ = 1 - carrier_turn_;
+  prepare_carriers();
   const std::size_t labels_offset = rounded(batch_size_ * sample_bytes_);
-  if (carrier.host.bytes() == 0) {
-    const std::size_t bytes = labels_offset + batch_size_ * sizeof(std::int32_t);
-    carrier.host = PinnedMemory(bytes);
-    carrier.device = Array<std::byte>(bytes, "the samples of a batch of " + std::to_string(batch_size_));
-  }
   carrier.copied.wait();  // The copy of its last content is done, so it may be filled again.
   auto* labels = reinterpret_cast<std::int32_t*>(carrier.host.data() + labels_offset);
-  for (std::size_t i = 0; i < batch.size(); ++i) {
+  for (std::size_t i = 0; i < batch.size();) {
+    // Rows that follow each other are copied at once: all of a batch that a worker gathered.
+    std::size_t end = i + 1;
+    while (end < batch.size() && batch.rows[end] == batch.rows[end - 1] + 1) ++end;
     std::memcpy(carrier.host.data() + i * sample_bytes_, batch.pixels.data() + batch.rows[i] * sample_bytes_,
-                sample_bytes_);
-    labels[i] = batch.labels[batch.rows[i]];
+                (end - i) * sample_bytes_);
+    for (; i < end; ++i) labels[i] = batch.labels[batch.rows[i]];
   }
   std::iota(rows, rows + batch.size(), 0u);
   copies_.wait_for(carrier.used);

@@ -1,35 +1,46 @@
-// Brings batches to the device. A set that a batch names whole stays there, and only its row numbers are
-// copied for each batch; samples of any other batch are copied through two buffers in turns, one of which is
-// filled while the device still works with the other.
+// Brings batches to the device. A set that a batch names whole stays there, unless it is too large or is to
+// stay on the host, and only its row numbers are copied for each batch; samples of any other batch are copied
+// through two buffers in turns, one of which is filled while the device still works with the other.
 #pragma once
 
 #include <list>
 #include <memory>
 
 #include "core/data/data_loader.h"
+#include "core/engine.h"
 #include "core/kernels/cuda/program.h"
 #include "core/kernels/cuda/runtime.h"
 
 namespace sweep::cuda {
 
-/// The inputs of up to kSteps steps, collected on the host and copied together.
+/// The inputs of up to steps_at_once() steps, collected on the host and copied together.
 class BatchFeed {
  public:
-  static constexpr int kSteps = 16;
+  /// Throws ConfigError if SWEEP_CUDA_STEPS, by which benchmarks measure other numbers of steps at once, is
+  /// not 1, 2, 4, … 64. It changes no result.
+  BatchFeed(std::size_t batch_size, std::size_t sample_bytes, Placement placement);
 
-  BatchFeed(std::size_t batch_size, std::size_t sample_bytes);
+  /// Whether the set's samples stay on the device, so that several steps with them can be collected. Copies
+  /// them there if they are not. False for null. Throws DeviceError if they have to be there and do not fit.
+  /// Only between send() and add(), unless it has() the set: another may have to go.
+  bool keeps(Stream& stream, const std::shared_ptr<const ImageSet>& set);
+  /// Whether they are there now.
+  bool has(const std::shared_ptr<const ImageSet>& set) const;
 
-  /// Whether the batch's pixels stay on the device, so that several such steps can be collected.
-  static bool is_resident(const Batch& batch) { return batch.set != nullptr; }
+  /// Takes the memory that samples of other batches are copied through, which the first of them would take.
+  void prepare_carriers();
 
-  /// Adds a step: its samples, and what else `input` says (pixels and labels excepted). At most kSteps
-  /// between two send(), and only one if the batch is not resident.
+  /// Adds a step: its samples, and what else `input` says (pixels and labels excepted). At most
+  /// steps_at_once() between two send(), and only one if the batch is not resident.
   void add(Stream& stream, const Batch& batch, StepInput input);
   int steps() const { return steps_; }
+  int steps_at_once() const { return steps_at_once_; }
 
-  /// Puts the copies on the stream and starts anew. Returns where the steps' inputs will be: always in the
-  /// same place.
+  /// Puts the copies on the stream and starts anew. Returns inputs().
   StepInputs send(Stream& stream);
+
+  /// Where the steps' inputs are after send(): always in the same place.
+  StepInputs inputs() const;
 
  private:
   // The pixels and labels of a whole set.
@@ -45,11 +56,14 @@ class BatchFeed {
     Event copied, used;
   };
 
-  const ResidentSet& resident(Stream& stream, const Batch& batch);
+  bool is_to_be_kept(const ImageSet& set) const;
   void carry(Stream& stream, const Batch& batch, StepInput& input, std::uint32_t* rows);
 
+  const int steps_at_once_;
   const std::size_t batch_size_, sample_bytes_, stride_;
-  std::list<ResidentSet> sets_;  // the last used first
+  const Placement placement_;
+  std::list<ResidentSet> sets_;                           // the last used first
+  std::list<std::weak_ptr<const ImageSet>> left_behind_;  // did not fit when they were first needed
   // Two of each: the host fills one while the device may still read the other.
   PinnedMemory host_[2];
   Event sent_[2];

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/engine_checks.h"
 #include "core/kernels/cuda/batch_feed.h"
+#include "core/kernels/cuda/device_clock.h"
 #include "core/kernels/cuda/program.h"
 
 namespace sweep {
@@ -42,11 +43,22 @@ class CudaEngine final : public Engine {
                   .seed = options.seed,
                   .device = options.device.index,
                   .kernels = options.kernels}),
-        feed_(options.batch_size, element_count(network.input())) {}
+        feed_(options.batch_size, element_count(network.input()), options.placement) {}
 
   ~CudaEngine() override = default;
   CudaEngine(const CudaEngine&) = delete;
   CudaEngine& operator=(const CudaEngine&) = delete;
+
+  Device device() const override { return options_.device; }
+
+  std::optional<Placement> prepare(const Samples& training, std::span<const Samples> evaluation) override {
+    use();
+    send();
+    const bool kept = prepare(Task::kTrain, training);
+    for (const Samples& samples : evaluation) prepare(Task::kEvaluate, samples);
+    stream_.wait();
+    return kept ? Placement::kDevice : Placement::kHost;
+  }
 
   void train(const Batch& batch, double learning_rate) override {
     check(batch);
@@ -92,9 +104,15 @@ class CudaEngine final : public Engine {
     return totals;
   }
 
+  std::optional<double> take_device_seconds() override {
+    use();
+    send();
+    return clock_.take();
+  }
+
   // The copy and the wait cost some ten microseconds, which is nothing every so many steps; yet progress
   // shows.
-  std::int64_t batches_between_totals() const override { return 8 * BatchFeed::kSteps; }
+  std::int64_t batches_between_totals() const override { return 128; }
 
   std::vector<float> parameters() const override { return downloaded(program_.parameters()); }
   void set_parameters(std::span<const float> values) override {
@@ -135,20 +153,43 @@ class CudaEngine final : public Engine {
   void add(Task task, const Batch& batch, const cuda::StepInput& input) {
     use();
     const int images = static_cast<int>(batch.size());
-    if (feed_.steps() > 0 && (task != task_ || images != images_)) send();
-    if (!BatchFeed::is_resident(batch)) send();
+    // A set that comes may take the place of one that is collected.
+    if (task != task_ || images != images_ || !feed_.has(batch.set)) send();
     task_ = task;
     images_ = images;
     feed_.add(stream_, batch, input);
-    if (feed_.steps() == BatchFeed::kSteps || !BatchFeed::is_resident(batch)) send();
+    if (feed_.steps() == feed_.steps_at_once() || !feed_.has(batch.set)) send();
+  }
+
+  // The samples' set, and the graphs of an epoch over them. Returns whether the set stays on the device.
+  bool prepare(Task task, const Samples& samples) {
+    const bool kept = feed_.keeps(stream_, samples.set);
+    if (!kept) feed_.prepare_carriers();
+    const auto whole = static_cast<std::int64_t>(samples.count / options_.batch_size);
+    const int largest = static_cast<int>(options_.batch_size);
+    const int last = static_cast<int>(samples.count % options_.batch_size);
+    const auto record = [&](std::int64_t steps, int images) {
+      if (steps > 0 && images > 0)
+        program_.record(stream_, task, static_cast<int>(steps), images, feed_.inputs());
+    };
+    if (kept) {
+      if (whole >= feed_.steps_at_once()) record(feed_.steps_at_once(), largest);
+      record(whole % feed_.steps_at_once(), largest);
+    } else if (whole > 0) {
+      record(1, largest);
+    }
+    record(1, last);
+    return kept;
   }
 
   // Puts what was collected on the stream. Const for readers: the work was already asked for.
   void send() const {
     const int steps = feed_.steps();
     if (steps == 0) return;
+    clock_.start(stream_);
     const cuda::StepInputs inputs = feed_.send(stream_);
     program_.run(stream_, task_, steps, images_, inputs);
+    clock_.stop(stream_);
   }
 
   std::vector<float> downloaded(const Array<float>& array) const {
@@ -174,6 +215,7 @@ class CudaEngine final : public Engine {
   mutable cuda::Stream stream_;
   mutable cuda::Program program_;
   mutable BatchFeed feed_;
+  mutable cuda::DeviceClock clock_;
   Task task_ = Task::kTrain;  // of the steps that are collected, as images_
   int images_ = 0;
   std::int64_t steps_ = 0;

@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "core/kernels/cuda/choice_cache.h"
-#include "core/kernels/cuda/device_clock.h"
 #include "core/kernels/cuda/library.h"
+#include "core/kernels/cuda/work_clock.h"
 
 namespace sweep::cuda {
 
@@ -45,7 +45,7 @@ struct ChooserOptions {
   std::string recorded = {};  // record() of an earlier engine, which then decides; "": the policy does
   KernelPolicy policy = policy_from_environment();
   std::filesystem::path choices = default_choice_file();
-  DeviceClock clock = device_clock();  // empty: nothing is measured
+  WorkClock clock = work_clock();  // empty: nothing is measured
 };
 
 /// Of one network.

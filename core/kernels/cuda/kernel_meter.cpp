@@ -124,7 +124,7 @@ class Comparer {
         library_(stream_, result_floats(), 4),  // the same numbers, as a sum may start with them
         workspace_(plan.workspace_bytes(), "the choice of kernels") {}
 
-  Comparison run(const DeviceClock& clock) {
+  Comparison run(const WorkClock& clock) {
     Comparison comparison;
     run_own();
     try {
@@ -219,12 +219,12 @@ std::int64_t products(const ConvShape& s, const LibraryTask& task) {
 }
 
 Comparison compare(const LinearShape& shape, const LibraryTask& task, const LibraryPlan& plan,
-                   const DeviceClock& clock) {
+                   const WorkClock& clock) {
   return Comparer(shape, task, plan).run(clock);
 }
 
 Comparison compare(const ConvShape& shape, const LibraryTask& task, const LibraryPlan& plan,
-                   const DeviceClock& clock) {
+                   const WorkClock& clock) {
   return Comparer(shape, task, plan).run(clock);
 }
 

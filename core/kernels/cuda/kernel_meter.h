@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/kernels/cuda/device_clock.h"
 #include "core/kernels/cuda/library.h"
+#include "core/kernels/cuda/work_clock.h"
 
 namespace sweep::cuda {
 
@@ -21,8 +21,8 @@ std::int64_t products(const ConvShape& shape, const LibraryTask& task);
 /// Lets both do `task` with random numbers, and a relu with a NaN, too, on the device that use_device()
 /// chose. Waits. Throws DeviceError, also if its memory does not suffice for the arrays.
 Comparison compare(const LinearShape& shape, const LibraryTask& task, const LibraryPlan& plan,
-                   const DeviceClock& clock);
+                   const WorkClock& clock);
 Comparison compare(const ConvShape& shape, const LibraryTask& task, const LibraryPlan& plan,
-                   const DeviceClock& clock);
+                   const WorkClock& clock);
 
 }  // namespace sweep::cuda

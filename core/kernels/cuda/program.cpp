@@ -75,20 +75,24 @@ const float* Program::outputs() const {
 }
 
 void Program::run(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
+  stream.launch(graph(stream, task, steps, images, inputs));
+}
+
+const Graph& Program::graph(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
   const Key key{task, steps, images};
   auto found = graphs_.find(key);
   if (found == graphs_.end()) {
     for (const auto& op : network_.ops) op->prepare(images);
-    Graph graph = stream.capture([&] {
+    Graph recorded = stream.capture([&] {
       for (int i = 0; i < steps; ++i) {
         std::byte* own = inputs.first + static_cast<std::size_t>(i) * inputs.stride;
         step(stream, task, images, reinterpret_cast<const StepInput*>(own),
              reinterpret_cast<const std::uint32_t*>(own + inputs.rows_offset));
       }
     });
-    found = graphs_.emplace(key, std::move(graph)).first;
+    found = graphs_.emplace(key, std::move(recorded)).first;
   }
-  stream.launch(found->second);
+  return found->second;
 }
 
 void Program::step(Stream& stream, Task task, int images, const StepInput* input,

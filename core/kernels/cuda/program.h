@@ -46,6 +46,11 @@ class Program {
   /// started in one call, so `inputs` has to be the same every time.
   void run(Stream& stream, Task task, int steps, int images, const StepInputs& inputs);
 
+  /// Records that work now, if it is new, and starts nothing.
+  void record(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
+    graph(stream, task, steps, images, inputs);
+  }
+
   const Array<float>& parameters() const { return parameters_; }
   const Array<float>& gradient() const { return gradient_; }
   const Array<float>& buffers() const { return buffers_; }
@@ -63,6 +68,7 @@ class Program {
     int steps, images;
     auto operator<=>(const Key&) const = default;
   };
+  const Graph& graph(Stream& stream, Task task, int steps, int images, const StepInputs& inputs);
   void step(Stream& stream, Task task, int images, const StepInput* input, const std::uint32_t* rows) const;
   Optimizer make_optimizer(Stream& stream) const;
 

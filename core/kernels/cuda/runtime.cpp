@@ -60,6 +60,12 @@ cudaStream_t native(const Stream& stream);
 
 void use_device(int index) { check(cudaSetDevice(index), "choosing the device"); }
 
+std::size_t free_memory() {
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "asking for free memory");
+  return free;
+}
+
 Memory::Memory(std::size_t bytes, const std::string& purpose) : bytes_(bytes) {
   if (bytes == 0) return;
   void* pointer = nullptr;
@@ -131,18 +137,28 @@ std::size_t Graph::size() const {
 }
 
 struct Event::Implementation {
-  Implementation() { check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event"); }
+  explicit Implementation(Kind kind) {
+    check(cudaEventCreateWithFlags(&event, kind == Kind::kTime ? cudaEventDefault : cudaEventDisableTiming),
+          "making an event");
+  }
   Implementation(const Implementation&) = delete;
   Implementation& operator=(const Implementation&) = delete;
   ~Implementation() { cudaEventDestroy(event); }
   cudaEvent_t event = nullptr;
 };
 
-Event::Event() : implementation_(std::make_unique<Implementation>()) {}
+Event::Event(Kind kind) : implementation_(std::make_unique<Implementation>(kind)) {}
 Event::Event(Event&&) noexcept = default;
 Event& Event::operator=(Event&&) noexcept = default;
 Event::~Event() = default;
 void Event::wait() const { check(cudaEventSynchronize(implementation_->event), "waiting for an event"); }
+double Event::seconds_since(const Event& begin) const {
+  wait();
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, begin.implementation_->event, implementation_->event),
+        "reading the time between events");
+  return static_cast<double>(milliseconds) / 1e3;
+}
 
 struct Stream::Implementation {
   Implementation() { check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream"); }

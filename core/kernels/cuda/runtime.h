@@ -17,6 +17,9 @@ namespace sweep::cuda {
 /// Makes CUDA device `index` the one that this thread's next calls are about. Cheap.
 void use_device(int index);
 
+/// Bytes that nobody has taken yet on the device that use_device() chose.
+std::size_t free_memory();
+
 /// Bytes on the device that use_device() chose. Move-only; freed with the object.
 class Memory {
  public:
@@ -86,13 +89,18 @@ class Graph {
 class Event {
  public:
   struct Implementation;
-  Event();
+  enum class Kind { kOrder, kTime };
+  /// Of kTime, it also keeps when the device came to it, which costs the device some time.
+  explicit Event(Kind kind = Kind::kOrder);
   Event(Event&&) noexcept;
   Event& operator=(Event&&) noexcept;
   ~Event();
   Implementation& implementation() const { return *implementation_; }
   /// Returns when the work before the last Stream::record() of this event is done; at once if there was none.
   void wait() const;
+  /// Seconds from when the device came to `begin` to when it came to this event; waits for it. Both are of
+  /// kTime and were recorded.
+  double seconds_since(const Event& begin) const;
 
  private:
   std::unique_ptr<Implementation> implementation_;

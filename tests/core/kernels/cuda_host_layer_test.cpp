@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <set>
+#include <thread>
 
 #include "core/base/error.h"
 #include "core/engine.h"
@@ -245,6 +247,49 @@ TEST(ConvPool, TakesTheDeeplizardNetworksConvolutionsAndNothingThatDoesNotFit) {
   EXPECT_FALSE(fused(64, 3, {64, 12, 12}));
   EXPECT_FALSE(fused(4, 8, {1, 28, 28}));
   EXPECT_FALSE(fused(1, 1, {3, 2000, 2000}));
+}
+
+// A data set of one mebibyte, and a device that has so much memory left besides the engine's own.
+std::pair<std::unique_ptr<Engine>, Samples> engine_and_large_set(Placement placement, std::size_t left) {
+  const Network network(test::mlp(), {1, 32, 32});
+  auto engine =
+      make_engine(network, {.device = parse_device("cuda"), .batch_size = 5, .placement = placement});
+  host::set_memory_limit(host::memory_in_use() + left);
+  const auto set = std::make_shared<ImageSet>(ImageSet{
+      {1, 32, 32}, std::vector<std::uint8_t>(std::size_t{1} << 20, 7), std::vector<std::int32_t>(1024, 3)});
+  return {std::move(engine), Samples{set, 0, 1024}};
+}
+
+TEST(CudaMemory, ASetThatDoesNotFitStaysOnTheHostUnlessItsPlaceWasGiven) {
+  constexpr std::size_t kEnough = std::size_t{3} << 19, kTooLittle = std::size_t{1} << 19;
+  {
+    const auto [engine, samples] = engine_and_large_set(Placement::kAuto, kEnough);
+    EXPECT_EQ(engine->prepare(samples, {}), Placement::kDevice);
+  }
+  {
+    const auto [engine, samples] = engine_and_large_set(Placement::kAuto, kTooLittle);
+    EXPECT_EQ(engine->prepare(samples, {}), Placement::kHost);
+    host::set_memory_limit(std::numeric_limits<std::size_t>::max());
+    EXPECT_EQ(engine->prepare(samples, {}), Placement::kHost) << "the place changes once training has begun";
+  }
+  {
+    const auto [engine, samples] = engine_and_large_set(Placement::kDevice, kTooLittle);
+    const auto prepare = [&e = engine, &s = samples] { e->prepare(s, {}); };
+    EXPECT_THAT(prepare, ThrowsMessage<DeviceError>(testing::AllOf(
+                             HasSubstr("the data set"), HasSubstr("\"dataset.placement\" \"host\""))));
+  }
+  host::set_memory_limit(std::numeric_limits<std::size_t>::max());
+}
+
+TEST(HostStream, EventsOfTimeKeepWhenTheStreamCameToThem) {
+  Stream stream;
+  const Event begin(Event::Kind::kTime), end(Event::Kind::kTime), other;
+  stream.record(begin);
+  stream.enqueue([] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+  stream.record(end);
+  EXPECT_GE(end.seconds_since(begin), 0.02);
+  stream.record(other);
+  EXPECT_THROW(other.seconds_since(begin), DeviceError);
 }
 
 TEST(CudaMemory, TooLittleSaysHowMuchWasAskedForAndLeavesNothingBehind) {

@@ -157,7 +157,7 @@ constexpr LibraryTask kForward{.work = Work::kForward, .images = 64, .relu = tru
 class Chooser : public KernelChoice {
  protected:
   // A clock by which own kernels take `own` seconds and then libraries 1. It still lets them do their work.
-  DeviceClock clock(double own_seconds) {
+  WorkClock clock(double own_seconds) {
     return [this, own_seconds](Stream& stream, const std::function<void()>& work) {
       work();
       stream.wait();

@@ -2,6 +2,10 @@
 // training.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdlib>
+
+#include "core/base/error.h"
 #include "core/data/data_loader.h"
 #include "core/engine.h"
 #include "tests/core/kernels/batch.h"
@@ -21,9 +25,11 @@ const Network& network() {
   return instance;
 }
 
-std::unique_ptr<Engine> new_engine() {
-  auto engine = make_engine(
-      network(), {.device = test::device(), .batch_size = 7, .optimizer = SgdOptions{.momentum = 0.9}});
+std::unique_ptr<Engine> new_engine(Placement placement = Placement::kAuto) {
+  auto engine = make_engine(network(), {.device = test::device(),
+                                        .batch_size = 7,
+                                        .optimizer = SgdOptions{.momentum = 0.9},
+                                        .placement = placement});
   engine->set_parameters(initial_parameters(network(), 1));
   return engine;
 }
@@ -99,6 +105,90 @@ TEST(Feed, ReadingResultsBetweenStepsChangesNothing) {
             whole);
 }
 
+// Two epochs with an evaluation after each: what was learned, and the sums.
+struct Trained {
+  std::vector<float> parameters;
+  std::vector<Totals> totals;
+  std::optional<Placement> placement;
+};
+
+Trained trained_in_place(Placement placement, bool prepared, int num_workers) {
+  const auto set = random_set(320, 3), other = random_set(60, 4);
+  const Samples training{set, 2, 250};
+  const std::vector<Samples> evaluation = {{set, 252, 68}, {other, 0, 60}};
+  const auto engine = new_engine(placement);
+  Trained result;
+  if (prepared) result.placement = engine->prepare(training, evaluation);
+  DataLoader loader(training, {.batch_size = 7, .shuffle = true, .num_workers = num_workers, .seed = 5});
+  for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
+    loader.begin_epoch(epoch);
+    while (const Batch* batch = loader.next()) engine->train(*batch, 0.05);
+    result.totals.push_back(engine->take_totals());
+    for (const Samples& samples : evaluation) {
+      DataLoader rest(samples, {.batch_size = 7});
+      rest.begin_epoch(0);
+      while (const Batch* batch = rest.next()) engine->evaluate(*batch);
+      result.totals.push_back(engine->take_totals());
+    }
+  }
+  result.parameters = engine->parameters();
+  return result;
+}
+
+TEST(Feed, WhereTheSamplesAreChangesNoBit) {
+  const Trained expected = trained_in_place(Placement::kAuto, false, 0);
+  for (const Placement placement : {Placement::kAuto, Placement::kDevice, Placement::kHost}) {
+    for (const bool prepared : {false, true}) {
+      for (const int num_workers : {0, 2}) {
+        const Trained found = trained_in_place(placement, prepared, num_workers);
+        EXPECT_EQ(found.parameters, expected.parameters);
+        ASSERT_EQ(found.totals.size(), expected.totals.size());
+        for (std::size_t i = 0; i < found.totals.size(); ++i) {
+          EXPECT_EQ(found.totals[i].loss, expected.totals[i].loss);
+          EXPECT_EQ(found.totals[i].correct, expected.totals[i].correct);
+        }
+        if (!prepared || test::device().type == DeviceType::kCpu) {
+          EXPECT_FALSE(found.placement);
+        } else {
+          EXPECT_EQ(found.placement, placement == Placement::kHost ? Placement::kHost : Placement::kDevice);
+        }
+      }
+    }
+  }
+}
+
+TEST(Feed, HowManyStepsAreStartedAtOnceChangesNoBit) {
+  const Trained expected = trained_in_place(Placement::kAuto, true, 0);
+  for (const char* steps : {"1", "4", "64"}) {
+    ::setenv("SWEEP_CUDA_STEPS", steps, 1);
+    EXPECT_EQ(trained_in_place(Placement::kAuto, true, 0).parameters, expected.parameters) << steps;
+  }
+  ::setenv("SWEEP_CUDA_STEPS", "3", 1);
+  if (test::device().type == DeviceType::kCuda) {
+    EXPECT_THROW(new_engine(), ConfigError);
+  }
+  ::unsetenv("SWEEP_CUDA_STEPS");
+}
+
+TEST(Feed, DeviceSecondsAreThoseOfTheWorkSinceTheyWereLastTaken) {
+  const auto engine = new_engine();
+  const bool has_clock = engine->take_device_seconds().has_value();
+  EXPECT_EQ(has_clock, test::device().type != DeviceType::kCpu);
+  if (!has_clock) return;
+  const auto set = random_set(70, 3);
+  const std::vector<std::uint32_t> rows = {3, 1, 4, 15, 9, 2, 6};
+  EXPECT_EQ(engine->take_device_seconds(), 0.0) << "nothing was asked for";
+  const auto begin = std::chrono::steady_clock::now();
+  // More pieces of work than are measured without reading: every one is sent alone.
+  for (int i = 0; i < 300; ++i)
+    engine->train({set->pixels, set->labels, rows, i % 2 == 0 ? set : nullptr}, 0.1);
+  const double seconds = *engine->take_device_seconds();
+  const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  EXPECT_GT(seconds, 0);
+  EXPECT_LE(seconds, passed);
+  EXPECT_EQ(engine->take_device_seconds(), 0.0);
+}
+
 TEST(Feed, SetsOfTheSameSizeAreToldApart) {
   std::vector<std::shared_ptr<const ImageSet>> sets;
   for (std::uint64_t i = 0; i < 5; ++i) sets.push_back(random_set(20, 10 + i));
@@ -113,6 +203,12 @@ TEST(Feed, SetsOfTheSameSizeAreToldApart) {
     for (const auto& set : sets)
       EXPECT_EQ(outputs_of(*engine, *set, set), outputs_of(*engine, *set, nullptr));
   }
+  // More sets than stay on the device, in steps that are collected.
+  const auto sum_of = [&](bool named) {
+    for (const auto& set : sets) engine->evaluate({set->pixels, set->labels, rows, named ? set : nullptr});
+    return engine->take_totals().loss;
+  };
+  EXPECT_EQ(sum_of(true), sum_of(false));
   // A new set may get the memory of one that is gone.
   for (std::uint64_t i = 0; i < 5; ++i) {
     const auto set = random_set(20, 50 + i);

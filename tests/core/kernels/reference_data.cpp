@@ -1,6 +1,7 @@
 #include "tests/core/kernels/reference_data.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace sweep::test {
@@ -40,7 +41,9 @@ std::vector<float> values_from(const TensorFile& file, std::span<const Parameter
 }  // namespace
 
 std::filesystem::path reference_path(const std::string& name) {
-  return std::filesystem::path(SWEEP_TEST_DATA) / name;
+  // The variable goes before where the tests were built: they may have been carried elsewhere.
+  const char* carried = std::getenv("SWEEP_TEST_DATA");
+  return std::filesystem::path(carried != nullptr ? carried : SWEEP_TEST_DATA) / name;
 }
 
 NetworkSpec network_from_json(const std::string& name, const nlohmann::json& layers) {

@@ -51,7 +51,7 @@ int main() {
       manager.begin_epoch();
       loader.begin_epoch(epoch);
       while (const sweep::Batch* batch = loader.next()) engine->train(*batch, run.get<double>("lr"));
-      manager.track(engine->take_totals());
+      manager.track(*engine);
       manager.end_epoch();
     }
     manager.end_run();

@@ -30,6 +30,11 @@ std::size_t memory_in_use() { return in_use; }
 
 void set_shared_limit(std::size_t bytes) { shared_limit = bytes; }
 
+std::size_t memory_free() {
+  const std::size_t taken = in_use;
+  return taken < limit ? limit - taken : 0;
+}
+
 }  // namespace sweep::cuda::host
 
 namespace sweep::cuda {

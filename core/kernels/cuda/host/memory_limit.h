@@ -16,7 +16,8 @@ void set_shared_limit(std::size_t bytes);
 void take_memory(std::size_t bytes, const std::string& purpose);
 void give_memory(std::size_t bytes);
 
-/// What is taken now.
+/// What is taken now, and what is left.
 std::size_t memory_in_use();
+std::size_t memory_free();
 
 }  // namespace sweep::cuda::host

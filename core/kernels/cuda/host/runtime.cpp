@@ -3,6 +3,7 @@
 // reads it without waiting, goes wrong here as it could there. New memory is full of NaNs.
 #include "core/kernels/cuda/runtime.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -43,6 +44,8 @@ void host::set_stream_seed(std::uint64_t seed) {
 }
 
 void use_device(int /*index*/) {}
+
+std::size_t free_memory() { return host::memory_free(); }
 
 Memory::Memory(std::size_t bytes, const std::string& purpose) : bytes_(bytes) {
   host::take_memory(bytes, purpose);
@@ -120,17 +123,29 @@ struct Stream::Implementation {
 };
 
 struct Event::Implementation {
+  explicit Implementation(Kind k) : kind(k) {}
+  const Kind kind;
   Stream::Implementation* stream = nullptr;
   std::uint64_t position = 0;
+  std::shared_ptr<double> seconds = std::make_shared<double>();  // of kTime: when the stream came to it
 };
 
-Event::Event() : implementation_(std::make_unique<Implementation>()) {}
+Event::Event(Kind kind) : implementation_(std::make_unique<Implementation>(kind)) {}
 Event::Event(Event&&) noexcept = default;
 Event& Event::operator=(Event&&) noexcept = default;
 Event::~Event() = default;
 
 void Event::wait() const {
   if (implementation_->stream != nullptr) implementation_->stream->run_until(implementation_->position);
+}
+
+double Event::seconds_since(const Event& begin) const {
+  for (const Event* event : {&begin, this}) {
+    if (event->implementation_->stream == nullptr || event->implementation_->kind != Kind::kTime)
+      throw DeviceError("cuda: error while reading the time between events: they keep none");
+  }
+  wait();
+  return *implementation_->seconds - *begin.implementation_->seconds;
 }
 
 Stream::Stream() : implementation_(std::make_unique<Implementation>()) {}
@@ -173,6 +188,11 @@ void Stream::wait() {
 }
 
 void Stream::record(const Event& event) {
+  if (event.implementation().kind == Event::Kind::kTime) {
+    enqueue([seconds = event.implementation().seconds] {
+      *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    });
+  }
   event.implementation().stream = implementation_.get();
   event.implementation().position = implementation_->added;
 }

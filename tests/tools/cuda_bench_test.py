@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""tools/benchmarks/cuda_speed.py from end to end, with few samples: on the CPU, and on the host in a GPU's place.
+
+  cuda_bench_test.py SOURCE_FOLDER SWEEP SWEEP_ON_CUDA_HOST [ENGINE_BENCHMARK]
+
+Exit codes: 0 all is as it should be, 1 it is not, 77 there is no Fashion-MNIST.
+"""
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+source, sweep, stand_in = sys.argv[1:4]
+engine_benchmark = sys.argv[4] if len(sys.argv) > 4 else None
+problems = []
+
+
+def expect(good, what):
+    if not good:
+        problems.append(what)
+
+
+def bench(results, program, *options):
+    """The tables, what JSON has of them, and how it ended."""
+    done = subprocess.run([sys.executable, "-B", f"{source}/tools/benchmarks/cuda_speed.py", "--sweep", program,
+                           "--engine-benchmark", engine_benchmark or "none", "--quick", "--no-peers", "--results",
+                           str(results), *options], capture_output=True, text=True)
+    if done.returncode != 0:
+        return "", {}, done
+    return results.with_name(results.name + ".md").read_text(), \
+        json.loads(results.with_name(results.name + ".json").read_text()), done
+
+
+def seconds_of(result, case):
+    return result.get("epochs", {}).get(case, {}).get("sweep", [])
+
+
+with tempfile.TemporaryDirectory() as folder:
+    work = Path(folder)
+    text, result, done = bench(work / "cpu", sweep, "--device", "cpu", "--threads", "1")
+    if "fashion-mnist" in done.stderr and "not found" in done.stderr:
+        print(f"skipped: {done.stderr}")
+        sys.exit(77)
+    expect(done.returncode == 0, f"on the CPU: exit code {done.returncode}: {done.stderr}")
+    cases = ["CNN, 100", "CNN, 1000", "CNN, 10000", "CNN, 20000", "MLP, 128"]
+    if engine_benchmark:
+        cases += ["cats and dogs, 100", "residual network, 128"]
+        expect(not result.get("missing"), f"on the CPU: missing {result.get('missing')}")
+    for case in cases:
+        expect(min(seconds_of(result, case), default=0) > 0, f"on the CPU: no seconds of {case}")
+        expect(f"| {case} |" in text, f"on the CPU: {case} is not in the tables")
+    expect(result.get("sweeps", {}).get("count") == 6, f"on the CPU: whole program: {result.get('sweeps')}")
+    for words in ("12 ms: ", "at most 1 s wanted: ", "the times mean nothing", "PyTorch left out"):
+        expect(words in text, f"on the CPU: the report does not say {words!r}")
+
+    text, result, done = bench(work / "stand-in", stand_in, "--only", "CNN, 100")
+    expect(done.returncode == 0, f"on the stand-in: exit code {done.returncode}: {done.stderr}")
+    expect(not result.get("missing"), f"on the stand-in: missing {result.get('missing')}")
+    details = result.get("details", {}).get("CNN, 1000", {})
+    expect(details.get("placement") == "device", f"on the stand-in: {details}")
+    for key in ("setup_seconds", "device_seconds"):
+        expect(min(details.get(key) or [0]) > 0, f"on the stand-in: no {key}: {details}")
+    choices = {(entry["what"], entry["case"]): sorted(entry["epochs"]) for entry in result.get("choices", [])}
+    wanted = {("placement", "CNN, 1000"): ["device", "host, 0 workers", "host, 1 workers", "host, 4 workers"],
+              ("steps in a graph", "CNN, 100"): ["1", "16", "4", "64"]}
+    for key, programs in wanted.items():
+        expect(choices.get(key) == programs, f"on the stand-in: {key}: {choices.get(key)}")
+
+    # Without a GPU nothing is measured, and it says why.
+    devices = subprocess.run([sweep, "devices"], capture_output=True, text=True).stdout
+    if "cannot be used" in devices:
+        _, _, done = bench(work / "none", sweep)
+        expect(done.returncode == 77 and "SKIPPED" in done.stderr and "cannot be used" in done.stderr,
+               f"without a GPU: exit code {done.returncode}: {done.stderr}")
+
+for problem in problems:
+    print(problem)
+sys.exit(1 if problems else 0)

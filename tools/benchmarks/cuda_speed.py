@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+"""Measures training on a GPU against PyTorch on the same GPU, in turn, round by round, and writes tables of medians.
+
+  cuda_speed.py --sweep PROGRAM --engine-benchmark PROGRAM [--device-limits PROGRAM] [--device cuda|cpu] [--rounds N]
+                [--seconds N] [--only TEXT] [--quick] [--results PATH | --results-folder FOLDER] [--commit NAME]
+
+PATH.md and PATH.json are written, or FOLDER/<date>-<GPU>-cuda.{md,json}. Run with a Python whose torch sees the GPU;
+without it PyTorch's columns say so. Nothing new is started after --seconds, and no peer may take longer than
+--peer-seconds: what is missing then is named. --quick takes few samples, and with --device cpu no GPU: it shows that
+all of this works, and its times mean nothing. tools/bench --cuda does all that.
+"""
+import argparse
+import dataclasses
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import cuda_report
+import machine
+from training_speed import Case, ROOT, our_engine, our_run, printed_seconds, run, torch_program
+
+CASES = [
+    Case("CNN", "fashion-cnn", 100, 0), Case("CNN", "fashion-cnn", 1000, 0), Case("CNN", "fashion-cnn", 10000, 0),
+    Case("CNN", "fashion-cnn", 20000, 0), Case("MLP", "mlp", 128, 0),
+    Case("cats and dogs", "cats-dogs", 100, 0, (1, 50, 50), 2, 1000),
+    Case("residual network", "resnet", 128, 0, (3, 32, 32), 10, 1024),
+]
+# What PyTorch runs with, and epochs: of those with a compiler and with a loader one is long enough.
+VARIANTS = {
+    "eager": (["--data", "resident"], 3),
+    "compile": (["--data", "resident", "--compile", "--compile-mode", "reduce-overhead"], 3),
+    "loader": (["--data", "loader"], 1),
+}
+QUICK_SAMPLES = 60
+SKIPPED = 77
+
+
+class Bench:
+    def __init__(self, args, torch):
+        self.args, self.torch = args, torch
+        self.end = time.monotonic() + args.seconds
+        self.epochs, self.details, self.sweeps, self.choices, self.missing = {}, {}, {}, {}, []
+        self.dataset = {"limit": QUICK_SAMPLES} if args.quick else {}
+
+    def left(self):
+        return self.end - time.monotonic()
+
+    def attempt(self, what, measure):
+        """What `measure` gives, or nothing: a peer or a choice that fails must not cost the other figures."""
+        if self.left() < 5:
+            self.missing.append(f"{what}: no time was left")
+            return None
+        print(f"{what} ({self.left():.0f} s left)", file=sys.stderr, flush=True)
+        try:
+            return measure()
+        except subprocess.TimeoutExpired as error:
+            self.missing.append(f"{what}: took longer than {error.timeout:.0f} s")
+        except subprocess.CalledProcessError as error:
+            lines = (error.stderr or error.stdout or "").strip().splitlines() or [f"exit code {error.returncode}"]
+            self.missing.append(f"{what}: {lines[-1][:300]}")
+        return None
+
+    def sized(self, case):
+        """The case as it is trained."""
+        if not self.args.quick:
+            return case
+        return dataclasses.replace(case, batch=min(case.batch, QUICK_SAMPLES // 2), samples=QUICK_SAMPLES)
+
+    def ours(self, case, placement="auto", workers=0, environment=None):
+        """Seconds of epochs. What the run did before them is not in these times."""
+        name, case = case.name, self.sized(case)
+        if case.shape:
+            return [our_engine(self.args, case, self.args.device, placement, environment)]
+        settings = {"device": self.args.device, "num_workers": workers}
+        record = our_run(self.args, case, 1 if self.args.quick else 10, settings, environment,
+                         placement=placement, **self.dataset)
+        if environment is None and placement == "auto":
+            note = self.details.setdefault(name, {"setup_seconds": [], "device_seconds": []})
+            note["setup_seconds"].append(record["seconds"]["setup"])
+            note["device_seconds"] += [e["device_seconds"] for e in record["epochs"] if "device_seconds" in e]
+            note["placement"] = record["placement"]
+        return [epoch["epoch_seconds"] for epoch in record["epochs"]]
+
+    def peer(self, command):
+        return run(command, timeout=max(1, min(self.args.peer_seconds, self.left())))
+
+    def theirs(self, case, variant):
+        options, epochs = VARIANTS[variant]
+        compiles = variant == "compile"  # Its first epochs record what the later ones replay.
+        command = torch_program(self.args, self.sized(case), *options, "--device", self.args.device, "--warm-up", 3,
+                                "--epochs", (1 if self.args.quick else epochs) + compiles,
+                                *(["--limit", QUICK_SAMPLES] if self.args.quick and not case.shape else []))
+        return printed_seconds(self.peer(command))[compiles:]
+
+    def note(self, table, name, program, values):
+        if values is not None:
+            table.setdefault(name, {}).setdefault(program, []).extend(values)
+
+    def epochs_round(self, number):
+        for case in self.args.cases:
+            title = f"round {number + 1}: {case.name}"
+            self.note(self.epochs, case.name, "sweep", self.attempt(title, lambda: self.ours(case)))
+            if self.torch:
+                self.note(self.epochs, case.name, "eager",
+                          self.attempt(f"{title}, PyTorch eager", lambda: self.theirs(case, "eager")))
+
+    def slow_peers(self):
+        for variant in ("loader", "compile"):
+            for case in self.args.cases if self.torch else ():
+                self.note(self.epochs, case.name, variant,
+                          self.attempt(f"{case.name}, PyTorch {variant}", lambda: self.theirs(case, variant)))
+
+    def our_sweep(self):
+        """Seconds of the whole program, and of its runs without what each did once."""
+        with tempfile.TemporaryDirectory() as work:
+            limit = [f"dataset.limit={QUICK_SAMPLES}", "batch_size=20,30,60"] if self.args.quick else []
+            start = time.perf_counter()
+            run([self.args.sweep, ROOT / "sweeps/cpu-vs-cuda.json", f"device={self.args.device}", *limit, "--logdir",
+                 work, "--threads", self.args.threads, "--quiet", "--strict"])
+            whole = time.perf_counter() - start
+            records = machine.run_records(Path(work) / "cpu-vs-cuda")
+        return whole, sum(r["seconds"]["run"] - r["seconds"]["setup"] for r in records), len(records)
+
+    def their_sweep(self):
+        limit = ["--limit", QUICK_SAMPLES] if self.args.quick else []
+        sizes = (20, 30, 60) if self.args.quick else (1000, 10000, 20000)
+        start = time.perf_counter()
+        for workers in (0, 1):
+            with tempfile.TemporaryDirectory() as work:
+                command = torch_program(self.args, Case("", "fashion-cnn", sizes[0], 0), "--data", "loader",
+                                        "--num-workers", workers, "--epochs", 2, "--lr", 0.01, "--device",
+                                        self.args.device, "--logdir", work, *limit)
+                command.remove("--plain")
+                at = command.index("--batch-size") + 1
+                self.peer([*command[:at], *sizes, *command[at + 1:]])
+        return time.perf_counter() - start
+
+    def sweeps_round(self, number):
+        found = self.attempt(f"round {number + 1}: whole program", self.our_sweep)
+        if found:
+            self.sweeps.setdefault("sweep", []).append(found[0])
+            self.sweeps.setdefault("runs", []).append(found[1])
+            self.sweeps["count"] = found[2]
+        if self.torch and number == 0:
+            seconds = self.attempt("whole program, PyTorch", self.their_sweep)
+            if seconds:
+                self.sweeps["loader"] = [seconds]
+
+    def takes_kernel_choice(self):
+        """Whether SWEEP_CUDA_KERNELS means anything to this program: then it refuses nonsense."""
+        try:
+            self.ours(CASES[1], environment={"SWEEP_CUDA_KERNELS": "nonsense"})
+        except subprocess.CalledProcessError as error:
+            return "SWEEP_CUDA_KERNELS" in error.stdout + error.stderr
+        return False
+
+    def choices_round(self, number, kernels):
+        """What the engine chooses by itself, against the other choices."""
+        cases = {case.name: case for case in self.args.cases}
+
+        def measure(group, name, program, **how):
+            if name in cases:
+                self.note(self.choices, (group, name), program,
+                          self.attempt(f"round {number + 1}: {name}, {group} {program}",
+                                       lambda: self.ours(cases[name], **how)))
+
+        for workers in (0, 1, 4):
+            measure("placement", "CNN, 1000", f"host, {workers} workers", placement="host", workers=workers)
+        measure("placement", "CNN, 1000", "device", placement="device")
+        measure("placement", "residual network, 128", "host, 0 workers", placement="host")
+        measure("placement", "residual network, 128", "device", placement="device")
+        for steps in (1, 4, 16, 64):
+            measure("steps in a graph", "CNN, 100", str(steps), environment={"SWEEP_CUDA_STEPS": str(steps)})
+        for name in ("CNN, 1000", "MLP, 128", "cats and dogs, 100", "residual network, 128") if kernels else ():
+            for choice in ("own", "library", "measured"):
+                measure("kernels", name, choice, environment={"SWEEP_CUDA_KERNELS": choice})
+
+    def all(self):
+        kernels = self.takes_kernel_choice() if self.args.device == "cuda" else False
+        for number in range(self.args.rounds):
+            self.epochs_round(number)
+            if not self.args.only:
+                self.sweeps_round(number)
+            if self.args.device == "cuda":
+                self.choices_round(number, kernels)
+            if number == 0:
+                self.slow_peers()
+
+
+def gpu_facts(args):
+    """Of the GPU, its driver and its limits; what cannot be asked for is left out."""
+    facts = {}
+    if shutil.which("nvidia-smi") and args.device == "cuda":
+        names = ["name", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.mem", "power.limit", "memory.total"]
+        asked = subprocess.run(["nvidia-smi", f"--query-gpu={','.join(names)}", "--format=csv,noheader"],
+                               capture_output=True, text=True)
+        if asked.returncode == 0 and asked.stdout:
+            facts = dict(zip(names, (value.strip() for value in asked.stdout.splitlines()[0].split(","))))
+    if args.device_limits and args.device == "cuda":
+        asked = subprocess.run([args.device_limits], capture_output=True, text=True)
+        facts["limits"] = machine.parsed(asked.stdout) if asked.returncode == 0 else asked.stderr.strip()
+    facts["devices"] = run([args.sweep, "devices"]).strip().splitlines()
+    return facts
+
+
+def torch_version(device):
+    """Of a PyTorch that can use the device, and else why there is none."""
+    try:
+        import torch
+    except ImportError:
+        return None, "missing: not installed for this Python"
+    if device == "cuda" and not torch.cuda.is_available():
+        return None, f"missing: {torch.__version__} sees no GPU"
+    return torch.__version__, torch.__version__
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sweep", required=True)
+    parser.add_argument("--engine-benchmark", required=True)
+    parser.add_argument("--device-limits", help="program that measures what the GPU can do at most")
+    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=540, help="nothing is started later")
+    parser.add_argument("--peer-seconds", type=float, default=75, help="no peer may take longer")
+    parser.add_argument("--only", default="", help="only cases with this in their name")
+    parser.add_argument("--no-peers", action="store_true", help="without PyTorch")
+    parser.add_argument("--quick", action="store_true", help="few samples: does it work?")
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--results-folder", type=Path)
+    parser.add_argument("--commit", default="unknown")
+    args = parser.parse_args()
+    args.cases = [case for case in CASES if args.only in case.name]
+    if args.quick:
+        args.rounds = 1
+    return args
+
+
+def main():
+    args = parse_arguments()
+    about = machine.describe()
+    facts = gpu_facts(args)
+    if args.device == "cuda":
+        why = next((line for line in facts["devices"] if line.startswith("cuda") and "cannot be used" in line), None)
+        if why:
+            print(f"SKIPPED, there is no GPU to measure: {why}", file=sys.stderr)
+            return SKIPPED
+    torch, torch_text = (None, "left out") if args.no_peers else torch_version(args.device)
+    bench = Bench(args, torch)
+    start = time.monotonic()
+    bench.all()
+    text = cuda_report.report(bench, about, facts, torch_text, time.monotonic() - start)
+    print(text)
+    path = args.results
+    if args.results_folder:
+        name = re.sub("[^a-z0-9]+", "-", facts.get("name", "no-gpu").lower()).strip("-")
+        path = args.results_folder / f"{machine.now():%Y-%m-%d}-{name}-cuda"
+    if path:
+        machine.write_results(path, text, cuda_report.as_json(bench, about, facts, torch_text))
+        print(f"written: {path}.md and .json", file=sys.stderr)
+    if not any(programs.get("sweep") for programs in bench.epochs.values()):
+        print("nothing of sweep could be measured", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+// What a GPU can do at most, measured: fp32 multiply-adds, copies in its memory, copies to and from it. And
+// what of it tells machines apart. One JSON object on standard output; exit code 77, with the reason, where
+// there is no GPU.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <vector>
+
+namespace {
+
+constexpr int kThreads = 256, kChains = 8, kRounds = 4096;
+constexpr std::size_t kBytes = std::size_t{1} << 30;
+
+void check(cudaError_t error, const char* doing) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "device_limits: error while %s: %s\n", doing, cudaGetErrorString(error));
+  std::exit(1);
+}
+
+// As many independent chains as hide the latency of each. Grid: any; block: kThreads.
+__global__ void multiply_add(float* out, float factor, float summand) {
+  float chains[kChains];
+  for (int c = 0; c < kChains; ++c) chains[c] = static_cast<float>(threadIdx.x + c);
+  for (int round = 0; round < kRounds; ++round) {
+#pragma unroll
+    for (int c = 0; c < kChains; ++c) chains[c] = chains[c] * factor + summand;
+  }
+  float sum = 0;
+  for (int c = 0; c < kChains; ++c) sum += chains[c];
+  if (sum == 12345.678f) out[0] = sum;  // So that the work is wanted.
+}
+
+// Median seconds of `work` on the default stream, after two that warm up.
+double seconds_of(const std::function<void()>& work) {
+  cudaEvent_t begin, end;
+  check(cudaEventCreate(&begin), "making an event");
+  check(cudaEventCreate(&end), "making an event");
+  std::vector<float> times;
+  for (int i = 0; i < 12; ++i) {
+    check(cudaEventRecord(begin), "recording an event");
+    work();
+    check(cudaEventRecord(end), "recording an event");
+    check(cudaEventSynchronize(end), "measuring");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, begin, end), "reading a time");
+    if (i >= 2) times.push_back(milliseconds);
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2] / 1e3;
+}
+
+double copy_rate(void* to, const void* from, cudaMemcpyKind kind) {
+  return static_cast<double>(kBytes) /
+         seconds_of([&] { check(cudaMemcpyAsync(to, from, kBytes, kind), "copying"); });
+}
+
+}  // namespace
+
+int main() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
+    std::fprintf(stderr, "device_limits: no GPU\n");
+    return 77;
+  }
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, 0), "asking for the device");
+  const int blocks = properties.multiProcessorCount * 16;
+  float* out = nullptr;
+  std::byte *a = nullptr, *b = nullptr, *host = nullptr;
+  check(cudaMalloc(&out, sizeof(float)), "allocating memory");
+  check(cudaMalloc(&a, kBytes), "allocating memory");
+  check(cudaMalloc(&b, kBytes), "allocating memory");
+  check(cudaMallocHost(&host, kBytes), "allocating pinned memory");
+  check(cudaMemset(a, 0, kBytes), "clearing memory");
+  const double seconds = seconds_of([&] {
+    multiply_add<<<blocks, kThreads>>>(out, 0.999f, 0.5f);
+    check(cudaGetLastError(), "starting a kernel");
+  });
+  const double operations = 2.0 * blocks * kThreads * kChains * kRounds;
+  int driver = 0, runtime = 0;
+  check(cudaDriverGetVersion(&driver), "asking for the driver");
+  check(cudaRuntimeGetVersion(&runtime), "asking for the runtime");
+  std::printf(
+      "{\"name\": \"%s\", \"multiprocessors\": %d, \"memory_bytes\": %zu, \"capability\": \"%d.%d\", "
+      "\"driver_cuda\": %d, \"runtime_cuda\": %d, \"fp32_flops\": %.6g, \"copy_bytes_per_second\": %.6g, "
+      "\"upload_bytes_per_second\": %.6g, \"download_bytes_per_second\": %.6g}\n",
+      properties.name, properties.multiProcessorCount, properties.totalGlobalMem, properties.major,
+      properties.minor, driver, runtime, operations / seconds,
+      2 * copy_rate(b, a, cudaMemcpyDeviceToDevice),  // read and written
+      copy_rate(a, host, cudaMemcpyHostToDevice), copy_rate(host, a, cudaMemcpyDeviceToHost));
+  return 0;
+}
