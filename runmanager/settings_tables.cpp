@@ -45,10 +45,11 @@ std::span<const Setting> file_settings() {
        SettingKind::kNumber,
        0,
        kUnbounded,
-       true,
+       false,
        {},
        nullptr,
-       "gradients longer than this, all parameters as one vector, are shortened to it; default: never"},
+       "gradients longer than this, all parameters as one vector, are shortened to it; 0, the default: "
+       "never"},
       integer("epochs", 1, kMost, 1, "passes over the training set"),
       integer("seed", 0, kLargestInteger, 0, "start of all random numbers: initial weights and sample order"),
       integer("repeats", 1, kMost, 1, "trainings of each combination, each with random numbers of its own",

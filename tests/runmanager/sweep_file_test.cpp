@@ -145,6 +145,10 @@ TEST(LoadSweep, LossAndClippingCanBeAxes) {
             0.25);
   EXPECT_FALSE(folder.load(plain).runs[0].resolved.contains("clip_norm"));
   EXPECT_EQ(folder.load(plain, {"clip_norm=3"}).runs[0].resolved["clip_norm"], 3.0);
+  const Sweep switched = folder.load(plain, {"clip_norm=0,0.5"});
+  EXPECT_EQ(switched.runs[0].name, "clip_norm=0");
+  EXPECT_EQ(switched.runs[0].clip_norm, 0);
+  EXPECT_FALSE(switched.runs[0].resolved.contains("clip_norm")) << "the same training as without it";
 }
 
 TEST(LoadSweep, SchedulesAreNamesOrObjectsAndCanBeAxes) {

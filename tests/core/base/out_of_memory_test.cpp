@@ -19,6 +19,23 @@ TEST(OutOfMemoryDeathTest, EndsWithTheCodeAndMessageWhereNothingMayBeThrown) {
   EXPECT_EXIT(run_out(), ::testing::ExitedWithCode(42), "^the last words\n$");
 }
 
+TEST(OutOfMemoryDeathTest, EndsSoWhenTheExceptionCannotBeSeen) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer ends the program at such an allocation itself";
+#endif
+  const auto run_out = [] {
+    exit_when_out_of_memory("the last words\n", 42);
+    try {
+      // More than there is of addresses; volatile, so that nobody sees that here already.
+      volatile std::size_t bytes = std::size_t{1} << 62;
+      ::operator delete(::operator new(bytes));
+    } catch (const std::bad_alloc&) {
+    }
+    std::terminate();
+  };
+  EXPECT_EXIT(run_out(), ::testing::ExitedWithCode(42), "^the last words\n$");
+}
+
 TEST(OutOfMemoryDeathTest, LeavesOtherEndsAsTheyWere) {
   const auto fail = [] {
     exit_when_out_of_memory("the last words\n", 42);

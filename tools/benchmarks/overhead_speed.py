@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Measures what sweeps take beside the training, round by round, and writes a table of medians.
+
+  overhead_speed.py --sweep PROGRAM [--rounds N] [--runs N] [--epochs N] [--results PATH] [--commit NAME]
+
+PATH.md and PATH.json are written; without --results the table is printed only. tools/bench --overhead does all that.
+
+Three things are measured: many runs of one step each (what a run costs), sweeps/fashion.json (what its logs and checkpoints
+cost), and one run of many epochs of one batch (whether an epoch costs more the more there were before it).
+"""
+import argparse
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import machine
+
+ROOT = Path(__file__).resolve().parents[2]
+PART = 0.1  # of the epochs: the first and last so many are compared
+
+# name: (title, unit, at most)
+FIGURES = {
+    "run": ("whole program, per run of one step, without its training and test", "ms", 5),
+    "run_told": ("the same as the program prints it, which leaves out its own start and end", "ms", 5),
+    "logging": ("logs and checkpoints in sweeps/fashion.json, part of its runs' time", "%", 1),
+    "logging_told": ("the same as the program prints it, of completed runs", "%", 1),
+    "early": ("logs and checkpoints per epoch of one batch, the first tenth of the epochs", "ms", None),
+    "late": ("... and the last tenth", "ms", None),
+}
+UNITS = {"µs": 1e-3, "ms": 1, "s": 1000}
+
+
+def swept(arguments, sweep, *more):
+    """(seconds of the program, what it printed, records of its completed runs)"""
+    with tempfile.TemporaryDirectory() as work:
+        begin = time.perf_counter()
+        done = subprocess.run([arguments.sweep, sweep, "--logdir", work, *more], capture_output=True, text=True, cwd=work)
+        seconds = time.perf_counter() - begin
+        if done.returncode != 0:
+            sys.exit(f"sweep ended with {done.returncode}:\n{done.stderr[-2000:]}")
+        records = [json.loads(path.read_text()) for path in Path(work).glob("*/*/run.json")]
+        return seconds, done.stderr, [record for record in records if record["status"] == "completed"]
+
+
+def file_of(directory, name, **keys):
+    path = Path(directory) / f"{name}.json"
+    path.write_text(json.dumps({"name": name, "dataset": {"name": "fashion-mnist", "limit": 100}, "batch_size": 100,
+                                "device": "cpu", **keys}))
+    return path
+
+
+def told(err):
+    """What the program says of itself: ms beside training per run, and the part of logs and checkpoints in %."""
+    found = re.search(r"beside training ([\d.]+) (µs|ms|s) per run .*logs and checkpoints are ([\d.]+)%", err)
+    if found is None:
+        sys.exit(f"the program does not say what its runs cost:\n{err[-500:]}")
+    return float(found[1]) * UNITS[found[2]], float(found[3])
+
+
+def many_runs(arguments, work):
+    sweep = file_of(work, "runs", network=str(ROOT / "sweeps/networks/fashion-cnn.json"), epochs=1,
+                    params={"seed": {"range": [1, arguments.runs, 1]}})
+    seconds, err, records = swept(arguments, sweep)
+    if len(records) != arguments.runs:
+        sys.exit(f"{len(records)} of {arguments.runs} runs were completed")
+    training = sum(record["seconds"]["run"] - record["seconds"]["logging"] for record in records)
+    return {"run": 1e3 * (seconds - training) / len(records), "run_told": told(err)[0]}
+
+
+def fashion(arguments):
+    _, err, records = swept(arguments, ROOT / "sweeps/fashion.json")
+    logging, run = (sum(record["seconds"][part] for record in records) for part in ("logging", "run"))
+    return {"logging": 100 * logging / run, "logging_told": told(err)[1]}
+
+
+def many_epochs(arguments, work):
+    sweep = file_of(work, "epochs", epochs=arguments.epochs, optimizer="sgd",
+                    network={"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 10}]})
+    epochs = swept(arguments, sweep)[2][0]["epochs"]
+    count = max(2, int(PART * len(epochs)))
+
+    def beside(some):
+        seconds = some[-1]["run_seconds"] - some[0]["run_seconds"] - sum(epoch["epoch_seconds"] for epoch in some[1:])
+        return 1e3 * seconds / (len(some) - 1)
+
+    return {"early": beside(epochs[:count]), "late": beside(epochs[-count:])}
+
+
+def measure(arguments):
+    figures = {name: [] for name in FIGURES}
+    with tempfile.TemporaryDirectory() as work:
+        for number in range(arguments.rounds):
+            print(f"round {number + 1} of {arguments.rounds}", file=sys.stderr, flush=True)
+            for found in (many_runs(arguments, work), fashion(arguments), many_epochs(arguments, work)):
+                for name, value in found.items():
+                    figures[name].append(value)
+    return figures
+
+
+def table(figures):
+    yield "| | median (least to most) | wanted |"
+    yield "|---|---|---|"
+    for name, (title, unit, most) in FIGURES.items():
+        values = figures[name]
+        yield (f"| {title} | {statistics.median(values):.2f} {unit} ({min(values):.2f} to {max(values):.2f}) | "
+               f"{'' if most is None else f'less than {most} {unit}'} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sweep", required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--epochs", type=int, default=5000)
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--commit", default="unknown")
+    arguments = parser.parse_args()
+    arguments.sweep = str(Path(arguments.sweep).resolve())
+    about = machine.describe()
+    figures = measure(arguments)
+    text = "\n".join([f"# What sweeps take beside training, {machine.now():%Y-%m-%d}", "",
+                      f"{machine.sentence(about)}; sweep {arguments.commit}, one run at a time, everything logged that is "
+                      f"logged by default. Medians of {arguments.rounds} rounds: {arguments.runs} runs of one step of 100 "
+                      f"samples (fashion-cnn), sweeps/fashion.json, and one run of {arguments.epochs} epochs of one batch of "
+                      "100 (a linear layer).", "", *table(figures), ""])
+    print(text)
+    if arguments.results:
+        machine.write_results(arguments.results, text, {
+            "date": machine.now().strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": about, "versions": {"sweep": arguments.commit},
+            "rounds": arguments.rounds, "runs": arguments.runs, "epochs": arguments.epochs,
+            "figures": {name: {"title": FIGURES[name][0], "unit": FIGURES[name][1], "values": values}
+                        for name, values in figures.items()}})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
