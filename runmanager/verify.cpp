@@ -145,7 +145,7 @@ void compare_weights(const fs::path& was, const fs::path& is, std::vector<std::s
   const TensorFile old = read_safetensors(was), now = read_safetensors(is);
   const auto kernels = [](const TensorFile& file) {
     const auto found = file.metadata.find("kernels");
-    return found == file.metadata.end() ? std::string("unknown") : found->second;
+    return found == file.metadata.end() ? std::string("not recorded") : found->second;
   };
   if (kernels(old) != kernels(now))
     differences.push_back(

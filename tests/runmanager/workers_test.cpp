@@ -250,6 +250,7 @@ TEST_F(Workers, VerifyFindsEveryBitThatDiffers) {
   const fs::path weights = outcome.directory / outcome.runs.at(0).name / "checkpoint.safetensors";
   TensorFile file = read_safetensors(weights);
   file.tensors.at(0).values.at(3) += 1e-6f;
+  file.metadata["kernels"] = "a library";
   write_safetensors(weights, file);
   const fs::path record = outcome.directory / outcome.runs.at(1).name / "run.json";
   auto json = nlohmann::ordered_json::parse(tbwriter::slurp(record));
@@ -259,6 +260,8 @@ TEST_F(Workers, VerifyFindsEveryBitThatDiffers) {
   EXPECT_EQ(report.exit_code, 1);
   ASSERT_EQ(report.runs.size(), 2u);
   EXPECT_THAT(verified_text(report.runs[0]), HasSubstr("conv1.weight: 1 of 36 values differ"));
+  EXPECT_THAT(verified_text(report.runs[0]),
+              HasSubstr("trained with other kernels: they were a library and are not recorded now"));
   EXPECT_THAT(verified_text(report.runs[1]), HasSubstr("epoch 1: loss was"));
   EXPECT_EQ(report.runs[1].differences.size(), 1u);
 }

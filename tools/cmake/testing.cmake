@@ -14,10 +14,9 @@ function(sweep_discover_again name)
   if(NOT test_LABELS)
     set(test_LABELS cpu)
   endif()
-  string(REPLACE ";" "\\;" environment "${test_ENVIRONMENT}")
   gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 TEST_PREFIX "${test_PREFIX}"
     TEST_LIST ${name}_${test_PREFIX}TESTS
-    PROPERTIES LABELS "${test_LABELS}" TIMEOUT ${test_TIMEOUT} ENVIRONMENT "${environment}")
+    PROPERTIES LABELS "${test_LABELS}" TIMEOUT ${test_TIMEOUT} ENVIRONMENT "${test_ENVIRONMENT}")
 endfunction()
 
 function(sweep_add_test name)

@@ -1,6 +1,7 @@
 #include "core/kernels/cuda/library.h"
 
 #include "core/kernels/cuda/cuda_devices.h"
+#include "core/kernels/cuda/library_file.h"
 #if defined(SWEEP_HAVE_CUBLASLT)
 #include "core/kernels/cuda/cublaslt.h"
 #endif
@@ -11,8 +12,8 @@
 namespace sweep {
 namespace {
 
-LibraryInfo info_of(const char* name, const char* use, const cuda::LibraryFile& file,
-                    const std::string& version) {
+[[maybe_unused]] LibraryInfo info_of(const char* name, const char* use, const cuda::LibraryFile& file,
+                                     const std::string& version) {
   LibraryInfo info{.name = name, .use = use};
   if (file) {
     info.version = version;

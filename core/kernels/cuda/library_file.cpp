@@ -33,7 +33,11 @@ class Directories {
   void add(const fs::path& directory) {
     std::error_code error;
     if (!fs::is_directory(directory, error)) return;
-    if (std::find(list_.begin(), list_.end(), directory) == list_.end()) list_.push_back(directory);
+    // /usr/local/cuda is a link to one of its neighbours.
+    const bool known = std::any_of(list_.begin(), list_.end(), [&](const fs::path& other) {
+      return fs::equivalent(other, directory, error);
+    });
+    if (!known) list_.push_back(directory);
   }
   // As the wheels nvidia-cudnn-cu13 and nvidia-cublas lay themselves out: nvidia/cudnn/lib, nvidia/cu13/lib.
   void add_packages(const fs::path& packages) {

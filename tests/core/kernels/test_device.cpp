@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <string_view>
 
 namespace sweep::test {
 namespace {
@@ -14,9 +15,17 @@ constexpr bool kStandIn = true;
 constexpr bool kStandIn = false;
 #endif
 
+constexpr std::string_view kLibrary = "cuda-library";
+
+std::string_view wanted_device() {
+  const char* value = std::getenv("SWEEP_TEST_DEVICE");
+  return value != nullptr ? value : kStandIn ? "cuda" : "cpu";
+}
+
 class NeedsTheDevice : public testing::Environment {
  public:
   void SetUp() override {
+    if (wanted_device() == kLibrary) ::setenv("SWEEP_CUDA_KERNELS", "library", 1);
     const auto reason = unavailable_reason(device());
     if (!reason) return;
     // GoogleTest counts tests that an environment skips as passed; CTest goes by these words.
@@ -30,8 +39,8 @@ const testing::Environment* const environment = testing::AddGlobalTestEnvironmen
 }  // namespace
 
 Device device() {
-  const char* value = std::getenv("SWEEP_TEST_DEVICE");
-  return parse_device(value != nullptr ? value : kStandIn ? "cuda" : "cpu");
+  const std::string_view wanted = wanted_device();
+  return parse_device(wanted == kLibrary ? "cuda" : wanted);
 }
 
 bool device_is_stand_in() { return kStandIn; }

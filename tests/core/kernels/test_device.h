@@ -5,8 +5,9 @@
 
 namespace sweep::test {
 
-/// What SWEEP_TEST_DEVICE says: "cpu" (also without the variable), "cuda", or "cuda-on-host", the stand-in
-/// that some programs of tests are linked with. Where the device is missing every test is skipped, with the
+/// What SWEEP_TEST_DEVICE says: "cpu" (also without the variable), "cuda", or "cuda-library", where NVIDIA's
+/// libraries do whatever they can. Without the variable, programs that are linked with the stand-in take
+/// that. Where the device is missing every test is skipped, with the
 /// reason.
 Device device();
 
