@@ -1,7 +1,6 @@
 #include "core/kernels/cuda/compiler.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "core/base/error.h"
 #include "core/kernels/cuda/conv_pool_op.h"
@@ -24,11 +23,12 @@ struct Value {
   Slot slot = {}, gradient = {};
 };
 
-// A layer that becomes an op, with the relu after it if that is fused, and the pooling after that.
+// A layer that becomes an op, with the relu after it if that is fused, and the pooling after that; in that
+// case, the next such convolution may be in it, too.
 struct Node {
   const Layer* layer;
   bool relu = false;
-  std::optional<ConvPoolShape> conv_pool = {};
+  std::vector<ConvPoolLayers> conv_pools = {};
   std::vector<std::size_t> inputs;  // values
   std::size_t output = 0;
 };
@@ -89,15 +89,35 @@ class Compiler {
         value_of[++i] = node.output;
       }
       const Shape* output = &layer.output;
-      if (node.relu && i + 1 < layers.size() && layers[i + 1].inputs[0] == i && reader_count[i] == 1 &&
-          (node.conv_pool = ConvPoolOp::shape_of(layer, layers[i + 1]))) {
-        value_of[++i] = node.output;
-        output = &layers[i].output;
+      if (node.relu && i + 1 < layers.size() && layers[i + 1].inputs[0] == i && reader_count[i] == 1) {
+        if (const auto shape = ConvPoolOp::shape_of(layer, layers[i + 1])) {
+          node.conv_pools = {{&layer, *shape}};
+          value_of[++i] = node.output;
+          output = &layers[i].output;
+        }
+      }
+      const std::size_t before = layer.inputs[0];
+      if (!node.conv_pools.empty() && before != kNetworkInput && reader_count[before] == 1 &&
+          join(nodes_, node)) {
+        value_of[i] = nodes_.back().output;
+        values_.back().elements = element_count(*output);
+        continue;
       }
       values_.push_back({.elements = element_count(*output), .producer = static_cast<int>(nodes_.size())});
       nodes_.push_back(std::move(node));
     }
     output_ = value_of.back();
+  }
+
+  // Puts the convolution of `node` into the last node, if that gives what it reads and there is room.
+  static bool join(std::vector<Node>& nodes, const Node& node) {
+    if (nodes.empty() || nodes.back().conv_pools.empty() || nodes.back().output != node.inputs[0])
+      return false;
+    std::vector<ConvPoolLayers> both = nodes.back().conv_pools;
+    both.push_back(node.conv_pools[0]);
+    if (!ConvPoolOp::fits(both)) return false;
+    nodes.back().conv_pools = std::move(both);
+    return true;
   }
 
   void describe_values() {
@@ -106,7 +126,7 @@ class Compiler {
       const bool activation = activation_of(node.layer->type).has_value();
       const bool keeps_input = is_weighted(*node.layer) || node.layer->type == "batch_norm2d" || activation;
       Value& output = values_[node.output];
-      output.kept_by_producer = (node.relu && !node.conv_pool) || activation;
+      output.kept_by_producer = (node.relu && node.conv_pools.empty()) || activation;
       output.needs_gradient = !node.layer->parameters.empty();
       for (const std::size_t input : node.inputs) {
         values_[input].readers.push_back(n);
@@ -209,7 +229,7 @@ class Compiler {
 
   // Whether nobody but an op that takes bytes reads the network's input.
   bool reads_pixels(const std::vector<std::size_t>& readers) const {
-    return readers.size() == 1 && (nodes_[readers[0]].conv_pool || readers[0] == head_);
+    return readers.size() == 1 && (readers[0] == head_ || !nodes_[readers[0]].conv_pools.empty());
   }
 
   std::unique_ptr<Op> make_op(std::size_t n) {
@@ -219,10 +239,9 @@ class Compiler {
     const OpSlots slots{in.slot, out.slot, out.gradient, in.gradient, adds(n, 0)};
     const OpTimes times{forward_time(n), backward_time(n), end_time(), images_};
     MemoryPlan& plan = compiled_.plan;
-    if (node.conv_pool) {
-      return std::make_unique<ConvPoolOp>(network_, layer, *node.conv_pool,
-                                          node.inputs[0] == 0 && reads_pixels(in.readers), slots, times,
-                                          plan);
+    if (!node.conv_pools.empty()) {
+      return std::make_unique<ConvPoolOp>(
+          network_, node.conv_pools, node.inputs[0] == 0 && reads_pixels(in.readers), slots, times, plan);
     }
     if (layer.type == "conv2d")
       return std::make_unique<ConvOp>(network_, layer, node.relu, slots, times, plan, chooser_);

@@ -11,6 +11,12 @@ bool is(const Layer& layer, const char* name, std::int64_t value) {
   return std::get<Pair>(layer.arguments.at(name)) == Pair{value, value};
 }
 
+ConvPoolChain chain_of(const std::vector<ConvPoolLayers>& layers) {
+  ConvPoolChain chain;
+  for (const ConvPoolLayers& layer : layers) chain.shapes[chain.count++] = layer.shape;
+  return chain;
+}
+
 }  // namespace
 
 std::optional<ConvPoolShape> ConvPoolOp::shape_of(const Layer& conv, const Layer& pool) {
@@ -37,41 +43,65 @@ std::optional<ConvPoolShape> ConvPoolOp::shape_of(const Layer& conv, const Layer
                             .pad_y = size(padding[0]),
                             .pad_x = size(padding[1]),
                             .bias = conv.parameters.size() > 1};
-  return conv_pool_fits(shape) ? std::optional(shape) : std::nullopt;
+  return conv_pool_fits({1, {shape}}) ? std::optional(shape) : std::nullopt;
 }
 
-ConvPoolOp::ConvPoolOp(const Network& network, const Layer& conv, const ConvPoolShape& shape,
-                       bool reads_pixels, const OpSlots& slots, const OpTimes& times, MemoryPlan& plan)
-    : shape_(shape),
-      places_(parameter_places(network, conv)),
+bool ConvPoolOp::fits(const std::vector<ConvPoolLayers>& layers) {
+  return layers.size() <= static_cast<std::size_t>(kMostConvPools) && conv_pool_fits(chain_of(layers));
+}
+
+ConvPoolOp::ConvPoolOp(const Network& network, const std::vector<ConvPoolLayers>& layers, bool reads_pixels,
+                       const OpSlots& slots, const OpTimes& times, MemoryPlan& plan)
+    : chain_(chain_of(layers)),
       reads_pixels_(reads_pixels),
-      parts_(conv_pool_gradient_parts(times.images)),
-      slots_(slots),
-      partials_(plan.add(static_cast<std::size_t>(parts_) *
-                             static_cast<std::size_t>(shape.gradient_floats()) * sizeof(float),
-                         times.backward, times.end)),
-      winner_(plan.add(static_cast<std::size_t>(times.images) * static_cast<std::size_t>(shape.outputs()),
-                       times.forward, times.backward)) {}
+      gradient_parts_(conv_pool_gradient_parts(times.images)),
+      slots_(slots) {
+  const auto images = static_cast<std::size_t>(times.images);
+  for (const auto& [conv, shape] : layers) {
+    const auto outputs = static_cast<std::size_t>(shape.outputs()),
+               floats = static_cast<std::size_t>(gradient_parts_) *
+                        static_cast<std::size_t>(shape.gradient_floats());
+    Part part{shape, parameter_places(network, *conv), slots.out, {}, {}};
+    if (parts_.size() + 1 < layers.size())
+      part.out = plan.add(images * outputs * sizeof(float), times.forward, times.backward);
+    part.winner = plan.add(images * outputs, times.forward, times.backward);
+    part.partials = plan.add(floats * sizeof(float), times.backward, times.end);
+    parts_.push_back(part);
+  }
+}
 
 ConvPoolInput ConvPoolOp::input(const Pass& pass) const {
   if (reads_pixels_) return {nullptr, pass.input, pass.rows, pass.normalisation};
   return {.floats = pass.at(slots_.in)};
 }
 
+std::vector<ConvPoolArrays> ConvPoolOp::arrays(const Pass& pass) const {
+  std::vector<ConvPoolArrays> arrays;
+  for (const auto& [shape, places, out, winner, partials] : parts_) {
+    const bool kept = pass.training || arrays.size() + 1 == parts_.size();
+    arrays.push_back({.weight = pass.parameters + places.weight,
+                      .bias = places.bias < 0 ? nullptr : pass.parameters + places.bias,
+                      .out = kept ? pass.at(out) : nullptr,
+                      .winner = pass.training ? pass.at<std::uint8_t>(winner) : nullptr,
+                      .gradient = pass.at(partials)});
+  }
+  return arrays;
+}
+
 void ConvPoolOp::forward(const Pass& pass) const {
-  conv_pool_forward(pass.stream, shape_, pass.images, input(pass), pass.parameters + places_.weight,
-                    places_.bias < 0 ? nullptr : pass.parameters + places_.bias, pass.at(slots_.out),
-                    pass.at<std::uint8_t>(winner_));
+  conv_pool_forward(pass.stream, chain_, pass.images, input(pass), arrays(pass).data());
 }
 
 void ConvPoolOp::backward(const Pass& pass) const {
-  conv_pool_backward(pass.stream, shape_, pass.images, parts_, input(pass), pass.parameters + places_.weight,
-                     pass.at(slots_.grad_out), pass.at<std::uint8_t>(winner_), pass.at(partials_), slots_.add,
-                     pass.at(slots_.grad_in));
+  conv_pool_backward(pass.stream, chain_, pass.images, gradient_parts_, input(pass), arrays(pass).data(),
+                     pass.at(slots_.grad_out), slots_.add, pass.at(slots_.grad_in));
 }
 
 std::vector<PartialGradient> ConvPoolOp::gradients() const {
-  return {{partials_, places_.weight, shape_.gradient_floats(), parts_}};
+  std::vector<PartialGradient> gradients;
+  for (const Part& part : parts_)
+    gradients.push_back({part.partials, part.places.weight, part.shape.gradient_floats(), gradient_parts_});
+  return gradients;
 }
 
 }  // namespace sweep::cuda

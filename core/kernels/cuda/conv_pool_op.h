@@ -1,7 +1,8 @@
-// A small convolution with the relu and the 2×2 max pooling after it.
+// A small convolution with the relu and the 2×2 max pooling after it, or two of them in a row.
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "core/kernels/cuda/conv_pool.h"
 #include "core/kernels/cuda/op.h"
@@ -10,27 +11,41 @@
 
 namespace sweep::cuda {
 
+/// A convolution that a relu and a pooling follow.
+struct ConvPoolLayers {
+  const Layer* conv;
+  ConvPoolShape shape;
+};
+
 class ConvPoolOp final : public Op {
  public:
   /// The shape if `conv`, followed by a relu and `pool`, can be one op.
   static std::optional<ConvPoolShape> shape_of(const Layer& conv, const Layer& pool);
 
-  /// `reads_pixels`: `conv` is the network's first layer and reads the batch's bytes itself.
-  ConvPoolOp(const Network& network, const Layer& conv, const ConvPoolShape& shape, bool reads_pixels,
+  /// Whether those of `layers`, each of which can be one op, can be one together.
+  static bool fits(const std::vector<ConvPoolLayers>& layers);
+
+  /// `reads_pixels`: the first is the network's first layer and reads the batch's bytes itself.
+  ConvPoolOp(const Network& network, const std::vector<ConvPoolLayers>& layers, bool reads_pixels,
              const OpSlots& slots, const OpTimes& times, MemoryPlan& plan);
   void forward(const Pass& pass) const override;
   void backward(const Pass& pass) const override;
   std::vector<PartialGradient> gradients() const override;
 
  private:
+  struct Part {
+    ConvPoolShape shape;
+    ParameterPlaces places;
+    Slot out, winner, partials;
+  };
   ConvPoolInput input(const Pass& pass) const;
+  std::vector<ConvPoolArrays> arrays(const Pass& pass) const;
 
-  ConvPoolShape shape_;
-  ParameterPlaces places_;
+  ConvPoolChain chain_;
   bool reads_pixels_;
-  int parts_;
+  int gradient_parts_;
   OpSlots slots_;
-  Slot partials_, winner_;
+  std::vector<Part> parts_;
 };
 
 }  // namespace sweep::cuda
