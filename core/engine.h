@@ -53,7 +53,7 @@ std::string_view to_string(Placement placement);
 Placement parse_placement(std::string_view text);
 
 struct EngineOptions {
-  Device device;
+  Device device = {};
   int threads = 0;             // CPU threads; 0: all that the process may use. Never changes a result
   std::size_t batch_size = 1;  // the largest batch that will be passed
   OptimizerOptions optimizer = {};
