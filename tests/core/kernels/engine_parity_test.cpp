@@ -29,7 +29,7 @@ Outcome train(const Network& network, EngineOptions options, const Device& devic
   options.device = device;
   options.batch_size = kImages;
   const auto engine = make_engine(network, options);
-  engine->set_parameters(initial_parameters(network, 5));
+  engine->set_parameters(initial_parameters(network, 7));
   const auto classes = static_cast<std::int32_t>(network.output()[0]);
   const std::size_t pixels = element_count(network.input());
   for (int step = 0; step < kSteps; ++step)
