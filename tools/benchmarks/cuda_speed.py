@@ -263,7 +263,7 @@ def main():
     text = cuda_report.report(bench, about, facts, torch_text, time.monotonic() - start)
     print(text)
     path = args.results
-    if args.results_folder:
+    if args.results_folder and not path:
         name = re.sub("[^a-z0-9]+", "-", facts.get("name", "no-gpu").lower()).strip("-")
         path = args.results_folder / f"{machine.now():%Y-%m-%d}-{name}-cuda"
     if path:
