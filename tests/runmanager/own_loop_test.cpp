@@ -78,7 +78,7 @@ std::string complaint(const std::string& run_device, const std::string& engine_d
   const Dataset data = small_dataset();
   const Network network(small_network(), data.shape);
   DataLoader loader(data.train, {.batch_size = 10});
-  FarEngine engine(parse_device(engine_device), make_engine(network, {.batch_size = 10}));
+  FarEngine engine(parse_device(engine_device), make_engine(network, {.device = {}, .batch_size = 10}));
   RunManager manager({.directory = directory.path() / "mine"});
   manager.begin_run(RunBuilder::get_runs({{"device", {run_device}}}).at(0), network, loader);
   manager.begin_epoch();

@@ -43,8 +43,9 @@ else
 fi
 # The programs of tests find their data, and the one they start: one that trains nothing has to pass as where it was built.
 grep -q 'engine_tests.*SWEEP_TEST_DEVICE=cuda' "$here/build/gpu-tests.txt" || fail "engine_tests are not listed"
-elsewhere env SWEEP_TEST_DATA="$here/tests/data" "$here/build/tests/engine_tests" --gtest_filter='All/LayerReference.*' --gtest_brief=1 ||
-  fail "engine_tests elsewhere"
+elsewhere env SWEEP_TEST_DATA="$here/tests/data" "$here/build/tests/engine_tests" --gtest_filter='All/LayerReference.*' --gtest_brief=1 >"$work/told" ||
+  fail "engine_tests elsewhere: $(<"$work/told")"
+! grep -q 'PASSED.* 0 tests' "$work/told" || fail "engine_tests have no LayerReference"
 elsewhere "$here/bench" --cuda --device cpu --quick --no-peers --only "CNN, 10000" --results "$work/result" 2>"$work/told" >&2 ||
   fail "bench --cuda --device cpu: $(<"$work/told")"
 grep -q '"CNN, 10000"' "$work/result.json" || fail "bench wrote no result"

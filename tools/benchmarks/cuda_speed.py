@@ -4,6 +4,7 @@
   cuda_speed.py --sweep PROGRAM --engine-benchmark PROGRAM [--device-limits PROGRAM] [--device cuda|cpu] [--rounds N]
                 [--seconds N] [--only TEXT] [--quick] [--results PATH | --results-folder FOLDER] [--commit NAME]
 
+Peers with a compiler or a loader take their time, and are run once, where there is a ratio that is wanted of them.
 PATH.md and PATH.json are written, or FOLDER/<date>-<GPU>-cuda.{md,json}. Run with a Python whose torch sees the GPU;
 without it PyTorch's columns say so. Nothing new is started after --seconds, and no peer may take longer than
 --peer-seconds: what is missing then is named. --quick takes few samples, and with --device cpu no GPU: it shows that
@@ -62,6 +63,8 @@ class Bench:
         except subprocess.CalledProcessError as error:
             lines = (error.stderr or error.stdout or "").strip().splitlines() or [f"exit code {error.returncode}"]
             self.missing.append(f"{what}: {lines[-1][:300]}")
+        except OSError as error:
+            self.missing.append(f"{what}: {error}")
         return None
 
     def sized(self, case):
@@ -111,6 +114,8 @@ class Bench:
     def slow_peers(self):
         for variant in ("loader", "compile"):
             for case in self.args.cases if self.torch else ():
+                if variant not in cuda_report.WANTED.get(case.name, {}):
+                    continue
                 self.note(self.epochs, case.name, variant,
                           self.attempt(f"{case.name}, PyTorch {variant}", lambda: self.theirs(case, variant)))
 
@@ -185,10 +190,11 @@ class Bench:
             self.epochs_round(number)
             if not self.args.only:
                 self.sweeps_round(number)
-            if self.args.device == "cuda":
-                self.choices_round(number, kernels)
             if number == 0:
                 self.slow_peers()
+        # What can be done without comes last, and is cut off first.
+        for number in range(self.args.rounds) if self.args.device == "cuda" else ():
+            self.choices_round(number, kernels)
 
 
 def gpu_facts(args):
@@ -257,7 +263,7 @@ def main():
     text = cuda_report.report(bench, about, facts, torch_text, time.monotonic() - start)
     print(text)
     path = args.results
-    if args.results_folder:
+    if args.results_folder and not path:
         name = re.sub("[^a-z0-9]+", "-", facts.get("name", "no-gpu").lower()).strip("-")
         path = args.results_folder / f"{machine.now():%Y-%m-%d}-{name}-cuda"
     if path:

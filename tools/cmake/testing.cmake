@@ -3,6 +3,7 @@
 # sweep_discover_again(NAME …): makes the tests of a program known once more, under another prefix.
 find_package(GTest REQUIRED)
 include(GoogleTest)
+add_custom_target(gpu_tests)  # builds every program with tests that need a GPU; tools/pack takes them along
 function(sweep_discover_again name)
   cmake_parse_arguments(PARSE_ARGV 1 test "" "TIMEOUT;PREFIX" "LABELS;ENVIRONMENT")
   if(NOT test_TIMEOUT)
@@ -13,6 +14,9 @@ function(sweep_discover_again name)
   endif()
   if(NOT test_LABELS)
     set(test_LABELS cpu)
+  endif()
+  if("gpu" IN_LIST test_LABELS)
+    add_dependencies(gpu_tests ${name})
   endif()
   gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 TEST_PREFIX "${test_PREFIX}"
     TEST_LIST ${name}_${test_PREFIX}TESTS
