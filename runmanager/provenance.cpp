@@ -2,6 +2,8 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <gnu/libc-version.h>
+#include <spdlog/version.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -41,6 +43,18 @@ Json machine() {
           {"devices", std::move(devices)}};
 }
 
+Json libraries() {
+  const auto dotted = [](int major, int minor, int patch) {
+    return fmt::format("{}.{}.{}", major, minor, patch);
+  };
+  return {{"glibc", ::gnu_get_libc_version()},
+          {"libstdc++", std::to_string(_GLIBCXX_RELEASE)},
+          {"fmt", dotted(FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
+          {"spdlog", dotted(SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR, SPDLOG_VER_PATCH)},
+          {"nlohmann_json",
+           dotted(NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)}};
+}
+
 std::string working_directory() {
   std::error_code error;
   return std::filesystem::current_path(error).string();
@@ -61,6 +75,7 @@ Json program_provenance(const std::vector<std::string>& command) {
           {"version", program_version()},
           {"revision", program_revision()},
           {"compiler", fmt::format("{} {}", SWEEP_COMPILER, __VERSION__)},
+          {"libraries", libraries()},
           {"numerics", kNumericsVersion},
           {"started", utc_time()},
           {"machine", machine()},
