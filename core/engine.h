@@ -15,6 +15,7 @@
 #include "core/loss.h"
 #include "core/network/network.h"
 #include "core/optimizer.h"
+#include "core/precision.h"
 
 namespace sweep {
 
@@ -48,6 +49,7 @@ struct EngineOptions {
   LossOptions loss = {};
   double clip_norm =
       0;  // gradients longer than this (all parameters as one vector) are shortened to it; 0: never
+  Precision precision = Precision::kFp32;
 };
 
 /// Trains with options.loss. A call may return before its work is done;
@@ -110,7 +112,7 @@ class Engine {
 };
 
 /// Compiles `network` for options.device. Throws DeviceError, with the reason, if the device cannot be used,
-/// and ConfigError if its engine lacks a layer.
+/// or not with options.precision, and ConfigError if its engine lacks a layer.
 std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options);
 
 }  // namespace sweep

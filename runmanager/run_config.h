@@ -16,6 +16,7 @@
 #include "core/loss.h"
 #include "core/network/spec.h"
 #include "core/optimizer.h"
+#include "core/precision.h"
 #include "core/schedule.h"
 
 namespace sweep {
@@ -57,6 +58,7 @@ struct RunConfig {
   std::size_t batch_size = 1;
   bool shuffle = true;
   int num_workers = 0;
+  Precision precision = Precision::kFp32;
   std::string device;          // as the file has it: "cuda", "cpu", "auto"
   std::filesystem::path init;  // weights to start from; empty: drawn from the seed
   LogOptions log;

@@ -138,7 +138,8 @@ class RunTrainer {
                         .transform = run_.data->transform,
                         .seed = seed,
                         .loss = resolve_loss(config_.loss),
-                        .clip_norm = config_.clip_norm});
+                        .clip_norm = config_.clip_norm,
+                        .precision = config_.precision});
   }
 
   void train() {

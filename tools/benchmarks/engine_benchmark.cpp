@@ -1,6 +1,7 @@
 // Epochs of whole networks on random samples in memory, single kernels, and the machine's limit. Flags are
 // Google Benchmark's, and:
 //   --threads N   CPU threads of the engine (default 1)
+//   --precision fp32|bf16   of the networks (default fp32)
 //   --network FILE --input CHANNELS,HEIGHT,WIDTH --batch N --samples N   one network instead of the examples
 #include <benchmark/benchmark.h>
 
@@ -47,12 +48,13 @@ Network load_network(const Case& c) {
 }
 
 // Counts floating-point operations as if nothing were skipped: what the formulas of the layers ask for.
-void train(benchmark::State& state, const Case& c, int threads) {
+void train(benchmark::State& state, const Case& c, int threads, Precision precision) {
   const Network network = load_network(c);
   EngineOptions options;
   options.threads = threads;
   options.batch_size = c.batch_size;
   options.optimizer = AdamOptions{};
+  options.precision = precision;
   const auto engine = make_engine(network, options);
   engine->set_parameters(initial_parameters(network, 1));
   DataLoader loader(random_samples(c, network.output()[0]), {.batch_size = c.batch_size});
@@ -118,6 +120,7 @@ Shape parse_shape(const std::string& text) {
 int run(int argc, char** argv) {
   std::vector<char*> arguments(argv, argv + argc);
   const int threads = std::stoi(take_flag(arguments, "--threads").value_or("1"));
+  const Precision precision = parse_precision(take_flag(arguments, "--precision").value_or("fp32"));
   std::vector<Case> cases = examples();
   if (const auto network = take_flag(arguments, "--network")) {
     cases = {{*network, parse_shape(take_flag(arguments, "--input").value_or("1,28,28")),
@@ -132,8 +135,10 @@ int run(int argc, char** argv) {
       ->UseRealTime();
   register_conv_benchmarks();
   for (const Case& c : cases) {
-    const std::string name = "epoch/" + c.network.stem().string() + "/" + std::to_string(c.batch_size);
-    benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { train(state, c, threads); })
+    const std::string name = "epoch/" + c.network.stem().string() + "/" + std::to_string(c.batch_size) +
+                             (precision == Precision::kFp32 ? "" : "/" + precision_name(precision));
+    benchmark::RegisterBenchmark(name.c_str(),
+                                 [=](benchmark::State& state) { train(state, c, threads, precision); })
         ->Unit(benchmark::kMillisecond)
         ->UseRealTime();
   }
