@@ -1,5 +1,7 @@
 #include "core/kernels/cpu/linear_kernels.h"
 
+#include "core/kernels/cpu/bf16_pairs.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/cpu/linear_kernels.cpp"
 #include "hwy/foreach_target.h"  // must come before highway.h
@@ -102,6 +104,22 @@ void unpack_linear_weights(const float* panels, std::size_t in, std::size_t out,
   for (std::size_t o = 0; o < out; ++o) {
     const float* column = panels + o / kLanes * in * kLanes + o % kLanes;
     for (std::size_t i = 0; i < in; ++i) weights[o * in + i] = column[i * kLanes];
+  }
+}
+
+void pair_linear_inputs(const float* panels, std::size_t in, std::size_t out, float* pairs) {
+  for (std::size_t panel = 0; panel < linear_panels(out); ++panel) {
+    join_channels(panels + panel * in * kLanes, in, kLanes, kLanes, pairs + panel * pair_count(in) * kLanes);
+  }
+}
+
+void pair_linear_outputs(const float* panels, std::size_t in, std::size_t out, float* pairs) {
+  const std::size_t count = linear_panels(out), floats = in * kLanes;
+  for (std::size_t panel = 0; panel < count; panel += 2) {
+    const float* first = panels + panel * floats;
+    const float* second = panel + 1 < count ? first + floats : nullptr;
+    for (std::size_t i = 0; i < floats; i += kLanes)
+      join_neighbours(first + i, second == nullptr ? nullptr : second + i, pairs + panel / 2 * floats + i);
   }
 }
 

@@ -32,18 +32,9 @@ std::size_t LinearOp::scratch_floats() const {
 }
 
 void LinearOp::prepare(const float* own) {
-  const std::size_t in = in_elements(), panels = linear_panels(out_elements()), floats = in * kLanes;
-  for (std::size_t panel = 0; forward_bf16_ != nullptr && panel < panels; ++panel) {
-    join_channels(own + panel * floats, in, kLanes, kLanes,
-                  input_pairs_.data() + panel * pair_count(in) * kLanes);
-  }
-  for (std::size_t panel = 0; backward_bf16_ != nullptr && panel < panels; panel += 2) {
-    const float* first = own + panel * floats;
-    const float* second = panel + 1 < panels ? first + floats : nullptr;
-    float* pairs = output_pairs_.data() + panel / 2 * floats;
-    for (std::size_t i = 0; i < floats; i += kLanes)
-      join_neighbours(first + i, second == nullptr ? nullptr : second + i, pairs + i);
-  }
+  if (forward_bf16_ != nullptr) pair_linear_inputs(own, in_elements(), out_elements(), input_pairs_.data());
+  if (backward_bf16_ != nullptr)
+    pair_linear_outputs(own, in_elements(), out_elements(), output_pairs_.data());
 }
 
 void LinearOp::import_parameters(std::span<const float> all, float* own) const {
