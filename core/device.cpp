@@ -83,7 +83,7 @@ std::optional<std::string> unavailable_reason(const Device& device, Precision pr
   if (precision == Precision::kBf16) {
     if (auto reason = unavailable_reason(device)) return reason;
     if (device.type == DeviceType::kCpu) return bf16_unavailable_reason();
-    return "only the CPU trains with precision bf16, not " + device.name();
+    return "precision bf16: only the CPU has it, not " + device.name();
   }
   if (device.type == DeviceType::kCpu) {
     if (device.index == 0) return std::nullopt;

@@ -90,7 +90,7 @@ int devices_command(const CommandLine& line) {
         info.precisions.size() > 1 ? ", bf16" : "");
   }
   if (cuda_reason) std::cout << fmt::format("cuda    cannot be used: {}\n", *cuda_reason);
-  if (bf16_reason) std::cout << fmt::format("bf16    cannot be used: {}\n", *bf16_reason);
+  if (bf16_reason) std::cout << fmt::format("{}\n", *bf16_reason);
   return kExitDone;
 }
 

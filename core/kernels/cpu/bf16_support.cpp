@@ -39,11 +39,11 @@ const Bf16Kernels* bf16_kernels() {
 std::optional<std::string> cpu_bf16_missing_reason() {
   if (cpu::bf16_kernels() != nullptr) return std::nullopt;
   if (cpu::wish() == "off")
-    return std::string("the environment variable ") + cpu::kVariable + " turns it off";
+    return std::string("precision bf16: the environment variable ") + cpu::kVariable + " turns it off";
 #ifdef SWEEP_AVX512_BF16
-  return "this CPU has no AVX512_BF16";
+  return "precision bf16: this CPU has no AVX512_BF16";
 #else
-  return "this build has no AVX512_BF16";
+  return "precision bf16: this build has no AVX512_BF16";
 #endif
 }
 
