@@ -21,8 +21,9 @@ class PrecisionAxis : public ::testing::Test {
   PrecisionAxis() { write_quarters(directory_.path()); }
 
   Sweep sweep(const std::string& precisions) const {
-    return load_sweep(directory_ / "quarters.json",
-                      {"batch_size=20", "num_workers=0", "epochs=4", "precision=" + precisions});
+    const std::vector<std::string> overrides = {"batch_size=20", "num_workers=0", "epochs=4",
+                                                "precision=" + precisions};
+    return load_sweep(directory_ / "quarters.json", overrides);
   }
 
   SweepOutcome run(
@@ -85,12 +86,11 @@ TEST_F(PrecisionAxis, StoppedRunsGoOnToTheSameBits) {
 
 TEST_F(PrecisionAxis, IsPartOfTheIdentityOfARun) {
   const Environment emulated(kVariable, "emulate");
-  const auto load = [&](const std::string& precision) {
-    return load_sweep(directory_ / "quarters.json", {"precision=" + precision}).runs.at(0).resolved;
+  const auto resolved = [&](const std::vector<std::string>& overrides) {
+    return load_sweep(directory_ / "quarters.json", overrides).runs.at(0).resolved;
   };
-  EXPECT_EQ(load("fp32"),
-            load_sweep(directory_ / "quarters.json", std::vector<std::string>{}).runs.at(0).resolved);
-  EXPECT_NE(load("fp32"), load("bf16"));
+  EXPECT_EQ(resolved({"precision=fp32"}), resolved({}));
+  EXPECT_NE(resolved({"precision=bf16"}), resolved({}));
 }
 
 }  // namespace
