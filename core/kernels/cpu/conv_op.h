@@ -49,7 +49,7 @@ class ConvOp : public Op {
   /// With pooling the input's gradient takes the weights as they are.
   bool uses_packed_transposed() const { return fusion_.needs_grad_in && !fusion_.pool; }
   bool padded() const { return pad_y_ + pad_x_ > 0; }
-  /// One group's output, from its padded input, or input_pairs() of it.
+  /// One group's output; `input` is that of all groups, padded.
   void forward_group(std::size_t group, const float* own, const float* input,
                      const ForwardBuffers& buffers) const;
   void backward_input(std::size_t group, const ConvGradient& gradient, const BackwardBuffers& buffers) const;
