@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "core/kernels/cpu/bf16_support.h"
 #include "core/kernels/cpu/simd_target.h"
 #include "core/kernels/cuda/cuda_devices.h"
 
@@ -69,6 +70,8 @@ std::vector<DeviceInfo> list_devices() {
   devices[0].cores = available_cores();
   devices[0].capability = simd_target_name();
   for (DeviceInfo& device : list_cuda_devices()) devices.push_back(std::move(device));
+  for (DeviceInfo& device : devices) device.precisions = {Precision::kFp32};
+  if (!bf16_unavailable_reason()) devices[0].precisions.push_back(Precision::kBf16);
   return devices;
 }
 
@@ -76,7 +79,14 @@ std::vector<LibraryInfo> list_libraries() { return list_cuda_libraries(); }
 
 std::optional<std::string> cuda_unavailable_reason() { return cuda_missing_reason(); }
 
-std::optional<std::string> unavailable_reason(const Device& device) {
+std::optional<std::string> bf16_unavailable_reason() { return cpu_bf16_missing_reason(); }
+
+std::optional<std::string> unavailable_reason(const Device& device, Precision precision) {
+  if (precision == Precision::kBf16) {
+    if (auto reason = unavailable_reason(device)) return reason;
+    if (device.type == DeviceType::kCpu) return bf16_unavailable_reason();
+    return "precision bf16: only the CPU has it, not " + device.name();
+  }
   if (device.type == DeviceType::kCpu) {
     if (device.index == 0) return std::nullopt;
     return device.name() + " stands for a part of this machine that only parallel training uses";

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/precision.h"
+
 namespace sweep {
 
 enum class DeviceType { kCpu, kCuda };
@@ -33,6 +35,7 @@ struct DeviceInfo {
   std::uint64_t memory_bytes = 0;  // in all
   int cores = 0;                   // CPU: hardware threads this process may use; CUDA: multiprocessors
   std::string capability;  // CPU: SIMD target in use, such as "AVX3"; CUDA: compute capability, such as "9.0"
+  std::vector<Precision> precisions;  // that its engine has
 };
 
 /// A library that an engine uses where it is installed, and does without elsewhere.
@@ -59,7 +62,10 @@ std::vector<LibraryInfo> list_libraries();
 /// can.
 std::optional<std::string> cuda_unavailable_reason();
 
-/// Why `device` cannot be used on this machine, or nothing if it can.
-std::optional<std::string> unavailable_reason(const Device& device);
+/// Why the CPU cannot compute with Precision::kBf16 here, or nothing if it can.
+std::optional<std::string> bf16_unavailable_reason();
+
+/// Why `device` cannot be used on this machine, or not with that precision, or nothing if it can.
+std::optional<std::string> unavailable_reason(const Device& device, Precision precision = Precision::kFp32);
 
 }  // namespace sweep

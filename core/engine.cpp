@@ -31,7 +31,7 @@ void Engine::set_momentum(double) {
 }
 
 std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options) {
-  if (auto reason = unavailable_reason(options.device))
+  if (auto reason = unavailable_reason(options.device, options.precision))
     throw DeviceError(options.device.name() + ": " + *reason);
   if (options.device.type == DeviceType::kCuda) return make_cuda_engine(network, options);
   return make_cpu_engine(network, options);

@@ -17,6 +17,7 @@
 #include "core/loss.h"
 #include "core/network/network.h"
 #include "core/optimizer.h"
+#include "core/precision.h"
 
 namespace sweep {
 
@@ -66,6 +67,7 @@ struct EngineOptions {
   std::string kernels = {};
   /// Of batches that name their set. Never changes a result, and nothing at all on the CPU.
   Placement placement = Placement::kAuto;
+  Precision precision = Precision::kFp32;
 };
 
 /// Trains with options.loss. A call may return before its work is done;
@@ -153,7 +155,7 @@ class Engine {
 };
 
 /// Compiles `network` for options.device. Throws DeviceError, with the reason, if the device cannot be used,
-/// and ConfigError if its engine lacks a layer.
+/// or not with options.precision, and ConfigError if its engine lacks a layer.
 std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options);
 
 }  // namespace sweep

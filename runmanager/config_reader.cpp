@@ -343,6 +343,7 @@ RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Prob
   config.batch_size = static_cast<std::size_t>(reader.integer("batch_size"));
   config.shuffle = reader.boolean("shuffle");
   config.num_workers = static_cast<int>(reader.integer("num_workers"));
+  config.precision = parse_precision(reader.text("precision"));
   const JsonNode device = reader.value("device");
   check_device_index(device, context.cuda_device_count, problems);
   config.device = device.text;
@@ -367,6 +368,8 @@ nlohmann::ordered_json resolved_json(const RunConfig& config) {
                                  {"shuffle", config.shuffle},
                                  {"num_workers", config.num_workers},
                                  {"device", config.device}};
+  // Left out where it is the default, as from runs that were recorded before there was a choice.
+  if (config.precision != Precision::kFp32) json["precision"] = precision_name(config.precision);
   if (config.clip_norm > 0) json["clip_norm"] = config.clip_norm;
   if (!config.init.empty()) json["init"] = config.init.string();
   json["log"] = {{"images", log.images},           {"graph", log.graph},    {"histograms", log.histograms},

@@ -36,7 +36,7 @@ nlohmann::ordered_json params_json(const Params& params) {
 }  // namespace
 
 SweepPlan make_plan(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of,
-                    const std::function<std::optional<std::string>(const Device&)>& unavailable) {
+                    const std::function<std::optional<std::string>(const Device&, Precision)>& unavailable) {
   SweepPlan plan{sweep.name, {}, sweep.excluded};
   std::vector<std::pair<DatasetSpec, DataSizes>> known;
   for (const RunConfig& run : sweep.runs) {
@@ -46,7 +46,7 @@ SweepPlan make_plan(const Sweep& sweep, const std::function<DataSizes(const Data
     const DataSizes& sizes = found->second;
     const Network network(run.network, sizes.shape);
     const Device device = parse_device(run.device);
-    PlannedRun planned{run.name, run.params, device.name(), unavailable(device)};
+    PlannedRun planned{run.name, run.params, device.name(), unavailable(device, run.precision)};
     planned.train_samples = sizes.train;
     planned.steps_per_epoch = (sizes.train + run.batch_size - 1) / run.batch_size;
     planned.parameter_count = network.parameter_count();

@@ -33,9 +33,10 @@ struct SweepPlan {
   std::vector<ExcludedRun> excluded;
 };
 
-/// `sizes_of` gives the sizes of a run's data; `unavailable` why a device cannot be used, or nothing.
+/// `sizes_of` gives the sizes of a run's data; `unavailable` why a device cannot be used with a
+/// precision, or nothing.
 SweepPlan make_plan(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of,
-                    const std::function<std::optional<std::string>(const Device&)>& unavailable);
+                    const std::function<std::optional<std::string>(const Device&, Precision)>& unavailable);
 
 nlohmann::ordered_json plan_json(const SweepPlan& plan);
 

@@ -17,6 +17,7 @@
 #include "core/loss.h"
 #include "core/network/spec.h"
 #include "core/optimizer.h"
+#include "core/precision.h"
 #include "core/schedule.h"
 
 namespace sweep {
@@ -58,6 +59,7 @@ struct RunConfig {
   std::size_t batch_size = 1;
   bool shuffle = true;
   int num_workers = 0;
+  Precision precision = Precision::kFp32;
   Placement placement = Placement::kAuto;  // EngineOptions::placement
   std::string device;                      // as the file has it: "cuda", "cpu", "auto"
   std::filesystem::path init;              // weights to start from; empty: drawn from the seed

@@ -158,7 +158,8 @@ class RunTrainer {
                         .loss = resolve_loss(config_.loss),
                         .clip_norm = config_.clip_norm,
                         .kernels = kernels,
-                        .placement = config_.placement});
+                        .placement = config_.placement,
+                        .precision = config_.precision});
   }
 
   // Makes the engine do now what it does only once, and leaves it no rest for the first epoch.

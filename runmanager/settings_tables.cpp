@@ -1,5 +1,6 @@
 // The tables themselves: one line per key.
 #include "core/data/known_datasets.h"
+#include "core/precision.h"
 #include "runmanager/settings.h"
 
 namespace sweep {
@@ -68,6 +69,15 @@ std::span<const Setting> file_settings() {
        {},
        "auto",
        "where to train; auto: CUDA if there is one, else the CPU"},
+      {"precision",
+       SettingKind::kChoice,
+       0,
+       0,
+       false,
+       {precision_names().begin(), precision_names().end()},
+       precision_name(Precision::kFp32),
+       "bf16: conv2d and linear round their factors to bf16, sums and all else stay fp32; only on CPUs that "
+       "have it"},
       part("init", SettingKind::kPath, "safetensors file of weights to start from, relative to this file",
            true),
       part("log", SettingKind::kLog, "what is logged besides the scalars", true),

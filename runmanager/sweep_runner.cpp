@@ -185,7 +185,7 @@ class SweepRunner {
       PreparedRun& run = prepared_[i];
       run.config = &config;
       run.device = world_.parse_device(config.device);
-      run.unavailable = world_.unavailable_reason(run.device);
+      run.unavailable = world_.unavailable_reason(run.device, config.precision);
       run.data = data_.get(config.dataset);
       run.network = std::make_shared<const Network>(config.network, run.data->shape);
       if (!config.init.empty()) run.weights = load_weights(config.init, *run.network);

@@ -40,7 +40,8 @@ struct SweepEnvironment {
   std::function<std::unique_ptr<Engine>(const Network&, const EngineOptions&)> make_engine =
       sweep::make_engine;
   std::function<Dataset(const DatasetSpec&)> load_dataset = sweep::load_dataset;
-  std::function<std::optional<std::string>(const Device&)> unavailable_reason = sweep::unavailable_reason;
+  std::function<std::optional<std::string>(const Device&, Precision)> unavailable_reason =
+      sweep::unavailable_reason;
   std::function<Device(std::string_view)> parse_device = sweep::parse_device;
   std::function<double()> clock = {};  // seconds, never going back; empty: std::chrono::steady_clock
   std::function<int()>

@@ -28,15 +28,26 @@ std::string gibibytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1024.0 * 1024 * 1024));
 }
 
-void print_devices_json(const std::vector<DeviceInfo>& devices,
-                        const std::optional<std::string>& cuda_reason) {
+nlohmann::ordered_json or_null(const std::optional<std::string>& text) {
+  return text ? nlohmann::ordered_json(*text) : nlohmann::ordered_json(nullptr);
+}
+
+nlohmann::ordered_json names_of(const std::vector<Precision>& precisions) {
+  auto names = nlohmann::ordered_json::array();
+  for (const Precision precision : precisions) names.push_back(precision_name(precision));
+  return names;
+}
+
+void print_devices_json(const std::vector<DeviceInfo>& devices, const std::optional<std::string>& cuda_reason,
+                        const std::optional<std::string>& bf16_reason) {
   nlohmann::ordered_json json = {{"devices", nlohmann::ordered_json::array()}};
   for (const DeviceInfo& info : devices) {
     json["devices"].push_back({{"name", info.device.name()},
                                {"description", info.description},
                                {"memory_bytes", info.memory_bytes},
                                {"cores", info.cores},
-                               {"capability", info.capability}});
+                               {"capability", info.capability},
+                               {"precisions", names_of(info.precisions)}});
   }
   json["libraries"] = nlohmann::ordered_json::array();
   const auto text_or_null = [](const std::string& text) {
@@ -49,8 +60,8 @@ void print_devices_json(const std::vector<DeviceInfo>& devices,
                                  {"path", text_or_null(library.path)},
                                  {"problem", text_or_null(library.problem)}});
   }
-  json["cuda_unavailable"] =
-      cuda_reason ? nlohmann::ordered_json(*cuda_reason) : nlohmann::ordered_json(nullptr);
+  json["cuda_unavailable"] = or_null(cuda_reason);
+  json["bf16_unavailable"] = or_null(bf16_reason);
   std::cout << dumped(json);
 }
 
@@ -75,17 +86,19 @@ int plan_command(const CommandLine& line) {
 
 int devices_command(const CommandLine& line) {
   const std::vector<DeviceInfo> devices = list_devices();
-  const std::optional<std::string> cuda_reason = cuda_unavailable_reason();
+  const std::optional<std::string> cuda_reason = cuda_unavailable_reason(),
+                                   bf16_reason = bf16_unavailable_reason();
   if (line.json) {
-    print_devices_json(devices, cuda_reason);
+    print_devices_json(devices, cuda_reason, bf16_reason);
     return kExitDone;
   }
   for (const DeviceInfo& info : devices) {
     const bool cpu = info.device.type == DeviceType::kCpu;
     std::cout << fmt::format(
-        "{:<7} {}, {}, {} {}{}\n", info.device.name(), info.description, gibibytes(info.memory_bytes),
+        "{:<7} {}, {}, {} {}{}{}\n", info.device.name(), info.description, gibibytes(info.memory_bytes),
         info.cores, cpu ? (info.cores == 1 ? "thread" : "threads") : "multiprocessors",
-        info.capability.empty() ? "" : (cpu ? ", " : ", compute capability ") + info.capability);
+        info.capability.empty() ? "" : (cpu ? ", " : ", compute capability ") + info.capability,
+        info.precisions.size() > 1 ? ", bf16" : "");
   }
   if (cuda_reason) std::cout << fmt::format("cuda    cannot be used: {}\n", *cuda_reason);
   for (const LibraryInfo& library : list_libraries()) {
@@ -97,6 +110,7 @@ int devices_command(const CommandLine& line) {
                                library.problem);
     }
   }
+  if (bf16_reason) std::cout << fmt::format("{}\n", *bf16_reason);
   return kExitDone;
 }
 

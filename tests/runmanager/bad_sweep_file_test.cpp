@@ -99,6 +99,10 @@ INSTANTIATE_TEST_SUITE_P(
          "s.json:2:13: schedule: start_factor must be > 0"},
         {"ClipNormNegative", R"("clip_norm": -1)", "s.json:2:14: clip_norm: got -1, want a number >= 0"},
         {"ClipNormNull", R"("clip_norm": null)", "s.json:2:14: clip_norm: got null, want a number >= 0"},
+        {"PrecisionUnknown", R"("precision": "bfp16")",
+         "s.json:2:14: precision: got \"bfp16\", want fp32 or bf16, did you mean \"bf16\"?"},
+        {"PrecisionNumber", R"("params": {"precision": [32]})",
+         "s.json:2:25: params.precision.0: got 32, want fp32 or bf16"},
         {"EmptyInit", R"("init": "")", "s.json:2:9: init: got an empty string, want a path"},
         {"ListOutsideOfParams", R"("lr": [0.1, 0.01])",
          "s.json:2:7: lr: got a list of 2, want a number > 0; a list of values to try stands in \"params\""},
@@ -190,7 +194,8 @@ TEST(BadSweepFile, AnUnknownKeyIsNamedWithAllThatAreAllowedAndTheNearest) {
   EXPECT_EQ(folder.error(SweepFolder::with(R"("epoch": 3)")),
             "s.json:2:1: epoch: unknown key \"epoch\", allowed: name, dataset, network, optimizer, schedule, "
             "loss, clip_norm, epochs, seed, repeats, "
-            "lr, batch_size, shuffle, num_workers, device, init, log, params, zip, exclude, when, grids, did "
+            "lr, batch_size, shuffle, num_workers, device, precision, init, log, params, zip, exclude, when, "
+            "grids, did "
             "you mean \"epochs\"?");
   EXPECT_THAT(folder.error(SweepFolder::with(R"("learning_rate": 3)")), HasSubstr("did you mean \"lr\"?"));
   EXPECT_THAT(folder.error(SweepFolder::with(R"("params": {"batchsize": [3]})")),
@@ -223,7 +228,8 @@ TEST(BadSweepFile, AllMistakesAreReportedTogetherInTheOrderOfTheFile) {
             "s.json:2:11: epochs: got 0, want an integer >= 1\n"
             "s.json:3:1: sed: unknown key \"sed\", allowed: name, dataset, network, optimizer, schedule, "
             "loss, clip_norm, epochs, seed, repeats, lr, "
-            "batch_size, shuffle, num_workers, device, init, log, params, zip, exclude, when, grids, did you "
+            "batch_size, shuffle, num_workers, device, precision, init, log, params, zip, exclude, when, "
+            "grids, did you "
             "mean \"seed\"?\n"
             "s.json:4:24: params.lr.1: got -1, want a number > 0\n"
             "s.json:4:43: params.batch_size: got an empty list, want at least one value");

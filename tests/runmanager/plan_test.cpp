@@ -22,7 +22,7 @@ SweepPlan plan_of(const SweepFolder& folder, const std::string& settings) {
       [](const DatasetSpec&) {
         return DataSizes{{1, 28, 28}, 10, 1050};
       },
-      [](const Device& device) {
+      [](const Device& device, Precision) {
         return device.type == DeviceType::kCuda ? std::optional<std::string>("no such thing here")
                                                 : std::nullopt;
       });

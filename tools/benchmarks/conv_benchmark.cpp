@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "core/kernels/cpu/bf16_kernels.h"
+#include "core/kernels/cpu/bf16_pairs.h"
 #include "core/kernels/cpu/conv_kernels.h"
 #include "tools/benchmarks/kernel_benchmarks.h"
 
@@ -45,8 +47,8 @@ struct Convolution {
     for (AlignedBuffer* buffer : {&input, &weights, &spread})
       std::fill_n(buffer->data(), buffer->size(), 0.25f);
     gradient.data = spread.data();
-    cpu::pack_conv_weights(g, weights.data(), packed.data());
-    cpu::pack_conv_weights_transposed(g, weights.data(), transposed.data());
+    cpu::pack_conv_weights(g, cpu::conv_channel_tile(), weights.data(), packed.data());
+    cpu::pack_conv_weights_transposed(g, cpu::conv_channel_tile(), weights.data(), transposed.data());
   }
   double flops() const {
     return 2.0 * static_cast<double>(g.in_channels * g.out_channels * g.taps() * g.out_height * g.out_width *
@@ -59,7 +61,30 @@ struct Convolution {
   AlignedBuffer input, weights, packed, transposed, output, spread, grad_in;
 };
 
-template <class Kernel>
+// The same with bf16 factors. Joining the pairs of activations is part of the work, packing weights is not:
+// it is done once per batch.
+struct Bf16Convolution : Convolution {
+  explicit Bf16Convolution(const ConvCase& c) : Convolution(c), forward(g), backward(g) {
+    forward.in_channels = cpu::pair_count(g.in_channels);
+    backward.out_channels = cpu::pair_count(g.out_channels);
+    input_pairs = AlignedBuffer(forward.in_channels * g.in_plane);
+    gradient_pairs = AlignedBuffer(backward.out_channels * gradient.channel_floats());
+    pairs = AlignedBuffer(forward.in_channels * g.taps() * g.out_channels);
+    transposed_pairs = AlignedBuffer(backward.out_channels * g.taps() * g.in_channels);
+    const std::size_t tile = kernels->channel_tile;
+    cpu::pack_conv_weights(g, tile, weights.data(), packed.data());
+    cpu::pair_conv_weights(g, tile, g.in_channels, g.out_channels, packed.data(), pairs.data());
+    cpu::pack_conv_weights_transposed(g, tile, weights.data(), transposed.data());
+    cpu::pair_conv_weights(g, tile, g.out_channels, g.in_channels, transposed.data(),
+                           transposed_pairs.data());
+  }
+
+  const cpu::Bf16Kernels* kernels = cpu::bf16_hardware_kernels();
+  cpu::ConvGeometry forward, backward;
+  AlignedBuffer input_pairs, gradient_pairs, pairs, transposed_pairs;
+};
+
+template <class Convolution, class Kernel>
 void add(const std::string& name, const ConvCase& c, Kernel kernel) {
   benchmark::RegisterBenchmark(name.c_str(), [c, kernel](benchmark::State& state) {
     Convolution conv(c);
@@ -87,15 +112,30 @@ void register_conv_benchmarks() {
                               std::to_string(c.size) + "_to_" + std::to_string(c.out_channels) + "_k" +
                               std::to_string(c.kernel) +
                               (c.stride > 1 ? "_s" + std::to_string(c.stride) : "");
-    add("conv/" + shape + "/forward", c, [](Convolution& v) {
+    add<Convolution>("conv/" + shape + "/forward", c, [](Convolution& v) {
       cpu::conv_forward(v.g, v.input.data(), v.packed.data(), nullptr, true, v.output.data());
     });
-    add("conv/" + shape + "/weights", c, [](Convolution& v) {
+    add<Convolution>("conv/" + shape + "/weights", c, [](Convolution& v) {
       cpu::conv_backward_weights(v.g, v.input.data(), v.gradient, v.weights.data(), nullptr);
     });
-    add("conv/" + shape + "/input", c, [](Convolution& v) {
+    add<Convolution>("conv/" + shape + "/input", c, [](Convolution& v) {
       cpu::conv_backward_input(v.g, v.gradient, v.transposed.data(), v.padding, v.padding, v.size, v.size,
                                v.grad_in.data());
+    });
+    if (cpu::bf16_hardware_kernels() == nullptr || c.in_channels == 1) continue;
+    add<Bf16Convolution>("conv/" + shape + "/forward/bf16", c, [](Bf16Convolution& v) {
+      cpu::join_channels(v.input.data(), v.g.in_channels, v.g.in_height * v.g.in_width * kLanes, v.g.in_plane,
+                         v.input_pairs.data());
+      v.kernels->conv_forward(v.forward, v.input_pairs.data(), v.pairs.data(), nullptr, true,
+                              v.output.data());
+    });
+    add<Bf16Convolution>("conv/" + shape + "/input/bf16", c, [](Bf16Convolution& v) {
+      cpu::join_channels(v.gradient.data, v.g.out_channels, v.gradient.rows * v.gradient.pitch * kLanes,
+                         v.gradient.channel_floats(), v.gradient_pairs.data());
+      cpu::ConvGradient pairs = v.gradient;
+      pairs.data = v.gradient_pairs.data();
+      v.kernels->conv_backward_input(v.backward, pairs, v.transposed_pairs.data(), v.padding, v.padding,
+                                     v.size, v.size, v.grad_in.data());
     });
   }
 }

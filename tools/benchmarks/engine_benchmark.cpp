@@ -3,6 +3,7 @@
 //   --threads N   CPU threads of the engine (default 1)
 //   --device NAME   where it trains (default cpu)
 //   --placement NAME   of the samples: auto, device, host
+//   --precision fp32|bf16   of the networks (default fp32)
 //   --network FILE --input CHANNELS,HEIGHT,WIDTH --batch N --samples N   one network instead of the examples
 #include <benchmark/benchmark.h>
 
@@ -123,6 +124,7 @@ int run(int argc, char** argv) {
   options.threads = threads;
   options.device = parse_device(take_flag(arguments, "--device").value_or("cpu"));
   options.placement = parse_placement(take_flag(arguments, "--placement").value_or("auto"));
+  options.precision = parse_precision(take_flag(arguments, "--precision").value_or("fp32"));
   std::vector<Case> cases = examples();
   if (const auto network = take_flag(arguments, "--network")) {
     cases = {{*network, parse_shape(take_flag(arguments, "--input").value_or("1,28,28")),
@@ -137,7 +139,9 @@ int run(int argc, char** argv) {
       ->UseRealTime();
   register_conv_benchmarks();
   for (const Case& c : cases) {
-    const std::string name = "epoch/" + c.network.stem().string() + "/" + std::to_string(c.batch_size);
+    const std::string name =
+        "epoch/" + c.network.stem().string() + "/" + std::to_string(c.batch_size) +
+        (options.precision == Precision::kFp32 ? "" : "/" + precision_name(options.precision));
     benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { train(state, c, options); })
         ->Unit(benchmark::kMillisecond)
         ->UseRealTime();

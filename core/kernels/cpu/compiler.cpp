@@ -27,10 +27,11 @@ bool is_plain_2x2_pool(const Layer& layer) {
 // Takes layers from the front of the network and makes ops of them.
 class Compiler {
  public:
-  Compiler(const Network& network, std::size_t max_blocks)
+  Compiler(const Network& network, std::size_t max_blocks, const Bf16Kernels* bf16)
       : network_(network),
         layers_(network.layers()),
         max_blocks_(max_blocks),
+        bf16_(bf16),
         values_(layers_.size()),
         readers_(layers_.size()) {
     for (const Layer& layer : layers_) {
@@ -86,7 +87,7 @@ class Compiler {
     fusion.pool = ConvOp::can_pool(layer) && take_pool();
     // The maximum of positive parts is the positive part of the maximum, so either order is one op.
     if (fusion.pool && !fusion.relu) fusion.relu = take_relu();
-    return std::make_unique<ConvOp>(network_, layer, fusion);
+    return std::make_unique<ConvOp>(network_, layer, fusion, bf16_);
   }
 
   // Batch normalization passes over its arrays anyway, so it can write them as a convolution next to it, and
@@ -124,7 +125,7 @@ class Compiler {
       compiled.conv = op.get();
       compiled.op = std::move(op);
     } else if (layer.type == "linear") {
-      compiled.op = std::make_unique<LinearOp>(network_, layer, take_relu());
+      compiled.op = std::make_unique<LinearOp>(network_, layer, take_relu(), bf16_);
     } else if (layer.type == "residual") {
       compiled.op = std::make_unique<SumOp>(layer, take_relu());
     } else if (layer.type == "max_pool2d") {
@@ -143,6 +144,7 @@ class Compiler {
   const Network& network_;
   std::span<const Layer> layers_;
   std::size_t max_blocks_;
+  const Bf16Kernels* bf16_;
   std::vector<std::size_t> values_;   // the op whose output is that of each layer
   std::vector<std::size_t> readers_;  // layers that read each layer's output
   std::vector<CompiledOp> ops_;
@@ -152,8 +154,8 @@ class Compiler {
 
 }  // namespace
 
-std::vector<CompiledOp> compile(const Network& network, std::size_t max_blocks) {
-  return Compiler(network, max_blocks).compile();
+std::vector<CompiledOp> compile(const Network& network, std::size_t max_blocks, const Bf16Kernels* bf16) {
+  return Compiler(network, max_blocks, bf16).compile();
 }
 
 }  // namespace sweep::cpu

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/kernels/cpu/bf16_kernels.h"
 #include "core/kernels/cpu/op.h"
 #include "core/network/network.h"
 
@@ -22,8 +23,9 @@ struct CompiledOp {
   BatchNormOp* batch_norm = nullptr;  // the op, if it is one
 };
 
-/// Ops in computing order. `max_blocks` is the most that a batch has. Throws ConfigError for a layer that the
-/// engine lacks, and for a network without any op.
-std::vector<CompiledOp> compile(const Network& network, std::size_t max_blocks);
+/// Ops in computing order. `max_blocks` is the most that a batch has. With `bf16`, convolutions and linear
+/// layers round their factors where that pays; see ConvOp and LinearOp. Throws ConfigError for a layer that
+/// the engine lacks, and for a network without any op.
+std::vector<CompiledOp> compile(const Network& network, std::size_t max_blocks, const Bf16Kernels* bf16);
 
 }  // namespace sweep::cpu

@@ -37,13 +37,19 @@ std::size_t conv_channel_tile();
 void import_conv_weights(const ConvGeometry& g, const float* pytorch, float* weights);
 void export_conv_weights(const ConvGeometry& g, const float* weights, float* pytorch);
 
-/// Reorders weights to tiles: for each tile of output channels
-/// [in][ky][kx][channel in tile]. `packed` holds as many floats as `weights`.
-void pack_conv_weights(const ConvGeometry& g, const float* weights, float* packed);
+/// Reorders weights to tiles of at most `tile` channels, conv_channel_tile() for the functions below: for
+/// each tile of output channels [in][ky][kx][channel in tile]. `packed` holds as many floats as `weights`.
+void pack_conv_weights(const ConvGeometry& g, std::size_t tile, const float* weights, float* packed);
 
 /// The same for the gradient of the input, where the roles change: tiles of input channels,
 /// [out][ky][kx][channel in tile], with both kernel axes reversed.
-void pack_conv_weights_transposed(const ConvGeometry& g, const float* weights, float* packed);
+void pack_conv_weights_transposed(const ConvGeometry& g, std::size_t tile, const float* weights,
+                                  float* packed);
+
+/// Packed weights as pairs of `summed` channels (in_channels; out_channels where transposed), for tiles over
+/// the other `tiled` ones: see bf16_kernels.h.
+void pair_conv_weights(const ConvGeometry& g, std::size_t tile, std::size_t summed, std::size_t tiled,
+                       const float* packed, float* pairs);
 
 /// out = conv(in) + bias, then max(0, ·) if `relu`. bias [out_channels] or nullptr.
 /// in [in_channels][in_height][in_width][16] with planes in_plane apart, out

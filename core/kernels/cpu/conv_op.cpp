@@ -25,7 +25,7 @@ bool ConvOp::can_pool(const Layer& layer) {
          std::get<std::int64_t>(layer.arguments.at("groups")) == 1;
 }
 
-ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
+ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion, const Bf16Kernels* bf16)
     : Op(element_count(layer.input), fused_elements(layer, fusion)), fusion_(fusion) {
   const auto kernel = pair_of(layer, "kernel_size"), stride = pair_of(layer, "stride"),
              padding = pair_of(layer, "padding"), dilation = pair_of(layer, "dilation");
@@ -57,6 +57,10 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion)
   }
   packed_ = AlignedBuffer(weight_.count);
   if (uses_packed_transposed()) packed_transposed_ = AlignedBuffer(weight_.count);
+  if (geometry_.in_channels > 1) forward_bf16_ = bf16;
+  if (geometry_.out_channels > 1 && uses_packed_transposed()) backward_bf16_ = bf16;
+  if (forward_bf16_ != nullptr) pairs_ = AlignedBuffer(groups_ * forward_pairs());
+  if (backward_bf16_ != nullptr) pairs_transposed_ = AlignedBuffer(groups_ * backward_pairs());
 
   const std::size_t border = fusion_.needs_grad_in ? kGradientBorder : 0;
   const bool gaps = geometry_.dilation_y > 1 || geometry_.dilation_x > 1;
@@ -126,14 +130,77 @@ void ConvOp::export_parameters(const float* own, std::span<float> all) const {
   std::copy_n(own + bias_offset_, bias_.count, all.data() + bias_.offset);
 }
 
+std::size_t ConvOp::scratch_floats() const {
+  const ConvGeometry& g = geometry_;
+  const std::size_t forward = forward_bf16_ == nullptr ? 0 : pair_count(g.in_channels) * g.in_plane;
+  const std::size_t backward =
+      backward_bf16_ == nullptr ? 0 : pair_count(g.out_channels) * gradient_layout_.channel_floats();
+  return std::max(forward, backward);
+}
+
 void ConvOp::prepare(const float* own) {
+  const ConvGeometry& g = geometry_;
   const std::size_t count = weight_.count / groups_;
+  const auto tile = [](const Bf16Kernels* bf16) {
+    return bf16 == nullptr ? conv_channel_tile() : bf16->channel_tile;
+  };
   for (std::size_t group = 0; group < groups_; ++group) {
     const std::size_t at = group * count;
-    pack_conv_weights(geometry_, own + at, packed_.data() + at);
-    if (uses_packed_transposed())
-      pack_conv_weights_transposed(geometry_, own + at, packed_transposed_.data() + at);
+    pack_conv_weights(g, tile(forward_bf16_), own + at, packed_.data() + at);
+    if (forward_bf16_ != nullptr) {
+      pair_conv_weights(g, forward_bf16_->channel_tile, g.in_channels, g.out_channels, packed_.data() + at,
+                        pairs_.data() + group * forward_pairs());
+    }
+    if (!uses_packed_transposed()) continue;
+    pack_conv_weights_transposed(g, tile(backward_bf16_), own + at, packed_transposed_.data() + at);
+    if (backward_bf16_ != nullptr) {
+      pair_conv_weights(g, backward_bf16_->channel_tile, g.out_channels, g.in_channels,
+                        packed_transposed_.data() + at, pairs_transposed_.data() + group * backward_pairs());
+    }
   }
+}
+
+void ConvOp::forward_group(std::size_t group, const float* own, const float* input,
+                           const ForwardBuffers& buffers) const {
+  ConvGeometry g = geometry_;
+  const float* packed = packed_.data() + group * (weight_.count / groups_);
+  const float* bias = bias_of(own);
+  if (bias != nullptr) bias += group * g.out_channels;
+  input += group * g.in_channels * g.in_plane;
+  if (forward_bf16_ != nullptr) {
+    const std::size_t pixels = g.in_height * g.in_width;
+    join_channels(input, g.in_channels, pixels * kLanes, g.in_plane, buffers.scratch);
+    input = buffers.scratch;
+    packed = pairs_.data() + group * forward_pairs();
+    g.in_channels = pair_count(g.in_channels);
+  }
+  if (fusion_.pool) {  // There is one group.
+    const auto run = forward_bf16_ == nullptr ? conv_pool_forward : forward_bf16_->conv_pool_forward;
+    run(g, input, packed, bias, fusion_.relu, buffers.out, buffers.saved + winner_offset_);
+    return;
+  }
+  const auto run = forward_bf16_ == nullptr ? conv_forward : forward_bf16_->conv_forward;
+  run(g, input, packed, bias, fusion_.relu,
+      buffers.out + group * g.out_channels * g.out_height * g.out_width * kLanes);
+}
+
+void ConvOp::backward_input(std::size_t group, const ConvGradient& gradient,
+                            const BackwardBuffers& buffers) const {
+  const ConvGeometry& g = geometry_;
+  float* grad_in = buffers.grad_in + group * g.in_channels * height_ * width_ * kLanes;
+  if (backward_bf16_ == nullptr) {
+    conv_backward_input(g, gradient, packed_transposed_.data() + group * (weight_.count / groups_), pad_y_,
+                        pad_x_, height_, width_, grad_in);
+    return;
+  }
+  join_channels(gradient.data, g.out_channels, gradient.rows * gradient.pitch * kLanes,
+                gradient.channel_floats(), buffers.scratch);
+  ConvGeometry paired = g;
+  paired.out_channels = pair_count(g.out_channels);
+  ConvGradient pairs = gradient;
+  pairs.data = buffers.scratch;
+  backward_bf16_->conv_backward_input(paired, pairs, pairs_transposed_.data() + group * backward_pairs(),
+                                      pad_y_, pad_x_, height_, width_, grad_in);
 }
 
 void ConvOp::forward(const Pass& /*pass*/, const float* own, const ForwardBuffers& buffers) const {
@@ -147,19 +214,7 @@ void ConvOp::forward(const Pass& /*pass*/, const float* own, const ForwardBuffer
     }
   }
   const float* input = padded_input(buffers.in, buffers.saved);
-  if (fusion_.pool) {
-    conv_pool_forward(geometry_, input, packed_.data(), bias_of(own), fusion_.relu, buffers.out,
-                      buffers.saved + winner_offset_);
-    return;
-  }
-  const ConvGeometry& g = geometry_;
-  for (std::size_t group = 0; group < groups_; ++group) {
-    const float* bias = bias_of(own);
-    conv_forward(g, input + group * g.in_channels * g.in_plane,
-                 packed_.data() + group * (weight_.count / groups_),
-                 bias == nullptr ? nullptr : bias + group * g.out_channels, fusion_.relu,
-                 buffers.out + group * g.out_channels * g.out_height * g.out_width * kLanes);
-  }
+  for (std::size_t group = 0; group < groups_; ++group) forward_group(group, own, input, buffers);
 }
 
 void ConvOp::backward(const float* own, const BackwardBuffers& buffers) const {
@@ -189,9 +244,7 @@ void ConvOp::backward(const float* own, const BackwardBuffers& buffers) const {
     conv_backward_weights(g, input + group * g.in_channels * g.in_plane, gradient,
                           buffers.grad_parameters + weights,
                           grad_bias == nullptr ? nullptr : grad_bias + group * g.out_channels);
-    if (buffers.grad_in == nullptr) continue;
-    conv_backward_input(g, gradient, packed_transposed_.data() + weights, pad_y_, pad_x_, height_, width_,
-                        buffers.grad_in + group * g.in_channels * height_ * width_ * kLanes);
+    if (buffers.grad_in != nullptr) backward_input(group, gradient, buffers);
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include <optional>
 
+#include "core/kernels/cpu/bf16_kernels.h"
+#include "core/kernels/cpu/bf16_pairs.h"
 #include "core/kernels/cpu/conv_kernels.h"
 #include "core/kernels/cpu/conv_pool_backward.h"
 #include "core/kernels/cpu/op.h"
@@ -10,6 +12,10 @@
 
 namespace sweep::cpu {
 
+/// With bf16, factors of the output and of the input's gradient are rounded, but not
+///   - where a group has one channel to sum over: half of each pair would be empty;
+///   - in the input's gradient with pooling, whose sums leave out what pooling made zero
+///   (conv_pool_backward.h).
 class ConvOp : public Op {
  public:
   struct Fusion {
@@ -21,8 +27,8 @@ class ConvOp : public Op {
   /// Whether pooling can be fused into this conv2d: not with dilation or groups.
   static bool can_pool(const Layer& layer);
 
-  /// `layer` is a conv2d of `network`.
-  ConvOp(const Network& network, const Layer& layer, Fusion fusion);
+  /// `layer` is a conv2d of `network`; `bf16` is nullptr for fp32.
+  ConvOp(const Network& network, const Layer& layer, Fusion fusion, const Bf16Kernels* bf16);
 
   /// From now on the input comes with its padding, and the output's gradient spread: as the returned layouts
   /// say. Empty where the op has no such layout: without padding, and with pooling, ReLU or gaps.
@@ -34,6 +40,7 @@ class ConvOp : public Op {
   std::size_t parameter_floats() const override { return bias_offset_ + bias_floats_; }
   void import_parameters(std::span<const float> all, float* own) const override;
   void export_parameters(const float* own, std::span<float> all) const override;
+  std::size_t scratch_floats() const override;
   void prepare(const float* own) override;
   void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
   void backward(const float* own, const BackwardBuffers& buffers) const override;
@@ -42,6 +49,17 @@ class ConvOp : public Op {
   /// With pooling the input's gradient takes the weights as they are.
   bool uses_packed_transposed() const { return fusion_.needs_grad_in && !fusion_.pool; }
   bool padded() const { return pad_y_ + pad_x_ > 0; }
+  /// One group's output; `input` is that of all groups, padded.
+  void forward_group(std::size_t group, const float* own, const float* input,
+                     const ForwardBuffers& buffers) const;
+  void backward_input(std::size_t group, const ConvGradient& gradient, const BackwardBuffers& buffers) const;
+  /// Weights of one group as pairs.
+  std::size_t forward_pairs() const {
+    return pair_count(geometry_.in_channels) * geometry_.taps() * geometry_.out_channels;
+  }
+  std::size_t backward_pairs() const {
+    return pair_count(geometry_.out_channels) * geometry_.taps() * geometry_.in_channels;
+  }
   /// Decides where things lie in `saved`.
   void arrange();
   const float* bias_of(const float* own) const { return bias_floats_ > 0 ? own + bias_offset_ : nullptr; }
@@ -60,7 +78,9 @@ class ConvOp : public Op {
   ConvGradient gradient_layout_{};
   std::size_t winner_offset_ = 0, gradient_offset_ = 0, saved_floats_ = 0;
   AlignedBuffer packed_, packed_transposed_;
-  std::optional<ConvPoolPlan> pool_plan_;  // with pooling
+  const Bf16Kernels *forward_bf16_ = nullptr, *backward_bf16_ = nullptr;  // nullptr: fp32
+  AlignedBuffer pairs_, pairs_transposed_;                                // the packed weights as pairs
+  std::optional<ConvPoolPlan> pool_plan_;                                 // with pooling
 };
 
 }  // namespace sweep::cpu

@@ -6,6 +6,7 @@
 
 #include "core/engine_checks.h"
 #include "core/kernels/cpu/batch_runner.h"
+#include "core/kernels/cpu/bf16_support.h"
 #include "core/kernels/cpu/block.h"
 #include "core/kernels/cpu/optimizer_kernels.h"
 #include "core/kernels/cpu/program.h"
@@ -23,7 +24,8 @@ class CpuEngine final : public Engine {
   CpuEngine(const Network& network, const EngineOptions& options)
       : network_(network),
         options_(options),
-        program_(network_, cpu::block_count(options.batch_size)),
+        program_(network_, cpu::block_count(options.batch_size),
+                 options.precision == Precision::kBf16 ? cpu::bf16_kernels() : nullptr),
         pool_(options.threads > 0 ? options.threads : available_cores()),
         runner_(network_, options_, program_, pool_),
         parameters_(program_.parameter_floats()),

@@ -3,18 +3,38 @@
 #include <algorithm>
 
 #include "core/kernels/cpu/activation_kernels.h"
+#include "core/kernels/cpu/bf16_pairs.h"
 #include "core/kernels/cpu/linear_kernels.h"
 
 namespace sweep::cpu {
 
-LinearOp::LinearOp(const Network& network, const Layer& layer, bool relu)
-    : Op(element_count(layer.input), element_count(layer.output)), relu_(relu) {
+LinearOp::LinearOp(const Network& network, const Layer& layer, bool relu, const Bf16Kernels* bf16)
+    : Op(element_count(layer.input), element_count(layer.output)),
+      relu_(relu),
+      forward_bf16_(in_elements() > 1 ? bf16 : nullptr),
+      backward_bf16_(out_elements() > 1 ? bf16 : nullptr) {
   weight_ = network.parameters()[layer.parameters[0]];
   bias_offset_ = linear_panels(out_elements()) * in_elements() * kLanes;
   if (layer.parameters.size() > 1) {
     bias_ = network.parameters()[layer.parameters[1]];
     bias_floats_ = round_to_line(bias_.count);
   }
+  if (forward_bf16_ != nullptr)
+    input_pairs_ = AlignedBuffer(linear_panels(out_elements()) * pair_count(in_elements()) * kLanes);
+  if (backward_bf16_ != nullptr)
+    output_pairs_ = AlignedBuffer(linear_panels(pair_count(out_elements())) * in_elements() * kLanes);
+}
+
+std::size_t LinearOp::scratch_floats() const {
+  const std::size_t in = forward_bf16_ != nullptr ? in_elements() : 0;
+  const std::size_t out = backward_bf16_ != nullptr ? out_elements() : 0;
+  return pair_count(std::max(in, out)) * kLanes;
+}
+
+void LinearOp::prepare(const float* own) {
+  if (forward_bf16_ != nullptr) pair_linear_inputs(own, in_elements(), out_elements(), input_pairs_.data());
+  if (backward_bf16_ != nullptr)
+    pair_linear_outputs(own, in_elements(), out_elements(), output_pairs_.data());
 }
 
 void LinearOp::import_parameters(std::span<const float> all, float* own) const {
@@ -29,7 +49,13 @@ void LinearOp::export_parameters(const float* own, std::span<float> all) const {
 
 void LinearOp::forward(const Pass& /*pass*/, const float* own, const ForwardBuffers& buffers) const {
   const float* bias = bias_floats_ > 0 ? own + bias_offset_ : nullptr;
-  linear_forward(own, bias, in_elements(), out_elements(), relu_, buffers.in, buffers.out);
+  if (forward_bf16_ == nullptr) {
+    linear_forward(own, bias, in_elements(), out_elements(), relu_, buffers.in, buffers.out);
+    return;
+  }
+  join_channels(buffers.in, in_elements(), kLanes, kLanes, buffers.scratch);
+  forward_bf16_->linear_forward(input_pairs_.data(), bias, pair_count(in_elements()), out_elements(), relu_,
+                                buffers.scratch, buffers.out);
 }
 
 void LinearOp::backward(const float* own, const BackwardBuffers& buffers) const {
@@ -40,9 +66,14 @@ void LinearOp::backward(const float* own, const BackwardBuffers& buffers) const 
   linear_backward_weights(in_elements(), out_elements(), buffers.in, buffers.grad_out,
                           buffers.grad_parameters,
                           bias_floats_ > 0 ? buffers.grad_parameters + bias_offset_ : nullptr);
-  if (buffers.grad_in != nullptr) {
+  if (buffers.grad_in == nullptr) return;
+  if (backward_bf16_ == nullptr) {
     linear_backward_input(own, in_elements(), out_elements(), buffers.grad_out, buffers.grad_in);
+    return;
   }
+  join_channels(buffers.grad_out, out_elements(), kLanes, kLanes, buffers.scratch);
+  backward_bf16_->linear_backward_input(output_pairs_.data(), in_elements(), pair_count(out_elements()),
+                                        buffers.scratch, buffers.grad_in);
 }
 
 }  // namespace sweep::cpu

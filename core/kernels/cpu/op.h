@@ -23,6 +23,7 @@ struct ForwardBuffers {
   const float* shortcut;  // the second input of a sum; nullptr for all other ops
   float* saved;
   float* out;
+  float* scratch;  // scratch_floats() of working memory, which other ops use as well
 };
 
 /// The same for backward().
@@ -34,6 +35,7 @@ struct BackwardBuffers {
   float* grad_in;          // nullptr if nobody needs it
   float* grad_parameters;  // the op's part of a partial sum; added to
   std::size_t images;      // of the batch in the block, at most kLanes; grad_out of further lanes is zero
+  float* scratch;          // as in ForwardBuffers
 };
 
 /// A layer, or several fused. "Own layout" is how the op keeps its parameters: any order, padded to whole
@@ -58,6 +60,9 @@ class Op {
 
   /// Floats per block that forward() leaves for backward(), beyond in and out. They start as zeros.
   virtual std::size_t saved_floats() const { return 0; }
+
+  /// Floats of working memory that forward() and backward() want each.
+  virtual std::size_t scratch_floats() const { return 0; }
 
   /// Floats of all parameters in the op's own layout; a multiple of a cache line.
   virtual std::size_t parameter_floats() const { return 0; }

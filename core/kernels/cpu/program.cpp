@@ -33,8 +33,8 @@ double* seconds_of(double* op_seconds, std::size_t op) {
 
 }  // namespace
 
-Program::Program(const Network& network, std::size_t max_blocks)
-    : ops_(compile(network, max_blocks)), input_elements_(element_count(network.input())) {
+Program::Program(const Network& network, std::size_t max_blocks, const Bf16Kernels* bf16)
+    : ops_(compile(network, max_blocks, bf16)), input_elements_(element_count(network.input())) {
   std::vector<PlannedOp> planned;
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     const Op& op = *ops_[i].op;
@@ -57,15 +57,19 @@ Workspace Program::make_workspace() const {
     return begin;
   };
   std::vector<std::size_t> activations, saved, gradients;
+  std::size_t scratch_floats = 0;
   for (const CompiledOp& compiled : ops_) {
     activations.push_back(place(compiled.op->out_floats()));
     saved.push_back(place(compiled.op->saved_floats()));
+    scratch_floats = std::max(scratch_floats, compiled.op->scratch_floats());
   }
   for (const std::size_t size : plan_.slot_floats) gradients.push_back(place(size));
+  const std::size_t scratch = place(scratch_floats);
 
-  Workspace workspace{nullptr, {}, {}, {}, AlignedBuffer(floats)};
+  Workspace workspace{nullptr, {}, {}, {}, nullptr, AlignedBuffer(floats)};
   float* memory = workspace.memory.data();
   workspace.input = memory;
+  workspace.scratch = memory + scratch;
   for (const std::size_t begin : activations) workspace.activations.push_back(memory + begin);
   for (const std::size_t begin : saved) workspace.saved.push_back(memory + begin);
   for (const std::size_t begin : gradients) workspace.gradients.push_back(memory + begin);
@@ -104,7 +108,7 @@ const float* Program::value(std::size_t op, const Workspace& workspace) const {
 void Program::forward_op(std::size_t op, const Pass& pass, const float* own, Workspace& workspace) const {
   ops_[op].op->forward(pass, own + offsets_[op],
                        {value(ops_[op].in, workspace), value(ops_[op].shortcut, workspace),
-                        workspace.saved[op], workspace.activations[op]});
+                        workspace.saved[op], workspace.activations[op], workspace.scratch});
 }
 
 void Program::evaluate(const Pass& pass, const float* own, Workspace& workspace) const {
@@ -137,7 +141,8 @@ BackwardBuffers Program::backward_buffers(std::size_t op, const Block& block, Wo
           slot(gradients.grad_out),
           slot(gradients.scratch != kNoSlot ? gradients.scratch : gradients.in.slot),
           grad_own + offsets_[op],
-          block.images};
+          block.images,
+          workspace.scratch};
 }
 
 void Program::backward_op(std::size_t op, const Block& block, const float* own, Workspace& workspace,

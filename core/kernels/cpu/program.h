@@ -23,6 +23,7 @@ struct Workspace {
   std::vector<float*> activations;  // each op's output
   std::vector<float*> saved;
   std::vector<float*> gradients;  // the slots of the gradient plan
+  float* scratch;                 // of the op at work
   AlignedBuffer memory;           // all of it in one piece, which large pages can hold
 };
 
@@ -40,8 +41,8 @@ struct Block {
 /// and back while it is in the cache; with it, each block of the batch has a workspace of its own.
 class Program {
  public:
-  /// `max_blocks`: the most that a batch has.
-  Program(const Network& network, std::size_t max_blocks);
+  /// `max_blocks`: the most that a batch has. `bf16`: see compile().
+  Program(const Network& network, std::size_t max_blocks, const Bf16Kernels* bf16);
 
   std::size_t parameter_floats() const { return parameter_floats_; }
   std::size_t input_elements() const { return input_elements_; }

@@ -31,6 +31,13 @@ inline constexpr bool kManyRegisters = false;
 // max(0, x), but a NaN stays one: a diverged network has to stay visible.
 HWY_INLINE Vector positive_part(Lanes d, Vector x) { return hn::IfThenZeroElse(hn::Le(x, hn::Zero(d)), x); }
 
+// How a tile adds a product to a sum; see bf16_kernels.h for others.
+struct Fp32Products {
+  static HWY_INLINE Vector add(Lanes /*d*/, Vector weight, Vector x, Vector sum) {
+    return hn::MulAdd(weight, x, sum);
+  }
+};
+
 }  // namespace sweep::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

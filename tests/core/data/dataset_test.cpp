@@ -11,11 +11,13 @@
 
 #include "core/base/error.h"
 #include "tests/core/data/test_files.h"
+#include "tests/core/environment.h"
 
 namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
+using test::Environment;
 using test::gzip;
 using test::idx;
 using test::message_of;
@@ -25,23 +27,6 @@ using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-// Sets an environment variable, and its old value again at the end. nullptr: unset.
-class Environment {
- public:
-  Environment(const char* name, const char* value) : name_(name) {
-    if (const char* old = std::getenv(name)) old_ = old;
-    set(value);
-  }
-  ~Environment() { set(old_ ? old_->c_str() : nullptr); }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  void set(const char* value) const { value != nullptr ? ::setenv(name_, value, 1) : ::unsetenv(name_); }
-  const char* name_;
-  std::optional<std::string> old_;
-};
 
 std::string labels_of(std::size_t count, int classes) {
   std::string labels;
