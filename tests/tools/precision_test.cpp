@@ -49,8 +49,8 @@ TEST_F(PrecisionProgram, DevicesSaysWhetherTheCpuHasBf16) {
   const Environment emulated(kVariable, "emulate");
   EXPECT_THAT(sweep({"devices"}).out, Not(HasSubstr(kReason)));
   const json devices = json::parse(sweep({"devices", "--json"}).out);
-  EXPECT_EQ(devices.at("devices").at(0).at("precisions"), json({"fp32", "bf16"}));
-  EXPECT_EQ(devices.at("bf16_unavailable"), nullptr);
+  EXPECT_EQ(devices.at("devices").at(0).at("precisions"), json::array({"fp32", "bf16"}));
+  EXPECT_TRUE(devices.at("bf16_unavailable").is_null());
 }
 
 TEST_F(PrecisionProgram, RunsAreSkippedWithTheReasonOrFailWhereThatIsWanted) {

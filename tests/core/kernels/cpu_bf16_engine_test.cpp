@@ -60,7 +60,8 @@ struct Outcome {
 Outcome train(const Network& network, Precision precision, int steps, int threads = 1,
               OptimizerOptions optimizer = SgdOptions{}) {
   const auto engine = make_engine(
-      network, {.threads = threads, .batch_size = 85, .optimizer = optimizer, .precision = precision});
+      network,
+      {.device = {}, .threads = threads, .batch_size = 85, .optimizer = optimizer, .precision = precision});
   engine->set_parameters(initial_parameters(network, 3));
   const test::OwnedBatch batch = test::random_batch(85, element_count(network.input()), 10, 11);
   Totals totals;
@@ -132,14 +133,14 @@ TEST(Bf16Engine, KeepsLayersWithOneChannelToSumOverInFp32) {
 TEST(Bf16Engine, IsRefusedWithTheReasonWhereItCannotBe) {
   const Environment off(kVariable, "off");
   const Network network(test::mlp(), {1, 28, 28});
-  EXPECT_THAT([&] { make_engine(network, {.precision = Precision::kBf16}); },
+  EXPECT_THAT([&] { make_engine(network, {.device = {}, .precision = Precision::kBf16}); },
               ThrowsMessage<DeviceError>(
                   HasSubstr("cpu: precision bf16: the environment variable SWEEP_BF16 turns it off")));
-  EXPECT_NO_THROW(make_engine(network, {}));
-  EXPECT_EQ(unavailable_reason({}), std::nullopt);
+  EXPECT_NO_THROW(make_engine(network, EngineOptions()));
+  EXPECT_EQ(unavailable_reason(Device()), std::nullopt);
   EXPECT_EQ(list_devices()[0].precisions, std::vector{Precision::kFp32});
   const Environment emulated(kVariable, "emulate");
-  EXPECT_EQ(unavailable_reason({}, Precision::kBf16), std::nullopt);
+  EXPECT_EQ(unavailable_reason(Device(), Precision::kBf16), std::nullopt);
   EXPECT_EQ(list_devices()[0].precisions, (std::vector{Precision::kFp32, Precision::kBf16}));
   EXPECT_NE(unavailable_reason({DeviceType::kCuda, 0}, Precision::kBf16), std::nullopt);
 }
@@ -148,7 +149,7 @@ TEST(Bf16Engine, OfAHostWithoutTheHardwareSaysSo) {
   const Environment unset(kVariable, nullptr);
   const auto reason = bf16_unavailable_reason();
   EXPECT_EQ(reason.has_value(), cpu::bf16_hardware_kernels() == nullptr);
-  if (reason) EXPECT_THAT(*reason, HasSubstr("no AVX512_BF16"));
+  EXPECT_THAT(reason.value_or("no AVX512_BF16"), HasSubstr("no AVX512_BF16"));
 }
 
 TEST(Precision, NamesAreReadAndWritten) {
