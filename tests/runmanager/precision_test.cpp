@@ -64,7 +64,8 @@ TEST_F(PrecisionAxis, SkipsRunsThatThisMachineCannotTrainAndTrainsThemWhereItCan
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_EQ(outcome.runs[0].status, RunStatus::kCompleted);
     EXPECT_EQ(outcome.runs[1].status, RunStatus::kSkipped);
-    EXPECT_EQ(outcome.runs[1].reason, "precision bf16: the environment variable SWEEP_BF16 turns it off");
+    EXPECT_EQ(outcome.runs[1].error.value_or(""),
+              "precision bf16: the environment variable SWEEP_BF16 turns it off");
     kept = bits_of(outcome.runs[0], outcome.directory);
     const SweepOutcome strict = run("strict", "fp32,bf16", true);
     EXPECT_EQ(strict.exit_code, 1);
