@@ -69,6 +69,7 @@ std::vector<DeviceInfo> list_devices() {
                             static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   devices[0].cores = available_cores();
   devices[0].capability = simd_target_name();
+  devices[0].software = "Highway " + simd_library_version();
   for (DeviceInfo& device : list_cuda_devices()) devices.push_back(std::move(device));
   for (DeviceInfo& device : devices) device.precisions = {Precision::kFp32};
   if (!bf16_unavailable_reason()) devices[0].precisions.push_back(Precision::kBf16);

@@ -35,6 +35,8 @@ struct DeviceInfo {
   std::uint64_t memory_bytes = 0;  // in all
   int cores = 0;                   // CPU: hardware threads this process may use; CUDA: multiprocessors
   std::string capability;  // CPU: SIMD target in use, such as "AVX3"; CUDA: compute capability, such as "9.0"
+  std::string
+      software;  // what works it, with versions: "Highway 1.0.3", "CUDA 13.0, driver 580.65.06 for CUDA 13.0"
   std::vector<Precision> precisions;  // that its engine has
 };
 

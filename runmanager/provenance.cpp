@@ -33,7 +33,8 @@ Json machine() {
     }
     devices.push_back({{"device", device.device.name()},
                        {"description", device.description},
-                       {"capability", device.capability}});
+                       {"capability", device.capability},
+                       {"software", device.software}});
   }
   return {{"host", system.nodename},
           {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},

@@ -47,6 +47,7 @@ void print_devices_json(const std::vector<DeviceInfo>& devices, const std::optio
                                {"memory_bytes", info.memory_bytes},
                                {"cores", info.cores},
                                {"capability", info.capability},
+                               {"software", info.software},
                                {"precisions", names_of(info.precisions)}});
   }
   json["libraries"] = nlohmann::ordered_json::array();
@@ -95,10 +96,10 @@ int devices_command(const CommandLine& line) {
   for (const DeviceInfo& info : devices) {
     const bool cpu = info.device.type == DeviceType::kCpu;
     std::cout << fmt::format(
-        "{:<7} {}, {}, {} {}{}{}\n", info.device.name(), info.description, gibibytes(info.memory_bytes),
+        "{:<7} {}, {}, {} {}{}{}, {}\n", info.device.name(), info.description, gibibytes(info.memory_bytes),
         info.cores, cpu ? (info.cores == 1 ? "thread" : "threads") : "multiprocessors",
         info.capability.empty() ? "" : (cpu ? ", " : ", compute capability ") + info.capability,
-        info.precisions.size() > 1 ? ", bf16" : "");
+        info.precisions.size() > 1 ? ", bf16" : "", info.software);
   }
   if (cuda_reason) std::cout << fmt::format("cuda    cannot be used: {}\n", *cuda_reason);
   for (const LibraryInfo& library : list_libraries()) {

@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"PrecisionUnknown", R"("precision": "bfp16")",
          "s.json:2:14: precision: got \"bfp16\", want fp32 or bf16, did you mean \"bf16\"?"},
         {"PrecisionNumber", R"("params": {"precision": [32]})",
-         "s.json:2:25: params.precision.0: got 32, want fp32 or bf16"},
+         "s.json:2:26: params.precision.0: got 32, want fp32 or bf16"},
         {"EmptyInit", R"("init": "")", "s.json:2:9: init: got an empty string, want a path"},
         {"ListOutsideOfParams", R"("lr": [0.1, 0.01])",
          "s.json:2:7: lr: got a list of 2, want a number > 0; a list of values to try stands in \"params\""},

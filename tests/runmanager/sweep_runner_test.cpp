@@ -69,6 +69,21 @@ TEST(RunSweep, TrainsEveryRunAndLeavesTheFilesOfTheContract) {
   EXPECT_TRUE(file["provenance"].contains("version"));
 }
 
+TEST(RunSweep, KeepsWhatARunWasMadeWith) {
+  World world;
+  world.run(small_sweep());
+  const Json provenance = read_json(world.path(kFirst) / "run.json")["provenance"];
+  for (const char* key : {"version", "revision", "compiler", "numerics", "started", "command", "directory"})
+    EXPECT_FALSE(provenance.value(key, Json()).is_null()) << key;
+  for (const char* library : {"glibc", "libstdc++", "fmt", "spdlog", "nlohmann_json"})
+    EXPECT_NE(provenance["libraries"].value(library, ""), "") << library;
+  for (const char* key : {"host", "system", "processor"})
+    EXPECT_NE(provenance["machine"].value(key, ""), "") << key;
+  const Json cpu = provenance["machine"]["devices"][0];
+  EXPECT_EQ(cpu["device"], "cpu");
+  EXPECT_THAT(cpu.value("software", ""), ::testing::StartsWith("Highway 1."));
+}
+
 TEST(RunSweep, KeepsWeightsUnderPyTorchsNamesAndOptimizerStateBesideThem) {
   World world;
   world.run(small_sweep());

@@ -53,7 +53,8 @@ TEST(SummaryWriterLongRun, OfTenMillionScalarsTakesConstantMemoryAndLosesNone) {
     if (million == 0) after_first = resident_bytes();
     count_files(false);
   }
-  EXPECT_LT(resident_bytes() - after_first, std::int64_t{8} << 20)
+  // A few times the queue, which the first million may not have filled; the points take some hundred MB.
+  EXPECT_LT(resident_bytes() - after_first, std::int64_t{16} << 20)
       << "bytes more than after the first million";
   writer.close();
   count_files(true);

@@ -60,7 +60,7 @@ TEST_F(PrecisionProgram, RunsAreSkippedWithTheReasonOrFailWhereThatIsWanted) {
   EXPECT_EQ(train("fp32,bf16").code, 0);
   EXPECT_EQ(runs().at(0).at("status"), "completed");
   EXPECT_EQ(runs().at(1).at("status"), "skipped");
-  EXPECT_EQ(runs().at(1).at("reason"), kReason);
+  EXPECT_EQ(runs().at(1).at("error"), kReason);
   EXPECT_EQ(train("fp32,bf16", {"--strict", "--fresh"}).code, 1);
 }
 

@@ -64,7 +64,7 @@ def run(command, timeout=None, environment=None):
                           env={**os.environ, **(environment or {})}).stdout
 
 
-def our_engine(args, case, device="cpu", placement="auto", precision="fp32", environment=None):
+def our_engine(args, case, device="cpu", placement="auto", environment=None, precision="fp32"):
     """Seconds of an epoch over random samples: of the engine with a loader."""
     output = run([args.engine_benchmark, "--threads", args.threads, "--device", device, "--placement", placement,
                   "--precision", precision, "--network", case.path, "--input", ",".join(map(str, case.shape)), "--batch", case.batch,

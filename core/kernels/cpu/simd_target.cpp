@@ -15,5 +15,8 @@ HWY_AFTER_NAMESPACE();
 namespace sweep {
 HWY_EXPORT(target_name);
 std::string simd_target_name() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
+std::string simd_library_version() {
+  return std::to_string(HWY_MAJOR) + "." + std::to_string(HWY_MINOR) + "." + std::to_string(HWY_PATCH);
+}
 }  // namespace sweep
 #endif  // HWY_ONCE

@@ -8,4 +8,7 @@ namespace sweep {
 /// Highway's name of the target chosen at run time: "AVX3" (AVX-512), "AVX2", "SSE2", "NEON", …
 std::string simd_target_name();
 
+/// Highway's version: "1.0.3".
+std::string simd_library_version();
+
 }  // namespace sweep

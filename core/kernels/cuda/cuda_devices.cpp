@@ -2,11 +2,22 @@
 
 #include <cuda_runtime_api.h>
 
+#include <fstream>
+
 namespace sweep {
 namespace {
 
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+// "CUDA 13.0, driver 580.65.06 for CUDA 13.0". The driver's own version is in a file of its kernel module,
+// which containers may not see.
+std::string software(int driver) {
+  std::string version;
+  std::ifstream("/sys/module/nvidia/version") >> version;
+  return "CUDA " + version_text(CUDART_VERSION) + ", driver " + (version.empty() ? "" : version + " ") +
+         "for CUDA " + version_text(driver);
 }
 
 struct Found {
@@ -41,6 +52,7 @@ Found ask_driver() {
     info.memory_bytes = properties.totalGlobalMem;
     info.cores = properties.multiProcessorCount;
     info.capability = std::to_string(properties.major) + "." + std::to_string(properties.minor);
+    info.software = software(driver);
     found.devices.push_back(std::move(info));
   }
   return found;

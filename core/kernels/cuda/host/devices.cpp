@@ -14,6 +14,7 @@ std::vector<DeviceInfo> list_cuda_devices() {
   info.memory_bytes = std::uint64_t{1} << 32;
   info.cores = 1;
   info.capability = "0.0";
+  info.software = "none";
   return {info};
 }
 
