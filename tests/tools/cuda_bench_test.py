@@ -63,7 +63,9 @@ with tempfile.TemporaryDirectory() as folder:
         expect(min(details.get(key) or [0]) > 0, f"on the stand-in: no {key}: {details}")
     choices = {(entry["what"], entry["case"]): sorted(entry["epochs"]) for entry in result.get("choices", [])}
     wanted = {("placement", "CNN, 1000"): ["device", "host, 0 workers", "host, 1 workers", "host, 4 workers"],
-              ("steps in a graph", "CNN, 100"): ["1", "16", "4", "64"]}
+              ("steps in a graph", "CNN, 100"): ["1", "16", "4", "64"],
+              ("kernels that overlap", "CNN, 100"): ["no", "yes"],
+              ("kernels", "CNN, 1000"): ["library", "measured", "own"]}
     for key, programs in wanted.items():
         expect(choices.get(key) == programs, f"on the stand-in: {key}: {choices.get(key)}")
 

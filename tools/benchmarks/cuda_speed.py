@@ -155,15 +155,7 @@ class Bench:
             if seconds:
                 self.sweeps["loader"] = [seconds]
 
-    def takes_kernel_choice(self):
-        """Whether SWEEP_CUDA_KERNELS means anything to this program: then it refuses nonsense."""
-        try:
-            self.ours(CASES[1], environment={"SWEEP_CUDA_KERNELS": "nonsense"})
-        except subprocess.CalledProcessError as error:
-            return "SWEEP_CUDA_KERNELS" in error.stdout + error.stderr
-        return False
-
-    def choices_round(self, number, kernels):
+    def choices_round(self, number):
         """What the engine chooses by itself, against the other choices."""
         cases = {case.name: case for case in self.args.cases}
 
@@ -180,12 +172,13 @@ class Bench:
         measure("placement", "residual network, 128", "device", placement="device")
         for steps in (1, 4, 16, 64):
             measure("steps in a graph", "CNN, 100", str(steps), environment={"SWEEP_CUDA_STEPS": str(steps)})
-        for name in ("CNN, 1000", "MLP, 128", "cats and dogs, 100", "residual network, 128") if kernels else ():
+        for name, overlap in (("no", "0"), ("yes", "1")):
+            measure("kernels that overlap", "CNN, 100", name, environment={"SWEEP_CUDA_OVERLAP": overlap})
+        for name in ("CNN, 1000", "MLP, 128", "cats and dogs, 100", "residual network, 128"):
             for choice in ("own", "library", "measured"):
                 measure("kernels", name, choice, environment={"SWEEP_CUDA_KERNELS": choice})
 
     def all(self):
-        kernels = self.takes_kernel_choice() if self.args.device == "cuda" else False
         for number in range(self.args.rounds):
             self.epochs_round(number)
             if not self.args.only:
@@ -194,7 +187,7 @@ class Bench:
                 self.slow_peers()
         # What can be done without comes last, and is cut off first.
         for number in range(self.args.rounds) if self.args.device == "cuda" else ():
-            self.choices_round(number, kernels)
+            self.choices_round(number)
 
 
 def gpu_facts(args):

@@ -2,9 +2,8 @@
 //
 // A kernel is written once, in CUDA, and compiled twice: by nvcc for GPUs, and by the C++ compiler for tests
 // on machines without one (see host/words.h). So that both mean the same, kernels keep to threadIdx and its
-// kin,
-// __shared__ arrays of fixed size, __syncthreads(), and the functions of this file; they have no atomics on
-// floats, so that every sum has one order.
+// kin, __shared__ arrays of fixed size, __syncthreads(), and the functions of this file; they have no atomics
+// on floats, so that every sum has one order.
 #pragma once
 
 #include <cstddef>
