@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <stdexcept>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "runmanager/open_epoch.h"
 #include "runmanager/provenance.h"
 #include "runmanager/run_files.h"
 #include "runmanager/run_log.h"
@@ -109,7 +109,7 @@ class RunManager::Implementation {
 
   RunProgress progress(std::int64_t batches) {
     require_run("progress");
-    if (in_epoch_) throw std::logic_error("RunManager::progress() inside an epoch");
+    if (epoch_) throw std::logic_error("RunManager::progress() inside an epoch");
     const tbwriter::FilePosition position = log_->position();
     return {*record_, position.file, position.bytes, batches};
   }
@@ -127,22 +127,13 @@ class RunManager::Implementation {
 
   void begin_epoch() {
     require_run("begin_epoch");
-    if (in_epoch_) throw std::logic_error("RunManager::begin_epoch() before end_epoch() of the last one");
-    in_epoch_ = true;
-    training_ = Totals{};
-    validation_.reset();
-    epoch_seconds_.reset();
-    device_seconds_.reset();
-    values_.clear();
-    gradients_.clear();
-    epoch_begin_ = now();
+    if (epoch_) throw std::logic_error("RunManager::begin_epoch() before end_epoch() of the last one");
+    epoch_.emplace(now());
   }
 
   void track(const Totals& totals) {
     require_epoch("track");
-    training_.loss += totals.loss;
-    training_.correct += totals.correct;
-    training_.samples += totals.samples;
+    epoch_->add(totals);
   }
 
   void track(Engine& engine) {
@@ -157,23 +148,12 @@ class RunManager::Implementation {
 
   void track_loss(double mean_loss, const Batch& batch) {
     require_epoch("track_loss");
-    training_.loss += mean_loss * static_cast<double>(batch.size());
-    training_.samples += static_cast<std::int64_t>(batch.size());
+    epoch_->add_loss(mean_loss, batch);
   }
 
   void track_num_correct(std::span<const float> outputs, const Batch& batch) {
     require_epoch("track_num_correct");
-    if (batch.size() == 0) return;
-    if (outputs.empty() || outputs.size() % batch.size() != 0) {
-      throw ShapeError(
-          fmt::format("track_num_correct: {} outputs for a batch of {}", outputs.size(), batch.size()));
-    }
-    const std::size_t classes = outputs.size() / batch.size();
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      const auto row = outputs.subspan(i * classes, classes);
-      const auto largest = std::max_element(row.begin(), row.end()) - row.begin();
-      training_.correct += largest == batch.labels[batch.rows[i]];
-    }
+    epoch_->add_correct(outputs, batch);
   }
 
   void track_batch(const Totals& totals, std::int64_t batch) {
@@ -192,8 +172,7 @@ class RunManager::Implementation {
           fmt::format("track_parameters: {} values and {} gradients, but the network has {} parameters",
                       values.size(), gradients.size(), count));
     }
-    values_.assign(values.begin(), values.end());
-    gradients_.assign(gradients.begin(), gradients.end());
+    epoch_->set_parameters(values, gradients);
   }
 
   void track_profile(std::span<const LayerProfile> layers, std::int64_t samples) {
@@ -204,44 +183,28 @@ class RunManager::Implementation {
 
   void end_training() {
     require_epoch("end_training");
-    if (epoch_seconds_) return;
-    epoch_seconds_ = now() - epoch_begin_;
-    wait_seconds_ = loader_->wait_seconds();
+    epoch_->end_training(now(), loader_->wait_seconds());
   }
 
   void track_device_seconds(double seconds) {
     end_training();
-    device_seconds_ = seconds;
+    epoch_->set_device_seconds(seconds);
   }
 
   void track_validation(const Totals& totals) {
     end_training();
-    validation_ = totals;
+    epoch_->set_validation(totals);
   }
 
   const EpochRecord& end_epoch() {
     end_training();
     const double begin = now();
-    EpochRecord& epoch = record_->epochs.emplace_back();
-    epoch.epoch = static_cast<int>(record_->epochs.size()) - 1;
-    const auto samples = static_cast<double>(training_.samples);
-    epoch.loss = training_.samples > 0 ? training_.loss / samples : std::nan("");
-    epoch.accuracy = training_.samples > 0 ? static_cast<double>(training_.correct) / samples : std::nan("");
-    epoch.number_correct = training_.correct;
-    if (validation_ && validation_->samples > 0) {
-      const auto count = static_cast<double>(validation_->samples);
-      epoch.validation_loss = validation_->loss / count;
-      epoch.validation_accuracy = static_cast<double>(validation_->correct) / count;
-      epoch.validation_number_correct = validation_->correct;
-    }
-    epoch.epoch_seconds = *epoch_seconds_;
-    epoch.images_per_second = *epoch_seconds_ > 0 ? samples / *epoch_seconds_ : 0;
-    epoch.data_wait_seconds = wait_seconds_;
-    epoch.device_seconds = device_seconds_;
+    const auto number = static_cast<int>(record_->epochs.size());
+    EpochRecord& epoch = record_->epochs.emplace_back(epoch_->record(number));
     if (epoch.epoch == 0 && record_->setup_seconds) log_->setup(*record_->setup_seconds);
     log_->epoch(epoch, learning_rate_);
-    log_->histograms(*network_, values_, gradients_, epoch.epoch);
-    in_epoch_ = false;
+    log_->histograms(*network_, epoch_->values(), epoch_->gradients(), epoch.epoch);
+    epoch_.reset();
     epoch.run_seconds = now() - run_begin_;
     if (now() - last_save_ >= kSecondsBetweenSaves) {
       log_->flush();
@@ -272,7 +235,7 @@ class RunManager::Implementation {
   void end_run(RunStatus status, std::string_view reason) {
     require_run("end_run");
     const double begin = now();
-    in_epoch_ = false;
+    epoch_.reset();
     record_->status = status;
     if (!reason.empty()) record_->error = reason;
     // Moved out, so that the run counts as ended even if its files cannot be written.
@@ -360,7 +323,7 @@ class RunManager::Implementation {
   }
 
   void require_epoch(const char* call) const {
-    if (!in_epoch_) throw std::logic_error(fmt::format("RunManager::{}() outside of an epoch", call));
+    if (!epoch_) throw std::logic_error(fmt::format("RunManager::{}() outside of an epoch", call));
   }
 
   RunRecord& record_of(const std::string& name) {
@@ -412,15 +375,7 @@ class RunManager::Implementation {
   double run_begin_ = 0;
   double last_save_ = 0;
   std::optional<double> learning_rate_;
-
-  // The open epoch.
-  bool in_epoch_ = false;
-  double epoch_begin_ = 0;
-  std::optional<double> epoch_seconds_, device_seconds_;
-  double wait_seconds_ = 0;
-  Totals training_;
-  std::optional<Totals> validation_;
-  std::vector<float> values_, gradients_;
+  std::optional<OpenEpoch> epoch_;
 };
 
 RunManager::RunManager(RunManagerOptions options)
