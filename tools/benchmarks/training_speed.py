@@ -232,7 +232,7 @@ def sweep_table(programs):
 
 def accuracy_cell(values):
     if not values:
-        return "random samples"
+        return "not measured"
     return f"{100 * statistics.mean(values):.2f} % ({100 * min(values):.2f} to {100 * max(values):.2f})"
 
 
