@@ -22,7 +22,7 @@ GradientSum::GradientSum(std::size_t most_parts, std::size_t floats, std::size_t
   if (threads_ == 1) return;
   const std::size_t branches = most_branches(most_parts, threads_);
   sums_ = AlignedBuffer(branches * floats);
-  branches_.reserve(branches);
+  branch_threads_.reserve(branches);
   branch_orders_.resize(branches);
   for (Order& order : branch_orders_) order.reserve(2 * most_parts);
 }
@@ -32,9 +32,9 @@ GradientSum::GradientSum(std::size_t most_parts, std::size_t floats, std::size_t
 void GradientSum::find_branches(std::size_t first, std::size_t size) {
   const std::size_t end = std::min(first + size, owner_.size());
   if (one_thread(first, end)) {
-    order_parts(first, end, size, branch_orders_[branches_.size()]);
-    total_order_.push_back(static_cast<std::int16_t>(branches_.size()));
-    branches_.push_back({first, end, owner_[first]});
+    order_parts(first, end, size, branch_orders_[branch_threads_.size()]);
+    total_order_.push_back(static_cast<std::int16_t>(branch_threads_.size()));
+    branch_threads_.push_back(owner_[first]);
     return;
   }
   find_branches(first, size / 2);
@@ -63,7 +63,7 @@ void GradientSum::begin(std::size_t parts) {
     for (std::size_t part = part_begin(parts, threads_, thread); part < end; ++part)
       owner_[part] = static_cast<std::uint16_t>(thread);
   }
-  branches_.clear();
+  branch_threads_.clear();
   total_order_.clear();
   for (Order& order : branch_orders_) order.clear();
   if (parts == 0) return;
@@ -76,8 +76,8 @@ void GradientSum::begin(std::size_t parts) {
 
 void GradientSum::finish_part(std::size_t part, std::size_t thread) noexcept {
   if (alone() || part + 1 != part_begin(owner_.size(), threads_, thread + 1)) return;
-  for (std::size_t b = 0; b < branches_.size(); ++b) {
-    if (branches_[b].thread != thread) continue;
+  for (std::size_t b = 0; b < branch_threads_.size(); ++b) {
+    if (branch_threads_[b] != thread) continue;
     add_arrays(branch_orders_[b], parts_.data(), floats_, floats_, true, sums_.data() + b * floats_);
   }
 }

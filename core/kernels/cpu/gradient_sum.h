@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "core/kernels/cpu/block.h"
@@ -21,7 +20,6 @@ class GradientSum {
   /// For at most `most_parts` parts of `floats` (whole cache lines) each, made by `threads` threads.
   GradientSum(std::size_t most_parts, std::size_t floats, std::size_t threads);
 
-  std::size_t floats() const { return floats_; }
   /// All parts, one after the other.
   float* parts() { return parts_.data(); }
 
@@ -39,12 +37,6 @@ class GradientSum {
  private:
   using Order = std::vector<std::int16_t>;  // see add_arrays()
 
-  // A branch of the tree that one thread has all parts of.
-  struct Branch {
-    std::size_t first, end;  // parts
-    std::size_t thread;
-  };
-
   bool one_thread(std::size_t first, std::size_t end) const { return owner_[first] == owner_[end - 1]; }
   void find_branches(std::size_t first, std::size_t size);
   void order_parts(std::size_t first, std::size_t end, std::size_t size, Order& order) const;
@@ -55,9 +47,11 @@ class GradientSum {
   std::size_t floats_, threads_;
   AlignedBuffer parts_, sums_;        // sums_: one array per branch
   std::vector<std::uint16_t> owner_;  // thread of each part
-  std::vector<Branch> branches_;      // in the order of their parts
-  std::vector<Order> branch_orders_;  // of each branch's parts
-  Order total_order_;                 // of the branches' sums, or with one thread of the parts
+  // Branches of the tree that one thread has all parts of, in the order of their parts: whose, and how their
+  // parts are added up.
+  std::vector<std::size_t> branch_threads_;
+  std::vector<Order> branch_orders_;
+  Order total_order_;  // of the branches' sums, or with one thread of the parts
 };
 
 }  // namespace sweep::cpu
