@@ -1,6 +1,7 @@
 #include "runmanager/worker.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -244,6 +245,14 @@ class Worker {
   std::string network_key_;
 };
 
+// Engines of a sweep mostly want the same memory, one after another. Given back to the kernel in between, each
+// would have it cleared and mapped page by page again, which for short runs is a tenth of their time.
+void keep_freed_memory() {
+  constexpr int kMostKept = 256 << 20;  // bytes
+  ::mallopt(M_TRIM_THRESHOLD, kMostKept);
+  ::mallopt(M_MMAP_THRESHOLD, kMostKept / 8);  // at most 32 MiB, says mallopt(3)
+}
+
 bool read_number(const char* text, int& number) {
   const char* end = text + std::strlen(text);
   return std::from_chars(text, end, number).ptr == end && end != text;
@@ -252,6 +261,7 @@ bool read_number(const char* text, int& number) {
 }  // namespace
 
 int run_worker(int fd, int parent, const WorkerEnvironment& environment) {
+  keep_freed_memory();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (parent != 0 && ::getppid() != parent) return 1;  // It died before this was asked for.
   // They go to all processes of a terminal or a job; the parent tells what to do.
