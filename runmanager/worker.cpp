@@ -245,8 +245,8 @@ class Worker {
   std::string network_key_;
 };
 
-// Engines of a sweep mostly want the same memory, one after another. Given back to the kernel in between, each
-// would have it cleared and mapped page by page again, which for short runs is a tenth of their time.
+// Engines of a sweep mostly want the same memory, one after another. Given back to the kernel in between,
+// each would have it cleared and mapped page by page again, which for short runs is a tenth of their time.
 void keep_freed_memory() {
   constexpr int kMostKept = 256 << 20;  // bytes
   ::mallopt(M_TRIM_THRESHOLD, kMostKept);
