@@ -1,30 +1,10 @@
 #include "core/engine.h"
 
-#include <algorithm>
-#include <array>
-
 #include "core/base/error.h"
 #include "core/kernels/cpu/cpu_engine.h"
 #include "core/kernels/cuda/cuda_engine.h"
 
 namespace sweep {
-
-namespace {
-
-constexpr std::array<std::string_view, 3> kPlacements = {"auto", "device", "host"};
-
-}  // namespace
-
-std::string_view to_string(Placement placement) {
-  return kPlacements.at(static_cast<std::size_t>(placement));
-}
-
-Placement parse_placement(std::string_view text) {
-  const auto found = std::find(kPlacements.begin(), kPlacements.end(), text);
-  if (found == kPlacements.end())
-    throw ConfigError("unknown placement \"" + std::string(text) + "\"; allowed: auto, device, host");
-  return static_cast<Placement>(found - kPlacements.begin());
-}
 
 void Engine::set_momentum(double) {
   throw ConfigError("this device's engine cannot change the momentum while it trains");

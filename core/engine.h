@@ -17,6 +17,7 @@
 #include "core/loss.h"
 #include "core/network/network.h"
 #include "core/optimizer.h"
+#include "core/placement.h"
 #include "core/precision.h"
 
 namespace sweep {
@@ -40,18 +41,6 @@ struct LayerProfile {
   double seconds = 0;     // forward and backward over the batch
   std::size_t bytes = 0;  // its outputs for the whole batch, what it keeps for backward, and its parameters
 };
-
-/// Where a device with memory of its own reads the samples from.
-enum class Placement {
-  kAuto,    // kDevice if the set fits into the memory that is free when it is first needed, else kHost
-  kDevice,  // the whole set is copied to the device once, and batches name its rows
-  kHost,    // each batch is gathered on the host and copied while the device works on the one before
-};
-
-/// "auto", "device" or "host".
-std::string_view to_string(Placement placement);
-/// The inverse. Throws ConfigError on any other text.
-Placement parse_placement(std::string_view text);
 
 struct EngineOptions {
   Device device = {};

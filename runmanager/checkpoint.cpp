@@ -99,12 +99,6 @@ const std::string& metadata(const TensorFile& file, const std::string& key) {
   return found->second;
 }
 
-// None if the engine had nothing to choose.
-std::string kernels_of(const TensorFile& file) {
-  const auto found = file.metadata.find(kKernels);
-  return found == file.metadata.end() ? "" : found->second;
-}
-
 Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
   const std::string &progress = metadata(file, "progress"), &epochs = metadata(file, "epochs");
   const std::string kernels = kernels_of(file);
@@ -158,6 +152,11 @@ std::string misfits(const TensorFile& file, const Network& network) {
 }
 
 }  // namespace
+
+std::string kernels_of(const TensorFile& file) {
+  const auto found = file.metadata.find(kKernels);
+  return found == file.metadata.end() ? "" : found->second;
+}
 
 TrainingState capture_state(const Engine& engine) {
   return {{engine.parameters(), engine.buffers()},

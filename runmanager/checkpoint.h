@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/file.h"
+#include "core/data/safetensors.h"
 #include "core/engine.h"
 #include "core/network/network.h"
 #include "runmanager/results.h"
@@ -58,6 +59,9 @@ void write_checkpoint(const std::filesystem::path& path, const Network& network,
 /// Throws DataError if the file is damaged in any bit, is not of `network`, or lacks what training goes on
 /// from.
 Checkpoint read_checkpoint(const std::filesystem::path& path, const Network& network);
+
+/// Engine::kernels() of a checkpoint's engine; "" if it had nothing to choose.
+std::string kernels_of(const TensorFile& checkpoint);
 
 /// Reads weights for `network` from a safetensors file; optimizer state, and PyTorch's counts of batches
 /// (num_batches_tracked), are left out. Throws DataError that lists every missing, unexpected and misshaped

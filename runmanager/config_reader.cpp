@@ -264,7 +264,7 @@ nlohmann::ordered_json dataset_json(const DatasetSpec& dataset, Placement placem
   json["format"] = dataset.format;
   std::visit([&](const auto& value) { json["validation"] = value; }, dataset.validation);
   json["limit"] = dataset.limit;
-  json["placement"] = to_string(placement);
+  json["placement"] = placement_name(placement);
   if (!dataset.transform.mean.empty()) {
     json["normalize"] = {{"mean", dataset.transform.mean}, {"std", dataset.transform.std}};
   }
@@ -367,9 +367,8 @@ nlohmann::ordered_json resolved_json(const RunConfig& config) {
                                  {"batch_size", config.batch_size},
                                  {"shuffle", config.shuffle},
                                  {"num_workers", config.num_workers},
-                                 {"device", config.device}};
-  // Left out where it is the default, as from runs that were recorded before there was a choice.
-  if (config.precision != Precision::kFp32) json["precision"] = precision_name(config.precision);
+                                 {"device", config.device},
+                                 {"precision", precision_name(config.precision)}};
   if (config.clip_norm > 0) json["clip_norm"] = config.clip_norm;
   if (!config.init.empty()) json["init"] = config.init.string();
   json["log"] = {{"images", log.images},           {"graph", log.graph},    {"histograms", log.histograms},

@@ -122,7 +122,7 @@ class RunManager::Implementation {
   void track_setup(double seconds, std::optional<Placement> placement) {
     require_run("track_setup");
     if (!record_->setup_seconds) record_->setup_seconds = seconds;
-    record_->placement = placement ? to_string(*placement) : "";
+    record_->placement = placement ? placement_name(*placement) : "";
   }
 
   void begin_epoch() {

@@ -194,7 +194,7 @@ class RunTrainer {
     const double seconds = options_.clock() - begin;
     manager_.track_setup(seconds, placement);
     log_->info("set up in {:.3g} s{}", seconds,
-               placement ? fmt::format(", samples on the {}", to_string(*placement)) : "");
+               placement ? fmt::format(", samples on the {}", placement_name(*placement)) : "");
     for (; epoch_ < config_.epochs; ++epoch_) train_epoch();
     measure_test();
     if (config_.log.predictions) log_predictions();

@@ -1,5 +1,6 @@
 // The tables themselves: one line per key.
 #include "core/data/known_datasets.h"
+#include "core/placement.h"
 #include "core/precision.h"
 #include "runmanager/settings.h"
 
@@ -111,8 +112,8 @@ std::span<const Setting> dataset_settings() {
        0,
        0,
        false,
-       {"auto", "device", "host"},
-       "auto",
+       {placement_names().begin(), placement_names().end()},
+       placement_name(Placement::kAuto),
        "where a GPU reads the samples from: its own memory, or batches that num_workers threads gather and "
        "copy; "
        "auto: its own if they fit. The same on the CPU"},

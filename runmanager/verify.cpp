@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/data/safetensors.h"
+#include "runmanager/checkpoint.h"
 #include "runmanager/provenance.h"
 #include "runmanager/recorded_config.h"
 #include "runmanager/run_files.h"
@@ -143,13 +144,11 @@ void compare_records(const RunRecord& was, const RunRecord& is, std::vector<std:
 
 void compare_weights(const fs::path& was, const fs::path& is, std::vector<std::string>& differences) {
   const TensorFile old = read_safetensors(was), now = read_safetensors(is);
-  const auto kernels = [](const TensorFile& file) {
-    const auto found = file.metadata.find("kernels");
-    return found == file.metadata.end() ? std::string("not recorded") : found->second;
-  };
-  if (kernels(old) != kernels(now))
-    differences.push_back(
-        fmt::format("trained with other kernels: they were {} and are {} now", kernels(old), kernels(now)));
+  const std::string old_kernels = kernels_of(old), new_kernels = kernels_of(now);
+  if (old_kernels != new_kernels)
+    differences.push_back(fmt::format("trained with other kernels: they were {} and are {} now",
+                                      old_kernels.empty() ? "not recorded" : old_kernels,
+                                      new_kernels.empty() ? "not recorded" : new_kernels));
   for (const NamedTensor& tensor : old.tensors) {
     const NamedTensor* other = now.find(tensor.name);
     if (other == nullptr || other->values.size() != tensor.values.size()) {

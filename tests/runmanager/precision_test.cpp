@@ -48,7 +48,7 @@ TEST_F(PrecisionAxis, TrainsBothAndRecordsWhich) {
   const RunRecord &fp32 = outcome.runs[0], &bf16 = outcome.runs[1];
   EXPECT_THAT(bf16.name, HasSubstr("precision=bf16"));
   EXPECT_EQ(bf16.config.at("precision"), "bf16");
-  EXPECT_FALSE(fp32.config.contains("precision")) << "so that older records of fp32 runs stay theirs";
+  EXPECT_EQ(fp32.config.at("precision"), "fp32");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_NE(bf16.epochs.back().loss, fp32.epochs.back().loss);
   EXPECT_NEAR(bf16.epochs.back().loss, fp32.epochs.back().loss, 0.05);

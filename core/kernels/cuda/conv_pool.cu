@@ -21,11 +21,7 @@ struct Layout {
 
 Layout layout_of(const ConvPoolChain& chain) {
   Layout layout{};
-  const auto take = [&](int floats) {
-    const int at = layout.floats;
-    layout.floats += ceil_div(floats, 4) * 4;
-    return at;
-  };
+  const auto take = [&layout](int floats) { return take_floats(layout.floats, floats); };
   int parts = 0;
   for (int l = 0; l < chain.count; ++l) {
     const Geometry g(chain.shapes[l]);

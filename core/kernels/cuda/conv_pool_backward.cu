@@ -25,11 +25,7 @@ struct Layout {
 
 Layout layout_of(const ConvPoolChain& chain, bool input_gradient) {
   Layout layout{};
-  const auto take = [&](int floats) {
-    const int at = layout.floats;
-    layout.floats += ceil_div(floats, 4) * 4;
-    return at;
-  };
+  const auto take = [&layout](int floats) { return take_floats(layout.floats, floats); };
   int parts = 0;
   const auto need = [&](int floats) { parts = floats > parts ? floats : parts; };
   for (int l = 0; l < chain.count; ++l) {

@@ -33,6 +33,14 @@ struct Extent {
 
 inline __host__ __device__ int ceil_div(int count, int share) { return (count + share - 1) / share; }
 
+/// Lays out shared memory: where the next array of so many floats begins, on 16 bytes, after those that
+/// `total`, which grows, has counted.
+inline int take_floats(int& total, int floats) {
+  const int at = total;
+  total += ceil_div(floats, 4) * 4;
+  return at;
+}
+
 /// Blocks of kThreads threads for a kernel with for_each_index(): enough to fill any GPU, and no more.
 inline Extent blocks_for(int count) {
   constexpr int kMost = 4096;

@@ -30,11 +30,7 @@ struct Layout {
 
 Layout layout_of(const LinearStackShape& shape, int tile) {
   Layout layout{};
-  const auto take = [&](int floats) {
-    const int at = layout.floats;
-    layout.floats += rounded_up(floats);
-    return at;
-  };
+  const auto take = [&layout](int floats) { return take_floats(layout.floats, floats); };
   layout.values[0] = take(tile * shape.layers[0].inputs);
   int widest = 0;
   for (int l = 0; l < shape.count; ++l) {
