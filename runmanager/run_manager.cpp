@@ -12,6 +12,7 @@
 #include "runmanager/provenance.h"
 #include "runmanager/run_files.h"
 #include "runmanager/run_log.h"
+#include "runmanager/run_records.h"
 #include "tbwriter/resume.h"
 
 namespace sweep {
@@ -59,7 +60,7 @@ class RunManager::Implementation {
 
   void expect(std::vector<RunRecord> runs) {
     if (log_) throw std::logic_error("RunManager::expect() inside a run");
-    for (RunRecord& run : runs) record_of(run.name) = std::move(run);
+    for (RunRecord& run : runs) records_.put(std::move(run));
   }
 
   void begin_run(const Run& run, const Network& network, const DataLoader& loader) {
@@ -282,12 +283,11 @@ class RunManager::Implementation {
     return directory_;
   }
 
-  const std::vector<RunRecord>& records() const { return records_; }
+  const std::vector<RunRecord>& records() const { return records_.all(); }
 
   void update(RunRecord record) {
     if (log_) throw std::logic_error("RunManager::update() inside a run");
-    RunRecord& known = record_of(record.name);
-    known = std::move(record);
+    records_.put(std::move(record));
   }
 
   void forget() {
@@ -296,17 +296,7 @@ class RunManager::Implementation {
   }
 
   void save(const std::filesystem::path& file) const {
-    std::vector<std::string> keys = options_.keys;
-    for (const RunRecord& record : records_) {
-      for (const auto& [key, value] : record.params) {
-        if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
-      }
-    }
-    const std::filesystem::path base = options_.directory / file;
-    std::filesystem::path csv = base, json = base;
-    write_file_atomically(csv += ".csv", results_csv(records_, keys), options_.survives);
-    write_file_atomically(json += ".json", json_text(results_json(records_, options_.name)),
-                          options_.survives);
+    records_.save(options_.directory / file, options_.name, options_.keys, options_.survives);
   }
 
  private:
@@ -326,20 +316,11 @@ class RunManager::Implementation {
     if (!epoch_) throw std::logic_error(fmt::format("RunManager::{}() outside of an epoch", call));
   }
 
-  RunRecord& record_of(const std::string& name) {
-    const auto known =
-        std::find_if(records_.begin(), records_.end(), [&](const RunRecord& r) { return r.name == name; });
-    if (known != records_.end()) return *known;
-    RunRecord& record = records_.emplace_back();
-    record.name = name;
-    return record;
-  }
-
   // Starts an empty record of the run.
   void open_record(const Run& run) {
     if (run.name.empty()) throw ConfigError("a run needs a name; RunBuilder::get_runs() gives one");
     directory_ = options_.directory / run.name;
-    record_ = &record_of(run.name);
+    record_ = &records_.at(run.name);
     nlohmann::ordered_json provenance = std::move(record_->provenance);
     if (provenance.is_null()) provenance = options_.provenance;
     *record_ = RunRecord();
@@ -354,7 +335,7 @@ class RunManager::Implementation {
   }
 
   bool is_first() const {
-    return options_.layout_run.empty() ? record_ == records_.data() : record_->name == options_.layout_run;
+    return options_.layout_run.empty() ? records_.is_first(*record_) : record_->name == options_.layout_run;
   }
 
   void save_record(Survives survives) {
@@ -363,7 +344,7 @@ class RunManager::Implementation {
   }
 
   RunManagerOptions options_;
-  std::vector<RunRecord> records_;
+  RunRecords records_;
   ImageGridCache grids_;
 
   // The open run.

@@ -52,7 +52,7 @@ void print_devices_json(const std::vector<DeviceInfo>& devices, const std::optio
   }
   json["libraries"] = nlohmann::ordered_json::array();
   const auto text_or_null = [](const std::string& text) {
-    return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
+    return or_null(text.empty() ? std::nullopt : std::optional(text));
   };
   for (const LibraryInfo& library : list_libraries()) {
     json["libraries"].push_back({{"name", library.name},
