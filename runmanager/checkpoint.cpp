@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
+#include "runmanager/run_files.h"
 #include "tbwriter/crc32c.h"
 
 namespace sweep {
@@ -183,12 +184,11 @@ void write_checkpoint(const std::filesystem::path& path, const Network& network,
                    std::string(kOptimizerPrefix) + array.name + "/");
   }
   append_epochs(record.epochs, epochs);
-  const std::string progress =
-      progress_json(checkpoint.progress).dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string progress = compact_json_text(progress_json(checkpoint.progress));
   file.metadata = {{"format", "pt"},
                    {"epoch", std::to_string(record.epochs.empty() ? -1 : record.epochs.back().epoch)},
                    {"step_count", std::to_string(state.step_count)},
-                   {"config", record.config.dump(-1, ' ', false, Json::error_handler_t::replace)},
+                   {"config", compact_json_text(record.config)},
                    {"progress", progress},
                    {"progress_crc32c", progress_checksum(progress, epochs.text, state.kernels)},
                    {"crc32c", std::to_string(checksum(file))}};

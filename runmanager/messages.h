@@ -1,23 +1,22 @@
-// What a sweep and its worker processes tell each other: JSON objects over a pair of sockets, each behind its
-// length.
-//
-// JSON, because what travels (configurations and records of runs) is JSON in the sweep's files already, with
-// readers that are tested there; both ends are the same executable, so there are no versions to agree on.
+// The connection between a sweep and a worker process: the messages of proto/worker.proto over a pair of
+// sockets, each behind its length.
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <optional>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
-namespace sweep {
+namespace google::protobuf {
+class MessageLite;
+}
 
-using Message = nlohmann::ordered_json;
+namespace sweep {
 
 /// One end of a connection; owns its socket. One thread may send while another receives.
 class MessageSocket {
  public:
-  explicit MessageSocket(int fd) : fd_(fd) {}
+  /// `largest`: bytes of a message that may be received; a longer one is damaged.
+  explicit MessageSocket(int fd, std::size_t largest = std::size_t{1} << 30) : fd_(fd), largest_(largest) {}
   ~MessageSocket();
   MessageSocket(MessageSocket&& other) noexcept;
   MessageSocket& operator=(MessageSocket&&) = delete;
@@ -26,19 +25,23 @@ class MessageSocket {
   int fd() const { return fd_; }
 
   /// Returns whether the other end is still there. Waits if it does not read.
-  bool send(const Message& message);
+  bool send(const google::protobuf::MessageLite& message);
 
-  /// Waits for the next message; nothing if the other end is gone. Throws DataError for what is no message.
-  std::optional<Message> receive();
+  /// Waits for the next message; false if the other end is gone. Throws DataError for what is no message of
+  /// that type.
+  bool receive(google::protobuf::MessageLite& message);
 
-  /// The next message of those that have come, without waiting; nothing if there is none. `gone` becomes true
-  /// when the other end has closed and everything that it sent has been taken. Throws DataError.
-  std::optional<Message> poll(bool& gone);
+  enum class Arrived { kMessage, kNothing, kEnd };
+
+  /// The next message of those that have come, without waiting. kEnd: the other end has closed, and
+  /// everything that it sent has been taken. Throws DataError as receive() does.
+  Arrived poll(google::protobuf::MessageLite& message);
 
  private:
-  std::optional<Message> take();
+  bool take(google::protobuf::MessageLite& message);
 
   int fd_;
+  std::size_t largest_;
   std::string received_;
   std::size_t taken_ = 0;  // bytes of received_
 };

@@ -27,5 +27,7 @@ bool has_events(const std::filesystem::path& directory);
 /// JSON as the files have it: indented, a line break at the end, text that is not UTF-8 with replacement
 /// characters.
 std::string json_text(const nlohmann::ordered_json& json);
+/// The same on one line, without a line break.
+std::string compact_json_text(const nlohmann::ordered_json& json);
 
 }  // namespace sweep

@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "proto/worker.pb.h"
 #include "runmanager/run_files.h"
 #include "runmanager/stop_signals.h"
 
@@ -56,9 +57,8 @@ std::string last_epoch_text(const RunRecord& record) {
                                : fmt::format("after epoch {}", record.epochs.back().epoch);
 }
 
-double number_of(const Message& json) {
-  if (json.is_number()) return json.get<double>();
-  return std::numeric_limits<double>::quiet_NaN();
+EpochRecord epoch_of(const std::string& json) {
+  return epoch_record_from_json(nlohmann::ordered_json::parse(json), "a worker's message");
 }
 
 class Scheduler {
@@ -132,7 +132,9 @@ class Scheduler {
       const int threads = threads_of(slot, active);
       if (threads <= slot.threads) continue;
       slot.threads = threads;
-      slot.worker->socket().send({{"type", "threads"}, {"threads", threads}});
+      proto::ToWorker message;
+      message.set_threads(threads);
+      slot.worker->socket().send(message);
     }
   }
 
@@ -154,25 +156,29 @@ class Scheduler {
     record.jobs = static_cast<int>(active);
     record.epochs.clear();
     record.error.reset();
-    Message message = {{"type", "train"},
-                       {"index", job.run},
-                       {"dataset", job.dataset},
-                       {"threads", slot.threads},
-                       {"record", to_json(record)}};
+    proto::ToWorker message;
+    proto::Train& train = *message.mutable_train();
+    train.set_index(job.run);
+    train.set_dataset(job.dataset);
+    train.set_threads(slot.threads);
+    train.set_record(compact_json_text(to_json(record)));
     book_.manager().update(std::move(record));
     // A worker that is already gone is noticed when its messages are taken.
     slot.worker->socket().send(message);
   }
 
-  Message setup() const {
-    Message datasets = Message::array();
-    for (const SharedDataset& dataset : datasets_)
-      datasets.push_back({{"fd", dataset.fd()}, {"description", dataset.description()}});
-    return {{"type", "setup"},
-            {"directory", book_.manager().directory().string()},
-            {"name", book_.manager().directory().filename().string()},
-            {"layout_run", book_.manager().records().front().name},
-            {"datasets", std::move(datasets)}};
+  proto::ToWorker setup() const {
+    proto::ToWorker message;
+    proto::Setup& setup = *message.mutable_setup();
+    setup.set_directory(book_.manager().directory().string());
+    setup.set_name(book_.manager().directory().filename().string());
+    setup.set_layout_run(book_.manager().records().front().name);
+    for (const SharedDataset& dataset : datasets_) {
+      proto::SharedSet& set = *setup.add_datasets();
+      set.set_fd(dataset.fd());
+      set.set_description(compact_json_text(dataset.description()));
+    }
+    return message;
   }
 
   void wait_for_messages() {
@@ -194,12 +200,13 @@ class Scheduler {
   }
 
   void take_messages(Slot& slot) {
-    bool gone = false;
+    auto arrived = MessageSocket::Arrived::kMessage;
     try {
       while (slot.job != nullptr && slot.worker) {
-        const auto message = slot.worker->socket().poll(gone);
-        if (!message) break;
-        handle(slot, *message);
+        proto::FromWorker message;
+        arrived = slot.worker->socket().poll(message);
+        if (arrived != MessageSocket::Arrived::kMessage) break;
+        handle(slot, message);
       }
     } catch (const DataError& error) {
       slot.worker->kill();
@@ -210,57 +217,69 @@ class Scheduler {
       lose(slot, fmt::format("its worker sent what is no message: {}", error.what()));
       return;
     }
-    if (gone && slot.job != nullptr) {
+    if (arrived == MessageSocket::Arrived::kEnd && slot.job != nullptr) {
       lose(slot, fmt::format("its worker was lost: {}", slot.worker->how_it_ended()));
     }
   }
 
-  void handle(Slot& slot, const Message& message) {
+  void handle(Slot& slot, const proto::FromWorker& message) {
     const double now = options_.clock();
     const std::size_t run = slot.job->run;
     TrainingObserver& observer = book_.progress().run(run + 1);
-    const std::string type = message.at("type").get<std::string>();
-    if (type == "begin") {
-      RunRecord record = book_.record(run);
-      for (const Message& epoch : message.at("finished"))
-        record.epochs.push_back(epoch_record_from_json(epoch, "a worker's message"));
-      const auto finished = static_cast<int>(record.epochs.size());
-      book_.manager().update(std::move(record));
-      observer.begin_run({.number = run + 1,
-                          .name = slot.job->prepared.config->name,
-                          .epochs = message.at("epochs").get<int>(),
-                          .batches = message.at("batches").get<std::size_t>(),
-                          .samples = message.at("samples").get<std::size_t>(),
-                          .first_epoch = finished});
-    } else if (type == "batch") {
-      if (slot.gaps.size() == kGapsKept) slot.gaps.erase(slot.gaps.begin());
-      slot.gaps.push_back(now - slot.last_sign);
-      if (message.at("new").get<bool>()) observer.begin_epoch(message.at("epoch").get<int>());
-      observer.batch({.loss = number_of(message.at("loss")),
-                      .correct = message.at("correct").get<std::int64_t>(),
-                      .samples = message.at("samples").get<std::int64_t>()},
-                     message.at("count").get<std::size_t>());
-    } else if (type == "phase") {
-      observer.phase(message.at("phase").get<std::string>());
-    } else if (type == "epoch") {
-      const EpochRecord epoch = epoch_record_from_json(message.at("record"), "a worker's message");
-      book_.end_epoch(run, epoch);
-      observer.end_epoch(epoch);
-    } else if (type == "end") {
-      book_.manager().update(run_record_from_json(message.at("record"), "a worker's message"));
-      if (!message.at("usable").get<bool>()) slot.worker.reset();
-      end_job(slot);
-    } else if (type == "failed") {
-      slot.worker.reset();
-      lose(slot, message.at("error").get<std::string>());
-    } else if (type == "io_error") {
-      const std::string error = message.at("error").get<std::string>();
-      if (!only_its_directory_is_gone(slot)) throw IoError(error);
-      lose(slot, fmt::format("its directory was removed while it was trained ({})", error));
-    } else {
-      throw DataError(fmt::format("its worker sent a message of type \"{}\"", type));
+    switch (message.content_case()) {
+      case proto::FromWorker::kBegin:
+        begin(slot, message.begin(), observer);
+        break;
+      case proto::FromWorker::kBatches: {
+        const proto::Batches& batches = message.batches();
+        if (slot.gaps.size() == kGapsKept) slot.gaps.erase(slot.gaps.begin());
+        slot.gaps.push_back(now - slot.last_sign);
+        if (batches.begins_epoch()) observer.begin_epoch(batches.epoch());
+        observer.batch({.loss = batches.loss(), .correct = batches.correct(), .samples = batches.samples()},
+                       batches.count());
+        break;
+      }
+      case proto::FromWorker::kPhase:
+        observer.phase(message.phase());
+        break;
+      case proto::FromWorker::kEpoch: {
+        const EpochRecord epoch = epoch_of(message.epoch());
+        book_.end_epoch(run, epoch);
+        observer.end_epoch(epoch);
+        break;
+      }
+      case proto::FromWorker::kEnd:
+        book_.manager().update(run_record_from_json(nlohmann::ordered_json::parse(message.end().record()),
+                                                    "a worker's message"));
+        if (!message.end().usable()) slot.worker.reset();
+        end_job(slot);
+        break;
+      case proto::FromWorker::kFailed:
+        slot.worker.reset();
+        lose(slot, message.failed());
+        break;
+      case proto::FromWorker::kIoError:
+        if (!only_its_directory_is_gone(slot)) throw IoError(message.io_error());
+        lose(slot, fmt::format("its directory was removed while it was trained ({})", message.io_error()));
+        break;
+      case proto::FromWorker::CONTENT_NOT_SET:
+        throw DataError("its worker sent a message without content");
     }
     slot.last_sign = now;
+  }
+
+  void begin(const Slot& slot, const proto::Begin& begin, TrainingObserver& observer) {
+    const std::size_t run = slot.job->run;
+    RunRecord record = book_.record(run);
+    for (const std::string& epoch : begin.finished()) record.epochs.push_back(epoch_of(epoch));
+    const auto finished = static_cast<int>(record.epochs.size());
+    book_.manager().update(std::move(record));
+    observer.begin_run({.number = run + 1,
+                        .name = slot.job->prepared.config->name,
+                        .epochs = begin.epochs(),
+                        .batches = begin.batches(),
+                        .samples = begin.samples(),
+                        .first_epoch = finished});
   }
 
   // Somebody did not want this run; the others have what they need.
@@ -310,7 +329,9 @@ class Scheduler {
     for (Slot& slot : slots_) {
       if (slot.job == nullptr) continue;
       slot.asked_to_stop = true;
-      slot.worker->socket().send({{"type", "stop"}, {"signal", signal}});
+      proto::ToWorker message;
+      message.set_stop_signal(signal);
+      slot.worker->socket().send(message);
     }
   }
 

@@ -19,14 +19,18 @@
 
 #include "core/base/error.h"
 #include "core/base/out_of_memory.h"
+#include "proto/worker.pb.h"
 #include "runmanager/messages.h"
 #include "runmanager/recorded_config.h"
+#include "runmanager/run_files.h"
 #include "runmanager/run_manager.h"
 #include "runmanager/run_trainer.h"
 #include "runmanager/shared_dataset.h"
 
 namespace sweep {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -44,13 +48,13 @@ class Inbox {
   Inbox& operator=(const Inbox&) = delete;
 
   /// Waits for the next message that is work; nothing once the other end has closed.
-  std::optional<Message> next() {
+  std::optional<proto::ToWorker> next() {
     std::unique_lock lock(mutex_);
     idle_ = true;
     wake_.wait(lock, [this] { return !work_.empty() || closed_; });
     if (work_.empty()) return std::nullopt;
     idle_ = false;
-    Message message = std::move(work_.front());
+    proto::ToWorker message = std::move(work_.front());
     work_.pop_front();
     return message;
   }
@@ -61,18 +65,17 @@ class Inbox {
 
  private:
   void listen() {
-    while (auto message = socket_.receive()) {
-      const std::string type = message->value("type", "");
-      if (type == "stop") {
-        stop_ = message->value("signal", SIGTERM);
+    for (proto::ToWorker message; socket_.receive(message);) {
+      if (message.has_stop_signal()) {
+        stop_ = message.stop_signal();
         continue;
       }
-      if (type == "threads") {
-        threads_ = message->value("threads", 1);
+      if (message.has_threads()) {
+        threads_ = message.threads();
         continue;
       }
       const std::lock_guard lock(mutex_);
-      work_.push_back(std::move(*message));
+      work_.push_back(std::move(message));
       wake_.notify_one();
     }
     const std::lock_guard lock(mutex_);
@@ -86,7 +89,7 @@ class Inbox {
   std::atomic<int> stop_{0}, threads_{0};
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Message> work_;
+  std::deque<proto::ToWorker> work_;
   bool idle_ = true, closed_ = false;
   std::thread thread_;  // last: it uses all the others
 };
@@ -97,13 +100,14 @@ class Reporter final : public TrainingObserver {
   Reporter(MessageSocket& socket, const RunManager& manager) : socket_(socket), manager_(manager) {}
 
   void begin_run(const RunPlan& plan) override {
-    Message epochs = Message::array();
-    for (const EpochRecord& epoch : manager_.records().back().epochs) epochs.push_back(to_json(epoch));
-    socket_.send({{"type", "begin"},
-                  {"epochs", plan.epochs},
-                  {"batches", plan.batches},
-                  {"samples", plan.samples},
-                  {"finished", std::move(epochs)}});
+    proto::FromWorker message;
+    proto::Begin& begin = *message.mutable_begin();
+    begin.set_epochs(plan.epochs);
+    begin.set_batches(plan.batches);
+    begin.set_samples(plan.samples);
+    for (const EpochRecord& epoch : manager_.records().back().epochs)
+      begin.add_finished(compact_json_text(to_json(epoch)));
+    socket_.send(message);
   }
 
   void begin_epoch(int epoch) override {
@@ -122,13 +126,18 @@ class Reporter final : public TrainingObserver {
   }
 
   void phase(std::string_view what) override {
-    if (is_due() || what != phase_) socket_.send({{"type", "phase"}, {"phase", what}});
+    if (!is_due() && what == phase_) return;
     phase_ = what;
+    proto::FromWorker message;
+    message.set_phase(phase_);
+    socket_.send(message);
   }
 
   void end_epoch(const EpochRecord& epoch) override {
     send_batches();
-    socket_.send({{"type", "epoch"}, {"record", to_json(epoch)}});
+    proto::FromWorker message;
+    message.set_epoch(compact_json_text(to_json(epoch)));
+    socket_.send(message);
   }
 
  private:
@@ -140,13 +149,15 @@ class Reporter final : public TrainingObserver {
   }
 
   void send_batches() {
-    socket_.send({{"type", "batch"},
-                  {"epoch", epoch_},
-                  {"new", is_new_},
-                  {"count", batches_},
-                  {"loss", json_number(totals_.loss)},
-                  {"correct", totals_.correct},
-                  {"samples", totals_.samples}});
+    proto::FromWorker message;
+    proto::Batches& batches = *message.mutable_batches();
+    batches.set_epoch(epoch_);
+    batches.set_begins_epoch(is_new_);
+    batches.set_count(batches_);
+    batches.set_loss(totals_.loss);
+    batches.set_correct(totals_.correct);
+    batches.set_samples(totals_.samples);
+    socket_.send(message);
     is_new_ = false;
     totals_ = {};
     batches_ = 0;
@@ -168,52 +179,54 @@ class Worker {
       : socket_(socket), inbox_(inbox), environment_(environment) {}
 
   /// Returns whether another run can follow.
-  bool handle(const Message& message) {
-    if (message.at("type") == "setup") {
-      set_up(message);
+  bool handle(const proto::ToWorker& message) {
+    if (message.has_setup()) {
+      set_up(message.setup());
       return true;
     }
+    proto::FromWorker answer;
     try {
-      return train(message);
+      return train(message.train());
     } catch (const IoError& error) {
-      socket_.send({{"type", "io_error"}, {"error", error.what()}});
+      answer.set_io_error(error.what());
     } catch (const std::bad_alloc&) {
-      socket_.send({{"type", "failed"}, {"error", "out of memory"}});
+      answer.set_failed("out of memory");
     } catch (const std::exception& error) {
-      socket_.send({{"type", "failed"}, {"error", error.what()}});
+      answer.set_failed(error.what());
     }
+    socket_.send(answer);
     return false;  // What such an end has left behind is not known.
   }
 
  private:
-  void set_up(const Message& message) {
-    for (const Message& entry : message.at("datasets")) {
-      const int fd = entry.at("fd").get<int>();
-      datasets_.push_back(std::make_shared<const Dataset>(open_shared_dataset(fd, entry.at("description"))));
-      ::close(fd);  // The mapping stays.
+  void set_up(const proto::Setup& setup) {
+    for (const proto::SharedSet& set : setup.datasets()) {
+      datasets_.push_back(
+          std::make_shared<const Dataset>(open_shared_dataset(set.fd(), Json::parse(set.description()))));
+      ::close(set.fd());  // The mapping stays.
     }
-    manager_.emplace(RunManagerOptions{.directory = message.at("directory").get<std::string>(),
-                                       .name = message.at("name").get<std::string>(),
+    manager_.emplace(RunManagerOptions{.directory = setup.directory(),
+                                       .name = setup.name(),
                                        .keys = {},
                                        .provenance = {},
                                        .clock = steady_seconds,
-                                       .layout_run = message.at("layout_run").get<std::string>(),
+                                       .layout_run = setup.layout_run(),
                                        .survives = Survives::kKill});
   }
 
-  bool train(const Message& message) {
-    const RunRecord record = run_record_from_json(message.at("record"), "a message to a worker");
+  bool train(const proto::Train& train) {
+    const RunRecord record = run_record_from_json(Json::parse(train.record()), "a message to a worker");
     RunConfig config = recorded_config(record);
-    config.index = message.at("index").get<std::size_t>();
+    config.index = train.index();
     PreparedRun run;
     run.config = &config;
     run.device = parse_device(record.device);
-    run.data = datasets_.at(message.at("dataset").get<std::size_t>());
+    run.data = datasets_.at(train.dataset());
     run.network = network_of(config, *run.data);
     if (!config.init.empty()) run.weights = load_weights(config.init, *run.network);
     run.provenance = record.provenance;
     run.jobs = record.jobs;
-    inbox_.set_threads(message.at("threads").get<int>());
+    inbox_.set_threads(train.threads());
     manager_->forget();
     manager_->expect({record});
     Reporter reporter(socket_, *manager_);
@@ -222,7 +235,10 @@ class Worker {
                                    .clock = steady_seconds,
                                    .stop_requested = [this] { return inbox_.stop_signal(); },
                                    .threads = [this] { return inbox_.threads(); }});
-    socket_.send({{"type", "end"}, {"record", to_json(manager_->records().back())}, {"usable", usable}});
+    proto::FromWorker message;
+    message.mutable_end()->set_record(compact_json_text(to_json(manager_->records().back())));
+    message.mutable_end()->set_usable(usable);
+    socket_.send(message);
     return usable;
   }
 
