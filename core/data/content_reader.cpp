@@ -1,13 +1,12 @@
 #include "core/data/content_reader.h"
 
-#include <openssl/evp.h>
+#include <nettle/sha2.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <new>
-#include <stdexcept>
 #include <utility>
 
 #include "core/base/error.h"
@@ -27,37 +26,27 @@ bool starts_gzip(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
+// Nettle's, because it takes no memory: libcrypto 3 crashes where it gets none.
 struct Sha256::Context {
-  EVP_MD_CTX* evp = EVP_MD_CTX_new();
-  Context() = default;
-  Context(const Context&) = delete;
-  Context& operator=(const Context&) = delete;
-  ~Context() { EVP_MD_CTX_free(evp); }
+  sha256_ctx state;
 };
 
-Sha256::Sha256() : context_(std::make_unique<Context>()) {
-  if (context_->evp == nullptr) throw std::bad_alloc();
-  if (EVP_DigestInit_ex(context_->evp, EVP_sha256(), nullptr) != 1)
-    throw std::runtime_error("libcrypto has no SHA-256");
-}
+Sha256::Sha256() : context_(std::make_unique<Context>()) { sha256_init(&context_->state); }
 
 Sha256::~Sha256() = default;
 
 void Sha256::update(std::span<const std::uint8_t> bytes) {
-  if (EVP_DigestUpdate(context_->evp, bytes.data(), bytes.size()) != 1)
-    throw std::runtime_error("SHA-256 failed");
+  sha256_update(&context_->state, bytes.size(), bytes.data());
 }
 
 std::string Sha256::finish() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned length = 0;
-  if (EVP_DigestFinal_ex(context_->evp, digest.data(), &length) != 1)
-    throw std::runtime_error("SHA-256 failed");
+  std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest;
+  sha256_digest(&context_->state, digest.size(), digest.data());
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
-  for (unsigned i = 0; i < length; ++i) {
-    text += kDigits[digest[i] >> 4];
-    text += kDigits[digest[i] & 15];
+  for (const std::uint8_t byte : digest) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
   }
   return text;
 }
