@@ -73,9 +73,8 @@ void winograd_transform_weights_transposed(const ConvGeometry& g, const float* w
 }
 
 std::size_t winograd_scratch_floats(const ConvGeometry& g) {
-  const std::size_t tiles = winograd_tiles_at_once(g.in_channels, g.out_channels);
-  const std::size_t convolution = kWinogradFrequencies * (winograd_frequency_floats(g.in_channels, tiles) +
-                                                          winograd_frequency_floats(g.out_channels, tiles));
+  const std::size_t convolution = kWinogradFrequencies * (winograd_frequency_floats(g.in_channels) +
+                                                          winograd_frequency_floats(g.out_channels));
   return std::max(convolution, WinogradWeightsLayout(g).floats);
 }
 

@@ -138,10 +138,14 @@ HWY_INLINE void run_sums(std::size_t n, Args... args) {
   }
 }
 
+// prefetch(f) is called beside the products of each frequency, which leave the memory idle.
+template <class Prefetch>
 HWY_INLINE void multiply(const ConvGeometry& g, const WinogradWeightsLayout& layout, std::size_t tiles,
-                         const float* gradients, const float* patches, bool first, float* sums) {
+                         const float* gradients, const float* patches, bool first, Prefetch prefetch,
+                         float* sums) {
   const std::size_t parts = (g.out_channels + kSumTile - 1) / kSumTile;
   for (std::size_t f = 0; f < kWinogradFrequencies; ++f) {
+    prefetch(f);
     for (std::size_t part = 0; part < parts; ++part) {
       const std::size_t channel = part_begin(g.out_channels, parts, part);
       run_sums(part_begin(g.out_channels, parts, part + 1) - channel, tiles * kLanes,
@@ -179,24 +183,44 @@ HWY_INLINE void finish(const ConvGeometry& g, const WinogradWeightsLayout& layou
 void winograd_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
                                float* grad_weights, float* scratch) {
   const WinogradWeightsLayout layout(g);
-  const Image image = image_of(gradient);
+  const Image image = image_of(g, in), gradient_pixels = image_of(gradient);
   const std::size_t columns = winograd_tiles(g.out_width), rows = winograd_tiles(g.out_height);
+  const std::size_t across = (columns + layout.wide - 1) / layout.wide;
+  const std::size_t rectangles = across * ((rows + layout.high - 1) / layout.high);
+  const auto rectangle = [&](std::size_t i) {
+    const std::size_t row = i / across * layout.high, column = i % across * layout.wide;
+    return Rectangle{row * kWinogradTile, column * kWinogradTile, HWY_MIN(layout.wide, columns - column),
+                     HWY_MIN(layout.high, rows - row)};
+  };
   float *gradients = scratch + layout.gradients, *patches = scratch + layout.patches;
-  for (std::size_t row = 0; row < rows; row += layout.high) {
-    for (std::size_t column = 0; column < columns; column += layout.wide) {
-      const Rectangle r{row * kWinogradTile, column * kWinogradTile, HWY_MIN(layout.wide, columns - column),
-                        HWY_MIN(layout.high, rows - row)};
-      const bool first = row == 0 && column == 0;
-      const bool last = row + layout.high >= rows && column + layout.wide >= columns;
-      transform_gradients(g, layout, image, r, gradients);
-      for (std::size_t channel = 0; channel < g.in_channels; channel += kLanes) {
-        const std::size_t channels = HWY_MIN(kLanes, g.in_channels - channel);
-        float* sums = scratch + layout.sums + channel / kLanes * layout.sum_channels;
-        turn_strip(g, layout, in + channel * g.in_plane, channels, r, scratch);
-        transform_strip(layout, r, scratch, patches);
-        multiply(g, layout, r.tiles(), gradients, patches, first, sums);
-        if (last) finish(g, layout, sums, channel, channels, grad_weights);
-      }
+  for (std::size_t i = 0; i < rectangles; ++i) {
+    const Rectangle r = rectangle(i);
+    transform_gradients(g, layout, gradient_pixels, r, gradients);
+    for (std::size_t channel = 0; channel < g.in_channels; channel += kLanes) {
+      const std::size_t channels = HWY_MIN(kLanes, g.in_channels - channel);
+      float* sums = scratch + layout.sums + channel / kLanes * layout.sum_channels;
+      turn_strip(g, layout, in + channel * g.in_plane, channels, r, scratch);
+      transform_strip(layout, r, scratch, patches);
+      const bool last_channels = channel + kLanes >= g.in_channels;
+      const std::size_t next_channel = last_channels ? 0 : channel + kLanes;
+      const bool is_next = !last_channels || i + 1 < rectangles;
+      const Rectangle next = last_channels && is_next ? rectangle(i + 1) : r;
+      const auto prefetch = [&](std::size_t share) HWY_ATTR {
+        if (!is_next) return;
+        Channels asked = share_of(HWY_MIN(kLanes, g.in_channels - next_channel), share);
+        asked.begin += next_channel, asked.end += next_channel;
+        prefetch_pixels(image, asked, static_cast<std::ptrdiff_t>(next.y),
+                        static_cast<std::ptrdiff_t>(next.x),
+                        static_cast<std::ptrdiff_t>(next.high * kWinogradTile + 2),
+                        static_cast<std::ptrdiff_t>(next.wide * kWinogradTile + 2));
+        if (!last_channels) return;
+        prefetch_pixels(gradient_pixels, share_of(g.out_channels, share), static_cast<std::ptrdiff_t>(next.y),
+                        static_cast<std::ptrdiff_t>(next.x),
+                        static_cast<std::ptrdiff_t>(next.high * kWinogradTile),
+                        static_cast<std::ptrdiff_t>(next.wide * kWinogradTile));
+      };
+      multiply(g, layout, r.tiles(), gradients, patches, i == 0, prefetch, sums);
+      if (i + 1 == rectangles) finish(g, layout, sums, channel, channels, grad_weights);
     }
   }
 }

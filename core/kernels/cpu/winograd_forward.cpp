@@ -29,20 +29,19 @@ struct TileRun {
   std::size_t x(std::size_t tile) const { return (first + tile) % columns * kWinogradTile; }
 };
 
-// frequencies [36][in_channels][tiles][16]; beyond the last tile it is repeated.
+// frequencies [36][in_channels][kProductTiles][16]; beyond the last tile it is repeated.
 HWY_INLINE void transform_patches(const Convolution& c, const Image& image, const TileRun& run,
-                                  std::size_t tiles, float* frequencies) {
+                                  float* frequencies) {
   const Lanes d;
-  const std::size_t frequency = winograd_frequency_floats(c.in_channels, tiles);
-  const std::size_t needed = round_to_tiles(run.count);
-  for (std::size_t tile = 0; tile < needed; ++tile) {
+  const std::size_t frequency = winograd_frequency_floats(c.in_channels);
+  for (std::size_t tile = 0; tile < kProductTiles; ++tile) {
     const std::size_t from = HWY_MIN(tile, run.count - 1);
     Patch<kWinogradPatch> patch(image, c.first_row + static_cast<std::ptrdiff_t>(run.y(from)),
                                 c.first_column + static_cast<std::ptrdiff_t>(run.x(from)));
     for (std::size_t channel = 0; channel < c.in_channels; ++channel) {
       const float* rows[kWinogradPatch];
       patch.locate(channel, rows);
-      float* to = frequencies + (channel * tiles + tile) * kLanes;
+      float* to = frequencies + (channel * kProductTiles + tile) * kLanes;
       for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
         transform_square<InputTransform>(
             d,
@@ -58,8 +57,7 @@ HWY_INLINE void transform_patches(const Convolution& c, const Image& image, cons
 // One register tile of the products at a frequency: kChannels output channels × kProductTiles tiles.
 struct ProductTile {
   template <int kChannels>
-  static void run(std::size_t in_channels, std::size_t tiles, const float* patches, const float* weights,
-                  float* products) {
+  static void run(std::size_t in_channels, const float* patches, const float* weights, float* products) {
     const Lanes d;
     for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
       Vector acc[kChannels][kProductTiles];
@@ -75,12 +73,12 @@ struct ProductTile {
           const Vector weight = hn::Set(d, w[c]);
           for (std::size_t p = 0; p < kProductTiles; ++p) acc[c][p] = hn::MulAdd(weight, x[p], acc[c][p]);
         }
-        from += tiles * kLanes;
+        from += kProductTiles * kLanes;
         w += kChannels;
       }
       for (std::size_t c = 0; c < kChannels; ++c) {
         for (std::size_t p = 0; p < kProductTiles; ++p)
-          hn::Store(acc[c][p], d, products + (c * tiles + p) * kLanes + lane);
+          hn::Store(acc[c][p], d, products + (c * kProductTiles + p) * kLanes + lane);
       }
     }
   }
@@ -95,30 +93,46 @@ HWY_INLINE void run_products(std::size_t n, Args... args) {
   }
 }
 
-// products [36][out_channels][tiles][16] = weights · frequencies, at each of the 36.
-HWY_INLINE void multiply(const Convolution& c, std::size_t count, std::size_t tiles, const float* frequencies,
-                         float* products) {
+// Asks for one of 36 shares of what these tiles will write and the next ones will read, while the products
+// leave the memory idle. The first columns and rows of a patch belong to patches before it, too.
+HWY_INLINE void prefetch_share(const Convolution& c, const Image& image, const TileRun& run,
+                               const TileRun& next, std::size_t share) {
+  constexpr std::ptrdiff_t kNew = kWinogradTile, kShared = kWinogradPatch - kWinogradTile;
+  for (std::size_t tile = 0; tile < next.count; ++tile) {
+    prefetch_pixels(image, share_of(c.in_channels, share),
+                    c.first_row + static_cast<std::ptrdiff_t>(next.y(tile)) + kShared,
+                    c.first_column + static_cast<std::ptrdiff_t>(next.x(tile)) + kShared, kNew, kNew);
+  }
+  const Image out{
+      c.out, c.height * c.width * kLanes,         c.width * kLanes, static_cast<std::ptrdiff_t>(c.height),
+      0,     static_cast<std::ptrdiff_t>(c.width)};
+  for (std::size_t tile = 0; tile < run.count; ++tile) {
+    prefetch_pixels(out, share_of(c.out_channels, share), static_cast<std::ptrdiff_t>(run.y(tile)),
+                    static_cast<std::ptrdiff_t>(run.x(tile)), kNew, kNew);
+  }
+}
+
+// products [36][out_channels][kProductTiles][16] = weights · frequencies, at each of the 36.
+HWY_INLINE void multiply(const Convolution& c, const Image& image, const TileRun& run, const TileRun& next,
+                         const float* frequencies, float* products) {
   const std::size_t parts = (c.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
   const float* weights = c.weights;
   for (std::size_t f = 0; f < kWinogradFrequencies; ++f) {
-    const float* patches = frequencies + f * winograd_frequency_floats(c.in_channels, tiles);
-    float* to = products + f * winograd_frequency_floats(c.out_channels, tiles);
-    for (std::size_t tile = 0; tile < count; tile += kProductTiles) {
-      for (std::size_t part = 0; part < parts; ++part) {
-        const std::size_t channel = part_begin(c.out_channels, parts, part);
-        run_products(part_begin(c.out_channels, parts, part + 1) - channel, c.in_channels, tiles,
-                     patches + tile * kLanes, weights + channel * c.in_channels,
-                     to + (channel * tiles + tile) * kLanes);
-      }
+    prefetch_share(c, image, run, next, f);
+    const float* patches = frequencies + f * winograd_frequency_floats(c.in_channels);
+    float* to = products + f * winograd_frequency_floats(c.out_channels);
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::size_t channel = part_begin(c.out_channels, parts, part);
+      run_products(part_begin(c.out_channels, parts, part + 1) - channel, c.in_channels, patches,
+                   weights + channel * c.in_channels, to + channel * kProductTiles * kLanes);
     }
     weights += c.out_channels * c.in_channels;
   }
 }
 
-HWY_INLINE void transform_products(const Convolution& c, const TileRun& run, std::size_t tiles,
-                                   const float* products) {
+HWY_INLINE void transform_products(const Convolution& c, const TileRun& run, const float* products) {
   const Lanes d;
-  const std::size_t frequency = winograd_frequency_floats(c.out_channels, tiles);
+  const std::size_t frequency = winograd_frequency_floats(c.out_channels);
   for (std::size_t channel = 0; channel < c.out_channels; ++channel) {
     const Vector bias = hn::Set(d, c.bias == nullptr ? 0.0f : c.bias[channel]);
     for (std::size_t tile = 0; tile < run.count; ++tile) {
@@ -126,7 +140,7 @@ HWY_INLINE void transform_products(const Convolution& c, const TileRun& run, std
       const std::size_t rows = HWY_MIN(kWinogradTile, c.height - y),
                         columns = HWY_MIN(kWinogradTile, c.width - x);
       float* to = c.out + ((channel * c.height + y) * c.width + x) * kLanes;
-      const float* from = products + (channel * tiles + tile) * kLanes;
+      const float* from = products + (channel * kProductTiles + tile) * kLanes;
       for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
         transform_square<OutputTransform>(
             d,
@@ -145,13 +159,15 @@ HWY_INLINE void transform_products(const Convolution& c, const TileRun& run, std
 
 HWY_INLINE void convolve(const Convolution& c, const Image& image, float* scratch) {
   const std::size_t columns = winograd_tiles(c.width), total = winograd_tiles(c.height) * columns;
-  const std::size_t tiles = winograd_tiles_at_once(c.in_channels, c.out_channels);
-  float* products = scratch + kWinogradFrequencies * winograd_frequency_floats(c.in_channels, tiles);
-  for (std::size_t first = 0; first < total; first += tiles) {
-    const TileRun run{first, HWY_MIN(tiles, total - first), columns};
-    transform_patches(c, image, run, tiles, scratch);
-    multiply(c, run.count, tiles, scratch, products);
-    transform_products(c, run, tiles, products);
+  float* products = scratch + kWinogradFrequencies * winograd_frequency_floats(c.in_channels);
+  const auto run_from = [&](std::size_t tile) {
+    return TileRun{tile, HWY_MIN(kProductTiles, total - tile), columns};
+  };
+  for (std::size_t first = 0; first < total; first += kProductTiles) {
+    const TileRun run = run_from(first);
+    transform_patches(c, image, run, scratch);
+    multiply(c, image, run, run_from(first + run.count), scratch, products);
+    transform_products(c, run, products);
   }
 }
 

@@ -129,6 +129,31 @@ HWY_INLINE Image image_of(const ConvGradient& gradient) {
           static_cast<std::ptrdiff_t>(gradient.pitch) - border};
 }
 
+struct Channels {
+  std::size_t begin, end;
+};
+
+// One of 36 nearly equal shares: what is done beside the products of one frequency.
+HWY_INLINE Channels share_of(std::size_t channels, std::size_t share) {
+  return {part_begin(channels, kWinogradFrequencies, share),
+          part_begin(channels, kWinogradFrequencies, share + 1)};
+}
+
+// Asks for height × width pixels from (y, x) on, as far as the image has them, of some channels. Without it
+// the transforms wait for memory: they read and write more places at once than the processor foresees.
+HWY_INLINE void prefetch_pixels(const Image& image, const Channels& channels, std::ptrdiff_t y,
+                                std::ptrdiff_t x, std::ptrdiff_t height, std::ptrdiff_t width) {
+  const std::ptrdiff_t end_row = HWY_MIN(y + height, image.rows),
+                       end_column = HWY_MIN(x + width, image.end_column);
+  for (std::size_t channel = channels.begin; channel < channels.end; ++channel) {
+    for (std::ptrdiff_t row = HWY_MAX(y, 0); row < end_row; ++row) {
+      const float* line = image.data + channel * image.plane + row * static_cast<std::ptrdiff_t>(image.pitch);
+      for (std::ptrdiff_t column = HWY_MAX(x, image.first_column); column < end_column; ++column)
+        __builtin_prefetch(line + column * static_cast<std::ptrdiff_t>(kLanes), 0, 2);  // to the L2 cache
+    }
+  }
+}
+
 // kSize × kSize pixels from (y, x) of an image on. What lies inside of the image is read where it is, where
 // only rows are missing, too.
 template <std::size_t kSize>
