@@ -45,9 +45,19 @@ void transform_all(std::size_t rows, std::size_t columns, Weight weight, float* 
 
 }  // namespace
 
+// Measured on Zen 4 with AVX-512, all three directions together, in the cache: with 16 channels to 16 it
+// is 1.1 to 2 times as fast as the direct kernels, with 64 to 64 up to 3.4 times. With fewer input channels
+// than a vector of them the weights' gradient gets slower (0.7 to 1.3 times with 8 to 8, 0.9 with 4 to 16),
+// and so it does where tiles cover much that is not there: 0.97 to 1.2 times if they cover 2.6 times the
+// output (9×9 and 5×5; four tiles are multiplied at once), 0.6 to 1.4 times if 4 (4×4).
 bool winograd_pays(const ConvGeometry& g) {
-  return g.kernel_height == 3 && g.kernel_width == 3 && g.stride_y == 1 && g.stride_x == 1 &&
-         g.dilation_y == 1 && g.dilation_x == 1 && g.in_channels >= 8 && g.out_channels >= 8;
+  const bool can = g.kernel_height == 3 && g.kernel_width == 3 && g.stride_y == 1 && g.stride_x == 1 &&
+                   g.dilation_y == 1 && g.dilation_x == 1;
+  if (!can || g.in_channels < 16 || g.out_channels < 8) return false;
+  const std::size_t tiles = winograd_tiles(g.out_height) * winograd_tiles(g.out_width);
+  const std::size_t covered =
+      (tiles + kProductTiles - 1) / kProductTiles * kProductTiles * kWinogradTile * kWinogradTile;
+  return 10 * covered <= 26 * g.out_height * g.out_width;
 }
 
 std::size_t winograd_weight_floats(const ConvGeometry& g) {

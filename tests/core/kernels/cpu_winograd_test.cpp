@@ -196,5 +196,23 @@ TEST(WinogradKernels, AddTheWeightsGradient) {
   for (std::size_t i = 0; i < 9 * 11 * 9; ++i) ASSERT_EQ(more.data()[i], once.data()[i] + 8) << i;
 }
 
+TEST(WinogradKernels, AreTakenWhereTheyAreFaster) {
+  const auto pays = [](std::size_t in, std::size_t out, std::size_t height, std::size_t width,
+                       std::size_t kernel = 3, std::size_t stride = 1, std::size_t dilation = 1) {
+    return winograd_pays({in, height + 2, width + 2, out, height, width, kernel, kernel, stride, stride,
+                          dilation, dilation, 0});
+  };
+  EXPECT_TRUE(pays(16, 16, 32, 32));
+  EXPECT_TRUE(pays(64, 64, 8, 8));
+  EXPECT_TRUE(pays(17, 8, 5, 5));
+  EXPECT_FALSE(pays(3, 16, 32, 32)) << "few channels";
+  EXPECT_FALSE(pays(64, 7, 32, 32)) << "few channels";
+  EXPECT_FALSE(pays(64, 64, 4, 4)) << "one tile where four are multiplied";
+  EXPECT_FALSE(pays(64, 64, 32, 1)) << "tiles beyond the image";
+  EXPECT_FALSE(pays(64, 64, 8, 8, 5));
+  EXPECT_FALSE(pays(64, 64, 8, 8, 3, 2));
+  EXPECT_FALSE(pays(64, 64, 8, 8, 3, 1, 2));
+}
+
 }  // namespace
 }  // namespace sweep::cpu
