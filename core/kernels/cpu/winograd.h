@@ -1,12 +1,12 @@
-// 3×3 convolutions with stride 1 by Winograd's minimal filtering, F(4×4, 3×3), on one block of 16 images:
-// 36 products for 4×4 outputs of a pair of channels, where the direct way takes 144. Thread-safe: pure
+// 3×3 convolutions by Winograd's minimal filtering, on one block of 16 images: 36 products for 4×4 outputs of
+// a pair of channels with stride 1, and 81 with stride 2, where the direct way takes 144. Thread-safe: pure
 // functions of their arguments, except for the scratch memory.
 //
-// Each 6×6 patch of the input, 4 pixels from one to the next, is transformed to 36 "frequencies"; at each of
-// them a convolution is a product of matrices, [out][in] · [in][tiles and images], whose result is
-// transformed back to 4×4 outputs (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
-// 2015). The gradient of the weights is the transposed algorithm: transformed gradients × transformed
-// patches, summed over tiles and images, and transformed back once per block.
+// The patch of the input that 4×4 outputs see is transformed to 36 or 81 factors; for each of them a
+// convolution is a product of matrices, [out][in] · [in][tiles and images], and the results at 36 or 25
+// "frequencies" are transformed back to outputs (Lavin and Gray, "Fast Algorithms for Convolutional Neural
+// Networks", 2015). The gradient of the weights is the transposed algorithm: transformed gradients ×
+// transformed patches, summed over tiles and images, and transformed back once per block.
 //
 // The sums have other roundings than the direct ones; see winograd_transforms-inl.h for how large.
 #pragma once
@@ -16,9 +16,6 @@
 #include "core/kernels/cpu/conv_kernels.h"
 
 namespace sweep::cpu {
-
-/// Outputs and inputs of a tile per axis, and the products that stand for it.
-inline constexpr std::size_t kWinogradTile = 4, kWinogradPatch = 6, kWinogradFrequencies = 36;
 
 /// Whether this convolution should go through the functions below, in all three directions: they can do it
 /// and take less time than the direct kernels. Depends on the sizes alone, so that the bits do not depend on

@@ -29,10 +29,12 @@ inline constexpr std::size_t kRun = kProductTiles * kLanes;
 struct Rectangle {
   std::size_t y, x, wide, high;  // wide, high: in tiles
   std::size_t tiles() const { return wide * high; }
+  // Of the output, from the first tile on.
   std::size_t row(std::size_t tile) const { return tile / wide * kWinogradTile; }
   std::size_t column(std::size_t tile) const { return tile % wide * kWinogradTile; }
 };
 
+template <class Transform>
 HWY_INLINE void transform_gradients(const ConvGeometry& g, const WinogradWeightsLayout& layout,
                                     const Image& gradient, const Rectangle& r, float* gradients) {
   const Lanes d;
@@ -44,12 +46,12 @@ HWY_INLINE void transform_gradients(const ConvGeometry& g, const WinogradWeights
       patch.locate(channel, rows);
       float* to = gradients + channel * kRun + tile * kLanes;
       for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-        transform_square<GradientTransform>(
+        transform_square<Transform>(
             d,
             [&](std::size_t row, std::size_t column)
                 HWY_ATTR { return hn::Load(d, rows[row] + column * kLanes + lane); },
             [&](std::size_t row, std::size_t column, Vector value) HWY_ATTR {
-              hn::Store(value, d, to + (row * kWinogradPatch + column) * layout.gradient_frequency + lane);
+              hn::Store(value, d, to + (row * Transform::kTo + column) * layout.gradient_step + lane);
             });
       }
     }
@@ -76,9 +78,11 @@ HWY_INLINE void turn_pixel(const float* from, std::size_t plane, std::size_t cha
 // The input under the rectangle, of `channels` channels from `in` on, to [16 images][pixels][16 channels].
 HWY_INLINE void turn_strip(const ConvGeometry& g, const WinogradWeightsLayout& layout, const float* in,
                            std::size_t channels, const Rectangle& r, float* strip) {
-  for (std::size_t row = 0; row < r.high * kWinogradTile + 2; ++row) {
-    for (std::size_t column = 0; column < r.wide * kWinogradTile + 2; ++column) {
-      const std::size_t y = r.y + row, x = r.x + column;
+  const std::size_t rows = r.high * kWinogradTile * g.stride_y + 3 - g.stride_y;
+  const std::size_t columns = r.wide * kWinogradTile * g.stride_x + 3 - g.stride_x;
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t column = 0; column < columns; ++column) {
+      const std::size_t y = r.y * g.stride_y + row, x = r.x * g.stride_x + column;
       const bool inside = y < g.in_height && x < g.in_width;
       turn_pixel(in + (inside ? y * g.in_width + x : 0) * kLanes, g.in_plane, inside ? channels : 0,
                  layout.strip_image, strip + (row * layout.strip_width + column) * kLanes);
@@ -86,21 +90,22 @@ HWY_INLINE void turn_strip(const ConvGeometry& g, const WinogradWeightsLayout& l
   }
 }
 
-HWY_INLINE void transform_strip(const WinogradWeightsLayout& layout, const Rectangle& r, const float* strip,
-                                float* patches) {
+template <class Transform>
+HWY_INLINE void transform_strip(const WinogradWeightsLayout& layout, std::size_t stride, const Rectangle& r,
+                                const float* strip, float* patches) {
   const Lanes d;
   for (std::size_t image = 0; image < kLanes; ++image) {
     for (std::size_t tile = 0; tile < r.tiles(); ++tile) {
-      const float* from =
-          strip + image * layout.strip_image + (r.row(tile) * layout.strip_width + r.column(tile)) * kLanes;
+      const float* from = strip + image * layout.strip_image +
+                          (r.row(tile) * layout.strip_width + r.column(tile)) * stride * kLanes;
       float* to = patches + (tile * kLanes + image) * kLanes;
       for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-        transform_square<InputTransform>(
+        transform_square<Transform>(
             d,
             [&](std::size_t row, std::size_t column)
                 HWY_ATTR { return hn::Load(d, from + (row * layout.strip_width + column) * kLanes + lane); },
             [&](std::size_t row, std::size_t column, Vector value) HWY_ATTR {
-              hn::Store(value, d, to + (row * kWinogradPatch + column) * layout.patch_frequency + lane);
+              hn::Store(value, d, to + (row * Transform::kTo + column) * layout.patch_step + lane);
             });
       }
     }
@@ -138,25 +143,30 @@ HWY_INLINE void run_sums(std::size_t n, Args... args) {
   }
 }
 
-// prefetch(f) is called beside the products of each frequency, which leave the memory idle.
-template <class Prefetch>
+// The sums of all factors. prefetch(factor) is called beside the products of each, which leave the memory
+// idle.
+template <class S, class Prefetch>
 HWY_INLINE void multiply(const ConvGeometry& g, const WinogradWeightsLayout& layout, std::size_t tiles,
                          const float* gradients, const float* patches, bool first, Prefetch prefetch,
                          float* sums) {
+  constexpr std::size_t kFactors = S::Patch::kTo, kFrequencies = S::Gradient::kTo;
   const std::size_t parts = (g.out_channels + kSumTile - 1) / kSumTile;
-  for (std::size_t f = 0; f < kWinogradFrequencies; ++f) {
-    prefetch(f);
+  for (std::size_t factor = 0; factor < kFactors * kFactors; ++factor) {
+    prefetch(factor);
+    const std::size_t frequency =
+        S::frequency_of(factor / kFactors) * kFrequencies + S::frequency_of(factor % kFactors);
     for (std::size_t part = 0; part < parts; ++part) {
       const std::size_t channel = part_begin(g.out_channels, parts, part);
       run_sums(part_begin(g.out_channels, parts, part + 1) - channel, tiles * kLanes,
-               gradients + f * layout.gradient_frequency + channel * kRun,
-               patches + f * layout.patch_frequency, first,
-               sums + f * layout.sum_frequency + channel * kLanes);
+               gradients + frequency * layout.gradient_step + channel * kRun,
+               patches + factor * layout.patch_step, first,
+               sums + factor * layout.sum_step + channel * kLanes);
     }
   }
 }
 
 // Adds what the sums are transformed back to for `channels` input channels from `in_channel` on.
+template <class Transform>
 HWY_INLINE void finish(const ConvGeometry& g, const WinogradWeightsLayout& layout, const float* sums,
                        std::size_t in_channel, std::size_t channels, float* grad_weights) {
   const Lanes d;
@@ -164,10 +174,10 @@ HWY_INLINE void finish(const ConvGeometry& g, const WinogradWeightsLayout& layou
   for (std::size_t out = 0; out < g.out_channels; ++out) {
     for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
       const float* from = sums + out * kLanes + lane;
-      transform_square<WeightGradientTransform>(
+      transform_square<Transform>(
           d,
           [&](std::size_t row, std::size_t column)
-              HWY_ATTR { return hn::Load(d, from + (row * kWinogradPatch + column) * layout.sum_frequency); },
+              HWY_ATTR { return hn::Load(d, from + (row * Transform::kFrom + column) * layout.sum_step); },
           [&](std::size_t row, std::size_t column, Vector value)
               HWY_ATTR { hn::Store(value, d, taps[row * 3 + column] + lane); });
     }
@@ -178,10 +188,9 @@ HWY_INLINE void finish(const ConvGeometry& g, const WinogradWeightsLayout& layou
   }
 }
 
-}  // namespace
-
-void winograd_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
-                               float* grad_weights, float* scratch) {
+template <class S>
+HWY_INLINE void backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                                 float* grad_weights, float* scratch) {
   const WinogradWeightsLayout layout(g);
   const Image image = image_of(g, in), gradient_pixels = image_of(gradient);
   const std::size_t columns = winograd_tiles(g.out_width), rows = winograd_tiles(g.out_height);
@@ -195,34 +204,43 @@ void winograd_backward_weights(const ConvGeometry& g, const float* in, const Con
   float *gradients = scratch + layout.gradients, *patches = scratch + layout.patches;
   for (std::size_t i = 0; i < rectangles; ++i) {
     const Rectangle r = rectangle(i);
-    transform_gradients(g, layout, gradient_pixels, r, gradients);
+    transform_gradients<typename S::Gradient>(g, layout, gradient_pixels, r, gradients);
     for (std::size_t channel = 0; channel < g.in_channels; channel += kLanes) {
       const std::size_t channels = HWY_MIN(kLanes, g.in_channels - channel);
       float* sums = scratch + layout.sums + channel / kLanes * layout.sum_channels;
       turn_strip(g, layout, in + channel * g.in_plane, channels, r, scratch);
-      transform_strip(layout, r, scratch, patches);
+      transform_strip<typename S::Patch>(layout, g.stride_x, r, scratch, patches);
       const bool last_channels = channel + kLanes >= g.in_channels;
       const std::size_t next_channel = last_channels ? 0 : channel + kLanes;
       const bool is_next = !last_channels || i + 1 < rectangles;
       const Rectangle next = last_channels && is_next ? rectangle(i + 1) : r;
       const auto prefetch = [&](std::size_t share) HWY_ATTR {
         if (!is_next) return;
-        Channels asked = share_of(HWY_MIN(kLanes, g.in_channels - next_channel), share);
+        constexpr std::size_t kShares = S::Patch::kTo * S::Patch::kTo;
+        const auto signed_of = [](std::size_t pixels) { return static_cast<std::ptrdiff_t>(pixels); };
+        Channels asked = share_of(HWY_MIN(kLanes, g.in_channels - next_channel), kShares, share);
         asked.begin += next_channel, asked.end += next_channel;
-        prefetch_pixels(image, asked, static_cast<std::ptrdiff_t>(next.y),
-                        static_cast<std::ptrdiff_t>(next.x),
-                        static_cast<std::ptrdiff_t>(next.high * kWinogradTile + 2),
-                        static_cast<std::ptrdiff_t>(next.wide * kWinogradTile + 2));
+        prefetch_pixels(image, asked, signed_of(next.y * g.stride_y), signed_of(next.x * g.stride_x),
+                        signed_of(layout.strip_height), signed_of(layout.strip_width));
         if (!last_channels) return;
-        prefetch_pixels(gradient_pixels, share_of(g.out_channels, share), static_cast<std::ptrdiff_t>(next.y),
-                        static_cast<std::ptrdiff_t>(next.x),
-                        static_cast<std::ptrdiff_t>(next.high * kWinogradTile),
-                        static_cast<std::ptrdiff_t>(next.wide * kWinogradTile));
+        prefetch_pixels(gradient_pixels, share_of(g.out_channels, kShares, share), signed_of(next.y),
+                        signed_of(next.x), signed_of(next.high * kWinogradTile),
+                        signed_of(next.wide * kWinogradTile));
       };
-      multiply(g, layout, r.tiles(), gradients, patches, i == 0, prefetch, sums);
-      if (i + 1 == rectangles) finish(g, layout, sums, channel, channels, grad_weights);
+      multiply<S>(g, layout, r.tiles(), gradients, patches, i == 0, prefetch, sums);
+      if (i + 1 == rectangles)
+        finish<typename S::WeightGradient>(g, layout, sums, channel, channels, grad_weights);
     }
   }
+}
+
+}  // namespace
+
+void winograd_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                               float* grad_weights, float* scratch) {
+  with_scheme(g.stride_x, [&](auto scheme) HWY_ATTR {
+    backward_weights<decltype(scheme)>(g, in, gradient, grad_weights, scratch);
+  });
 }
 
 }  // namespace sweep::cpu::HWY_NAMESPACE

@@ -49,9 +49,11 @@ class NoAllocation : public testing::TestWithParam<const char*> {};
 TEST_P(NoAllocation, InTheTrainingLoop) {
 #ifdef SWEEP_COUNTS_ALLOCATIONS
   const bool plain = std::string(GetParam()) == "deeplizard";
-  const std::int64_t channels = std::string(GetParam()) == "wide_residual" ? 16 : 4;
-  const Network network(plain ? test::deeplizard() : test::small_residual(channels),
-                        plain ? Shape{1, 28, 28} : Shape{3, 8, 8});
+  const bool wide = std::string(GetParam()) == "wide_residual";  // as Winograd's algorithm needs it
+  const Network network(plain ? test::deeplizard() : test::small_residual(wide ? 16 : 4),
+                        plain  ? Shape{1, 28, 28}
+                        : wide ? Shape{3, 16, 16}
+                               : Shape{3, 8, 8});
   const test::OwnedBatch all = test::random_batch(500, element_count(network.input()), 10, 1);
   const Samples samples{std::make_shared<ImageSet>(ImageSet{network.input(), all.pixels, all.labels}), 0,
                         500};

@@ -11,12 +11,12 @@ namespace sweep::cpu {
 namespace {
 
 struct Case {
-  std::size_t in, out, height, width, padding, border;
+  std::size_t in, out, height, width, padding, border, stride = 1;
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.in << "x" << c.height << "x" << c.width << " to " << c.out << ", padding " << c.padding
-       << ", border " << c.border;
+       << ", border " << c.border << ", stride " << c.stride;
 }
 
 AlignedBuffer random_values(std::size_t count, unsigned seed) {
@@ -33,7 +33,19 @@ class Convolution {
   explicit Convolution(const Case& c) : c_(c) {
     const std::size_t height = c.height + 2 * c.padding, width = c.width + 2 * c.padding;
     const std::size_t plane = spread_over_cache(height * width) * kLanes;
-    g_ = {c.in, height, width, c.out, height - 2, width - 2, 3, 3, 1, 1, 1, 1, plane};
+    g_ = {c.in,
+          height,
+          width,
+          c.out,
+          (height - 3) / c.stride + 1,
+          (width - 3) / c.stride + 1,
+          3,
+          3,
+          c.stride,
+          c.stride,
+          1,
+          1,
+          plane};
     layout_ = {nullptr, g_.out_height, g_.out_width + 2 * c.border, c.border, 1, 1};
     input_ = random_values(c.in * plane, 1);
     weights_ = random_values(c.in * c.out * 9, 2);
@@ -112,7 +124,8 @@ class Convolution {
   }
 
   void add_product(std::size_t o, std::size_t tap, std::size_t i, std::size_t y, std::size_t x) {
-    const std::size_t at = (o * 9 + tap) * c_.in + i, row = y + tap / 3, column = x + tap % 3;
+    const std::size_t at = (o * 9 + tap) * c_.in + i, row = y * c_.stride + tap / 3,
+                      column = x * c_.stride + tap % 3;
     const std::size_t to = ((o * g_.out_height + y) * g_.out_width + x) * kLanes;
     const float* in = input_.data() + i * g_.in_plane + (row * g_.in_width + column) * kLanes;
     const bool inside = row >= c_.padding && column >= c_.padding && row < c_.padding + c_.height &&
@@ -146,14 +159,16 @@ double largest_error(const std::vector<double>& expected, const AlignedBuffer& v
 }
 
 std::vector<Case> cases() {
-  std::vector<Case> all = {{16, 16, 32, 32, 1, 3}, {32, 32, 16, 16, 1, 3}, {64, 64, 8, 8, 1, 3},
-                           {8, 8, 1, 1, 1, 3},     {20, 9, 17, 3, 2, 3},   {9, 20, 3, 14, 0, 0}};
+  std::vector<Case> all = {{16, 16, 32, 32, 1, 3},    {32, 32, 16, 16, 1, 3},    {64, 64, 8, 8, 1, 3},
+                           {8, 8, 1, 1, 1, 3},        {20, 9, 17, 3, 2, 3},      {9, 20, 3, 14, 0, 0},
+                           {16, 32, 32, 32, 1, 3, 2}, {32, 64, 16, 16, 1, 3, 2}, {9, 20, 3, 14, 0, 0, 2}};
   std::mt19937 random(7);
   const auto between = [&](std::size_t low, std::size_t high) {
     return std::uniform_int_distribution<std::size_t>(low, high)(random);
   };
-  while (all.size() < 40) {
-    const Case c{between(8, 20), between(8, 20), between(1, 17), between(1, 17), between(0, 2), 3};
+  while (all.size() < 60) {
+    const Case c{between(8, 20), between(8, 20), between(1, 17), between(1, 17), between(0, 2), 3,
+                 between(1, 2)};
     if (std::min(c.height, c.width) + 2 * c.padding >= 3) all.push_back(c);
   }
   return all;
@@ -180,7 +195,8 @@ TEST_P(Winograd, HasTheValuesOfPlainSumsOnEveryInstructionSet) {
 INSTANTIATE_TEST_SUITE_P(Sizes, Winograd, testing::ValuesIn(cases()), [](const auto& instance) {
   const Case& c = instance.param;
   return std::to_string(instance.index) + "_" + std::to_string(c.in) + "x" + std::to_string(c.height) + "x" +
-         std::to_string(c.width) + "_to_" + std::to_string(c.out) + "_padding_" + std::to_string(c.padding);
+         std::to_string(c.width) + "_to_" + std::to_string(c.out) + "_padding_" + std::to_string(c.padding) +
+         "_stride_" + std::to_string(c.stride);
 });
 
 TEST(WinogradKernels, CutNegativeOutputsOnlyWithRelu) {
@@ -210,7 +226,10 @@ TEST(WinogradKernels, AreTakenWhereTheyAreFaster) {
   EXPECT_FALSE(pays(64, 64, 4, 4)) << "one tile where four are multiplied";
   EXPECT_FALSE(pays(64, 64, 32, 1)) << "tiles beyond the image";
   EXPECT_FALSE(pays(64, 64, 8, 8, 5));
-  EXPECT_FALSE(pays(64, 64, 8, 8, 3, 2));
+  EXPECT_TRUE(pays(16, 32, 16, 16, 3, 2));
+  EXPECT_FALSE(pays(16, 31, 16, 16, 3, 2)) << "few channels";
+  EXPECT_FALSE(pays(64, 64, 10, 10, 3, 2)) << "tiles beyond the image";
+  EXPECT_FALSE(pays(64, 64, 8, 8, 3, 3));
   EXPECT_FALSE(pays(64, 64, 8, 8, 3, 1, 2));
 }
 

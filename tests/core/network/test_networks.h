@@ -33,7 +33,7 @@ inline NetworkSpec mlp() {
 }
 
 /// Two residual blocks with batch normalization, the second with half the extents and twice the channels;
-/// `narrow`: the first one's channels. For 8×8 images.
+/// `narrow`: the first one's channels. For 8×8 images or larger ones.
 inline NetworkSpec small_residual(std::int64_t narrow = 4) {
   const auto conv_of = [](std::string name, std::int64_t channels, std::int64_t kernel, std::int64_t stride) {
     return LayerSpec{std::move(name),
