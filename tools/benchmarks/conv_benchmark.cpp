@@ -7,6 +7,7 @@
 #include "core/kernels/cpu/bf16_kernels.h"
 #include "core/kernels/cpu/bf16_pairs.h"
 #include "core/kernels/cpu/conv_kernels.h"
+#include "core/kernels/cpu/winograd.h"
 #include "tools/benchmarks/kernel_benchmarks.h"
 
 namespace sweep {
@@ -84,6 +85,20 @@ struct Bf16Convolution : Convolution {
   AlignedBuffer input_pairs, gradient_pairs, pairs, transposed_pairs;
 };
 
+// The same by Winograd's algorithm, where ConvOp takes it. FLOP/s count the multiply-adds of the formula.
+struct WinogradConvolution : Convolution {
+  explicit WinogradConvolution(const ConvCase& c)
+      : Convolution(c),
+        frequencies(cpu::winograd_weight_floats(g)),
+        frequencies_transposed(frequencies.size()),
+        scratch(cpu::winograd_scratch_floats(g)) {
+    cpu::winograd_transform_weights(g, weights.data(), frequencies.data());
+    cpu::winograd_transform_weights_transposed(g, weights.data(), frequencies_transposed.data());
+  }
+
+  AlignedBuffer frequencies, frequencies_transposed, scratch;
+};
+
 template <class Convolution, class Kernel>
 void add(const std::string& name, const ConvCase& c, Kernel kernel) {
   benchmark::RegisterBenchmark(name.c_str(), [c, kernel](benchmark::State& state) {
@@ -116,12 +131,25 @@ void register_conv_benchmarks() {
       cpu::conv_forward(v.g, v.input.data(), v.packed.data(), nullptr, true, v.output.data());
     });
     add<Convolution>("conv/" + shape + "/weights", c, [](Convolution& v) {
-      cpu::conv_backward_weights(v.g, v.input.data(), v.gradient, v.weights.data(), nullptr);
+      cpu::conv_backward_weights(v.g, v.input.data(), v.gradient, v.weights.data());
     });
     add<Convolution>("conv/" + shape + "/input", c, [](Convolution& v) {
       cpu::conv_backward_input(v.g, v.gradient, v.transposed.data(), v.padding, v.padding, v.size, v.size,
                                v.grad_in.data());
     });
+    if (cpu::winograd_pays(Convolution(c).g)) {
+      add<WinogradConvolution>("conv/" + shape + "/forward/winograd", c, [](WinogradConvolution& v) {
+        cpu::winograd_forward(v.g, v.input.data(), v.frequencies.data(), nullptr, true, v.output.data(),
+                              v.scratch.data());
+      });
+      add<WinogradConvolution>("conv/" + shape + "/weights/winograd", c, [](WinogradConvolution& v) {
+        cpu::winograd_backward_weights(v.g, v.input.data(), v.gradient, v.weights.data(), v.scratch.data());
+      });
+      add<WinogradConvolution>("conv/" + shape + "/input/winograd", c, [](WinogradConvolution& v) {
+        cpu::winograd_backward_input(v.g, v.gradient, v.frequencies_transposed.data(), v.padding, v.padding,
+                                     v.size, v.size, v.grad_in.data(), v.scratch.data());
+      });
+    }
     if (cpu::bf16_hardware_kernels() == nullptr || c.in_channels == 1) continue;
     add<Bf16Convolution>("conv/" + shape + "/forward/bf16", c, [](Bf16Convolution& v) {
       cpu::join_channels(v.input.data(), v.g.in_channels, v.g.in_height * v.g.in_width * kLanes, v.g.in_plane,

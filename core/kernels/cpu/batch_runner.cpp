@@ -37,6 +37,7 @@ BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, P
   totals_.resize(partial_count(blocks));
   const std::size_t workspaces = in_phases() ? std::max(blocks, pool.size()) : pool.size();
   for (std::size_t i = 0; i < workspaces; ++i) workspaces_.push_back(program.make_workspace());
+  for (std::size_t i = 0; i < pool.size(); ++i) scratch_.emplace_back(program.scratch_floats());
 }
 
 // How many partial sums a batch's gradient is made of. A function of the batch and the network alone, so that
@@ -94,7 +95,7 @@ void BatchRunner::train_in(const Room& room, const Batch& batch, const float* ow
   const std::size_t blocks = block_count(batch.size()), floats = program_.parameter_floats();
   const std::size_t parts = std::min(room.partial_count, blocks), last = program_.phases() - 1;
   const auto workspace_of = [&](const Block& block, std::size_t thread) -> Workspace& {
-    return room.workspaces[in_phases() ? block.index : thread];
+    return enter(room.workspaces[in_phases() ? block.index : thread], thread);
   };
   for (std::size_t phase = 0; phase <= last; ++phase) {
     run(parts, last == 0, [&](std::size_t part, std::size_t thread) noexcept {
@@ -145,7 +146,7 @@ void BatchRunner::evaluate_blocks(const Batch& batch, const float* own, Finish f
   pool_.run(std::min(partials, blocks), [&](std::size_t part, std::size_t thread) noexcept {
     totals_[part] = {};
     for_blocks(batch, partials, part, [&](const Block& block) {
-      Workspace& workspace = workspaces_[thread];
+      Workspace& workspace = enter(workspaces_[thread], thread);
       load(batch, block, workspace);
       program_.evaluate({false, options_.seed, 0, block.index * kLanes}, own, workspace);
       finish(block, workspace, totals_[part]);

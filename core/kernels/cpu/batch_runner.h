@@ -51,6 +51,11 @@ class BatchRunner {
     double* op_seconds = nullptr;
   };
 
+  /// A workspace as a thread uses it.
+  Workspace& enter(Workspace& workspace, std::size_t thread) noexcept {
+    workspace.scratch = scratch_[thread].data();
+    return workspace;
+  }
   bool in_phases() const { return program_.phases() > 1; }
   void load(const Batch& batch, const Block& block, Workspace& workspace) const noexcept;
   void measure_loss(const Batch& batch, const Block& block, Workspace& workspace, bool training,
@@ -70,7 +75,8 @@ class BatchRunner {
   std::size_t classes_, plane_;  // outputs; pixels of one channel
   GradientSum gradient_;
   std::vector<Workspace> workspaces_;
-  std::vector<PartialTotals> totals_;  // one per partial sum
+  std::vector<AlignedBuffer> scratch_;  // one per thread: what its ops leave in the cache is used again
+  std::vector<PartialTotals> totals_;   // one per partial sum
   Totals sums_;
 };
 

@@ -155,7 +155,7 @@ float gradient_sum(const ConvGeometry& g, const ConvGradient& gradient, std::siz
 }
 
 void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
-                           float* grad_weights, float* grad_bias) {
+                           float* grad_weights) {
   const std::size_t tiles = (g.out_channels + kChannelTile - 1) / kChannelTile;
   const std::size_t taps = g.in_channels * g.taps();
   for (std::size_t t = 0; t < tiles; ++t) {
@@ -164,8 +164,10 @@ void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGra
     for (std::size_t tap = 0; tap < taps; tap += kMaxTaps)
       backward_taps(g, in, gradient, channel, channels, tap, HWY_MIN(kMaxTaps, taps - tap), grad_weights);
   }
-  for (std::size_t c = 0; grad_bias != nullptr && c < g.out_channels; ++c)
-    grad_bias[c] += gradient_sum(g, gradient, c);
+}
+
+void conv_backward_bias(const ConvGeometry& g, const ConvGradient& gradient, float* grad_bias) {
+  for (std::size_t c = 0; c < g.out_channels; ++c) grad_bias[c] += gradient_sum(g, gradient, c);
 }
 
 void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out,
@@ -195,11 +197,16 @@ HWY_AFTER_NAMESPACE();
 namespace sweep::cpu {
 
 HWY_EXPORT(conv_backward_weights);
+HWY_EXPORT(conv_backward_bias);
 HWY_EXPORT(spread_gradient);
 
 void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
-                           float* grad_weights, float* grad_bias) {
-  HWY_DYNAMIC_DISPATCH(conv_backward_weights)(g, in, gradient, grad_weights, grad_bias);
+                           float* grad_weights) {
+  HWY_DYNAMIC_DISPATCH(conv_backward_weights)(g, in, gradient, grad_weights);
+}
+
+void conv_backward_bias(const ConvGeometry& g, const ConvGradient& gradient, float* grad_bias) {
+  HWY_DYNAMIC_DISPATCH(conv_backward_bias)(g, gradient, grad_bias);
 }
 
 void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out,

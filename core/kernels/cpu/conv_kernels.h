@@ -66,7 +66,7 @@ void conv_pool_forward(const ConvGeometry& g, const float* in, const float* pack
 /// Zero columns on each side of a gradient's rows, which conv_backward_input reads beyond the image.
 inline constexpr std::size_t kGradientBorder = 3;
 
-/// Gradient of a convolution's output as the two functions below read it: [out_channels][rows][pitch][16],
+/// Gradient of a convolution's output as the functions below read it: [out_channels][rows][pitch][16],
 /// where output (y, x) lies at row y·gap_y, column border + x·gap_x, and all else is zero. Gaps are 1, or the
 /// stride where there is dilation too: then the input's gradient is an ordinary convolution of what has gaps.
 struct ConvGradient {
@@ -86,8 +86,11 @@ void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, co
                          std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
                          float* grad_in);
 
-/// Adds the block's gradients to grad_weights [out][ky][kx][in] and grad_bias [out_channels] (or nullptr).
+/// Adds the block's gradients to grad_weights [out][ky][kx][in].
 void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
-                           float* grad_weights, float* grad_bias);
+                           float* grad_weights);
+
+/// Adds the block's gradients to grad_bias [out_channels].
+void conv_backward_bias(const ConvGeometry& g, const ConvGradient& gradient, float* grad_bias);
 
 }  // namespace sweep::cpu

@@ -55,8 +55,9 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion, const 
     bias_ = network.parameters()[layer.parameters[1]];
     bias_floats_ = round_to_line(bias_.count);
   }
-  packed_ = AlignedBuffer(weight_.count);
-  if (uses_packed_transposed()) packed_transposed_ = AlignedBuffer(weight_.count);
+  winograd_ = bf16 == nullptr && !fusion_.pool && winograd_pays(geometry_);
+  packed_ = AlignedBuffer(groups_ * packed_floats());
+  if (uses_packed_transposed()) packed_transposed_ = AlignedBuffer(groups_ * packed_floats());
   if (geometry_.in_channels > 1) forward_bf16_ = bf16;
   if (geometry_.out_channels > 1 && uses_packed_transposed()) backward_bf16_ = bf16;
   if (forward_bf16_ != nullptr) pairs_ = AlignedBuffer(groups_ * forward_pairs());
@@ -117,14 +118,14 @@ std::size_t ConvOp::grad_out_floats() const {
 std::size_t ConvOp::saved_floats() const { return saved_floats_; }
 
 void ConvOp::import_parameters(std::span<const float> all, float* own) const {
-  const std::size_t count = weight_.count / groups_;
+  const std::size_t count = weight_floats();
   for (std::size_t group = 0; group < groups_; ++group)
     import_conv_weights(geometry_, all.data() + weight_.offset + group * count, own + group * count);
   std::copy_n(all.data() + bias_.offset, bias_.count, own + bias_offset_);
 }
 
 void ConvOp::export_parameters(const float* own, std::span<float> all) const {
-  const std::size_t count = weight_.count / groups_;
+  const std::size_t count = weight_floats();
   for (std::size_t group = 0; group < groups_; ++group)
     export_conv_weights(geometry_, own + group * count, all.data() + weight_.offset + group * count);
   std::copy_n(own + bias_offset_, bias_.count, all.data() + bias_.offset);
@@ -132,6 +133,7 @@ void ConvOp::export_parameters(const float* own, std::span<float> all) const {
 
 std::size_t ConvOp::scratch_floats() const {
   const ConvGeometry& g = geometry_;
+  if (winograd_) return winograd_scratch_floats(g);
   const std::size_t forward = forward_bf16_ == nullptr ? 0 : pair_count(g.in_channels) * g.in_plane;
   const std::size_t backward =
       backward_bf16_ == nullptr ? 0 : pair_count(g.out_channels) * gradient_layout_.channel_floats();
@@ -139,31 +141,38 @@ std::size_t ConvOp::scratch_floats() const {
 }
 
 void ConvOp::prepare(const float* own) {
+  for (std::size_t group = 0; group < groups_; ++group) pack(group, own + group * weight_floats());
+}
+
+void ConvOp::pack(std::size_t group, const float* weights) {
   const ConvGeometry& g = geometry_;
-  const std::size_t count = weight_.count / groups_;
+  float* packed = packed_.data() + group * packed_floats();
+  float* transposed = packed_transposed_.data() + (uses_packed_transposed() ? group * packed_floats() : 0);
+  if (winograd_) {
+    winograd_transform_weights(g, weights, packed);
+    if (uses_packed_transposed()) winograd_transform_weights_transposed(g, weights, transposed);
+    return;
+  }
   const auto tile = [](const Bf16Kernels* bf16) {
     return bf16 == nullptr ? conv_channel_tile() : bf16->channel_tile;
   };
-  for (std::size_t group = 0; group < groups_; ++group) {
-    const std::size_t at = group * count;
-    pack_conv_weights(g, tile(forward_bf16_), own + at, packed_.data() + at);
-    if (forward_bf16_ != nullptr) {
-      pair_conv_weights(g, forward_bf16_->channel_tile, g.in_channels, g.out_channels, packed_.data() + at,
-                        pairs_.data() + group * forward_pairs());
-    }
-    if (!uses_packed_transposed()) continue;
-    pack_conv_weights_transposed(g, tile(backward_bf16_), own + at, packed_transposed_.data() + at);
-    if (backward_bf16_ != nullptr) {
-      pair_conv_weights(g, backward_bf16_->channel_tile, g.out_channels, g.in_channels,
-                        packed_transposed_.data() + at, pairs_transposed_.data() + group * backward_pairs());
-    }
+  pack_conv_weights(g, tile(forward_bf16_), weights, packed);
+  if (forward_bf16_ != nullptr) {
+    pair_conv_weights(g, forward_bf16_->channel_tile, g.in_channels, g.out_channels, packed,
+                      pairs_.data() + group * forward_pairs());
+  }
+  if (!uses_packed_transposed()) return;
+  pack_conv_weights_transposed(g, tile(backward_bf16_), weights, transposed);
+  if (backward_bf16_ != nullptr) {
+    pair_conv_weights(g, backward_bf16_->channel_tile, g.out_channels, g.in_channels, transposed,
+                      pairs_transposed_.data() + group * backward_pairs());
   }
 }
 
 void ConvOp::forward_group(std::size_t group, const float* own, const float* input,
                            const ForwardBuffers& buffers) const {
   ConvGeometry g = geometry_;
-  const float* packed = packed_.data() + group * (weight_.count / groups_);
+  const float* packed = packed_.data() + group * packed_floats();
   const float* bias = bias_of(own);
   if (bias != nullptr) bias += group * g.out_channels;
   input += group * g.in_channels * g.in_plane;
@@ -179,18 +188,26 @@ void ConvOp::forward_group(std::size_t group, const float* own, const float* inp
     run(g, input, packed, bias, fusion_.relu, buffers.out, buffers.saved + winner_offset_);
     return;
   }
+  float* out = buffers.out + group * g.out_channels * g.out_height * g.out_width * kLanes;
+  if (winograd_) {
+    winograd_forward(g, input, packed, bias, fusion_.relu, out, buffers.scratch);
+    return;
+  }
   const auto run = forward_bf16_ == nullptr ? conv_forward : forward_bf16_->conv_forward;
-  run(g, input, packed, bias, fusion_.relu,
-      buffers.out + group * g.out_channels * g.out_height * g.out_width * kLanes);
+  run(g, input, packed, bias, fusion_.relu, out);
 }
 
 void ConvOp::backward_input(std::size_t group, const ConvGradient& gradient,
                             const BackwardBuffers& buffers) const {
   const ConvGeometry& g = geometry_;
   float* grad_in = buffers.grad_in + group * g.in_channels * height_ * width_ * kLanes;
+  const float* packed = packed_transposed_.data() + group * packed_floats();
+  if (winograd_) {
+    winograd_backward_input(g, gradient, packed, pad_y_, pad_x_, height_, width_, grad_in, buffers.scratch);
+    return;
+  }
   if (backward_bf16_ == nullptr) {
-    conv_backward_input(g, gradient, packed_transposed_.data() + group * (weight_.count / groups_), pad_y_,
-                        pad_x_, height_, width_, grad_in);
+    conv_backward_input(g, gradient, packed, pad_y_, pad_x_, height_, width_, grad_in);
     return;
   }
   join_channels(gradient.data, g.out_channels, gradient.rows * gradient.pitch * kLanes,
@@ -201,6 +218,20 @@ void ConvOp::backward_input(std::size_t group, const ConvGradient& gradient,
   pairs.data = buffers.scratch;
   backward_bf16_->conv_backward_input(paired, pairs, pairs_transposed_.data() + group * backward_pairs(),
                                       pad_y_, pad_x_, height_, width_, grad_in);
+}
+
+void ConvOp::backward_parameters(std::size_t group, const float* input, const ConvGradient& gradient,
+                                 const BackwardBuffers& buffers) const {
+  const ConvGeometry& g = geometry_;
+  float* grad_weights = buffers.grad_parameters + group * weight_floats();
+  input += group * g.in_channels * g.in_plane;
+  if (winograd_) {
+    winograd_backward_weights(g, input, gradient, grad_weights, buffers.scratch);
+  } else {
+    conv_backward_weights(g, input, gradient, grad_weights);
+  }
+  if (bias_floats_ > 0)
+    conv_backward_bias(g, gradient, buffers.grad_parameters + bias_offset_ + group * g.out_channels);
 }
 
 void ConvOp::forward(const Pass& /*pass*/, const float* own, const ForwardBuffers& buffers) const {
@@ -219,9 +250,9 @@ void ConvOp::forward(const Pass& /*pass*/, const float* own, const ForwardBuffer
 
 void ConvOp::backward(const float* own, const BackwardBuffers& buffers) const {
   const float* input = padded_input(buffers.in, buffers.saved);
-  float* grad_bias = bias_floats_ > 0 ? buffers.grad_parameters + bias_offset_ : nullptr;
   float* working = buffers.saved + gradient_offset_;
   if (fusion_.pool) {
+    float* grad_bias = bias_floats_ > 0 ? buffers.grad_parameters + bias_offset_ : nullptr;
     conv_pool_backward(*pool_plan_,
                        {input, own, buffers.grad_out, buffers.saved + winner_offset_, buffers.grad_parameters,
                         grad_bias, buffers.grad_in},
@@ -233,7 +264,6 @@ void ConvOp::backward(const float* own, const BackwardBuffers& buffers) const {
   gradient.data = working;
   // One group after the other, through the same working memory.
   for (std::size_t group = 0; group < groups_; ++group) {
-    const std::size_t weights = group * (weight_.count / groups_);
     if (gradient_is_spread_) {
       gradient.data = buffers.grad_out + group * g.out_channels * gradient.channel_floats();
     } else {
@@ -241,9 +271,7 @@ void ConvOp::backward(const float* own, const BackwardBuffers& buffers) const {
       spread_gradient(g, buffers.grad_out + out, fusion_.relu ? buffers.out + out : nullptr, gradient,
                       working);
     }
-    conv_backward_weights(g, input + group * g.in_channels * g.in_plane, gradient,
-                          buffers.grad_parameters + weights,
-                          grad_bias == nullptr ? nullptr : grad_bias + group * g.out_channels);
+    backward_parameters(group, input, gradient, buffers);
     if (buffers.grad_in != nullptr) backward_input(group, gradient, buffers);
   }
 }

@@ -8,6 +8,7 @@
 #include "core/kernels/cpu/conv_kernels.h"
 #include "core/kernels/cpu/conv_pool_backward.h"
 #include "core/kernels/cpu/op.h"
+#include "core/kernels/cpu/winograd.h"
 #include "core/network/network.h"
 
 namespace sweep::cpu {
@@ -48,11 +49,20 @@ class ConvOp : public Op {
  private:
   /// With pooling the input's gradient takes the weights as they are.
   bool uses_packed_transposed() const { return fusion_.needs_grad_in && !fusion_.pool; }
+  /// Floats of one group's weights, and of packed_ and packed_transposed_ for one.
+  std::size_t weight_floats() const { return weight_.count / groups_; }
+  std::size_t packed_floats() const {
+    return winograd_ ? winograd_weight_floats(geometry_) : weight_floats();
+  }
+  /// Brings one group's weights to the layouts of the kernels at work.
+  void pack(std::size_t group, const float* weights);
   bool padded() const { return pad_y_ + pad_x_ > 0; }
   /// One group's output; `input` is that of all groups, padded.
   void forward_group(std::size_t group, const float* own, const float* input,
                      const ForwardBuffers& buffers) const;
   void backward_input(std::size_t group, const ConvGradient& gradient, const BackwardBuffers& buffers) const;
+  void backward_parameters(std::size_t group, const float* input, const ConvGradient& gradient,
+                           const BackwardBuffers& buffers) const;
   /// Weights of one group as pairs.
   std::size_t forward_pairs() const {
     return pair_count(geometry_.in_channels) * geometry_.taps() * geometry_.out_channels;
@@ -71,6 +81,7 @@ class ConvOp : public Op {
   ConvGeometry geometry_{};  // of one group
   std::size_t groups_ = 1;
   Fusion fusion_;
+  bool winograd_ = false;
   bool input_is_padded_ = false, gradient_is_spread_ = false;
   std::size_t height_, width_, pad_y_, pad_x_;     // of the input without padding
   Parameter weight_, bias_;                        // bias_.count is 0 if there is none

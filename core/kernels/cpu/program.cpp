@@ -57,23 +57,25 @@ Workspace Program::make_workspace() const {
     return begin;
   };
   std::vector<std::size_t> activations, saved, gradients;
-  std::size_t scratch_floats = 0;
   for (const CompiledOp& compiled : ops_) {
     activations.push_back(place(compiled.op->out_floats()));
     saved.push_back(place(compiled.op->saved_floats()));
-    scratch_floats = std::max(scratch_floats, compiled.op->scratch_floats());
   }
   for (const std::size_t size : plan_.slot_floats) gradients.push_back(place(size));
-  const std::size_t scratch = place(scratch_floats);
 
-  Workspace workspace{nullptr, {}, {}, {}, nullptr, AlignedBuffer(floats)};
+  Workspace workspace{nullptr, {}, {}, {}, AlignedBuffer(floats)};
   float* memory = workspace.memory.data();
   workspace.input = memory;
-  workspace.scratch = memory + scratch;
   for (const std::size_t begin : activations) workspace.activations.push_back(memory + begin);
   for (const std::size_t begin : saved) workspace.saved.push_back(memory + begin);
   for (const std::size_t begin : gradients) workspace.gradients.push_back(memory + begin);
   return workspace;
+}
+
+std::size_t Program::scratch_floats() const {
+  std::size_t floats = 0;
+  for (const CompiledOp& compiled : ops_) floats = std::max(floats, compiled.op->scratch_floats());
+  return floats;
 }
 
 void Program::import_parameters(std::span<const float> all, float* own) const {

@@ -23,8 +23,8 @@ struct Workspace {
   std::vector<float*> activations;  // each op's output
   std::vector<float*> saved;
   std::vector<float*> gradients;  // the slots of the gradient plan
-  float* scratch;                 // of the op at work
   AlignedBuffer memory;           // all of it in one piece, which large pages can hold
+  float* scratch = nullptr;       // of the op at work: scratch_floats(), from whoever runs the block
 };
 
 /// One block of a batch.
@@ -47,7 +47,9 @@ class Program {
   std::size_t parameter_floats() const { return parameter_floats_; }
   std::size_t input_elements() const { return input_elements_; }
 
+  /// Without scratch memory, which one thread's workspaces should share: so it stays in the thread's cache.
   Workspace make_workspace() const;
+  std::size_t scratch_floats() const;
 
   void import_parameters(std::span<const float> all, float* own) const;
   void export_parameters(const float* own, std::span<float> all) const;

@@ -48,9 +48,12 @@ class NoAllocation : public testing::TestWithParam<const char*> {};
 
 TEST_P(NoAllocation, InTheTrainingLoop) {
 #ifdef SWEEP_COUNTS_ALLOCATIONS
-  const bool residual = std::string(GetParam()) == "residual";
-  const Network network(residual ? test::small_residual() : test::deeplizard(),
-                        residual ? Shape{3, 8, 8} : Shape{1, 28, 28});
+  const bool plain = std::string(GetParam()) == "deeplizard";
+  const bool wide = std::string(GetParam()) == "wide_residual";  // as Winograd's algorithm needs it
+  const Network network(plain ? test::deeplizard() : test::small_residual(wide ? 16 : 4),
+                        plain  ? Shape{1, 28, 28}
+                        : wide ? Shape{3, 16, 16}
+                               : Shape{3, 8, 8});
   const test::OwnedBatch all = test::random_batch(500, element_count(network.input()), 10, 1);
   const Samples samples{std::make_shared<ImageSet>(ImageSet{network.input(), all.pixels, all.labels}), 0,
                         500};
@@ -81,7 +84,7 @@ TEST_P(NoAllocation, InTheTrainingLoop) {
 #endif
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, NoAllocation, testing::Values("deeplizard", "residual"),
+INSTANTIATE_TEST_SUITE_P(Networks, NoAllocation, testing::Values("deeplizard", "residual", "wide_residual"),
                          [](const auto& instance) { return std::string(instance.param); });
 
 }  // namespace

@@ -31,10 +31,10 @@ struct Outcome {
   double loss = 0;
 };
 
-Outcome train_three_steps(std::size_t images, int threads, bool profiled = false) {
-  const Network network = residual_network();
+Outcome train_three_steps(std::size_t images, int threads, bool profiled = false,
+                          const Network& network = residual_network()) {
   const auto engine = engine_for(network, images, threads);
-  const test::OwnedBatch batch = test::random_batch(images, kPixels, 10, 11);
+  const test::OwnedBatch batch = test::random_batch(images, element_count(network.input()), 10, 11);
   for (int step = 0; step < 3; ++step) {
     if (profiled) engine->profile(batch.view());
     engine->train(batch.view(), 0.01);
@@ -57,6 +57,17 @@ TEST_P(BatchNormThreads, GiveTheSameBits) {
   for (const int threads : {2, 3, 5, 8}) {
     SCOPED_TRACE(threads);
     expect_same_bits(train_three_steps(GetParam(), threads), one);
+  }
+}
+
+// Enough channels for Winograd's algorithm, with stride 1 and 2.
+TEST(BatchNorm, ThreadsGiveTheSameBitsWithWideConvolutions) {
+  SKIP_UNLESS_CPU();
+  const Network network(test::small_residual(16), {3, 16, 16});
+  const Outcome one = train_three_steps(50, 1, false, network);
+  for (const int threads : {2, 3, 4}) {
+    SCOPED_TRACE(threads);
+    expect_same_bits(train_three_steps(50, threads, false, network), one);
   }
 }
 

@@ -34,26 +34,39 @@ struct Outcome {
   Totals totals;
 };
 
-Outcome train_three_steps(std::size_t images, int threads) {
-  const Network network(test::deeplizard(), {1, 28, 28});
+Outcome train_three_steps(std::size_t images, int threads,
+                          const Network& network = Network(test::deeplizard(), {1, 28, 28})) {
   const auto engine = engine_for(network, images, threads);
-  const test::OwnedBatch batch = test::random_batch(images, 784, 10, 11);
+  const test::OwnedBatch batch = test::random_batch(images, element_count(network.input()), 10, 11);
   for (int step = 0; step < 3; ++step) engine->train(batch.view(), 0.01);
   return {engine->parameters(), engine->gradients(), engine->take_totals()};
 }
 
 class AnyThreads : public testing::TestWithParam<std::size_t> {};
 
+void expect_same_bits(const Outcome& one, const Outcome& several) {
+  EXPECT_EQ(one.parameters, several.parameters);
+  EXPECT_EQ(one.gradients, several.gradients);
+  EXPECT_EQ(one.totals.loss, several.totals.loss);
+  EXPECT_EQ(one.totals.correct, several.totals.correct);
+}
+
 TEST_P(AnyThreads, GiveTheSameBits) {
   SKIP_UNLESS_CPU();
   const Outcome one = train_three_steps(GetParam(), 1);
   for (const int threads : {2, 3, 4, 5, 6, 7, 8}) {
     SCOPED_TRACE(threads);
-    const Outcome several = train_three_steps(GetParam(), threads);
-    EXPECT_EQ(one.parameters, several.parameters);
-    EXPECT_EQ(one.gradients, several.gradients);
-    EXPECT_EQ(one.totals.loss, several.totals.loss);
-    EXPECT_EQ(one.totals.correct, several.totals.correct);
+    expect_same_bits(one, train_three_steps(GetParam(), threads));
+  }
+}
+
+TEST(Engine, ThreadsGiveTheSameBitsWithWideConvolutions) {
+  SKIP_UNLESS_CPU();
+  const Network network(test::wide_convolutions(), {1, 12, 15});
+  const Outcome one = train_three_steps(133, 1, network);
+  for (const int threads : {2, 3, 7}) {
+    SCOPED_TRACE(threads);
+    expect_same_bits(one, train_three_steps(133, threads, network));
   }
 }
 

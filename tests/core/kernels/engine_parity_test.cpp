@@ -129,6 +129,16 @@ TEST(Parity, OfTheDeeplizardNetwork) {
   expect_parity(Network(test::deeplizard(), {1, 28, 28}), options, 1e-3);
 }
 
+// The other engine has direct kernels only.
+TEST(Parity, OfConvolutionsByWinogradsAlgorithm) {
+  SKIP_UNLESS_CUDA();
+  EngineOptions options;
+  options.optimizer = SgdOptions{.momentum = 0.9};
+  options.transform = {{0.5f, 0.4f, 0.3f}, {0.2f, 0.3f, 0.4f}};
+  expect_parity(Network(test::wide_convolutions(), {3, 13, 10}), options, 1e-4);
+  expect_parity(Network(test::small_residual(16), {3, 16, 16}), options, 1e-4);
+}
+
 LayerSpec layer(std::string name, std::string type, Arguments arguments = {}) {
   return {std::move(name), std::move(type), std::move(arguments)};
 }

@@ -1,6 +1,8 @@
 // Networks that several tests train.
 #pragma once
 
+#include <array>
+
 #include "core/network/network.h"
 
 namespace sweep::test {
@@ -30,8 +32,9 @@ inline NetworkSpec mlp() {
   return {"mlp", {flatten("flatten"), linear("fc1", 32), relu("relu1"), linear("out", 10)}};
 }
 
-/// Two residual blocks with batch normalization, the second with half the extents, for 8×8 images.
-inline NetworkSpec small_residual() {
+/// Two residual blocks with batch normalization, the second with half the extents and twice the channels;
+/// `narrow`: the first one's channels. For 8×8 images or larger ones.
+inline NetworkSpec small_residual(std::int64_t narrow = 4) {
   const auto conv_of = [](std::string name, std::int64_t channels, std::int64_t kernel, std::int64_t stride) {
     return LayerSpec{std::move(name),
                      "conv2d",
@@ -50,14 +53,34 @@ inline NetworkSpec small_residual() {
     return residual;
   };
   return {"small-residual",
-          {conv_of("stem", 4, 3, 1),
+          {conv_of("stem", narrow, 3, 1),
            norm("bn"),
            relu("relu"),
-           block("block1", 4, 1),
+           block("block1", narrow, 1),
            relu("relu1"),
-           block("block2", 8, 2),
+           block("block2", 2 * narrow, 2),
            relu("relu2"),
            {"average", "adaptive_avg_pool2d", {{"output_size", std::int64_t{1}}}},
+           flatten("flatten"),
+           linear("out", 10)}};
+}
+
+/// 3×3 convolutions of many channels, as the CPU engine does by Winograd's algorithm: with and without
+/// padding, groups, bias and a ReLU behind them; for images of 12×10 or more.
+inline NetworkSpec wide_convolutions() {
+  const auto conv_3x3 = [](std::string name, std::int64_t channels, Arguments arguments) {
+    LayerSpec spec = conv(std::move(name), channels, 3);
+    spec.arguments.merge(arguments);
+    return spec;
+  };
+  return {"wide-convolutions",
+          {conv_3x3("stem", 17, {{"padding", std::int64_t{1}}}),
+           relu("relu1"),
+           conv_3x3("odd", 32, {{"padding", std::array<std::int64_t, 2>{2, 0}}}),
+           relu("relu2"),
+           conv_3x3("groups", 34, {{"groups", std::int64_t{2}}, {"bias", false}}),
+           conv_3x3("plain", 19, {{"padding", std::int64_t{1}}}),
+           {"average", "adaptive_avg_pool2d", {{"output_size", std::int64_t{2}}}},
            flatten("flatten"),
            linear("out", 10)}};
 }
