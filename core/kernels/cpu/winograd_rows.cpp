@@ -1,0 +1,251 @@
+#include "core/kernels/cpu/winograd_rows.h"
+
+#include <array>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/cpu/winograd_rows.cpp"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+
+#include "core/kernels/cpu/conv_tiles-inl.h"
+#include "core/kernels/cpu/simd-inl.h"
+#include "core/kernels/cpu/winograd_rows_plan.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sweep::cpu::HWY_NAMESPACE {
+namespace {
+
+// Bᵀ: 8 inputs to 8 frequencies, of the points 0, 1/2, −1/2, 1, −1, 2, −2, infinity.
+HWY_INLINE void transform_input(Lanes d, const Vector (&x)[kRowPatch], Vector (&f)[kRowFrequencies]) {
+  const auto number = [d](float value) HWY_ATTR { return hn::Set(d, value); };
+  const Vector half = number(0.5f), two = number(2), quarter = number(0.25f), four = number(4);
+  const Vector outer = number(5.25f);
+  const Vector even_a = hn::MulAdd(four, x[2], hn::NegMulAdd(number(5), x[4], x[6]));
+  const Vector odd_a = hn::MulAdd(four, x[1], hn::NegMulAdd(number(5), x[3], x[5]));
+  const Vector even_b = hn::Add(x[2], hn::NegMulAdd(number(4.25f), x[4], x[6]));
+  const Vector odd_b = hn::Add(x[1], hn::NegMulAdd(number(4.25f), x[3], x[5]));
+  const Vector even_c = hn::MulAdd(quarter, x[2], hn::NegMulAdd(number(1.25f), x[4], x[6]));
+  const Vector odd_c = hn::MulAdd(quarter, x[1], hn::NegMulAdd(number(1.25f), x[3], x[5]));
+  f[0] = hn::MulAdd(outer, hn::Sub(x[2], x[4]), hn::Sub(x[6], x[0]));
+  f[1] = hn::MulAdd(half, odd_a, even_a);
+  f[2] = hn::NegMulAdd(half, odd_a, even_a);
+  f[3] = hn::Add(even_b, odd_b);
+  f[4] = hn::Sub(even_b, odd_b);
+  f[5] = hn::MulAdd(two, odd_c, even_c);
+  f[6] = hn::NegMulAdd(two, odd_c, even_c);
+  f[7] = hn::MulAdd(outer, hn::Sub(x[3], x[5]), hn::Sub(x[7], x[1]));
+}
+
+// Aᵀ: 8 frequencies to 4 outputs.
+HWY_INLINE void transform_output(Lanes d, const Vector (&f)[kRowFrequencies], Vector (&y)[kRowTile]) {
+  const auto number = [d](float value) HWY_ATTR { return hn::Set(d, value); };
+  const Vector even_a = hn::Add(f[1], f[2]), odd_a = hn::Sub(f[1], f[2]);
+  const Vector even_b = hn::Add(f[3], f[4]), odd_b = hn::Sub(f[3], f[4]);
+  const Vector even_c = hn::Add(f[5], f[6]), odd_c = hn::Sub(f[5], f[6]);
+  y[0] = hn::Add(hn::Add(f[0], even_a), hn::Add(even_b, even_c));
+  y[1] = hn::MulAdd(number(0.5f), odd_a, hn::MulAdd(number(2), odd_c, odd_b));
+  y[2] = hn::MulAdd(number(0.25f), even_a, hn::MulAdd(number(4), even_c, even_b));
+  y[3] = hn::MulAdd(number(0.125f), odd_a, hn::MulAdd(number(8), odd_c, hn::Add(odd_b, f[7])));
+}
+
+// One row of the input to its place in the ring. Columns beyond the image count as zeros.
+HWY_INLINE void transform_row(const ConvGeometry& g, const RowsLayout& layout, const float* in,
+                              std::size_t row, float* frequencies) {
+  const Lanes d;
+  for (std::size_t channel = 0; channel < g.in_channels; ++channel) {
+    const float* from = in + channel * g.in_plane + row * g.in_width * kLanes;
+    float* to = frequencies + channel * layout.channel + row % layout.ring * layout.row;
+    for (std::size_t tile = 0; tile < layout.tiles; ++tile) {
+      const std::size_t columns = HWY_MIN(kRowPatch, g.in_width - tile * kRowTile);
+      for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+        Vector x[kRowPatch], f[kRowFrequencies];
+        for (std::size_t i = 0; i < kRowPatch; ++i) {
+          x[i] = i < columns ? hn::Load(d, from + (tile * kRowTile + i) * kLanes + lane) : hn::Zero(d);
+        }
+        transform_input(d, x, f);
+        for (std::size_t i = 0; i < kRowFrequencies; ++i)
+          hn::Store(f[i], d, to + i * layout.frequency + tile * kLanes + lane);
+      }
+    }
+  }
+}
+
+// One register tile of the products at a frequency: kChannels output channels × two rows × kTiles tiles.
+// slots: where in the ring the rows under the first row of the kernel, the second, … are.
+template <std::size_t kTiles>
+struct RowProducts {
+  template <int kChannels>
+  static void run(const ConvGeometry& g, const RowsLayout& layout, const std::size_t* slots,
+                  const float* frequency, const float* weights, float* products) {
+    const Lanes d;
+    constexpr std::size_t kPositions = 2 * kTiles;
+    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+      Vector acc[kChannels][kPositions];
+      for (int c = 0; c < kChannels; ++c) {
+        for (std::size_t p = 0; p < kPositions; ++p) acc[c][p] = hn::Zero(d);
+      }
+      const float* w = weights;
+      for (std::size_t in = 0; in < g.in_channels; ++in) {
+        const float* rows = frequency + in * layout.channel + lane;
+        for (std::size_t row = 0; row < g.kernel_height; ++row) {
+          Vector x[kPositions];
+          for (std::size_t t = 0; t < kTiles; ++t) {
+            x[t] = hn::Load(d, rows + slots[row] + t * kLanes);
+            x[kTiles + t] = hn::Load(d, rows + slots[row + 1] + t * kLanes);
+          }
+          for (int c = 0; c < kChannels; ++c) {
+            const Vector weight = hn::Set(d, w[c]);
+            for (std::size_t p = 0; p < kPositions; ++p) acc[c][p] = hn::MulAdd(weight, x[p], acc[c][p]);
+          }
+          w += kChannels;
+        }
+      }
+      for (std::size_t c = 0; c < kChannels; ++c) {
+        for (std::size_t p = 0; p < kPositions; ++p)
+          hn::Store(acc[c][p], d, products + (c * kPositions + p) * kLanes + lane);
+      }
+    }
+  }
+};
+
+// products [8][out_channels][2][kTiles][16] = weights · frequencies, summed over the kernel's rows, for tiles
+// from `tile` on.
+template <std::size_t kTiles>
+HWY_INLINE void multiply(const ConvGeometry& g, const RowsLayout& layout, const std::size_t* slots,
+                         std::size_t tile, const float* frequencies, const float* weights, float* products) {
+  const std::size_t parts = (g.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
+  const std::size_t of_channel = g.in_channels * g.kernel_height;
+  for (std::size_t f = 0; f < kRowFrequencies; ++f) {
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::size_t channel = part_begin(g.out_channels, parts, part);
+      run_tile<RowProducts<kTiles>>(part_begin(g.out_channels, parts, part + 1) - channel, g, layout, slots,
+                                    frequencies + f * layout.frequency + tile * kLanes,
+                                    weights + (f * g.out_channels + channel) * of_channel,
+                                    products + f * layout.product_frequency + channel * 2 * kTiles * kLanes);
+    }
+  }
+}
+
+// Transforms the products of kTiles tiles of two rows back and pools them: a row of windows `y`.
+template <std::size_t kTiles>
+HWY_INLINE void pool(const ConvGeometry& g, const RowsLayout& layout, std::size_t y, std::size_t tile,
+                     const float* products, const float* bias, bool relu, float* out, float* winner) {
+  const Lanes d;
+  const std::size_t height = g.out_height / 2, width = g.out_width / 2;
+  for (std::size_t channel = 0; channel < g.out_channels; ++channel) {
+    const Vector start = hn::Set(d, bias == nullptr ? 0.0f : bias[channel]);
+    for (std::size_t t = 0; t < kTiles; ++t) {
+      const std::size_t first = (tile + t) * kRowTile / 2;
+      const std::size_t at = ((channel * height + y) * width + first) * kLanes;
+      for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+        Vector rows[2][kRowTile];
+        for (std::size_t row = 0; row < 2; ++row) {
+          const float* from = products + ((channel * 2 + row) * kTiles + t) * kLanes + lane;
+          Vector f[kRowFrequencies];
+          for (std::size_t i = 0; i < kRowFrequencies; ++i)
+            f[i] = hn::Load(d, from + i * layout.product_frequency);
+          transform_output(d, f, rows[row]);
+          for (Vector& value : rows[row]) value = hn::Add(value, start);
+        }
+        for (std::size_t w = 0; w < HWY_MIN(kRowTile / 2, width - first); ++w) {
+          const Vector window[4] = {rows[0][2 * w], rows[0][2 * w + 1], rows[1][2 * w], rows[1][2 * w + 1]};
+          pool_window(d, window, relu, out + at + w * kLanes + lane, winner + at + w * kLanes + lane);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void winograd_rows_pool_forward(const ConvGeometry& g, const float* in, const float* transformed,
+                                const float* bias, bool relu, float* out, float* winner, float* scratch) {
+  const RowsLayout layout(g);
+  float* products = scratch + layout.products;
+  std::size_t slots[kMostRowKernel + 1];
+  std::size_t next = 0;  // row of the input to transform
+  for (std::size_t y = 0; y < g.out_height / 2; ++y) {
+    for (; next < 2 * y + layout.ring; ++next) transform_row(g, layout, in, next, scratch);
+    for (std::size_t row = 0; row < layout.ring; ++row) slots[row] = (2 * y + row) % layout.ring * layout.row;
+    std::size_t tile = 0;
+    for (; tile + RowsLayout::kTiles <= layout.tiles; tile += RowsLayout::kTiles) {
+      multiply<RowsLayout::kTiles>(g, layout, slots, tile, scratch, transformed, products);
+      pool<RowsLayout::kTiles>(g, layout, y, tile, products, bias, relu, out, winner);
+    }
+    if (tile < layout.tiles) {
+      multiply<1>(g, layout, slots, tile, scratch, transformed, products);
+      pool<1>(g, layout, y, tile, products, bias, relu, out, winner);
+    }
+  }
+}
+
+}  // namespace sweep::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sweep::cpu {
+namespace {
+
+constexpr std::size_t kTaps = 5;
+
+// G: 5 weights to 8 frequencies. In double, because it is done once per step, and the error of a weight would
+// be that of all its products.
+std::array<double, kRowFrequencies> transform(const std::array<double, kTaps>& w) {
+  constexpr std::array<double, kRowFrequencies - 1> kPoints = {0, 0.5, -0.5, 1, -1, 2, -2};
+  std::array<double, kRowFrequencies> f{};
+  for (std::size_t i = 0; i < kPoints.size(); ++i) {
+    double value = 0, others = 1;
+    for (std::size_t tap = kTaps; tap-- > 0;) value = value * kPoints[i] + w[tap];
+    for (std::size_t j = 0; j < kPoints.size(); ++j) others *= j == i ? 1 : kPoints[i] - kPoints[j];
+    f[i] = value / others;
+  }
+  f[kPoints.size()] = w[kTaps - 1];
+  return f;
+}
+
+}  // namespace
+
+HWY_EXPORT(winograd_rows_pool_forward);
+
+void winograd_rows_pool_forward(const ConvGeometry& g, const float* in, const float* transformed,
+                                const float* bias, bool relu, float* out, float* winner, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(winograd_rows_pool_forward)(g, in, transformed, bias, relu, out, winner, scratch);
+}
+
+bool winograd_rows_pays(const ConvGeometry& g) {
+  return g.kernel_width == kTaps && g.kernel_height <= kMostRowKernel && g.stride_y == 1 && g.stride_x == 1 &&
+         g.dilation_y == 1 && g.dilation_x == 1;
+}
+
+std::size_t winograd_rows_weight_floats(const ConvGeometry& g) {
+  return kRowFrequencies * g.out_channels * g.in_channels * g.kernel_height;
+}
+
+// To [8][tile of out_channels][in_channels][kernel_height][channel in tile].
+void winograd_rows_transform_weights(const ConvGeometry& g, const float* weights, float* transformed) {
+  const std::size_t tile = conv_channel_tile(), parts = (g.out_channels + tile - 1) / tile;
+  const std::size_t frequency = g.out_channels * g.in_channels * g.kernel_height;
+  for (std::size_t part = 0; part < parts; ++part) {
+    const std::size_t end = part_begin(g.out_channels, parts, part + 1);
+    for (std::size_t in = 0; in < g.in_channels; ++in) {
+      for (std::size_t row = 0; row < g.kernel_height; ++row) {
+        for (std::size_t out = part_begin(g.out_channels, parts, part); out < end; ++out) {
+          std::array<double, kTaps> taps;
+          for (std::size_t tap = 0; tap < kTaps; ++tap) {
+            taps[tap] = static_cast<double>(
+                weights[((out * g.kernel_height + row) * kTaps + tap) * g.in_channels + in]);
+          }
+          const auto values = transform(taps);
+          for (std::size_t f = 0; f < kRowFrequencies; ++f)
+            transformed[f * frequency] = static_cast<float>(values[f]);
+          ++transformed;
+        }
+      }
+    }
+  }
+}
+
+std::size_t winograd_rows_scratch_floats(const ConvGeometry& g) { return RowsLayout(g).floats; }
+
+}  // namespace sweep::cpu
+#endif  // HWY_ONCE
