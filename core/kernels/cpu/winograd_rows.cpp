@@ -76,13 +76,14 @@ template <std::size_t kTiles>
 struct RowProducts {
   template <int kChannels>
   static void run(const ConvGeometry& g, const RowsLayout& layout, const std::size_t* slots,
-                  const float* frequency, const float* weights, float* products) {
+                  const float* frequency, const float* weights, const float* bias, float* products) {
     const Lanes d;
     constexpr std::size_t kPositions = 2 * kTiles;
     for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
       Vector acc[kChannels][kPositions];
       for (int c = 0; c < kChannels; ++c) {
-        for (std::size_t p = 0; p < kPositions; ++p) acc[c][p] = hn::Zero(d);
+        const Vector start = bias == nullptr ? hn::Zero(d) : hn::Set(d, bias[c]);
+        for (std::size_t p = 0; p < kPositions; ++p) acc[c][p] = start;
       }
       const float* w = weights;
       for (std::size_t in = 0; in < g.in_channels; ++in) {
@@ -108,19 +109,24 @@ struct RowProducts {
   }
 };
 
-// products [8][out_channels][2][kTiles][16] = weights · frequencies, summed over the kernel's rows, for tiles
-// from `tile` on.
+// products [8][out_channels][2][kTiles][16] = bias + weights · frequencies, summed over the kernel's rows,
+// for tiles from `tile` on.
 template <std::size_t kTiles>
 HWY_INLINE void multiply(const ConvGeometry& g, const RowsLayout& layout, const std::size_t* slots,
-                         std::size_t tile, const float* frequencies, const float* weights, float* products) {
+                         std::size_t tile, const float* frequencies, const float* weights, const float* bias,
+                         float* products) {
   const std::size_t parts = (g.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
   const std::size_t of_channel = g.in_channels * g.kernel_height;
   for (std::size_t f = 0; f < kRowFrequencies; ++f) {
+    // What is at this frequency goes to all four outputs alike.
+    constexpr std::size_t kOfPointOne = 3;
+    const float* start = f == kOfPointOne ? bias : nullptr;
     for (std::size_t part = 0; part < parts; ++part) {
       const std::size_t channel = part_begin(g.out_channels, parts, part);
       run_tile<RowProducts<kTiles>>(part_begin(g.out_channels, parts, part + 1) - channel, g, layout, slots,
                                     frequencies + f * layout.frequency + tile * kLanes,
                                     weights + (f * g.out_channels + channel) * of_channel,
+                                    start == nullptr ? nullptr : start + channel,
                                     products + f * layout.product_frequency + channel * 2 * kTiles * kLanes);
     }
   }
@@ -129,11 +135,10 @@ HWY_INLINE void multiply(const ConvGeometry& g, const RowsLayout& layout, const 
 // Transforms the products of kTiles tiles of two rows back and pools them: a row of windows `y`.
 template <std::size_t kTiles>
 HWY_INLINE void pool(const ConvGeometry& g, const RowsLayout& layout, std::size_t y, std::size_t tile,
-                     const float* products, const float* bias, bool relu, float* out, float* winner) {
+                     const float* products, bool relu, float* out, float* winner) {
   const Lanes d;
   const std::size_t height = g.out_height / 2, width = g.out_width / 2;
   for (std::size_t channel = 0; channel < g.out_channels; ++channel) {
-    const Vector start = hn::Set(d, bias == nullptr ? 0.0f : bias[channel]);
     for (std::size_t t = 0; t < kTiles; ++t) {
       const std::size_t first = (tile + t) * kRowTile / 2;
       const std::size_t at = ((channel * height + y) * width + first) * kLanes;
@@ -145,7 +150,6 @@ HWY_INLINE void pool(const ConvGeometry& g, const RowsLayout& layout, std::size_
           for (std::size_t i = 0; i < kRowFrequencies; ++i)
             f[i] = hn::Load(d, from + i * layout.product_frequency);
           transform_output(d, f, rows[row]);
-          for (Vector& value : rows[row]) value = hn::Add(value, start);
         }
         for (std::size_t w = 0; w < HWY_MIN(kRowTile / 2, width - first); ++w) {
           const Vector window[4] = {rows[0][2 * w], rows[0][2 * w + 1], rows[1][2 * w], rows[1][2 * w + 1]};
@@ -169,12 +173,12 @@ void winograd_rows_pool_forward(const ConvGeometry& g, const float* in, const fl
     for (std::size_t row = 0; row < layout.ring; ++row) slots[row] = (2 * y + row) % layout.ring * layout.row;
     std::size_t tile = 0;
     for (; tile + RowsLayout::kTiles <= layout.tiles; tile += RowsLayout::kTiles) {
-      multiply<RowsLayout::kTiles>(g, layout, slots, tile, scratch, transformed, products);
-      pool<RowsLayout::kTiles>(g, layout, y, tile, products, bias, relu, out, winner);
+      multiply<RowsLayout::kTiles>(g, layout, slots, tile, scratch, transformed, bias, products);
+      pool<RowsLayout::kTiles>(g, layout, y, tile, products, relu, out, winner);
     }
     if (tile < layout.tiles) {
-      multiply<1>(g, layout, slots, tile, scratch, transformed, products);
-      pool<1>(g, layout, y, tile, products, bias, relu, out, winner);
+      multiply<1>(g, layout, slots, tile, scratch, transformed, bias, products);
+      pool<1>(g, layout, y, tile, products, relu, out, winner);
     }
   }
 }
