@@ -8,8 +8,14 @@
 
 namespace sweep::cpu {
 
+/// Outputs of a tile.
+inline constexpr std::size_t kRowTile = 4;
+
 /// Rows of the highest kernel.
 inline constexpr std::size_t kMostRowKernel = 16;
+
+/// Inputs of a tile, and products that stand for a row of the kernel.
+constexpr std::size_t row_frequencies(const ConvGeometry& g) { return g.kernel_width + kRowTile - 1; }
 
 /// Transformed rows lie in a ring of those that a row of windows needs; what a product tile gives at all
 /// frequencies is transformed back at once. Steps in floats; one frequency's arrays must not lie in the same
@@ -25,8 +31,8 @@ struct RowsLayout {
         channel(ring * row),
         frequency(spread_over_cache(g.in_channels * ring * tiles) * kLanes),
         product_frequency(spread_over_cache(g.out_channels * kPositions) * kLanes),
-        products(kRowFrequencies * frequency),
-        floats(products + kRowFrequencies * product_frequency) {}
+        products(row_frequencies(g) * frequency),
+        floats(products + row_frequencies(g) * product_frequency) {}
 
   std::size_t tiles;               // of a row, as far as there are windows
   std::size_t ring, row, channel;  // [in_channels][ring][tiles][16]

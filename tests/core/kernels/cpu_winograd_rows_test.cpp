@@ -18,12 +18,12 @@ namespace sweep::cpu {
 namespace {
 
 struct Case {
-  std::size_t in, out, kernel_height, height, width;  // of the input
+  std::size_t in, out, kernel_height, kernel_width, height, width;  // of the input
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.in << "x" << c.height << "x" << c.width << " to " << c.out << ", kernel " << c.kernel_height
-       << "x5";
+       << "x" << c.kernel_width;
 }
 
 AlignedBuffer random_values(std::size_t count, unsigned seed) {
@@ -47,9 +47,9 @@ class Convolution {
            c.width,
            c.out,
            c.height - c.kernel_height + 1,
-           c.width - 4,
+           c.width - c.kernel_width + 1,
            c.kernel_height,
-           5,
+           c.kernel_width,
            1,
            1,
            1,
@@ -80,7 +80,7 @@ class Convolution {
   double plain(std::size_t channel, std::size_t y, std::size_t x, std::size_t image) const {
     double sum = static_cast<double>(bias_.data()[channel]);
     for (std::size_t tap = 0; tap < g_.taps(); ++tap) {
-      const std::size_t pixel = (y + tap / 5) * g_.in_width + x + tap % 5;
+      const std::size_t pixel = (y + tap / g_.kernel_width) * g_.in_width + x + tap % g_.kernel_width;
       for (std::size_t in = 0; in < g_.in_channels; ++in) {
         sum += static_cast<double>(weights_.data()[(channel * g_.taps() + tap) * g_.in_channels + in]) *
                static_cast<double>(input_.data()[in * g_.in_plane + pixel * kLanes + image]);
@@ -118,15 +118,16 @@ class Convolution {
 };
 
 std::vector<Case> cases() {
-  std::vector<Case> all = {{1, 6, 5, 28, 28}, {6, 12, 5, 12, 12}, {2, 1, 5, 6, 6}, {1, 1, 1, 2, 6}};
+  std::vector<Case> all = {{1, 6, 5, 5, 28, 28}, {6, 12, 5, 5, 12, 12}, {2, 1, 5, 5, 6, 6},
+                           {1, 1, 1, 5, 2, 6},   {8, 9, 3, 3, 10, 10},  {1, 1, 1, 3, 2, 4}};
   std::mt19937 random(5);
   const auto between = [&](std::size_t low, std::size_t high) {
     return std::uniform_int_distribution<std::size_t>(low, high)(random);
   };
-  while (all.size() < 30) {
-    const std::size_t kernel_height = between(1, 7);
+  while (all.size() < 40) {
+    const std::size_t height = between(1, 7), width = all.size() % 2 == 0 ? 3 : 5;
     all.push_back(
-        {between(1, 20), between(1, 20), kernel_height, kernel_height + between(1, 9), between(6, 19)});
+        {between(1, 20), between(1, 20), height, width, height + between(1, 9), width + between(1, 14)});
   }
   return all;
 }
@@ -159,23 +160,26 @@ INSTANTIATE_TEST_SUITE_P(Sizes, WinogradRows, testing::ValuesIn(cases()), [](con
   const Case& c = instance.param;
   return std::to_string(instance.index) + "_" + std::to_string(c.in) + "x" + std::to_string(c.height) + "x" +
          std::to_string(c.width) + "_to_" + std::to_string(c.out) + "_kernel_" +
-         std::to_string(c.kernel_height);
+         std::to_string(c.kernel_height) + "x" + std::to_string(c.kernel_width);
 });
 
 TEST(WinogradRowsKernel, ShowsANan) {
-  Convolution convolution({3, 2, 5, 9, 10});
+  Convolution convolution({3, 2, 5, 5, 9, 10});
   convolution.input().data()[(4 * 10 + 4) * kLanes] = std::numeric_limits<float>::quiet_NaN();
   const Pooled pooled = convolution.run(/*relu=*/true);
   EXPECT_TRUE(std::isnan(pooled.values.data()[0]));
   EXPECT_FALSE(std::isnan(pooled.values.data()[1])) << "of another image";
 }
 
-TEST(WinogradRowsKernel, IsForKernelsThatAreFiveWideWithoutGaps) {
-  ConvGeometry g = Convolution({1, 6, 5, 28, 28}).geometry();
-  EXPECT_TRUE(winograd_rows_pays(g));
+TEST(WinogradRowsKernel, IsForWhatItComputesFaster) {
+  const auto pays = [](const Case& c) { return winograd_rows_pays(Convolution(c).geometry()); };
+  EXPECT_TRUE(pays({1, 6, 5, 5, 28, 28}));
+  EXPECT_TRUE(pays({2, 6, 3, 3, 28, 28}));
+  EXPECT_FALSE(pays({1, 6, 3, 3, 28, 28})) << "too few products for its transforms";
+  EXPECT_FALSE(pays({6, 12, 4, 4, 12, 12})) << "another width";
+  EXPECT_FALSE(pays({6, 12, 5, 5, 12, 7})) << "half of the computed columns are for nothing";
+  ConvGeometry g = Convolution({6, 12, 5, 5, 12, 12}).geometry();
   g.stride_x = 2;
-  EXPECT_FALSE(winograd_rows_pays(g));
-  g.stride_x = 1, g.kernel_width = 4;
   EXPECT_FALSE(winograd_rows_pays(g));
 }
 
