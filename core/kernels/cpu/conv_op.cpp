@@ -56,6 +56,7 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion, const 
     bias_floats_ = round_to_line(bias_.count);
   }
   winograd_ = bf16 == nullptr && !fusion_.pool && winograd_pays(geometry_);
+  winograd_rows_ = bf16 == nullptr && fusion_.pool && winograd_rows_pays(geometry_);
   packed_ = AlignedBuffer(groups_ * packed_floats());
   if (uses_packed_transposed()) packed_transposed_ = AlignedBuffer(groups_ * packed_floats());
   if (geometry_.in_channels > 1) forward_bf16_ = bf16;
@@ -134,10 +135,16 @@ void ConvOp::export_parameters(const float* own, std::span<float> all) const {
 std::size_t ConvOp::scratch_floats() const {
   const ConvGeometry& g = geometry_;
   if (winograd_) return winograd_scratch_floats(g);
+  if (winograd_rows_) return winograd_rows_scratch_floats(g);
   const std::size_t forward = forward_bf16_ == nullptr ? 0 : pair_count(g.in_channels) * g.in_plane;
   const std::size_t backward =
       backward_bf16_ == nullptr ? 0 : pair_count(g.out_channels) * gradient_layout_.channel_floats();
   return std::max(forward, backward);
+}
+
+std::size_t ConvOp::packed_floats() const {
+  if (winograd_) return winograd_weight_floats(geometry_);
+  return winograd_rows_ ? winograd_rows_weight_floats(geometry_) : weight_floats();
 }
 
 void ConvOp::prepare(const float* own) {
@@ -153,6 +160,7 @@ void ConvOp::pack(std::size_t group, const float* weights) {
     if (uses_packed_transposed()) winograd_transform_weights_transposed(g, weights, transposed);
     return;
   }
+  if (winograd_rows_) return winograd_rows_transform_weights(g, weights, packed);
   const auto tile = [](const Bf16Kernels* bf16) {
     return bf16 == nullptr ? conv_channel_tile() : bf16->channel_tile;
   };
@@ -182,6 +190,11 @@ void ConvOp::forward_group(std::size_t group, const float* own, const float* inp
     input = buffers.scratch;
     packed = pairs_.data() + group * forward_pairs();
     g.in_channels = pair_count(g.in_channels);
+  }
+  if (winograd_rows_) {
+    winograd_rows_pool_forward(g, input, packed, bias, fusion_.relu, buffers.out,
+                               buffers.saved + winner_offset_, buffers.scratch);
+    return;
   }
   if (fusion_.pool) {  // There is one group.
     const auto run = forward_bf16_ == nullptr ? conv_pool_forward : forward_bf16_->conv_pool_forward;

@@ -9,6 +9,7 @@
 #include "core/kernels/cpu/conv_pool_backward.h"
 #include "core/kernels/cpu/op.h"
 #include "core/kernels/cpu/winograd.h"
+#include "core/kernels/cpu/winograd_rows.h"
 #include "core/network/network.h"
 
 namespace sweep::cpu {
@@ -51,9 +52,7 @@ class ConvOp : public Op {
   bool uses_packed_transposed() const { return fusion_.needs_grad_in && !fusion_.pool; }
   /// Floats of one group's weights, and of packed_ and packed_transposed_ for one.
   std::size_t weight_floats() const { return weight_.count / groups_; }
-  std::size_t packed_floats() const {
-    return winograd_ ? winograd_weight_floats(geometry_) : weight_floats();
-  }
+  std::size_t packed_floats() const;
   /// Brings one group's weights to the layouts of the kernels at work.
   void pack(std::size_t group, const float* weights);
   bool padded() const { return pad_y_ + pad_x_ > 0; }
@@ -81,7 +80,7 @@ class ConvOp : public Op {
   ConvGeometry geometry_{};  // of one group
   std::size_t groups_ = 1;
   Fusion fusion_;
-  bool winograd_ = false;
+  bool winograd_ = false, winograd_rows_ = false;  // with pooling, forward only: winograd_rows_
   bool input_is_padded_ = false, gradient_is_spread_ = false;
   std::size_t height_, width_, pad_y_, pad_x_;     // of the input without padding
   Parameter weight_, bias_;                        // bias_.count is 0 if there is none

@@ -101,6 +101,26 @@ struct PlainTile {
   }
 };
 
+// The largest of a 2×2 window's values to `out`, and which one it was to `winner`: see conv_pool_forward().
+HWY_INLINE void pool_window(Lanes d, const Vector (&values)[4], bool relu, float* out, float* winner) {
+  const hn::RebindToSigned<Lanes> di;
+  Vector largest = values[0];
+  auto index = hn::Zero(di);
+  for (int p = 1; p < 4; ++p) {
+    // As PyTorch: the first of equals wins, and a NaN wins over every number.
+    const auto wins = hn::Or(hn::Gt(values[p], largest), hn::IsNaN(values[p]));
+    largest = hn::IfThenElse(wins, values[p], largest);
+    index = hn::IfThenElse(hn::RebindMask(di, wins), hn::Set(di, p), index);
+  }
+  if (relu) {
+    const auto cut = hn::Le(largest, hn::Zero(d));
+    largest = hn::IfThenZeroElse(cut, largest);
+    index = hn::IfThenElse(hn::RebindMask(di, cut), hn::Set(di, 4), index);
+  }
+  hn::Store(largest, d, out);
+  hn::Store(hn::BitCast(d, index), d, winner);
+}
+
 // One tile with pooling: kChannels channels × one 2×2 window; (y, x) counts windows.
 template <class Products>
 struct PooledTile {
@@ -108,7 +128,6 @@ struct PooledTile {
   static void run(const ConvGeometry& g, const float* in, const float* weights, const float* bias, bool relu,
                   std::size_t y, std::size_t x, float* out, float* winner) {
     const Lanes d;
-    const hn::RebindToSigned<Lanes> di;
     const TapWindow window = forward_window(g, kChannels);
     const std::size_t pooled_width = g.out_width / 2;
     const std::size_t plane = (g.out_height / 2) * pooled_width * kLanes;
@@ -121,22 +140,8 @@ struct PooledTile {
       start_sums<kChannels>(d, bias, acc);
       sum_taps<Products, kChannels>(d, window, positions, weights, acc);
       for (int c = 0; c < kChannels; ++c) {
-        Vector largest = acc[c][0];
-        auto index = hn::Zero(di);
-        for (int p = 1; p < 4; ++p) {
-          // As PyTorch: the first of equals wins, and a NaN wins over every number.
-          const auto wins = hn::Or(hn::Gt(acc[c][p], largest), hn::IsNaN(acc[c][p]));
-          largest = hn::IfThenElse(wins, acc[c][p], largest);
-          index = hn::IfThenElse(hn::RebindMask(di, wins), hn::Set(di, p), index);
-        }
-        if (relu) {
-          const auto cut = hn::Le(largest, hn::Zero(d));
-          largest = hn::IfThenZeroElse(cut, largest);
-          index = hn::IfThenElse(hn::RebindMask(di, cut), hn::Set(di, 4), index);
-        }
         const std::size_t at = static_cast<std::size_t>(c) * plane + (y * pooled_width + x) * kLanes + lane;
-        hn::Store(largest, d, out + at);
-        hn::Store(hn::BitCast(d, index), d, winner + at);
+        pool_window(d, acc[c], relu, out + at, winner + at);
       }
     }
   }

@@ -151,10 +151,12 @@ TEST(ShortTraining, WithASchedulesRatesAndMomentaFollowsPyTorchsInDouble) {
 // Training amplifies differences of rounding, the more the longer it lasts and the larger its steps are. With
 // the larger steps PyTorch's own first epochs differ by 0.6 % between 1 and 2 threads (mlp, momentum) and by
 // 0.3 % between float and double (cnn, Adam, lr 0.01, batch 100), so nothing can be asked to be nearer there.
+// With batches of 1000 and lr 0.01, changing the initial weights by 2e-7 of their values moved the first loss
+// by 0.3 % either way (ten trainings with direct sums: 0.9968 to 1.0030 of PyTorch's).
 double first_epoch_tolerance(const nlohmann::json& run) {
-  const bool large_steps =
-      run.at("batch_size") == 100 && (run.at("lr") == 0.01 || run.at("arguments").contains("momentum"));
-  return large_steps ? 0.01 : 0.002;
+  if (run.at("arguments").contains("momentum")) return 0.01;
+  if (run.at("lr") != 0.01) return 0.002;
+  return run.at("batch_size") == 100 ? 0.01 : 0.005;
 }
 
 TEST(Training, EpochLossesFollowPyTorchs) {
