@@ -10,7 +10,7 @@
 namespace sweep {
 
 /// Counts up whenever the same run gives other bits than before: a finished run of an older one is trained
-/// again. 3: 3×3 convolutions of the CPU engine by Winograd's algorithm, whose sums round otherwise.
+/// again. 3: convolutions of the CPU engine by Winograd's algorithms, whose sums round otherwise.
 inline constexpr int kNumericsVersion = 3;
 
 /// "0.1.0".
