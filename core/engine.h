@@ -18,6 +18,7 @@
 #include "core/network/network.h"
 #include "core/optimizer.h"
 #include "core/precision.h"
+#include "core/value_counts.h"
 
 namespace sweep {
 
@@ -146,6 +147,14 @@ class Engine {
   /// Gradient of the last train() batch's mean loss, in the layout of Network::parameters(); weight decay not
   /// included. Zeros before the first.
   virtual std::vector<float> gradients() const = 0;
+
+  /// What is in parameters() and gradients(), counted on the device between `limits` (see ValueCounts), which
+  /// grow. Numbers, extremes and counts are exact; sums are rounded as doubles are, the same way every time.
+  /// Nothing from an engine that trains in the host's memory: there, whoever has the values can count as
+  /// well. Throws ConfigError if the device cannot count between so many limits.
+  virtual std::optional<ParameterCounts> count_parameters(std::span<const double> /*limits*/) const {
+    return std::nullopt;
+  }
 
   /// State of the optimizer: its arrays and the number of steps taken, which a checkpoint keeps.
   virtual std::vector<OptimizerState> optimizer_state() const = 0;

@@ -236,7 +236,7 @@ class RunTrainer {
     manager_.end_training();
     if (const auto seconds = engine_->take_device_seconds()) manager_.track_device_seconds(*seconds);
     if (epoch_ == 0 && config_.log.graph) profile();
-    if (config_.log.histograms) manager_.track_parameters(engine_->parameters(), engine_->gradients());
+    if (config_.log.histograms) manager_.track_parameters(*engine_);
     if (run_.data->validation.count > 0) {
       manager_.track_validation(evaluate(run_.data->validation, "validation"));
     }
