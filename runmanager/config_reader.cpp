@@ -344,6 +344,7 @@ RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Prob
   config.shuffle = reader.boolean("shuffle");
   config.num_workers = static_cast<int>(reader.integer("num_workers"));
   config.precision = parse_precision(reader.text("precision"));
+  config.deterministic = reader.boolean("deterministic");
   const JsonNode device = reader.value("device");
   check_device_index(device, context.cuda_device_count, problems);
   config.device = device.text;
@@ -370,6 +371,7 @@ nlohmann::ordered_json resolved_json(const RunConfig& config) {
                                  {"device", config.device}};
   // Left out where it is the default, as from runs that were recorded before there was a choice.
   if (config.precision != Precision::kFp32) json["precision"] = precision_name(config.precision);
+  if (!config.deterministic) json["deterministic"] = false;
   if (config.clip_norm > 0) json["clip_norm"] = config.clip_norm;
   if (!config.init.empty()) json["init"] = config.init.string();
   json["log"] = {{"images", log.images},           {"graph", log.graph},    {"histograms", log.histograms},

@@ -159,7 +159,8 @@ class RunTrainer {
                         .clip_norm = config_.clip_norm,
                         .kernels = kernels,
                         .placement = config_.placement,
-                        .precision = config_.precision});
+                        .precision = config_.precision,
+                        .deterministic = config_.deterministic});
   }
 
   // Makes the engine do now what it does only once, and leaves it no rest for the first epoch.

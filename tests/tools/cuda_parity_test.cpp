@@ -10,6 +10,7 @@
 #include "core/base/file.h"
 #include "core/data/dataset.h"
 #include "core/data/safetensors.h"
+#include "tests/core/environment.h"
 #include "tests/runmanager/sweep_folder.h"
 #include "tests/tbwriter/files.h"
 #include "tests/tools/program.h"
@@ -181,6 +182,27 @@ TEST_F(CudaParity, CurvesLieOnTheCpusAndASecondSweepHasTheSameBits) {
     EXPECT_LT(cuda.at("epochs")[2].at("loss").get<double>(), cuda.at("epochs")[0].at("loss").get<double>());
   }
 }
+
+#if defined(SWEEP_CUDA_ON_HOST)
+// A GPU's libraries may have nothing that is faster in any order; the stand-in's always do.
+TEST_F(CudaParity, VerifySaysWhichRunsHaveNoBitsToCompare) {
+  const test::Environment libraries("SWEEP_CUDA_KERNELS", "library");
+  std::ofstream(folder_.path() / "s.json") << R"({"dataset": {"name": "fashion-mnist", "limit": 40},
+    "network": {"layers": [{"name": "flatten", "type": "flatten"}, {"name": "fc", "type": "linear", "out_features": 10}]},
+    "batch_size": 20, "params": {"deterministic": [true, false], "device": ["cuda", "cpu"]}})";
+  const Finished finished = run_program({"s.json", "--strict", "--quiet"}, folder_.path());
+  ASSERT_EQ(finished.code, 0) << finished.out << finished.err;
+  const Finished verified = run_program({"verify", "runs/s"}, folder_.path());
+  EXPECT_EQ(verified.code, 0) << verified.err;
+  const auto says = [&](const std::string& line) { return verified.out.find(line) != std::string::npos; };
+  EXPECT_TRUE(says("deterministic=true,device=cuda: every bit is the same\n") &&
+              says("deterministic=true,device=cpu: every bit is the same\n") &&
+              says("deterministic=false,device=cuda: not compared: ") &&
+              says("deterministic=false,device=cpu: every bit is the same\n") &&
+              says("3 of 4 finished runs trained again\n"))
+      << verified.out;
+}
+#endif
 
 }  // namespace
 }  // namespace sweep::testing

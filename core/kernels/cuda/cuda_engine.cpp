@@ -43,7 +43,8 @@ class CudaEngine final : public Engine {
                   .clip_norm = options.clip_norm,
                   .seed = options.seed,
                   .device = options.device.index,
-                  .kernels = options.kernels}),
+                  .kernels = options.kernels,
+                  .deterministic = options.deterministic}),
         feed_(options.batch_size, element_count(network.input()), options.placement) {}
 
   ~CudaEngine() override = default;
