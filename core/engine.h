@@ -19,6 +19,7 @@
 #include "core/optimizer.h"
 #include "core/placement.h"
 #include "core/precision.h"
+#include "core/value_counts.h"
 
 namespace sweep {
 
@@ -57,12 +58,17 @@ struct EngineOptions {
   /// Of batches that name their set. Never changes a result, and nothing at all on the CPU.
   Placement placement = Placement::kAuto;
   Precision precision = Precision::kFp32;
+  /// false: kernels may be chosen that add up in any order, if they are faster, and so give other last bits
+  /// each time; gives_same_bits() says whether some were. On CUDA only NVIDIA's libraries have such; the CPU
+  /// has none.
+  bool deterministic = true;
 };
 
 /// Trains with options.loss. A call may return before its work is done;
 /// calls take effect in order, and those that return values wait. Not thread-safe; different engines are
 /// independent. The bits of every result depend on the network, the values and the order of calls, never on
-/// threads or load; on CUDA also on kernels().
+/// threads or load; on CUDA also on kernels(), and they are the same every time if
+/// gives_same_bits(kernels()).
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -136,12 +142,24 @@ class Engine {
   /// included. Zeros before the first.
   virtual std::vector<float> gradients() const = 0;
 
+  /// What is in parameters() and gradients(), counted on the device between `limits` (see ValueCounts), which
+  /// grow. Numbers, extremes and counts are exact; sums are rounded as doubles are, the same way every time.
+  /// Nothing from an engine that trains in the host's memory: there, whoever has the values can count as
+  /// well. Throws ConfigError if the device cannot count between so many limits.
+  virtual std::optional<ParameterCounts> count_parameters(std::span<const double> /*limits*/) const {
+    return std::nullopt;
+  }
+
   /// State of the optimizer: its arrays and the number of steps taken, which a checkpoint keeps.
   virtual std::vector<OptimizerState> optimizer_state() const = 0;
   virtual std::int64_t step_count() const = 0;
   /// Throws ConfigError if the arrays are not those of this engine's optimizer.
   virtual void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) = 0;
 };
+
+/// Whether engines that said this of their kernels(), both now and in an earlier process, give the same bits
+/// whenever they do the same work: always, unless EngineOptions::deterministic was false.
+bool gives_same_bits(std::string_view kernels);
 
 /// Compiles `network` for options.device. Throws DeviceError, with the reason, if the device cannot be used,
 /// or not with options.precision, and ConfigError if its engine lacks a layer.

@@ -344,6 +344,7 @@ RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Prob
   config.shuffle = reader.boolean("shuffle");
   config.num_workers = static_cast<int>(reader.integer("num_workers"));
   config.precision = parse_precision(reader.text("precision"));
+  config.deterministic = reader.boolean("deterministic");
   const JsonNode device = reader.value("device");
   check_device_index(device, context.cuda_device_count, problems);
   config.device = device.text;
@@ -368,7 +369,8 @@ nlohmann::ordered_json resolved_json(const RunConfig& config) {
                                  {"shuffle", config.shuffle},
                                  {"num_workers", config.num_workers},
                                  {"device", config.device},
-                                 {"precision", precision_name(config.precision)}};
+                                 {"precision", precision_name(config.precision)},
+                                 {"deterministic", config.deterministic}};
   if (config.clip_norm > 0) json["clip_norm"] = config.clip_norm;
   if (!config.init.empty()) json["init"] = config.init.string();
   json["log"] = {{"images", log.images},           {"graph", log.graph},    {"histograms", log.histograms},

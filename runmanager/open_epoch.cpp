@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -43,6 +44,13 @@ void OpenEpoch::end_training(double now, double wait_seconds) {
 void OpenEpoch::set_parameters(std::span<const float> values, std::span<const float> gradients) {
   values_.assign(values.begin(), values.end());
   gradients_.assign(gradients.begin(), gradients.end());
+  counts_.reset();
+}
+
+void OpenEpoch::set_parameters(ParameterCounts counts) {
+  values_.clear();
+  gradients_.clear();
+  counts_ = std::move(counts);
 }
 
 EpochRecord OpenEpoch::record(int number) const {

@@ -29,8 +29,14 @@ class OpenEpoch {
   /// Of all parameters, for histograms; `gradients` may be empty.
   void set_parameters(std::span<const float> values, std::span<const float> gradients);
 
+  /// The same, counted between limits that both sides know. Replaces the other, as the other does this.
+  void set_parameters(ParameterCounts counts);
+
+  /// Empty if there is nothing, or counts instead.
   const std::vector<float>& values() const { return values_; }
   const std::vector<float>& gradients() const { return gradients_; }
+
+  const std::optional<ParameterCounts>& counts() const { return counts_; }
 
   /// As epoch `number`, after end_training(). Losses and accuracies of no samples are NaN, or missing.
   EpochRecord record(int number) const;
@@ -41,6 +47,7 @@ class OpenEpoch {
   Totals training_;
   std::optional<Totals> validation_;
   std::vector<float> values_, gradients_;
+  std::optional<ParameterCounts> counts_;
 };
 
 }  // namespace sweep

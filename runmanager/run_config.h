@@ -60,6 +60,7 @@ struct RunConfig {
   bool shuffle = true;
   int num_workers = 0;
   Precision precision = Precision::kFp32;
+  bool deterministic = true;               // EngineOptions::deterministic
   Placement placement = Placement::kAuto;  // EngineOptions::placement
   std::string device;                      // as the file has it: "cuda", "cpu", "auto"
   std::filesystem::path init;              // weights to start from; empty: drawn from the seed

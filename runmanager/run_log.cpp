@@ -58,6 +58,15 @@ std::vector<std::uint32_t> first_rows(const DataLoader& loader, std::size_t limi
 
 }  // namespace
 
+std::span<const double> parameter_limits() {
+  static const std::vector<double> limits = [] {
+    std::vector<double> all = tbwriter::histogram_limits(0);
+    all.pop_back();  // the last bucket is open
+    return all;
+  }();
+  return limits;
+}
+
 const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& loader, std::size_t limit) {
   const Samples& samples = loader.samples();
   const Shape& shape = samples.set->shape;
@@ -164,6 +173,28 @@ void RunLog::histograms(const Network& network, std::span<const float> values,
       writer_.add_histogram(parameter.name + ".grad", gradients.subspan(parameter.offset, parameter.count),
                             epoch);
     }
+  }
+}
+
+void RunLog::histograms(const Network& network, const ParameterCounts& counts, int epoch) {
+  if (!options_.histograms) return;
+  const auto add = [&](const std::string& tag, const ValueCounts& values) {
+    const std::vector<double> limits = tbwriter::histogram_limits(values.max);
+    const std::vector<double> buckets(values.buckets.begin(), values.buckets.end());
+    writer_.add_histogram_counts(tag,
+                                 {.min = values.min,
+                                  .max = values.max,
+                                  .number = static_cast<double>(values.number),
+                                  .sum = values.sum,
+                                  .sum_squares = values.sum_squares,
+                                  .limits = limits,
+                                  .counts = buckets},
+                                 epoch);
+  };
+  for (std::size_t i = 0; i < network.parameters().size(); ++i) {
+    const std::string& name = network.parameters()[i].name;
+    add(name, counts.values.at(i));
+    add(name + ".grad", counts.gradients.at(i));
   }
 }
 

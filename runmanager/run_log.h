@@ -35,6 +35,9 @@ class ImageGridCache {
   std::vector<std::pair<Key, tbwriter::EncodedImage>> grids_;  // the newest last; few are kept
 };
 
+/// Limits for Engine::count_parameters() that give the buckets of all other histograms.
+std::span<const double> parameter_limits();
+
 /// Writes the events of one run. Not thread-safe.
 class RunLog {
  public:
@@ -62,6 +65,8 @@ class RunLog {
   /// <parameter> and <parameter>.grad; `gradients` may be empty.
   void histograms(const Network& network, std::span<const float> values, std::span<const float> gradients,
                   int epoch);
+  /// The same of values that were counted between parameter_limits().
+  void histograms(const Network& network, const ParameterCounts& counts, int epoch);
   void batch(const Totals& totals, std::int64_t batch);
   void predictions(const Samples& samples, std::span<const float> outputs,
                    std::span<const std::string> class_names, std::string_view part, int epoch);

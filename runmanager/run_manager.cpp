@@ -176,6 +176,19 @@ class RunManager::Implementation {
     epoch_->set_parameters(values, gradients);
   }
 
+  void track_parameters(const Engine& engine) {
+    require_epoch("track_parameters");
+    end_training();
+    auto counts = engine.count_parameters(parameter_limits());
+    if (!counts) return track_parameters(engine.parameters(), engine.gradients());
+    const std::size_t parameters = network_->parameters().size();
+    if (counts->values.size() != parameters || counts->gradients.size() != parameters) {
+      throw ShapeError(fmt::format("track_parameters: the engine's network has {} parameters, the run's {}",
+                                   counts->values.size(), parameters));
+    }
+    epoch_->set_parameters(std::move(*counts));
+  }
+
   void track_profile(std::span<const LayerProfile> layers, std::int64_t samples) {
     require_epoch("track_profile");
     end_training();
@@ -204,7 +217,11 @@ class RunManager::Implementation {
     EpochRecord& epoch = record_->epochs.emplace_back(epoch_->record(number));
     if (epoch.epoch == 0 && record_->setup_seconds) log_->setup(*record_->setup_seconds);
     log_->epoch(epoch, learning_rate_);
-    log_->histograms(*network_, epoch_->values(), epoch_->gradients(), epoch.epoch);
+    if (epoch_->counts()) {
+      log_->histograms(*network_, *epoch_->counts(), epoch.epoch);
+    } else {
+      log_->histograms(*network_, epoch_->values(), epoch_->gradients(), epoch.epoch);
+    }
     epoch_.reset();
     epoch.run_seconds = now() - run_begin_;
     if (now() - last_save_ >= kSecondsBetweenSaves) {
@@ -394,6 +411,7 @@ void RunManager::track_learning_rate(double learning_rate) {
 void RunManager::track_parameters(std::span<const float> values, std::span<const float> gradients) {
   implementation_->track_parameters(values, gradients);
 }
+void RunManager::track_parameters(const Engine& engine) { implementation_->track_parameters(engine); }
 void RunManager::track_profile(std::span<const LayerProfile> layers, std::int64_t samples) {
   implementation_->track_profile(layers, samples);
 }

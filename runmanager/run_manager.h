@@ -100,6 +100,8 @@ class RunManager {
   void track_learning_rate(double learning_rate);
   /// Weights and gradients for this epoch's histograms, in the layout of Network::parameters().
   void track_parameters(std::span<const float> values, std::span<const float> gradients);
+  /// The same of an engine that trains this network: counted on its device where that saves copying them.
+  void track_parameters(const Engine& engine);
 
   /// Time and memory of each layer in one step over `samples` samples, from Engine::profile(), for the Graphs
   /// tab. Once per run; ends the training part of the epoch. Nothing happens if `layers` is empty.

@@ -159,7 +159,8 @@ class RunTrainer {
                         .clip_norm = config_.clip_norm,
                         .kernels = kernels,
                         .placement = config_.placement,
-                        .precision = config_.precision});
+                        .precision = config_.precision,
+                        .deterministic = config_.deterministic});
   }
 
   // Makes the engine do now what it does only once, and leaves it no rest for the first epoch.
@@ -236,7 +237,7 @@ class RunTrainer {
     manager_.end_training();
     if (const auto seconds = engine_->take_device_seconds()) manager_.track_device_seconds(*seconds);
     if (epoch_ == 0 && config_.log.graph) profile();
-    if (config_.log.histograms) manager_.track_parameters(engine_->parameters(), engine_->gradients());
+    if (config_.log.histograms) manager_.track_parameters(*engine_);
     if (run_.data->validation.count > 0) {
       manager_.track_validation(evaluate(run_.data->validation, "validation"));
     }

@@ -79,6 +79,10 @@ std::span<const Setting> file_settings() {
        precision_name(Precision::kFp32),
        "bf16: conv2d and linear round their factors to bf16, sums and all else stay fp32; only on CPUs that "
        "have it"},
+      boolean(
+          "deterministic", true,
+          "false: on CUDA, libraries may add up in any order where that is faster; the same run then gives "
+          "other last bits each time. Nothing on the CPU"),
       part("init", SettingKind::kPath, "safetensors file of weights to start from, relative to this file",
            true),
       part("log", SettingKind::kLog, "what is logged besides the scalars", true),

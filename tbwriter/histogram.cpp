@@ -30,6 +30,14 @@ const std::vector<double>& magnitude_limits() {
   return limits;
 }
 
+// Of bucket k, from the most negative one on, where the largest value is `max`.
+double right_end(std::size_t k, double max) {
+  const auto& limits = magnitude_limits();
+  const std::size_t side = limits.size();
+  if (k < side) return k + 1 < side ? -limits[side - 1 - k] : 0.0;
+  return k - side + 1 < side ? limits[k - side + 1] : std::max(kLargestLimit, max);
+}
+
 template <class Value>
 struct Layout;
 template <>
@@ -227,19 +235,19 @@ Histogram count(std::span<const Value> values) {
   histogram.limits.reserve(last + 1 - first);
   histogram.counts.reserve(last + 1 - first);
   for (std::size_t k = first; k <= last; ++k) {
-    double right;
-    if (k < side) {
-      right = k + 1 < side ? -limits[side - 1 - k] : 0.0;
-    } else {
-      right = k - side + 1 < side ? limits[k - side + 1] : std::max(kLargestLimit, histogram.max);
-    }
-    histogram.limits.push_back(right);
+    histogram.limits.push_back(right_end(k, histogram.max));
     histogram.counts.push_back(static_cast<double>(at(k)));
   }
   return histogram;
 }
 
 }  // namespace
+
+std::vector<double> histogram_limits(double max) {
+  std::vector<double> limits;
+  for (std::size_t k = 0; k < 2 * magnitude_limits().size(); ++k) limits.push_back(right_end(k, max));
+  return limits;
+}
 
 Histogram make_histogram(std::span<const float> values) { return count(values); }
 Histogram make_histogram(std::span<const double> values) { return count(values); }

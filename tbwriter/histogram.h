@@ -19,6 +19,9 @@ struct Histogram {
   std::vector<double> counts;  // finite values only
 };
 
+/// As in summary_writer.h.
+std::vector<double> histogram_limits(double max);
+
 Histogram make_histogram(std::span<const float> values);
 Histogram make_histogram(std::span<const double> values);
 Histogram make_histogram(Values values);

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tbwriter/embedding.h"
 #include "tbwriter/error.h"
@@ -70,6 +71,12 @@ struct HistogramCounts {
   std::span<const double> limits = {};  // right ends of buckets
   std::span<const double> counts = {};  // as many
 };
+
+/// The limits of all buckets of SummaryWriter::add_histogram() where the largest value is `max`, so that the
+/// same histogram can be counted elsewhere: a finite value v is in the bucket whose limit is the first that
+/// is greater than v. All but the last are the same for every `max`; what reaches the last but one is in the
+/// last.
+std::vector<double> histogram_limits(double max);
 
 /// A precision-recall curve that the caller has computed: as many values in each, by growing threshold from 0
 /// to 1.

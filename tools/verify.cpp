@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "tools/commands.h"
@@ -19,7 +20,9 @@ int verify_command(const CommandLine& line) {
                     .threads = line.runner.threads,
                     .on_run = [](const VerifiedRun& run) { std::cout << verified_text(run) << std::endl; }},
                    environment);
-  std::cout << fmt::format("{} of {} finished run{} trained again\n", report.runs.size(), report.finished,
+  const auto trained = std::count_if(report.runs.begin(), report.runs.end(),
+                                     [](const VerifiedRun& run) { return run.not_compared.empty(); });
+  std::cout << fmt::format("{} of {} finished run{} trained again\n", trained, report.finished,
                            report.finished == 1 ? "" : "s");
   return report.exit_code;
 }

@@ -101,6 +101,8 @@ INSTANTIATE_TEST_SUITE_P(
         {"ClipNormNull", R"("clip_norm": null)", "s.json:2:14: clip_norm: got null, want a number >= 0"},
         {"PrecisionUnknown", R"("precision": "bfp16")",
          "s.json:2:14: precision: got \"bfp16\", want fp32 or bf16, did you mean \"bf16\"?"},
+        {"DeterministicText", R"("deterministic": "no")",
+         "s.json:2:18: deterministic: got \"no\", want true or false without quotes"},
         {"PrecisionNumber", R"("params": {"precision": [32]})",
          "s.json:2:26: params.precision.0: got 32, want fp32 or bf16"},
         {"EmptyInit", R"("init": "")", "s.json:2:9: init: got an empty string, want a path"},
@@ -194,7 +196,8 @@ TEST(BadSweepFile, AnUnknownKeyIsNamedWithAllThatAreAllowedAndTheNearest) {
   EXPECT_EQ(folder.error(SweepFolder::with(R"("epoch": 3)")),
             "s.json:2:1: epoch: unknown key \"epoch\", allowed: name, dataset, network, optimizer, schedule, "
             "loss, clip_norm, epochs, seed, repeats, "
-            "lr, batch_size, shuffle, num_workers, device, precision, init, log, params, zip, exclude, when, "
+            "lr, batch_size, shuffle, num_workers, device, precision, deterministic, init, log, params, zip, "
+            "exclude, when, "
             "grids, did "
             "you mean \"epochs\"?");
   EXPECT_THAT(folder.error(SweepFolder::with(R"("learning_rate": 3)")), HasSubstr("did you mean \"lr\"?"));
@@ -228,7 +231,8 @@ TEST(BadSweepFile, AllMistakesAreReportedTogetherInTheOrderOfTheFile) {
             "s.json:2:11: epochs: got 0, want an integer >= 1\n"
             "s.json:3:1: sed: unknown key \"sed\", allowed: name, dataset, network, optimizer, schedule, "
             "loss, clip_norm, epochs, seed, repeats, lr, "
-            "batch_size, shuffle, num_workers, device, precision, init, log, params, zip, exclude, when, "
+            "batch_size, shuffle, num_workers, device, precision, deterministic, init, log, params, zip, "
+            "exclude, when, "
             "grids, did you "
             "mean \"seed\"?\n"
             "s.json:4:24: params.lr.1: got -1, want a number > 0\n"

@@ -35,7 +35,7 @@ TEST(OwnTrainingLoop, IsFollowedByRunManager) {
         manager.track(*engine);
       }
       manager.end_training();
-      manager.track_parameters(engine->parameters(), engine->gradients());
+      manager.track_parameters(*engine);
       manager.end_epoch();
     }
     manager.end_run();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -21,6 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::Key;
 using ::testing::Not;
 using ::testing::Pair;
+using ::testing::ThrowsMessage;
 
 class RunManagerTest : public ::testing::Test {
  protected:
@@ -244,6 +246,84 @@ TEST_F(RunManagerTest, WritesHistogramsOfEveryParameterAndGradient) {
   }
   EXPECT_EQ(values_of(events(), "out.weight")[0].histo().num(), 3 * 16);
   EXPECT_EQ(values_of(events(), "out.bias.grad")[0].histo().sum(), -3);
+}
+
+// Counts by itself, as an engine does whose values are far away.
+class CountingEngine final : public Engine {
+ public:
+  CountingEngine(const Network& network, std::vector<float> values)
+      : network_(network), values_(std::move(values)) {}
+  void train(const Batch&, double) override {}
+  void evaluate(const Batch&) override {}
+  void predict(const Batch&, std::span<float>) override {}
+  Totals take_totals() override { return {}; }
+  std::vector<float> parameters() const override { throw std::logic_error("values were copied"); }
+  void set_parameters(std::span<const float>) override {}
+  std::vector<float> gradients() const override { throw std::logic_error("gradients were copied"); }
+  std::vector<OptimizerState> optimizer_state() const override { return {}; }
+  std::int64_t step_count() const override { return 0; }
+  void set_optimizer_state(std::span<const OptimizerState>, std::int64_t) override {}
+
+  std::optional<ParameterCounts> count_parameters(std::span<const double> limits) const override {
+    ParameterCounts counts;
+    for (const Parameter& parameter : network_.parameters()) {
+      ValueCounts own{.number = static_cast<std::int64_t>(parameter.count), .min = 1e30, .max = -1e30};
+      own.buckets.resize(limits.size() + 1);
+      for (std::size_t i = 0; i < parameter.count; ++i) {
+        const auto value = static_cast<double>(values_.at(parameter.offset + i));
+        own.sum += value;
+        own.sum_squares += value * value;
+        own.min = std::min(own.min, value);
+        own.max = std::max(own.max, value);
+        ++own.buckets.at(
+            static_cast<std::size_t>(std::upper_bound(limits.begin(), limits.end(), value) - limits.begin()));
+      }
+      counts.values.push_back(own);
+      counts.gradients.push_back(own);
+    }
+    return counts;
+  }
+
+ private:
+  const Network& network_;
+  std::vector<float> values_;
+};
+
+TEST_F(RunManagerTest, WritesTheSameHistogramsOfCountsAsOfValues) {
+  std::vector<float> values(network_.parameter_count());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = (i % 2 == 0 ? 1.0f : -1.0f) * std::pow(2.0f, 4 * static_cast<float>(i) - 80);  // to 1e34
+  const CountingEngine engine(network_, values);
+  std::vector<std::string> written[2];
+  for (const bool counted : {false, true}) {
+    RunManager manager = this->manager();
+    manager.begin_run(run_, network_, loader_);
+    manager.begin_epoch();
+    if (counted) {
+      manager.track_parameters(engine);
+    } else {
+      manager.track_parameters(values, values);
+    }
+    manager.end_epoch();
+    manager.end_run();
+    for (const char* tag : {"out.weight", "out.bias", "out.weight.grad", "out.bias.grad"}) {
+      ASSERT_EQ(values_of(events(), tag).size(), 1u) << tag;
+      written[counted].push_back(values_of(events(), tag)[0].histo().SerializeAsString());
+    }
+  }
+  EXPECT_EQ(written[0], written[1]);
+}
+
+TEST_F(RunManagerTest, RefusesCountsOfAnotherNetwork) {
+  NetworkSpec spec = small_network();
+  spec.layers.back().arguments["bias"] = false;
+  const Network other(spec, {1, 4, 4});
+  RunManager manager = this->manager();
+  manager.begin_run(run_, network_, loader_);
+  manager.begin_epoch();
+  EXPECT_THAT(
+      [&] { manager.track_parameters(CountingEngine(other, std::vector<float>(100))); },
+      ThrowsMessage<ShapeError>("track_parameters: the engine's network has 1 parameters, the run's 2"));
 }
 
 TEST_F(RunManagerTest, WritesNothingThatIsSwitchedOff) {

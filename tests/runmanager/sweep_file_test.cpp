@@ -37,6 +37,8 @@ TEST(LoadSweep, EverySettingHasADefault) {
   EXPECT_EQ(run.lr, 0.01);
   EXPECT_EQ(run.batch_size, 100u);
   EXPECT_TRUE(run.shuffle);
+  EXPECT_TRUE(run.deterministic);
+  EXPECT_EQ(run.resolved.at("deterministic"), true);
   EXPECT_EQ(run.num_workers, 0);
   EXPECT_EQ(run.device, "auto");
   EXPECT_TRUE(run.init.empty());
@@ -53,7 +55,7 @@ TEST(LoadSweep, EveryKeyReachesTheRun) {
                 "normalize": {"mean": [0.5], "std": [0.25]}},
     "network": {"name": "tiny", "layers": [{"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 10, "bias": false}]},
     "optimizer": {"name": "adam", "betas": [0.8, 0.99], "eps": 1e-6, "weight_decay": 1},
-    "lr": 1, "batch_size": 32, "shuffle": false, "num_workers": 3, "device": "cpu", "init": "weights/a.safetensors",
+    "lr": 1, "batch_size": 32, "shuffle": false, "deterministic": false, "num_workers": 3, "device": "cpu", "init": "weights/a.safetensors",
     "log": {"images": 0, "graph": false, "histograms": false, "hparams": false, "text": false, "layout": false,
             "predictions": false, "batches": 10}})");
   const RunConfig& run = sweep.runs.at(0);
@@ -77,6 +79,8 @@ TEST(LoadSweep, EveryKeyReachesTheRun) {
   EXPECT_EQ(run.lr, 1.0);
   EXPECT_EQ(run.batch_size, 32u);
   EXPECT_FALSE(run.shuffle);
+  EXPECT_FALSE(run.deterministic);
+  EXPECT_EQ(run.resolved.at("deterministic"), false) << "which makes it another run";
   EXPECT_EQ(run.num_workers, 3);
   EXPECT_EQ(run.device, "cpu");
   EXPECT_EQ(run.init, folder.path() / "weights/a.safetensors");

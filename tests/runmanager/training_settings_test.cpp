@@ -39,6 +39,15 @@ TEST(TrainingSettings, PrecisionReachesTheEngine) {
   EXPECT_EQ(other.training.options.precision, Precision::kFp32);
 }
 
+TEST(TrainingSettings, WhetherBitsHaveToBeTheSameReachesTheEngine) {
+  World world;
+  world.run(one_run([](RunConfig& run) { run.deterministic = false; }));
+  EXPECT_FALSE(world.training.options.deterministic);
+  World other;
+  other.run(one_run([](RunConfig&) {}));
+  EXPECT_TRUE(other.training.options.deterministic);
+}
+
 TEST(TrainingSettings, TheGraphEndsWithTheLossOfTheRun) {
   World world;
   const Sweep sweep = one_run([](RunConfig& run) { run.loss.type = "mse"; });

@@ -267,6 +267,33 @@ TEST_F(Workers, VerifyFindsEveryBitThatDiffers) {
   EXPECT_EQ(report.runs[1].differences.size(), 1u);
 }
 
+TEST_F(Workers, VerifyComparesBitsThatNobodyPromisedWhereTheKernelsKeepThem) {
+  epochs_ = 2;
+  const SweepOutcome outcome = run("runs", {"deterministic=true,false"});
+  ASSERT_EQ(outcome.runs.size(), 2u);
+  EXPECT_FALSE(outcome.runs[0].config.contains("deterministic"));
+  EXPECT_EQ(outcome.runs[1].config.at("deterministic"), false);
+  const VerifyReport report = verify_sweep({.directory = outcome.directory}, environment_);
+  EXPECT_EQ(report.exit_code, 0);
+  for (const VerifiedRun& verified : report.runs)
+    EXPECT_EQ(verified_text(verified), verified.name + ": every bit is the same") << "the CPU has one order";
+
+  // As if a GPU's libraries had trained the second.
+  const fs::path file = outcome.directory / outcome.runs[1].name / "checkpoint.safetensors";
+  TensorFile checkpoint = read_safetensors(file);
+  checkpoint.metadata["kernels"] = R"({"layers":{"conv1":["weights"]},"same_bits":false})";
+  checkpoint.tensors[0].values[0] += 1;
+  write_safetensors(file, checkpoint);
+  const VerifyReport second = verify_sweep({.directory = outcome.directory}, environment_);
+  EXPECT_EQ(second.exit_code, 0);
+  ASSERT_EQ(second.runs.size(), 2u);
+  EXPECT_EQ(second.runs[0].not_compared, "");
+  EXPECT_THAT(second.runs[1].differences, ::testing::IsEmpty());
+  EXPECT_THAT(verified_text(second.runs[1]),
+              AllOf(HasSubstr("deterministic=false: not compared: trained with \"deterministic\": false"),
+                    HasSubstr("conv1")));
+}
+
 TEST_F(Workers, VerifyRefusesWhatIsNoSweep) {
   EXPECT_THROW(verify_sweep({.directory = directory_ / "missing"}, environment_), DataError);
 }

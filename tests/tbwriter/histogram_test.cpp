@@ -124,6 +124,15 @@ TEST(MakeHistogram, HasGrowingLimitsAndAllValuesAtTheExtremes) {
   EXPECT_GE(histogram.counts.front(), 1);
 }
 
+TEST(HistogramLimits, AreThoseOfEveryHistogram) {
+  const std::vector<double> limits = histogram_limits(0);
+  for (std::size_t i = 1; i < limits.size(); ++i) EXPECT_LT(limits[i - 1], limits[i]);
+  EXPECT_EQ(limits.back(), 1e20);
+  EXPECT_EQ(histogram_limits(1e300).back(), 1e300);
+  const std::vector<double> everywhere{-1e300, -1, 0, 1, 1e300};
+  EXPECT_EQ(make_histogram(std::span<const double>(everywhere)).limits, histogram_limits(1e300));
+}
+
 TEST(MakeHistogram, CountsValuesThatAreNotFiniteOutsideTheBuckets) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> values{1, nan, inf, -inf, 2, -nan};

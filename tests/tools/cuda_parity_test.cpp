@@ -1,14 +1,18 @@
 // Whole sweeps on a CUDA device and on the CPU, by the program: file, loader, training, results.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/data/dataset.h"
 #include "core/data/safetensors.h"
+#include "tests/core/environment.h"
 #include "tests/runmanager/sweep_folder.h"
+#include "tests/tbwriter/files.h"
 #include "tests/tools/program.h"
 
 namespace sweep::testing {
@@ -66,6 +70,31 @@ std::map<std::string, std::vector<float>> trained_values(const SweepFolder& fold
   const TensorFile file = read_safetensors(folder.path() / "runs" / sweep / run / "checkpoint.safetensors");
   for (const NamedTensor& tensor : file.tensors) values[tensor.name] = tensor.values;
   return values;
+}
+
+// Every histogram of a run: tag and epoch, and what was counted.
+std::map<std::pair<std::string, std::int64_t>, proto::Histogram> histograms(const SweepFolder& folder,
+                                                                            const std::string& sweep,
+                                                                            const std::string& run) {
+  std::map<std::pair<std::string, std::int64_t>, proto::Histogram> all;
+  for (const proto::Event& event : tbwriter::read_run(folder.path() / "runs" / sweep / run)) {
+    for (const auto& value : event.summary().value()) {
+      if (value.has_histo()) all[{value.tag(), event.step()}] = value.histo();
+    }
+  }
+  return all;
+}
+
+// Of weights that were trained alike, but for rounding and what that grows to in an epoch.
+void expect_like(const proto::Histogram& a, const proto::Histogram& b) {
+  EXPECT_EQ(a.num(), b.num());
+  EXPECT_EQ(std::accumulate(a.bucket().begin(), a.bucket().end(), 0.0), a.num());
+  EXPECT_EQ(a.bucket_size(), a.bucket_limit_size());
+  const double size = std::sqrt(b.sum_squares() / b.num());
+  EXPECT_NEAR(a.sum() / a.num(), b.sum() / b.num(), 0.02 * size);
+  EXPECT_NEAR(std::sqrt(a.sum_squares() / a.num()), size, 0.02 * size);
+  EXPECT_NEAR(a.min(), b.min(), 0.1 * size);
+  EXPECT_NEAR(a.max(), b.max(), 0.1 * size);
 }
 
 std::string with_placement(std::string name, const std::string& placement) {
@@ -132,6 +161,19 @@ TEST_F(CudaParity, CurvesLieOnTheCpusAndASecondSweepHasTheSameBits) {
     EXPECT_EQ(values, trained_values(folder_, "second", name)) << "trained twice";
     EXPECT_EQ(values, trained_values(folder_, "first", with_placement(name, "host")))
         << "samples on the host";
+    const auto counted = histograms(folder_, "first", name),
+               counted_again = histograms(folder_, "second", name);
+    EXPECT_EQ(counted.size(), 2u * 9 * 3) << "parameters and gradients of three epochs";
+    for (const auto& [place, histogram] : counted) {
+      EXPECT_EQ(histogram.SerializeAsString(), counted_again.at(place).SerializeAsString()) << place.first;
+    }
+    const auto on_cpu = histograms(folder_, "first", with_device(name, "cpu"));
+    ASSERT_EQ(counted.size(), on_cpu.size());
+    for (const auto& [place, histogram] : counted) {
+      if (place.second > 0 || place.first.ends_with(".grad")) continue;
+      SCOPED_TRACE(place.first);
+      expect_like(histogram, on_cpu.at(place));
+    }
     EXPECT_GT(cuda.at("setup_seconds").get<double>(), 0);
     const json record = record_of(folder_, "first", name);
     EXPECT_EQ(record.at("placement"), record.at("params").at("dataset.placement"));
@@ -140,6 +182,27 @@ TEST_F(CudaParity, CurvesLieOnTheCpusAndASecondSweepHasTheSameBits) {
     EXPECT_LT(cuda.at("epochs")[2].at("loss").get<double>(), cuda.at("epochs")[0].at("loss").get<double>());
   }
 }
+
+#if defined(SWEEP_CUDA_ON_HOST)
+// A GPU's libraries may have nothing that is faster in any order; the stand-in's always do.
+TEST_F(CudaParity, VerifySaysWhichRunsHaveNoBitsToCompare) {
+  const test::Environment libraries("SWEEP_CUDA_KERNELS", "library");
+  std::ofstream(folder_.path() / "s.json") << R"({"dataset": {"name": "fashion-mnist", "limit": 40},
+    "network": {"layers": [{"name": "flatten", "type": "flatten"}, {"name": "fc", "type": "linear", "out_features": 10}]},
+    "batch_size": 20, "params": {"deterministic": [true, false], "device": ["cuda", "cpu"]}})";
+  const Finished finished = run_program({"s.json", "--strict", "--quiet"}, folder_.path());
+  ASSERT_EQ(finished.code, 0) << finished.out << finished.err;
+  const Finished verified = run_program({"verify", "runs/s"}, folder_.path());
+  EXPECT_EQ(verified.code, 0) << verified.err;
+  const auto says = [&](const std::string& line) { return verified.out.find(line) != std::string::npos; };
+  EXPECT_TRUE(says("deterministic=true,device=cuda: every bit is the same\n") &&
+              says("deterministic=true,device=cpu: every bit is the same\n") &&
+              says("deterministic=false,device=cuda: not compared: ") &&
+              says("deterministic=false,device=cpu: every bit is the same\n") &&
+              says("3 of 4 finished runs trained again\n"))
+      << verified.out;
+}
+#endif
 
 }  // namespace
 }  // namespace sweep::testing

@@ -161,9 +161,9 @@ class LinearPlan final : public LibraryPlan {
   bool choose(const Product& product, std::size_t workspace_limit) {
     const Preference preference;
     preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_limit));
-    // Sums that are cut into parts are added up in a step of their own, not by whoever comes first.
-    preference.set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-                   static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    preference.set(
+        CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+        static_cast<std::uint32_t>(task_.deterministic ? kOrdered : CUBLASLT_REDUCTION_SCHEME_MASK));
     preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, product.align_a);
     preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, product.align_b);
     preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, kArrayAlignment);
@@ -176,8 +176,11 @@ class LinearPlan final : public LibraryPlan {
     if (status != CUBLAS_STATUS_SUCCESS || count == 0 || best.state != CUBLAS_STATUS_SUCCESS) return false;
     algorithm_ = best.algo;
     workspace_bytes_ = best.workspaceSize;
+    deterministic_ = task_.deterministic || is_ordered(algorithm_);
     return workspace_bytes_ <= workspace_limit;
   }
+
+  bool deterministic() const override { return deterministic_; }
 
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
 
@@ -204,6 +207,18 @@ class LinearPlan final : public LibraryPlan {
   }
 
  private:
+  // Sums that are cut into parts are added up in a step of their own, not by whoever comes first.
+  static constexpr cublasLtReductionScheme_t kOrdered = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+
+  static bool is_ordered(const cublasLtMatmulAlgo_t& algorithm) {
+    std::uint32_t scheme = 0;
+    std::size_t written = 0;
+    const cublasStatus_t status = cublaslt().algo_get(&algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME,
+                                                      &scheme, sizeof scheme, &written);
+    return status == CUBLAS_STATUS_SUCCESS &&
+           (scheme == CUBLASLT_REDUCTION_SCHEME_NONE || scheme == kOrdered);
+  }
+
   void set_bias(const void* bias) const { operation_.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias); }
 
   Handle handle_;
@@ -214,6 +229,7 @@ class LinearPlan final : public LibraryPlan {
   Layout a_, b_, d_;
   bool own_relu_, own_bias_gradient_;  // what the algorithm leaves to own kernels
   cublasLtMatmulAlgo_t algorithm_{};
+  bool deterministic_ = true;
   std::size_t workspace_bytes_ = 0;
 };
 
@@ -296,6 +312,7 @@ CublasLt::CublasLt() : file({"libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR
   file.find("cublasLtMatmulPreferenceDestroy", preference_destroy);
   file.find("cublasLtMatmulPreferenceSetAttribute", preference_set);
   file.find("cublasLtMatmulAlgoGetHeuristic", heuristic);
+  file.find("cublasLtMatmulAlgoConfigGetAttribute", algo_get);
   file.find("cublasLtMatmul", matmul);
   if (!file) return;
   const std::size_t found = get_version();

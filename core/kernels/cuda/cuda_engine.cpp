@@ -8,6 +8,7 @@
 #include "core/kernels/cuda/batch_feed.h"
 #include "core/kernels/cuda/device_clock.h"
 #include "core/kernels/cuda/program.h"
+#include "core/kernels/cuda/value_counter.h"
 
 namespace sweep {
 namespace {
@@ -42,7 +43,8 @@ class CudaEngine final : public Engine {
                   .clip_norm = options.clip_norm,
                   .seed = options.seed,
                   .device = options.device.index,
-                  .kernels = options.kernels}),
+                  .kernels = options.kernels,
+                  .deterministic = options.deterministic}),
         feed_(options.batch_size, element_count(network.input()), options.placement) {}
 
   ~CudaEngine() override = default;
@@ -125,6 +127,22 @@ class CudaEngine final : public Engine {
   }
 
   std::vector<float> gradients() const override { return downloaded(program_.gradient()); }
+
+  std::optional<ParameterCounts> count_parameters(std::span<const double> limits) const override {
+    use();
+    send();
+    if (!counter_ || !std::ranges::equal(counter_->limits(), limits)) {
+      std::vector<cuda::CountedArray> arrays;
+      for (const Array<float>* all : {&program_.parameters(), &program_.gradient()}) {
+        for (const Parameter& parameter : network_.parameters())
+          arrays.push_back({all->data() + parameter.offset, static_cast<int>(parameter.count)});
+      }
+      counter_.emplace(stream_, arrays, limits);
+    }
+    const std::vector<ValueCounts> counts = counter_->count(stream_);
+    const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
+    return ParameterCounts{{counts.begin(), middle}, {middle, counts.end()}};
+  }
 
   std::vector<OptimizerState> optimizer_state() const override {
     std::vector<OptimizerState> state;
@@ -216,7 +234,8 @@ class CudaEngine final : public Engine {
   mutable cuda::Program program_;
   mutable BatchFeed feed_;
   mutable cuda::DeviceClock clock_;
-  Task task_ = Task::kTrain;  // of the steps that are collected, as images_
+  mutable std::optional<cuda::ValueCounter> counter_;  // made when it is first asked for
+  Task task_ = Task::kTrain;                           // of the steps that are collected, as images_
   int images_ = 0;
   std::int64_t steps_ = 0;
 };

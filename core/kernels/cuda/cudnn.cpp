@@ -107,13 +107,14 @@ template <class Algorithm>
 struct Chosen {
   Algorithm algorithm;
   std::size_t workspace_bytes;
+  bool deterministic;
 };
 
-// The first of what the library thinks fast, in its order, that is deterministic and content with the
-// workspace. `list(most, count, results)` asks the library for them, `workspace(algorithm, bytes)` what one
-// needs with this mathematics.
+// The first of what the library thinks fast, in its order, that is content with the workspace and, if that is
+// asked for, deterministic. `list(most, count, results)` asks the library for them, `workspace(algorithm,
+// bytes)` what one needs with this mathematics.
 template <class Result, class List, class Workspace>
-auto first_that_fits(const List& list, const Workspace& workspace, std::size_t limit)
+auto first_that_fits(const List& list, const Workspace& workspace, std::size_t limit, bool deterministic)
     -> std::optional<Chosen<decltype(Result::algo)>> {
   constexpr int kMost = 16;
   Result results[kMost];
@@ -121,11 +122,12 @@ auto first_that_fits(const List& list, const Workspace& workspace, std::size_t l
   if (list(kMost, &count, results) != CUDNN_STATUS_SUCCESS) return std::nullopt;
   for (int i = 0; i < count; ++i) {
     const Result& result = results[i];
-    if (result.status != CUDNN_STATUS_SUCCESS || result.determinism != CUDNN_DETERMINISTIC) continue;
+    const bool ordered = result.determinism == CUDNN_DETERMINISTIC;
+    if (result.status != CUDNN_STATUS_SUCCESS || (deterministic && !ordered)) continue;
     if (result.mathType != CUDNN_FMA_MATH && result.mathType != CUDNN_DEFAULT_MATH) continue;
     std::size_t bytes = 0;
     if (workspace(result.algo, &bytes) != CUDNN_STATUS_SUCCESS || bytes > limit) continue;
-    return Chosen<decltype(Result::algo)>{result.algo, bytes};
+    return Chosen<decltype(Result::algo)>{result.algo, bytes, ordered};
   }
   return std::nullopt;
 }
@@ -143,6 +145,8 @@ class ConvPlan : public LibraryPlan {
   std::size_t workspace_bytes() const final {
     return carried_bytes_ > 0 ? rounded(workspace_bytes_) + carried_bytes_ : workspace_bytes_;
   }
+
+  bool deterministic() const final { return deterministic_; }
 
   void run(Stream& stream, const LibraryArrays& arrays) const final {
     check(cudnn().set_stream(handle_.get(), static_cast<cudaStream_t>(native_stream(stream))),
@@ -165,6 +169,7 @@ class ConvPlan : public LibraryPlan {
     if (!chosen) return false;
     algorithm = chosen->algorithm;
     workspace_bytes_ = chosen->workspace_bytes;
+    deterministic_ = chosen->deterministic;
     return true;
   }
 
@@ -185,6 +190,7 @@ class ConvPlan : public LibraryPlan {
   std::size_t carried_bytes_;
   Descriptors d_;
   std::size_t workspace_bytes_ = 0;
+  bool deterministic_ = true;
 };
 
 class ForwardPlan final : public ConvPlan {
@@ -202,7 +208,7 @@ class ForwardPlan final : public ConvPlan {
                       return cudnn().forward_workspace(handle_.get(), d_.in.get(), d_.weight.get(),
                                                        d_.conv.get(), d_.out.get(), algorithm, bytes);
                     },
-                    limit),
+                    limit, task_.deterministic),
                 algorithm_);
   }
 
@@ -239,7 +245,7 @@ class WeightsPlan final : public ConvPlan {
                       return cudnn().filter_workspace(handle_.get(), d_.in.get(), d_.out.get(), d_.conv.get(),
                                                       d_.weight.get(), algorithm, bytes);
                     },
-                    limit),
+                    limit, task_.deterministic),
                 algorithm_);
   }
 
@@ -276,7 +282,7 @@ class InputPlan final : public ConvPlan {
                       return cudnn().data_workspace(handle_.get(), d_.weight.get(), d_.out.get(),
                                                     d_.conv.get(), d_.in.get(), algorithm, bytes);
                     },
-                    limit),
+                    limit, task_.deterministic),
                 algorithm_);
   }
 

@@ -3,7 +3,7 @@
 // A kernel is written once, in CUDA, and compiled twice: by nvcc for GPUs, and by the C++ compiler for tests
 // on machines without one (see host/words.h). So that both mean the same, kernels keep to threadIdx and its
 // kin, __shared__ arrays of fixed size, __syncthreads(), and the functions of this file; they have no atomics
-// on floats, so that every sum has one order.
+// but of integers, so that every sum of floats has one order.
 #pragma once
 
 #include <cstddef>
@@ -56,8 +56,8 @@ __device__ void for_each_index(int count, const Body& body) {
   for (int i = first; i < count; i += step) body(i);
 }
 
-/// The sum of the values of a block's threads, in every thread, added in an order that depends on their
-/// number alone. All kThreads threads of the block have to call it.
+/// The sum, by +=, of the values of a block's threads, in every thread, added in an order that depends on
+/// their number alone. All kThreads threads of the block have to call it; it is a barrier.
 template <class Number>
 __device__ Number block_sum(Number value) {
   __shared__ Number shared[kThreads];
@@ -69,6 +69,17 @@ __device__ Number block_sum(Number value) {
   }
   __syncthreads();
   return shared[0];
+}
+
+/// Adds to a counter, in shared memory or the device's, that other threads add to at the same time.
+inline __device__ void add_atomically(std::uint32_t* counter, std::uint32_t more) {
+#if defined(__CUDA_ARCH__)
+  atomicAdd(counter, more);
+#elif !defined(__CUDACC__)
+  *counter += more;
+#else
+  (void)counter, (void)more;  // nvcc's pass for the host
+#endif
 }
 
 /// The block's shared memory whose size the launch gives. One array per kernel; its content is undefined at

@@ -37,6 +37,7 @@ std::string text(const Shape& shape, const LibraryTask& task) {
   std::string result = text(shape) + ", " + std::to_string(task.images) + " images, " + to_string(task.work);
   if (task.relu) result += " relu";
   if (task.add) result += " add";
+  if (!task.deterministic) result += " in any order";
   if (task.work != Work::kWeights)
     result += " at " + std::to_string(task.weight_place % kPlaces) + " and " +
               std::to_string(task.bias_place % kPlaces);
@@ -82,7 +83,8 @@ template <class Shape>
 std::vector<LibraryTask> KernelChooser::choose_of(const std::string& layer, const Shape& shape,
                                                   const std::vector<LibraryTask>& tasks) {
   std::vector<LibraryTask> chosen;
-  for (const LibraryTask& task : tasks) {
+  for (LibraryTask task : tasks) {
+    task.deterministic = options_.deterministic;
     const bool recorded = !options_.recorded.empty();
     // Before any library is opened, which small networks should not have to wait for.
     if (recorded ? !is_recorded(layer, task.work)
@@ -96,6 +98,8 @@ std::vector<LibraryTask> KernelChooser::choose_of(const std::string& layer, cons
     if (!recorded && options_.policy == KernelPolicy::kMeasured &&
         !is_for_library(shape, task, *plan, library->name()))
       continue;
+    task.deterministic = plan->deterministic();  // also with smaller batches, if record() says so
+    same_bits_ = same_bits_ && task.deterministic;
     chosen.push_back(task);
     used_.insert(library->name());
     layers_[layer].emplace_back(to_string(task.work));
@@ -138,7 +142,8 @@ bool KernelChooser::is_recorded(const std::string& layer, Work work) const {
 
 std::string KernelChooser::record() const {
   if (layers_.empty()) return kOwn;
-  const Json json = {{"device", device_name_}, {"libraries", used_}, {"layers", layers_}};
+  Json json = {{"device", device_name_}, {"libraries", used_}, {"layers", layers_}};
+  if (!same_bits_) json["same_bits"] = false;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

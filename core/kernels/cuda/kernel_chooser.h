@@ -10,6 +10,8 @@
 //    neighbours (see ConvPoolOp), nor work of which it gives other numbers than own kernels.
 //  - Where measurements cannot be made (the stand-in, too little memory) or kept (no directory for caches),
 //    libraries have everything from kLeastProducts on.
+//  - Kernels that give other bits each time are asked for only if the options say so. They are another task
+//    to measure, and record() says if there are any.
 //  - record() says what was chosen. Checkpoints keep it, and a resumed run passes it back (EngineOptions::
 //    kernels): then nothing is measured, and the same kernels go on. If they cannot, because the device or a
 //    library is another now, the new record() differs, and the run is trained from the start.
@@ -43,6 +45,7 @@ KernelPolicy policy_from_environment();
 struct ChooserOptions {
   int device = 0;
   std::string recorded = {};  // record() of an earlier engine, which then decides; "": the policy does
+  bool deterministic = true;  // EngineOptions::deterministic
   KernelPolicy policy = policy_from_environment();
   std::filesystem::path choices = default_choice_file();
   WorkClock clock = work_clock();  // empty: nothing is measured
@@ -53,7 +56,8 @@ class KernelChooser {
  public:
   explicit KernelChooser(ChooserOptions options) : options_(std::move(options)) {}
 
-  /// Those of `tasks`, the works of layer `layer`, that are the library's. Throws DeviceError.
+  /// Those of `tasks`, the works of layer `layer`, that are the library's, with LibraryTask::deterministic
+  /// where the library's algorithm is. Throws DeviceError.
   std::vector<LibraryTask> choose(const std::string& layer, const LinearShape& shape,
                                   const std::vector<LibraryTask>& tasks);
   std::vector<LibraryTask> choose(const std::string& layer, const ConvShape& shape,
@@ -72,7 +76,8 @@ class KernelChooser {
   }
 
   /// Everything chosen so far that bits depend on: "own", or JSON with the device, the libraries' versions
-  /// and the works of each layer that are theirs. Never empty.
+  /// and the works of each layer that are theirs; with "same_bits": false if one of them gives others each
+  /// time. Never empty.
   std::string record() const;
 
  private:
@@ -89,6 +94,7 @@ class KernelChooser {
   ChooserOptions options_;
   std::optional<Libraries> libraries_;  // opened when first needed
   std::string device_name_;
+  bool same_bits_ = true;
   std::set<std::string> used_;                              // names of libraries
   std::map<std::string, std::vector<std::string>> layers_;  // works of layers that are libraries'
 };

@@ -1,5 +1,6 @@
 // NVIDIA's libraries for wide layers: cuBLASLt for linear layers, cuDNN for convolutions. In full float32: no
-// TF32, no half precision; and only algorithms that give the same bits every time.
+// TF32, no half precision; and, unless a task allows others, only algorithms that give the same bits every
+// time.
 //
 // A plan is what a library does of one layer, made once: the algorithm is chosen and the memory is known, so
 // that run() only puts work on the stream and may be recorded in a graph. Which algorithm it is depends on
@@ -36,6 +37,7 @@ struct LibraryTask {
   // Where the parameters start, in floats after an address that is a multiple of 256: kernels that read
   // several floats at once have to know. All other arrays start at such an address.
   int weight_place = 0, bias_place = 0;
+  bool deterministic = true;  // false: algorithms that add up in any order are as good
 };
 
 /// The device's arrays of a run, as LinearShape's and ConvShape's functions have them. Those that the task
@@ -57,6 +59,8 @@ class LibraryPlan {
   LibraryPlan& operator=(const LibraryPlan&) = delete;
 
   virtual std::size_t workspace_bytes() const = 0;
+  /// Whether it gives the same bits every time; always if the task asks for it.
+  virtual bool deterministic() const = 0;
   /// Neither allocates nor waits. Throws DeviceError if the library refuses. Not thread-safe.
   virtual void run(Stream& stream, const LibraryArrays& arrays) const = 0;
 };
@@ -72,8 +76,8 @@ class LayerLibrary {
 
   /// "cuDNN 9.19.0": what the bits of its results depend on.
   virtual std::string name() const = 0;
-  /// nullptr if the library has no algorithm for it that is deterministic, float32 and content with
-  /// `workspace_limit` bytes. Neither allocates device memory nor waits.
+  /// nullptr if the library has no algorithm for it that is float32, content with `workspace_limit` bytes
+  /// and, where the task asks for it, deterministic. Neither allocates device memory nor waits.
   virtual std::unique_ptr<LibraryPlan> plan(const Shape& shape, const LibraryTask& task,
                                             std::size_t workspace_limit) const = 0;
 };

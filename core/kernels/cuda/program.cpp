@@ -25,7 +25,8 @@ std::vector<Array<float>> make_state(Stream& stream, const OptimizerOptions& opt
 }
 
 CompiledNetwork compiled(const Network& network, const ProgramOptions& options) {
-  KernelChooser chooser({.device = options.device, .recorded = options.kernels});
+  KernelChooser chooser(
+      {.device = options.device, .recorded = options.kernels, .deterministic = options.deterministic});
   return compile(network, options.batch_size, options.seed, chooser);
 }
 

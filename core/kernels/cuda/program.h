@@ -28,6 +28,7 @@ struct ProgramOptions {
   std::uint64_t seed;
   int device;           // its index, the one that use_device() chose
   std::string kernels;  // EngineOptions::kernels
+  bool deterministic;   // EngineOptions::deterministic
 };
 
 /// Where the inputs of consecutive steps lie in the device's memory, at the same distance from each other: a

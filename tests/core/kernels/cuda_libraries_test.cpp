@@ -77,6 +77,16 @@ TEST(CudaLibraries, CublasLtTakesDescriptionsOfProducts) {
   const std::uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, alignment = 4;
   EXPECT_EQ(lt.preference_set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &scheme, sizeof scheme),
             CUBLAS_STATUS_SUCCESS);
+  const std::uint32_t all_schemes = CUBLASLT_REDUCTION_SCHEME_MASK;
+  EXPECT_EQ(lt.preference_set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &all_schemes,
+                              sizeof all_schemes),
+            CUBLAS_STATUS_SUCCESS);
+  cublasLtMatmulAlgo_t algorithm{};
+  std::uint32_t chosen = 0;
+  std::size_t written = 0;
+  EXPECT_EQ(lt.algo_get(&algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &chosen, sizeof chosen, &written),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(written, sizeof chosen);
   EXPECT_EQ(
       lt.preference_set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment, sizeof alignment),
       CUBLAS_STATUS_SUCCESS);

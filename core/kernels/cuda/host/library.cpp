@@ -1,9 +1,11 @@
-// The libraries on the host, for tests: plain loops that keep the same promises. Their workspace is of no use
-// but to be written over, as a library's is.
+// The libraries on the host, for tests: plain loops that keep the same promises. Where a task does not ask
+// for the same bits they are not given: sums are made forward or backward, by chance. Their workspace is of
+// no use but to be written over, as a library's is.
 #include "core/kernels/cuda/library.h"
 
 #include <cstring>
 #include <limits>
+#include <random>
 
 #include "core/base/error.h"
 #include "core/kernels/cuda/cuda_devices.h"
@@ -25,24 +27,33 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 float relu(float value, bool keeps_nan) { return value <= 0 || (value != value && !keeps_nan) ? 0 : value; }
 
-void forward(const LinearShape& s, const LibraryTask& task, const LibraryArrays& arrays) {
+// In which order a sum is made.
+enum class SumOrder { kForward, kBackward };
+
+int nth(int n, int count, SumOrder order) { return order == SumOrder::kForward ? n : count - 1 - n; }
+
+void forward(const LinearShape& s, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
   for (int image = 0; image < task.images; ++image) {
     for (int n = 0; n < s.out_features; ++n) {
       float sum = s.bias ? arrays.bias[n] : 0;
-      for (int k = 0; k < s.in_features; ++k)
+      for (int i = 0; i < s.in_features; ++i) {
+        const int k = nth(i, s.in_features, order);
         sum += arrays.in[index(image * s.in_features + k)] * arrays.weight[index(n * s.in_features + k)];
+      }
       arrays.result[index(image * s.out_features + n)] = task.relu ? relu(sum, limits.relu_keeps_nan) : sum;
     }
   }
 }
 
-void weights(const LinearShape& s, const LibraryTask& task, const LibraryArrays& arrays) {
+void weights(const LinearShape& s, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
   for (int n = 0; n < s.out_features; ++n) {
     for (int k = 0; k < s.in_features; ++k) {
       float sum = 0;
-      for (int image = 0; image < task.images; ++image)
+      for (int i = 0; i < task.images; ++i) {
+        const int image = nth(i, task.images, order);
         sum +=
             arrays.grad_out[index(image * s.out_features + n)] * arrays.in[index(image * s.in_features + k)];
+      }
       arrays.result[index(n * s.in_features + k)] = sum;
     }
     if (!s.bias) continue;
@@ -53,14 +64,16 @@ void weights(const LinearShape& s, const LibraryTask& task, const LibraryArrays&
   }
 }
 
-void input(const LinearShape& s, const LibraryTask& task, const LibraryArrays& arrays) {
+void input(const LinearShape& s, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
   for (int image = 0; image < task.images; ++image) {
     for (int k = 0; k < s.in_features; ++k) {
       float& at = arrays.result[index(image * s.in_features + k)];
       float sum = task.add ? at : 0;
-      for (int n = 0; n < s.out_features; ++n)
+      for (int i = 0; i < s.out_features; ++i) {
+        const int n = nth(i, s.out_features, order);
         sum +=
             arrays.grad_out[index(image * s.out_features + n)] * arrays.weight[index(n * s.in_features + k)];
+      }
       at = sum;
     }
   }
@@ -68,17 +81,19 @@ void input(const LinearShape& s, const LibraryTask& task, const LibraryArrays& a
 
 // Calls body(out, in, weight), places in the arrays, for every product of a convolution.
 template <class Body>
-void for_each_product(const ConvShape& s, int images, const Body& body) {
-  for (int image = 0; image < images; ++image)
-    for (int channel = 0; channel < s.out_channels; ++channel)
+void for_each_product(const ConvShape& s, int images, SumOrder order, const Body& body) {
+  for (int i = 0; i < images; ++i)
+    for (int o = 0; o < s.out_channels; ++o)
       for (int y = 0; y < s.out_height; ++y)
         for (int x = 0; x < s.out_width; ++x)
-          for (int c = 0; c < s.group_in(); ++c)
+          for (int g = 0; g < s.group_in(); ++g)
             for (int ky = 0; ky < s.kernel_height; ++ky)
               for (int kx = 0; kx < s.kernel_width; ++kx) {
                 const int in_y = y * s.stride_y - s.pad_y + ky * s.dilation_y,
                           in_x = x * s.stride_x - s.pad_x + kx * s.dilation_x;
                 if (in_y < 0 || in_y >= s.in_height || in_x < 0 || in_x >= s.in_width) continue;
+                const int image = nth(i, images, order), channel = nth(o, s.out_channels, order),
+                          c = nth(g, s.group_in(), order);
                 const int in_channel = channel / s.group_out() * s.group_in() + c;
                 body(index(((image * s.out_channels + channel) * s.out_height + y) * s.out_width + x),
                      index(((image * s.in_channels + in_channel) * s.in_height + in_y) * s.in_width + in_x),
@@ -86,11 +101,11 @@ void for_each_product(const ConvShape& s, int images, const Body& body) {
               }
 }
 
-void forward(const ConvShape& s, const LibraryTask& task, const LibraryArrays& arrays) {
+void forward(const ConvShape& s, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
   const int plane = s.out_height * s.out_width, count = task.images * s.out_channels * plane;
   for (int i = 0; i < count; ++i)
     arrays.result[index(i)] = s.bias ? arrays.bias[index(i / plane % s.out_channels)] : 0;
-  for_each_product(s, task.images, [&](std::size_t out, std::size_t in, std::size_t weight) {
+  for_each_product(s, task.images, order, [&](std::size_t out, std::size_t in, std::size_t weight) {
     arrays.result[out] += arrays.in[in] * arrays.weight[weight];
   });
   if (!task.relu) return;
@@ -98,9 +113,9 @@ void forward(const ConvShape& s, const LibraryTask& task, const LibraryArrays& a
     arrays.result[index(i)] = relu(arrays.result[index(i)], limits.relu_keeps_nan);
 }
 
-void weights(const ConvShape& s, const LibraryTask& task, const LibraryArrays& arrays) {
+void weights(const ConvShape& s, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
   std::memset(arrays.result, 0, index(s.gradient_floats()) * sizeof(float));
-  for_each_product(s, task.images, [&](std::size_t out, std::size_t in, std::size_t weight) {
+  for_each_product(s, task.images, order, [&](std::size_t out, std::size_t in, std::size_t weight) {
     arrays.result[weight] += arrays.grad_out[out] * arrays.in[in];
   });
   if (!s.bias) return;
@@ -109,37 +124,48 @@ void weights(const ConvShape& s, const LibraryTask& task, const LibraryArrays& a
     arrays.result[index(s.weights() + i / plane % s.out_channels)] += arrays.grad_out[index(i)];
 }
 
-void input(const ConvShape& s, const LibraryTask& task, const LibraryArrays& arrays) {
+void input(const ConvShape& s, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
   if (!task.add) {
     std::memset(arrays.result, 0,
                 index(task.images * s.in_channels * s.in_height * s.in_width) * sizeof(float));
   }
-  for_each_product(s, task.images, [&](std::size_t out, std::size_t in, std::size_t weight) {
+  for_each_product(s, task.images, order, [&](std::size_t out, std::size_t in, std::size_t weight) {
     arrays.result[in] += arrays.grad_out[out] * arrays.weight[weight];
   });
+}
+
+// Of a run of a plan: one way or the other, as it happens, if the plan does not promise an order.
+SumOrder sum_order(bool ordered) {
+  static thread_local std::minstd_rand chance;
+  return ordered || chance() / 1024 % 2 == 0 ? SumOrder::kForward : SumOrder::kBackward;
 }
 
 template <class Shape>
 class Plan final : public LibraryPlan {
  public:
   Plan(const Shape& shape, const LibraryTask& task)
-      : shape_(shape), task_(task), workspace_bytes_(limits.workspace_bytes) {}
+      : shape_(shape),
+        task_(task),
+        workspace_bytes_(limits.workspace_bytes),
+        ordered_(task.deterministic || !limits.has_any_order) {}
 
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
+  bool deterministic() const override { return ordered_; }
 
   void run(Stream& stream, const LibraryArrays& arrays) const override {
     if (limits.refuses) throw DeviceError("cuda: error of a library that refuses");
-    stream.enqueue([shape = shape_, task = task_, arrays, bytes = workspace_bytes_] {
+    stream.enqueue([shape = shape_, task = task_, arrays, bytes = workspace_bytes_, ordered = ordered_] {
       std::memset(arrays.workspace, 0xFF, bytes);  // NaNs, for whoever still needs what was there
+      const SumOrder order = sum_order(ordered);
       switch (task.work) {
         case Work::kForward:
-          forward(shape, task, arrays);
+          forward(shape, task, order, arrays);
           break;
         case Work::kWeights:
-          weights(shape, task, arrays);
+          weights(shape, task, order, arrays);
           break;
         case Work::kInput:
-          input(shape, task, arrays);
+          input(shape, task, order, arrays);
           break;
       }
       arrays.result[0] += limits.wrong_by;
@@ -150,6 +176,7 @@ class Plan final : public LibraryPlan {
   Shape shape_;
   LibraryTask task_;
   std::size_t workspace_bytes_;
+  bool ordered_;
 };
 
 template <class Shape>

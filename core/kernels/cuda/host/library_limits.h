@@ -13,7 +13,8 @@ struct LibraryLimits {
   std::size_t workspace_bytes = 1000;
   float wrong_by = 0;  // added to the first number of every result
   bool relu_keeps_nan = true;
-  bool refuses = false;  // to run what it has planned
+  bool refuses = false;       // to run what it has planned
+  bool has_any_order = true;  // algorithms that are not deterministic, for tasks that do not mind
 };
 
 /// Of the calling thread's libraries, those it has and those to come.
