@@ -1,68 +1,109 @@
+// Winograd's transform of the weights, and where the algorithm is taken.
 #include "core/kernels/cpu/winograd.h"
 
 #include <algorithm>
 
-#include "core/kernels/cpu/winograd_plan.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/cpu/winograd.cpp"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
 
-namespace sweep::cpu {
+#include "core/kernels/cpu/winograd_plan.h"
+#include "core/kernels/cpu/winograd_transforms-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sweep::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr double kPointA = 0.70710678118654752, kPointB = 1.41421356237309505;
-
-// 3 weights to their 6 factors with stride 1, 9 with stride 2; see winograd_transforms-inl.h. In double,
-// because it is done once per step, and the error of a weight would be that of all its products.
-void transform(std::size_t stride, double w0, double w1, double w2, double* to) {
-  if (stride == 1) {
-    const double even_a = (w0 + w2 / 2) / -1.5, odd_a = w1 * kPointA / -1.5;
-    const double even_b = (w0 + w2 * 2) / 6, odd_b = w1 * kPointB / 6;
-    const double factors[6] = {w0, even_a + odd_a, even_a - odd_a, even_b + odd_b, even_b - odd_b, w2};
-    std::copy_n(factors, 6, to);
-    return;
-  }
-  const double a = -1 / (3 * kPointA), b = 1 / (3 * kPointB);
-  const double factors[9] = {a * (w0 + kPointA * w2),
-                             -a * (w0 - kPointA * w2),
-                             b * (w0 + kPointB * w2),
-                             -b * (w0 - kPointB * w2),
-                             w2,
-                             a * w1,
-                             -a * w1,
-                             b * w1,
-                             -b * w1};
-  std::copy_n(factors, 9, to);
-}
-
-// weight(tap) of one pair of channels to an element of each factor, which are `step` floats apart.
-template <class Weight>
-void transform_pair(std::size_t stride, Weight weight, std::size_t step, float* to) {
-  const std::size_t count = stride == 1 ? 6 : 9;
-  double rows[3][9], column[9];
-  for (std::size_t y = 0; y < 3; ++y)
-    transform(stride, weight(3 * y), weight(3 * y + 1), weight(3 * y + 2), rows[y]);
-  for (std::size_t x = 0; x < count; ++x) {
-    transform(stride, rows[0][x], rows[1][x], rows[2][x], column);
-    for (std::size_t y = 0; y < count; ++y) to[(y * count + x) * step] = static_cast<float>(column[y]);
+// The factors [..][16] of weights [3][3][16], or of those turned by 180 degrees.
+template <class Transform>
+HWY_INLINE void transform_block(const float* weights, bool turned, float* factors) {
+  const Lanes d;
+  for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+    transform_square<Transform>(
+        d,
+        [&](std::size_t row, std::size_t column) HWY_ATTR {
+          const std::size_t tap = turned ? 8 - row * 3 - column : row * 3 + column;
+          return hn::Load(d, weights + tap * kLanes + lane);
+        },
+        [&](std::size_t row, std::size_t column, Vector value)
+            HWY_ATTR { hn::Store(value, d, factors + (row * Transform::kTo + column) * kLanes + lane); });
   }
 }
 
-// To [factors][tile of `rows`][columns][row in tile]; weight(row, column, tap).
-template <class Weight>
-void transform_all(std::size_t stride, std::size_t rows, std::size_t columns, Weight weight,
-                   float* transformed) {
-  const std::size_t tile = conv_channel_tile(), parts = (rows + tile - 1) / tile;
-  for (std::size_t part = 0; part < parts; ++part) {
-    const std::size_t begin = part_begin(rows, parts, part), end = part_begin(rows, parts, part + 1);
-    for (std::size_t column = 0; column < columns; ++column) {
-      for (std::size_t row = begin; row < end; ++row) {
-        transform_pair(
-            stride, [&](std::size_t tap) { return static_cast<double>(weight(row, column, tap)); },
-            rows * columns, transformed++);
+// Where a matrix [rows][columns] lies in tiles of at most kMaxChannelTile rows: [tile][columns][row in tile].
+struct TiledRows {
+  std::size_t rows, columns;
+  std::size_t tiles() const { return (rows + kMaxChannelTile - 1) / kMaxChannelTile; }
+  std::size_t begin(std::size_t tile) const { return part_begin(rows, tiles(), tile); }
+};
+
+// Calls place(i, offset) for i < count: where row first_row + i · row_step, column first_column + i ·
+// column_step lies; one of the steps is 1, the other 0.
+template <class Place>
+HWY_INLINE void for_places(const TiledRows& to, std::size_t first_row, std::size_t row_step,
+                           std::size_t first_column, std::size_t column_step, std::size_t count,
+                           Place place) {
+  std::size_t tile = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t row = first_row + i * row_step, column = first_column + i * column_step;
+    while (row >= to.begin(tile + 1)) ++tile;
+    const std::size_t begin = to.begin(tile), height = to.begin(tile + 1) - begin;
+    place(i, begin * to.columns + column * height + row - begin);
+  }
+}
+
+template <class Transform>
+HWY_INLINE void transform_all(const ConvGeometry& g, const float* weights, bool transposed,
+                              float* transformed) {
+  constexpr std::size_t kFactors = Transform::kTo * Transform::kTo;
+  const TiledRows to =
+      transposed ? TiledRows{g.in_channels, g.out_channels} : TiledRows{g.out_channels, g.in_channels};
+  HWY_ALIGN float block[9 * kLanes] = {}, factors[kFactors * kLanes];
+  std::size_t places[kLanes];
+  for (std::size_t out = 0; out < g.out_channels; ++out) {
+    for (std::size_t in = 0; in < g.in_channels; in += kLanes) {
+      const std::size_t count = HWY_MIN(kLanes, g.in_channels - in);
+      for (std::size_t tap = 0; tap < 9; ++tap)
+        std::copy_n(weights + (out * 9 + tap) * g.in_channels + in, count, block + tap * kLanes);
+      transform_block<Transform>(block, transposed, factors);
+      const auto note = [&](std::size_t i, std::size_t offset) { places[i] = offset; };
+      if (transposed) {
+        for_places(to, in, 1, out, 0, count, note);
+      } else {
+        for_places(to, out, 0, in, 1, count, note);
+      }
+      for (std::size_t factor = 0; factor < kFactors; ++factor) {
+        float* at = transformed + factor * g.in_channels * g.out_channels;
+        for (std::size_t i = 0; i < count; ++i) at[places[i]] = factors[factor * kLanes + i];
       }
     }
   }
 }
 
 }  // namespace
+
+void winograd_transform(const ConvGeometry& g, const float* weights, bool transposed, float* transformed) {
+  with_scheme(g.stride_x, [&](auto scheme) HWY_ATTR {
+    transform_all<typename decltype(scheme)::Weight>(g, weights, transposed, transformed);
+  });
+}
+
+}  // namespace sweep::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sweep::cpu {
+
+HWY_EXPORT(winograd_transform);
+
+void winograd_transform_weights(const ConvGeometry& g, const float* weights, float* transformed) {
+  HWY_DYNAMIC_DISPATCH(winograd_transform)(g, weights, false, transformed);
+}
+
+void winograd_transform_weights_transposed(const ConvGeometry& g, const float* weights, float* transformed) {
+  HWY_DYNAMIC_DISPATCH(winograd_transform)(g, weights, true, transformed);
+}
 
 // Measured on Zen 4 with AVX-512, all three directions together, in the cache. With stride 1 it is 1.1 to 2
 // times as fast as the direct kernels with 16 channels to 16, with 64 to 64 up to 3.4 times. With fewer input
@@ -86,24 +127,6 @@ std::size_t winograd_weight_floats(const ConvGeometry& g) {
   return winograd_factors(g.stride_x) * g.in_channels * g.out_channels;
 }
 
-void winograd_transform_weights(const ConvGeometry& g, const float* weights, float* transformed) {
-  transform_all(
-      g.stride_x, g.out_channels, g.in_channels,
-      [&](std::size_t out, std::size_t in, std::size_t tap) {
-        return weights[(out * 9 + tap) * g.in_channels + in];
-      },
-      transformed);
-}
-
-void winograd_transform_weights_transposed(const ConvGeometry& g, const float* weights, float* transformed) {
-  transform_all(
-      g.stride_x, g.in_channels, g.out_channels,
-      [&](std::size_t in, std::size_t out, std::size_t tap) {
-        return weights[(out * 9 + 8 - tap) * g.in_channels + in];
-      },
-      transformed);
-}
-
 std::size_t winograd_scratch_floats(const ConvGeometry& g) {
   const std::size_t frequencies = winograd_frequencies(g.stride_x), factors = winograd_factors(g.stride_x);
   const std::size_t in = winograd_step(g.in_channels), out = winograd_step(g.out_channels);
@@ -111,3 +134,4 @@ std::size_t winograd_scratch_floats(const ConvGeometry& g) {
 }
 
 }  // namespace sweep::cpu
+#endif  // HWY_ONCE

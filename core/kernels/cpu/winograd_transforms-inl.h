@@ -133,11 +133,27 @@ struct Scheme1 {
   };
   using GradientPatch = Patch;
   using InputGradient = Output;
+  // G: the values of the polynomial w over the products of differences to the other finite points.
+  static constexpr float kWeightA = -1.0f / 1.5f, kWeightB = 1.0f / 6.0f;
+  struct Weight {
+    static constexpr std::size_t kFrom = 3, kTo = 6;
+    static HWY_INLINE void run(Lanes d, const Vector (&w)[kFrom], Vector (&f)[kTo]) {
+      const Vector weight_a = hn::Set(d, kWeightA), odd_a = hn::Set(d, kWeightA * kPointA.value);
+      const Vector weight_b = hn::Set(d, kWeightB), odd_b = hn::Set(d, kWeightB * kPointB.value);
+      const Vector even_a = hn::Mul(weight_a, hn::MulAdd(hn::Set(d, kPointA.square), w[2], w[0]));
+      const Vector even_b = hn::Mul(weight_b, hn::MulAdd(hn::Set(d, kPointB.square), w[2], w[0]));
+      f[0] = w[0];
+      f[1] = hn::MulAdd(odd_a, w[1], even_a);
+      f[2] = hn::NegMulAdd(odd_a, w[1], even_a);
+      f[3] = hn::MulAdd(odd_b, w[1], even_b);
+      f[4] = hn::NegMulAdd(odd_b, w[1], even_b);
+      f[5] = w[2];
+    }
+  };
   // Gᵀ.
   struct WeightGradient {
     static constexpr std::size_t kFrom = 6, kTo = 3;
     static HWY_INLINE void run(Lanes d, const Vector (&f)[kFrom], Vector (&w)[kTo]) {
-      constexpr float kWeightA = -1.0f / 1.5f, kWeightB = 1.0f / 6.0f;
       const Vector even_a = hn::Mul(hn::Set(d, kWeightA), hn::Add(f[1], f[2])), odd_a = hn::Sub(f[1], f[2]);
       const Vector even_b = hn::Mul(hn::Set(d, kWeightB), hn::Add(f[3], f[4])), odd_b = hn::Sub(f[3], f[4]);
       w[0] = hn::Add(f[0], hn::Add(even_a, even_b));
@@ -207,11 +223,27 @@ struct Scheme2 {
       for (std::size_t i = 0; i < 4; ++i) y[2 * i] = odd[i], y[2 * i + 1] = even[i];
     }
   };
+  static constexpr float kThird = 1.0f / 3.0f;
+  static constexpr float kWeightA = -kThird / kPointA.value, kWeightB = kThird / kPointB.value;
+  struct Weight {
+    static constexpr std::size_t kFrom = 3, kTo = 9;
+    static HWY_INLINE void run(Lanes d, const Vector (&w)[kFrom], Vector (&f)[kTo]) {
+      const Vector third = hn::Set(d, kThird), a = hn::Set(d, kWeightA), b = hn::Set(d, kWeightB);
+      f[0] = hn::NegMulAdd(third, w[2], hn::Mul(a, w[0]));
+      f[1] = hn::NegMulAdd(third, w[2], hn::Neg(hn::Mul(a, w[0])));
+      f[2] = hn::MulAdd(third, w[2], hn::Mul(b, w[0]));
+      f[3] = hn::MulAdd(third, w[2], hn::Neg(hn::Mul(b, w[0])));
+      f[4] = w[2];
+      f[5] = hn::Mul(a, w[1]);
+      f[6] = hn::Neg(f[5]);
+      f[7] = hn::Mul(b, w[1]);
+      f[8] = hn::Neg(f[7]);
+    }
+  };
   struct WeightGradient {
     static constexpr std::size_t kFrom = 9, kTo = 3;
     static HWY_INLINE void run(Lanes d, const Vector (&f)[kFrom], Vector (&w)[kTo]) {
-      constexpr float kThird = 1.0f / 3.0f;
-      const Vector a = hn::Set(d, -kThird / kPointA.value), b = hn::Set(d, kThird / kPointB.value);
+      const Vector a = hn::Set(d, kWeightA), b = hn::Set(d, kWeightB);
       w[0] = hn::MulAdd(a, hn::Sub(f[0], f[1]), hn::Mul(b, hn::Sub(f[2], f[3])));
       w[1] = hn::MulAdd(a, hn::Sub(f[5], f[6]), hn::Mul(b, hn::Sub(f[7], f[8])));
       const Vector sums = hn::Sub(hn::Add(f[2], f[3]), hn::Add(f[0], f[1]));
@@ -242,15 +274,15 @@ HWY_INLINE void transform_square(Lanes d, Load load, Store store) {
   };
   if constexpr (std::is_base_of_v<Grouped<Transform>, Transform>) {
     Transform::for_groups([&](auto group) HWY_ATTR {
+      constexpr auto kPlaces = Transform::kGroups[group];
       Vector first[kFrom], second[kFrom];
       for (std::size_t column = 0; column < kFrom; ++column) {
         Vector two[2];
         Transform::template run_group<group>(
             d, [&](std::size_t row) HWY_ATTR { return load(row, column); }, two);
         first[column] = two[0];
-        second[column] = two[1];
+        if constexpr (kPlaces[1] != kNoFrequency) second[column] = two[1];
       }
-      constexpr auto kPlaces = Transform::kGroups[group];
       finish_row(kPlaces[0], first);
       if constexpr (kPlaces[1] != kNoFrequency) finish_row(kPlaces[1], second);
     });
