@@ -47,7 +47,7 @@ class TemporaryFile {
   std::filesystem::path path_;
 };
 
-constexpr std::size_t kMostOpenFiles = 256;
+constexpr std::size_t kMostOpenFiles = 32;
 
 std::filesystem::path directory_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
