@@ -271,7 +271,7 @@ TEST_F(Workers, VerifyComparesBitsThatNobodyPromisedWhereTheKernelsKeepThem) {
   epochs_ = 2;
   const SweepOutcome outcome = run("runs", {"deterministic=true,false"});
   ASSERT_EQ(outcome.runs.size(), 2u);
-  EXPECT_FALSE(outcome.runs[0].config.contains("deterministic"));
+  EXPECT_EQ(outcome.runs[0].config.at("deterministic"), true);
   EXPECT_EQ(outcome.runs[1].config.at("deterministic"), false);
   const VerifyReport report = verify_sweep({.directory = outcome.directory}, environment_);
   EXPECT_EQ(report.exit_code, 0);
