@@ -158,6 +158,15 @@ def layer_cases():
         yield f"conv_pool_{name}", (2, 17, 15), 17, [conv("first", 4, 2), conv("conv", 6, 3, **more), relu, pool(2), *END]
     yield "conv_depthwise", (3, 9, 8), 17, [conv("first", 7, 2), conv("conv", 14, 3, groups=7, padding=1), relu, conv("point", 5, 1), *END]
     yield "conv_dilation_of_pixels", (1, 12, 12), 17, [conv("conv", 5, 3, dilation=2), relu, pool(2), *END]
+    # Wide enough for other algorithms than sums of products.
+    yield "conv_wide", (1, 7, 6), 3, [conv("first", 17, 2, padding=1), conv("conv", 9, 3, padding=1), *END]
+    yield "conv_wide_twice", (1, 6, 9), 17, [conv("first", 16, 3, padding=1), relu, conv("conv", 16, 3, padding=1), relu | {"name": "relu2"},
+                                             conv("conv2", 8, 3, bias=False), *END]
+    yield "conv_wide_groups", (1, 8, 7), 5, [conv("first", 32, 2), conv("conv", 18, 3, groups=2, padding=1), *END]
+    yield "conv_wide_stride_2", (1, 16, 15), 3, [conv("first", 32, 1), conv("conv", 9, 3, stride=2, padding=1), *END]
+    yield "conv_pool_kernel_5", (2, 14, 13), 18, [conv("first", 3, 2), relu, conv("conv", 7, 5), relu | {"name": "relu2"}, pool(2), *END]
+    yield "conv_pool_kernel_4x3", (2, 14, 13), 18, [conv("first", 4, 2), relu, conv("conv", 7, [4, 3], padding=1), relu | {"name": "relu2"},
+                                                    pool(2), *END]
 
 
 def smallest_margin(network, x):
