@@ -248,10 +248,10 @@ class Compiler {
     if (layer.type == "linear")
       return std::make_unique<LinearOp>(network_, layer, node.relu, slots, times, plan, chooser_);
     if (layer.type == "batch_norm2d")
-      return std::make_unique<BatchNormOp>(network_, layer, slots, times, plan);
-    if (layer.type == "max_pool2d") return std::make_unique<MaxPoolOp>(layer, slots, times, plan);
+      return std::make_unique<BatchNormOp>(network_, layer, slots, times, plan, chooser_);
+    if (layer.type == "max_pool2d") return std::make_unique<MaxPoolOp>(layer, slots, times, plan, chooser_);
     if (layer.type == "avg_pool2d" || layer.type == "adaptive_avg_pool2d")
-      return std::make_unique<AvgPoolOp>(layer, slots);
+      return std::make_unique<AvgPoolOp>(layer, slots, times, plan, chooser_);
     if (layer.type == "dropout") return std::make_unique<DropoutOp>(layer, seed_, dropouts_++, slots);
     if (layer.type == "residual") {
       const Value& second = values_[node.inputs[1]];

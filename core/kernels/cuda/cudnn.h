@@ -1,5 +1,5 @@
-// cuDNN, opened at run time: the functions for convolutions that take a fixed algorithm, which version 9 has
-// beside its graphs.
+// cuDNN, opened at run time: the functions of single layers, with a fixed algorithm where there are several,
+// which version 9 has beside its graphs.
 #pragma once
 
 #include <cudnn.h>
@@ -44,12 +44,23 @@ struct Cudnn {
   decltype(::cudnnGetConvolutionBackwardDataAlgorithm_v7)* data_algorithms = nullptr;
   decltype(::cudnnGetConvolutionBackwardDataWorkspaceSize)* data_workspace = nullptr;
   decltype(::cudnnConvolutionBackwardData)* backward_data = nullptr;
+  decltype(::cudnnDeriveBNTensorDescriptor)* norm_derive = nullptr;
+  decltype(::cudnnBatchNormalizationForwardTraining)* norm_train = nullptr;
+  decltype(::cudnnBatchNormalizationForwardInference)* norm_evaluate = nullptr;
+  decltype(::cudnnBatchNormalizationBackward)* norm_backward = nullptr;
+  decltype(::cudnnCreatePoolingDescriptor)* pool_create = nullptr;
+  decltype(::cudnnDestroyPoolingDescriptor)* pool_destroy = nullptr;
+  decltype(::cudnnSetPooling2dDescriptor)* pool_set = nullptr;
+  decltype(::cudnnGetPooling2dForwardOutputDim)* pool_output = nullptr;
+  decltype(::cudnnPoolingForward)* pool_forward = nullptr;
+  decltype(::cudnnPoolingBackward)* pool_backward = nullptr;
 };
 
 /// Opened once per process, and never closed.
 const Cudnn& cudnn();
 
-/// For the device that use_device() chose; nullptr if there is no cuDNN or it cannot be used there.
-std::shared_ptr<const LayerLibrary<ConvShape>> open_cudnn();
+/// Puts into `libraries` what cuDNN does, for the device that use_device() chose; nothing if there is no
+/// cuDNN or it cannot be used there.
+void open_cudnn(Libraries& libraries);
 
 }  // namespace sweep::cuda

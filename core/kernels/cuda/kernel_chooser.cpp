@@ -30,6 +30,21 @@ std::string text(const ConvShape& s) {
          std::to_string(s.groups) + (s.bias ? " bias" : "");
 }
 
+std::string text(const BatchNormShape& s) { return "batch_norm2d " + by(s.channels, s.plane); }
+
+std::string text(const PoolLayer& layer) {
+  const PoolShape& s = layer.shape;
+  std::string result = !layer.average                               ? "max_pool2d "
+                       : *layer.average == Average::kWithPadding    ? "avg_pool2d "
+                       : *layer.average == Average::kWithoutPadding ? "avg_pool2d without padding "
+                                                                    : "adaptive_avg_pool2d ";
+  result +=
+      std::to_string(s.channels) + "x" + by(s.in_height, s.in_width) + " to " + by(s.out_height, s.out_width);
+  if (layer.average == Average::kAdaptive) return result;
+  return result + " kernel " + by(s.kernel_height, s.kernel_width) + " stride " + by(s.stride_y, s.stride_x) +
+         " padding " + by(s.pad_y, s.pad_x);
+}
+
 // All that algorithms depend on, as does the time they take.
 template <class Shape>
 std::string text(const Shape& shape, const LibraryTask& task) {
@@ -54,6 +69,8 @@ const char* to_string(Work work) {
       return "weights";
     case Work::kInput:
       return "input";
+    case Work::kEvaluate:
+      return "evaluate";
   }
   return "";
 }
@@ -69,42 +86,58 @@ KernelPolicy policy_from_environment() {
                     "\", want measured, own or library");
 }
 
-std::vector<LibraryTask> KernelChooser::choose(const std::string& layer, const LinearShape& shape,
+template <class Shape>
+std::vector<LibraryTask> KernelChooser::choose(const std::string& layer, const Shape& shape,
                                                const std::vector<LibraryTask>& tasks) {
-  return choose_of(layer, shape, tasks);
-}
-
-std::vector<LibraryTask> KernelChooser::choose(const std::string& layer, const ConvShape& shape,
-                                               const std::vector<LibraryTask>& tasks) {
-  return choose_of(layer, shape, tasks);
+  std::vector<LibraryTask> all;
+  for (const LibraryTask& task : tasks) {
+    const auto own = chosen(layer, shape, task);
+    if (!own) continue;
+    note(layer, *own, library(shape)->name());
+    all.push_back(*own);
+  }
+  return all;
 }
 
 template <class Shape>
-std::vector<LibraryTask> KernelChooser::choose_of(const std::string& layer, const Shape& shape,
-                                                  const std::vector<LibraryTask>& tasks) {
-  std::vector<LibraryTask> chosen;
-  for (LibraryTask task : tasks) {
-    task.deterministic = options_.deterministic;
-    const bool recorded = !options_.recorded.empty();
-    // Before any library is opened, which small networks should not have to wait for.
-    if (recorded ? !is_recorded(layer, task.work)
-                 : options_.policy == KernelPolicy::kOwn ||
-                       (options_.policy == KernelPolicy::kMeasured && products(shape, task) < kLeastProducts))
-      continue;
-    const LayerLibrary<Shape>* library = libraries().of(shape);
-    if (library == nullptr) continue;
-    const auto plan = library->plan(shape, task, kMostWorkspace);
-    if (plan == nullptr) continue;
-    if (!recorded && options_.policy == KernelPolicy::kMeasured &&
-        !is_for_library(shape, task, *plan, library->name()))
-      continue;
-    task.deterministic = plan->deterministic();  // also with smaller batches, if record() says so
-    same_bits_ = same_bits_ && task.deterministic;
-    chosen.push_back(task);
-    used_.insert(library->name());
-    layers_[layer].emplace_back(to_string(task.work));
+std::vector<LibraryTask> KernelChooser::choose_all(const std::string& layer, const Shape& shape,
+                                                   const std::vector<LibraryTask>& tasks) {
+  std::vector<LibraryTask> all;
+  for (const LibraryTask& task : tasks) {
+    const auto own = chosen(layer, shape, task);
+    if (!own) return {};
+    all.push_back(*own);
   }
-  return chosen;
+  for (const LibraryTask& task : all) note(layer, task, library(shape)->name());
+  return all;
+}
+
+// The task as the library does it, or nothing.
+template <class Shape>
+std::optional<LibraryTask> KernelChooser::chosen(const std::string& layer, const Shape& shape,
+                                                 LibraryTask task) {
+  task.deterministic = options_.deterministic;
+  const bool recorded = !options_.recorded.empty();
+  // Before any library is opened, which small networks should not have to wait for.
+  if (recorded ? !is_recorded(layer, task.work)
+               : options_.policy == KernelPolicy::kOwn ||
+                     (options_.policy == KernelPolicy::kMeasured && products(shape, task) < kLeastProducts))
+    return std::nullopt;
+  const auto& library = libraries().of(shape);
+  if (library == nullptr) return std::nullopt;
+  const auto plan = library->plan(shape, task, kMostWorkspace);
+  if (plan == nullptr) return std::nullopt;
+  if (!recorded && options_.policy == KernelPolicy::kMeasured &&
+      !is_for_library(shape, task, *plan, library->name()))
+    return std::nullopt;
+  task.deterministic = plan->deterministic();  // also with smaller batches, if record() says so
+  return task;
+}
+
+void KernelChooser::note(const std::string& layer, const LibraryTask& task, const std::string& library) {
+  same_bits_ = same_bits_ && task.deterministic;
+  used_.insert(library);
+  layers_[layer].emplace_back(to_string(task.work));
 }
 
 template <class Shape>
@@ -163,5 +196,18 @@ const std::string& KernelChooser::device_name() {
   }
   return device_name_;
 }
+
+template std::vector<LibraryTask> KernelChooser::choose(const std::string&, const LinearShape&,
+                                                        const std::vector<LibraryTask>&);
+template std::vector<LibraryTask> KernelChooser::choose(const std::string&, const ConvShape&,
+                                                        const std::vector<LibraryTask>&);
+template std::vector<LibraryTask> KernelChooser::choose(const std::string&, const BatchNormShape&,
+                                                        const std::vector<LibraryTask>&);
+template std::vector<LibraryTask> KernelChooser::choose(const std::string&, const PoolLayer&,
+                                                        const std::vector<LibraryTask>&);
+template std::vector<LibraryTask> KernelChooser::choose_all(const std::string&, const BatchNormShape&,
+                                                            const std::vector<LibraryTask>&);
+template std::vector<LibraryTask> KernelChooser::choose_all(const std::string&, const PoolLayer&,
+                                                            const std::vector<LibraryTask>&);
 
 }  // namespace sweep::cuda

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,7 +30,7 @@
 
 namespace sweep::cuda {
 
-/// Multiplications below which own kernels have a work without being measured.
+/// Multiplications, or what takes as long, below which own kernels have a work without being measured.
 inline constexpr std::int64_t kLeastProducts = 1 << 24;
 
 enum class KernelPolicy {
@@ -57,22 +58,25 @@ class KernelChooser {
   explicit KernelChooser(ChooserOptions options) : options_(std::move(options)) {}
 
   /// Those of `tasks`, the works of layer `layer`, that are the library's, with LibraryTask::deterministic
-  /// where the library's algorithm is. Throws DeviceError.
-  std::vector<LibraryTask> choose(const std::string& layer, const LinearShape& shape,
+  /// where the library's algorithm is. Shape: LinearShape, ConvShape, BatchNormShape or PoolLayer. Throws
+  /// DeviceError.
+  template <class Shape>
+  std::vector<LibraryTask> choose(const std::string& layer, const Shape& shape,
                                   const std::vector<LibraryTask>& tasks);
-  std::vector<LibraryTask> choose(const std::string& layer, const ConvShape& shape,
-                                  const std::vector<LibraryTask>& tasks);
+
+  /// The same for works that leave each other what only their own kernels understand: all of them or none.
+  template <class Shape>
+  std::vector<LibraryTask> choose_all(const std::string& layer, const Shape& shape,
+                                      const std::vector<LibraryTask>& tasks);
 
   /// Whether own kernels may do a layer's work together with its neighbours' (see LinearStackOp), instead of
   /// asking choose() for it.
   bool may_stack(const std::string& layer) const;
 
   /// To be asked for only where choose() found something.
-  const std::shared_ptr<const LayerLibrary<LinearShape>>& library(const LinearShape& /*shape*/) {
-    return libraries().linear;
-  }
-  const std::shared_ptr<const LayerLibrary<ConvShape>>& library(const ConvShape& /*shape*/) {
-    return libraries().conv;
+  template <class Shape>
+  const std::shared_ptr<const LayerLibrary<Shape>>& library(const Shape& shape) {
+    return libraries().of(shape);
   }
 
   /// Everything chosen so far that bits depend on: "own", or JSON with the device, the libraries' versions
@@ -82,8 +86,8 @@ class KernelChooser {
 
  private:
   template <class Shape>
-  std::vector<LibraryTask> choose_of(const std::string& layer, const Shape& shape,
-                                     const std::vector<LibraryTask>& tasks);
+  std::optional<LibraryTask> chosen(const std::string& layer, const Shape& shape, LibraryTask task);
+  void note(const std::string& layer, const LibraryTask& task, const std::string& library);
   template <class Shape>
   bool is_for_library(const Shape& shape, const LibraryTask& task, const LibraryPlan& plan,
                       const std::string& library);

@@ -34,7 +34,8 @@ namespace {
 }  // namespace
 
 std::vector<LibraryInfo> list_cuda_libraries() {
-  constexpr const char *kLinear = "wide linear layers", *kConv = "wide convolutions";
+  constexpr const char *kLinear = "wide linear layers",
+                       *kConv = "wide convolutions, batch normalisation and pooling";
   std::vector<LibraryInfo> libraries;
 #if defined(SWEEP_HAVE_CUBLASLT)
   libraries.push_back(info_of("cuBLASLt", kLinear, cuda::cublaslt().file, cuda::cublaslt().version));
@@ -58,7 +59,7 @@ Libraries open_libraries(int device) {
   libraries.linear = open_cublaslt();
 #endif
 #if defined(SWEEP_HAVE_CUDNN)
-  libraries.conv = open_cudnn();
+  open_cudnn(libraries);
 #endif
   return libraries;
 }

@@ -1,6 +1,6 @@
-// NVIDIA's libraries for wide layers: cuBLASLt for linear layers, cuDNN for convolutions. In full float32: no
-// TF32, no half precision; and, unless a task allows others, only algorithms that give the same bits every
-// time.
+// NVIDIA's libraries for wide layers: cuBLASLt for linear layers, cuDNN for convolutions, batch normalisation
+// and pooling. In full float32: no TF32, no half precision; and, unless a task allows others, only algorithms
+// that give the same bits every time.
 //
 // A plan is what a library does of one layer, made once: the algorithm is chosen and the memory is known, so
 // that run() only puts work on the stream and may be recorded in a graph. Which algorithm it is depends on
@@ -13,8 +13,10 @@
 #include <memory>
 #include <string>
 
+#include "core/kernels/cuda/batch_norm.h"
 #include "core/kernels/cuda/conv.h"
 #include "core/kernels/cuda/linear.h"
+#include "core/kernels/cuda/pool.h"
 #include "core/kernels/cuda/runtime.h"
 
 namespace sweep::cuda {
@@ -22,11 +24,13 @@ namespace sweep::cuda {
 /// Bytes that a plan may ask for at most. Those of a network's layers share one place.
 inline constexpr std::size_t kMostWorkspace = std::size_t{128} << 20;
 
-/// What is computed of a layer: its output, the gradient of its parameters, the gradient of its input.
-enum class Work { kForward, kWeights, kInput };
+/// What is computed of a layer: its output, the gradient of its parameters, the gradient of its input. Of
+/// batch normalisation, kForward is training's and kEvaluate the other, and kInput is both gradients.
+enum class Work { kForward, kWeights, kInput, kEvaluate };
+/// Those of layers with products.
 inline constexpr Work kWorks[] = {Work::kForward, Work::kWeights, Work::kInput};
 
-/// "forward", "weights" or "input".
+/// "forward", "weights", "input" or "evaluate".
 const char* to_string(Work work);
 
 struct LibraryTask {
@@ -40,15 +44,22 @@ struct LibraryTask {
   bool deterministic = true;  // false: algorithms that add up in any order are as good
 };
 
-/// The device's arrays of a run, as LinearShape's and ConvShape's functions have them. Those that the task
-/// does not read may be nullptr.
+/// The device's arrays of a run, as the shapes' own functions have them. Those that the task does not read
+/// may be nullptr.
 struct LibraryArrays {
-  const float* in = nullptr;        // forward, weights
+  const float* in = nullptr;        // forward, weights; input of batch normalisation and pooling
+  const float* out = nullptr;       // input of pooling
   const float* weight = nullptr;    // forward, input
   const float* bias = nullptr;      // forward, where the shape has one
   const float* grad_out = nullptr;  // weights, input
   float* result = nullptr;          // out; gradient: the weights', then the biases'; or grad_in
   std::byte* workspace = nullptr;   // workspace_bytes(), content undefined before and after
+  // Of batch normalisation, whose arrays all start at multiples of 16 bytes; [channels] each: what forward
+  // leaves for input, in a form of the library's own; the running statistics, which forward moves and
+  // evaluate reads; and of input the gradients of weights and biases.
+  float *mean = nullptr, *inverse = nullptr;
+  float *running_mean = nullptr, *running_var = nullptr;
+  float* grad_parameters = nullptr;
 };
 
 class LibraryPlan {
@@ -86,9 +97,13 @@ class LayerLibrary {
 struct Libraries {
   std::shared_ptr<const LayerLibrary<LinearShape>> linear;
   std::shared_ptr<const LayerLibrary<ConvShape>> conv;
+  std::shared_ptr<const LayerLibrary<BatchNormShape>> batch_norm;
+  std::shared_ptr<const LayerLibrary<PoolLayer>> pool;
 
-  const LayerLibrary<LinearShape>* of(const LinearShape& /*shape*/) const { return linear.get(); }
-  const LayerLibrary<ConvShape>* of(const ConvShape& /*shape*/) const { return conv.get(); }
+  const auto& of(const LinearShape& /*shape*/) const { return linear; }
+  const auto& of(const ConvShape& /*shape*/) const { return conv; }
+  const auto& of(const BatchNormShape& /*shape*/) const { return batch_norm; }
+  const auto& of(const PoolLayer& /*shape*/) const { return pool; }
 };
 
 /// Opens the libraries for CUDA device `device`, which takes a second the first time. Needs a device that can

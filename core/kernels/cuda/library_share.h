@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/kernels/cuda/kernel_chooser.h"
 #include "core/kernels/cuda/library.h"
 #include "core/kernels/cuda/op.h"
 
@@ -24,7 +25,7 @@ class LibraryShare {
     prepare(times.images);
     std::size_t forward = 0, backward = 0;
     for (const auto& [key, task_plan] : plans_) {
-      std::size_t& most = key.work == Work::kForward ? forward : backward;
+      std::size_t& most = is_forward(key.work) ? forward : backward;
       most = std::max(most, task_plan->workspace_bytes());
     }
     if (forward > 0) forward_ = plan.add(forward, times.forward, times.forward);
@@ -37,6 +38,9 @@ class LibraryShare {
     return std::any_of(tasks_.begin(), tasks_.end(),
                        [&](const LibraryTask& task) { return task.work == work; });
   }
+
+  /// Whether run() does `work` of batches of `images`, for which prepare() was called.
+  bool does(Work work, int images) const { return plans_.contains({work, images}); }
 
   /// Makes the plans for batches of `images`. Has to come before run(), outside of a recording.
   void prepare(int images) {
@@ -56,7 +60,7 @@ class LibraryShare {
   bool run(const Pass& pass, Work work, LibraryArrays arrays) const {
     const auto found = plans_.find({work, pass.images});
     if (found == plans_.end()) return false;
-    arrays.workspace = pass.at<std::byte>(work == Work::kForward ? forward_ : backward_);
+    arrays.workspace = pass.at<std::byte>(is_forward(work) ? forward_ : backward_);
     found->second->run(pass.stream, arrays);
     return true;
   }
@@ -68,9 +72,9 @@ class LibraryShare {
     auto operator<=>(const Key&) const = default;
   };
 
-  std::size_t workspace_bytes(Work work) const {
-    return work == Work::kForward ? forward_bytes_ : backward_bytes_;
-  }
+  static bool is_forward(Work work) { return work == Work::kForward || work == Work::kEvaluate; }
+
+  std::size_t workspace_bytes(Work work) const { return is_forward(work) ? forward_bytes_ : backward_bytes_; }
 
   std::shared_ptr<const Library> library_;
   Shape shape_;
@@ -79,5 +83,13 @@ class LibraryShare {
   Slot forward_, backward_;
   std::size_t forward_bytes_ = 0, backward_bytes_ = 0;
 };
+
+/// The share of `chosen`, what KernelChooser::choose() or choose_all() returned.
+template <class Shape>
+LibraryShare<Shape> share_of(KernelChooser& chooser, const Shape& shape, std::vector<LibraryTask> chosen,
+                             const OpTimes& times, MemoryPlan& plan) {
+  const auto library = chosen.empty() ? nullptr : chooser.library(shape);
+  return LibraryShare<Shape>(library, shape, std::move(chosen), times, plan);
+}
 
 }  // namespace sweep::cuda

@@ -17,6 +17,11 @@ Slot MemoryPlan::add(std::size_t bytes, int first, int last) {
   return {static_cast<int>(requests_.size()) - 1};
 }
 
+void MemoryPlan::keep(Slot slot, int last) {
+  Request& request = requests_[static_cast<std::size_t>(slot.index)];
+  request.last = std::max(request.last, last);
+}
+
 // The largest first, each in the lowest gap between those that are alive at the same time.
 std::size_t MemoryPlan::solve() {
   std::vector<std::size_t> order(requests_.size());

@@ -17,6 +17,9 @@ class MemoryPlan {
   /// Asks for an array that is alive from moment `first` to moment `last` of a step, both included.
   Slot add(std::size_t bytes, int first, int last);
 
+  /// Keeps an array until moment `last`, if it is not alive for longer already. Not after solve().
+  void keep(Slot slot, int last);
+
   /// Lays all arrays out and returns the bytes they need together. No add() after it.
   std::size_t solve();
 

@@ -36,6 +36,12 @@ DropoutRule dropout_rule(const Layer& layer, std::uint64_t seed, std::uint32_t n
           .kept = p < 1 ? static_cast<float>(1 / (1 - p)) : 0.0f};
 }
 
+std::vector<LibraryTask> pool_tasks(const OpSlots& slots, const OpTimes& times) {
+  std::vector<LibraryTask> tasks = {{.work = Work::kForward, .images = times.images}};
+  if (slots.grad_in) tasks.push_back({.work = Work::kInput, .images = times.images, .add = slots.add});
+  return tasks;
+}
+
 Average average_of(const Layer& layer) {
   if (layer.type == "adaptive_avg_pool2d") return Average::kAdaptive;
   return std::get<bool>(layer.arguments.at("count_include_pad")) ? Average::kWithPadding
@@ -77,33 +83,67 @@ void DropoutOp::backward(const Pass& pass) const {
           pass.at(slots_.grad_in));
 }
 
-MaxPoolOp::MaxPoolOp(const Layer& layer, const OpSlots& slots, const OpTimes& times, MemoryPlan& plan)
+MaxPoolOp::MaxPoolOp(const Layer& layer, const OpSlots& slots, const OpTimes& times, MemoryPlan& plan,
+                     KernelChooser& chooser)
     : shape_(pool_shape(layer, true)),
       slots_(slots),
+      library_(share_of(chooser, PoolLayer{shape_},
+                        chooser.choose_all(layer.name, PoolLayer{shape_}, pool_tasks(slots, times)), times,
+                        plan)),
       winner_(plan.add(
           static_cast<std::size_t>(times.images) * element_count(layer.output) * sizeof(std::int32_t),
-          times.forward, times.backward)) {}
+          times.forward, times.backward)) {
+  if (!library_.has(Work::kInput)) return;
+  // It finds the winners again.
+  plan.keep(slots.in, times.backward);
+  plan.keep(slots.out, times.backward);
+}
+
+// A library leaves no winners to own kernels.
+bool MaxPoolOp::is_library(int images) const {
+  return library_.does(Work::kForward, images) && (!slots_.grad_in || library_.does(Work::kInput, images));
+}
 
 void MaxPoolOp::forward(const Pass& pass) const {
-  max_pool_forward(pass.stream, shape_, pass.images, pass.at(slots_.in), pass.at(slots_.out),
-                   pass.at<std::int32_t>(winner_));
+  const float* in = pass.at(slots_.in);
+  float* out = pass.at(slots_.out);
+  if (is_library(pass.images) && library_.run(pass, Work::kForward, {.in = in, .result = out})) return;
+  max_pool_forward(pass.stream, shape_, pass.images, in, out, pass.at<std::int32_t>(winner_));
 }
 
 void MaxPoolOp::backward(const Pass& pass) const {
-  max_pool_backward(pass.stream, shape_, pass.images, pass.at(slots_.grad_out),
-                    pass.at<std::int32_t>(winner_), slots_.add, pass.at(slots_.grad_in));
+  const float* grad_out = pass.at(slots_.grad_out);
+  float* grad_in = pass.at(slots_.grad_in);
+  if (is_library(pass.images) &&
+      library_.run(
+          pass, Work::kInput,
+          {.in = pass.at(slots_.in), .out = pass.at(slots_.out), .grad_out = grad_out, .result = grad_in}))
+    return;
+  max_pool_backward(pass.stream, shape_, pass.images, grad_out, pass.at<std::int32_t>(winner_), slots_.add,
+                    grad_in);
 }
 
-AvgPoolOp::AvgPoolOp(const Layer& layer, const OpSlots& slots)
-    : shape_(pool_shape(layer, layer.type == "avg_pool2d")), average_(average_of(layer)), slots_(slots) {}
+AvgPoolOp::AvgPoolOp(const Layer& layer, const OpSlots& slots, const OpTimes& times, MemoryPlan& plan,
+                     KernelChooser& chooser)
+    : shape_(pool_shape(layer, layer.type == "avg_pool2d")),
+      average_(average_of(layer)),
+      slots_(slots),
+      library_(share_of(chooser, PoolLayer{shape_, average_},
+                        chooser.choose(layer.name, PoolLayer{shape_, average_}, pool_tasks(slots, times)),
+                        times, plan)) {}
 
 void AvgPoolOp::forward(const Pass& pass) const {
-  avg_pool_forward(pass.stream, shape_, average_, pass.images, pass.at(slots_.in), pass.at(slots_.out));
+  const float* in = pass.at(slots_.in);
+  float* out = pass.at(slots_.out);
+  if (library_.run(pass, Work::kForward, {.in = in, .result = out})) return;
+  avg_pool_forward(pass.stream, shape_, average_, pass.images, in, out);
 }
 
 void AvgPoolOp::backward(const Pass& pass) const {
-  avg_pool_backward(pass.stream, shape_, average_, pass.images, pass.at(slots_.grad_out), slots_.add,
-                    pass.at(slots_.grad_in));
+  const float* grad_out = pass.at(slots_.grad_out);
+  float* grad_in = pass.at(slots_.grad_in);
+  if (library_.run(pass, Work::kInput, {.grad_out = grad_out, .result = grad_in})) return;
+  avg_pool_backward(pass.stream, shape_, average_, pass.images, grad_out, slots_.add, grad_in);
 }
 
 SumOp::SumOp(const Layer& layer, Input first, Input second, Slot out, Slot grad_out)

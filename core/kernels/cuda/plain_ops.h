@@ -2,6 +2,8 @@
 #pragma once
 
 #include "core/kernels/cuda/elementwise.h"
+#include "core/kernels/cuda/kernel_chooser.h"
+#include "core/kernels/cuda/library_share.h"
 #include "core/kernels/cuda/op.h"
 #include "core/kernels/cuda/pool.h"
 #include "core/network/network.h"
@@ -36,19 +38,26 @@ class DropoutOp final : public Op {
 
 class MaxPoolOp final : public Op {
  public:
-  MaxPoolOp(const Layer& layer, const OpSlots& slots, const OpTimes& times, MemoryPlan& plan);
+  MaxPoolOp(const Layer& layer, const OpSlots& slots, const OpTimes& times, MemoryPlan& plan,
+            KernelChooser& chooser);
+  void prepare(int images) override { library_.prepare(images); }
   void forward(const Pass& pass) const override;
   void backward(const Pass& pass) const override;
 
  private:
+  bool is_library(int images) const;
+
   PoolShape shape_;
   OpSlots slots_;
+  LibraryShare<PoolLayer> library_;
   Slot winner_;
 };
 
 class AvgPoolOp final : public Op {
  public:
-  AvgPoolOp(const Layer& layer, const OpSlots& slots);
+  AvgPoolOp(const Layer& layer, const OpSlots& slots, const OpTimes& times, MemoryPlan& plan,
+            KernelChooser& chooser);
+  void prepare(int images) override { library_.prepare(images); }
   void forward(const Pass& pass) const override;
   void backward(const Pass& pass) const override;
 
@@ -56,6 +65,7 @@ class AvgPoolOp final : public Op {
   PoolShape shape_;
   Average average_;
   OpSlots slots_;
+  LibraryShare<PoolLayer> library_;
 };
 
 /// The sum at the end of a residual block.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/kernels/cuda/runtime.h"
 
@@ -14,6 +15,12 @@ struct PoolShape {
 };
 
 enum class Average { kWithPadding, kWithoutPadding, kAdaptive };
+
+/// A layer that is pooling and nothing else.
+struct PoolLayer {
+  PoolShape shape;
+  std::optional<Average> average = {};  // nothing: the maximum
+};
 
 /// winner: which element of its plane each maximum is, as an array of the same shape as out. A NaN wins over
 /// every number, the first over equals.

@@ -60,14 +60,6 @@ std::vector<LibraryTask> tasks_of(const ParameterPlaces& places, bool relu, cons
   return tasks;
 }
 
-template <class Shape>
-LibraryShare<Shape> share_of(KernelChooser& chooser, const Layer& layer, const Shape& shape,
-                             const std::vector<LibraryTask>& tasks, const OpTimes& times, MemoryPlan& plan) {
-  std::vector<LibraryTask> chosen = chooser.choose(layer.name, shape, tasks);
-  const auto library = chosen.empty() ? nullptr : chooser.library(shape);
-  return LibraryShare<Shape>(library, shape, std::move(chosen), times, plan);
-}
-
 // The gradient before a relu that the op did after its own work, in place.
 void relu_backward(const Pass& pass, const OpSlots& slots, int count) {
   float* gradient = pass.at(slots.grad_out);
@@ -93,7 +85,9 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, bool relu, const OpSl
       relu_(relu),
       outputs_(size(static_cast<std::int64_t>(element_count(layer.output)))),
       slots_(slots),
-      library_(share_of(chooser, layer, shape_, tasks_of(places_, relu, slots, times), times, plan)),
+      library_(share_of(chooser, shape_,
+                        chooser.choose(layer.name, shape_, tasks_of(places_, relu, slots, times)), times,
+                        plan)),
       parts_(library_.has(Work::kWeights) ? 1 : conv_gradient_parts(shape_, times.images)),
       partials_(partials_slot(plan, times, parts_, shape_.gradient_floats())) {}
 
@@ -127,7 +121,9 @@ LinearOp::LinearOp(const Network& network, const Layer& layer, bool relu, const 
       places_(parameter_places(network, layer)),
       relu_(relu),
       slots_(slots),
-      library_(share_of(chooser, layer, shape_, tasks_of(places_, relu, slots, times), times, plan)),
+      library_(share_of(chooser, shape_,
+                        chooser.choose(layer.name, shape_, tasks_of(places_, relu, slots, times)), times,
+                        plan)),
       parts_(library_.has(Work::kWeights) ? 1 : linear_gradient_parts(shape_, times.images)),
       partials_(partials_slot(plan, times, parts_, shape_.gradient_floats())) {}
 
@@ -156,14 +152,15 @@ std::vector<PartialGradient> LinearOp::gradients() const {
 }
 
 BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, const OpSlots& slots,
-                         const OpTimes& times, MemoryPlan& plan)
+                         const OpTimes& times, MemoryPlan& plan, KernelChooser& chooser)
     : shape_{size(layer.input[0]), size(layer.input[1] * layer.input[2]),
              static_cast<float>(std::get<double>(layer.arguments.at("eps"))),
              static_cast<float>(std::get<double>(layer.arguments.at("momentum")))},
       places_(parameter_places(network, layer)),
       running_mean_(network.buffers()[layer.buffers[0]].offset),
       running_var_(network.buffers()[layer.buffers[1]].offset),
-      slots_(slots) {
+      slots_(slots),
+      library_(share_of(chooser, shape_, chosen_works(layer, times, chooser), times, plan)) {
   const std::size_t channels = static_cast<std::size_t>(shape_.channels) * sizeof(float);
   // A shorter batch may be cut into fewer parts, never into more.
   const std::size_t scratch =
@@ -175,23 +172,75 @@ BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, const OpSlo
   if (places_.weight >= 0) gradient_ = plan.add(2 * channels, times.backward, times.end);
 }
 
+// What a library does of it: never without parameters, nor where arrays do not start at multiples of 16
+// bytes.
+std::vector<LibraryTask> BatchNormOp::chosen_works(const Layer& layer, const OpTimes& times,
+                                                   KernelChooser& chooser) const {
+  constexpr std::size_t kFloats = 16 / sizeof(float);
+  if (places_.weight < 0 || shape_.channels % kFloats != 0 || places_.weight % kFloats != 0 ||
+      places_.bias % kFloats != 0 || running_mean_ % kFloats != 0 || running_var_ % kFloats != 0)
+    return {};
+  const auto task = [&](Work work) {
+    return LibraryTask{.work = work,
+                       .images = times.images,
+                       .add = slots_.add && work == Work::kInput,
+                       .weight_place = places_.weight,
+                       .bias_place = places_.bias};
+  };
+  std::vector<LibraryTask> works = chooser.choose(layer.name, shape_, {task(Work::kEvaluate)});
+  if (!slots_.grad_in) return works;
+  for (const LibraryTask& own :
+       chooser.choose_all(layer.name, shape_, {task(Work::kForward), task(Work::kInput)}))
+    works.push_back(own);
+  return works;
+}
+
+// Backward understands what its own forward has left.
+bool BatchNormOp::trains_by_library(int images) const {
+  return library_.does(Work::kForward, images) && library_.does(Work::kInput, images);
+}
+
 void BatchNormOp::forward(const Pass& pass) const {
   float *mean = pass.at(mean_), *inverse = pass.at(inverse_);
   float *running_mean = pass.buffers + running_mean_, *running_var = pass.buffers + running_var_;
+  const float *in = pass.at(slots_.in), *weight = at(pass, places_.weight), *bias = at(pass, places_.bias);
+  float* out = pass.at(slots_.out);
+  if ((!pass.training || trains_by_library(pass.images)) &&
+      library_.run(pass, pass.training ? Work::kForward : Work::kEvaluate,
+                   {.in = in,
+                    .weight = weight,
+                    .bias = bias,
+                    .result = out,
+                    .mean = mean,
+                    .inverse = inverse,
+                    .running_mean = running_mean,
+                    .running_var = running_var}))
+    return;
   if (pass.training) {
-    batch_norm_statistics(pass.stream, shape_, pass.images, pass.at(slots_.in), pass.at(forward_scratch_),
-                          mean, inverse, running_mean, running_var);
+    batch_norm_statistics(pass.stream, shape_, pass.images, in, pass.at(forward_scratch_), mean, inverse,
+                          running_mean, running_var);
   } else {
     batch_norm_running(pass.stream, shape_, running_mean, running_var, mean, inverse);
   }
-  batch_norm_forward(pass.stream, shape_, pass.images, pass.at(slots_.in), mean, inverse,
-                     at(pass, places_.weight), at(pass, places_.bias), pass.at(slots_.out));
+  batch_norm_forward(pass.stream, shape_, pass.images, in, mean, inverse, weight, bias, out);
 }
 
 void BatchNormOp::backward(const Pass& pass) const {
-  batch_norm_backward(pass.stream, shape_, pass.images, pass.at(slots_.in), pass.at(slots_.grad_out),
-                      pass.at(mean_), pass.at(inverse_), at(pass, places_.weight), pass.at(backward_scratch_),
-                      pass.at(gradient_), slots_.add, pass.at(slots_.grad_in));
+  const float *in = pass.at(slots_.in), *grad_out = pass.at(slots_.grad_out),
+              *weight = at(pass, places_.weight);
+  float *mean = pass.at(mean_), *inverse = pass.at(inverse_), *gradient = pass.at(gradient_),
+        *grad_in = pass.at(slots_.grad_in);
+  if (trains_by_library(pass.images) && library_.run(pass, Work::kInput,
+                                                     {.in = in,
+                                                      .weight = weight,
+                                                      .grad_out = grad_out,
+                                                      .result = grad_in,
+                                                      .mean = mean,
+                                                      .inverse = inverse,
+                                                      .grad_parameters = gradient}))
+    return;
+  batch_norm_backward(pass.stream, shape_, pass.images, in, grad_out, mean, inverse, weight,
+                      pass.at(backward_scratch_), gradient, slots_.add, grad_in);
 }
 
 std::vector<PartialGradient> BatchNormOp::gradients() const {

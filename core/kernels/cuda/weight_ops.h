@@ -61,16 +61,22 @@ class LinearOp final : public Op {
 class BatchNormOp final : public Op {
  public:
   BatchNormOp(const Network& network, const Layer& layer, const OpSlots& slots, const OpTimes& times,
-              MemoryPlan& plan);
+              MemoryPlan& plan, KernelChooser& chooser);
+  void prepare(int images) override { library_.prepare(images); }
   void forward(const Pass& pass) const override;
   void backward(const Pass& pass) const override;
   std::vector<PartialGradient> gradients() const override;
 
  private:
+  std::vector<LibraryTask> chosen_works(const Layer& layer, const OpTimes& times,
+                                        KernelChooser& chooser) const;
+  bool trains_by_library(int images) const;
+
   BatchNormShape shape_;
   ParameterPlaces places_;
   std::size_t running_mean_, running_var_;  // places in the buffers
   OpSlots slots_;
+  LibraryShare<BatchNormShape> library_;
   Slot mean_, inverse_, forward_scratch_, backward_scratch_, gradient_;
 };
 

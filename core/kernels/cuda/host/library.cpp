@@ -6,16 +6,19 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <type_traits>
 
 #include "core/base/error.h"
 #include "core/kernels/cuda/cuda_devices.h"
 #include "core/kernels/cuda/host/library_limits.h"
+#include "core/kernels/cuda/host/plain_layers.h"
 
 namespace sweep {
 
 std::vector<LibraryInfo> list_cuda_libraries() {
-  return {{.name = "cuBLASLt", .use = "wide linear layers", .version = "stand-in"},
-          {.name = "cuDNN", .use = "wide convolutions", .version = "stand-in"}};
+  return {
+      {.name = "cuBLASLt", .use = "wide linear layers", .version = "stand-in"},
+      {.name = "cuDNN", .use = "wide convolutions, batch normalisation and pooling", .version = "stand-in"}};
 }
 
 namespace cuda {
@@ -141,13 +144,39 @@ SumOrder sum_order(bool ordered) {
 }
 
 template <class Shape>
+void run(const Shape& shape, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
+  switch (task.work) {
+    case Work::kForward:
+      return forward(shape, task, order, arrays);
+    case Work::kWeights:
+      return weights(shape, task, order, arrays);
+    case Work::kInput:
+      return input(shape, task, order, arrays);
+    case Work::kEvaluate:
+      break;  // which is kForward here
+  }
+}
+
+// Layers that the library has one order for.
+void run(const BatchNormShape& shape, const LibraryTask& task, SumOrder /*order*/,
+         const LibraryArrays& arrays) {
+  host::run_plain(shape, task, arrays);
+}
+void run(const PoolLayer& layer, const LibraryTask& task, SumOrder /*order*/, const LibraryArrays& arrays) {
+  host::run_plain(layer, task, arrays);
+}
+
+template <class Shape>
+constexpr bool kHasProducts = std::is_same_v<Shape, LinearShape> || std::is_same_v<Shape, ConvShape>;
+
+template <class Shape>
 class Plan final : public LibraryPlan {
  public:
   Plan(const Shape& shape, const LibraryTask& task)
       : shape_(shape),
         task_(task),
         workspace_bytes_(limits.workspace_bytes),
-        ordered_(task.deterministic || !limits.has_any_order) {}
+        ordered_(task.deterministic || !limits.has_any_order || !kHasProducts<Shape>) {}
 
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
   bool deterministic() const override { return ordered_; }
@@ -156,18 +185,7 @@ class Plan final : public LibraryPlan {
     if (limits.refuses) throw DeviceError("cuda: error of a library that refuses");
     stream.enqueue([shape = shape_, task = task_, arrays, bytes = workspace_bytes_, ordered = ordered_] {
       std::memset(arrays.workspace, 0xFF, bytes);  // NaNs, for whoever still needs what was there
-      const SumOrder order = sum_order(ordered);
-      switch (task.work) {
-        case Work::kForward:
-          forward(shape, task, order, arrays);
-          break;
-        case Work::kWeights:
-          weights(shape, task, order, arrays);
-          break;
-        case Work::kInput:
-          input(shape, task, order, arrays);
-          break;
-      }
+      cuda::run(shape, task, sum_order(ordered), arrays);
       arrays.result[0] += limits.wrong_by;
     });
   }
@@ -200,7 +218,8 @@ void host::set_library_limits(const LibraryLimits& value) { limits = value; }
 
 Libraries open_libraries(int /*device*/) {
   if (!limits.installed) return {};
-  return {std::make_shared<Library<LinearShape>>("cuBLASLt"), std::make_shared<Library<ConvShape>>("cuDNN")};
+  return {std::make_shared<Library<LinearShape>>("cuBLASLt"), std::make_shared<Library<ConvShape>>("cuDNN"),
+          std::make_shared<Library<BatchNormShape>>("cuDNN"), std::make_shared<Library<PoolLayer>>("cuDNN")};
 }
 
 }  // namespace cuda

@@ -1,0 +1,12 @@
+// Batch normalisation and pooling as plain loops, for the stand-in's libraries.
+#pragma once
+
+#include "core/kernels/cuda/library.h"
+
+namespace sweep::cuda::host {
+
+/// Does the task's work; see LibraryArrays.
+void run_plain(const BatchNormShape& shape, const LibraryTask& task, const LibraryArrays& arrays);
+void run_plain(const PoolLayer& layer, const LibraryTask& task, const LibraryArrays& arrays);
+
+}  // namespace sweep::cuda::host
