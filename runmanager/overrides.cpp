@@ -178,6 +178,10 @@ std::vector<Assignment> apply_overrides(JsonNode& root, std::span<const std::str
     texts.emplace_back(text, fmt::format("override {}", in_quotes(text)));
   if (options.epochs) texts.emplace_back("epochs=" + *options.epochs, "--epochs " + *options.epochs);
   if (options.seed) texts.emplace_back("seed=" + *options.seed, "--seed " + *options.seed);
+  if (options.deterministic) {
+    texts.emplace_back(*options.deterministic ? "deterministic=true" : "deterministic=false",
+                       *options.deterministic ? "--deterministic" : "--no-deterministic");
+  }
   std::vector<Assignment> plain;
   std::set<KeyPath> seen;
   for (const auto& [text, label] : texts) {

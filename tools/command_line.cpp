@@ -63,6 +63,12 @@ void add_sweep_arguments(CLI::App& command, CommandLine& line) {
       ->type_name("KEY=VALUE");
   command.add_option("--epochs", line.load.epochs, "epochs of every run")->type_name("N");
   command.add_option("--seed", line.load.seed, "seed of every run")->type_name("N");
+  command.add_flag_callback(
+      "--deterministic", [&line] { line.load.deterministic = true; },
+      "the same run gives the same bits each time, on CUDA too, which is the default");
+  command.add_flag_callback(
+      "--no-deterministic", [&line] { line.load.deterministic = false; },
+      "NVIDIA's libraries may add up in any order where that is faster");
   command.footer(keys_help());
 }
 

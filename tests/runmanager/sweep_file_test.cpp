@@ -323,6 +323,18 @@ TEST(LoadSweep, TheOptionsForEpochsAndSeedAreOverrides) {
             "--epochs many: epochs: got \"many\", want an integer >= 1");
 }
 
+TEST(LoadSweep, TheOptionForTheSameBitsReplacesAnAxis) {
+  const SweepFolder folder;
+  LoadOptions options;
+  for (const bool deterministic : {true, false}) {
+    options.deterministic = deterministic;
+    const Sweep sweep =
+        folder.load(SweepFolder::with(R"("params": {"deterministic": [true, false]})"), {}, options);
+    ASSERT_EQ(sweep.runs.size(), 1u);
+    EXPECT_EQ(sweep.runs[0].deterministic, deterministic);
+  }
+}
+
 TEST(LoadSweep, MistakesInOverridesNameTheOverride) {
   const SweepFolder folder;
   const std::string file = SweepFolder::with(R"("params": {"lr": [0.1, 0.2]})");

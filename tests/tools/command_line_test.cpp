@@ -74,6 +74,16 @@ TEST(CommandLine, OptionsMayStandAnywhere) {
   EXPECT_TRUE(called.line.runner.quiet && called.line.json);
 }
 
+TEST(CommandLine, KernelsMayBeAskedForTheSameBitsOrNot) {
+  Called called, yes, no;
+  called({"a.json"});
+  yes({"a.json", "--deterministic"});
+  no({"plan", "a.json", "--no-deterministic"});
+  EXPECT_EQ(called.line.load.deterministic, std::nullopt);
+  EXPECT_EQ(yes.line.load.deterministic, true);
+  EXPECT_EQ(no.line.load.deterministic, false);
+}
+
 TEST(CommandLine, HowRunsAreTrainedCanBeChosen) {
   Called called;
   called({"a.json", "--jobs", "4", "--retry", "2", "--timeout", "60", "--max-time=1.5", "--no-retry-failed"});
@@ -150,7 +160,8 @@ TEST(CommandLine, AMistypedOptionIsToldTheNearest) {
   EXPECT_THAT(called.error({"a.json", "--log-dir", "x"}), HasSubstr("unknown option --log-dir, allowed: "));
   EXPECT_THAT(called.error({"a.json", "--log-dir", "x"}), HasSubstr("did you mean \"--logdir\"?"));
   EXPECT_THAT(called.error({"plan", "a.json", "--fresh"}),
-              HasSubstr("unknown option --fresh, allowed: --help, --epochs, --seed, --json"));
+              HasSubstr("unknown option --fresh, allowed: --help, --epochs, --seed, --deterministic, "
+                        "--no-deterministic, --json"));
   EXPECT_TRUE(called.command.empty());
 }
 
