@@ -98,11 +98,10 @@ double pytorchs_rounding(const nlohmann::json& runs, const nlohmann::json& run, 
   return largest;
 }
 
-// Rounding errors of float weights grow over the steps; 22 to 33 steps keep them below `tolerance`. On the
-// CPU, that is: where a training amplifies them so much that PyTorch's precisions part (rmsprop's first steps
-// hang on the signs of the gradients), another order of sums may go as far from float64 as its float32 does.
+// Rounding errors of float weights grow over the steps; 22 to 33 steps keep them below `tolerance`. But where
+// a training amplifies them so much that PyTorch's precisions part (rmsprop's first steps hang on the signs
+// of the gradients), another order of sums may go as far from float64 as its float32 does.
 void expect_batch_losses(const nlohmann::json& runs, const nlohmann::json& run, double tolerance) {
-  const bool other_sums = test::device().type != DeviceType::kCpu;
   SCOPED_TRACE(title(run));
   Training training(run);
   TrainingPoint point{.epochs = static_cast<int>(run.at("epochs").size()),
@@ -116,7 +115,7 @@ void expect_batch_losses(const nlohmann::json& runs, const nlohmann::json& run, 
       training.step(*batch, point);
       const Totals totals = training.engine->take_totals();
       EXPECT_NEAR(totals.loss / static_cast<double>(totals.samples), batch_loss.get<double>(),
-                  tolerance + (other_sums ? 2 * pytorchs_rounding(runs, run, point.epoch, point.step) : 0))
+                  tolerance + 2 * pytorchs_rounding(runs, run, point.epoch, point.step))
           << "epoch " << point.epoch << ", step " << point.step;
       ++point.step;
     }
