@@ -141,6 +141,21 @@ class ConvPlan : public LibraryPlan {
     return true;
   }
 
+  // Asks the library for algorithms of one direction, between `descriptors` in its order of them.
+  template <class Result, class List, class Workspace, class Algorithm, class... Descriptors>
+  bool choose_of(List list, Workspace workspace, std::size_t limit, Algorithm& algorithm,
+                 Descriptors... descriptors) {
+    return take(first_that_fits<Result>(
+                    [&](int most, int* count, Result* results) {
+                      return list(handle_.get(), descriptors..., most, count, results);
+                    },
+                    [&](Algorithm candidate, std::size_t* bytes) {
+                      return workspace(handle_.get(), descriptors..., candidate, bytes);
+                    },
+                    limit, task_.deterministic),
+                algorithm);
+  }
+
   // Where in the workspace what is carried lies.
   float* carried(const LibraryArrays& arrays) const {
     return reinterpret_cast<float*>(arrays.workspace + rounded(workspace_bytes_));
@@ -167,17 +182,9 @@ class ForwardPlan final : public ConvPlan {
       : ConvPlan(std::move(handle), shape, task, is_aligned(task.weight_place) ? 0 : shape.weights()) {}
 
   bool choose_algorithm(std::size_t limit) override {
-    return take(first_that_fits<cudnnConvolutionFwdAlgoPerf_t>(
-                    [&](int most, int* count, auto* results) {
-                      return cudnn().forward_algorithms(handle_.get(), d_.in.get(), d_.weight.get(),
-                                                        d_.conv.get(), d_.out.get(), most, count, results);
-                    },
-                    [&](cudnnConvolutionFwdAlgo_t algorithm, std::size_t* bytes) {
-                      return cudnn().forward_workspace(handle_.get(), d_.in.get(), d_.weight.get(),
-                                                       d_.conv.get(), d_.out.get(), algorithm, bytes);
-                    },
-                    limit, task_.deterministic),
-                algorithm_);
+    return choose_of<cudnnConvolutionFwdAlgoPerf_t>(cudnn().forward_algorithms, cudnn().forward_workspace,
+                                                    limit, algorithm_, d_.in.get(), d_.weight.get(),
+                                                    d_.conv.get(), d_.out.get());
   }
 
  private:
@@ -204,17 +211,9 @@ class WeightsPlan final : public ConvPlan {
                  shape.bias && !is_aligned(shape.weights()) ? shape.out_channels : 0) {}
 
   bool choose_algorithm(std::size_t limit) override {
-    return take(first_that_fits<cudnnConvolutionBwdFilterAlgoPerf_t>(
-                    [&](int most, int* count, auto* results) {
-                      return cudnn().filter_algorithms(handle_.get(), d_.in.get(), d_.out.get(),
-                                                       d_.conv.get(), d_.weight.get(), most, count, results);
-                    },
-                    [&](cudnnConvolutionBwdFilterAlgo_t algorithm, std::size_t* bytes) {
-                      return cudnn().filter_workspace(handle_.get(), d_.in.get(), d_.out.get(), d_.conv.get(),
-                                                      d_.weight.get(), algorithm, bytes);
-                    },
-                    limit, task_.deterministic),
-                algorithm_);
+    return choose_of<cudnnConvolutionBwdFilterAlgoPerf_t>(cudnn().filter_algorithms, cudnn().filter_workspace,
+                                                          limit, algorithm_, d_.in.get(), d_.out.get(),
+                                                          d_.conv.get(), d_.weight.get());
   }
 
  private:
@@ -241,17 +240,9 @@ class InputPlan final : public ConvPlan {
       : ConvPlan(std::move(handle), shape, task, is_aligned(task.weight_place) ? 0 : shape.weights()) {}
 
   bool choose_algorithm(std::size_t limit) override {
-    return take(first_that_fits<cudnnConvolutionBwdDataAlgoPerf_t>(
-                    [&](int most, int* count, auto* results) {
-                      return cudnn().data_algorithms(handle_.get(), d_.weight.get(), d_.out.get(),
-                                                     d_.conv.get(), d_.in.get(), most, count, results);
-                    },
-                    [&](cudnnConvolutionBwdDataAlgo_t algorithm, std::size_t* bytes) {
-                      return cudnn().data_workspace(handle_.get(), d_.weight.get(), d_.out.get(),
-                                                    d_.conv.get(), d_.in.get(), algorithm, bytes);
-                    },
-                    limit, task_.deterministic),
-                algorithm_);
+    return choose_of<cudnnConvolutionBwdDataAlgoPerf_t>(cudnn().data_algorithms, cudnn().data_workspace,
+                                                        limit, algorithm_, d_.weight.get(), d_.out.get(),
+                                                        d_.conv.get(), d_.in.get());
   }
 
  private:

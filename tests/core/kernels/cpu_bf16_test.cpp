@@ -17,6 +17,8 @@
 namespace sweep::cpu {
 namespace {
 
+using test::random_values;
+
 // To the nearest number whose lower 16 bits are zero; of two, to the one whose last bit is.
 float rounded(float value) {
   if (std::isnan(value)) return value;
@@ -28,14 +30,6 @@ float rounded(float value) {
 
 float even_of(float pair) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(pair) << 16); }
 float odd_of(float pair) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(pair) & 0xFFFF0000u); }
-
-AlignedBuffer random_values(std::size_t count, std::uint32_t seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  AlignedBuffer values(count);
-  for (std::size_t i = 0; i < count; ++i) values.data()[i] = normal(random);
-  return values;
-}
 
 TEST(Bf16Pairs, AreRoundedToNearestEven) {
   std::vector<float> values;

@@ -12,10 +12,13 @@
 #include <vector>
 
 #include "core/kernels/cpu/winograd_rows.h"
+#include "tests/core/kernels/random_values.h"
 #include "tests/core/kernels/simd_targets.h"
 
 namespace sweep::cpu {
 namespace {
+
+using test::random_values;
 
 struct Case {
   std::size_t in, out, kernel_height, kernel_width, height, width;  // of the input
@@ -24,14 +27,6 @@ struct Case {
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.in << "x" << c.height << "x" << c.width << " to " << c.out << ", kernel " << c.kernel_height
        << "x" << c.kernel_width;
-}
-
-AlignedBuffer random_values(std::size_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  AlignedBuffer values(count);
-  for (std::size_t i = 0; i < count; ++i) values.data()[i] = normal(random);
-  return values;
 }
 
 struct Pooled {

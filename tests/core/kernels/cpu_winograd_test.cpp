@@ -5,10 +5,13 @@
 #include <random>
 
 #include "core/kernels/cpu/winograd.h"
+#include "tests/core/kernels/random_values.h"
 #include "tests/core/kernels/simd_targets.h"
 
 namespace sweep::cpu {
 namespace {
+
+using test::random_values;
 
 struct Case {
   std::size_t in, out, height, width, padding, border, stride = 1;
@@ -17,14 +20,6 @@ struct Case {
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.in << "x" << c.height << "x" << c.width << " to " << c.out << ", padding " << c.padding
        << ", border " << c.border << ", stride " << c.stride;
-}
-
-AlignedBuffer random_values(std::size_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  AlignedBuffer values(count);
-  for (std::size_t i = 0; i < count; ++i) values.data()[i] = normal(random);
-  return values;
 }
 
 // A convolution of one block with random values, and the plain sums of its three directions.
