@@ -13,6 +13,7 @@
 #include "core/kernels/cpu/bf16_pairs.h"
 #include "core/kernels/cpu/denormals.h"
 #include "core/kernels/cpu/linear_kernels.h"
+#include "tests/core/kernels/random_values.h"
 
 namespace sweep::cpu {
 namespace {
