@@ -19,12 +19,11 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kOptimizerPrefix = "optimizer/";
 constexpr const char* kKernels = "kernels";
 
-void append_tensors(TensorFile& file, std::span<const Parameter> layout, const std::vector<float>& values,
+void append_tensors(TensorFileView& file, std::span<const Parameter> layout, std::span<const float> values,
                     const std::string& prefix) {
   for (const Parameter& parameter : layout) {
-    const auto first = values.begin() + static_cast<std::ptrdiff_t>(parameter.offset);
-    file.tensors.push_back({prefix + parameter.name, parameter.shape,
-                            std::vector<float>(first, first + static_cast<std::ptrdiff_t>(parameter.count))});
+    file.tensors.push_back(
+        {prefix + parameter.name, parameter.shape, values.subspan(parameter.offset, parameter.count)});
   }
 }
 
@@ -44,34 +43,43 @@ std::vector<float> joined_tensors(const TensorFile& file, std::span<const Parame
   return values;
 }
 
-// The format has no checksum of its own.
-std::uint32_t checksum(const TensorFile& file) {
+// The format has no checksum of its own. Of a TensorFile or a TensorFileView.
+template <class File>
+std::uint32_t checksum(const File& file) {
   std::uint32_t crc = 0;
-  for (const NamedTensor& tensor : file.tensors) {
+  for (const auto& tensor : file.tensors) {
     crc = tbwriter::crc32c(
         {reinterpret_cast<const char*>(tensor.values.data()), tensor.values.size() * sizeof(float)}, crc);
   }
   return crc;
 }
 
-std::string progress_checksum(const std::string& progress, const std::string& epochs,
-                              const std::string& kernels) {
-  return std::to_string(tbwriter::crc32c(kernels, tbwriter::crc32c(epochs, tbwriter::crc32c(progress))));
+// Of what stands in the metadata: that of each text, and of all these together.
+std::string metadata_checksum(std::initializer_list<std::uint32_t> checksums) {
+  std::string all;
+  for (const std::uint32_t crc : checksums) all += std::to_string(crc) + " ";
+  return std::to_string(tbwriter::crc32c(all));
 }
 
-void append_epochs(const std::vector<EpochRecord>& records, EpochTexts& epochs) {
-  for (; epochs.count < records.size(); ++epochs.count) {
-    const std::string line = to_json(records[epochs.count]).dump() + "\n";
-    epochs.text += line;
-    epochs.escaped += escaped_text(line);
+void append(MetadataText& text, const std::string& more) {
+  text.text += more;
+  text.escaped += escaped_text(more);
+  text.crc = tbwriter::crc32c(more, text.crc);
+}
+
+void update(CheckpointTexts& texts, const RunRecord& record) {
+  if (texts.config.text.empty()) {
+    append(texts.config, compact_json_text(record.config));
+    append(texts.provenance, compact_json_text(record.provenance));
   }
+  for (; texts.epoch_count < record.epochs.size(); ++texts.epoch_count)
+    append(texts.epochs, to_json(record.epochs[texts.epoch_count]).dump() + "\n");
 }
 
-// Without the epochs, which stand beside it.
-Json progress_json(const RunProgress& progress) {
-  RunProgress rest = progress;
-  rest.record.epochs.clear();
-  return to_json(rest);
+Json progress_json(const RunRecord& record, const RunPosition& position) {
+  return {{"record", brief_json(record)},
+          {"events", {{"file", position.events_file}, {"bytes", position.events_bytes}}},
+          {"batches", position.batches}};
 }
 
 std::vector<EpochRecord> epochs_of(const std::string& text) {
@@ -80,6 +88,22 @@ std::vector<EpochRecord> epochs_of(const std::string& text) {
   for (std::string line; std::getline(lines, line);)
     epochs.push_back(epoch_record_from_json(Json::parse(line), "an epoch"));
   return epochs;
+}
+
+RunProgress progress_of(const std::string& text, const std::string& config, const std::string& provenance,
+                        const std::string& epochs) {
+  Json json = Json::parse(text);
+  Json& record = json.at("record");
+  record["config"] = Json::parse(config);
+  record["provenance"] = Json::parse(provenance);
+  record["epochs"] = Json::array();
+  RunProgress progress;
+  progress.record = run_record_from_json(record, "its progress");
+  progress.record.epochs = epochs_of(epochs);
+  progress.position = {json.at("events").at("file").get<std::string>(),
+                       json.at("events").at("bytes").get<std::uint64_t>(),
+                       json.at("batches").get<std::int64_t>()};
+  return progress;
 }
 
 // The optimizer's arrays by name, in the order of the file.
@@ -101,15 +125,18 @@ const std::string& metadata(const TensorFile& file, const std::string& key) {
 }
 
 Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
-  const std::string &progress = metadata(file, "progress"), &epochs = metadata(file, "epochs");
+  const std::string &progress = metadata(file, "progress"), &epochs = metadata(file, "epochs"),
+                    &config = metadata(file, "config"), &provenance = metadata(file, "provenance");
   const std::string kernels = kernels_of(file);
+  using tbwriter::crc32c;
   if (metadata(file, "crc32c") != std::to_string(checksum(file)) ||
-      metadata(file, "progress_crc32c") != progress_checksum(progress, epochs, kernels)) {
+      metadata(file, "progress_crc32c") !=
+          metadata_checksum(
+              {crc32c(progress), crc32c(epochs), crc32c(config), crc32c(provenance), crc32c(kernels)})) {
     throw DataError("is damaged: its checksum is not that of its content");
   }
   Checkpoint checkpoint;
-  checkpoint.progress = run_progress_from_json(Json::parse(progress), "its progress");
-  checkpoint.progress.record.epochs = epochs_of(epochs);
+  checkpoint.progress = progress_of(progress, config, provenance, epochs);
   TrainingState& state = checkpoint.state;
   state.weights.parameters = joined_tensors(file, network.parameters(), network.parameter_count(), "");
   state.weights.buffers = joined_tensors(file, network.buffers(), network.buffer_count(), "");
@@ -172,28 +199,30 @@ void restore_state(Engine& engine, const TrainingState& state) {
   engine.set_optimizer_state(state.optimizer, state.step_count);
 }
 
-void write_checkpoint(const std::filesystem::path& path, const Network& network, const Checkpoint& checkpoint,
-                      EpochTexts& epochs, Survives survives) {
-  const TrainingState& state = checkpoint.state;
-  const RunRecord& record = checkpoint.progress.record;
-  TensorFile file;
+void write_checkpoint(const std::filesystem::path& path, const Network& network, const TrainingState& state,
+                      const RunRecord& record, const RunPosition& position, CheckpointTexts& texts,
+                      Survives survives) {
+  TensorFileView file;
   append_tensors(file, network.parameters(), state.weights.parameters, "");
   append_tensors(file, network.buffers(), state.weights.buffers, "");
   for (const OptimizerState& array : state.optimizer) {
     append_tensors(file, network.parameters(), array.values,
                    std::string(kOptimizerPrefix) + array.name + "/");
   }
-  append_epochs(record.epochs, epochs);
-  const std::string progress = compact_json_text(progress_json(checkpoint.progress));
-  file.metadata = {{"format", "pt"},
-                   {"epoch", std::to_string(record.epochs.empty() ? -1 : record.epochs.back().epoch)},
-                   {"step_count", std::to_string(state.step_count)},
-                   {"config", compact_json_text(record.config)},
-                   {"progress", progress},
-                   {"progress_crc32c", progress_checksum(progress, epochs.text, state.kernels)},
-                   {"crc32c", std::to_string(checksum(file))}};
+  update(texts, record);
+  const std::string progress = compact_json_text(progress_json(record, position));
+  file.metadata = {
+      {"format", "pt"},
+      {"epoch", std::to_string(record.epochs.empty() ? -1 : record.epochs.back().epoch)},
+      {"step_count", std::to_string(state.step_count)},
+      {"progress", progress},
+      {"progress_crc32c", metadata_checksum({tbwriter::crc32c(progress), texts.epochs.crc, texts.config.crc,
+                                             texts.provenance.crc, tbwriter::crc32c(state.kernels)})},
+      {"crc32c", std::to_string(checksum(file))}};
   if (!state.kernels.empty()) file.metadata[kKernels] = state.kernels;
-  file.escaped_metadata = {{"epochs", epochs.escaped}};
+  file.escaped_metadata = {{"config", texts.config.escaped},
+                           {"provenance", texts.provenance.escaped},
+                           {"epochs", texts.epochs.escaped}};
   write_safetensors(path, file, survives);
 }
 

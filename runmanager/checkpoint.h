@@ -41,20 +41,28 @@ struct Checkpoint {
   RunProgress progress;
 };
 
-/// The records of a run's epochs as its checkpoints hold them, kept so that a run of many epochs does not
-/// write out all of them after each. Of one run only.
-struct EpochTexts {
-  std::size_t count = 0;
-  std::string text;     // a line of JSON per epoch
-  std::string escaped;  // the same as it stands in the file
+/// A text as it stands in a file's metadata.
+struct MetadataText {
+  std::string text;
+  std::string escaped;    // the same as JSON has it between quotes
+  std::uint32_t crc = 0;  // CRC-32C of `text`
+};
+
+/// What a run's checkpoints have in common, kept so that not all of it is written out for each: the settings
+/// stay, and each epoch adds a record. Of one run only.
+struct CheckpointTexts {
+  MetadataText config, provenance;
+  MetadataText epochs;  // a line of JSON for each
+  std::size_t epoch_count = 0;
 };
 
 /// Replaces `path` atomically. Weights are called as in PyTorch's state_dict, so torch loads them as they
 /// are; the optimizer's arrays are "optimizer/<state>/<parameter>". Metadata: epoch (the last finished one,
-/// from 0), step_count, kernels (if the engine chose any), config, progress, epochs, and checksums of all
-/// that. Throws IoError.
-void write_checkpoint(const std::filesystem::path& path, const Network& network, const Checkpoint& checkpoint,
-                      EpochTexts& epochs, Survives survives);
+/// from 0), step_count, kernels (if the engine chose any), config, provenance, epochs, progress (the rest of
+/// the record, and the position), and checksums of all that. Throws IoError.
+void write_checkpoint(const std::filesystem::path& path, const Network& network, const TrainingState& state,
+                      const RunRecord& record, const RunPosition& position, CheckpointTexts& texts,
+                      Survives survives);
 
 /// Throws DataError if the file is damaged in any bit, is not of `network`, or lacks what training goes on
 /// from.

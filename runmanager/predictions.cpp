@@ -26,24 +26,41 @@ constexpr std::array<std::array<std::uint8_t, 5>, 10> kDigits = {{{7, 5, 5, 5, 7
                                                                   {7, 5, 7, 5, 7},
                                                                   {7, 5, 7, 1, 7}}};
 
-struct Color {
-  std::uint8_t red, green, blue;
-};
+// The shades are white for 0 to dark blue for all; the last two numbers of the palette are for the rest.
+constexpr std::size_t kShades = 254;
+constexpr std::uint8_t kWhite = 0, kLineColor = kShades, kInkColor = kShades + 1;
 
-// A picture of 8-bit RGB that text can be drawn into.
+std::vector<tbwriter::Color> palette() {
+  std::vector<tbwriter::Color> colors;
+  for (std::size_t i = 0; i < kShades; ++i) {
+    const double t = static_cast<double>(i) / (kShades - 1);
+    const auto mix = [t](double to) { return static_cast<std::uint8_t>(std::lround(255 + t * (to - 255))); };
+    colors.push_back({mix(8), mix(48), mix(107)});
+  }
+  colors.push_back({214, 214, 214});
+  colors.push_back({40, 40, 40});
+  return colors;
+}
+
+// The square root keeps the few mistakes of a good network visible.
+std::uint8_t shade(double part) {
+  return static_cast<std::uint8_t>(std::lround(std::sqrt(part) * (kShades - 1)));
+}
+
+// A picture of colours of the palette that text can be drawn into.
 class Canvas {
  public:
-  Canvas(std::size_t width, std::size_t height)
-      : width_(width), height_(height), pixels_(width * height * 3, 255) {}
+  Canvas(std::size_t width, std::size_t height, std::uint8_t ground)
+      : width_(width), height_(height), pixels_(width * height, ground) {}
 
-  void fill(std::size_t left, std::size_t top, std::size_t width, std::size_t height, Color color) {
-    for (std::size_t y = top; y < top + height; ++y) {
-      for (std::size_t x = left; x < left + width; ++x) set(x, y, color);
-    }
+  // Must lie inside.
+  void fill(std::size_t left, std::size_t top, std::size_t width, std::size_t height, std::uint8_t color) {
+    for (std::size_t y = top; y < top + height; ++y)
+      std::fill_n(pixels_.begin() + static_cast<std::ptrdiff_t>(y * width_ + left), width, color);
   }
 
   // Centred on (x, y), each pixel of the digits `scale` wide.
-  void draw_number(std::int64_t number, std::size_t x, std::size_t y, std::size_t scale, Color color) {
+  void draw_number(std::int64_t number, std::size_t x, std::size_t y, std::size_t scale, std::uint8_t color) {
     const std::string digits = std::to_string(number);
     const std::size_t width = (digits.size() * 4 - 1) * scale;
     std::size_t left = x - width / 2;
@@ -60,30 +77,15 @@ class Canvas {
   }
 
   tbwriter::EncodedImage encode() const {
-    return tbwriter::encode_image(pixels_, {.height = static_cast<std::int64_t>(height_),
-                                            .width = static_cast<std::int64_t>(width_),
-                                            .channels = 3});
+    return tbwriter::encode_drawing(
+        pixels_, {.height = static_cast<std::int64_t>(height_), .width = static_cast<std::int64_t>(width_)},
+        palette());
   }
 
  private:
-  void set(std::size_t x, std::size_t y, Color color) {
-    if (x >= width_ || y >= height_) return;
-    std::uint8_t* pixel = &pixels_[(y * width_ + x) * 3];
-    pixel[0] = color.red;
-    pixel[1] = color.green;
-    pixel[2] = color.blue;
-  }
-
   std::size_t width_, height_;
-  std::vector<std::uint8_t> pixels_;  // [height, width, 3]
+  std::vector<std::uint8_t> pixels_;  // [height, width], numbers in the palette
 };
-
-// White for 0 to dark blue for 1. The square root keeps the few mistakes of a good network visible.
-Color shade(double part) {
-  const double t = std::sqrt(part);
-  const auto mix = [t](double to) { return static_cast<std::uint8_t>(std::lround(255 + t * (to - 255))); };
-  return {mix(8), mix(48), mix(107)};
-}
 
 std::size_t largest(std::span<const float> row) {
   std::size_t best = 0;
@@ -147,17 +149,17 @@ bool is_picture(const Shape& shape) { return shape.size() == 3 && (shape[0] == 1
 
 std::vector<float> softmax_rows(std::span<const float> outputs, std::size_t classes) {
   std::vector<float> probabilities(outputs.size());
-  std::vector<double> powers(classes);
   for (std::size_t first = 0; first + classes <= outputs.size(); first += classes) {
     const auto row = outputs.subspan(first, classes);
+    const std::span<float> powers = std::span(probabilities).subspan(first, classes);
     const float peak = *std::max_element(row.begin(), row.end());
     double total = 0;
     for (std::size_t c = 0; c < classes; ++c) {
-      powers[c] = std::exp(static_cast<double>(row[c] - peak));
-      total += powers[c];
+      powers[c] = std::exp(row[c] - peak);
+      total += static_cast<double>(powers[c]);
     }
-    for (std::size_t c = 0; c < classes; ++c)
-      probabilities[first + c] = static_cast<float>(powers[c] / total);
+    const auto scale = static_cast<float>(1 / total);
+    for (float& power : powers) power = std::min(power * scale, 1.0f);  // NaN stays
   }
   return probabilities;
 }
@@ -193,8 +195,7 @@ tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> count
   const std::size_t scale = classes <= 20 ? 2 : 1;
   const std::size_t cell = (std::to_string(widest).size() * 4 + 5) * scale;
   constexpr std::size_t kLine = 1;
-  Canvas canvas(classes * (cell + kLine) + kLine, classes * (cell + kLine) + kLine);
-  canvas.fill(0, 0, classes * (cell + kLine) + kLine, classes * (cell + kLine) + kLine, {214, 214, 214});
+  Canvas canvas(classes * (cell + kLine) + kLine, classes * (cell + kLine) + kLine, kLineColor);
   for (std::size_t label = 0; label < classes; ++label) {
     std::int64_t total = 0;
     for (std::size_t c = 0; c < classes; ++c) total += counts[label * classes + c];
@@ -203,7 +204,7 @@ tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> count
       const double part = total == 0 ? 0 : static_cast<double>(count) / static_cast<double>(total);
       const std::size_t left = kLine + c * (cell + kLine), top = kLine + label * (cell + kLine);
       canvas.fill(left, top, cell, cell, shade(part));
-      const Color ink = part > 0.25 ? Color{255, 255, 255} : Color{40, 40, 40};
+      const std::uint8_t ink = part > 0.25 ? kWhite : kInkColor;
       if (count > 0) canvas.draw_number(count, left + cell / 2, top + cell / 2, scale, ink);
     }
   }

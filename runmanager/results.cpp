@@ -100,6 +100,47 @@ ParamValue param_from_json(const Json& json) {
   return json.get<std::string>();
 }
 
+enum class RecordParts { kAll, kBrief };
+
+// The values a person looks for first: those of the last epoch, then those of the whole run.
+Json metrics_json(const RunRecord& run) {
+  Json metrics = Json::object();
+  if (!run.epochs.empty()) {
+    const EpochRecord& last = run.epochs.back();
+    metrics["loss"] = json_number(last.loss);
+    metrics["accuracy"] = json_number(last.accuracy);
+    if (last.validation_loss) metrics["validation_loss"] = json_number(*last.validation_loss);
+    if (last.validation_accuracy) metrics["validation_accuracy"] = json_number(*last.validation_accuracy);
+  }
+  for (const auto& [name, value] : run.metrics) metrics[name] = json_number(value);
+  return metrics;
+}
+
+Json epochs_json(const std::vector<EpochRecord>& records) {
+  Json epochs = Json::array();
+  for (const EpochRecord& epoch : records) epochs.push_back(to_json(epoch));
+  return epochs;
+}
+
+Json record_json(const RunRecord& run, RecordParts parts) {
+  const bool all = parts == RecordParts::kAll;
+  Json json = {{"name", run.name}, {"status", to_string(run.status)}, {"params", to_json(run.params)}};
+  if (all) json["config"] = run.config;
+  json["metrics"] = metrics_json(run);
+  if (all) json["epochs"] = epochs_json(run.epochs);
+  json["seconds"] = {{"run", run.run_seconds ? json_number(*run.run_seconds) : Json(nullptr)},
+                     {"setup", run.setup_seconds ? json_number(*run.setup_seconds) : Json(nullptr)},
+                     {"logging", json_number(run.logging_seconds)}};
+  json["started"] = run.started.empty() ? Json(nullptr) : Json(run.started);
+  json["ended"] = run.ended.empty() ? Json(nullptr) : Json(run.ended);
+  json["error"] = run.error ? Json(*run.error) : Json(nullptr);
+  json["device"] = run.device;
+  json["placement"] = run.placement.empty() ? Json(nullptr) : Json(run.placement);
+  json["jobs"] = run.jobs;
+  if (all) json["provenance"] = run.provenance;
+  return json;
+}
+
 }  // namespace
 
 std::string_view to_string(RunStatus status) { return kStatusNames.at(static_cast<std::size_t>(status)); }
@@ -199,54 +240,9 @@ EpochRecord epoch_record_from_json(const Json& json, std::string_view where) {
   return converted(where, "record of an epoch", [&] { return epoch_from_json(json); });
 }
 
-Json to_json(const RunProgress& progress) {
-  return {{"record", to_json(progress.record)},
-          {"events", {{"file", progress.events_file}, {"bytes", progress.events_bytes}}},
-          {"batches", progress.batches}};
-}
+Json to_json(const RunRecord& run) { return record_json(run, RecordParts::kAll); }
 
-RunProgress run_progress_from_json(const Json& json, std::string_view where) {
-  return converted(where, "progress of a run", [&] {
-    RunProgress progress;
-    progress.record = run_record_from_json(json.at("record"), where);
-    progress.events_file = json.at("events").at("file").get<std::string>();
-    progress.events_bytes = json.at("events").at("bytes").get<std::uint64_t>();
-    progress.batches = json.at("batches").get<std::int64_t>();
-    return progress;
-  });
-}
-
-Json to_json(const RunRecord& run) {
-  Json epochs = Json::array();
-  for (const EpochRecord& epoch : run.epochs) epochs.push_back(to_json(epoch));
-  // The values a person looks for first: those of the last epoch, then those of the whole run.
-  Json metrics = Json::object();
-  if (!run.epochs.empty()) {
-    const EpochRecord& last = run.epochs.back();
-    metrics["loss"] = json_number(last.loss);
-    metrics["accuracy"] = json_number(last.accuracy);
-    if (last.validation_loss) metrics["validation_loss"] = json_number(*last.validation_loss);
-    if (last.validation_accuracy) metrics["validation_accuracy"] = json_number(*last.validation_accuracy);
-  }
-  for (const auto& [name, value] : run.metrics) metrics[name] = json_number(value);
-  return {{"name", run.name},
-          {"status", to_string(run.status)},
-          {"params", to_json(run.params)},
-          {"config", run.config},
-          {"metrics", std::move(metrics)},
-          {"epochs", std::move(epochs)},
-          {"seconds",
-           {{"run", run.run_seconds ? json_number(*run.run_seconds) : Json(nullptr)},
-            {"setup", run.setup_seconds ? json_number(*run.setup_seconds) : Json(nullptr)},
-            {"logging", json_number(run.logging_seconds)}}},
-          {"started", run.started.empty() ? Json(nullptr) : Json(run.started)},
-          {"ended", run.ended.empty() ? Json(nullptr) : Json(run.ended)},
-          {"error", run.error ? Json(*run.error) : Json(nullptr)},
-          {"device", run.device},
-          {"placement", run.placement.empty() ? Json(nullptr) : Json(run.placement)},
-          {"jobs", run.jobs},
-          {"provenance", run.provenance}};
-}
+Json brief_json(const RunRecord& run) { return record_json(run, RecordParts::kBrief); }
 
 RunRecord run_record_from_json(const Json& json, std::string_view where) {
   return converted(where, "run record", [&] {

@@ -56,12 +56,18 @@ struct RunRecord {
   nlohmann::ordered_json provenance;
 };
 
+/// Where a run's files and its training stand after its last finished epoch.
+struct RunPosition {
+  std::string events_file;         // the newest, without directory ...
+  std::uint64_t events_bytes = 0;  // ... as far as it belongs to the finished epochs
+  std::int64_t batches = 0;        // trained in them
+  bool operator==(const RunPosition&) const = default;
+};
+
 /// How far an unfinished run has got: what its checkpoint keeps beside the network's state.
 struct RunProgress {
-  RunRecord record;                // with its finished epochs
-  std::string events_file;         // the newest, without directory ...
-  std::uint64_t events_bytes = 0;  // ... as far as it belongs to those epochs
-  std::int64_t batches = 0;        // trained in them
+  RunRecord record;  // with its finished epochs
+  RunPosition position;
 };
 
 /// The table of results.csv: "run, status, epoch, loss, …" and then one column per swept key. A run without a
@@ -80,13 +86,13 @@ bool any_shared(const std::vector<RunRecord>& runs);
 nlohmann::ordered_json results_json(const std::vector<RunRecord>& runs, std::string_view sweep);
 
 nlohmann::ordered_json to_json(const RunRecord& run);
+/// The same without "epochs", "config" and "provenance", which are most of its text and mostly stay as they
+/// are.
+nlohmann::ordered_json brief_json(const RunRecord& run);
 /// The inverse of to_json(). Throws DataError, naming `where`, if it is no run record.
 RunRecord run_record_from_json(const nlohmann::ordered_json& json, std::string_view where);
 /// The same from the text of a run.json.
 RunRecord parse_run_record(std::string_view text, std::string_view where);
-nlohmann::ordered_json to_json(const RunProgress& progress);
-/// The inverse. Throws DataError, naming `where`.
-RunProgress run_progress_from_json(const nlohmann::ordered_json& json, std::string_view where);
 nlohmann::ordered_json to_json(const EpochRecord& epoch);
 EpochRecord epoch_record_from_json(const nlohmann::ordered_json& json, std::string_view where);
 /// Reads a run.json. Throws DataError, naming the file.

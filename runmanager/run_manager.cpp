@@ -89,7 +89,7 @@ class RunManager::Implementation {
     const double begin = now();
     const std::filesystem::path directory = options_.directory / run.name;
     remove_temporaries(directory);
-    tbwriter::cut_back(directory, {progress.events_file, progress.events_bytes});
+    tbwriter::cut_back(directory, {progress.position.events_file, progress.position.events_bytes});
     open_record(run);
     record_->epochs = progress.record.epochs;
     record_->status = RunStatus::kRunning;
@@ -103,16 +103,16 @@ class RunManager::Implementation {
     // A start drops, in one of TensorBoard's readers, all older points from its step on. Points of batches
     // count in batches, so with them the step has to be higher than is needed for those of epochs.
     const auto epochs = static_cast<std::int64_t>(record_->epochs.size());
-    log_.emplace(directory_, run, run.log.batches > 0 ? std::max(epochs, progress.batches) : epochs);
+    log_.emplace(directory_, run, run.log.batches > 0 ? std::max(epochs, progress.position.batches) : epochs);
     save_record(Survives::kKill);
     record_->logging_seconds += now() - begin;
   }
 
-  RunProgress progress(std::int64_t batches) {
-    require_run("progress");
-    if (epoch_) throw std::logic_error("RunManager::progress() inside an epoch");
+  RunPosition position(std::int64_t batches) {
+    require_run("position");
+    if (epoch_) throw std::logic_error("RunManager::position() inside an epoch");
     const tbwriter::FilePosition position = log_->position();
-    return {*record_, position.file, position.bytes, batches};
+    return {position.file, position.bytes, batches};
   }
 
   void add_logging_seconds(double seconds) {
@@ -300,6 +300,11 @@ class RunManager::Implementation {
     return directory_;
   }
 
+  const RunRecord& record() const {
+    require_run("record");
+    return *record_;
+  }
+
   const std::vector<RunRecord>& records() const { return records_.all(); }
 
   void update(RunRecord record) {
@@ -388,7 +393,7 @@ void RunManager::resume_run(const Run& run, const Network& network, const DataLo
                             const RunProgress& progress) {
   implementation_->resume_run(run, network, loader, progress);
 }
-RunProgress RunManager::progress(std::int64_t batches) { return implementation_->progress(batches); }
+RunPosition RunManager::position(std::int64_t batches) { return implementation_->position(batches); }
 void RunManager::add_logging_seconds(double seconds) { implementation_->add_logging_seconds(seconds); }
 void RunManager::track_setup(double seconds, std::optional<Placement> placement) {
   implementation_->track_setup(seconds, placement);
@@ -437,6 +442,7 @@ void RunManager::conclude_run(const Run& run, RunRecord record) {
 }
 const std::filesystem::path& RunManager::directory() const { return implementation_->directory(); }
 const std::filesystem::path& RunManager::run_directory() const { return implementation_->run_directory(); }
+const RunRecord& RunManager::record() const { return implementation_->record(); }
 const std::vector<RunRecord>& RunManager::records() const { return implementation_->records(); }
 void RunManager::update(RunRecord record) { implementation_->update(std::move(record)); }
 void RunManager::forget() { implementation_->forget(); }

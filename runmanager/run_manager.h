@@ -64,15 +64,15 @@ class RunManager {
   /// `network` and `loader` until end_run(). Starts the run's clock.
   void begin_run(const Run& run, const Network& network, const DataLoader& loader);
 
-  /// Goes on with a run where progress() stood: what came later is cut off its events, and the record, its
+  /// Goes on with a run where position() stood: what came later is cut off its events, and the record, its
   /// clock included, continues. Throws DataError if the events are not those that `progress` was made with;
   /// then nothing is changed.
   void resume_run(const Run& run, const Network& network, const DataLoader& loader,
                   const RunProgress& progress);
 
-  /// Between epochs: what a checkpoint needs so that the run can be resumed. Brings the events to their file.
-  /// `batches` counts those trained so far in the run.
-  RunProgress progress(std::int64_t batches);
+  /// Between epochs: what a checkpoint needs, beside the open run's record, so that the run can be resumed.
+  /// Brings the events to their file. `batches` counts those trained so far in the run.
+  RunPosition position(std::int64_t batches);
 
   /// Counts time that the caller spent on files of the run as logging.
   void add_logging_seconds(double seconds);
@@ -140,6 +140,8 @@ class RunManager {
   const std::filesystem::path& directory() const;
   /// Directory of the open run. A caller may put files of its own there.
   const std::filesystem::path& run_directory() const;
+  /// Of the open run, as far as it has got.
+  const RunRecord& record() const;
   /// Every run so far, and those expected, in order.
   const std::vector<RunRecord>& records() const;
   /// Replaces the record of the run of that name, or adds it: one that was trained elsewhere.

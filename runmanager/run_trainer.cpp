@@ -19,8 +19,9 @@
 namespace sweep {
 namespace {
 
-// More say nothing new about the layers, and on one thread they would take their time.
-constexpr std::size_t kProfiledSamples = 1000;
+// For a CPU, which takes so many on one thread after another, more say nothing new about the layers; a GPU's
+// times are those of its launches if there are few.
+constexpr std::size_t kProfiledOnCpu = 64, kProfiledOnCuda = 1000;
 
 // Thrown through the training loop when a signal asks to stop.
 struct Stopped {
@@ -97,7 +98,7 @@ class RunTrainer {
     log_ = open_log(manager_.run_directory() / kLogFile, /*truncate=*/!old);
     if (old) {
       epoch_ = static_cast<int>(old->progress.record.epochs.size());
-      steps_ = old->progress.batches;
+      steps_ = old->progress.position.batches;
       resumed_ = std::move(old->state);
       log_->info("resumed after epoch {}", epoch_ - 1);
     } else {
@@ -278,11 +279,14 @@ class RunTrainer {
   }
 
   void profile() {
-    DataLoader loader(run_.data->train, {.batch_size = std::min(config_.batch_size, kProfiledSamples)});
+    const double begin = options_.clock();
+    const std::size_t most = run_.device.type == DeviceType::kCpu ? kProfiledOnCpu : kProfiledOnCuda;
+    DataLoader loader(run_.data->train, {.batch_size = std::min(config_.batch_size, most)});
     loader.begin_epoch(0);
     if (const Batch* batch = loader.next()) {
       manager_.track_profile(engine_->profile(*batch), static_cast<std::int64_t>(batch->size()));
     }
+    manager_.add_logging_seconds(options_.clock() - begin);
   }
 
   Totals evaluate(const Samples& samples, std::string_view part) {
@@ -343,9 +347,9 @@ class RunTrainer {
   // training.
   void save_checkpoint() {
     const double begin = options_.clock();
-    const RunProgress progress = manager_.progress(steps_);
-    write_checkpoint(manager_.run_directory() / kCheckpointFile, *run_.network,
-                     {capture_state(*engine_), progress}, epoch_texts_, Survives::kKill);
+    const RunPosition position = manager_.position(steps_);
+    write_checkpoint(manager_.run_directory() / kCheckpointFile, *run_.network, capture_state(*engine_),
+                     manager_.record(), position, checkpoint_texts_, Survives::kKill);
     manager_.add_logging_seconds(options_.clock() - begin);
   }
 
@@ -362,7 +366,7 @@ class RunTrainer {
   DataLoader loader_;
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<spdlog::logger> log_;
-  EpochTexts epoch_texts_;
+  CheckpointTexts checkpoint_texts_;
   int threads_ = 0;
   int epoch_ = 0;
   std::int64_t untracked_ = 0;            // batches since the last take_totals()

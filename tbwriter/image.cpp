@@ -130,6 +130,27 @@ EncodedImage encode_image(std::span<const std::uint8_t> pixels, ImageSize size) 
   return {size.width, size.height, size.channels, encode_png(pixels, size)};
 }
 
+EncodedImage encode_drawing(std::span<const std::uint8_t> pixels, ImageSize size,
+                            std::span<const Color> palette) {
+  check_extent("height", size.height);
+  check_extent("width", size.width);
+  if (size.channels != 1) {
+    throw UsageError("a drawing's pixels have " + std::to_string(size.channels) +
+                     " channels, but each is the number of a colour");
+  }
+  check_count(pixels.size(), size.height * size.width,
+              std::to_string(size.height) + " x " + std::to_string(size.width));
+  if (palette.empty() || palette.size() > 256) {
+    throw UsageError("a palette has " + std::to_string(palette.size()) + " colours, but needs 1 to 256");
+  }
+  const std::uint8_t largest = *std::max_element(pixels.begin(), pixels.end());
+  if (largest >= palette.size()) {
+    throw UsageError("a drawing has a pixel of colour " + std::to_string(largest) + ", but the palette has " +
+                     std::to_string(palette.size()) + ", counted from 0");
+  }
+  return {size.width, size.height, 3, encode_png(pixels, size, palette)};
+}
+
 EncodedImage encode_image_grid(std::span<const std::uint8_t> pixels, BatchSize size,
                                const GridOptions& options) {
   return encode_grid(pixels, size, options);

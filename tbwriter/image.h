@@ -33,6 +33,9 @@ struct BatchSize {
   std::int64_t width = 0;
 };
 
+/// Red, green and blue.
+using Color = std::array<std::uint8_t, 3>;
+
 struct GridOptions {
   int columns = 8;              // >= 1; fewer pictures than that make a narrower grid
   int padding = 2;              // >= 0, pixels around and between pictures
@@ -42,6 +45,13 @@ struct GridOptions {
 /// Encodes samples of 8 bits, [height, width, channels].
 /// Throws UsageError if a size is not positive or the number of samples does not match.
 EncodedImage encode_image(std::span<const std::uint8_t> pixels, ImageSize size);
+
+/// Encodes a drawing of few colours, which is faster and smaller than as RGB: `pixels`, [height, width], are
+/// numbers of colours in `palette`. Throws UsageError if a size is not positive, `size` has other channels
+/// than 1, the number of pixels does not match, the palette has none or more than 256 colours, or a pixel has
+/// a number that it does not have.
+EncodedImage encode_drawing(std::span<const std::uint8_t> pixels, ImageSize size,
+                            std::span<const Color> palette);
 
 /// Encodes pictures side by side, `columns` a row, as torchvision's make_grid places them: 64 of 28x28 make
 /// 242x242. Throws UsageError if a size is not positive or the number of values does not match.

@@ -100,13 +100,18 @@ std::string read_file(const std::filesystem::path& path) {
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content, Survives survives) {
+  write_file_atomically(path, std::span(&content, 1), survives);
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts,
+                           Survives survives) {
   // The process id keeps two programs apart; a fixed suffix makes leftovers of a killed one recognisable.
   std::filesystem::path temporary = path;
   temporary += "." + std::to_string(::getpid()) + ".tmp";
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) throw_io(path, "cannot create", errno);
   TemporaryFile file(fd, temporary);
-  write_all(file.fd(), content, path);
+  for (const std::string_view part : parts) write_all(file.fd(), part, path);
   if (survives == Survives::kPowerCut && ::fsync(file.fd()) != 0) throw_io(path, "cannot sync", errno);
   if (file.close() != 0) throw_io(path, "cannot close", errno);
   if (::rename(temporary.c_str(), path.c_str()) != 0) throw_io(path, "cannot replace", errno);

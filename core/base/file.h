@@ -22,6 +22,9 @@ enum class Survives { kPowerCut, kKill };
 /// Thread-safe for different paths.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content,
                            Survives survives = Survives::kPowerCut);
+/// The same with the content in `parts`, one behind the other.
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts,
+                           Survives survives = Survives::kPowerCut);
 
 /// Returns when the disk has the present content of `files` and the names in their directories. Many files at
 /// once take hardly longer than one. Files that are not there are left out. Throws IoError.

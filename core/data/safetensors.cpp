@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -231,20 +232,57 @@ void check_layout(const std::vector<Entry>& entries, std::uint64_t data_bytes, c
   }
 }
 
-void append_member(std::string& object, const std::string& name, std::string_view escaped) {
-  if (object.back() != '{') object += ',';
-  object.append(Json(name).dump()).append(":\"").append(escaped).append("\"");
+// The file in the pieces that it is written in. Long ones are not copied.
+class Pieces {
+ public:
+  void add(std::string text) { parts_.push_back(texts_.emplace_back(std::move(text))); }
+  void add_view(std::string_view text) { parts_.push_back(text); }
+
+  void add_values(std::span<const float> values) {
+    const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+    if (bytes.empty()) return;
+    const std::string_view last = parts_.back();
+    if (last.data() + last.size() == bytes.data()) {
+      parts_.back() = {last.data(), last.size() + bytes.size()};
+    } else {
+      parts_.push_back(bytes);
+    }
+  }
+
+  std::size_t size() const {
+    std::size_t bytes = 0;
+    for (const std::string_view part : parts_) bytes += part.size();
+    return bytes;
+  }
+
+  std::span<const std::string_view> parts() const { return parts_; }
+
+ private:
+  std::deque<std::string> texts_;
+  std::vector<std::string_view> parts_;
+};
+
+std::string member_begin(const std::string& name, bool first) {
+  return (first ? "" : ",") + Json(name).dump() + ":\"";
 }
 
 // `tensors` is all of the header but its metadata.
-std::string header_text(const TensorFile& file, const Json& tensors) {
+void add_header(Pieces& pieces, const TensorFileView& file, const Json& tensors) {
   const std::string rest = tensors.dump();
-  if (file.metadata.empty() && file.escaped_metadata.empty()) return rest;
-  std::string text = "{\"" + std::string(kMetadata) + "\":{";
-  for (const auto& [name, value] : file.metadata) append_member(text, name, escaped_text(value));
-  for (const auto& [name, value] : file.escaped_metadata) append_member(text, name, value);
-  text += tensors.empty() ? "}" : "},";
-  return text.append(rest, 1);
+  if (file.metadata.empty() && file.escaped_metadata.empty()) {
+    pieces.add(rest);
+    return;
+  }
+  pieces.add("{\"" + std::string(kMetadata) + "\":{");
+  bool first = true;
+  for (const auto& [name, value] : file.metadata)
+    pieces.add(member_begin(name, std::exchange(first, false)) + escaped_text(value) + "\"");
+  for (const auto& [name, value] : file.escaped_metadata) {
+    pieces.add(member_begin(name, std::exchange(first, false)));
+    pieces.add_view(value);
+    pieces.add("\"");
+  }
+  pieces.add((tensors.empty() ? "}" : "},") + rest.substr(1));
 }
 
 }  // namespace
@@ -300,11 +338,11 @@ std::string escaped_text(const std::string& text) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
-void write_safetensors(const std::filesystem::path& path, const TensorFile& file, Survives survives) {
+void write_safetensors(const std::filesystem::path& path, const TensorFileView& file, Survives survives) {
   Json header = Json::object();
   std::uint64_t offset = 0;
   std::set<std::string_view> names;
-  for (const NamedTensor& tensor : file.tensors) {
+  for (const TensorView& tensor : file.tensors) {
     const std::string where = path.string() + ": tensor \"" + tensor.name + "\"";
     if (tensor.name == kMetadata) throw DataError(where + ": the format reserves this name");
     if (!names.insert(tensor.name).second) throw DataError(where + ": the name is used twice");
@@ -318,23 +356,28 @@ void write_safetensors(const std::filesystem::path& path, const TensorFile& file
         tensor.name, Json{{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}});
     offset = end;
   }
-  std::string text;
+  Pieces pieces;
+  std::string length(kLengthBytes, '\0');
+  pieces.add_view(length);
   try {
-    text = header_text(file, header);
+    add_header(pieces, file, header);
   } catch (const Json::exception& error) {
     throw DataError(path.string() + ": a tensor's name or the metadata is not valid UTF-8: " + error.what());
   }
-  text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');  // aligns the data
+  pieces.add(
+      std::string((kLengthBytes - pieces.size() % kLengthBytes) % kLengthBytes, ' '));  // aligns the data
+  const std::uint64_t header_bytes = pieces.size() - kLengthBytes;
+  std::memcpy(length.data(), &header_bytes, kLengthBytes);
+  for (const TensorView& tensor : file.tensors) pieces.add_values(tensor.values);
+  write_file_atomically(path, pieces.parts(), survives);
+}
 
-  const std::uint64_t header_bytes = text.size();
-  std::string content(kLengthBytes, '\0');
-  std::memcpy(content.data(), &header_bytes, kLengthBytes);
-  content.reserve(kLengthBytes + text.size() + offset);
-  content += text;
-  for (const NamedTensor& tensor : file.tensors) {
-    content.append(reinterpret_cast<const char*>(tensor.values.data()), tensor.values.size() * sizeof(float));
-  }
-  write_file_atomically(path, content, survives);
+void write_safetensors(const std::filesystem::path& path, const TensorFile& file, Survives survives) {
+  TensorFileView view;
+  for (const NamedTensor& tensor : file.tensors)
+    view.tensors.push_back({tensor.name, tensor.shape, tensor.values});
+  view.metadata = file.metadata;
+  write_safetensors(path, view, survives);
 }
 
 }  // namespace sweep

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,12 +23,25 @@ struct NamedTensor {
 struct TensorFile {
   std::vector<NamedTensor> tensors;             // in the order of the file
   std::map<std::string, std::string> metadata;  // the file's "__metadata__"
-  /// More metadata, for writing only: each value stands in JSON already, without its quotes. For long texts
-  /// that grow, of which all but the end was escaped before.
-  std::vector<std::pair<std::string, std::string_view>> escaped_metadata = {};
 
   /// Returns the tensor called `name`, or nullptr.
   const NamedTensor* find(std::string_view name) const;
+};
+
+/// A tensor whose values are kept elsewhere, for writing.
+struct TensorView {
+  std::string name;
+  Shape shape;
+  std::span<const float> values;  // row-major
+};
+
+/// A file to be written. Tensors whose values follow each other in memory are written in one piece.
+struct TensorFileView {
+  std::vector<TensorView> tensors;
+  std::map<std::string, std::string> metadata;
+  /// More metadata: each value stands in JSON already, without its quotes. For long texts that stay or grow,
+  /// which need not be escaped for each file.
+  std::vector<std::pair<std::string, std::string_view>> escaped_metadata = {};
 };
 
 /// `text` as it stands in JSON, between the quotes. Throws nlohmann::json::type_error if it is not UTF-8.
@@ -43,6 +57,8 @@ TensorFile parse_safetensors(std::string_view content, const std::string& name);
 /// Replaces `path` atomically, as write_file_atomically() does; values are stored as F32, in the order given.
 /// Throws IoError; DataError, naming the tensor, if the format cannot hold it: a name used twice, not UTF-8
 /// or "__metadata__", or a wrong number of values.
+void write_safetensors(const std::filesystem::path& path, const TensorFileView& file,
+                       Survives survives = Survives::kPowerCut);
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file,
                        Survives survives = Survives::kPowerCut);
 

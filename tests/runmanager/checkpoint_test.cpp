@@ -34,9 +34,12 @@ std::vector<float> counting(std::size_t count, float first) {
 }
 
 void write(const std::filesystem::path& path, const Network& network, const Checkpoint& checkpoint) {
-  EpochTexts epochs;
-  write_checkpoint(path, network, checkpoint, epochs, Survives::kKill);
+  CheckpointTexts texts;
+  write_checkpoint(path, network, checkpoint.state, checkpoint.progress.record, checkpoint.progress.position,
+                   texts, Survives::kKill);
 }
+
+std::string text_of(const RunRecord& record) { return to_json(record).dump(); }
 
 Checkpoint some_checkpoint(const Network& network) {
   Checkpoint checkpoint;
@@ -48,15 +51,14 @@ Checkpoint some_checkpoint(const Network& network) {
   checkpoint.progress.record.name = "lr=0.1";
   checkpoint.progress.record.params = {{"lr", 0.1}};
   checkpoint.progress.record.config = {{"seed", 3}};
+  checkpoint.progress.record.provenance = {{"program", "sweep"}};
   EpochRecord epoch;
   epoch.loss = 1.0 / 3;
   epoch.validation_loss = std::numeric_limits<double>::infinity();
   epoch.validation_accuracy = 0.1;
   epoch.epoch_seconds = 0.30000000000000004;
   checkpoint.progress.record.epochs = {epoch};
-  checkpoint.progress.events_file = "events.out.tfevents.1.host.2.0";
-  checkpoint.progress.events_bytes = 1ull << 40;
-  checkpoint.progress.batches = 77;
+  checkpoint.progress.position = {"events.out.tfevents.1.host.2.0", 1ull << 40, 77};
   return checkpoint;
 }
 
@@ -77,7 +79,8 @@ TEST(Checkpoint, IsReadBackToTheSameBits) {
     }
     EXPECT_EQ(read.state.step_count, written.state.step_count);
     EXPECT_EQ(read.state.kernels, written.state.kernels);
-    EXPECT_EQ(to_json(read.progress).dump(), to_json(written.progress).dump());
+    EXPECT_EQ(text_of(read.progress.record), text_of(written.progress.record));
+    EXPECT_EQ(read.progress.position, written.progress.position);
     EXPECT_EQ(read.progress.record.epochs[0].loss, 1.0 / 3);
     EXPECT_EQ(load_weights(directory / "c", network).buffers, written.state.weights.buffers);
   }
@@ -87,13 +90,14 @@ TEST(Checkpoint, OfOneRunAfterTheOtherEpochHoldsAllEpochs) {
   const TemporaryDirectory directory;
   const Network network(spec(false), {1, 4, 4});
   Checkpoint checkpoint = some_checkpoint(network);
-  EpochTexts epochs;
+  CheckpointTexts texts;
   for (int epoch = 1; epoch < 4; ++epoch) {
     checkpoint.progress.record.epochs.push_back(checkpoint.progress.record.epochs.back());
     checkpoint.progress.record.epochs.back().epoch = epoch;
-    write_checkpoint(directory / "c", network, checkpoint, epochs, Survives::kKill);
-    EXPECT_EQ(to_json(read_checkpoint(directory / "c", network).progress).dump(),
-              to_json(checkpoint.progress).dump());
+    write_checkpoint(directory / "c", network, checkpoint.state, checkpoint.progress.record,
+                     checkpoint.progress.position, texts, Survives::kKill);
+    EXPECT_EQ(text_of(read_checkpoint(directory / "c", network).progress.record),
+              text_of(checkpoint.progress.record));
   }
 }
 
@@ -102,7 +106,7 @@ TEST(Checkpoint, IsRefusedWhenCutAnywhereOrWithAFlippedBit) {
   const Network network(spec(true), {1, 4, 4});
   write(directory / "good", network, some_checkpoint(network));
   const std::string good = tbwriter::slurp(directory / "good");
-  const std::string wanted = to_json(read_checkpoint(directory / "good", network).progress).dump();
+  const RunProgress wanted = read_checkpoint(directory / "good", network).progress;
   std::size_t accepted = 0;
   for (std::size_t i = 0; i < good.size(); i += 3) {
     tbwriter::spill(directory / "bad", good.substr(0, i));
@@ -113,7 +117,8 @@ TEST(Checkpoint, IsRefusedWhenCutAnywhereOrWithAFlippedBit) {
     try {
       // Names of what is not needed may differ; what training goes on from may not.
       const Checkpoint read = read_checkpoint(directory / "bad", network);
-      EXPECT_EQ(to_json(read.progress).dump(), wanted);
+      EXPECT_EQ(text_of(read.progress.record), text_of(wanted.record));
+      EXPECT_EQ(read.progress.position, wanted.position);
       EXPECT_EQ(read.state.weights.parameters, some_checkpoint(network).state.weights.parameters);
       EXPECT_EQ(read.state.kernels, some_checkpoint(network).state.kernels);
       ++accepted;

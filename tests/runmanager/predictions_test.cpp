@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "runmanager/markdown.h"
 #include "tests/runmanager/run_world.h"
 
@@ -20,6 +23,18 @@ TEST(SoftmaxRows, MatchesPyTorchAlsoForLargeValues) {
   const std::vector<float> outputs = {1, 2, 3, 1000, 0, 0};
   EXPECT_THAT(softmax_rows(outputs, 3),
               Pointwise(FloatNear(1e-6f), {0.09003057f, 0.24472848f, 0.66524094f, 1.0f, 0.0f, 0.0f}));
+}
+
+TEST(SoftmaxRows, StaysFromZeroToOneAndKeepsWhatIsNoNumber) {
+  std::vector<float> outputs;
+  for (int i = 0; i < 3000; ++i)
+    outputs.push_back(std::sin(static_cast<float>(i * i)) * static_cast<float>(i));
+  for (const float p : softmax_rows(outputs, 3)) EXPECT_TRUE(p >= 0 && p <= 1) << p;
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              infinity = std::numeric_limits<float>::infinity();
+  for (const float bad : {nan, infinity}) {
+    for (const float p : softmax_rows(std::vector<float>{1, bad, 2}, 3)) EXPECT_TRUE(std::isnan(p)) << p;
+  }
 }
 
 // sklearn.metrics.confusion_matrix([0, 1, 2, 2, 1], [0, 2, 2, 1, 1])

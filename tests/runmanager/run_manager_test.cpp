@@ -61,7 +61,7 @@ TEST_F(RunManagerTest, KeepsWhatWasDoneOnceApartFromTheEpochs) {
     seconds += 1;
     manager.end_epoch();
   }
-  const RunProgress progress = manager.progress(2);
+  const RunProgress progress = {manager.record(), manager.position(2)};
   manager.end_run();
   const auto all = events();
   std::map<std::string, std::vector<std::pair<std::int64_t, double>>> points;

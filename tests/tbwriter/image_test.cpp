@@ -18,15 +18,15 @@ struct Decoded {
   std::vector<std::uint8_t> pixels;
 };
 
-Decoded decode(const std::string& png) {
+Decoded decode(const std::string& png, spng_format format = SPNG_FMT_PNG) {
   const std::unique_ptr<spng_ctx, decltype(&spng_ctx_free)> context(spng_ctx_new(0), spng_ctx_free);
   EXPECT_EQ(spng_set_png_buffer(context.get(), png.data(), png.size()), 0);
   spng_ihdr header{};
   EXPECT_EQ(spng_get_ihdr(context.get(), &header), 0);
   std::size_t size = 0;
-  EXPECT_EQ(spng_decoded_image_size(context.get(), SPNG_FMT_PNG, &size), 0);
+  EXPECT_EQ(spng_decoded_image_size(context.get(), format, &size), 0);
   Decoded decoded{header.width, header.height, header.color_type, std::vector<std::uint8_t>(size)};
-  EXPECT_EQ(spng_decode_image(context.get(), decoded.pixels.data(), size, SPNG_FMT_PNG, 0), 0);
+  EXPECT_EQ(spng_decode_image(context.get(), decoded.pixels.data(), size, format, 0), 0);
   return decoded;
 }
 
@@ -51,6 +51,37 @@ TEST(EncodeImage, GivesBackTheSamePixels) {
       EXPECT_EQ(image.channels, channels);
     }
   }
+}
+
+TEST(EncodeDrawing, GivesEachPixelTheColourOfItsNumber) {
+  for (const std::size_t colors : {1u, 2u, 17u, 256u}) {
+    std::vector<Color> palette;
+    for (std::size_t i = 0; i < colors; ++i) {
+      const auto shade = static_cast<std::uint8_t>(i);
+      palette.push_back({shade, static_cast<std::uint8_t>(255 - shade), 77});
+    }
+    std::vector<std::uint8_t> pixels = counting(35 * 51), expected;
+    for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(pixel % colors);
+    for (const std::uint8_t pixel : pixels)
+      expected.insert(expected.end(), palette[pixel].begin(), palette[pixel].end());
+    const EncodedImage image = encode_drawing(pixels, {35, 51}, palette);
+    const Decoded decoded = decode(image.bytes, SPNG_FMT_RGB8);
+    EXPECT_EQ(decoded.pixels, expected);
+    EXPECT_EQ(decoded.color_type, SPNG_COLOR_TYPE_INDEXED);
+    EXPECT_EQ(image.channels, 3) << "TensorBoard knows no palettes";
+  }
+}
+
+TEST(EncodeDrawing, RefusesWhatIsNotOfThePalette) {
+  const std::vector<std::uint8_t> pixels = {0, 1, 2, 0};
+  const std::vector<Color> three(3);
+  EXPECT_NO_THROW(encode_drawing(pixels, {2, 2}, three));
+  EXPECT_THROW(encode_drawing(pixels, {2, 2}, std::span(three).first(2)), UsageError);
+  EXPECT_THROW(encode_drawing(pixels, {2, 2}, {}), UsageError);
+  EXPECT_THROW(encode_drawing(pixels, {2, 2}, std::vector<Color>(257)), UsageError);
+  EXPECT_THROW(encode_drawing(pixels, {2, 3}, three), UsageError);
+  EXPECT_THROW(encode_drawing(pixels, {0, 2}, three), UsageError);
+  EXPECT_THROW(encode_drawing(pixels, {2, 2, 3}, three), UsageError);
 }
 
 TEST(EncodeImageGrid, PlacesPicturesAsMakeGridDoes) {

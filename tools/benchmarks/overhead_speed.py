@@ -9,7 +9,6 @@ Three things are measured: many runs of one step each (what a run costs), sweeps
 cost), and one run of many epochs of one batch (whether an epoch costs more the more there were before it).
 """
 import argparse
-import contextlib
 import json
 import re
 import statistics
@@ -23,9 +22,6 @@ import machine
 
 ROOT = Path(__file__).resolve().parents[2]
 PART = 0.1  # of the epochs: the first and last so many are compared
-# Making a file, ext4 passes over the inodes of those that were removed in the last five seconds, one by one; the files of
-# one sweep, removed here, would be looked at for each file of the next.
-SECONDS_AFTER_REMOVAL = 6
 
 # name: (title, unit, at most)
 FIGURES = {
@@ -39,23 +35,18 @@ FIGURES = {
 UNITS = {"µs": 1e-3, "ms": 1, "s": 1000}
 
 
-@contextlib.contextmanager
-def log_directory():
-    with tempfile.TemporaryDirectory() as work:
-        yield work
-    time.sleep(SECONDS_AFTER_REMOVAL)
-
-
-def swept(arguments, sweep, *more):
+def swept(arguments, work, sweep, *more):
     """(seconds of the program, what it printed, records of its completed runs)"""
-    with log_directory() as work:
-        begin = time.perf_counter()
-        done = subprocess.run([arguments.sweep, sweep, "--logdir", work, *more], capture_output=True, text=True, cwd=work)
-        seconds = time.perf_counter() - begin
-        if done.returncode != 0:
-            sys.exit(f"sweep ended with {done.returncode}:\n{done.stderr[-2000:]}")
-        records = [json.loads(path.read_text()) for path in Path(work).glob("*/*/run.json")]
-        return seconds, done.stderr, [record for record in records if record["status"] == "completed"]
+    # Its files stay until all is measured: making one, ext4 passes over the inodes of those that were removed in the last
+    # minutes, one by one, and would look at those of one sweep for each file of the next.
+    logdir = tempfile.mkdtemp(dir=work)
+    begin = time.perf_counter()
+    done = subprocess.run([arguments.sweep, sweep, "--logdir", logdir, *more], capture_output=True, text=True, cwd=work)
+    seconds = time.perf_counter() - begin
+    if done.returncode != 0:
+        sys.exit(f"sweep ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    records = [json.loads(path.read_text()) for path in Path(logdir).glob("*/*/run.json")]
+    return seconds, done.stderr, [record for record in records if record["status"] == "completed"]
 
 
 def file_of(directory, name, **keys):
@@ -76,15 +67,15 @@ def told(err):
 def many_runs(arguments, work):
     sweep = file_of(work, "runs", network=str(ROOT / "sweeps/networks/fashion-cnn.json"), epochs=1,
                     params={"seed": {"range": [1, arguments.runs, 1]}})
-    seconds, err, records = swept(arguments, sweep)
+    seconds, err, records = swept(arguments, work, sweep)
     if len(records) != arguments.runs:
         sys.exit(f"{len(records)} of {arguments.runs} runs were completed")
     training = sum(record["seconds"]["run"] - record["seconds"]["logging"] for record in records)
     return {"run": 1e3 * (seconds - training) / len(records), "run_told": told(err)[0]}
 
 
-def fashion(arguments):
-    _, err, records = swept(arguments, ROOT / "sweeps/fashion.json")
+def fashion(arguments, work):
+    _, err, records = swept(arguments, work, ROOT / "sweeps/fashion.json")
     logging, run = (sum(record["seconds"][part] for record in records) for part in ("logging", "run"))
     return {"logging": 100 * logging / run, "logging_told": told(err)[1]}
 
@@ -92,7 +83,7 @@ def fashion(arguments):
 def many_epochs(arguments, work):
     sweep = file_of(work, "epochs", epochs=arguments.epochs, optimizer="sgd",
                     network={"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 10}]})
-    epochs = swept(arguments, sweep)[2][0]["epochs"]
+    epochs = swept(arguments, work, sweep)[2][0]["epochs"]
     count = max(2, int(PART * len(epochs)))
 
     def beside(some):
@@ -107,7 +98,7 @@ def measure(arguments):
     with tempfile.TemporaryDirectory() as work:
         for number in range(arguments.rounds):
             print(f"round {number + 1} of {arguments.rounds}", file=sys.stderr, flush=True)
-            for found in (many_runs(arguments, work), fashion(arguments), many_epochs(arguments, work)):
+            for found in (many_runs(arguments, work), fashion(arguments, work), many_epochs(arguments, work)):
                 for name, value in found.items():
                     figures[name].append(value)
     return figures

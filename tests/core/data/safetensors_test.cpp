@@ -191,7 +191,8 @@ TensorFile some_tensors() {
           {{"epoch", "3"}, {"state", "{\"a\": 1}"}}};
 }
 
-std::string written(const TensorFile& file) {
+template <class File>
+std::string written(const File& file) {
   const test::TemporaryDirectory directory;
   write_safetensors(directory.path() / "file", file);
   return read_file(directory.path() / "file");
@@ -219,7 +220,7 @@ TEST(WriteSafetensors, WritesTheBytesThatTheFormatAsksFor) {
   std::string expected = {static_cast<char>(padded.size()), 0, 0, 0, 0, 0, 0, 0};
   expected +=
       padded + std::string("\x00\x00\x80\x3f\x00\x00\x00\xc0", 8);  // 1 and -2 in IEEE 754, little-endian
-  EXPECT_EQ(written({{{"a", {1, 2}, {1, -2}}}, {{"k", "v"}}}), expected);
+  EXPECT_EQ(written(TensorFile{{{"a", {1, 2}, {1, -2}}}, {{"k", "v"}}}), expected);
 }
 
 TEST(WriteSafetensors, TakesMetadataThatIsEscapedAlready) {
@@ -227,9 +228,10 @@ TEST(WriteSafetensors, TakesMetadataThatIsEscapedAlready) {
   const std::string escaped = escaped_text(text);
   for (const bool has_other : {false, true}) {
     for (const bool has_tensors : {false, true}) {
-      TensorFile file;
+      TensorFileView file;
+      const float value = 0.5f;
       if (has_other) file.metadata = {{"other", "\"quoted\""}};
-      if (has_tensors) file.tensors = {{"a", {1}, {0.5f}}};
+      if (has_tensors) file.tensors = {{"a", {1}, std::span(&value, 1)}};
       file.escaped_metadata = {{"text", escaped}, {"empty", ""}};
       auto expected = file.metadata;
       expected.insert({{"text", text}, {"empty", ""}});
@@ -238,6 +240,24 @@ TEST(WriteSafetensors, TakesMetadataThatIsEscapedAlready) {
       EXPECT_EQ(found.tensors.size(), file.tensors.size());
     }
   }
+}
+
+TEST(WriteSafetensors, TakesValuesWhereverTheyLie) {
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  const std::span<const float> all(values);
+  const TensorFileView view = {{{"joined", {2}, all.first(2)},
+                                {"to the one before", {1}, all.subspan(2, 1)},
+                                {"nothing", {0}, {}},
+                                {"apart", {2}, all.subspan(4)},
+                                {"before it", {1}, all.subspan(3, 1)}},
+                               {}};
+  const TensorFile file = {{{"joined", {2}, {1, 2}},
+                            {"to the one before", {1}, {3}},
+                            {"nothing", {0}, {}},
+                            {"apart", {2}, {5, 6}},
+                            {"before it", {1}, {4}}},
+                           {}};
+  EXPECT_EQ(written(view), written(file));
 }
 
 TEST(WriteSafetensors, RefusesWhatTheFormatCannotHold) {
