@@ -67,15 +67,6 @@ void append(MetadataText& text, const std::string& more) {
   text.crc = tbwriter::crc32c(more, text.crc);
 }
 
-void update(CheckpointTexts& texts, const RunRecord& record) {
-  if (texts.config.text.empty()) {
-    append(texts.config, compact_json_text(record.config));
-    append(texts.provenance, compact_json_text(record.provenance));
-  }
-  for (; texts.epoch_count < record.epochs.size(); ++texts.epoch_count)
-    append(texts.epochs, to_json(record.epochs[texts.epoch_count]).dump() + "\n");
-}
-
 Json progress_json(const RunRecord& record, const RunPosition& position) {
   return {{"record", brief_json(record)},
           {"events", {{"file", position.events_file}, {"bytes", position.events_bytes}}},
@@ -199,9 +190,19 @@ void restore_state(Engine& engine, const TrainingState& state) {
   engine.set_optimizer_state(state.optimizer, state.step_count);
 }
 
+void update(CheckpointTexts& texts, const RunRecord& record, const RunPosition& position) {
+  if (texts.config.text.empty()) {
+    append(texts.config, compact_json_text(record.config));
+    append(texts.provenance, compact_json_text(record.provenance));
+  }
+  for (; texts.epoch_count < record.epochs.size(); ++texts.epoch_count)
+    append(texts.epochs, to_json(record.epochs[texts.epoch_count]).dump() + "\n");
+  texts.last_epoch = record.epochs.empty() ? -1 : record.epochs.back().epoch;
+  texts.progress = compact_json_text(progress_json(record, position));
+}
+
 void write_checkpoint(const std::filesystem::path& path, const Network& network, const TrainingState& state,
-                      const RunRecord& record, const RunPosition& position, CheckpointTexts& texts,
-                      Survives survives) {
+                      const CheckpointTexts& texts, Survives survives) {
   TensorFileView file;
   append_tensors(file, network.parameters(), state.weights.parameters, "");
   append_tensors(file, network.buffers(), state.weights.buffers, "");
@@ -209,16 +210,14 @@ void write_checkpoint(const std::filesystem::path& path, const Network& network,
     append_tensors(file, network.parameters(), array.values,
                    std::string(kOptimizerPrefix) + array.name + "/");
   }
-  update(texts, record);
-  const std::string progress = compact_json_text(progress_json(record, position));
-  file.metadata = {
-      {"format", "pt"},
-      {"epoch", std::to_string(record.epochs.empty() ? -1 : record.epochs.back().epoch)},
-      {"step_count", std::to_string(state.step_count)},
-      {"progress", progress},
-      {"progress_crc32c", metadata_checksum({tbwriter::crc32c(progress), texts.epochs.crc, texts.config.crc,
-                                             texts.provenance.crc, tbwriter::crc32c(state.kernels)})},
-      {"crc32c", std::to_string(checksum(file))}};
+  file.metadata = {{"format", "pt"},
+                   {"epoch", std::to_string(texts.last_epoch)},
+                   {"step_count", std::to_string(state.step_count)},
+                   {"progress", texts.progress},
+                   {"progress_crc32c",
+                    metadata_checksum({tbwriter::crc32c(texts.progress), texts.epochs.crc, texts.config.crc,
+                                       texts.provenance.crc, tbwriter::crc32c(state.kernels)})},
+                   {"crc32c", std::to_string(checksum(file))}};
   if (!state.kernels.empty()) file.metadata[kKernels] = state.kernels;
   file.escaped_metadata = {{"config", texts.config.escaped},
                            {"provenance", texts.provenance.escaped},

@@ -48,21 +48,25 @@ struct MetadataText {
   std::uint32_t crc = 0;  // CRC-32C of `text`
 };
 
-/// What a run's checkpoints have in common, kept so that not all of it is written out for each: the settings
-/// stay, and each epoch adds a record. Of one run only.
+/// What a checkpoint says of its run. Kept from one to the next, so that not all of it is written out for
+/// each: the settings stay, and each epoch adds a record. Of one run only.
 struct CheckpointTexts {
   MetadataText config, provenance;
   MetadataText epochs;  // a line of JSON for each
   std::size_t epoch_count = 0;
+  int last_epoch = -1;
+  std::string progress;  // the rest of the record, and the position; JSON
 };
+
+/// Brings `texts` to where the run is now.
+void update(CheckpointTexts& texts, const RunRecord& record, const RunPosition& position);
 
 /// Replaces `path` atomically. Weights are called as in PyTorch's state_dict, so torch loads them as they
 /// are; the optimizer's arrays are "optimizer/<state>/<parameter>". Metadata: epoch (the last finished one,
-/// from 0), step_count, kernels (if the engine chose any), config, provenance, epochs, progress (the rest of
-/// the record, and the position), and checksums of all that. Throws IoError.
+/// from 0), step_count, kernels (if the engine chose any), config, provenance, epochs, progress, and
+/// checksums of all that. Throws IoError.
 void write_checkpoint(const std::filesystem::path& path, const Network& network, const TrainingState& state,
-                      const RunRecord& record, const RunPosition& position, CheckpointTexts& texts,
-                      Survives survives);
+                      const CheckpointTexts& texts, Survives survives);
 
 /// Throws DataError if the file is damaged in any bit, is not of `network`, or lacks what training goes on
 /// from.

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <exception>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -56,23 +57,34 @@ void DiskSync::end_run(const std::string& run) {
 }
 
 void DiskSync::finish() {
-  const std::vector<std::filesystem::path> files = take_files();
+  const std::lock_guard round(round_);
+  std::vector<std::filesystem::path> files;
+  for (const std::filesystem::path& directory : take_directories()) add_files(directory, files);
   sync_files(files);
   const std::lock_guard lock(mutex_);
   if (!error_.empty()) throw IoError(error_);
 }
 
-std::vector<std::filesystem::path> DiskSync::take_files() {
+std::vector<std::filesystem::path> DiskSync::take_directories() {
   std::set<std::string> runs;
   {
     const std::lock_guard lock(mutex_);
     runs.swap(ended_);
     runs.insert(running_.begin(), running_.end());
   }
-  std::vector<std::filesystem::path> files;
-  add_files(directory_, files);
-  for (const std::string& run : runs) add_files(directory_ / run, files);
-  return files;
+  std::vector<std::filesystem::path> directories = {directory_};
+  for (const std::string& run : runs) directories.push_back(directory_ / run);
+  return directories;
+}
+
+void DiskSync::sync_round() {
+  const std::lock_guard round(round_);
+  // One directory after another: training that writes a file waits for what the disk was given before.
+  for (const std::filesystem::path& directory : take_directories()) {
+    std::vector<std::filesystem::path> files;
+    add_files(directory, files);
+    sync_files(files);
+  }
 }
 
 void DiskSync::loop() {
@@ -83,7 +95,7 @@ void DiskSync::loop() {
     lock.unlock();
     std::string error;
     try {
-      sync_files(take_files());
+      sync_round();
     } catch (const std::exception& failure) {  // Also of memory: nobody else is here to catch it.
       error = failure.what();
     }

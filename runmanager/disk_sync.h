@@ -36,11 +36,13 @@ class DiskSync {
 
  private:
   void loop();
-  std::vector<std::filesystem::path> take_files();
+  void sync_round();
+  std::vector<std::filesystem::path> take_directories();
 
   const std::filesystem::path directory_;
   const double seconds_between_;
-  std::mutex mutex_;
+  std::mutex round_;  // held while files are synced; locked before mutex_
+  std::mutex mutex_;  // of what follows
   std::condition_variable wake_;
   std::set<std::string> running_, ended_;
   std::string error_;

@@ -220,7 +220,7 @@ void RunLog::metrics(const std::map<std::string, double>& metrics) {
 
 void RunLog::flush() { writer_.flush(); }
 
-tbwriter::FilePosition RunLog::position() { return writer_.position(); }
+tbwriter::FilePosition RunLog::position() const { return writer_.position(); }
 
 void RunLog::close(RunStatus status, std::string_view reason) {
   if (!reason.empty()) {

@@ -75,7 +75,7 @@ class RunLog {
   /// Throws IoError if anything written so far failed.
   void flush();
   /// flush(); then how far the events reach.
-  tbwriter::FilePosition position();
+  tbwriter::FilePosition position() const;
 
   /// Ends the session (an interrupted one stays open, since it may go on), says the reason and closes the
   /// file.

@@ -108,11 +108,16 @@ class RunManager::Implementation {
     record_->logging_seconds += now() - begin;
   }
 
-  RunPosition position(std::int64_t batches) {
+  RunPosition position(std::int64_t batches) const {
     require_run("position");
     if (epoch_) throw std::logic_error("RunManager::position() inside an epoch");
     const tbwriter::FilePosition position = log_->position();
     return {position.file, position.bytes, batches};
+  }
+
+  void flush() {
+    require_run("flush");
+    log_->flush();
   }
 
   void add_logging_seconds(double seconds) {
@@ -224,10 +229,7 @@ class RunManager::Implementation {
     }
     epoch_.reset();
     epoch.run_seconds = now() - run_begin_;
-    if (now() - last_save_ >= kSecondsBetweenSaves) {
-      log_->flush();
-      save_record(Survives::kKill);
-    }
+    if (now() - last_save_ >= kSecondsBetweenSaves) save_record(Survives::kKill);
     record_->logging_seconds += now() - begin;
     return epoch;
   }
@@ -393,7 +395,8 @@ void RunManager::resume_run(const Run& run, const Network& network, const DataLo
                             const RunProgress& progress) {
   implementation_->resume_run(run, network, loader, progress);
 }
-RunPosition RunManager::position(std::int64_t batches) { return implementation_->position(batches); }
+RunPosition RunManager::position(std::int64_t batches) const { return implementation_->position(batches); }
+void RunManager::flush() { implementation_->flush(); }
 void RunManager::add_logging_seconds(double seconds) { implementation_->add_logging_seconds(seconds); }
 void RunManager::track_setup(double seconds, std::optional<Placement> placement) {
   implementation_->track_setup(seconds, placement);

@@ -70,9 +70,12 @@ class RunManager {
   void resume_run(const Run& run, const Network& network, const DataLoader& loader,
                   const RunProgress& progress);
 
-  /// Between epochs: what a checkpoint needs, beside the open run's record, so that the run can be resumed.
-  /// Brings the events to their file. `batches` counts those trained so far in the run.
-  RunPosition position(std::int64_t batches);
+  /// Between epochs: what a checkpoint needs, beside the open run's record, so that the run can be resumed,
+  /// once flush() has returned. `batches` counts those trained so far in the run.
+  RunPosition position(std::int64_t batches) const;
+
+  /// Returns when all events of the open run are in their file. Thread-safe while that run is open.
+  void flush();
 
   /// Counts time that the caller spent on files of the run as logging.
   void add_logging_seconds(double seconds);

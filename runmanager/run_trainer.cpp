@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "runmanager/checkpoint.h"
+#include "runmanager/checkpoint_writer.h"
 #include "runmanager/identity.h"
 #include "runmanager/run_files.h"
 #include "runmanager/stop_signals.h"
@@ -21,11 +22,15 @@ namespace {
 
 // For a CPU, which takes so many on one thread after another, more say nothing new about the layers; a GPU's
 // times are those of its launches if there are few.
-constexpr std::size_t kProfiledOnCpu = 64, kProfiledOnCuda = 1000;
+constexpr std::size_t kProfiledOnCpu = 32, kProfiledOnCuda = 1000;
 
 // Thrown through the training loop when a signal asks to stop.
 struct Stopped {
   int signal;
+};
+
+struct Measured {
+  double loss, accuracy;
 };
 
 std::shared_ptr<spdlog::logger> open_log(const std::filesystem::path& path, bool truncate) {
@@ -232,7 +237,7 @@ class RunTrainer {
         if (logged) manager_.track_batch(totals, steps_);
       }
       ++steps_;
-      stop_if_asked();
+      look_around();
     }
     track_totals(batch);
     manager_.end_training();
@@ -242,16 +247,7 @@ class RunTrainer {
     if (run_.data->validation.count > 0) {
       manager_.track_validation(evaluate(run_.data->validation, "validation"));
     }
-    const EpochRecord& record = manager_.end_epoch();
-    save_checkpoint();
-    log_->info("epoch {}: loss {:.6g}, accuracy {:.6g}{}, {:.3g} s, {} images/s", epoch_, record.loss,
-               record.accuracy,
-               record.validation_loss
-                   ? fmt::format(", validation loss {:.6g}, accuracy {:.6g}", *record.validation_loss,
-                                 record.validation_accuracy.value_or(0))
-                   : "",
-               record.epoch_seconds, human_count(record.images_per_second));
-    observer_.end_epoch(record);
+    start_checkpoint(manager_.end_epoch());
   }
 
   // Takes the sums of the batches before `end` that are not tracked yet.
@@ -296,7 +292,7 @@ class RunTrainer {
     while (const Batch* batch = loader.next()) {
       engine_->evaluate(*batch);
       observer_.phase(part);
-      stop_if_asked();
+      look_around();
     }
     return engine_->take_totals();
   }
@@ -305,10 +301,9 @@ class RunTrainer {
     if (run_.data->test.count == 0) return;
     const Totals totals = evaluate(run_.data->test, "test");
     const auto samples = static_cast<double>(totals.samples);
-    manager_.track_metric("test_loss", totals.loss / samples);
-    manager_.track_metric("test_accuracy", static_cast<double>(totals.correct) / samples);
-    log_->info("test: loss {:.6g}, accuracy {:.6g}", totals.loss / samples,
-               static_cast<double>(totals.correct) / samples);
+    test_ = {totals.loss / samples, static_cast<double>(totals.correct) / samples};
+    manager_.track_metric("test_loss", test_->loss);
+    manager_.track_metric("test_accuracy", test_->accuracy);
   }
 
   void log_predictions() {
@@ -325,7 +320,7 @@ class RunTrainer {
       engine_->predict(*batch, std::span(outputs).subspan(done * classes, batch->size() * classes));
       done += batch->size();
       observer_.phase("predictions");
-      stop_if_asked();
+      look_around();
     }
     manager_.track_predictions(samples, outputs, data.class_names,
                                has_validation ? "validation"
@@ -334,6 +329,8 @@ class RunTrainer {
   }
 
   void end(RunStatus status, const std::string& reason) {
+    finish_epoch();
+    if (test_) log_->info("test: loss {:.6g}, accuracy {:.6g}", test_->loss, test_->accuracy);
     if (status == RunStatus::kCompleted) {
       log_->info("completed");
     } else {
@@ -343,17 +340,41 @@ class RunTrainer {
     manager_.end_run(status, reason);
   }
 
-  // The epoch is finished once this is done. It is not synced: whoever keeps the sweep does that beside the
-  // training.
-  void save_checkpoint() {
+  // The training goes on while the checkpoint is written. It is not synced: whoever keeps the sweep does
+  // that.
+  void start_checkpoint(const EpochRecord& epoch) {
+    finish_epoch();
     const double begin = options_.clock();
-    const RunPosition position = manager_.position(steps_);
-    write_checkpoint(manager_.run_directory() / kCheckpointFile, *run_.network, capture_state(*engine_),
-                     manager_.record(), position, checkpoint_texts_, Survives::kKill);
+    if (!checkpoint_) {
+      checkpoint_.emplace(manager_.run_directory() / kCheckpointFile, *run_.network,
+                          [&manager = manager_] { manager.flush(); });
+    }
+    checkpoint_->start(capture_state(*engine_), manager_.record(), manager_.position(steps_),
+                       config_.epochs == 1);
+    unfinished_ = epoch;
     manager_.add_logging_seconds(options_.clock() - begin);
   }
 
-  void stop_if_asked() {
+  // Waits for the checkpoint of the last epoch, if there is one on its way. With it the epoch is finished.
+  void finish_epoch() {
+    if (!unfinished_) return;
+    const double begin = options_.clock();
+    const EpochRecord epoch = *std::exchange(unfinished_, std::nullopt);
+    checkpoint_->finish();
+    manager_.add_logging_seconds(options_.clock() - begin);
+    log_->info("epoch {}: loss {:.6g}, accuracy {:.6g}{}, {:.3g} s, {} images/s", epoch.epoch, epoch.loss,
+               epoch.accuracy,
+               epoch.validation_loss
+                   ? fmt::format(", validation loss {:.6g}, accuracy {:.6g}", *epoch.validation_loss,
+                                 epoch.validation_accuracy.value_or(0))
+                   : "",
+               epoch.epoch_seconds, human_count(epoch.images_per_second));
+    observer_.end_epoch(epoch);
+  }
+
+  // Between batches, also of an evaluation.
+  void look_around() {
+    if (unfinished_ && checkpoint_->is_ready()) finish_epoch();
     if (const int signal = options_.stop_requested(); signal != 0) throw Stopped{signal};
   }
 
@@ -366,7 +387,9 @@ class RunTrainer {
   DataLoader loader_;
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<spdlog::logger> log_;
-  CheckpointTexts checkpoint_texts_;
+  std::optional<CheckpointWriter> checkpoint_;
+  std::optional<EpochRecord> unfinished_;  // trained and recorded, but for its checkpoint
+  std::optional<Measured> test_;
   int threads_ = 0;
   int epoch_ = 0;
   std::int64_t untracked_ = 0;            // batches since the last take_totals()

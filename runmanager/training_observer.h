@@ -20,7 +20,8 @@ struct RunPlan {
   int first_epoch = 0;      // those before it were trained by an earlier start
 };
 
-/// Told of a run's training, in this order, by the thread that trains. Calls should take no time.
+/// Told of a run's training by the thread that trains, in this order, but that an epoch may end only when the
+/// next one has begun. Calls should take no time.
 class TrainingObserver {
  public:
   virtual ~TrainingObserver() = default;

@@ -111,6 +111,7 @@ class Reporter final : public TrainingObserver {
   }
 
   void begin_epoch(int epoch) override {
+    if (batches_ > 0) send_batches();
     epoch_ = epoch;
     totals_ = {};
     batches_ = 0;
@@ -134,7 +135,7 @@ class Reporter final : public TrainingObserver {
   }
 
   void end_epoch(const EpochRecord& epoch) override {
-    send_batches();
+    if (epoch.epoch == epoch_) send_batches();
     proto::FromWorker message;
     message.set_epoch(compact_json_text(to_json(epoch)));
     socket_.send(message);

@@ -150,9 +150,9 @@ std::filesystem::path EventLog::path() const {
   return path_;
 }
 
-std::uint64_t EventLog::written_bytes() const {
+FilePosition EventLog::end() const {
   std::unique_lock lock(mutex_);
-  return path_bytes_;
+  return {event_file_name(session_, queue_.back().file), file_bytes_};
 }
 
 void EventLog::run() {

@@ -20,6 +20,7 @@
 #include "tbwriter/directory_lock.h"
 #include "tbwriter/error.h"
 #include "tbwriter/event_file_name.h"
+#include "tbwriter/resume.h"
 
 namespace sweep::tbwriter {
 
@@ -96,8 +97,8 @@ class EventLog {
 
   std::filesystem::path path() const;
 
-  /// Bytes of path() that are written. Call after flush().
-  std::uint64_t written_bytes() const;
+  /// Where the newest file ends once all that was appended is written.
+  FilePosition end() const;
 
  private:
   struct Segment {

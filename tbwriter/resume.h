@@ -14,7 +14,7 @@ struct FilePosition {
 };
 
 /// Takes away what was written after `position`: the end of that file, and all later event files. What
-/// TensorBoard then shows is what it showed when SummaryWriter::position() returned `position`; a new
+/// TensorBoard then shows is what had been added when SummaryWriter::position() returned `position`; a new
 /// SummaryWriter goes on from there. Throws DataError if the file is missing, shorter, or has no record that
 /// ends there, and IoError if a writer has the directory or a file cannot be changed. Except in the last case
 /// nothing is changed then.

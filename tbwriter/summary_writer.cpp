@@ -341,10 +341,7 @@ void SummaryWriter::sync() {
   implementation_->for_all([](EventWriter& writer) { writer.log().flush(true); });
 }
 
-FilePosition SummaryWriter::position() {
-  flush();
-  return {path().filename().string(), implementation_->events.log().written_bytes()};
-}
+FilePosition SummaryWriter::position() const { return implementation_->events.log().end(); }
 
 void SummaryWriter::close() { implementation_->close(SessionStatus::kSuccess); }
 

@@ -227,9 +227,9 @@ class SummaryWriter {
   /// flush(), and returns when the disk has it too.
   void sync();
 
-  /// flush(), then says how far the file goes: what a checkpoint keeps to cut the file back to when it is
-  /// resumed.
-  FilePosition position();
+  /// How far the file goes with everything added so far: what a checkpoint keeps to cut the file back to when
+  /// it is resumed. Does not wait: the file goes that far once a flush() that came later has returned.
+  FilePosition position() const;
 
   /// flush(), closes the file and releases the directory; a second call does nothing. Throws IoError.
   void close();

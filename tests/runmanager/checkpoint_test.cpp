@@ -35,8 +35,8 @@ std::vector<float> counting(std::size_t count, float first) {
 
 void write(const std::filesystem::path& path, const Network& network, const Checkpoint& checkpoint) {
   CheckpointTexts texts;
-  write_checkpoint(path, network, checkpoint.state, checkpoint.progress.record, checkpoint.progress.position,
-                   texts, Survives::kKill);
+  update(texts, checkpoint.progress.record, checkpoint.progress.position);
+  write_checkpoint(path, network, checkpoint.state, texts, Survives::kKill);
 }
 
 std::string text_of(const RunRecord& record) { return to_json(record).dump(); }
@@ -94,8 +94,8 @@ TEST(Checkpoint, OfOneRunAfterTheOtherEpochHoldsAllEpochs) {
   for (int epoch = 1; epoch < 4; ++epoch) {
     checkpoint.progress.record.epochs.push_back(checkpoint.progress.record.epochs.back());
     checkpoint.progress.record.epochs.back().epoch = epoch;
-    write_checkpoint(directory / "c", network, checkpoint.state, checkpoint.progress.record,
-                     checkpoint.progress.position, texts, Survives::kKill);
+    update(texts, checkpoint.progress.record, checkpoint.progress.position);
+    write_checkpoint(directory / "c", network, checkpoint.state, texts, Survives::kKill);
     EXPECT_EQ(text_of(read_checkpoint(directory / "c", network).progress.record),
               text_of(checkpoint.progress.record));
   }

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/data/safetensors.h"
 #include "runmanager/worker.h"
 #include "tests/runmanager/misbehaviour.h"
 
@@ -25,6 +26,25 @@ bool is_first_time() {
   return true;
 }
 
+// Returns once the run has the checkpoint of its last epoch, so that it is known which epochs are finished.
+void wait_for_checkpoint() {
+  for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    const std::filesystem::path file = std::filesystem::read_symlink(fd, error);
+    if (error || file.filename() != "log.txt") continue;
+    for (int tries = 0; tries < 1000; ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      try {
+        const auto epoch =
+            read_safetensors(file.parent_path() / "checkpoint.safetensors").metadata.at("epoch");
+        if (epoch == std::to_string(kLastFinishedEpoch)) break;
+      } catch (const DataError&) {  // It is not there yet.
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 void must_not_throw(const std::function<void()>& body) noexcept { body(); }
 
 class MisbehavingEngine final : public Engine {
@@ -32,6 +52,7 @@ class MisbehavingEngine final : public Engine {
   explicit MisbehavingEngine(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
 
   void train(const Batch& batch, double learning_rate) override {
+    if (engine_->step_count() == kMisbehavesInStep - 2) wait_for_checkpoint();
     engine_->train(batch, learning_rate < kCrashes ? learning_rate : kGoodRate);
     if (engine_->step_count() == kMisbehavesInStep) misbehave(learning_rate);
   }

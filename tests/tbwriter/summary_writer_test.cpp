@@ -349,6 +349,7 @@ TEST_F(SummaryWriterTest, SaysWhereItsFileCanBeCut) {
   SummaryWriter writer(run, options());
   writer.add_scalar("s", 1, 0);
   const FilePosition position = writer.position();
+  writer.flush();
   EXPECT_EQ(position.file, writer.path().filename().string());
   EXPECT_EQ(position.bytes, std::filesystem::file_size(writer.path()));
   writer.add_scalar("s", 1, 1);
