@@ -57,34 +57,23 @@ void DiskSync::end_run(const std::string& run) {
 }
 
 void DiskSync::finish() {
-  const std::lock_guard round(round_);
-  std::vector<std::filesystem::path> files;
-  for (const std::filesystem::path& directory : take_directories()) add_files(directory, files);
-  sync_files(files);
+  sync_round();
   const std::lock_guard lock(mutex_);
   if (!error_.empty()) throw IoError(error_);
 }
 
-std::vector<std::filesystem::path> DiskSync::take_directories() {
+void DiskSync::sync_round() {
+  const std::lock_guard round(round_);
   std::set<std::string> runs;
   {
     const std::lock_guard lock(mutex_);
     runs.swap(ended_);
     runs.insert(running_.begin(), running_.end());
   }
-  std::vector<std::filesystem::path> directories = {directory_};
-  for (const std::string& run : runs) directories.push_back(directory_ / run);
-  return directories;
-}
-
-void DiskSync::sync_round() {
-  const std::lock_guard round(round_);
-  // One directory after another: training that writes a file waits for what the disk was given before.
-  for (const std::filesystem::path& directory : take_directories()) {
-    std::vector<std::filesystem::path> files;
-    add_files(directory, files);
-    sync_files(files);
-  }
+  std::vector<std::filesystem::path> files;
+  add_files(directory_, files);
+  for (const std::string& run : runs) add_files(directory_ / run, files);
+  sync_files(files);
 }
 
 void DiskSync::loop() {

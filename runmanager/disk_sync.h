@@ -37,7 +37,6 @@ class DiskSync {
  private:
   void loop();
   void sync_round();
-  std::vector<std::filesystem::path> take_directories();
 
   const std::filesystem::path directory_;
   const double seconds_between_;

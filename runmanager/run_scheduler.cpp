@@ -78,6 +78,7 @@ class Scheduler {
       if (stop_ == 0) stop_if(options_.stop_requested());
       if (stop_ == 0) start_jobs();
       if (busy() == 0) break;
+      book_.save_if_due();  // while the workers train
       wait_for_messages();
       for (Slot& slot : slots_) {
         if (slot.job != nullptr) take_messages(slot);

@@ -53,12 +53,10 @@ void SweepBook::end_epoch(std::size_t run, const EpochRecord& epoch) {
   RunRecord changed = record(run);
   changed.epochs.push_back(epoch);
   manager_.update(std::move(changed));
-  save_now_and_then();
 }
 
 void SweepBook::end_run(std::size_t run) {
   disk_.end_run(record(run).name);
-  save_now_and_then();
   aggregates_.update(run, manager_.records());
   progress_.end_run(run + 1, record(run));
   count_cost(run);
@@ -86,7 +84,7 @@ void SweepBook::save() {
   next_save_ = end + (end - begin) / kPartOfTimeForResults;
 }
 
-void SweepBook::save_now_and_then() {
+void SweepBook::save_if_due() {
   if (clock_() >= next_save_) save();
 }
 

@@ -57,7 +57,7 @@ class SweepBook {
   void end_run(std::size_t run);
 
   /// Replaces the files of results, unless that was done a moment ago.
-  void save_now_and_then();
+  void save_if_due();
   /// The last word of all files, on the disk.
   void finish();
   /// After a failure: the disk may be full for large files and still have room for small ones.

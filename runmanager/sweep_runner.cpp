@@ -289,6 +289,7 @@ class SweepRunner {
         if (book.record(i).error.value_or("").starts_with(kDiverged)) break;
       }
       book.end_run(i);
+      book.save_if_due();
       if (options_.fail_fast && book.record(i).status == RunStatus::kFailed) return;
     }
   }
