@@ -10,8 +10,9 @@
 namespace sweep {
 
 /// Counts up whenever the same run gives other bits than before: a finished run of an older one is trained
-/// again. 3: convolutions of the CPU engine by Winograd's algorithms, whose sums round otherwise.
-inline constexpr int kNumericsVersion = 3;
+/// again. 3: convolutions of the CPU engine by Winograd's algorithms, whose sums round otherwise; 4: fewer
+/// partial sums of gradients without convolutions.
+inline constexpr int kNumericsVersion = 4;
 
 /// "0.1.0".
 /// Now, by the clock on the wall: "2024-05-01T12:00:00Z".

@@ -14,6 +14,12 @@ Block block_of(const Batch& batch, std::size_t index) {
   return {index, std::min(kLanes, batch.size() - index * kLanes)};
 }
 
+// A small batch's gradient is made of so many partial sums, if it has so many blocks. Without convolutions
+// each weight is used but once for a sample, and adding up is dear beside a block's step.
+std::size_t fewest_parts(const Network& network) {
+  return network.forward_flops() < 8 * static_cast<double>(network.parameter_count()) ? 4 : 16;
+}
+
 // Calls work(block) for the blocks of one of `parts` nearly equal runs.
 template <class Work>
 void for_blocks(const Batch& batch, std::size_t parts, std::size_t part, Work work) noexcept {
@@ -32,6 +38,7 @@ BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, P
       pool_(pool),
       classes_(static_cast<std::size_t>(network.output()[0])),
       plane_(element_count(network.input()) / static_cast<std::size_t>(network.input()[0])),
+      fewest_parts_(fewest_parts(network)),
       gradient_(partial_count(block_count(options.batch_size)), program.parameter_floats(), pool.size()) {
   const std::size_t blocks = block_count(options.batch_size);
   totals_.resize(partial_count(blocks));
@@ -45,7 +52,7 @@ BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, P
 // fewer than 4 blocks where the batch is large, because adding the sums up costs a pass over all of them.
 std::size_t BatchRunner::partial_count(std::size_t blocks) const {
   constexpr std::size_t kMemory = (std::size_t{256} << 20) / sizeof(float);
-  const std::size_t wanted = std::clamp<std::size_t>(blocks / 4, std::min<std::size_t>(blocks, 16), 64);
+  const std::size_t wanted = std::clamp<std::size_t>(blocks / 4, std::min(blocks, fewest_parts_), 64);
   return std::clamp<std::size_t>(kMemory / std::max<std::size_t>(program_.parameter_floats(), 1), 1,
                                  std::max<std::size_t>(wanted, 1));
 }

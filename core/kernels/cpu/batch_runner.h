@@ -73,6 +73,7 @@ class BatchRunner {
   Program& program_;
   ThreadPool& pool_;
   std::size_t classes_, plane_;  // outputs; pixels of one channel
+  std::size_t fewest_parts_;     // see partial_count()
   GradientSum gradient_;
   std::vector<Workspace> workspaces_;
   std::vector<AlignedBuffer> scratch_;  // one per thread: what its ops leave in the cache is used again
