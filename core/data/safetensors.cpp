@@ -232,11 +232,22 @@ void check_layout(const std::vector<Entry>& entries, std::uint64_t data_bytes, c
   }
 }
 
-// The file in the pieces that it is written in. Long ones are not copied.
+// The file in the pieces that it is written in: short texts are put together, long ones are not copied.
 class Pieces {
  public:
-  void add(std::string text) { parts_.push_back(texts_.emplace_back(std::move(text))); }
-  void add_view(std::string_view text) { parts_.push_back(text); }
+  void add(std::string_view text) {
+    if (open_) {
+      texts_.back() += text;
+      parts_.back() = texts_.back();
+    } else {
+      parts_.push_back(texts_.emplace_back(text));
+      open_ = true;
+    }
+  }
+  void add_view(std::string_view text) {
+    parts_.push_back(text);
+    open_ = false;
+  }
 
   void add_values(std::span<const float> values) {
     const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size_bytes());
@@ -260,6 +271,7 @@ class Pieces {
  private:
   std::deque<std::string> texts_;
   std::vector<std::string_view> parts_;
+  bool open_ = false;  // the last part is the last text
 };
 
 std::string member_begin(const std::string& name, bool first) {
