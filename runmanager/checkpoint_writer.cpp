@@ -1,28 +1,14 @@
 #include "runmanager/checkpoint_writer.h"
 
-#include <signal.h>
-
 #include <utility>
+
+#include "core/base/block_signals.h"
 
 namespace sweep {
 
 CheckpointWriter::CheckpointWriter(std::filesystem::path path, const Network& network,
                                    std::function<void()> flush_events)
     : path_(std::move(path)), network_(network), flush_events_(std::move(flush_events)) {}
-
-void CheckpointWriter::start_thread() {
-  // Signals are for the thread that trains; a file that may not grow is to be an error and no end.
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] { loop(); });
-  } catch (...) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
 
 CheckpointWriter::~CheckpointWriter() {
   {
@@ -41,7 +27,10 @@ void CheckpointWriter::start(TrainingState state, const RunRecord& record, const
     write();
     return;
   }
-  if (!thread_.joinable()) start_thread();
+  if (!thread_.joinable()) {
+    const BlockSignals block;
+    thread_ = std::thread([this] { loop(); });
+  }
   {
     const std::lock_guard lock(mutex_);
     busy_ = true;

@@ -37,7 +37,6 @@ class CheckpointWriter {
   void finish();
 
  private:
-  void start_thread();
   void loop();
   void write();
 

@@ -1,10 +1,9 @@
 #include "runmanager/disk_sync.h"
 
-#include <signal.h>
-
 #include <chrono>
 #include <exception>
 
+#include "core/base/block_signals.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 
@@ -23,17 +22,8 @@ void add_files(const std::filesystem::path& directory, std::vector<std::filesyst
 
 DiskSync::DiskSync(std::filesystem::path directory, double seconds_between)
     : directory_(std::move(directory)), seconds_between_(seconds_between) {
-  // Signals are for the thread that waits for runs.
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] { loop(); });
-  } catch (...) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const BlockSignals block;
+  thread_ = std::thread([this] { loop(); });
 }
 
 DiskSync::~DiskSync() {

@@ -74,7 +74,7 @@ class RunLog {
 
   /// Throws IoError if anything written so far failed.
   void flush();
-  /// flush(); then how far the events reach.
+  /// How far the events reach once flush() has returned.
   tbwriter::FilePosition position() const;
 
   /// Ends the session (an interrupted one stays open, since it may go on), says the reason and closes the

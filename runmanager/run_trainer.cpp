@@ -20,17 +20,13 @@
 namespace sweep {
 namespace {
 
-// For a CPU, which takes so many on one thread after another, more say nothing new about the layers; a GPU's
-// times are those of its launches if there are few.
+// A CPU takes two blocks of 16 samples on one thread: more of them say nothing new. With few samples a GPU's
+// times would be those of its launches.
 constexpr std::size_t kProfiledOnCpu = 32, kProfiledOnCuda = 1000;
 
 // Thrown through the training loop when a signal asks to stop.
 struct Stopped {
   int signal;
-};
-
-struct Measured {
-  double loss, accuracy;
 };
 
 std::shared_ptr<spdlog::logger> open_log(const std::filesystem::path& path, bool truncate) {
@@ -301,9 +297,8 @@ class RunTrainer {
     if (run_.data->test.count == 0) return;
     const Totals totals = evaluate(run_.data->test, "test");
     const auto samples = static_cast<double>(totals.samples);
-    test_ = {totals.loss / samples, static_cast<double>(totals.correct) / samples};
-    manager_.track_metric("test_loss", test_->loss);
-    manager_.track_metric("test_accuracy", test_->accuracy);
+    manager_.track_metric("test_loss", totals.loss / samples);
+    manager_.track_metric("test_accuracy", static_cast<double>(totals.correct) / samples);
   }
 
   void log_predictions() {
@@ -330,7 +325,9 @@ class RunTrainer {
 
   void end(RunStatus status, const std::string& reason) {
     finish_epoch();
-    if (test_) log_->info("test: loss {:.6g}, accuracy {:.6g}", test_->loss, test_->accuracy);
+    const auto& metrics = manager_.record().metrics;
+    if (metrics.contains("test_loss"))
+      log_->info("test: loss {:.6g}, accuracy {:.6g}", metrics.at("test_loss"), metrics.at("test_accuracy"));
     if (status == RunStatus::kCompleted) {
       log_->info("completed");
     } else {
@@ -389,7 +386,6 @@ class RunTrainer {
   std::shared_ptr<spdlog::logger> log_;
   std::optional<CheckpointWriter> checkpoint_;
   std::optional<EpochRecord> unfinished_;  // trained and recorded, but for its checkpoint
-  std::optional<Measured> test_;
   int threads_ = 0;
   int epoch_ = 0;
   std::int64_t untracked_ = 0;            // batches since the last take_totals()

@@ -1,7 +1,6 @@
 #include "tbwriter/event_log.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/base/block_signals.h"
 #include "tbwriter/record.h"
 
 namespace sweep::tbwriter {
@@ -65,17 +65,12 @@ std::shared_ptr<EventLog> EventLog::open(const std::filesystem::path& directory,
   log->open_file(0);
   log->write_segment({0, std::string(first_records)});  // At once: a file without them would hide the run.
   if (log->failed_) log->throw_failure();
-  // Signals are the program's business, and SIGXFSZ would end it where write() can say what is wrong.
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const BlockSignals block;
   try {
     log->thread_ = std::thread([log] { log->run(); });
   } catch (...) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     throw IoError(log->path_.string() + ": cannot start the thread that writes it");
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return log;
 }
 

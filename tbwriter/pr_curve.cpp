@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <type_traits>
 
 #include "tbwriter/error.h"
 
@@ -11,19 +10,6 @@ namespace {
 
 constexpr double kMinimumCount =
     1e-7;  // As in the other writers: no division by zero, no change of real counts.
-
-[[noreturn]] void throw_first_wrong(std::span<const std::uint8_t> labels, std::span<const float> scores) {
-  for (std::size_t i = 0;; ++i) {
-    if (labels[i] > 1) {
-      throw UsageError("a PR curve's label " + std::to_string(i) + " is " + std::to_string(labels[i]) +
-                       ", but must be 0 or 1");
-    }
-    if (!(scores[i] >= 0.0f && scores[i] <= 1.0f)) {
-      throw UsageError("a PR curve's score " + std::to_string(i) + " is " + std::to_string(scores[i]) +
-                       ", but must be from 0 to 1");
-    }
-  }
-}
 
 void check(std::span<const std::uint8_t> labels, std::span<const float> scores,
            std::span<const float> weights, int thresholds) {
@@ -35,36 +21,16 @@ void check(std::span<const std::uint8_t> labels, std::span<const float> scores,
                      std::to_string(scores.size()) + " scores and " + std::to_string(weights.size()) +
                      " weights, but needs as many of each");
   }
-  // Without a branch for each, which would not be vectorised.
-  bool right = true;
-  for (std::size_t i = 0; i < labels.size(); ++i)
-    right &= (labels[i] <= 1) & (scores[i] >= 0.0f) & (scores[i] <= 1.0f);
-  if (!right) throw_first_wrong(labels, scores);
-}
-
-// Adds the weights, or 1 for each, of the samples by label and by the highest threshold that they reach:
-// [2, thresholds].
-template <class Number>
-std::vector<double> count_by_threshold(std::span<const std::uint8_t> labels, std::span<const float> scores,
-                                       std::span<const float> weights, int thresholds) {
-  // Most scores are near 0 or 1: neighbours go to different counters, as an addition to one waits for the
-  // last.
-  constexpr std::size_t kCounters = 4;
-  const auto n = static_cast<std::size_t>(thresholds);
-  std::vector<Number> counts(kCounters * 2 * n);
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    const auto bucket =
-        static_cast<std::size_t>(static_cast<int>(scores[i] * static_cast<float>(thresholds - 1)));
-    Number& count = counts[(i % kCounters * 2 + labels[i]) * n + bucket];
-    if constexpr (std::is_floating_point_v<Number>) {
-      count += static_cast<Number>(weights[i]);
-    } else {
-      ++count;
+    if (labels[i] > 1) {
+      throw UsageError("a PR curve's label " + std::to_string(i) + " is " + std::to_string(labels[i]) +
+                       ", but must be 0 or 1");
+    }
+    if (!(scores[i] >= 0.0f && scores[i] <= 1.0f)) {
+      throw UsageError("a PR curve's score " + std::to_string(i) + " is " + std::to_string(scores[i]) +
+                       ", but must be from 0 to 1");
     }
   }
-  std::vector<double> sums(2 * n);
-  for (std::size_t i = 0; i < counts.size(); ++i) sums[i % (2 * n)] += static_cast<double>(counts[i]);
-  return sums;
 }
 
 }  // namespace
@@ -73,10 +39,11 @@ std::vector<float> make_pr_curve(std::span<const std::uint8_t> labels, std::span
                                  std::span<const float> weights, int thresholds) {
   check(labels, scores, weights, thresholds);
   const auto n = static_cast<std::size_t>(thresholds);
-  std::vector<double> sums = weights.empty()
-                                 ? count_by_threshold<std::uint32_t>(labels, scores, weights, thresholds)
-                                 : count_by_threshold<double>(labels, scores, weights, thresholds);
-  const std::span<double> negative = std::span(sums).first(n), positive = std::span(sums).subspan(n);
+  std::vector<double> positive(n), negative(n);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto bucket = static_cast<std::size_t>(scores[i] * static_cast<float>(thresholds - 1));
+    (labels[i] == 1 ? positive : negative)[bucket] += weights.empty() ? 1.0 : static_cast<double>(weights[i]);
+  }
   for (std::size_t i = n - 1; i-- > 0;) {
     positive[i] += positive[i + 1];
     negative[i] += negative[i + 1];

@@ -1,30 +1,10 @@
 #include "core/data/prefetcher.h"
 
-#include <signal.h>
-
 #include <utility>
 
+#include "core/base/block_signals.h"
+
 namespace sweep {
-namespace {
-
-// While it lives, threads are started with every signal blocked: signals are for the program's own threads,
-// where they interrupt what they are meant to interrupt.
-class BlockSignals {
- public:
-  BlockSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockSignals(const BlockSignals&) = delete;
-  BlockSignals& operator=(const BlockSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-}  // namespace
 
 Prefetcher::Prefetcher(std::size_t threads, std::size_t slots, Make make)
     : make_(std::move(make)), slots_(slots) {

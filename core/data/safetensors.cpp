@@ -253,10 +253,10 @@ class Pieces {
     const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size_bytes());
     if (bytes.empty()) return;
     const std::string_view last = parts_.back();
-    if (last.data() + last.size() == bytes.data()) {
+    if (!open_ && last.data() + last.size() == bytes.data()) {
       parts_.back() = {last.data(), last.size() + bytes.size()};
     } else {
-      parts_.push_back(bytes);
+      add_view(bytes);
     }
   }
 
