@@ -12,9 +12,9 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
-#include "runmanager/problems.h"
-#include "runmanager/provenance.h"
-#include "runmanager/settings.h"
+#include "runmanager/config/problems.h"
+#include "runmanager/config/settings.h"
+#include "runmanager/records/provenance.h"
 #include "tools/exit_code.h"
 
 namespace sweep {

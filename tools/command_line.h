@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/sweep_file.h"
-#include "runmanager/sweep_runner.h"
+#include "runmanager/config/sweep_file.h"
+#include "runmanager/sweep/sweep_runner.h"
 
 namespace CLI {
 class App;

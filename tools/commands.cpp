@@ -5,9 +5,9 @@
 #include <iostream>
 
 #include "core/data/dataset.h"
-#include "core/device.h"
-#include "runmanager/plan.h"
-#include "runmanager/schema.h"
+#include "core/engine/device.h"
+#include "runmanager/config/plan.h"
+#include "runmanager/config/schema.h"
 #include "tools/exit_code.h"
 
 namespace sweep {

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "core/base/error.h"
-#include "runmanager/problems.h"
+#include "runmanager/config/problems.h"
 #include "tools/command_line.h"
 
 namespace sweep {

@@ -2,7 +2,7 @@
 #include <iostream>
 
 #include "core/base/file.h"
-#include "runmanager/event_export.h"
+#include "runmanager/inspect/event_export.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 

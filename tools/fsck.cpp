@@ -1,9 +1,9 @@
 // `sweep fsck`: what is damaged in a directory, and what is lost.
-#include "runmanager/fsck.h"
+#include "runmanager/inspect/fsck.h"
 
 #include <iostream>
 
-#include "runmanager/run_files.h"
+#include "runmanager/records/run_files.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/out_of_memory.h"
-#include "runmanager/worker.h"
+#include "runmanager/sweep/worker.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 

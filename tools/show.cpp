@@ -6,11 +6,11 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "runmanager/results.h"
-#include "runmanager/run_name.h"
-#include "runmanager/sweep_directory.h"
-#include "runmanager/table.h"
-#include "runmanager/terminal.h"
+#include "runmanager/config/run_name.h"
+#include "runmanager/records/results.h"
+#include "runmanager/records/sweep_directory.h"
+#include "runmanager/terminal/table.h"
+#include "runmanager/terminal/terminal.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 

@@ -1,5 +1,5 @@
 // `sweep verify`: finished runs once more, and whether every bit is the same.
-#include "runmanager/verify.h"
+#include "runmanager/inspect/verify.h"
 
 #include <fmt/format.h>
 

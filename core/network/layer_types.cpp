@@ -1,7 +1,7 @@
 // The table of layer types: PyTorch's names, arguments and defaults.
 #include <array>
 
-#include "core/network/spec.h"
+#include "core/network/layer_spec.h"
 
 namespace sweep {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/shape.h"
-#include "core/network/spec.h"
+#include "core/network/layer_spec.h"
 
 namespace sweep {
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "proto/event.pb.h"
-#include "proto/hparams.pb.h"
+#include "proto/tensorboard/event.pb.h"
+#include "proto/tensorboard/hparams.pb.h"
 #include "tbwriter/messages.h"
 
 namespace sweep::tbwriter {

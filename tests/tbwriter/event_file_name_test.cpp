@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "tests/tbwriter/files.h"
+#include "tests/support/event_files.h"
 
 namespace sweep::tbwriter {
 namespace {

@@ -15,7 +15,7 @@
 #include "core/base/error.h"
 #include "tbwriter/event_reader.h"
 #include "tbwriter/record.h"
-#include "tests/tbwriter/files.h"
+#include "tests/support/event_files.h"
 
 namespace sweep::tbwriter {
 namespace {

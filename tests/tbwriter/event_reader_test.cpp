@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "tbwriter/record.h"
-#include "tests/tbwriter/files.h"
+#include "tests/support/event_files.h"
 
 namespace sweep::tbwriter {
 namespace {

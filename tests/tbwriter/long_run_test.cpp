@@ -7,7 +7,7 @@
 #include "tbwriter/event_file_name.h"
 #include "tbwriter/event_reader.h"
 #include "tbwriter/summary_writer.h"
-#include "tests/tbwriter/files.h"
+#include "tests/support/event_files.h"
 
 namespace sweep::tbwriter {
 namespace {

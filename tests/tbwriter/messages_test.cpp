@@ -5,10 +5,10 @@
 
 #include <limits>
 
-#include "proto/graph.pb.h"
-#include "proto/hparams.pb.h"
-#include "proto/plugins.pb.h"
-#include "proto/summary.pb.h"
+#include "proto/tensorboard/graph.pb.h"
+#include "proto/tensorboard/hparams.pb.h"
+#include "proto/tensorboard/plugins.pb.h"
+#include "proto/tensorboard/summary.pb.h"
 #include "tbwriter/error.h"
 
 namespace sweep::tbwriter {

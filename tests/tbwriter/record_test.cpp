@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "tests/tbwriter/files.h"
+#include "tests/support/event_files.h"
 
 namespace sweep::tbwriter {
 namespace {

@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "tbwriter/event_file_name.h"
 #include "tbwriter/summary_writer.h"
-#include "tests/tbwriter/files.h"
+#include "tests/support/event_files.h"
 
 namespace sweep::tbwriter {
 namespace {

@@ -8,11 +8,11 @@
 #include <map>
 #include <thread>
 
-#include "proto/graph.pb.h"
-#include "proto/hparams.pb.h"
-#include "proto/plugins.pb.h"
+#include "proto/tensorboard/graph.pb.h"
+#include "proto/tensorboard/hparams.pb.h"
+#include "proto/tensorboard/plugins.pb.h"
 #include "tbwriter/event_file_name.h"
-#include "tests/tbwriter/files.h"
+#include "tests/support/event_files.h"
 
 namespace sweep::tbwriter {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tbwriter/summary_writer.h"
-#include "tests/tbwriter/files.h"
+#include "tests/support/event_files.h"
 
 namespace sweep::tbwriter {
 namespace {

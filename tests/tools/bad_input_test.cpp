@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "tests/runmanager/sweep_folder.h"
-#include "tests/tools/program.h"
+#include "tests/support/program.h"
+#include "tests/support/sweep_folder.h"
 
 namespace sweep::testing {
 namespace {

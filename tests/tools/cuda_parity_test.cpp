@@ -10,10 +10,10 @@
 #include "core/base/file.h"
 #include "core/data/dataset.h"
 #include "core/data/safetensors.h"
-#include "tests/core/environment.h"
-#include "tests/runmanager/sweep_folder.h"
-#include "tests/tbwriter/files.h"
-#include "tests/tools/program.h"
+#include "tests/support/environment.h"
+#include "tests/support/event_files.h"
+#include "tests/support/program.h"
+#include "tests/support/sweep_folder.h"
 
 namespace sweep::testing {
 namespace {

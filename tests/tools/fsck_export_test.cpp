@@ -7,8 +7,8 @@
 #include "core/base/file.h"
 #include "tbwriter/event_file_name.h"
 #include "tbwriter/summary_writer.h"
-#include "tests/runmanager/sweep_folder.h"
-#include "tests/tools/program.h"
+#include "tests/support/program.h"
+#include "tests/support/sweep_folder.h"
 
 namespace sweep::testing {
 namespace {

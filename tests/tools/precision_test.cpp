@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/file.h"
-#include "tests/core/environment.h"
-#include "tests/runmanager/quarters.h"
-#include "tests/tbwriter/files.h"
-#include "tests/tools/program.h"
+#include "tests/support/environment.h"
+#include "tests/support/event_files.h"
+#include "tests/support/program.h"
+#include "tests/support/quarters.h"
 
 namespace sweep::testing {
 namespace {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <string>
 
-#include "core/kernels/cpu/bf16_kernels.h"
-#include "core/kernels/cpu/bf16_pairs.h"
-#include "core/kernels/cpu/conv_kernels.h"
-#include "core/kernels/cpu/winograd.h"
+#include "core/kernels/cpu/kernels/bf16/bf16_kernels.h"
+#include "core/kernels/cpu/kernels/bf16_pairs.h"
+#include "core/kernels/cpu/kernels/conv_kernels.h"
+#include "core/kernels/cpu/kernels/winograd/winograd.h"
 #include "tools/benchmarks/kernel_benchmarks.h"
 
 namespace sweep {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "core/kernels/cpu/loss_kernels.h"
-#include "core/kernels/cpu/pixel_kernels.h"
+#include "core/kernels/cpu/kernels/loss_kernels.h"
+#include "core/kernels/cpu/kernels/pixel_kernels.h"
 
 namespace sweep::cpu {
 namespace {

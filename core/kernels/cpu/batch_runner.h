@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "core/data/data_loader.h"
-#include "core/engine.h"
-#include "core/kernels/cpu/block.h"
+#include "core/engine/engine.h"
 #include "core/kernels/cpu/gradient_sum.h"
 #include "core/kernels/cpu/program.h"
+#include "core/kernels/cpu/simd/block.h"
 #include "core/kernels/cpu/thread_pool.h"
 #include "core/network/network.h"
 

@@ -3,12 +3,12 @@
 #include <array>
 
 #include "core/base/error.h"
-#include "core/kernels/cpu/batch_norm_op.h"
-#include "core/kernels/cpu/conv_op.h"
-#include "core/kernels/cpu/elementwise_ops.h"
 #include "core/kernels/cpu/gradient_plan.h"
-#include "core/kernels/cpu/linear_op.h"
-#include "core/kernels/cpu/pool_ops.h"
+#include "core/kernels/cpu/ops/batch_norm_op.h"
+#include "core/kernels/cpu/ops/conv_op.h"
+#include "core/kernels/cpu/ops/elementwise_ops.h"
+#include "core/kernels/cpu/ops/linear_op.h"
+#include "core/kernels/cpu/ops/pool_ops.h"
 
 namespace sweep::cpu {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/kernels/cpu/bf16_kernels.h"
-#include "core/kernels/cpu/op.h"
+#include "core/kernels/cpu/kernels/bf16/bf16_kernels.h"
+#include "core/kernels/cpu/ops/op.h"
 #include "core/network/network.h"
 
 namespace sweep::cpu {

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/engine_checks.h"
+#include "core/engine/engine_checks.h"
 #include "core/kernels/cpu/batch_runner.h"
-#include "core/kernels/cpu/bf16_support.h"
-#include "core/kernels/cpu/block.h"
-#include "core/kernels/cpu/optimizer_kernels.h"
+#include "core/kernels/cpu/kernels/bf16/bf16_support.h"
+#include "core/kernels/cpu/kernels/optimizer_kernels.h"
 #include "core/kernels/cpu/program.h"
+#include "core/kernels/cpu/simd/block.h"
 #include "core/kernels/cpu/thread_pool.h"
 
 namespace sweep {

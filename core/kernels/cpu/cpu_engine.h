@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 namespace sweep {
 

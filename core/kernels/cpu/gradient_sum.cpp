@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/kernels/cpu/optimizer_kernels.h"
+#include "core/kernels/cpu/kernels/optimizer_kernels.h"
 
 namespace sweep::cpu {
 namespace {

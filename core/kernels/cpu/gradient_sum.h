@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/kernels/cpu/block.h"
+#include "core/kernels/cpu/simd/block.h"
 
 namespace sweep::cpu {
 

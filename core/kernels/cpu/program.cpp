@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/kernels/cpu/activation_kernels.h"
-#include "core/kernels/cpu/batch_norm_op.h"
+#include "core/kernels/cpu/kernels/activation_kernels.h"
+#include "core/kernels/cpu/ops/batch_norm_op.h"
 
 namespace sweep::cpu {
 namespace {

@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
-#include "core/kernels/cpu/block.h"
 #include "core/kernels/cpu/compiler.h"
 #include "core/kernels/cpu/gradient_plan.h"
-#include "core/kernels/cpu/op.h"
+#include "core/kernels/cpu/ops/op.h"
+#include "core/kernels/cpu/simd/block.h"
 #include "core/network/network.h"
 
 namespace sweep::cpu {

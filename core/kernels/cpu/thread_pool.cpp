@@ -1,7 +1,7 @@
 #include "core/kernels/cpu/thread_pool.h"
 
-#include "core/kernels/cpu/block.h"
-#include "core/kernels/cpu/denormals.h"
+#include "core/kernels/cpu/simd/block.h"
+#include "core/kernels/cpu/simd/denormals.h"
 #include "hwy/base.h"
 #include "hwy/cache_control.h"
 

@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "core/data/data_loader.h"
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "core/kernels/cuda/program.h"
-#include "core/kernels/cuda/runtime.h"
+#include "core/kernels/cuda/runtime/runtime.h"
 
 namespace sweep::cuda {
 

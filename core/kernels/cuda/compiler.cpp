@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/kernels/cuda/conv_pool_op.h"
-#include "core/kernels/cuda/loss.h"
-#include "core/kernels/cuda/plain_ops.h"
-#include "core/kernels/cuda/weight_ops.h"
+#include "core/kernels/cuda/kernels/loss.h"
+#include "core/kernels/cuda/ops/conv_pool_op.h"
+#include "core/kernels/cuda/ops/plain_ops.h"
+#include "core/kernels/cuda/ops/weight_ops.h"
 
 namespace sweep::cuda {
 namespace {

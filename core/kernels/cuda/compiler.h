@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include "core/kernels/cuda/kernel_chooser.h"
-#include "core/kernels/cuda/linear_stack_op.h"
-#include "core/kernels/cuda/memory_plan.h"
-#include "core/kernels/cuda/op.h"
+#include "core/kernels/cuda/libraries/kernel_chooser.h"
+#include "core/kernels/cuda/ops/linear_stack_op.h"
+#include "core/kernels/cuda/ops/op.h"
+#include "core/kernels/cuda/runtime/memory_plan.h"
 #include "core/network/network.h"
 
 namespace sweep::cuda {

@@ -4,11 +4,11 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/engine_checks.h"
+#include "core/engine/engine_checks.h"
 #include "core/kernels/cuda/batch_feed.h"
-#include "core/kernels/cuda/device_clock.h"
+#include "core/kernels/cuda/kernels/value_counter.h"
 #include "core/kernels/cuda/program.h"
-#include "core/kernels/cuda/value_counter.h"
+#include "core/kernels/cuda/runtime/device_clock.h"
 
 namespace sweep {
 namespace {

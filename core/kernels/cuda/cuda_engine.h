@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 namespace sweep {
 

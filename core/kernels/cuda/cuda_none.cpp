@@ -1,7 +1,7 @@
 // Stands in for the whole folder in a build without a CUDA toolkit.
 #include "core/base/error.h"
-#include "core/kernels/cuda/cuda_devices.h"
 #include "core/kernels/cuda/cuda_engine.h"
+#include "core/kernels/cuda/runtime/cuda_devices.h"
 
 namespace sweep {
 

@@ -1,6 +1,6 @@
 #include "core/kernels/cuda/program.h"
 
-#include "core/kernels/cuda/pixels.h"
+#include "core/kernels/cuda/kernels/pixels.h"
 
 namespace sweep::cuda {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "core/data/dataset.h"
 #include "core/kernels/cuda/compiler.h"
-#include "core/kernels/cuda/loss.h"
-#include "core/kernels/cuda/optimizer.h"
-#include "core/loss.h"
+#include "core/kernels/cuda/kernels/loss.h"
+#include "core/kernels/cuda/kernels/optimizer.h"
 #include "core/network/network.h"
-#include "core/optimizer.h"
+#include "core/spec/loss.h"
+#include "core/spec/optimizer.h"
 
 namespace sweep::cuda {
 

@@ -8,24 +8,19 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "tests/support/temporary_directory.h"
 
 namespace sweep {
 namespace {
 
 class FileTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "file_test.XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
   std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(directory_), {}));
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(directory_.path()), {}));
   }
 
-  std::filesystem::path directory_;
+  test::TemporaryDirectory directory_;
 };
 
 TEST_F(FileTest, WrittenBytesAreReadBack) {
@@ -83,7 +78,7 @@ TEST_F(FileTest, AMissingDirectoryIsNamed) {
 
 TEST_F(FileTest, ReadingWhatIsNotThereOrADirectoryIsADataError) {
   EXPECT_THROW(read_file(directory_ / "missing"), DataError);
-  EXPECT_THROW(read_file(directory_), DataError);
+  EXPECT_THROW(read_file(directory_.path()), DataError);
 }
 
 }  // namespace

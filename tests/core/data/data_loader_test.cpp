@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "tests/core/data/test_files.h"
+#include "tests/support/message_of.h"
 
 namespace sweep {
 namespace {

@@ -10,8 +10,10 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "tests/core/data/test_files.h"
-#include "tests/core/environment.h"
+#include "tests/support/environment.h"
+#include "tests/support/idx_files.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_directory.h"
 
 namespace sweep {
 namespace {

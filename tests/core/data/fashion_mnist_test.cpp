@@ -8,7 +8,9 @@
 #include "core/base/error.h"
 #include "core/data/data_loader.h"
 #include "core/data/dataset.h"
-#include "tests/core/data/test_files.h"
+#include "tests/support/idx_files.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_directory.h"
 
 namespace sweep {
 namespace {

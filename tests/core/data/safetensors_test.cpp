@@ -10,7 +10,9 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "tests/core/data/test_files.h"
+#include "tests/support/idx_files.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_directory.h"
 
 namespace sweep {
 namespace {

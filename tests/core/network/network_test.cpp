@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "tests/core/network/test_networks.h"
+#include "tests/support/test_networks.h"
 
 namespace sweep {
 namespace {

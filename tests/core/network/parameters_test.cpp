@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/core/network/test_networks.h"
+#include "tests/support/test_networks.h"
 
 namespace sweep {
 namespace {

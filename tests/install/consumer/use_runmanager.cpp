@@ -1,5 +1,5 @@
 // A training loop of one's own, with RunBuilder and RunManager to keep the book for TensorBoard.
-#include <core/data/dataset.h>
+#include <core/dataset.h>
 #include <core/engine.h>
 #include <runmanager/run_builder.h>
 #include <runmanager/run_manager.h>

@@ -1,5 +1,5 @@
 // The device list of a program with the stand-in.
-#include "core/kernels/cuda/cuda_devices.h"
+#include "core/kernels/cuda/runtime/cuda_devices.h"
 
 namespace sweep {
 

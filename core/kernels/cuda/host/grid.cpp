@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/kernels/cuda/host/fiber.h"
-#include "core/kernels/cuda/host/words.h"
+#include "core/kernels/cuda/runtime/host_words.h"
 
 namespace sweep::cuda::host {
 

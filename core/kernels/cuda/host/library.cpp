@@ -1,7 +1,7 @@
 // The libraries on the host, for tests: plain loops that keep the same promises. Where a task does not ask
 // for the same bits they are not given: sums are made forward or backward, by chance. Their workspace is of
 // no use but to be written over, as a library's is.
-#include "core/kernels/cuda/library.h"
+#include "core/kernels/cuda/libraries/library.h"
 
 #include <cstring>
 #include <limits>
@@ -9,9 +9,9 @@
 #include <type_traits>
 
 #include "core/base/error.h"
-#include "core/kernels/cuda/cuda_devices.h"
 #include "core/kernels/cuda/host/library_limits.h"
 #include "core/kernels/cuda/host/plain_layers.h"
+#include "core/kernels/cuda/runtime/cuda_devices.h"
 
 namespace sweep {
 

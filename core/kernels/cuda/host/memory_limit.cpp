@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/kernels/cuda/runtime.h"
+#include "core/kernels/cuda/runtime/runtime.h"
 
 namespace sweep::cuda::host {
 namespace {

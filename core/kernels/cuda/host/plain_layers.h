@@ -1,7 +1,7 @@
 // Batch normalisation and pooling as plain loops, for the stand-in's libraries.
 #pragma once
 
-#include "core/kernels/cuda/library.h"
+#include "core/kernels/cuda/libraries/library.h"
 
 namespace sweep::cuda::host {
 

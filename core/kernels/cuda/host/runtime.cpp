@@ -1,7 +1,7 @@
 // The runtime on the host, for tests. What is asynchronous on a GPU is done as late as it may be: a stream
 // only collects its work, and does it when somebody waits. So a program that changes memory too early, or
 // reads it without waiting, goes wrong here as it could there. New memory is full of NaNs.
-#include "core/kernels/cuda/runtime.h"
+#include "core/kernels/cuda/runtime/runtime.h"
 
 #include <chrono>
 #include <cstdlib>

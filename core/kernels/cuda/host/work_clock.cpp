@@ -1,4 +1,4 @@
-#include "core/kernels/cuda/work_clock.h"
+#include "core/kernels/cuda/runtime/work_clock.h"
 
 namespace sweep::cuda {
 

@@ -1,0 +1,49 @@
+#include "core/engine/engine_checks.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+
+namespace sweep {
+
+void check_batch(const Batch& batch, const Network& network, std::size_t batch_size) {
+  if (batch.size() > batch_size) {
+    throw ShapeError("a batch of " + std::to_string(batch.size()) + " samples for an engine made for " +
+                     std::to_string(batch_size));
+  }
+  if (batch.pixels.size() != batch.labels.size() * element_count(network.input())) {
+    throw ShapeError("samples of another size than the network's input " + to_string(network.input()));
+  }
+}
+
+void check_outputs(std::span<const float> outputs, const Batch& batch, const Network& network) {
+  const std::size_t classes = element_count(network.output());
+  if (outputs.size() == batch.size() * classes) return;
+  throw ShapeError("predict: room for " + std::to_string(outputs.size()) + " outputs, but the batch has " +
+                   std::to_string(batch.size()) + " samples of " + std::to_string(classes));
+}
+
+void check_count(std::size_t given, std::size_t wanted, const char* function, const char* what) {
+  if (given == wanted) return;
+  throw ShapeError(std::string(function) + ": " + std::to_string(given) + " values for " +
+                   std::to_string(wanted) + " " + what);
+}
+
+void check_optimizer_state(std::span<const OptimizerState> state, const OptimizerOptions& optimizer) {
+  const std::vector<std::string> names = state_names(optimizer);
+  const bool same =
+      std::equal(state.begin(), state.end(), names.begin(), names.end(),
+                 [](const OptimizerState& s, const std::string& name) { return s.name == name; });
+  if (!same) throw ConfigError("set_optimizer_state: these are not the arrays of this optimizer");
+}
+
+OptimizerOptions changed_momentum(const OptimizerOptions& optimizer, double momentum) {
+  const std::vector<std::string> names = state_names(optimizer);
+  if (!std::holds_alternative<AdamOptions>(optimizer) &&
+      std::find(names.begin(), names.end(), "momentum_buffer") == names.end()) {
+    throw ConfigError("set_momentum: this engine was made for an optimizer without momentum");
+  }
+  return with_momentum(optimizer, momentum);
+}
+
+}  // namespace sweep

@@ -1,0 +1,50 @@
+// Batch normalization of one block of 16 images, channel by channel. Thread-safe: pure functions of their
+// arguments.
+//
+// A channel is `rows` rows of `width` pixels of 16 floats, dense but for the one array that has a pitch, the
+// pixels from one of its rows to the next. Lanes from `images` on hold no image of the batch: they do not
+// count, and their gradients come in and go out as zeros.
+#pragma once
+
+#include <cstddef>
+
+#include "core/kernels/cpu/simd/block.h"
+
+namespace sweep::cpu {
+
+/// Count, mean and summed squared deviation of some values.
+struct Moments {
+  double count = 0, mean = 0, squares = 0;
+};
+
+/// Size of a channel, and the pitch of the one array that may not be dense.
+struct ChannelSize {
+  std::size_t rows, width, pitch;
+};
+
+/// Moments of one channel of a block.
+Moments channel_moments(const float* in, std::size_t pixels, std::size_t images);
+
+/// Moments of both sets together.
+Moments combine(const Moments& a, const Moments& b);
+
+/// out = scale · in + shift, then max(0, ·) if `relu`. The pitch is out's.
+void scale_and_shift(const float* in, const ChannelSize& size, float scale, float shift, bool relu,
+                     float* out);
+
+/// Σ grad and Σ grad · (in − mean). With `out` given, grad is first zeroed where out <= 0 (ReLU). The pitch
+/// is out's.
+struct GradientSums {
+  double gradient = 0, product = 0;
+};
+GradientSums gradient_sums(const float* in, const float* out, const ChannelSize& size, float mean,
+                           float* grad);
+
+/// grad_in = gradient_factor · grad − deviation_factor · (in − mean) − constant. The pitch is grad_in's.
+struct NormalizationFactors {
+  float gradient_factor, deviation_factor, mean, constant;
+};
+void normalization_gradient(const float* in, const float* grad, const ChannelSize& size, std::size_t images,
+                            const NormalizationFactors& factors, float* grad_in);
+
+}  // namespace sweep::cpu

@@ -1,0 +1,218 @@
+// Gradient of a convolution's weights and bias, and the layout of the output gradient that it reads.
+#include <algorithm>
+
+#include "core/kernels/cpu/kernels/conv_kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/cpu/kernels/conv_backward_weights.cpp"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+
+#include "core/kernels/cpu/simd/simd-inl.h"
+#include "core/kernels/cpu/simd/transpose-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sweep::cpu::HWY_NAMESPACE {
+
+// Sums held in registers: output channels × taps. A tap is a kernel position of an input channel.
+inline constexpr int kChannelTile = kManyRegisters ? 4 : 2;
+inline constexpr int kTapTile = kManyRegisters ? 6 : 5;
+
+// Rows of the gradient that a pass covers, so that they stay in the L1 cache for all taps.
+std::size_t rows_per_pass(const ConvGradient& gradient, std::size_t channels) {
+  constexpr std::size_t kL1Share = 24 * 1024 / sizeof(float);
+  return HWY_MAX(std::size_t{1}, kL1Share / (channels * gradient.gap_y * gradient.pitch * kLanes));
+}
+
+// Output rows of one tile of channels, and where they meet the input.
+struct Rows {
+  std::size_t begin, end;
+  const float* grad;  // of the tile's first channel
+  const float* in;    // of the first input channel
+};
+
+// sums[tap][channel] += Σ over rows and columns of gradient · in at the tap's offset, for kChannels and
+// kTaps.
+struct SumProducts {
+  template <int kChannels, int kTaps>
+  static void run(const ConvGeometry& g, const ConvGradient& gradient, const Rows& rows,
+                  const std::size_t* offsets, float* sums) {
+    const Lanes d;
+    const std::size_t n = hn::Lanes(d);
+    Vector acc[kTaps][kChannels];
+    const float* taps[kTaps];
+    for (std::size_t k = 0; k < kTaps; ++k) {
+      for (std::size_t c = 0; c < kChannels; ++c) acc[k][c] = hn::Load(d, sums + (k * kChannels + c) * n);
+    }
+    const std::size_t grad_step = gradient.gap_x * kLanes, in_step = g.stride_x * kLanes;
+    const std::size_t channel_floats = gradient.channel_floats();
+    for (std::size_t y = rows.begin; y < rows.end; ++y) {
+      const float* grad_at = rows.grad + (y * gradient.gap_y * gradient.pitch + gradient.border) * kLanes;
+      for (std::size_t k = 0; k < kTaps; ++k)
+        taps[k] = rows.in + y * g.stride_y * g.in_width * kLanes + offsets[k];
+      std::size_t at = 0;
+      for (std::size_t x = 0; x < g.out_width; ++x) {
+        Vector dy[kChannels];
+        for (std::size_t c = 0; c < kChannels; ++c) dy[c] = hn::Load(d, grad_at + c * channel_floats);
+        for (std::size_t k = 0; k < kTaps; ++k) {
+          const Vector value = hn::Load(d, taps[k] + at);
+          for (std::size_t c = 0; c < kChannels; ++c) acc[k][c] = hn::MulAdd(dy[c], value, acc[k][c]);
+        }
+        grad_at += grad_step;
+        at += in_step;
+      }
+    }
+    for (std::size_t k = 0; k < kTaps; ++k) {
+      for (std::size_t c = 0; c < kChannels; ++c) hn::Store(acc[k][c], d, sums + (k * kChannels + c) * n);
+    }
+  }
+};
+
+// Calls SumProducts::run<channels, taps>() for the run-time numbers.
+template <int kChannels = kChannelTile, int kTaps = kTapTile, class... Args>
+HWY_INLINE void run_products(std::size_t channels, std::size_t taps, Args... args) {
+  if constexpr (kChannels > 0 && kTaps > 0) {
+    if (channels != kChannels) {
+      run_products<kChannels - 1, kTaps>(channels, taps, args...);
+    } else if (taps != kTaps) {
+      run_products<kChannels, kTaps - 1>(channels, taps, args...);
+    } else {
+      SumProducts::run<kChannels, kTaps>(args...);
+    }
+  }
+}
+
+// totals[i] = sum over the lanes of vector i; room for whole groups of as many vectors as there are lanes.
+HWY_INLINE void sum_lanes(Lanes d, const float* sums, std::size_t vectors, float* totals) {
+  constexpr std::size_t kSize = hn::MaxLanes(Lanes());
+  for (std::size_t i = 0; i < vectors; i += kSize) {
+    Vector v[kSize];
+    for (std::size_t j = 0; j < kSize; ++j) v[j] = hn::Load(d, sums + (i + j) * hn::Lanes(d));
+    transpose_square<static_cast<int>(kSize)>(d, v);
+    for (std::size_t width = kSize / 2; width > 0; width /= 2) {
+      for (std::size_t j = 0; j < width; ++j) v[j] = hn::Add(v[j], v[j + width]);
+    }
+    hn::Store(v[0], d, totals + i);
+  }
+}
+
+// The taps of one pass: [first, first + count) of [in_channels][kernel_height][kernel_width].
+inline constexpr std::size_t kMaxTaps = 256;
+
+// Where each tap meets the input, from the first output position's corner of the first channel on.
+HWY_INLINE void list_offsets(const ConvGeometry& g, std::size_t first, std::size_t count,
+                             std::size_t* offsets) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t channel = (first + i) / g.taps(), tap = (first + i) % g.taps();
+    const std::size_t row = tap / g.kernel_width * g.dilation_y, column = tap % g.kernel_width * g.dilation_x;
+    offsets[i] = channel * g.in_plane + (row * g.in_width + column) * kLanes;
+  }
+}
+
+// Adds the gradients of `channels` output channels from `channel` on, at some taps.
+HWY_INLINE void backward_taps(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                              std::size_t channel, std::size_t channels, std::size_t first_tap,
+                              std::size_t taps, float* grad_weights) {
+  const Lanes d;
+  const std::size_t n = hn::Lanes(d), vectors = taps * channels, pass = rows_per_pass(gradient, channels);
+  HWY_ALIGN float sums[(kMaxTaps * kChannelTile + kLanes) * kLanes];
+  HWY_ALIGN float totals[kMaxTaps * kChannelTile + kLanes];
+  std::size_t offsets[kMaxTaps];
+  list_offsets(g, first_tap, taps, offsets);
+  std::fill_n(sums, (vectors + n) * n, 0.0f);
+  const std::size_t chunks = (taps + kTapTile - 1) / kTapTile;
+  for (std::size_t lane = 0; lane < kLanes; lane += n) {
+    for (std::size_t y = 0; y < g.out_height; y += pass) {
+      const Rows rows{y, HWY_MIN(g.out_height, y + pass),
+                      gradient.data + channel * gradient.channel_floats() + lane, in + lane};
+      for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+        const std::size_t tap = part_begin(taps, chunks, chunk);
+        run_products(channels, part_begin(taps, chunks, chunk + 1) - tap, g, gradient, rows, offsets + tap,
+                     sums + tap * channels * n);
+      }
+    }
+  }
+  sum_lanes(d, sums, vectors, totals);
+  for (std::size_t i = 0; i < taps; ++i) {
+    const std::size_t in_channel = (first_tap + i) / g.taps(), tap = (first_tap + i) % g.taps();
+    for (std::size_t c = 0; c < channels; ++c)
+      grad_weights[((channel + c) * g.taps() + tap) * g.in_channels + in_channel] += totals[i * channels + c];
+  }
+}
+
+float gradient_sum(const ConvGeometry& g, const ConvGradient& gradient, std::size_t channel) {
+  const Lanes d;
+  Vector sum = hn::Zero(d);
+  for (std::size_t y = 0; y < g.out_height; ++y) {
+    const float* row = gradient.data + channel * gradient.channel_floats() +
+                       (y * gradient.gap_y * gradient.pitch + gradient.border) * kLanes;
+    for (std::size_t x = 0; x < g.out_width; ++x) {
+      for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d))
+        sum = hn::Add(sum, hn::Load(d, row + x * gradient.gap_x * kLanes + lane));
+    }
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                           float* grad_weights) {
+  const std::size_t tiles = (g.out_channels + kChannelTile - 1) / kChannelTile;
+  const std::size_t taps = g.in_channels * g.taps();
+  for (std::size_t t = 0; t < tiles; ++t) {
+    const std::size_t channel = part_begin(g.out_channels, tiles, t);
+    const std::size_t channels = part_begin(g.out_channels, tiles, t + 1) - channel;
+    for (std::size_t tap = 0; tap < taps; tap += kMaxTaps)
+      backward_taps(g, in, gradient, channel, channels, tap, HWY_MIN(kMaxTaps, taps - tap), grad_weights);
+  }
+}
+
+void conv_backward_bias(const ConvGeometry& g, const ConvGradient& gradient, float* grad_bias) {
+  for (std::size_t c = 0; c < g.out_channels; ++c) grad_bias[c] += gradient_sum(g, gradient, c);
+}
+
+void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out,
+                     const ConvGradient& layout, float* gradient) {
+  const Lanes d;
+  for (std::size_t c = 0; c < g.out_channels; ++c) {
+    for (std::size_t y = 0; y < g.out_height; ++y) {
+      float* row =
+          gradient + c * layout.channel_floats() + (y * layout.gap_y * layout.pitch + layout.border) * kLanes;
+      const std::size_t from = (c * g.out_height + y) * g.out_width * kLanes;
+      for (std::size_t x = 0; x < g.out_width; ++x) {
+        for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+          const std::size_t at = from + x * kLanes + lane;
+          Vector value = hn::Load(d, grad_out + at);
+          if (out != nullptr) value = hn::IfThenElseZero(hn::Gt(hn::Load(d, out + at), hn::Zero(d)), value);
+          hn::Store(value, d, row + x * layout.gap_x * kLanes + lane);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace sweep::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sweep::cpu {
+
+HWY_EXPORT(conv_backward_weights);
+HWY_EXPORT(conv_backward_bias);
+HWY_EXPORT(spread_gradient);
+
+void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                           float* grad_weights) {
+  HWY_DYNAMIC_DISPATCH(conv_backward_weights)(g, in, gradient, grad_weights);
+}
+
+void conv_backward_bias(const ConvGeometry& g, const ConvGradient& gradient, float* grad_bias) {
+  HWY_DYNAMIC_DISPATCH(conv_backward_bias)(g, gradient, grad_bias);
+}
+
+void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out,
+                     const ConvGradient& layout, float* gradient) {
+  HWY_DYNAMIC_DISPATCH(spread_gradient)(g, grad_out, out, layout, gradient);
+}
+
+}  // namespace sweep::cpu
+#endif  // HWY_ONCE

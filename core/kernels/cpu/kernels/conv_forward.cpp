@@ -1,0 +1,125 @@
+// Forward convolution and the gradient of its input: the same tile loop over other taps.
+#include "core/kernels/cpu/kernels/bf16_pairs.h"
+#include "core/kernels/cpu/kernels/conv_kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/cpu/kernels/conv_forward.cpp"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+
+#include "core/kernels/cpu/kernels/conv_tiles-inl.h"
+#include "core/kernels/cpu/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sweep::cpu::HWY_NAMESPACE {
+
+void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
+                  float* out) {
+  conv_forward_tiles<Fp32Products>(g, in, packed, bias, relu, out);
+}
+
+void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
+                       bool relu, float* out, float* winner) {
+  conv_pool_forward_tiles<Fp32Products>(g, in, packed, bias, relu, out, winner);
+}
+
+void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
+                         std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
+                         float* grad_in) {
+  conv_backward_input_tiles<Fp32Products>(g, gradient, packed, pad_y, pad_x, height, width, grad_in);
+}
+
+std::size_t channel_tile() { return kMaxChannelTile; }
+
+}  // namespace sweep::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sweep::cpu {
+
+HWY_EXPORT(conv_forward);
+HWY_EXPORT(conv_pool_forward);
+HWY_EXPORT(conv_backward_input);
+HWY_EXPORT(channel_tile);
+
+void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
+                  float* out) {
+  HWY_DYNAMIC_DISPATCH(conv_forward)(g, in, packed, bias, relu, out);
+}
+
+void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
+                       bool relu, float* out, float* winner) {
+  HWY_DYNAMIC_DISPATCH(conv_pool_forward)(g, in, packed, bias, relu, out, winner);
+}
+
+void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
+                         std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
+                         float* grad_in) {
+  HWY_DYNAMIC_DISPATCH(conv_backward_input)(g, gradient, packed, pad_y, pad_x, height, width, grad_in);
+}
+
+std::size_t conv_channel_tile() { return HWY_DYNAMIC_DISPATCH(channel_tile)(); }
+
+void import_conv_weights(const ConvGeometry& g, const float* pytorch, float* weights) {
+  for (std::size_t out = 0; out < g.out_channels; ++out) {
+    for (std::size_t tap = 0; tap < g.taps(); ++tap) {
+      for (std::size_t in = 0; in < g.in_channels; ++in)
+        *weights++ = pytorch[(out * g.in_channels + in) * g.taps() + tap];
+    }
+  }
+}
+
+void export_conv_weights(const ConvGeometry& g, const float* weights, float* pytorch) {
+  for (std::size_t out = 0; out < g.out_channels; ++out) {
+    for (std::size_t tap = 0; tap < g.taps(); ++tap) {
+      for (std::size_t in = 0; in < g.in_channels; ++in)
+        pytorch[(out * g.in_channels + in) * g.taps() + tap] = *weights++;
+    }
+  }
+}
+
+void pack_conv_weights(const ConvGeometry& g, std::size_t tile, const float* weights, float* packed) {
+  const std::size_t tiles = (g.out_channels + tile - 1) / tile;
+  const std::size_t taps = g.taps();
+  for (std::size_t t = 0; t < tiles; ++t) {
+    const std::size_t begin = part_begin(g.out_channels, tiles, t),
+                      end = part_begin(g.out_channels, tiles, t + 1);
+    for (std::size_t in = 0; in < g.in_channels; ++in) {
+      for (std::size_t tap = 0; tap < taps; ++tap) {
+        for (std::size_t out = begin; out < end; ++out)
+          *packed++ = weights[(out * taps + tap) * g.in_channels + in];
+      }
+    }
+  }
+}
+
+void pack_conv_weights_transposed(const ConvGeometry& g, std::size_t tile, const float* weights,
+                                  float* packed) {
+  const std::size_t tiles = (g.in_channels + tile - 1) / tile;
+  const std::size_t taps = g.taps();
+  for (std::size_t t = 0; t < tiles; ++t) {
+    const std::size_t begin = part_begin(g.in_channels, tiles, t),
+                      end = part_begin(g.in_channels, tiles, t + 1);
+    for (std::size_t out = 0; out < g.out_channels; ++out) {
+      for (std::size_t tap = taps; tap-- > 0;) {
+        for (std::size_t in = begin; in < end; ++in)
+          *packed++ = weights[(out * taps + tap) * g.in_channels + in];
+      }
+    }
+  }
+}
+
+void pair_conv_weights(const ConvGeometry& g, std::size_t tile, std::size_t summed, std::size_t tiled,
+                       const float* packed, float* pairs) {
+  const std::size_t tiles = (tiled + tile - 1) / tile;
+  for (std::size_t t = 0; t < tiles; ++t) {
+    const std::size_t count = part_begin(tiled, tiles, t + 1) - part_begin(tiled, tiles, t);
+    const std::size_t row = g.taps() * count;  // of one summed channel
+    join_channels(packed, summed, row, row, pairs);
+    packed += summed * row;
+    pairs += pair_count(summed) * row;
+  }
+}
+
+}  // namespace sweep::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,279 @@
+// The tile loops of conv_kernels.h over any arithmetic; compiled once per Highway target and source. What a
+// tile sums are 32-bit elements: floats, or the pairs of bf16_kernels.h.
+#if defined(SWEEP_CORE_KERNELS_CPU_CONV_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SWEEP_CORE_KERNELS_CPU_CONV_TILES_INL_H_
+#undef SWEEP_CORE_KERNELS_CPU_CONV_TILES_INL_H_
+#else
+#define SWEEP_CORE_KERNELS_CPU_CONV_TILES_INL_H_
+#endif
+
+#include "core/kernels/cpu/kernels/conv_kernels.h"
+#include "core/kernels/cpu/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sweep::cpu::HWY_NAMESPACE {
+// Each source has instances of its own, which may be compiled for more than the target.
+namespace {
+
+// The window of kernel taps that a tile sums over, and where its operands start.
+struct TapWindow {
+  std::size_t channels, rows, columns;  // taps to sum: input channels × kernel rows × kernel columns
+  std::size_t in_channel_stride, in_row_stride;  // in floats
+  std::size_t weight_channel_stride, weight_row_stride;
+  std::size_t in_column_stride, weight_column_stride;
+};
+
+// acc[c][p] += Σ weight[tap][c] · in[position p + tap]; c < kChannels, p < 4. `in` points at each position's
+// first tap.
+template <class Products, int kChannels>
+HWY_INLINE void sum_taps(Lanes d, const TapWindow& window, const float* const (&in)[4], const float* weights,
+                         Vector (&acc)[kChannels][4]) {
+  const std::size_t step = window.in_column_stride, weight_step = window.weight_column_stride;
+  for (std::size_t channel = 0; channel < window.channels; ++channel) {
+    for (std::size_t row = 0; row < window.rows; ++row) {
+      const std::size_t offset = channel * window.in_channel_stride + row * window.in_row_stride;
+      const float* w = weights + channel * window.weight_channel_stride + row * window.weight_row_stride;
+      const float* p0 = in[0] + offset;
+      const float* p1 = in[1] + offset;
+      const float* p2 = in[2] + offset;
+      const float* p3 = in[3] + offset;
+      for (std::size_t column = 0; column < window.columns; ++column) {
+        const Vector x[4] = {hn::Load(d, p0), hn::Load(d, p1), hn::Load(d, p2), hn::Load(d, p3)};
+        for (int c = 0; c < kChannels; ++c) {
+          const Vector weight = hn::Set(d, w[c]);
+          for (int p = 0; p < 4; ++p) acc[c][p] = Products::add(d, weight, x[p], acc[c][p]);
+        }
+        w += weight_step;
+        p0 += step, p1 += step, p2 += step, p3 += step;
+      }
+    }
+  }
+}
+
+template <int kChannels>
+HWY_INLINE void start_sums(Lanes d, const float* bias, Vector (&acc)[kChannels][4]) {
+  for (int c = 0; c < kChannels; ++c) {
+    const Vector start = bias == nullptr ? hn::Zero(d) : hn::Set(d, bias[c]);
+    for (int p = 0; p < 4; ++p) acc[c][p] = start;
+  }
+}
+
+HWY_INLINE TapWindow forward_window(const ConvGeometry& g, std::size_t tile_channels) {
+  return {g.in_channels,
+          g.kernel_height,
+          g.kernel_width,
+          g.in_plane,
+          g.dilation_y * g.in_width * kLanes,
+          g.taps() * tile_channels,
+          g.kernel_width * tile_channels,
+          g.dilation_x * kLanes,
+          tile_channels};
+}
+
+// One tile of the plain convolution: kChannels channels × up to 4 neighbouring outputs of a row.
+template <class Products>
+struct PlainTile {
+  template <int kChannels>
+  static void run(const ConvGeometry& g, const float* in, const float* weights, const float* bias, bool relu,
+                  std::size_t y, std::size_t x, float* out, float* /*winner*/) {
+    const Lanes d;
+    const TapWindow window = forward_window(g, kChannels);
+    const std::size_t count = HWY_MIN(std::size_t{4}, g.out_width - x);
+    const std::size_t plane = g.out_height * g.out_width * kLanes;
+    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+      const float* positions[4];
+      for (std::size_t p = 0; p < 4;
+           ++p) {  // Positions beyond the row repeat the last one and are not stored.
+        const std::size_t column = (x + HWY_MIN(p, count - 1)) * g.stride_x;
+        positions[p] = in + (y * g.stride_y * g.in_width + column) * kLanes + lane;
+      }
+      Vector acc[kChannels][4];
+      start_sums<kChannels>(d, bias, acc);
+      sum_taps<Products, kChannels>(d, window, positions, weights, acc);
+      for (int c = 0; c < kChannels; ++c) {
+        float* target = out + static_cast<std::size_t>(c) * plane + (y * g.out_width + x) * kLanes + lane;
+        for (std::size_t p = 0; p < count; ++p) {
+          const Vector value = relu ? positive_part(d, acc[c][p]) : acc[c][p];
+          hn::Store(value, d, target + p * kLanes);
+        }
+      }
+    }
+  }
+};
+
+// The largest of a 2×2 window's values to `out`, and which one it was to `winner`: see conv_pool_forward().
+HWY_INLINE void pool_window(Lanes d, const Vector (&values)[4], bool relu, float* out, float* winner) {
+  const hn::RebindToSigned<Lanes> di;
+  Vector largest = values[0];
+  auto index = hn::Zero(di);
+  for (int p = 1; p < 4; ++p) {
+    // As PyTorch: the first of equals wins, and a NaN wins over every number.
+    const auto wins = hn::Or(hn::Gt(values[p], largest), hn::IsNaN(values[p]));
+    largest = hn::IfThenElse(wins, values[p], largest);
+    index = hn::IfThenElse(hn::RebindMask(di, wins), hn::Set(di, p), index);
+  }
+  if (relu) {
+    const auto cut = hn::Le(largest, hn::Zero(d));
+    largest = hn::IfThenZeroElse(cut, largest);
+    index = hn::IfThenElse(hn::RebindMask(di, cut), hn::Set(di, 4), index);
+  }
+  hn::Store(largest, d, out);
+  hn::Store(hn::BitCast(d, index), d, winner);
+}
+
+// One tile with pooling: kChannels channels × one 2×2 window; (y, x) counts windows.
+template <class Products>
+struct PooledTile {
+  template <int kChannels>
+  static void run(const ConvGeometry& g, const float* in, const float* weights, const float* bias, bool relu,
+                  std::size_t y, std::size_t x, float* out, float* winner) {
+    const Lanes d;
+    const TapWindow window = forward_window(g, kChannels);
+    const std::size_t pooled_width = g.out_width / 2;
+    const std::size_t plane = (g.out_height / 2) * pooled_width * kLanes;
+    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+      const float* corner = in + (2 * y * g.stride_y * g.in_width + 2 * x * g.stride_x) * kLanes + lane;
+      const float* below = corner + g.stride_y * g.in_width * kLanes;
+      const std::size_t right = g.stride_x * kLanes;
+      const float* positions[4] = {corner, corner + right, below, below + right};
+      Vector acc[kChannels][4];
+      start_sums<kChannels>(d, bias, acc);
+      sum_taps<Products, kChannels>(d, window, positions, weights, acc);
+      for (int c = 0; c < kChannels; ++c) {
+        const std::size_t at = static_cast<std::size_t>(c) * plane + (y * pooled_width + x) * kLanes + lane;
+        pool_window(d, acc[c], relu, out + at, winner + at);
+      }
+    }
+  }
+};
+
+// Calls Tile::run<n>() for the run-time n <= kMaxChannelTile.
+template <class Tile, int kChannels = kMaxChannelTile, class... Args>
+HWY_INLINE void run_tile(std::size_t n, Args... args) {
+  if constexpr (kChannels > 0) {
+    if (n == kChannels) return Tile::template run<kChannels>(args...);
+    run_tile<Tile, kChannels - 1>(n, args...);
+  }
+}
+
+template <class Tile>
+HWY_INLINE void for_all_tiles(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
+                              bool relu, std::size_t rows, std::size_t columns, std::size_t column_step,
+                              float* out, float* winner) {
+  const std::size_t tiles = (g.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
+  const std::size_t plane = rows * columns * kLanes;
+  for (std::size_t y = 0; y < rows; ++y) {
+    for (std::size_t x = 0; x < columns; x += column_step) {
+      for (std::size_t t = 0; t < tiles; ++t) {
+        const std::size_t channel = part_begin(g.out_channels, tiles, t);
+        const std::size_t count = part_begin(g.out_channels, tiles, t + 1) - channel;
+        run_tile<Tile>(count, g, in, packed + channel * g.in_channels * g.taps(),
+                       bias == nullptr ? nullptr : bias + channel, relu, y, x, out + channel * plane,
+                       winner == nullptr ? nullptr : winner + channel * plane);
+      }
+    }
+  }
+}
+
+template <class Products>
+HWY_INLINE void conv_forward_tiles(const ConvGeometry& g, const float* in, const float* packed,
+                                   const float* bias, bool relu, float* out) {
+  for_all_tiles<PlainTile<Products>>(g, in, packed, bias, relu, g.out_height, g.out_width, 4, out, nullptr);
+}
+
+template <class Products>
+HWY_INLINE void conv_pool_forward_tiles(const ConvGeometry& g, const float* in, const float* packed,
+                                        const float* bias, bool relu, float* out, float* winner) {
+  for_all_tiles<PooledTile<Products>>(g, in, packed, bias, relu, g.out_height / 2, g.out_width / 2, 1, out,
+                                      winner);
+}
+
+// Kernel positions of one axis whose output's gradient reaches a pixel, in the order of the gradient. Pixel p
+// of the padded input sees output (p − k · dilation) / stride for each k that makes it whole and in range.
+struct AxisTaps {
+  std::size_t count = 0;
+  std::size_t gradient = 0, gradient_step = 0;  // place in the gradient's array, without border
+  std::size_t reversed = 0, reversed_step = 0;  // kernel position, counted from the end
+};
+
+// For pixels first, first + step, …, `pixels` of them; the taps that any of them needs, and the gradient's
+// place for the first pixel. `step` is the stride, or 1 where the gradient has gaps; only then may dilation
+// be above 1.
+HWY_INLINE AxisTaps axis_taps(std::size_t kernel, std::size_t dilation, std::size_t step, std::size_t first,
+                              std::size_t pixels, std::size_t extent) {
+  const std::size_t start = first % step, place = first / step;  // of k, and of k = start in the gradient
+  if (start >= kernel) return {};
+  const std::size_t most = HWY_MIN((kernel - 1 - start) / step, (place + pixels - 1) / dilation);
+  const std::size_t least = place < extent ? 0 : (place - extent) / dilation + 1;
+  if (least > most) return {};
+  // For the first pixel the place may lie before the array: in the border, by unsigned arithmetic.
+  return {most - least + 1, place - most * dilation, dilation, kernel - 1 - start - most * step, step};
+}
+
+// One tile of the input's gradient: kChannels input channels × up to 4 pixels of a row, `step` apart. Only
+// taps that meet the gradient's rows are summed; of its columns those that any of the 4 pixels needs, hence
+// the zero border.
+template <class Products>
+struct InputGradientTile {
+  template <int kChannels>
+  static void run(const ConvGeometry& g, const ConvGradient& gradient, const float* weights,
+                  const AxisTaps& rows, const AxisTaps& columns, std::size_t step, std::size_t count,
+                  std::size_t plane, float* grad_in) {
+    const Lanes d;
+    TapWindow window{g.out_channels,
+                     rows.count,
+                     columns.count,
+                     gradient.channel_floats(),
+                     rows.gradient_step * gradient.pitch * kLanes,
+                     g.taps() * kChannels,
+                     rows.reversed_step * g.kernel_width * kChannels,
+                     columns.gradient_step * kLanes,
+                     columns.reversed_step * kChannels};
+    if (window.rows == 0 || window.columns == 0) window.channels = 0;
+    const float* first_weight = weights + (rows.reversed * g.kernel_width + columns.reversed) * kChannels;
+    const std::size_t first = rows.gradient * gradient.pitch + gradient.border + columns.gradient;
+    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+      const float* positions[4] = {gradient.data, gradient.data, gradient.data, gradient.data};
+      for (std::size_t p = 0; p < 4 && window.channels > 0; ++p)
+        positions[p] = gradient.data + (first + p) * kLanes + lane;
+      Vector acc[kChannels][4];
+      start_sums<kChannels>(d, nullptr, acc);
+      sum_taps<Products, kChannels>(d, window, positions, first_weight, acc);
+      for (std::size_t c = 0; c < kChannels; ++c) {
+        for (std::size_t p = 0; p < count; ++p)
+          hn::Store(acc[c][p], d, grad_in + c * plane + p * step * kLanes + lane);
+      }
+    }
+  }
+};
+
+template <class Products>
+HWY_INLINE void conv_backward_input_tiles(const ConvGeometry& g, const ConvGradient& gradient,
+                                          const float* packed, std::size_t pad_y, std::size_t pad_x,
+                                          std::size_t height, std::size_t width, float* grad_in) {
+  const std::size_t tiles = (g.in_channels + kMaxChannelTile - 1) / kMaxChannelTile;
+  const std::size_t step_y = g.stride_y / gradient.gap_y, step_x = g.stride_x / gradient.gap_x;
+  const std::size_t plane = height * width * kLanes, extent = gradient.pitch - 2 * gradient.border;
+  for (std::size_t y = 0; y < height; ++y) {
+    const AxisTaps rows = axis_taps(g.kernel_height, g.dilation_y, step_y, y + pad_y, 1, gradient.rows);
+    for (std::size_t phase = 0; phase < HWY_MIN(step_x, width); ++phase) {
+      for (std::size_t x = phase; x < width; x += 4 * step_x) {
+        const AxisTaps columns = axis_taps(g.kernel_width, g.dilation_x, step_x, x + pad_x, 4, extent);
+        const std::size_t count = HWY_MIN(std::size_t{4}, (width - x + step_x - 1) / step_x);
+        for (std::size_t t = 0; t < tiles; ++t) {
+          const std::size_t channel = part_begin(g.in_channels, tiles, t);
+          const std::size_t channels = part_begin(g.in_channels, tiles, t + 1) - channel;
+          run_tile<InputGradientTile<Products>>(
+              channels, g, gradient, packed + channel * g.out_channels * g.taps(), rows, columns, step_x,
+              count, plane, grad_in + channel * plane + (y * width + x) * kLanes);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sweep::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

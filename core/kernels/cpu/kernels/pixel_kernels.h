@@ -1,0 +1,20 @@
+// Loading a block of images: bytes to floats, images to lanes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/kernels/cpu/simd/block.h"
+
+namespace sweep::cpu {
+
+/// out [pixels][16] = byte / 255 of each image, correctly rounded as a division would be; all 16 pointers
+/// must be valid for `pixels` bytes. Thread-safe.
+void load_pixels(const std::uint8_t* const (&images)[kLanes], std::size_t pixels, float* out);
+
+/// (x − mean[c]) / std[c] in place; values [channels][plane][16], mean and std one per channel. Thread-safe.
+void normalize_pixels(std::span<const float> mean, std::span<const float> std, std::size_t plane,
+                      float* values);
+
+}  // namespace sweep::cpu

@@ -1,0 +1,201 @@
+#include "core/kernels/cpu/kernels/pool_kernels.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/cpu/kernels/pool_kernels.cpp"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+
+#include "core/kernels/cpu/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sweep::cpu::HWY_NAMESPACE {
+
+// The part of a window inside the image, along one axis.
+struct Span {
+  std::size_t begin, end;
+};
+
+HWY_INLINE Span window_span(std::size_t out, std::size_t stride, std::size_t pad, std::size_t kernel,
+                            std::size_t extent) {
+  const std::size_t start = out * stride;
+  return {start > pad ? start - pad : 0, HWY_MIN(start + kernel - pad, extent)};
+}
+
+void max_pool_forward(const PoolGeometry& g, const float* in, float* out, float* winner) {
+  const Lanes d;
+  const hn::RebindToSigned<Lanes> di;
+  for (std::size_t c = 0; c < g.channels; ++c) {
+    const float* plane = in + c * g.in_height * g.in_width * kLanes;
+    for (std::size_t y = 0; y < g.out_height; ++y) {
+      const Span rows = window_span(y, g.stride_y, g.pad_y, g.kernel_height, g.in_height);
+      for (std::size_t x = 0; x < g.out_width; ++x) {
+        const Span columns = window_span(x, g.stride_x, g.pad_x, g.kernel_width, g.in_width);
+        for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+          const std::size_t first = rows.begin * g.in_width + columns.begin;
+          Vector largest = hn::Load(d, plane + first * kLanes + lane);
+          auto index = hn::Set(di, static_cast<std::int32_t>(first));
+          for (std::size_t iy = rows.begin; iy < rows.end; ++iy) {
+            for (std::size_t ix = columns.begin; ix < columns.end; ++ix) {
+              const std::size_t position = iy * g.in_width + ix;
+              const Vector value = hn::Load(d, plane + position * kLanes + lane);
+              const auto wins = hn::Or(hn::Gt(value, largest), hn::IsNaN(value));
+              largest = hn::IfThenElse(wins, value, largest);
+              index = hn::IfThenElse(hn::RebindMask(di, wins),
+                                     hn::Set(di, static_cast<std::int32_t>(position)), index);
+            }
+          }
+          hn::Store(largest, d, out + lane);
+          hn::Store(hn::BitCast(d, index), d, winner + lane);
+        }
+        out += kLanes;
+        winner += kLanes;
+      }
+    }
+  }
+}
+
+// Sums (or spreads) the inputs of one output, times `share`.
+struct Window {
+  Span rows, columns;
+  float share;
+};
+
+template <class WindowOf>
+HWY_INLINE void average(const PoolGeometry& g, const WindowOf& window_of, const float* in, float* out) {
+  const Lanes d;
+  for (std::size_t c = 0; c < g.channels; ++c) {
+    const float* plane = in + c * g.in_height * g.in_width * kLanes;
+    for (std::size_t y = 0; y < g.out_height; ++y) {
+      for (std::size_t x = 0; x < g.out_width; ++x, out += kLanes) {
+        const Window window = window_of(y, x);
+        for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+          Vector sum = hn::Zero(d);
+          for (std::size_t iy = window.rows.begin; iy < window.rows.end; ++iy) {
+            for (std::size_t ix = window.columns.begin; ix < window.columns.end; ++ix) {
+              sum = hn::Add(sum, hn::Load(d, plane + (iy * g.in_width + ix) * kLanes + lane));
+            }
+          }
+          hn::Store(hn::Mul(sum, hn::Set(d, window.share)), d, out + lane);
+        }
+      }
+    }
+  }
+}
+
+template <class WindowOf>
+HWY_INLINE void spread(const PoolGeometry& g, const WindowOf& window_of, const float* grad_out,
+                       float* grad_in) {
+  const Lanes d;
+  std::fill_n(grad_in, g.channels * g.in_height * g.in_width * kLanes, 0.0f);
+  for (std::size_t c = 0; c < g.channels; ++c) {
+    float* plane = grad_in + c * g.in_height * g.in_width * kLanes;
+    for (std::size_t y = 0; y < g.out_height; ++y) {
+      for (std::size_t x = 0; x < g.out_width; ++x, grad_out += kLanes) {
+        const Window window = window_of(y, x);
+        for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+          const Vector share = hn::Mul(hn::Load(d, grad_out + lane), hn::Set(d, window.share));
+          for (std::size_t iy = window.rows.begin; iy < window.rows.end; ++iy) {
+            for (std::size_t ix = window.columns.begin; ix < window.columns.end; ++ix) {
+              float* at = plane + (iy * g.in_width + ix) * kLanes + lane;
+              hn::Store(hn::Add(hn::Load(d, at), share), d, at);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+HWY_INLINE Window average_window(const PoolGeometry& g, bool count_padding, std::size_t y, std::size_t x) {
+  Window window{window_span(y, g.stride_y, g.pad_y, g.kernel_height, g.in_height),
+                window_span(x, g.stride_x, g.pad_x, g.kernel_width, g.in_width), 0};
+  const std::size_t inside =
+      (window.rows.end - window.rows.begin) * (window.columns.end - window.columns.begin);
+  window.share = 1.0f / static_cast<float>(count_padding ? g.kernel_height * g.kernel_width : inside);
+  return window;
+}
+
+HWY_INLINE Window adaptive_window(const PoolGeometry& g, std::size_t y, std::size_t x) {
+  const auto span = [](std::size_t i, std::size_t in, std::size_t out) {
+    return Span{i * in / out, ((i + 1) * in + out - 1) / out};
+  };
+  Window window{span(y, g.in_height, g.out_height), span(x, g.in_width, g.out_width), 0};
+  const std::size_t inside =
+      (window.rows.end - window.rows.begin) * (window.columns.end - window.columns.begin);
+  window.share = 1.0f / static_cast<float>(inside);
+  return window;
+}
+
+void avg_pool_forward(const PoolGeometry& g, bool count_padding, const float* in, float* out) {
+  average(
+      g, [&](std::size_t y, std::size_t x) { return average_window(g, count_padding, y, x); }, in, out);
+}
+
+void avg_pool_backward(const PoolGeometry& g, bool count_padding, const float* grad_out, float* grad_in) {
+  spread(
+      g, [&](std::size_t y, std::size_t x) { return average_window(g, count_padding, y, x); }, grad_out,
+      grad_in);
+}
+
+void adaptive_avg_pool_forward(const PoolGeometry& g, const float* in, float* out) {
+  average(
+      g, [&](std::size_t y, std::size_t x) { return adaptive_window(g, y, x); }, in, out);
+}
+
+void adaptive_avg_pool_backward(const PoolGeometry& g, const float* grad_out, float* grad_in) {
+  spread(
+      g, [&](std::size_t y, std::size_t x) { return adaptive_window(g, y, x); }, grad_out, grad_in);
+}
+
+}  // namespace sweep::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sweep::cpu {
+
+HWY_EXPORT(max_pool_forward);
+HWY_EXPORT(avg_pool_forward);
+HWY_EXPORT(avg_pool_backward);
+HWY_EXPORT(adaptive_avg_pool_forward);
+HWY_EXPORT(adaptive_avg_pool_backward);
+
+void max_pool_forward(const PoolGeometry& g, const float* in, float* out, float* winner) {
+  HWY_DYNAMIC_DISPATCH(max_pool_forward)(g, in, out, winner);
+}
+
+void max_pool_backward(const PoolGeometry& g, const float* grad_out, const float* winner, float* grad_in) {
+  const std::size_t in_plane = g.in_height * g.in_width * kLanes,
+                    out_plane = g.out_height * g.out_width * kLanes;
+  std::fill_n(grad_in, g.channels * in_plane, 0.0f);
+  for (std::size_t c = 0; c < g.channels; ++c) {
+    float* plane = grad_in + c * in_plane;
+    for (std::size_t i = c * out_plane; i < (c + 1) * out_plane; ++i) {
+      std::int32_t position;
+      std::memcpy(&position, winner + i, sizeof position);
+      plane[static_cast<std::size_t>(position) * kLanes + i % kLanes] += grad_out[i];
+    }
+  }
+}
+
+void avg_pool_forward(const PoolGeometry& g, bool count_padding, const float* in, float* out) {
+  HWY_DYNAMIC_DISPATCH(avg_pool_forward)(g, count_padding, in, out);
+}
+
+void avg_pool_backward(const PoolGeometry& g, bool count_padding, const float* grad_out, float* grad_in) {
+  HWY_DYNAMIC_DISPATCH(avg_pool_backward)(g, count_padding, grad_out, grad_in);
+}
+
+void adaptive_avg_pool_forward(const PoolGeometry& g, const float* in, float* out) {
+  HWY_DYNAMIC_DISPATCH(adaptive_avg_pool_forward)(g, in, out);
+}
+
+void adaptive_avg_pool_backward(const PoolGeometry& g, const float* grad_out, float* grad_in) {
+  HWY_DYNAMIC_DISPATCH(adaptive_avg_pool_backward)(g, grad_out, grad_in);
+}
+
+}  // namespace sweep::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,260 @@
+// The gradient of a convolution's weights by Winograd's algorithm.
+//
+// The sum over images is one over lanes where a lane is an image. So the patches are turned to vectors of
+// channels first: then each transformed gradient is a factor for a vector of them, and the sums are as few as
+// the transformed weights.
+#include <algorithm>
+
+#include "core/kernels/cpu/kernels/winograd/winograd.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/cpu/kernels/winograd/winograd_backward_weights.cpp"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+
+#include "core/kernels/cpu/kernels/winograd/winograd_plan.h"
+#include "core/kernels/cpu/kernels/winograd/winograd_transforms-inl.h"
+#include "core/kernels/cpu/simd/transpose-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sweep::cpu::HWY_NAMESPACE {
+namespace {
+
+// Output channels whose sums are in registers.
+inline constexpr int kSumTile = kManyRegisters ? 16 : 12;
+// Floats from one output channel's transformed gradients to the next.
+inline constexpr std::size_t kRun = kProductTiles * kLanes;
+
+// Tiles that are at work: from row y, column x of the output on.
+struct Rectangle {
+  std::size_t y, x, wide, high;  // wide, high: in tiles
+  std::size_t tiles() const { return wide * high; }
+  // Of the output, from the first tile on.
+  std::size_t row(std::size_t tile) const { return tile / wide * kWinogradTile; }
+  std::size_t column(std::size_t tile) const { return tile % wide * kWinogradTile; }
+};
+
+template <class Transform>
+HWY_INLINE void transform_gradients(const ConvGeometry& g, const WinogradWeightsLayout& layout,
+                                    const Image& gradient, const Rectangle& r, float* gradients) {
+  const Lanes d;
+  for (std::size_t tile = 0; tile < r.tiles(); ++tile) {
+    Patch<kWinogradTile> patch(gradient, static_cast<std::ptrdiff_t>(r.y + r.row(tile)),
+                               static_cast<std::ptrdiff_t>(r.x + r.column(tile)));
+    for (std::size_t channel = 0; channel < g.out_channels; ++channel) {
+      const float* rows[kWinogradTile];
+      patch.locate(channel, rows);
+      float* to = gradients + channel * kRun + tile * kLanes;
+      for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+        transform_square<Transform>(
+            d,
+            [&](std::size_t row, std::size_t column)
+                HWY_ATTR { return hn::Load(d, rows[row] + column * kLanes + lane); },
+            [&](std::size_t row, std::size_t column, Vector value) HWY_ATTR {
+              hn::Store(value, d, to + (row * Transform::kTo + column) * layout.gradient_step + lane);
+            });
+      }
+    }
+  }
+}
+
+// One pixel of `channels` <= 16 channels: to[image · step + channel], zeros for further channels.
+HWY_INLINE void turn_pixel(const float* from, std::size_t plane, std::size_t channels, std::size_t step,
+                           float* to) {
+  const Lanes d;
+  constexpr std::size_t kSize = hn::MaxLanes(Lanes());
+  for (std::size_t channel = 0; channel < kLanes; channel += kSize) {
+    for (std::size_t image = 0; image < kLanes; image += kSize) {
+      Vector v[kSize];
+      for (std::size_t i = 0; i < kSize; ++i) {
+        v[i] = channel + i < channels ? hn::Load(d, from + (channel + i) * plane + image) : hn::Zero(d);
+      }
+      transpose_square<static_cast<int>(kSize)>(d, v);
+      for (std::size_t i = 0; i < kSize; ++i) hn::Store(v[i], d, to + (image + i) * step + channel);
+    }
+  }
+}
+
+// The input under the rectangle, of `channels` channels from `in` on, to [16 images][pixels][16 channels].
+HWY_INLINE void turn_strip(const ConvGeometry& g, const WinogradWeightsLayout& layout, const float* in,
+                           std::size_t channels, const Rectangle& r, float* strip) {
+  const std::size_t rows = r.high * kWinogradTile * g.stride_y + 3 - g.stride_y;
+  const std::size_t columns = r.wide * kWinogradTile * g.stride_x + 3 - g.stride_x;
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t column = 0; column < columns; ++column) {
+      const std::size_t y = r.y * g.stride_y + row, x = r.x * g.stride_x + column;
+      const bool inside = y < g.in_height && x < g.in_width;
+      turn_pixel(in + (inside ? y * g.in_width + x : 0) * kLanes, g.in_plane, inside ? channels : 0,
+                 layout.strip_image, strip + (row * layout.strip_width + column) * kLanes);
+    }
+  }
+}
+
+template <class Transform>
+HWY_INLINE void transform_strip(const WinogradWeightsLayout& layout, std::size_t stride, const Rectangle& r,
+                                const float* strip, float* patches) {
+  const Lanes d;
+  for (std::size_t image = 0; image < kLanes; ++image) {
+    for (std::size_t tile = 0; tile < r.tiles(); ++tile) {
+      const float* from = strip + image * layout.strip_image +
+                          (r.row(tile) * layout.strip_width + r.column(tile)) * stride * kLanes;
+      float* to = patches + (tile * kLanes + image) * kLanes;
+      for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+        transform_square<Transform>(
+            d,
+            [&](std::size_t row, std::size_t column)
+                HWY_ATTR { return hn::Load(d, from + (row * layout.strip_width + column) * kLanes + lane); },
+            [&](std::size_t row, std::size_t column, Vector value) HWY_ATTR {
+              hn::Store(value, d, to + (row * Transform::kTo + column) * layout.patch_step + lane);
+            });
+      }
+    }
+  }
+}
+
+// sums [kChannels][16 channels] (+)= Σ over `count` tiles' images of gradient · patch, at one frequency.
+struct SumProducts {
+  template <int kChannels>
+  static void run(std::size_t count, const float* gradients, const float* patches, bool first, float* sums) {
+    const Lanes d;
+    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+      Vector acc[kChannels];
+      for (std::size_t c = 0; c < kChannels; ++c) acc[c] = hn::Zero(d);
+      for (std::size_t i = 0; i < count; ++i) {
+        const Vector patch = hn::Load(d, patches + i * kLanes + lane);
+        for (std::size_t c = 0; c < kChannels; ++c)
+          acc[c] = hn::MulAdd(hn::Set(d, gradients[c * kRun + i]), patch, acc[c]);
+      }
+      // Each rectangle is summed up on its own: short sums round less.
+      for (std::size_t c = 0; c < kChannels; ++c) {
+        float* sum = sums + c * kLanes + lane;
+        hn::Store(first ? acc[c] : hn::Add(acc[c], hn::Load(d, sum)), d, sum);
+      }
+    }
+  }
+};
+
+// Calls SumProducts::run<n>() for the run-time n <= kSumTile.
+template <int kChannels = kSumTile, class... Args>
+HWY_INLINE void run_sums(std::size_t n, Args... args) {
+  if constexpr (kChannels > 0) {
+    if (n == kChannels) return SumProducts::run<kChannels>(args...);
+    run_sums<kChannels - 1>(n, args...);
+  }
+}
+
+// The sums of all factors. prefetch(factor) is called beside the products of each, which leave the memory
+// idle.
+template <class S, class Prefetch>
+HWY_INLINE void multiply(const ConvGeometry& g, const WinogradWeightsLayout& layout, std::size_t tiles,
+                         const float* gradients, const float* patches, bool first, Prefetch prefetch,
+                         float* sums) {
+  constexpr std::size_t kFactors = S::Patch::kTo, kFrequencies = S::Gradient::kTo;
+  const std::size_t parts = (g.out_channels + kSumTile - 1) / kSumTile;
+  for (std::size_t factor = 0; factor < kFactors * kFactors; ++factor) {
+    prefetch(factor);
+    const std::size_t frequency =
+        S::frequency_of(factor / kFactors) * kFrequencies + S::frequency_of(factor % kFactors);
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::size_t channel = part_begin(g.out_channels, parts, part);
+      run_sums(part_begin(g.out_channels, parts, part + 1) - channel, tiles * kLanes,
+               gradients + frequency * layout.gradient_step + channel * kRun,
+               patches + factor * layout.patch_step, first,
+               sums + factor * layout.sum_step + channel * kLanes);
+    }
+  }
+}
+
+// Adds what the sums are transformed back to for `channels` input channels from `in_channel` on.
+template <class Transform>
+HWY_INLINE void finish(const ConvGeometry& g, const WinogradWeightsLayout& layout, const float* sums,
+                       std::size_t in_channel, std::size_t channels, float* grad_weights) {
+  const Lanes d;
+  HWY_ALIGN float taps[9][kLanes];
+  for (std::size_t out = 0; out < g.out_channels; ++out) {
+    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+      const float* from = sums + out * kLanes + lane;
+      transform_square<Transform>(
+          d,
+          [&](std::size_t row, std::size_t column)
+              HWY_ATTR { return hn::Load(d, from + (row * Transform::kFrom + column) * layout.sum_step); },
+          [&](std::size_t row, std::size_t column, Vector value)
+              HWY_ATTR { hn::Store(value, d, taps[row * 3 + column] + lane); });
+    }
+    for (std::size_t tap = 0; tap < 9; ++tap) {
+      float* to = grad_weights + (out * 9 + tap) * g.in_channels + in_channel;
+      for (std::size_t c = 0; c < channels; ++c) to[c] += taps[tap][c];
+    }
+  }
+}
+
+template <class S>
+HWY_INLINE void backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                                 float* grad_weights, float* scratch) {
+  const WinogradWeightsLayout layout(g);
+  const Image image = image_of(g, in), gradient_pixels = image_of(gradient);
+  const std::size_t columns = winograd_tiles(g.out_width), rows = winograd_tiles(g.out_height);
+  const std::size_t across = (columns + layout.wide - 1) / layout.wide;
+  const std::size_t rectangles = across * ((rows + layout.high - 1) / layout.high);
+  const auto rectangle = [&](std::size_t i) {
+    const std::size_t row = i / across * layout.high, column = i % across * layout.wide;
+    return Rectangle{row * kWinogradTile, column * kWinogradTile, HWY_MIN(layout.wide, columns - column),
+                     HWY_MIN(layout.high, rows - row)};
+  };
+  float *gradients = scratch + layout.gradients, *patches = scratch + layout.patches;
+  for (std::size_t i = 0; i < rectangles; ++i) {
+    const Rectangle r = rectangle(i);
+    transform_gradients<typename S::Gradient>(g, layout, gradient_pixels, r, gradients);
+    for (std::size_t channel = 0; channel < g.in_channels; channel += kLanes) {
+      const std::size_t channels = HWY_MIN(kLanes, g.in_channels - channel);
+      float* sums = scratch + layout.sums + channel / kLanes * layout.sum_channels;
+      turn_strip(g, layout, in + channel * g.in_plane, channels, r, scratch);
+      transform_strip<typename S::Patch>(layout, g.stride_x, r, scratch, patches);
+      const bool last_channels = channel + kLanes >= g.in_channels;
+      const std::size_t next_channel = last_channels ? 0 : channel + kLanes;
+      const bool is_next = !last_channels || i + 1 < rectangles;
+      const Rectangle next = last_channels && is_next ? rectangle(i + 1) : r;
+      const auto prefetch = [&](std::size_t share) HWY_ATTR {
+        if (!is_next) return;
+        constexpr std::size_t kShares = S::Patch::kTo * S::Patch::kTo;
+        const auto signed_of = [](std::size_t pixels) { return static_cast<std::ptrdiff_t>(pixels); };
+        Channels asked = share_of(HWY_MIN(kLanes, g.in_channels - next_channel), kShares, share);
+        asked.begin += next_channel, asked.end += next_channel;
+        prefetch_pixels(image, asked, signed_of(next.y * g.stride_y), signed_of(next.x * g.stride_x),
+                        signed_of(layout.strip_height), signed_of(layout.strip_width));
+        if (!last_channels) return;
+        prefetch_pixels(gradient_pixels, share_of(g.out_channels, kShares, share), signed_of(next.y),
+                        signed_of(next.x), signed_of(next.high * kWinogradTile),
+                        signed_of(next.wide * kWinogradTile));
+      };
+      multiply<S>(g, layout, r.tiles(), gradients, patches, i == 0, prefetch, sums);
+      if (i + 1 == rectangles)
+        finish<typename S::WeightGradient>(g, layout, sums, channel, channels, grad_weights);
+    }
+  }
+}
+
+}  // namespace
+
+void winograd_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                               float* grad_weights, float* scratch) {
+  with_scheme(g.stride_x, [&](auto scheme) HWY_ATTR {
+    backward_weights<decltype(scheme)>(g, in, gradient, grad_weights, scratch);
+  });
+}
+
+}  // namespace sweep::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sweep::cpu {
+
+HWY_EXPORT(winograd_backward_weights);
+
+void winograd_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
+                               float* grad_weights, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(winograd_backward_weights)(g, in, gradient, grad_weights, scratch);
+}
+
+}  // namespace sweep::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,319 @@
+// Winograd's convolution: forward and the gradient of the input, which is a convolution with other weights.
+#include "core/kernels/cpu/kernels/winograd/winograd.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/cpu/kernels/winograd/winograd_forward.cpp"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+
+#include "core/kernels/cpu/kernels/winograd/winograd_plan.h"
+#include "core/kernels/cpu/kernels/winograd/winograd_transforms-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sweep::cpu::HWY_NAMESPACE {
+namespace {
+
+inline constexpr auto kTile = static_cast<std::ptrdiff_t>(kWinogradTile);
+
+// What stride 1 and 2 share, in both directions. A tile's patch is at first_row + its row · patch_step of the
+// image, and so on; what it makes is at first_out_row + its row · out_step of the output, where that is
+// inside.
+struct Convolution {
+  std::size_t in_channels, out_channels, height, width;  // of the output
+  std::ptrdiff_t first_row, first_column, patch_step;
+  std::ptrdiff_t first_out_row, first_out_column, out_step;
+  const float *weights, *bias;
+  bool relu;
+  float* out;
+
+  Image output() const {
+    return {out, height * width * kLanes,           width * kLanes, static_cast<std::ptrdiff_t>(height),
+            0,   static_cast<std::ptrdiff_t>(width)};
+  }
+};
+
+// Forward: each frequency of the outputs is the sum over its factors of the patches.
+template <class S>
+struct Forward {
+  using From = typename S::Patch;
+  using To = typename S::Output;
+  static constexpr bool sums(std::size_t from, std::size_t to) { return S::frequency_of(from) == to; }
+  static constexpr std::size_t factor(std::size_t from, std::size_t /*to*/) { return from; }
+};
+
+// The transposed: each factor is made of its frequency of the gradients.
+template <class S>
+struct Backward {
+  using From = typename S::GradientPatch;
+  using To = typename S::InputGradient;
+  static constexpr bool sums(std::size_t from, std::size_t to) { return S::frequency_of(to) == from; }
+  static constexpr std::size_t factor(std::size_t /*from*/, std::size_t to) { return to; }
+};
+
+// Some tiles of the output, row by row.
+struct TileRun {
+  std::size_t first, count, columns;  // columns: tiles in a row
+  std::ptrdiff_t row(std::size_t tile) const { return static_cast<std::ptrdiff_t>((first + tile) / columns); }
+  std::ptrdiff_t column(std::size_t tile) const {
+    return static_cast<std::ptrdiff_t>((first + tile) % columns);
+  }
+};
+
+// patches [From::kTo²][in_channels][kProductTiles][16]; beyond the last tile it is repeated.
+template <class From>
+HWY_INLINE void transform_patches(const Convolution& c, const Image& image, const TileRun& run,
+                                  float* patches) {
+  const Lanes d;
+  const std::size_t step = winograd_step(c.in_channels);
+  for (std::size_t tile = 0; tile < kProductTiles; ++tile) {
+    const std::size_t at = HWY_MIN(tile, run.count - 1);
+    Patch<From::kFrom> patch(image, c.first_row + run.row(at) * c.patch_step,
+                             c.first_column + run.column(at) * c.patch_step);
+    for (std::size_t channel = 0; channel < c.in_channels; ++channel) {
+      const float* rows[From::kFrom];
+      patch.locate(channel, rows);
+      float* to = patches + (channel * kProductTiles + tile) * kLanes;
+      for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+        transform_square<From>(
+            d,
+            [&](std::size_t row, std::size_t column)
+                HWY_ATTR { return hn::Load(d, rows[row] + column * kLanes + lane); },
+            [&](std::size_t row, std::size_t column, Vector value)
+                HWY_ATTR { hn::Store(value, d, to + (row * From::kTo + column) * step + lane); });
+      }
+    }
+  }
+}
+
+// What a product sums over: channels of up to 4 pairs of patches and weights.
+struct Terms {
+  std::size_t count = 0;
+  const float *patches[4], *weights[4];
+};
+
+// One register tile of the products at a frequency: kChannels output channels, `skipped` weights of each term
+// after the first ones, × kProductTiles tiles.
+struct ProductTile {
+  template <int kChannels>
+  static void run(std::size_t in_channels, const Terms& terms, std::size_t skipped, float* products) {
+    const Lanes d;
+    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+      Vector acc[kChannels][kProductTiles];
+      for (int c = 0; c < kChannels; ++c) {
+        for (std::size_t p = 0; p < kProductTiles; ++p) acc[c][p] = hn::Zero(d);
+      }
+      for (std::size_t term = 0; term < terms.count; ++term) {
+        const float* from = terms.patches[term] + lane;
+        const float* w = terms.weights[term] + skipped;
+        for (std::size_t in = 0; in < in_channels; ++in) {
+          Vector x[kProductTiles];
+          for (std::size_t p = 0; p < kProductTiles; ++p) x[p] = hn::Load(d, from + p * kLanes);
+          for (int c = 0; c < kChannels; ++c) {
+            const Vector weight = hn::Set(d, w[c]);
+            for (std::size_t p = 0; p < kProductTiles; ++p) acc[c][p] = hn::MulAdd(weight, x[p], acc[c][p]);
+          }
+          from += kProductTiles * kLanes;
+          w += kChannels;
+        }
+      }
+      for (std::size_t c = 0; c < kChannels; ++c) {
+        for (std::size_t p = 0; p < kProductTiles; ++p)
+          hn::Store(acc[c][p], d, products + (c * kProductTiles + p) * kLanes + lane);
+      }
+    }
+  }
+};
+
+// Calls ProductTile::run<n>() for the run-time n <= kMaxChannelTile.
+template <int kChannels = kMaxChannelTile, class... Args>
+HWY_INLINE void run_products(std::size_t n, const Args&... args) {
+  if constexpr (kChannels > 0) {
+    if (n == kChannels) return ProductTile::run<kChannels>(args...);
+    run_products<kChannels - 1>(n, args...);
+  }
+}
+
+// Asks for one of `shares` shares of what these tiles will write and the next ones will read, while the
+// products leave the memory idle. The first columns and rows of a patch belong to patches before it, too.
+template <class Direction>
+HWY_INLINE void prefetch_share(const Convolution& c, const Image& image, const TileRun& run,
+                               const TileRun& next, std::size_t share) {
+  constexpr std::size_t kShares = Direction::To::kFrom * Direction::To::kFrom;
+  const std::ptrdiff_t shared = static_cast<std::ptrdiff_t>(Direction::From::kFrom) - c.patch_step;
+  for (std::size_t tile = 0; tile < next.count; ++tile) {
+    prefetch_pixels(image, share_of(c.in_channels, kShares, share),
+                    c.first_row + next.row(tile) * c.patch_step + shared,
+                    c.first_column + next.column(tile) * c.patch_step + shared, c.patch_step, c.patch_step);
+  }
+  const Image out = c.output();
+  for (std::size_t tile = 0; tile < run.count; ++tile) {
+    prefetch_pixels(out, share_of(c.out_channels, kShares, share),
+                    c.first_out_row + run.row(tile) * c.out_step,
+                    c.first_out_column + run.column(tile) * c.out_step, c.out_step, c.out_step);
+  }
+}
+
+// The patches and weights that frequency or factor (row, column) is made of.
+template <class Direction>
+HWY_INLINE Terms terms_of(const Convolution& c, std::size_t row, std::size_t column, const float* patches) {
+  constexpr std::size_t kFrom = Direction::From::kTo, kTo = Direction::To::kFrom;
+  constexpr std::size_t kFactors = HWY_MAX(kFrom, kTo);
+  Terms terms;
+  for (std::size_t y = 0; y < kFrom; ++y) {
+    if (!Direction::sums(y, row)) continue;
+    for (std::size_t x = 0; x < kFrom; ++x) {
+      if (!Direction::sums(x, column)) continue;
+      const std::size_t factor = Direction::factor(y, row) * kFactors + Direction::factor(x, column);
+      terms.patches[terms.count] = patches + (y * kFrom + x) * winograd_step(c.in_channels);
+      terms.weights[terms.count] = c.weights + factor * c.out_channels * c.in_channels;
+      ++terms.count;
+    }
+  }
+  return terms;
+}
+
+// products [To::kFrom²][out_channels][kProductTiles][16] = weights · patches.
+template <class Direction>
+HWY_INLINE void multiply(const Convolution& c, const Image& image, const TileRun& run, const TileRun& next,
+                         const float* patches, float* products) {
+  constexpr std::size_t kTo = Direction::To::kFrom;
+  const std::size_t parts = (c.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
+  for (std::size_t i = 0; i < kTo * kTo; ++i) {
+    prefetch_share<Direction>(c, image, run, next, i);
+    const Terms terms = terms_of<Direction>(c, i / kTo, i % kTo, patches);
+    float* to = products + i * winograd_step(c.out_channels);
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::size_t channel = part_begin(c.out_channels, parts, part);
+      run_products(part_begin(c.out_channels, parts, part + 1) - channel, c.in_channels, terms,
+                   channel * c.in_channels, to + channel * kProductTiles * kLanes);
+    }
+  }
+}
+
+template <class To>
+HWY_INLINE void transform_products(const Convolution& c, const TileRun& run, const float* products) {
+  const Lanes d;
+  const std::size_t step = winograd_step(c.out_channels);
+  for (std::size_t channel = 0; channel < c.out_channels; ++channel) {
+    const Vector bias = hn::Set(d, c.bias == nullptr ? 0.0f : c.bias[channel]);
+    float* plane = c.out + channel * c.height * c.width * kLanes;
+    for (std::size_t tile = 0; tile < run.count; ++tile) {
+      // Places before the output are so large that they are not inside either.
+      const auto y = static_cast<std::size_t>(c.first_out_row + run.row(tile) * c.out_step);
+      const auto x = static_cast<std::size_t>(c.first_out_column + run.column(tile) * c.out_step);
+      const float* from = products + (channel * kProductTiles + tile) * kLanes;
+      for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+        transform_square<To>(
+            d,
+            [&](std::size_t row, std::size_t column)
+                HWY_ATTR { return hn::Load(d, from + (row * To::kFrom + column) * step + lane); },
+            [&](std::size_t row, std::size_t column, Vector value) HWY_ATTR {
+              if (y + row >= c.height || x + column >= c.width) return;
+              value = hn::Add(value, bias);
+              hn::Store(c.relu ? positive_part(d, value) : value, d,
+                        plane + ((y + row) * c.width + x + column) * kLanes + lane);
+            });
+      }
+    }
+  }
+}
+
+template <class Direction>
+HWY_INLINE void convolve(const Convolution& c, const Image& image, float* scratch) {
+  using From = typename Direction::From;
+  const auto tiles = [&](std::size_t extent, std::ptrdiff_t first) {
+    return winograd_tiles(extent - static_cast<std::size_t>(first), static_cast<std::size_t>(c.out_step));
+  };
+  const std::size_t columns = tiles(c.width, c.first_out_column);
+  const std::size_t total = tiles(c.height, c.first_out_row) * columns;
+  float* products = scratch + From::kTo * From::kTo * winograd_step(c.in_channels);
+  const auto run_from = [&](std::size_t tile) {
+    return TileRun{tile, HWY_MIN(kProductTiles, total - tile), columns};
+  };
+  for (std::size_t first = 0; first < total; first += kProductTiles) {
+    const TileRun run = run_from(first);
+    transform_patches<From>(c, image, run, scratch);
+    multiply<Direction>(c, image, run, run_from(first + run.count), scratch, products);
+    transform_products<typename Direction::To>(c, run, products);
+  }
+}
+
+}  // namespace
+
+void winograd_forward(const ConvGeometry& g, const float* in, const float* transformed, const float* bias,
+                      bool relu, float* out, float* scratch) {
+  const auto stride = static_cast<std::ptrdiff_t>(g.stride_x);
+  const Convolution convolution{.in_channels = g.in_channels,
+                                .out_channels = g.out_channels,
+                                .height = g.out_height,
+                                .width = g.out_width,
+                                .first_row = 0,
+                                .first_column = 0,
+                                .patch_step = kTile * stride,
+                                .first_out_row = 0,
+                                .first_out_column = 0,
+                                .out_step = kTile,
+                                .weights = transformed,
+                                .bias = bias,
+                                .relu = relu,
+                                .out = out};
+  with_scheme(g.stride_x, [&](auto scheme) HWY_ATTR {
+    convolve<Forward<decltype(scheme)>>(convolution, image_of(g, in), scratch);
+  });
+}
+
+void winograd_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* transformed,
+                             std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
+                             float* grad_in, float* scratch) {
+  // Pixel p of the padded input meets outputs from p − 2 to p; with stride 2, outputs from i to i + 4 give
+  // pixels 2i + 1 to 2i + 8. The first pixel wanted is `pad`, or the one before where that is even.
+  const auto stride = static_cast<std::ptrdiff_t>(g.stride_x);
+  const auto first = [&](std::size_t pad) {
+    const auto p = static_cast<std::ptrdiff_t>(pad);
+    return stride == 1 ? p - 2 : (p + 1) / 2 - 1;
+  };
+  const auto first_out = [&](std::size_t pad) -> std::ptrdiff_t {
+    return stride == 1 || pad % 2 == 1 ? 0 : -1;
+  };
+  const Convolution convolution{.in_channels = g.out_channels,
+                                .out_channels = g.in_channels,
+                                .height = height,
+                                .width = width,
+                                .first_row = first(pad_y),
+                                .first_column = first(pad_x),
+                                .patch_step = kTile,
+                                .first_out_row = first_out(pad_y),
+                                .first_out_column = first_out(pad_x),
+                                .out_step = kTile * stride,
+                                .weights = transformed,
+                                .bias = nullptr,
+                                .relu = false,
+                                .out = grad_in};
+  with_scheme(g.stride_x, [&](auto scheme) HWY_ATTR {
+    convolve<Backward<decltype(scheme)>>(convolution, image_of(gradient), scratch);
+  });
+}
+
+}  // namespace sweep::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sweep::cpu {
+
+HWY_EXPORT(winograd_forward);
+HWY_EXPORT(winograd_backward_input);
+
+void winograd_forward(const ConvGeometry& g, const float* in, const float* transformed, const float* bias,
+                      bool relu, float* out, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(winograd_forward)(g, in, transformed, bias, relu, out, scratch);
+}
+
+void winograd_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* transformed,
+                             std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
+                             float* grad_in, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(winograd_backward_input)
+  (g, gradient, transformed, pad_y, pad_x, height, width, grad_in, scratch);
+}
+
+}  // namespace sweep::cpu
+#endif  // HWY_ONCE

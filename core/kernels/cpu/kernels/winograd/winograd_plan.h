@@ -1,0 +1,60 @@
+// Sizes of what Winograd's kernels keep in their scratch memory, the same for every instruction set.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/kernels/cpu/kernels/winograd/winograd.h"
+
+namespace sweep::cpu {
+
+/// Tiles that are transformed and multiplied before the next ones are: as many as a register tile of products
+/// covers. With 8 or 12, measured, the transforms lose more in the caches than the products win.
+inline constexpr std::size_t kProductTiles = 4;
+
+/// Outputs of a tile per axis.
+inline constexpr std::size_t kWinogradTile = 4;
+
+/// Tiles that cover `extent` outputs.
+constexpr std::size_t winograd_tiles(std::size_t extent, std::size_t tile = kWinogradTile) {
+  return (extent + tile - 1) / tile;
+}
+
+/// What a tile of outputs is transformed to, and its patch of the input, both axes together.
+constexpr std::size_t winograd_frequencies(std::size_t stride) { return stride == 1 ? 36 : 25; }
+constexpr std::size_t winograd_factors(std::size_t stride) { return stride == 1 ? 36 : 81; }
+
+/// Floats from one frequency or factor to the next of arrays [..][channels][kProductTiles][16]. A transform
+/// writes all of them at once: they must not lie in the same set of the L1 cache.
+constexpr std::size_t winograd_step(std::size_t channels) {
+  return spread_over_cache(channels * kProductTiles) * kLanes;
+}
+
+/// How winograd_backward_weights() uses its scratch memory: offsets and steps in floats. It takes a rectangle
+/// of at most kProductTiles tiles and kLanes input channels at a time.
+struct WinogradWeightsLayout {
+  explicit constexpr WinogradWeightsLayout(const ConvGeometry& g)
+      : wide(std::min(winograd_tiles(g.out_width), kProductTiles)),
+        high(kProductTiles / wide),
+        strip_width(wide * kWinogradTile * g.stride_x + 3 - g.stride_x),
+        strip_height(high * kWinogradTile * g.stride_y + 3 - g.stride_y),
+        strip_image(spread_over_cache(strip_width * strip_height) * kLanes),
+        gradient_step(winograd_step(g.out_channels)),
+        patch_step(winograd_step(kLanes)),
+        sum_step(spread_over_cache(g.out_channels) * kLanes),
+        sum_channels(winograd_factors(g.stride_x) * sum_step),
+        gradients(kLanes * strip_image),
+        patches(gradients + winograd_frequencies(g.stride_x) * gradient_step),
+        sums(patches + winograd_factors(g.stride_x) * patch_step),
+        floats(sums + (g.in_channels + kLanes - 1) / kLanes * sum_channels) {}
+
+  std::size_t wide, high;  // of the rectangle, in tiles
+  // The input under it: [16 images][pixels][16 channels].
+  std::size_t strip_width, strip_height, strip_image;
+  std::size_t gradient_step;           // [frequencies][out_channels][kProductTiles][16 images]
+  std::size_t patch_step;              // [factors][kProductTiles][16 images][16 channels]
+  std::size_t sum_step, sum_channels;  // [parts of in_channels][factors][out_channels][16 channels]
+  std::size_t gradients, patches, sums, floats;
+};
+
+}  // namespace sweep::cpu

@@ -1,0 +1,312 @@
+#include "core/kernels/cpu/kernels/winograd/winograd_rows.h"
+
+#include <array>
+#include <span>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/cpu/kernels/winograd/winograd_rows.cpp"
+#include "hwy/foreach_target.h"  // must come before highway.h
+#include "hwy/highway.h"
+
+#include "core/kernels/cpu/kernels/conv_tiles-inl.h"
+#include "core/kernels/cpu/kernels/winograd/winograd_rows_plan.h"
+#include "core/kernels/cpu/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sweep::cpu::HWY_NAMESPACE {
+namespace {
+
+// Winograd's F(4, kTaps): Bᵀ takes as many inputs to as many frequencies, Aᵀ those to 4 outputs. Frequency i
+// is that of the point points(kTaps)[i], the last one that of infinity.
+template <std::size_t kTaps>
+struct RowTransform;
+
+template <>
+struct RowTransform<3> {
+  static constexpr std::size_t kFrequencies = 6, kOfPointOne = 1;
+
+  static HWY_INLINE void input(Lanes d, const Vector (&x)[kFrequencies], Vector (&f)[kFrequencies]) {
+    const Vector two = hn::Set(d, 2.0f), four = hn::Set(d, 4.0f), five = hn::Set(d, 5.0f);
+    const Vector even_a = hn::NegMulAdd(four, x[2], x[4]), odd_a = hn::NegMulAdd(four, x[1], x[3]);
+    const Vector even_b = hn::Sub(x[4], x[2]), odd_b = hn::Sub(x[3], x[1]);
+    f[0] = hn::MulAdd(four, x[0], hn::NegMulAdd(five, x[2], x[4]));
+    f[1] = hn::Add(even_a, odd_a);
+    f[2] = hn::Sub(even_a, odd_a);
+    f[3] = hn::MulAdd(two, odd_b, even_b);
+    f[4] = hn::NegMulAdd(two, odd_b, even_b);
+    f[5] = hn::MulAdd(four, x[1], hn::NegMulAdd(five, x[3], x[5]));
+  }
+
+  static HWY_INLINE void output(Lanes d, const Vector (&f)[kFrequencies], Vector (&y)[kRowTile]) {
+    const Vector even_a = hn::Add(f[1], f[2]), odd_a = hn::Sub(f[1], f[2]);
+    const Vector even_b = hn::Add(f[3], f[4]), odd_b = hn::Sub(f[3], f[4]);
+    y[0] = hn::Add(f[0], hn::Add(even_a, even_b));
+    y[1] = hn::MulAdd(hn::Set(d, 2.0f), odd_b, odd_a);
+    y[2] = hn::MulAdd(hn::Set(d, 4.0f), even_b, even_a);
+    y[3] = hn::MulAdd(hn::Set(d, 8.0f), odd_b, hn::Add(odd_a, f[5]));
+  }
+};
+
+template <>
+struct RowTransform<5> {
+  static constexpr std::size_t kFrequencies = 8, kOfPointOne = 3;
+
+  static HWY_INLINE void input(Lanes d, const Vector (&x)[kFrequencies], Vector (&f)[kFrequencies]) {
+    const auto number = [d](float value) HWY_ATTR { return hn::Set(d, value); };
+    const Vector half = number(0.5f), two = number(2), quarter = number(0.25f), four = number(4);
+    const Vector outer = number(5.25f);
+    const Vector even_a = hn::MulAdd(four, x[2], hn::NegMulAdd(number(5), x[4], x[6]));
+    const Vector odd_a = hn::MulAdd(four, x[1], hn::NegMulAdd(number(5), x[3], x[5]));
+    const Vector even_b = hn::Add(x[2], hn::NegMulAdd(number(4.25f), x[4], x[6]));
+    const Vector odd_b = hn::Add(x[1], hn::NegMulAdd(number(4.25f), x[3], x[5]));
+    const Vector even_c = hn::MulAdd(quarter, x[2], hn::NegMulAdd(number(1.25f), x[4], x[6]));
+    const Vector odd_c = hn::MulAdd(quarter, x[1], hn::NegMulAdd(number(1.25f), x[3], x[5]));
+    f[0] = hn::MulAdd(outer, hn::Sub(x[2], x[4]), hn::Sub(x[6], x[0]));
+    f[1] = hn::MulAdd(half, odd_a, even_a);
+    f[2] = hn::NegMulAdd(half, odd_a, even_a);
+    f[3] = hn::Add(even_b, odd_b);
+    f[4] = hn::Sub(even_b, odd_b);
+    f[5] = hn::MulAdd(two, odd_c, even_c);
+    f[6] = hn::NegMulAdd(two, odd_c, even_c);
+    f[7] = hn::MulAdd(outer, hn::Sub(x[3], x[5]), hn::Sub(x[7], x[1]));
+  }
+
+  static HWY_INLINE void output(Lanes d, const Vector (&f)[kFrequencies], Vector (&y)[kRowTile]) {
+    const auto number = [d](float value) HWY_ATTR { return hn::Set(d, value); };
+    const Vector even_a = hn::Add(f[1], f[2]), odd_a = hn::Sub(f[1], f[2]);
+    const Vector even_b = hn::Add(f[3], f[4]), odd_b = hn::Sub(f[3], f[4]);
+    const Vector even_c = hn::Add(f[5], f[6]), odd_c = hn::Sub(f[5], f[6]);
+    y[0] = hn::Add(hn::Add(f[0], even_a), hn::Add(even_b, even_c));
+    y[1] = hn::MulAdd(number(0.5f), odd_a, hn::MulAdd(number(2), odd_c, odd_b));
+    y[2] = hn::MulAdd(number(0.25f), even_a, hn::MulAdd(number(4), even_c, even_b));
+    y[3] = hn::MulAdd(number(0.125f), odd_a, hn::MulAdd(number(8), odd_c, hn::Add(odd_b, f[7])));
+  }
+};
+
+// One row of the input to its place in the ring. Columns beyond the image count as zeros.
+template <class Transform>
+HWY_INLINE void transform_row(const ConvGeometry& g, const RowsLayout& layout, const float* in,
+                              std::size_t row, float* frequencies) {
+  const Lanes d;
+  for (std::size_t channel = 0; channel < g.in_channels; ++channel) {
+    const float* from = in + channel * g.in_plane + row * g.in_width * kLanes;
+    float* to = frequencies + channel * layout.channel + row % layout.ring * layout.row;
+    for (std::size_t tile = 0; tile < layout.tiles; ++tile) {
+      const std::size_t columns = HWY_MIN(Transform::kFrequencies, g.in_width - tile * kRowTile);
+      for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+        Vector x[Transform::kFrequencies], f[Transform::kFrequencies];
+        for (std::size_t i = 0; i < Transform::kFrequencies; ++i) {
+          x[i] = i < columns ? hn::Load(d, from + (tile * kRowTile + i) * kLanes + lane) : hn::Zero(d);
+        }
+        Transform::input(d, x, f);
+        for (std::size_t i = 0; i < Transform::kFrequencies; ++i)
+          hn::Store(f[i], d, to + i * layout.frequency + tile * kLanes + lane);
+      }
+    }
+  }
+}
+
+// One register tile of the products at a frequency: kChannels output channels × two rows × kTiles tiles.
+// slots: where in the ring the rows under the first row of the kernel, the second, … are.
+template <std::size_t kTiles>
+struct RowProducts {
+  template <int kChannels>
+  static void run(const ConvGeometry& g, const RowsLayout& layout, const std::size_t* slots,
+                  const float* frequency, const float* weights, const float* bias, float* products) {
+    const Lanes d;
+    constexpr std::size_t kPositions = 2 * kTiles;
+    for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+      Vector acc[kChannels][kPositions];
+      for (int c = 0; c < kChannels; ++c) {
+        const Vector start = bias == nullptr ? hn::Zero(d) : hn::Set(d, bias[c]);
+        for (std::size_t p = 0; p < kPositions; ++p) acc[c][p] = start;
+      }
+      const float* w = weights;
+      for (std::size_t in = 0; in < g.in_channels; ++in) {
+        const float* rows = frequency + in * layout.channel + lane;
+        for (std::size_t row = 0; row < g.kernel_height; ++row) {
+          Vector x[kPositions];
+          for (std::size_t t = 0; t < kTiles; ++t) {
+            x[t] = hn::Load(d, rows + slots[row] + t * kLanes);
+            x[kTiles + t] = hn::Load(d, rows + slots[row + 1] + t * kLanes);
+          }
+          for (int c = 0; c < kChannels; ++c) {
+            const Vector weight = hn::Set(d, w[c]);
+            for (std::size_t p = 0; p < kPositions; ++p) acc[c][p] = hn::MulAdd(weight, x[p], acc[c][p]);
+          }
+          w += kChannels;
+        }
+      }
+      for (std::size_t c = 0; c < kChannels; ++c) {
+        for (std::size_t p = 0; p < kPositions; ++p)
+          hn::Store(acc[c][p], d, products + (c * kPositions + p) * kLanes + lane);
+      }
+    }
+  }
+};
+
+// products [frequencies][out_channels][2][kTiles][16] = bias + weights · frequencies, summed over the
+// kernel's rows, for tiles from `tile` on.
+template <class Transform, std::size_t kTiles>
+HWY_INLINE void multiply(const ConvGeometry& g, const RowsLayout& layout, const std::size_t* slots,
+                         std::size_t tile, const float* frequencies, const float* weights, const float* bias,
+                         float* products) {
+  const std::size_t parts = (g.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
+  const std::size_t of_channel = g.in_channels * g.kernel_height;
+  for (std::size_t f = 0; f < Transform::kFrequencies; ++f) {
+    // What is at this frequency goes to all four outputs alike.
+    const float* start = f == Transform::kOfPointOne ? bias : nullptr;
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::size_t channel = part_begin(g.out_channels, parts, part);
+      run_tile<RowProducts<kTiles>>(part_begin(g.out_channels, parts, part + 1) - channel, g, layout, slots,
+                                    frequencies + f * layout.frequency + tile * kLanes,
+                                    weights + (f * g.out_channels + channel) * of_channel,
+                                    start == nullptr ? nullptr : start + channel,
+                                    products + f * layout.product_frequency + channel * 2 * kTiles * kLanes);
+    }
+  }
+}
+
+// Transforms the products of kTiles tiles of two rows back and pools them: a row of windows `y`.
+template <class Transform, std::size_t kTiles>
+HWY_INLINE void pool(const ConvGeometry& g, const RowsLayout& layout, std::size_t y, std::size_t tile,
+                     const float* products, bool relu, float* out, float* winner) {
+  const Lanes d;
+  const std::size_t height = g.out_height / 2, width = g.out_width / 2;
+  for (std::size_t channel = 0; channel < g.out_channels; ++channel) {
+    for (std::size_t t = 0; t < kTiles; ++t) {
+      const std::size_t first = (tile + t) * kRowTile / 2;
+      const std::size_t at = ((channel * height + y) * width + first) * kLanes;
+      for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
+        Vector rows[2][kRowTile];
+        for (std::size_t row = 0; row < 2; ++row) {
+          const float* from = products + ((channel * 2 + row) * kTiles + t) * kLanes + lane;
+          Vector f[Transform::kFrequencies];
+          for (std::size_t i = 0; i < Transform::kFrequencies; ++i)
+            f[i] = hn::Load(d, from + i * layout.product_frequency);
+          Transform::output(d, f, rows[row]);
+        }
+        for (std::size_t w = 0; w < HWY_MIN(kRowTile / 2, width - first); ++w) {
+          const Vector window[4] = {rows[0][2 * w], rows[0][2 * w + 1], rows[1][2 * w], rows[1][2 * w + 1]};
+          pool_window(d, window, relu, out + at + w * kLanes + lane, winner + at + w * kLanes + lane);
+        }
+      }
+    }
+  }
+}
+
+template <class Transform>
+HWY_INLINE void pool_forward(const ConvGeometry& g, const float* in, const float* transformed,
+                             const float* bias, bool relu, float* out, float* winner, float* scratch) {
+  const RowsLayout layout(g);
+  float* products = scratch + layout.products;
+  std::size_t slots[kMostRowKernel + 1];
+  std::size_t next = 0;  // row of the input to transform
+  for (std::size_t y = 0; y < g.out_height / 2; ++y) {
+    for (; next < 2 * y + layout.ring; ++next) transform_row<Transform>(g, layout, in, next, scratch);
+    for (std::size_t row = 0; row < layout.ring; ++row) slots[row] = (2 * y + row) % layout.ring * layout.row;
+    std::size_t tile = 0;
+    for (; tile + RowsLayout::kTiles <= layout.tiles; tile += RowsLayout::kTiles) {
+      multiply<Transform, RowsLayout::kTiles>(g, layout, slots, tile, scratch, transformed, bias, products);
+      pool<Transform, RowsLayout::kTiles>(g, layout, y, tile, products, relu, out, winner);
+    }
+    if (tile < layout.tiles) {
+      multiply<Transform, 1>(g, layout, slots, tile, scratch, transformed, bias, products);
+      pool<Transform, 1>(g, layout, y, tile, products, relu, out, winner);
+    }
+  }
+}
+
+}  // namespace
+
+void winograd_rows_pool_forward(const ConvGeometry& g, const float* in, const float* transformed,
+                                const float* bias, bool relu, float* out, float* winner, float* scratch) {
+  const auto run = g.kernel_width == 3 ? pool_forward<RowTransform<3>> : pool_forward<RowTransform<5>>;
+  run(g, in, transformed, bias, relu, out, winner, scratch);
+}
+
+}  // namespace sweep::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sweep::cpu {
+namespace {
+
+constexpr std::size_t kMostTaps = 5, kMostFrequencies = kMostTaps + kRowTile - 1;
+
+// The finite points of interpolation, most of whose powers and differences round nothing.
+std::span<const double> points(std::size_t taps) {
+  static constexpr std::array<double, 5> kOf3 = {0, 1, -1, 2, -2};
+  static constexpr std::array<double, 7> kOf5 = {0, 0.5, -0.5, 1, -1, 2, -2};
+  return taps == 3 ? std::span<const double>(kOf3) : std::span<const double>(kOf5);
+}
+
+// G: the weights of a row to frequencies. In double, because it is done once per step, and the error of a
+// weight would be that of all its products.
+std::array<double, kMostFrequencies> transform(std::span<const double> w) {
+  const std::span<const double> x = points(w.size());
+  std::array<double, kMostFrequencies> f{};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    double value = 0, others = 1;
+    for (std::size_t tap = w.size(); tap-- > 0;) value = value * x[i] + w[tap];
+    for (std::size_t j = 0; j < x.size(); ++j) others *= j == i ? 1 : x[i] - x[j];
+    f[i] = value / others;
+  }
+  f[x.size()] = w.back();
+  return f;
+}
+
+}  // namespace
+
+HWY_EXPORT(winograd_rows_pool_forward);
+
+void winograd_rows_pool_forward(const ConvGeometry& g, const float* in, const float* transformed,
+                                const float* bias, bool relu, float* out, float* winner, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(winograd_rows_pool_forward)(g, in, transformed, bias, relu, out, winner, scratch);
+}
+
+bool winograd_rows_pays(const ConvGeometry& g) {
+  const bool can = (g.kernel_width == 3 || g.kernel_width == 5) && g.kernel_height <= kMostRowKernel &&
+                   g.stride_y == 1 && g.stride_x == 1 && g.dilation_y == 1 && g.dilation_x == 1;
+  if (!can) return false;
+  // Times as fast as direct sums, 3 and 5 wide, 3 and 5 high: with one channel 0.84 and 1.1, with two 1.15
+  // and 1.5, with 32 1.9 and 2.1 (AVX-512, one core).
+  const std::size_t summed = g.in_channels * g.kernel_height;
+  if (summed < (g.kernel_width == 3 ? 6 : 5)) return false;
+  // Columns that are computed for nothing.
+  const std::size_t used = g.out_width / 2 * 2, computed = RowsLayout(g).tiles * kRowTile;
+  return 4 * used >= 3 * computed;
+}
+
+std::size_t winograd_rows_weight_floats(const ConvGeometry& g) {
+  return row_frequencies(g) * g.out_channels * g.in_channels * g.kernel_height;
+}
+
+// To [frequencies][tile of out_channels][in_channels][kernel_height][channel in tile].
+void winograd_rows_transform_weights(const ConvGeometry& g, const float* weights, float* transformed) {
+  const std::size_t tile = conv_channel_tile(), parts = (g.out_channels + tile - 1) / tile;
+  const std::size_t frequency = g.out_channels * g.in_channels * g.kernel_height;
+  for (std::size_t part = 0; part < parts; ++part) {
+    const std::size_t end = part_begin(g.out_channels, parts, part + 1);
+    for (std::size_t in = 0; in < g.in_channels; ++in) {
+      for (std::size_t row = 0; row < g.kernel_height; ++row) {
+        for (std::size_t out = part_begin(g.out_channels, parts, part); out < end; ++out) {
+          std::array<double, kMostTaps> taps;
+          for (std::size_t tap = 0; tap < g.kernel_width; ++tap) {
+            taps[tap] = static_cast<double>(
+                weights[((out * g.kernel_height + row) * g.kernel_width + tap) * g.in_channels + in]);
+          }
+          const auto values = transform(std::span(taps).first(g.kernel_width));
+          for (std::size_t f = 0; f < row_frequencies(g); ++f)
+            transformed[f * frequency] = static_cast<float>(values[f]);
+          ++transformed;
+        }
+      }
+    }
+  }
+}
+
+std::size_t winograd_rows_scratch_floats(const ConvGeometry& g) { return RowsLayout(g).floats; }
+
+}  // namespace sweep::cpu
+#endif  // HWY_ONCE

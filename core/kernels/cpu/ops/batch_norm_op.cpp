@@ -1,0 +1,147 @@
+#include "core/kernels/cpu/ops/batch_norm_op.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sweep::cpu {
+namespace {
+
+ChannelSize size_of(const ImageLayout& layout) {
+  if (layout.dense()) return {1, layout.rows * layout.width, 0};
+  return {layout.rows, layout.width, layout.pitch};
+}
+
+std::size_t channel_begin(const ImageLayout& layout, std::size_t channel) {
+  return (channel * layout.plane + layout.first) * kLanes;
+}
+
+void zero_borders(const ImageLayout& layout, float* channel) {
+  for (std::size_t y = 0; layout.border > 0 && y < layout.rows; ++y) {
+    float* row = channel + y * layout.pitch * kLanes;
+    std::fill_n(row - layout.border * kLanes, layout.border * kLanes, 0.0f);
+    std::fill_n(row + layout.width * kLanes, layout.border * kLanes, 0.0f);
+  }
+}
+
+}  // namespace
+
+BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, bool relu, std::size_t max_blocks)
+    : Op(element_count(layer.input), element_count(layer.output)),
+      channels_(static_cast<std::size_t>(layer.input[0])),
+      pixels_(element_count(layer.input) / channels_),
+      out_layout_(dense_layout(channels_, static_cast<std::size_t>(layer.input[1]),
+                               static_cast<std::size_t>(layer.input[2]))),
+      gradient_layout_(out_layout_),
+      affine_(!layer.parameters.empty()),
+      relu_(relu),
+      eps_(std::get<double>(layer.arguments.at("eps"))),
+      momentum_(std::get<double>(layer.arguments.at("momentum"))),
+      mean_buffer_(network.buffers()[layer.buffers[0]]),
+      variance_buffer_(network.buffers()[layer.buffers[1]]),
+      running_mean_(channels_, 0.0f),
+      running_variance_(channels_, 1.0f),
+      block_moments_(max_blocks * channels_),
+      block_sums_(max_blocks * channels_),
+      batch_(channels_) {
+  if (!affine_) return;
+  weight_ = network.parameters()[layer.parameters[0]];
+  bias_ = network.parameters()[layer.parameters[1]];
+}
+
+void BatchNormOp::import_parameters(std::span<const float> all, float* own) const {
+  std::copy_n(all.data() + weight_.offset, weight_.count, own);
+  std::copy_n(all.data() + bias_.offset, bias_.count, own + round_to_line(channels_));
+}
+
+void BatchNormOp::export_parameters(const float* own, std::span<float> all) const {
+  std::copy_n(own, weight_.count, all.data() + weight_.offset);
+  std::copy_n(own + round_to_line(channels_), bias_.count, all.data() + bias_.offset);
+}
+
+void BatchNormOp::import_buffers(std::span<const float> all) {
+  std::copy_n(all.data() + mean_buffer_.offset, channels_, running_mean_.data());
+  std::copy_n(all.data() + variance_buffer_.offset, channels_, running_variance_.data());
+}
+
+void BatchNormOp::export_buffers(std::span<float> all) const {
+  std::copy_n(running_mean_.data(), channels_, all.data() + mean_buffer_.offset);
+  std::copy_n(running_variance_.data(), channels_, all.data() + variance_buffer_.offset);
+}
+
+void BatchNormOp::collect_moments(std::size_t block, std::size_t images, const float* in) {
+  for (std::size_t c = 0; c < channels_; ++c) {
+    block_moments_[block * channels_ + c] = channel_moments(in + c * pixels_ * kLanes, pixels_, images);
+  }
+}
+
+void BatchNormOp::finish_moments(std::size_t blocks, bool keep_running) {
+  for (std::size_t c = 0; c < channels_; ++c) {
+    Moments all;
+    for (std::size_t block = 0; block < blocks; ++block)
+      all = combine(all, block_moments_[block * channels_ + c]);
+    batch_[c] = {all.count, all.mean, 1 / std::sqrt(all.squares / all.count + eps_), {}};
+    if (keep_running) continue;
+    // PyTorch normalizes with the batch's variance, Σd²/n, and keeps the population's, Σd²/(n − 1). With a
+    // single value, which PyTorch refuses to train on, there is none to keep: the running variance stays.
+    const auto move = [this](float& running, double value) {
+      running = static_cast<float>((1 - momentum_) * static_cast<double>(running) + momentum_ * value);
+    };
+    move(running_mean_[c], all.mean);
+    if (all.count > 1) move(running_variance_[c], all.squares / (all.count - 1));
+  }
+}
+
+void BatchNormOp::forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const {
+  for (std::size_t c = 0; c < channels_; ++c) {
+    const double mean = pass.training ? batch_[c].mean : static_cast<double>(running_mean_[c]);
+    const double inverse = pass.training ? batch_[c].inverse_deviation
+                                         : 1 / std::sqrt(static_cast<double>(running_variance_[c]) + eps_);
+    const double scale = static_cast<double>(weight(own, c)) * inverse;
+    const double shift = static_cast<double>(bias(own, c)) - mean * scale;
+    scale_and_shift(buffers.in + c * pixels_ * kLanes, size_of(out_layout_), static_cast<float>(scale),
+                    static_cast<float>(shift), relu_, buffers.out + channel_begin(out_layout_, c));
+  }
+}
+
+void BatchNormOp::collect_sums(std::size_t block, const BackwardBuffers& buffers) {
+  for (std::size_t c = 0; c < channels_; ++c) {
+    const std::size_t at = c * pixels_ * kLanes;
+    block_sums_[block * channels_ + c] =
+        gradient_sums(buffers.in + at, relu_ ? buffers.out + channel_begin(out_layout_, c) : nullptr,
+                      size_of(out_layout_), static_cast<float>(batch_[c].mean), buffers.grad_out + at);
+  }
+}
+
+void BatchNormOp::finish_sums(std::size_t blocks, float* grad_own) {
+  for (std::size_t c = 0; c < channels_; ++c) {
+    GradientSums all;
+    for (std::size_t block = 0; block < blocks; ++block) {
+      all.gradient += block_sums_[block * channels_ + c].gradient;
+      all.product += block_sums_[block * channels_ + c].product;
+    }
+    batch_[c].sums = all;
+    if (!affine_) continue;
+    grad_own[c] += static_cast<float>(all.product * batch_[c].inverse_deviation);
+    grad_own[round_to_line(channels_) + c] += static_cast<float>(all.gradient);
+  }
+}
+
+void BatchNormOp::backward(const float* own, const BackwardBuffers& buffers) const {
+  if (buffers.grad_in == nullptr) return;
+  for (std::size_t c = 0; c < channels_; ++c) {
+    // With x̂ = (x − mean) · i: ∂x = w · i · (∂y − mean of ∂y − x̂ · mean of ∂y·x̂).
+    const Statistics& s = batch_[c];
+    const double factor = static_cast<double>(weight(own, c)) * s.inverse_deviation;
+    const double deviation = factor * s.inverse_deviation * s.inverse_deviation * s.sums.product / s.count;
+    const std::size_t at = c * pixels_ * kLanes;
+    float* grad_in = buffers.grad_in + channel_begin(gradient_layout_, c);
+    normalization_gradient(
+        buffers.in + at, buffers.grad_out + at, size_of(gradient_layout_), buffers.images,
+        {static_cast<float>(factor), static_cast<float>(deviation), static_cast<float>(s.mean),
+         static_cast<float>(factor * s.sums.gradient / s.count)},
+        grad_in);
+    zero_borders(gradient_layout_, grad_in);
+  }
+}
+
+}  // namespace sweep::cpu

@@ -1,0 +1,74 @@
+// torch.nn.BatchNorm2d, with a following ReLU if there is one. While training its output depends on the whole
+// batch.
+#pragma once
+
+#include <vector>
+
+#include "core/kernels/cpu/kernels/batch_norm_kernels.h"
+#include "core/kernels/cpu/ops/op.h"
+#include "core/network/network.h"
+
+namespace sweep::cpu {
+
+/// A training pass calls, with barriers between the lines:
+///   collect_moments() for every block        (parallel)
+///   finish_moments()
+///   forward() for every block                (parallel)
+///   …
+///   collect_sums() for every block           (parallel)
+///   finish_sums()
+///   backward() for every block               (parallel)
+/// Whatever the threads, blocks are added up in their order. In evaluation, forward() uses the running
+/// statistics.
+class BatchNormOp : public Op {
+ public:
+  /// `layer` is a batch_norm2d of `network`; at most `max_blocks` blocks are in a batch.
+  BatchNormOp(const Network& network, const Layer& layer, bool relu, std::size_t max_blocks);
+
+  /// Makes forward() write its output in `layout`, whose zeros are there from the start.
+  void write_output_as(const ImageLayout& layout) { out_layout_ = layout; }
+  /// Makes backward() write grad_in in `layout`, with its borders.
+  void write_gradient_as(const ImageLayout& layout) { gradient_layout_ = layout; }
+
+  std::size_t out_floats() const override { return out_layout_.floats(); }
+  std::size_t parameter_floats() const override { return affine_ ? 2 * round_to_line(channels_) : 0; }
+  void import_parameters(std::span<const float> all, float* own) const override;
+  void export_parameters(const float* own, std::span<float> all) const override;
+
+  /// Between Network::buffers() and the running statistics.
+  void import_buffers(std::span<const float> all);
+  void export_buffers(std::span<float> all) const;
+
+  void collect_moments(std::size_t block, std::size_t images, const float* in);
+  /// Mean and variance of the batch of `blocks` blocks; moves the running statistics unless `keep_running`.
+  void finish_moments(std::size_t blocks, bool keep_running);
+  void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
+
+  /// Also zeroes grad_out where the ReLU did not let through.
+  void collect_sums(std::size_t block, const BackwardBuffers& buffers);
+  /// Adds the gradients of the op's parameters to grad_own, one of the partial sums.
+  void finish_sums(std::size_t blocks, float* grad_own);
+  void backward(const float* own, const BackwardBuffers& buffers) const override;
+
+ private:
+  float weight(const float* own, std::size_t channel) const { return affine_ ? own[channel] : 1.0f; }
+  float bias(const float* own, std::size_t channel) const {
+    return affine_ ? own[round_to_line(channels_) + channel] : 0.0f;
+  }
+
+  std::size_t channels_, pixels_;  // pixels: height · width
+  ImageLayout out_layout_, gradient_layout_;
+  bool affine_, relu_;
+  double eps_, momentum_;
+  Parameter weight_, bias_, mean_buffer_, variance_buffer_;
+  std::vector<float> running_mean_, running_variance_;
+  std::vector<Moments> block_moments_;    // [block][channel]
+  std::vector<GradientSums> block_sums_;  // [block][channel]
+  struct Statistics {                     // of the batch, one channel
+    double count = 0, mean = 0, inverse_deviation = 0;
+    GradientSums sums;
+  };
+  std::vector<Statistics> batch_;
+};
+
+}  // namespace sweep::cpu

@@ -1,0 +1,292 @@
+#include "core/kernels/cpu/ops/conv_op.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sweep::cpu {
+namespace {
+
+std::array<std::size_t, 2> pair_of(const Layer& layer, const char* name) {
+  const auto pair = std::get<std::array<std::int64_t, 2>>(layer.arguments.at(name));
+  return {static_cast<std::size_t>(pair[0]), static_cast<std::size_t>(pair[1])};
+}
+
+std::size_t extent(const Shape& shape, std::size_t axis) { return static_cast<std::size_t>(shape[axis]); }
+
+std::size_t fused_elements(const Layer& layer, const ConvOp::Fusion& fusion) {
+  if (!fusion.pool) return element_count(layer.output);
+  return extent(layer.output, 0) * (extent(layer.output, 1) / 2) * (extent(layer.output, 2) / 2);
+}
+
+}  // namespace
+
+bool ConvOp::can_pool(const Layer& layer) {
+  return pair_of(layer, "dilation") == std::array<std::size_t, 2>{1, 1} &&
+         std::get<std::int64_t>(layer.arguments.at("groups")) == 1;
+}
+
+ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion, const Bf16Kernels* bf16)
+    : Op(element_count(layer.input), fused_elements(layer, fusion)), fusion_(fusion) {
+  const auto kernel = pair_of(layer, "kernel_size"), stride = pair_of(layer, "stride"),
+             padding = pair_of(layer, "padding"), dilation = pair_of(layer, "dilation");
+  groups_ = static_cast<std::size_t>(std::get<std::int64_t>(layer.arguments.at("groups")));
+  height_ = extent(layer.input, 1);
+  width_ = extent(layer.input, 2);
+  pad_y_ = padding[0];
+  pad_x_ = padding[1];
+  geometry_ = {extent(layer.input, 0) / groups_,
+               height_ + 2 * pad_y_,
+               width_ + 2 * pad_x_,
+               extent(layer.output, 0) / groups_,
+               extent(layer.output, 1),
+               extent(layer.output, 2),
+               kernel[0],
+               kernel[1],
+               stride[0],
+               stride[1],
+               dilation[0],
+               dilation[1],
+               0};
+  const std::size_t pixels = geometry_.in_height * geometry_.in_width;
+  geometry_.in_plane = (padded() ? spread_over_cache(pixels) : pixels) * kLanes;
+  weight_ = network.parameters()[layer.parameters[0]];
+  bias_offset_ = round_to_line(weight_.count);
+  if (layer.parameters.size() > 1) {
+    bias_ = network.parameters()[layer.parameters[1]];
+    bias_floats_ = round_to_line(bias_.count);
+  }
+  winograd_ = bf16 == nullptr && !fusion_.pool && winograd_pays(geometry_);
+  winograd_rows_ = bf16 == nullptr && fusion_.pool && winograd_rows_pays(geometry_);
+  packed_ = AlignedBuffer(groups_ * packed_floats());
+  if (uses_packed_transposed()) packed_transposed_ = AlignedBuffer(groups_ * packed_floats());
+  if (geometry_.in_channels > 1) forward_bf16_ = bf16;
+  if (geometry_.out_channels > 1 && uses_packed_transposed()) backward_bf16_ = bf16;
+  if (forward_bf16_ != nullptr) pairs_ = AlignedBuffer(groups_ * forward_pairs());
+  if (backward_bf16_ != nullptr) pairs_transposed_ = AlignedBuffer(groups_ * backward_pairs());
+
+  const std::size_t border = fusion_.needs_grad_in ? kGradientBorder : 0;
+  const bool gaps = geometry_.dilation_y > 1 || geometry_.dilation_x > 1;
+  const std::size_t gap_y = gaps ? geometry_.stride_y : 1, gap_x = gaps ? geometry_.stride_x : 1;
+  gradient_layout_ = {nullptr,
+                      (geometry_.out_height - 1) * gap_y + 1,
+                      (geometry_.out_width - 1) * gap_x + 1 + 2 * border,
+                      border,
+                      gap_y,
+                      gap_x};
+  if (fusion_.pool) pool_plan_.emplace(geometry_, fusion_.needs_grad_in, pad_y_, pad_x_, height_, width_);
+  arrange();
+}
+
+void ConvOp::arrange() {
+  std::size_t end = padded() && !input_is_padded_ ? groups_ * geometry_.in_channels * geometry_.in_plane : 0;
+  winner_offset_ = end;
+  if (fusion_.pool) end += Op::out_elements() * kLanes;
+  gradient_offset_ = round_to_line(end);
+  const std::size_t spread =
+      gradient_is_spread_ ? 0 : geometry_.out_channels * gradient_layout_.channel_floats();
+  saved_floats_ = gradient_offset_ + (fusion_.pool ? pool_plan_->scratch_floats : spread);
+}
+
+std::optional<ImageLayout> ConvOp::take_padded_input() {
+  if (!padded()) return std::nullopt;
+  input_is_padded_ = true;
+  arrange();
+  return ImageLayout{
+      groups_ * geometry_.in_channels,      height_, width_, geometry_.in_plane / kLanes, geometry_.in_width,
+      pad_y_ * geometry_.in_width + pad_x_, 0};
+}
+
+std::optional<ImageLayout> ConvOp::take_spread_gradient() {
+  if (fusion_.pool || fusion_.relu || gradient_layout_.gap_y > 1 || gradient_layout_.gap_x > 1)
+    return std::nullopt;
+  gradient_is_spread_ = true;
+  arrange();
+  const ConvGradient& l = gradient_layout_;
+  return ImageLayout{groups_ * geometry_.out_channels,
+                     geometry_.out_height,
+                     geometry_.out_width,
+                     l.channel_floats() / kLanes,
+                     l.pitch,
+                     l.border,
+                     l.border};
+}
+
+std::size_t ConvOp::grad_out_floats() const {
+  return gradient_is_spread_ ? groups_ * geometry_.out_channels * gradient_layout_.channel_floats()
+                             : Op::grad_out_floats();
+}
+
+std::size_t ConvOp::saved_floats() const { return saved_floats_; }
+
+void ConvOp::import_parameters(std::span<const float> all, float* own) const {
+  const std::size_t count = weight_floats();
+  for (std::size_t group = 0; group < groups_; ++group)
+    import_conv_weights(geometry_, all.data() + weight_.offset + group * count, own + group * count);
+  std::copy_n(all.data() + bias_.offset, bias_.count, own + bias_offset_);
+}
+
+void ConvOp::export_parameters(const float* own, std::span<float> all) const {
+  const std::size_t count = weight_floats();
+  for (std::size_t group = 0; group < groups_; ++group)
+    export_conv_weights(geometry_, own + group * count, all.data() + weight_.offset + group * count);
+  std::copy_n(own + bias_offset_, bias_.count, all.data() + bias_.offset);
+}
+
+std::size_t ConvOp::scratch_floats() const {
+  const ConvGeometry& g = geometry_;
+  if (winograd_) return winograd_scratch_floats(g);
+  if (winograd_rows_) return winograd_rows_scratch_floats(g);
+  const std::size_t forward = forward_bf16_ == nullptr ? 0 : pair_count(g.in_channels) * g.in_plane;
+  const std::size_t backward =
+      backward_bf16_ == nullptr ? 0 : pair_count(g.out_channels) * gradient_layout_.channel_floats();
+  return std::max(forward, backward);
+}
+
+std::size_t ConvOp::packed_floats() const {
+  if (winograd_) return winograd_weight_floats(geometry_);
+  return winograd_rows_ ? winograd_rows_weight_floats(geometry_) : weight_floats();
+}
+
+void ConvOp::prepare(const float* own) {
+  for (std::size_t group = 0; group < groups_; ++group) pack(group, own + group * weight_floats());
+}
+
+void ConvOp::pack(std::size_t group, const float* weights) {
+  const ConvGeometry& g = geometry_;
+  float* packed = packed_.data() + group * packed_floats();
+  float* transposed = packed_transposed_.data() + (uses_packed_transposed() ? group * packed_floats() : 0);
+  if (winograd_) {
+    winograd_transform_weights(g, weights, packed);
+    if (uses_packed_transposed()) winograd_transform_weights_transposed(g, weights, transposed);
+    return;
+  }
+  if (winograd_rows_) return winograd_rows_transform_weights(g, weights, packed);
+  const auto tile = [](const Bf16Kernels* bf16) {
+    return bf16 == nullptr ? conv_channel_tile() : bf16->channel_tile;
+  };
+  pack_conv_weights(g, tile(forward_bf16_), weights, packed);
+  if (forward_bf16_ != nullptr) {
+    pair_conv_weights(g, forward_bf16_->channel_tile, g.in_channels, g.out_channels, packed,
+                      pairs_.data() + group * forward_pairs());
+  }
+  if (!uses_packed_transposed()) return;
+  pack_conv_weights_transposed(g, tile(backward_bf16_), weights, transposed);
+  if (backward_bf16_ != nullptr) {
+    pair_conv_weights(g, backward_bf16_->channel_tile, g.out_channels, g.in_channels, transposed,
+                      pairs_transposed_.data() + group * backward_pairs());
+  }
+}
+
+void ConvOp::forward_group(std::size_t group, const float* own, const float* input,
+                           const ForwardBuffers& buffers) const {
+  ConvGeometry g = geometry_;
+  const float* packed = packed_.data() + group * packed_floats();
+  const float* bias = bias_of(own);
+  if (bias != nullptr) bias += group * g.out_channels;
+  input += group * g.in_channels * g.in_plane;
+  if (forward_bf16_ != nullptr) {
+    const std::size_t pixels = g.in_height * g.in_width;
+    join_channels(input, g.in_channels, pixels * kLanes, g.in_plane, buffers.scratch);
+    input = buffers.scratch;
+    packed = pairs_.data() + group * forward_pairs();
+    g.in_channels = pair_count(g.in_channels);
+  }
+  if (winograd_rows_) {
+    winograd_rows_pool_forward(g, input, packed, bias, fusion_.relu, buffers.out,
+                               buffers.saved + winner_offset_, buffers.scratch);
+    return;
+  }
+  if (fusion_.pool) {  // There is one group.
+    const auto run = forward_bf16_ == nullptr ? conv_pool_forward : forward_bf16_->conv_pool_forward;
+    run(g, input, packed, bias, fusion_.relu, buffers.out, buffers.saved + winner_offset_);
+    return;
+  }
+  float* out = buffers.out + group * g.out_channels * g.out_height * g.out_width * kLanes;
+  if (winograd_) {
+    winograd_forward(g, input, packed, bias, fusion_.relu, out, buffers.scratch);
+    return;
+  }
+  const auto run = forward_bf16_ == nullptr ? conv_forward : forward_bf16_->conv_forward;
+  run(g, input, packed, bias, fusion_.relu, out);
+}
+
+void ConvOp::backward_input(std::size_t group, const ConvGradient& gradient,
+                            const BackwardBuffers& buffers) const {
+  const ConvGeometry& g = geometry_;
+  float* grad_in = buffers.grad_in + group * g.in_channels * height_ * width_ * kLanes;
+  const float* packed = packed_transposed_.data() + group * packed_floats();
+  if (winograd_) {
+    winograd_backward_input(g, gradient, packed, pad_y_, pad_x_, height_, width_, grad_in, buffers.scratch);
+    return;
+  }
+  if (backward_bf16_ == nullptr) {
+    conv_backward_input(g, gradient, packed, pad_y_, pad_x_, height_, width_, grad_in);
+    return;
+  }
+  join_channels(gradient.data, g.out_channels, gradient.rows * gradient.pitch * kLanes,
+                gradient.channel_floats(), buffers.scratch);
+  ConvGeometry paired = g;
+  paired.out_channels = pair_count(g.out_channels);
+  ConvGradient pairs = gradient;
+  pairs.data = buffers.scratch;
+  backward_bf16_->conv_backward_input(paired, pairs, pairs_transposed_.data() + group * backward_pairs(),
+                                      pad_y_, pad_x_, height_, width_, grad_in);
+}
+
+void ConvOp::backward_parameters(std::size_t group, const float* input, const ConvGradient& gradient,
+                                 const BackwardBuffers& buffers) const {
+  const ConvGeometry& g = geometry_;
+  float* grad_weights = buffers.grad_parameters + group * weight_floats();
+  input += group * g.in_channels * g.in_plane;
+  if (winograd_) {
+    winograd_backward_weights(g, input, gradient, grad_weights, buffers.scratch);
+  } else {
+    conv_backward_weights(g, input, gradient, grad_weights);
+  }
+  if (bias_floats_ > 0)
+    conv_backward_bias(g, gradient, buffers.grad_parameters + bias_offset_ + group * g.out_channels);
+}
+
+void ConvOp::forward(const Pass& /*pass*/, const float* own, const ForwardBuffers& buffers) const {
+  if (padded() && !input_is_padded_) {  // The border was zero from the start and stays so.
+    for (std::size_t c = 0; c < groups_ * geometry_.in_channels; ++c) {
+      for (std::size_t y = 0; y < height_; ++y) {
+        const std::size_t pixel = (y + pad_y_) * geometry_.in_width + pad_x_;
+        std::copy_n(buffers.in + (c * height_ + y) * width_ * kLanes, width_ * kLanes,
+                    buffers.saved + c * geometry_.in_plane + pixel * kLanes);
+      }
+    }
+  }
+  const float* input = padded_input(buffers.in, buffers.saved);
+  for (std::size_t group = 0; group < groups_; ++group) forward_group(group, own, input, buffers);
+}
+
+void ConvOp::backward(const float* own, const BackwardBuffers& buffers) const {
+  const float* input = padded_input(buffers.in, buffers.saved);
+  float* working = buffers.saved + gradient_offset_;
+  if (fusion_.pool) {
+    float* grad_bias = bias_floats_ > 0 ? buffers.grad_parameters + bias_offset_ : nullptr;
+    conv_pool_backward(*pool_plan_,
+                       {input, own, buffers.grad_out, buffers.saved + winner_offset_, buffers.grad_parameters,
+                        grad_bias, buffers.grad_in},
+                       working);
+    return;
+  }
+  const ConvGeometry& g = geometry_;
+  ConvGradient gradient = gradient_layout_;
+  gradient.data = working;
+  // One group after the other, through the same working memory.
+  for (std::size_t group = 0; group < groups_; ++group) {
+    if (gradient_is_spread_) {
+      gradient.data = buffers.grad_out + group * g.out_channels * gradient.channel_floats();
+    } else {
+      const std::size_t out = group * g.out_channels * g.out_height * g.out_width * kLanes;
+      spread_gradient(g, buffers.grad_out + out, fusion_.relu ? buffers.out + out : nullptr, gradient,
+                      working);
+    }
+    backward_parameters(group, input, gradient, buffers);
+    if (buffers.grad_in != nullptr) backward_input(group, gradient, buffers);
+  }
+}
+
+}  // namespace sweep::cpu

@@ -1,0 +1,71 @@
+#include "core/kernels/cpu/ops/pool_ops.h"
+
+#include <array>
+
+namespace sweep::cpu {
+namespace {
+
+PoolGeometry geometry_of(const Layer& layer, bool windows) {
+  const auto size = [](std::int64_t extent) { return static_cast<std::size_t>(extent); };
+  PoolGeometry g{size(layer.input[0]),
+                 size(layer.input[1]),
+                 size(layer.input[2]),
+                 size(layer.output[1]),
+                 size(layer.output[2]),
+                 0,
+                 0,
+                 0,
+                 0,
+                 0,
+                 0};
+  if (!windows) return g;
+  const auto pair = [&](const char* name, std::size_t& y, std::size_t& x) {
+    const auto value = std::get<std::array<std::int64_t, 2>>(layer.arguments.at(name));
+    y = size(value[0]);
+    x = size(value[1]);
+  };
+  pair("kernel_size", g.kernel_height, g.kernel_width);
+  pair("stride", g.stride_y, g.stride_x);
+  pair("padding", g.pad_y, g.pad_x);
+  return g;
+}
+
+}  // namespace
+
+MaxPoolOp::MaxPoolOp(const Layer& layer)
+    : Op(element_count(layer.input), element_count(layer.output)), geometry_(geometry_of(layer, true)) {}
+
+void MaxPoolOp::forward(const Pass& /*pass*/, const float* /*own*/, const ForwardBuffers& buffers) const {
+  max_pool_forward(geometry_, buffers.in, buffers.out, buffers.saved);
+}
+
+void MaxPoolOp::backward(const float* /*own*/, const BackwardBuffers& buffers) const {
+  if (buffers.grad_in != nullptr)
+    max_pool_backward(geometry_, buffers.grad_out, buffers.saved, buffers.grad_in);
+}
+
+AvgPoolOp::AvgPoolOp(const Layer& layer)
+    : Op(element_count(layer.input), element_count(layer.output)),
+      geometry_(geometry_of(layer, layer.type == "avg_pool2d")),
+      adaptive_(layer.type == "adaptive_avg_pool2d") {
+  if (!adaptive_) count_padding_ = std::get<bool>(layer.arguments.at("count_include_pad"));
+}
+
+void AvgPoolOp::forward(const Pass& /*pass*/, const float* /*own*/, const ForwardBuffers& buffers) const {
+  if (adaptive_) {
+    adaptive_avg_pool_forward(geometry_, buffers.in, buffers.out);
+  } else {
+    avg_pool_forward(geometry_, count_padding_, buffers.in, buffers.out);
+  }
+}
+
+void AvgPoolOp::backward(const float* /*own*/, const BackwardBuffers& buffers) const {
+  if (buffers.grad_in == nullptr) return;
+  if (adaptive_) {
+    adaptive_avg_pool_backward(geometry_, buffers.grad_out, buffers.grad_in);
+  } else {
+    avg_pool_backward(geometry_, count_padding_, buffers.grad_out, buffers.grad_in);
+  }
+}
+
+}  // namespace sweep::cpu

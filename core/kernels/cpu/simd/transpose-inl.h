@@ -1,0 +1,102 @@
+// Between blocks, where a vector holds one element of 16 images, and one array per image; compiled once per
+// Highway target.
+#if defined(SWEEP_CORE_KERNELS_CPU_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SWEEP_CORE_KERNELS_CPU_TRANSPOSE_INL_H_
+#undef SWEEP_CORE_KERNELS_CPU_TRANSPOSE_INL_H_
+#else
+#define SWEEP_CORE_KERNELS_CPU_TRANSPOSE_INL_H_
+#endif
+
+#include <cstdint>
+
+#include "core/kernels/cpu/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sweep::cpu::HWY_NAMESPACE {
+
+// Transposes a square of n × n floats in registers, n = kSize being the number of lanes: v[i] lane j becomes
+// v[j] lane i.
+template <int kSize>
+HWY_INLINE void transpose_square(Lanes d, Vector (&v)[kSize]) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (kSize >= 4) {
+    // Squares of 4 × 4 within 128-bit blocks.
+    for (int i = 0; i < kSize; i += 4) {
+      const Vector a = hn::InterleaveLower(d, v[i], v[i + 2]), b = hn::InterleaveLower(d, v[i + 1], v[i + 3]);
+      const Vector c = hn::InterleaveUpper(d, v[i], v[i + 2]), e = hn::InterleaveUpper(d, v[i + 1], v[i + 3]);
+      v[i] = hn::InterleaveLower(d, a, b);
+      v[i + 1] = hn::InterleaveUpper(d, a, b);
+      v[i + 2] = hn::InterleaveLower(d, c, e);
+      v[i + 3] = hn::InterleaveUpper(d, c, e);
+    }
+  }
+  if constexpr (kSize == 8) {
+    for (int i = 0; i < 4; ++i) {
+      const Vector low = v[i], high = v[i + 4];
+      v[i] = hn::ConcatLowerLower(d, high, low);
+      v[i + 4] = hn::ConcatUpperUpper(d, high, low);
+    }
+  }
+  if constexpr (kSize == 16) {
+    // Now a 4 × 4 matrix of blocks: swap within pairs of blocks, then halves.
+    for (int i = 0; i < 16; ++i) {
+      if ((i & 4) != 0) continue;
+      const Vector even = v[i], odd = v[i + 4];
+      v[i] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(odd), even);
+      v[i + 4] = hn::OddEvenBlocks(odd, hn::SwapAdjacentBlocks(even));
+    }
+    for (int i = 0; i < 8; ++i) {
+      const Vector low = v[i], high = v[i + 8];
+      v[i] = hn::ConcatLowerLower(d, high, low);
+      v[i + 8] = hn::ConcatUpperUpper(d, high, low);
+    }
+  }
+#else
+  (void)d, (void)v;  // one lane
+#endif
+}
+
+// images[image · stride + e] = block[offsets[e] + image] for e < count.
+HWY_INLINE void lanes_to_images(std::size_t count, std::size_t stride, const float* block,
+                                const std::uint32_t* offsets, float* images) {
+  const Lanes d;
+  constexpr std::size_t kSize = hn::MaxLanes(Lanes());
+  std::size_t e = 0;
+  for (; e + kSize <= count; e += kSize) {
+    for (std::size_t lane = 0; lane < kLanes; lane += kSize) {
+      Vector v[kSize];
+      for (std::size_t i = 0; i < kSize; ++i) v[i] = hn::Load(d, block + offsets[e + i] + lane);
+      transpose_square<static_cast<int>(kSize)>(d, v);
+      for (std::size_t i = 0; i < kSize; ++i) hn::StoreU(v[i], d, images + (lane + i) * stride + e);
+    }
+  }
+  for (; e < count; ++e) {
+    for (std::size_t image = 0; image < kLanes; ++image)
+      images[image * stride + e] = block[offsets[e] + image];
+  }
+}
+
+// The way back: block[offsets[e] + image] = images[image · stride + e].
+HWY_INLINE void images_to_lanes(std::size_t count, std::size_t stride, const float* images,
+                                const std::uint32_t* offsets, float* block) {
+  const Lanes d;
+  constexpr std::size_t kSize = hn::MaxLanes(Lanes());
+  std::size_t e = 0;
+  for (; e + kSize <= count; e += kSize) {
+    for (std::size_t lane = 0; lane < kLanes; lane += kSize) {
+      Vector v[kSize];
+      for (std::size_t i = 0; i < kSize; ++i) v[i] = hn::LoadU(d, images + (lane + i) * stride + e);
+      transpose_square<static_cast<int>(kSize)>(d, v);
+      for (std::size_t i = 0; i < kSize; ++i) hn::Store(v[i], d, block + offsets[e + i] + lane);
+    }
+  }
+  for (; e < count; ++e) {
+    for (std::size_t image = 0; image < kLanes; ++image)
+      block[offsets[e] + image] = images[image * stride + e];
+  }
+}
+
+}  // namespace sweep::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,40 @@
+// Convolutions of any shape, as products. Arrays are [images][channels][height][width].
+#pragma once
+
+#include "core/kernels/cuda/runtime/runtime.h"
+
+namespace sweep::cuda {
+
+struct ConvShape {
+  int in_channels, in_height, in_width;
+  int out_channels, out_height, out_width;
+  int kernel_height, kernel_width;
+  int stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;
+  int groups;
+  bool bias;
+
+  int group_in() const { return in_channels / groups; }
+  int group_out() const { return out_channels / groups; }
+  int taps() const { return group_in() * kernel_height * kernel_width; }
+  int weights() const { return out_channels * taps(); }
+  /// Floats of a gradient: the weights', then the biases', if there are any.
+  int gradient_floats() const { return weights() + (bias ? out_channels : 0); }
+};
+
+/// out = conv(in, weight) + bias, and its positive part if `relu`. weight as PyTorch's; bias [out_channels]
+/// or nullptr.
+void conv_forward(Stream& stream, const ConvShape& shape, int images, const float* in, const float* weight,
+                  const float* bias, bool relu, float* out);
+
+/// Parts that conv_backward_weights() writes for batches of up to `images`.
+int conv_gradient_parts(const ConvShape& shape, int images);
+
+/// gradient [parts][gradient_floats()], to be added up over the parts.
+void conv_backward_weights(Stream& stream, const ConvShape& shape, int images, int parts, const float* in,
+                           const float* grad_out, float* gradient);
+
+/// grad_in, added to what is there if `add`.
+void conv_backward_input(Stream& stream, const ConvShape& shape, int images, const float* grad_out,
+                         const float* weight, bool add, float* grad_in);
+
+}  // namespace sweep::cuda

@@ -1,0 +1,150 @@
+#include "core/kernels/cuda/kernels/linear.h"
+
+#include "core/kernels/cuda/kernels/product.h"
+
+namespace sweep::cuda {
+namespace {
+
+using Offset = int;  // in an array
+
+// C: [images][outputs], k: inputs.
+struct Forward {
+  using Row = Offset;
+  using Column = Offset;
+  using Depth = Offset;
+  static constexpr bool kARowsAlongK = true, kBColumnsAlongK = true;
+  const float *in, *weight, *bias;
+  float* out;
+  bool relu;
+  int rows, columns, slices, in_features;
+
+  __device__ SumRange range(int /*slice*/) const { return {0, in_features}; }
+  __device__ Row row(int /*slice*/, int m) const { return m * in_features; }
+  __device__ Column column(int /*slice*/, int n) const { return n * in_features; }
+  __device__ Depth a_depth(int k) const { return k; }
+  __device__ Depth b_depth(int k) const { return k; }
+  __device__ float a(Row m, Depth k) const { return in[m + k]; }
+  __device__ float b(Depth k, Column n) const { return weight[n + k]; }
+  __device__ void store(int /*slice*/, int m, int n, float sum) const {
+    if (bias != nullptr) sum += bias[n];
+    // As PyTorch's relu: a NaN stays one.
+    if (relu && sum <= 0.0f) sum = 0.0f;
+    out[m * columns + n] = sum;
+  }
+};
+
+// C: [outputs][inputs, and one column for the bias], k: images. Slices are parts of the sums.
+struct BackwardWeights {
+  using Row = Offset;
+  using Column = Offset;
+  using Depth = Offset;
+  static constexpr bool kARowsAlongK = false, kBColumnsAlongK = false;
+  const float *in, *grad_out;
+  float* gradient;
+  int rows, columns, slices, images, in_features, weights, gradient_floats;
+
+  __device__ SumRange range(int slice) const { return part_of(images, slices, slice); }
+  __device__ Row row(int /*slice*/, int m) const { return m; }
+  __device__ Column column(int /*slice*/, int n) const { return n; }
+  __device__ Depth a_depth(int k) const { return k * rows; }
+  __device__ Depth b_depth(int k) const { return k * in_features; }
+  __device__ float a(Row m, Depth k) const { return grad_out[k + m]; }
+  __device__ float b(Depth k, Column n) const { return n == in_features ? 1.0f : in[k + n]; }
+  __device__ void store(int slice, int m, int n, float sum) const {
+    float* part = gradient + static_cast<std::ptrdiff_t>(slice) * gradient_floats;
+    part[n == in_features ? weights + m : m * in_features + n] = sum;
+  }
+};
+
+// C: [images][inputs], k: outputs.
+struct BackwardInput {
+  using Row = Offset;
+  using Column = Offset;
+  using Depth = Offset;
+  static constexpr bool kARowsAlongK = true, kBColumnsAlongK = false;
+  const float *grad_out, *weight;
+  float* grad_in;
+  bool add;
+  int rows, columns, slices, out_features;
+
+  __device__ SumRange range(int /*slice*/) const { return {0, out_features}; }
+  __device__ Row row(int /*slice*/, int m) const { return m * out_features; }
+  __device__ Column column(int /*slice*/, int n) const { return n; }
+  __device__ Depth a_depth(int k) const { return k; }
+  __device__ Depth b_depth(int k) const { return k * columns; }
+  __device__ float a(Row m, Depth k) const { return grad_out[m + k]; }
+  __device__ float b(Depth k, Column n) const { return weight[k + n]; }
+  __device__ void store(int /*slice*/, int m, int n, float sum) const {
+    float& at = grad_in[m * columns + n];
+    at = add ? at + sum : sum;
+  }
+};
+
+BackwardWeights backward_weights(const LinearGradient& layer, int images, int parts) {
+  const LinearShape& s = layer.shape;
+  return {.in = layer.in,
+          .grad_out = layer.grad_out,
+          .gradient = layer.gradient,
+          .rows = s.out_features,
+          .columns = s.in_features + (s.bias ? 1 : 0),
+          .slices = parts,
+          .images = images,
+          .in_features = s.in_features,
+          .weights = s.weights(),
+          .gradient_floats = s.gradient_floats()};
+}
+
+}  // namespace
+
+void linear_forward(Stream& stream, const LinearShape& s, int images, const float* in, const float* weight,
+                    const float* bias, bool relu, float* out) {
+  launch_product(stream, Forward{.in = in,
+                                 .weight = weight,
+                                 .bias = bias,
+                                 .out = out,
+                                 .relu = relu,
+                                 .rows = images,
+                                 .columns = s.out_features,
+                                 .slices = 1,
+                                 .in_features = s.in_features});
+}
+
+int linear_gradient_parts(const LinearShape& s, int images) {
+  return sum_parts(s.out_features, s.in_features + (s.bias ? 1 : 0), images);
+}
+
+void linear_backward_weights(Stream& stream, const LinearShape& s, int images, int parts, const float* in,
+                             const float* grad_out, float* gradient) {
+  launch_product(stream, backward_weights({s, in, grad_out, gradient}, images, parts));
+}
+
+int linear_gradient_parts(std::span<const LinearShape> shapes, int images) {
+  constexpr int kLeast = 64, kBlocks = 1056;  // eight for each multiprocessor of a large GPU
+  std::int64_t tiles = 0;
+  for (const LinearShape& s : shapes)
+    tiles += static_cast<std::int64_t>(ceil_div(s.out_features, SmallTile::kRows)) *
+             ceil_div(s.in_features + (s.bias ? 1 : 0), SmallTile::kColumns);
+  const int most = ceil_div(images, kLeast), wanted = static_cast<int>((kBlocks + tiles - 1) / tiles);
+  return most < 1 ? 1 : most < wanted ? most : wanted;
+}
+
+void linear_backward_weights(Stream& stream, std::span<const LinearGradient> layers, int images, int parts) {
+  using Products = ProductsKernel<SmallTile, BackwardWeights, kMostGradients>;
+  Products products;
+  for (const LinearGradient& layer : layers) products.add(backward_weights(layer, images, parts));
+  launch_body(stream, products, {static_cast<unsigned>(products.blocks)}, {{Products::kMostThreads}});
+}
+
+void linear_backward_input(Stream& stream, const LinearShape& s, int images, const float* grad_out,
+                           const float* weight, bool add, float* grad_in) {
+  launch_product(stream, BackwardInput{.grad_out = grad_out,
+                                       .weight = weight,
+                                       .grad_in = grad_in,
+                                       .add = add,
+                                       .rows = images,
+                                       .columns = s.in_features,
+                                       .slices = 1,
+                                       .out_features = s.out_features});
+}
+
+}  // namespace sweep::cuda

@@ -1,0 +1,223 @@
+#include "core/kernels/cuda/kernels/optimizer.h"
+
+#include <cmath>
+
+#include "core/kernels/cuda/runtime/kernel.h"
+
+namespace sweep::cuda {
+
+// What the kernels have to know of the options, as floats.
+struct Optimizer::Rule {
+  enum class Kind { kSgd, kAdam, kRmsprop } kind = Kind::kSgd;
+  float decay = 0;             // of the weights, added to the gradient
+  float keep2 = 0, take2 = 0;  // of the squares: beta2 or alpha, and what is left to 1
+  float eps = 0;
+  bool momentum = false, nesterov = false, centered = false;  // of sgd and rmsprop
+};
+
+struct OptimizerKernels {
+  using Rule = Optimizer::Rule;
+  using Work = Optimizer::Work;
+
+  static Rule rule_of(const OptimizerOptions& options) {
+    Rule rule;
+    const auto real = [](double x) { return static_cast<float>(x); };
+    if (const auto* sgd = std::get_if<SgdOptions>(&options)) {
+      rule.decay = real(sgd->weight_decay);
+      rule.momentum = sgd->momentum != 0;
+      rule.nesterov = sgd->nesterov;
+    } else if (const auto* rmsprop = std::get_if<RmspropOptions>(&options)) {
+      rule.kind = Rule::Kind::kRmsprop;
+      rule.decay = real(rmsprop->weight_decay);
+      rule.momentum = rmsprop->momentum != 0;
+      rule.keep2 = real(rmsprop->alpha);
+      rule.take2 = real(1 - rmsprop->alpha);
+      rule.eps = real(rmsprop->eps);
+      rule.centered = rmsprop->centered;
+    } else {
+      const auto& adam = std::get<AdamOptions>(options);
+      rule.kind = Rule::Kind::kAdam;
+      rule.decay = adam.decoupled ? 0.0f : real(adam.weight_decay);
+      rule.keep2 = real(adam.beta2);
+      rule.take2 = real(1 - adam.beta2);
+      rule.eps = real(adam.eps);
+    }
+    return rule;
+  }
+
+  // The formulas of core/spec/optimizer.h for one parameter.
+  static __device__ void update(const Rule& rule, const StepFactors& factors, const OptimizerArrays& arrays,
+                                int i) {
+    const float weight = arrays.parameters[i] * factors.shrink;
+    float g = arrays.gradient[i] + rule.decay * weight;
+    if (rule.kind == Rule::Kind::kAdam) {
+      float &mean = arrays.state[0][i], &square = arrays.state[1][i];
+      mean += factors.take * (g - mean);
+      square = rule.keep2 * square + rule.take2 * g * g;
+      g = mean / (sqrtf(square) * factors.scale + rule.eps);
+    } else if (rule.kind == Rule::Kind::kRmsprop) {
+      float& square = arrays.state[0][i];
+      square = rule.keep2 * square + rule.take2 * g * g;
+      float variance = square;
+      int next = 1;
+      if (rule.centered) {
+        float& mean = arrays.state[next++][i];
+        mean += rule.take2 * (g - mean);
+        variance -= mean * mean;
+      }
+      g = g / (sqrtf(variance) + rule.eps);
+      if (rule.momentum) {
+        float& momentum = arrays.state[next][i];
+        momentum = factors.keep * momentum + g;
+        g = momentum;
+      }
+    } else if (rule.momentum) {
+      float& momentum = arrays.state[0][i];
+      momentum = factors.first != 0 ? g : factors.keep * momentum + factors.take * g;
+      g = rule.nesterov ? g + factors.keep * momentum : momentum;
+    }
+    arrays.parameters[i] = weight + factors.rate * g;
+  }
+
+  // The gradient of the thread's parameter: in the threads with owned_parameter() ≥ 0. Where there are many
+  // parts, groups of the block's threads share them out: one thread alone would wait for one after the other.
+  static __device__ float sum_of_parts(const GradientSource& source, const Work& work) {
+    __shared__ float sums[kThreads];
+    const int thread = static_cast<int>(threadIdx.x), width = work.width;
+    const int group = thread / width, groups = static_cast<int>(kThreads) / width;
+    const int i = work.first + thread - group * width;
+    float sum = 0.0f;
+    if (i < source.count) {
+      for (int part = group; part < source.parts; part += groups)
+        sum += source.parts_begin[static_cast<std::ptrdiff_t>(part) * source.count + i];
+    }
+    if (groups == 1) return sum;
+    sums[thread] = sum;
+    __syncthreads();
+    if (group > 0) return 0.0f;
+    for (int other = 1; other < groups; ++other) sum += sums[other * width + thread];
+    return sum;
+  }
+
+  // The parameter of the source that the thread updates, or −1.
+  static __device__ int owned_parameter(const GradientSource& source, const Work& work) {
+    const int thread = static_cast<int>(threadIdx.x), i = work.first + thread;
+    return thread < work.width && i < source.count ? i : -1;
+  }
+
+  // Parameters per block: a power of two, so that a thread adds up some eight parts.
+  static int block_width(int parts) {
+    constexpr int kPartsPerThread = 8, kLeast = 8;  // eight floats are the least that memory gives at once
+    int width = static_cast<int>(kThreads);
+    while (width > kLeast && parts * width > kPartsPerThread * static_cast<int>(kThreads)) width /= 2;
+    return width;
+  }
+};
+
+namespace {
+
+using Rule = OptimizerKernels::Rule;
+using Work = OptimizerKernels::Work;
+
+__global__ void step_kernel(Rule rule, const StepInput* input, const GradientSource* sources,
+                            const Work* works, OptimizerArrays arrays) {
+  const Work work = works[blockIdx.x];
+  const GradientSource source = sources[work.source];
+  const float g = OptimizerKernels::sum_of_parts(source, work);
+  const int i = OptimizerKernels::owned_parameter(source, work);
+  if (i < 0) return;
+  arrays.gradient[source.offset + i] = g;
+  OptimizerKernels::update(rule, input->factors, arrays, source.offset + i);
+}
+
+// With clipping there are two launches: the length of the whole gradient has to be known first.
+__global__ void squares_kernel(const GradientSource* sources, const Work* works, float* gradient,
+                               double* squares) {
+  const Work work = works[blockIdx.x];
+  const GradientSource source = sources[work.source];
+  const float g = OptimizerKernels::sum_of_parts(source, work);
+  const int i = OptimizerKernels::owned_parameter(source, work);
+  double square = 0;
+  if (i >= 0) {
+    gradient[source.offset + i] = g;
+    square = static_cast<double>(g) * static_cast<double>(g);
+  }
+  square = block_sum(square);
+  if (threadIdx.x == 0) squares[blockIdx.x] = square;
+}
+
+__global__ void clipped_step_kernel(Rule rule, double clip_norm, const double* squares,
+                                    const StepInput* input, const GradientSource* sources, const Work* works,
+                                    OptimizerArrays arrays) {
+  double square = 0;
+  for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) square += squares[i];
+  square = block_sum(square);
+  // As torch.nn.utils.clip_grad_norm_.
+  const double factor = clip_norm / (sqrt(square) + 1e-6);
+  const Work work = works[blockIdx.x];
+  const GradientSource source = sources[work.source];
+  const int i = OptimizerKernels::owned_parameter(source, work);
+  if (i < 0) return;
+  // A NaN makes no gradient shorter.
+  if (factor < 1) arrays.gradient[source.offset + i] *= static_cast<float>(factor);
+  OptimizerKernels::update(rule, input->factors, arrays, source.offset + i);
+}
+
+template <class T>
+Array<T> uploaded(Stream& stream, const std::vector<T>& values) {
+  Array<T> array(values.size(), "the optimizer's tables");
+  if (!values.empty()) stream.upload(array.data(), values.data(), values.size() * sizeof(T));
+  return array;
+}
+
+}  // namespace
+
+StepFactors step_factors(const OptimizerOptions& options, double learning_rate, std::int64_t step) {
+  const auto real = [](double x) { return static_cast<float>(x); };
+  StepFactors factors{.rate = real(-learning_rate), .first = step == 1 ? 1u : 0u};
+  if (const auto* adam = std::get_if<AdamOptions>(&options)) {
+    // Scalars in double and then rounded, as PyTorch's single-tensor implementation has them.
+    const double correction1 = 1 - std::pow(adam->beta1, static_cast<double>(step));
+    const double correction2 = 1 - std::pow(adam->beta2, static_cast<double>(step));
+    factors.rate = real(-learning_rate / correction1);
+    factors.scale = real(1 / std::sqrt(correction2));
+    factors.take = real(1 - adam->beta1);
+    if (adam->decoupled) factors.shrink = real(1 - learning_rate * adam->weight_decay);
+  } else if (const auto* rmsprop = std::get_if<RmspropOptions>(&options)) {
+    factors.keep = real(rmsprop->momentum);
+  } else {
+    const auto& sgd = std::get<SgdOptions>(options);
+    factors.keep = real(sgd.momentum);
+    factors.take = real(1 - sgd.dampening);
+  }
+  return factors;
+}
+
+Optimizer::Optimizer(Stream& stream, const OptimizerOptions& options, double clip_norm,
+                     const std::vector<GradientSource>& sources, const OptimizerArrays& arrays)
+    : options_(options), clip_norm_(clip_norm), arrays_(arrays) {
+  std::vector<Work> works;
+  for (std::size_t s = 0; s < sources.size(); ++s) {
+    const int width = OptimizerKernels::block_width(sources[s].parts);
+    for (int first = 0; first < sources[s].count; first += width)
+      works.push_back({static_cast<int>(s), first, width});
+  }
+  blocks_ = static_cast<unsigned>(works.size());
+  sources_ = uploaded(stream, sources);
+  works_ = uploaded(stream, works);
+  if (clip_norm > 0) squares_ = Array<double>(works.size(), "the gradient's length");
+}
+
+void Optimizer::step(Stream& stream, const StepInput* input) const {
+  const Rule rule = OptimizerKernels::rule_of(options_);
+  if (clip_norm_ > 0) {
+    launch(stream, squares_kernel, {blocks_}, {kThreads}, sources_.data(), works_.data(), arrays_.gradient,
+           squares_.data());
+    launch(stream, clipped_step_kernel, {blocks_}, {kThreads}, rule, clip_norm_, squares_.data(), input,
+           sources_.data(), works_.data(), arrays_);
+  } else {
+    launch(stream, step_kernel, {blocks_}, {kThreads}, rule, input, sources_.data(), works_.data(), arrays_);
+  }
+}
+
+}  // namespace sweep::cuda

@@ -1,0 +1,158 @@
+// Forward, a thread computes one output; backward, one input, whose gradient it gathers from the windows that
+// cover it: so no two threads add to the same place.
+#include "core/kernels/cuda/kernels/pool.h"
+
+#include "core/kernels/cuda/runtime/kernel.h"
+
+namespace sweep::cuda {
+namespace {
+
+// Places begin … end − 1 along one axis.
+struct Span {
+  int begin, end;
+  __device__ int length() const { return end - begin; }
+};
+
+__device__ int smaller(int a, int b) { return a < b ? a : b; }
+
+// The part of output o's window inside the image.
+__device__ Span window_of(int o, int stride, int pad, int kernel, int extent) {
+  const int start = o * stride - pad;
+  return {start < 0 ? 0 : start, smaller(start + kernel, extent)};
+}
+
+// The outputs whose windows have input i in them.
+__device__ Span outputs_over(int i, int stride, int pad, int kernel, int out_extent) {
+  const int first = i + pad - kernel + 1;  // where the first such window would start
+  return {first <= 0 ? 0 : (first + stride - 1) / stride, smaller((i + pad) / stride + 1, out_extent)};
+}
+
+// Adaptive pooling: output o is the average of inputs ⌊o · in / out⌋ to ⌈(o + 1) · in / out⌉ − 1.
+__device__ Span adaptive_window(int o, int in, int out) {
+  return {o * in / out, ((o + 1) * in + out - 1) / out};
+}
+__device__ Span adaptive_outputs(int i, int in, int out) {
+  const int begin = i * out / in;
+  int end = begin + 1;
+  while (end < out && end * in / out <= i) ++end;
+  return {begin, end};
+}
+
+__global__ void max_forward_kernel(PoolShape s, int count, const float* in, float* out,
+                                   std::int32_t* winner) {
+  for_each_index(count, [=](int i) {
+    const int x = i % s.out_width, y = i / s.out_width % s.out_height,
+              plane = i / (s.out_width * s.out_height);
+    const float* values = in + static_cast<std::ptrdiff_t>(plane) * s.in_height * s.in_width;
+    const Span rows = window_of(y, s.stride_y, s.pad_y, s.kernel_height, s.in_height),
+               columns = window_of(x, s.stride_x, s.pad_x, s.kernel_width, s.in_width);
+    int best = rows.begin * s.in_width + columns.begin;
+    float largest = values[best];
+    for (int iy = rows.begin; iy < rows.end; ++iy) {
+      for (int ix = columns.begin; ix < columns.end; ++ix) {
+        const float value = values[iy * s.in_width + ix];
+        if (value > largest || value != value) {
+          largest = value;
+          best = iy * s.in_width + ix;
+        }
+      }
+    }
+    out[i] = largest;
+    winner[i] = best;
+  });
+}
+
+__global__ void max_backward_kernel(PoolShape s, int count, const float* grad_out, const std::int32_t* winner,
+                                    bool add, float* grad_in) {
+  for_each_index(count, [=](int i) {
+    const int x = i % s.in_width, y = i / s.in_width % s.in_height, plane = i / (s.in_width * s.in_height);
+    const Span rows = outputs_over(y, s.stride_y, s.pad_y, s.kernel_height, s.out_height),
+               columns = outputs_over(x, s.stride_x, s.pad_x, s.kernel_width, s.out_width);
+    float sum = 0.0f;
+    for (int oy = rows.begin; oy < rows.end; ++oy) {
+      for (int ox = columns.begin; ox < columns.end; ++ox) {
+        const int o = (plane * s.out_height + oy) * s.out_width + ox;
+        if (winner[o] == y * s.in_width + x) sum += grad_out[o];
+      }
+    }
+    grad_in[i] = add ? grad_in[i] + sum : sum;
+  });
+}
+
+// One over the number of elements that output (y, x) is the average of.
+__device__ float share_of(const PoolShape& s, Average average, int y, int x) {
+  if (average == Average::kWithPadding) return 1.0f / static_cast<float>(s.kernel_height * s.kernel_width);
+  const bool adaptive = average == Average::kAdaptive;
+  const Span rows = adaptive ? adaptive_window(y, s.in_height, s.out_height)
+                             : window_of(y, s.stride_y, s.pad_y, s.kernel_height, s.in_height);
+  const Span columns = adaptive ? adaptive_window(x, s.in_width, s.out_width)
+                                : window_of(x, s.stride_x, s.pad_x, s.kernel_width, s.in_width);
+  return 1.0f / static_cast<float>(rows.length() * columns.length());
+}
+
+__global__ void avg_forward_kernel(PoolShape s, Average average, int count, const float* in, float* out) {
+  const bool adaptive = average == Average::kAdaptive;
+  for_each_index(count, [=](int i) {
+    const int x = i % s.out_width, y = i / s.out_width % s.out_height,
+              plane = i / (s.out_width * s.out_height);
+    const float* values = in + static_cast<std::ptrdiff_t>(plane) * s.in_height * s.in_width;
+    const Span rows = adaptive ? adaptive_window(y, s.in_height, s.out_height)
+                               : window_of(y, s.stride_y, s.pad_y, s.kernel_height, s.in_height);
+    const Span columns = adaptive ? adaptive_window(x, s.in_width, s.out_width)
+                                  : window_of(x, s.stride_x, s.pad_x, s.kernel_width, s.in_width);
+    float sum = 0.0f;
+    for (int iy = rows.begin; iy < rows.end; ++iy)
+      for (int ix = columns.begin; ix < columns.end; ++ix) sum += values[iy * s.in_width + ix];
+    out[i] = sum * share_of(s, average, y, x);
+  });
+}
+
+__global__ void avg_backward_kernel(PoolShape s, Average average, int count, const float* grad_out, bool add,
+                                    float* grad_in) {
+  const bool adaptive = average == Average::kAdaptive;
+  for_each_index(count, [=](int i) {
+    const int x = i % s.in_width, y = i / s.in_width % s.in_height, plane = i / (s.in_width * s.in_height);
+    const Span rows = adaptive ? adaptive_outputs(y, s.in_height, s.out_height)
+                               : outputs_over(y, s.stride_y, s.pad_y, s.kernel_height, s.out_height);
+    const Span columns = adaptive ? adaptive_outputs(x, s.in_width, s.out_width)
+                                  : outputs_over(x, s.stride_x, s.pad_x, s.kernel_width, s.out_width);
+    float sum = 0.0f;
+    for (int oy = rows.begin; oy < rows.end; ++oy) {
+      for (int ox = columns.begin; ox < columns.end; ++ox) {
+        sum += grad_out[(plane * s.out_height + oy) * s.out_width + ox] * share_of(s, average, oy, ox);
+      }
+    }
+    grad_in[i] = add ? grad_in[i] + sum : sum;
+  });
+}
+
+int inputs(const PoolShape& s, int images) { return images * s.channels * s.in_height * s.in_width; }
+int outputs(const PoolShape& s, int images) { return images * s.channels * s.out_height * s.out_width; }
+
+}  // namespace
+
+void max_pool_forward(Stream& stream, const PoolShape& s, int images, const float* in, float* out,
+                      std::int32_t* winner) {
+  launch(stream, max_forward_kernel, blocks_for(outputs(s, images)), {kThreads}, s, outputs(s, images), in,
+         out, winner);
+}
+
+void max_pool_backward(Stream& stream, const PoolShape& s, int images, const float* grad_out,
+                       const std::int32_t* winner, bool add, float* grad_in) {
+  launch(stream, max_backward_kernel, blocks_for(inputs(s, images)), {kThreads}, s, inputs(s, images),
+         grad_out, winner, add, grad_in);
+}
+
+void avg_pool_forward(Stream& stream, const PoolShape& s, Average average, int images, const float* in,
+                      float* out) {
+  launch(stream, avg_forward_kernel, blocks_for(outputs(s, images)), {kThreads}, s, average,
+         outputs(s, images), in, out);
+}
+
+void avg_pool_backward(Stream& stream, const PoolShape& s, Average average, int images, const float* grad_out,
+                       bool add, float* grad_in) {
+  launch(stream, avg_backward_kernel, blocks_for(inputs(s, images)), {kThreads}, s, average,
+         inputs(s, images), grad_out, add, grad_in);
+}
+
+}  // namespace sweep::cuda

@@ -1,0 +1,338 @@
+// Linear layers with cuBLASLt. It takes matrices column by column, so that an array [rows][columns] is its
+// matrix of `columns` rows: what it computes here are the transposes.
+#include "core/kernels/cuda/libraries/cublaslt.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/kernels/cuda/kernels/elementwise.h"
+
+namespace sweep::cuda {
+namespace {
+
+void check(cublasStatus_t status, const char* doing) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw DeviceError(std::string("cuda: error of cuBLASLt while ") + doing + ": " +
+                    cublaslt().status_string(status));
+}
+
+using Handle = std::shared_ptr<cublasLtContext>;
+
+Handle make_handle() {
+  cublasLtHandle_t handle = nullptr;
+  check(cublaslt().create(&handle), "opening it");
+  return Handle(handle, [](cublasLtHandle_t h) { cublaslt().destroy(h); });
+}
+
+class Layout {
+ public:
+  // Without gaps between its columns.
+  Layout(int rows, int columns) {
+    check(cublaslt().layout_create(&layout_, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+                                   static_cast<std::uint64_t>(columns), rows),
+          "describing a matrix");
+  }
+  ~Layout() { cublaslt().layout_destroy(layout_); }
+  Layout(const Layout&) = delete;
+  Layout& operator=(const Layout&) = delete;
+  cublasLtMatrixLayout_t get() const { return layout_; }
+
+ private:
+  cublasLtMatrixLayout_t layout_ = nullptr;
+};
+
+class Operation {
+ public:
+  Operation() {
+    // Full float32: tensor cores and shorter numbers are for other compute types.
+    check(cublaslt().desc_create(&desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
+  }
+  ~Operation() { cublaslt().desc_destroy(desc_); }
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+  cublasLtMatmulDesc_t get() const { return desc_; }
+
+  template <class Value>
+  void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) const {
+    check(cublaslt().desc_set(desc_, attribute, &value, sizeof value), "describing a product");
+  }
+
+ private:
+  cublasLtMatmulDesc_t desc_ = nullptr;
+};
+
+class Preference {
+ public:
+  Preference() { check(cublaslt().preference_create(&preference_), "choosing an algorithm"); }
+  ~Preference() { cublaslt().preference_destroy(preference_); }
+  Preference(const Preference&) = delete;
+  Preference& operator=(const Preference&) = delete;
+  cublasLtMatmulPreference_t get() const { return preference_; }
+
+  template <class Value>
+  void set(cublasLtMatmulPreferenceAttributes_t attribute, const Value& value) const {
+    check(cublaslt().preference_set(preference_, attribute, &value, sizeof value), "choosing an algorithm");
+  }
+
+ private:
+  cublasLtMatmulPreference_t preference_ = nullptr;
+};
+
+// Of which power of two the address of a parameter is a multiple, as far as a kernel may care.
+std::uint32_t alignment(int place) {
+  constexpr std::uint32_t kMost = 256;
+  const std::uint32_t bytes = static_cast<std::uint32_t>(place) * sizeof(float);
+  const std::uint32_t lowest = bytes & (~bytes + 1);
+  return lowest == 0 || lowest > kMost ? kMost : lowest;
+}
+
+constexpr std::uint32_t kArrayAlignment = 256;
+
+// D = op(A) · op(B), with m rows, n columns, sums of k products; and what is to be done with it.
+struct Product {
+  int m, n, k;
+  bool transpose_a, transpose_b;
+  std::uint32_t align_a, align_b;
+  cublasLtEpilogue_t epilogue;
+  std::uint32_t align_bias = 0;  // 0: the epilogue has no bias
+};
+
+Product product_of(const LinearShape& s, const LibraryTask& task) {
+  switch (task.work) {
+    case Work::kForward:
+      // outᵀ [out, images] = (weightᵀ)ᵀ · inᵀ, with a bias per row of D.
+      return {s.out_features,
+              task.images,
+              s.in_features,
+              true,
+              false,
+              alignment(task.weight_place),
+              kArrayAlignment,
+              s.bias ? (task.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS)
+                     : (task.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT),
+              s.bias ? alignment(task.bias_place) : 0};
+    case Work::kWeights:
+      // gradientᵀ [in, out] = inᵀ · (grad_outᵀ)ᵀ; the bias' gradient, one per column of D, sums B over k.
+      return {s.in_features,
+              s.out_features,
+              task.images,
+              false,
+              true,
+              kArrayAlignment,
+              kArrayAlignment,
+              s.bias ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_DEFAULT,
+              s.bias ? alignment(s.weights()) : 0};
+    default:
+      // grad_inᵀ [in, images] = weightᵀ · grad_outᵀ
+      return {s.in_features,   task.images,
+              s.out_features,  false,
+              false,           alignment(task.weight_place),
+              kArrayAlignment, CUBLASLT_EPILOGUE_DEFAULT};
+  }
+}
+
+class LinearPlan final : public LibraryPlan {
+ public:
+  // Without a chosen algorithm at first: see choose().
+  LinearPlan(Handle handle, const LinearShape& shape, const LibraryTask& task, const Product& product)
+      : handle_(std::move(handle)),
+        shape_(shape),
+        task_(task),
+        has_bias_(product.align_bias > 0),
+        a_(product.transpose_a ? product.k : product.m, product.transpose_a ? product.m : product.k),
+        b_(product.transpose_b ? product.n : product.k, product.transpose_b ? product.k : product.n),
+        d_(product.m, product.n),
+        own_relu_(task.work == Work::kForward && task.relu &&
+                  (product.epilogue & CUBLASLT_EPILOGUE_RELU) == 0),
+        own_bias_gradient_(task.work == Work::kWeights && shape.bias && !has_bias_) {
+    const auto transpose = [](bool yes) { return std::int32_t{yes ? CUBLAS_OP_T : CUBLAS_OP_N}; };
+    operation_.set(CUBLASLT_MATMUL_DESC_TRANSA, transpose(product.transpose_a));
+    operation_.set(CUBLASLT_MATMUL_DESC_TRANSB, transpose(product.transpose_b));
+    operation_.set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(product.epilogue));
+    // Only its alignment is looked at before the product runs.
+    if (has_bias_) set_bias(reinterpret_cast<const void*>(static_cast<std::uintptr_t>(product.align_bias)));
+  }
+
+  // Takes the algorithm that the library thinks fastest. False if it has none.
+  bool choose(const Product& product, std::size_t workspace_limit) {
+    const Preference preference;
+    preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_limit));
+    preference.set(
+        CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+        static_cast<std::uint32_t>(task_.deterministic ? kOrdered : CUBLASLT_REDUCTION_SCHEME_MASK));
+    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, product.align_a);
+    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, product.align_b);
+    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, kArrayAlignment);
+    preference.set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, kArrayAlignment);
+    cublasLtMatmulHeuristicResult_t best{};
+    int count = 0;
+    const cublasStatus_t status =
+        cublaslt().heuristic(handle_.get(), operation_.get(), a_.get(), b_.get(), d_.get(), d_.get(),
+                             preference.get(), 1, &best, &count);
+    if (status != CUBLAS_STATUS_SUCCESS || count == 0 || best.state != CUBLAS_STATUS_SUCCESS) return false;
+    algorithm_ = best.algo;
+    workspace_bytes_ = best.workspaceSize;
+    deterministic_ = task_.deterministic || is_ordered(algorithm_);
+    return workspace_bytes_ <= workspace_limit;
+  }
+
+  bool deterministic() const override { return deterministic_; }
+
+  std::size_t workspace_bytes() const override { return workspace_bytes_; }
+
+  void run(Stream& stream, const LibraryArrays& arrays) const override {
+    const bool forward = task_.work == Work::kForward, weights = task_.work == Work::kWeights;
+    const float* a = weights ? arrays.in : arrays.weight;
+    const float* b = forward ? arrays.in : arrays.grad_out;
+    float* bias_gradient = arrays.result + shape_.weights();
+    if (has_bias_) set_bias(forward ? arrays.bias : bias_gradient);
+    const float alpha = 1, beta = task_.work == Work::kInput && task_.add ? 1 : 0;
+    check(cublaslt().matmul(handle_.get(), operation_.get(), &alpha, a, a_.get(), b, b_.get(), &beta,
+                            arrays.result, d_.get(), arrays.result, d_.get(), &algorithm_, arrays.workspace,
+                            workspace_bytes_, static_cast<cudaStream_t>(native_stream(stream))),
+          "starting a product");
+    if (own_relu_) {
+      activation_forward(stream, Activation::kRelu, 0, task_.images * shape_.out_features, arrays.result,
+                         arrays.result);
+    }
+    // A layer that has nothing but its bias.
+    if (own_bias_gradient_) {
+      linear_backward_weights(stream, {0, shape_.out_features, true}, task_.images, 1, nullptr,
+                              arrays.grad_out, bias_gradient);
+    }
+  }
+
+ private:
+  // Sums that are cut into parts are added up in a step of their own, not by whoever comes first.
+  static constexpr cublasLtReductionScheme_t kOrdered = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+
+  static bool is_ordered(const cublasLtMatmulAlgo_t& algorithm) {
+    std::uint32_t scheme = 0;
+    std::size_t written = 0;
+    const cublasStatus_t status = cublaslt().algo_get(&algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME,
+                                                      &scheme, sizeof scheme, &written);
+    return status == CUBLAS_STATUS_SUCCESS &&
+           (scheme == CUBLASLT_REDUCTION_SCHEME_NONE || scheme == kOrdered);
+  }
+
+  void set_bias(const void* bias) const { operation_.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias); }
+
+  Handle handle_;
+  LinearShape shape_;
+  LibraryTask task_;
+  bool has_bias_;
+  Operation operation_;
+  Layout a_, b_, d_;
+  bool own_relu_, own_bias_gradient_;  // what the algorithm leaves to own kernels
+  cublasLtMatmulAlgo_t algorithm_{};
+  bool deterministic_ = true;
+  std::size_t workspace_bytes_ = 0;
+};
+
+class LinearLibrary final : public LayerLibrary<LinearShape> {
+ public:
+  LinearLibrary() : handle_(make_handle()), relu_keeps_nan_(probe_relu()) {}
+
+  std::string name() const override { return "cuBLASLt " + cublaslt().version; }
+
+  std::unique_ptr<LibraryPlan> plan(const LinearShape& shape, const LibraryTask& task,
+                                    std::size_t workspace_limit) const override {
+    if (task.images <= 0) return nullptr;
+    Product product = product_of(shape, task);
+    if (!relu_keeps_nan_) product = without_relu(product);
+    if (auto plan = planned(shape, task, product, workspace_limit)) return plan;
+    // The most that every algorithm can do: own kernels do the rest.
+    if (task.work == Work::kWeights) {
+      product.epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+      product.align_bias = 0;
+    }
+    return planned(shape, task, without_relu(product), workspace_limit);
+  }
+
+ private:
+  static Product without_relu(Product product) {
+    if (product.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS) product.epilogue = CUBLASLT_EPILOGUE_BIAS;
+    if (product.epilogue == CUBLASLT_EPILOGUE_RELU) product.epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+    return product;
+  }
+
+  std::unique_ptr<LinearPlan> planned(const LinearShape& shape, const LibraryTask& task,
+                                      const Product& product, std::size_t workspace_limit) const {
+    auto plan = std::make_unique<LinearPlan>(handle_, shape, task, product);
+    return plan->choose(product, workspace_limit) ? std::move(plan) : nullptr;
+  }
+
+  // The documentation has max(x, 0), which may or may not be what this engine's relu does to a NaN. A
+  // training that diverged has to show.
+  bool probe_relu() const {
+    constexpr int kSize = 64;
+    const LinearShape shape{kSize, kSize, true};
+    const LibraryTask task{.work = Work::kForward, .images = kSize, .relu = true};
+    const auto plan = planned(shape, task, product_of(shape, task), 0);
+    if (plan == nullptr) return false;
+    Stream stream;
+    std::vector<float> values(kSize * kSize, std::numeric_limits<float>::quiet_NaN());
+    const Array<float> nans(values.size(), "a test of cuBLASLt"), result(values.size(), "a test of cuBLASLt");
+    stream.upload(nans.data(), values.data(), values.size() * sizeof(float));
+    plan->run(stream,
+              {.in = nans.data(), .weight = nans.data(), .bias = nans.data(), .result = result.data()});
+    stream.download(values.data(), result.data(), values.size() * sizeof(float));
+    for (const float value : values) {
+      if (!std::isnan(value)) return false;
+    }
+    return true;
+  }
+
+  Handle handle_;
+  bool relu_keeps_nan_;
+};
+
+std::string version_text(std::size_t version) {
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
+}  // namespace
+
+CublasLt::CublasLt() : file({"libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR)}) {
+  file.find("cublasLtGetVersion", get_version);
+  file.find("cublasLtGetStatusString", status_string);
+  file.find("cublasLtCreate", create);
+  file.find("cublasLtDestroy", destroy);
+  file.find("cublasLtMatmulDescCreate", desc_create);
+  file.find("cublasLtMatmulDescDestroy", desc_destroy);
+  file.find("cublasLtMatmulDescSetAttribute", desc_set);
+  file.find("cublasLtMatrixLayoutCreate", layout_create);
+  file.find("cublasLtMatrixLayoutDestroy", layout_destroy);
+  file.find("cublasLtMatmulPreferenceCreate", preference_create);
+  file.find("cublasLtMatmulPreferenceDestroy", preference_destroy);
+  file.find("cublasLtMatmulPreferenceSetAttribute", preference_set);
+  file.find("cublasLtMatmulAlgoGetHeuristic", heuristic);
+  file.find("cublasLtMatmulAlgoConfigGetAttribute", algo_get);
+  file.find("cublasLtMatmul", matmul);
+  if (!file) return;
+  const std::size_t found = get_version();
+  version = version_text(found);
+  if (found / 10000 != CUBLAS_VER_MAJOR)
+    file.refuse("is cuBLASLt " + version + ", not " + std::to_string(CUBLAS_VER_MAJOR));
+}
+
+const CublasLt& cublaslt() {
+  static const CublasLt library;
+  return library;
+}
+
+std::shared_ptr<const LayerLibrary<LinearShape>> open_cublaslt() {
+  if (!cublaslt().file) return nullptr;
+  try {
+    return std::make_shared<LinearLibrary>();
+  } catch (const DeviceError&) {
+    return nullptr;  // of a device that it does not support
+  }
+}
+
+}  // namespace sweep::cuda

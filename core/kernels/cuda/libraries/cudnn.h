@@ -1,0 +1,66 @@
+// cuDNN, opened at run time: the functions of single layers, with a fixed algorithm where there are several,
+// which version 9 has beside its graphs.
+#pragma once
+
+#include <cudnn.h>
+
+#include <memory>
+#include <string>
+
+#include "core/kernels/cuda/libraries/library.h"
+#include "core/kernels/cuda/libraries/library_file.h"
+
+namespace sweep::cuda {
+
+/// The library's file and every function that is used of it; all of them are there if `file` is.
+struct Cudnn {
+  Cudnn();
+
+  LibraryFile file;
+  std::string version;  // "9.19.0"
+  decltype(::cudnnGetVersion)* get_version = nullptr;
+  decltype(::cudnnGetErrorString)* error_string = nullptr;
+  decltype(::cudnnCreate)* create = nullptr;
+  decltype(::cudnnDestroy)* destroy = nullptr;
+  decltype(::cudnnSetStream)* set_stream = nullptr;
+  decltype(::cudnnCreateTensorDescriptor)* tensor_create = nullptr;
+  decltype(::cudnnDestroyTensorDescriptor)* tensor_destroy = nullptr;
+  decltype(::cudnnSetTensor4dDescriptor)* tensor_set = nullptr;
+  decltype(::cudnnCreateFilterDescriptor)* filter_create = nullptr;
+  decltype(::cudnnDestroyFilterDescriptor)* filter_destroy = nullptr;
+  decltype(::cudnnSetFilter4dDescriptor)* filter_set = nullptr;
+  decltype(::cudnnCreateConvolutionDescriptor)* conv_create = nullptr;
+  decltype(::cudnnDestroyConvolutionDescriptor)* conv_destroy = nullptr;
+  decltype(::cudnnSetConvolution2dDescriptor)* conv_set = nullptr;
+  decltype(::cudnnSetConvolutionGroupCount)* conv_set_groups = nullptr;
+  decltype(::cudnnSetConvolutionMathType)* conv_set_math = nullptr;
+  decltype(::cudnnGetConvolutionForwardAlgorithm_v7)* forward_algorithms = nullptr;
+  decltype(::cudnnGetConvolutionForwardWorkspaceSize)* forward_workspace = nullptr;
+  decltype(::cudnnConvolutionForward)* forward = nullptr;
+  decltype(::cudnnGetConvolutionBackwardFilterAlgorithm_v7)* filter_algorithms = nullptr;
+  decltype(::cudnnGetConvolutionBackwardFilterWorkspaceSize)* filter_workspace = nullptr;
+  decltype(::cudnnConvolutionBackwardFilter)* backward_filter = nullptr;
+  decltype(::cudnnConvolutionBackwardBias)* backward_bias = nullptr;
+  decltype(::cudnnGetConvolutionBackwardDataAlgorithm_v7)* data_algorithms = nullptr;
+  decltype(::cudnnGetConvolutionBackwardDataWorkspaceSize)* data_workspace = nullptr;
+  decltype(::cudnnConvolutionBackwardData)* backward_data = nullptr;
+  decltype(::cudnnDeriveBNTensorDescriptor)* norm_derive = nullptr;
+  decltype(::cudnnBatchNormalizationForwardTraining)* norm_train = nullptr;
+  decltype(::cudnnBatchNormalizationForwardInference)* norm_evaluate = nullptr;
+  decltype(::cudnnBatchNormalizationBackward)* norm_backward = nullptr;
+  decltype(::cudnnCreatePoolingDescriptor)* pool_create = nullptr;
+  decltype(::cudnnDestroyPoolingDescriptor)* pool_destroy = nullptr;
+  decltype(::cudnnSetPooling2dDescriptor)* pool_set = nullptr;
+  decltype(::cudnnGetPooling2dForwardOutputDim)* pool_output = nullptr;
+  decltype(::cudnnPoolingForward)* pool_forward = nullptr;
+  decltype(::cudnnPoolingBackward)* pool_backward = nullptr;
+};
+
+/// Opened once per process, and never closed.
+const Cudnn& cudnn();
+
+/// Puts into `libraries` what cuDNN does, for the device that use_device() chose; nothing if there is no
+/// cuDNN or it cannot be used there.
+void open_cudnn(Libraries& libraries);
+
+}  // namespace sweep::cuda

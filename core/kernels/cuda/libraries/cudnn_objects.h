@@ -1,0 +1,51 @@
+// What the parts of cuDNN that are used have in common: handle, descriptions of arrays, errors.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/kernels/cuda/libraries/cudnn.h"
+#include "core/kernels/cuda/libraries/library.h"
+
+namespace sweep::cuda {
+
+using CudnnHandle = std::shared_ptr<cudnnContext>;
+
+/// Throws DeviceError, with what was being done, unless `status` is success.
+void check_cudnn(cudnnStatus_t status, const char* doing);
+
+/// "cuDNN 9.19.0"
+inline std::string cudnn_name() { return "cuDNN " + cudnn().version; }
+
+/// Lets `handle` put its work on `stream`.
+inline void choose_stream(const CudnnHandle& handle, const Stream& stream) {
+  check_cudnn(cudnn().set_stream(handle.get(), static_cast<cudaStream_t>(native_stream(stream))),
+              "choosing a stream");
+}
+
+/// Describes floats [images][channels][height][width] without gaps. Throws DeviceError for a size that cuDNN
+/// does not take.
+class CudnnTensor {
+ public:
+  CudnnTensor(int images, int channels, int height, int width) {
+    check_cudnn(cudnn().tensor_create(&tensor_), "describing an array");
+    const cudnnStatus_t status =
+        cudnn().tensor_set(tensor_, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, images, channels, height, width);
+    if (status != CUDNN_STATUS_SUCCESS) cudnn().tensor_destroy(tensor_);
+    check_cudnn(status, "describing an array");
+  }
+  ~CudnnTensor() { cudnn().tensor_destroy(tensor_); }
+  CudnnTensor(const CudnnTensor&) = delete;
+  CudnnTensor& operator=(const CudnnTensor&) = delete;
+  cudnnTensorDescriptor_t get() const { return tensor_; }
+
+ private:
+  cudnnTensorDescriptor_t tensor_ = nullptr;
+};
+
+/// The libraries of each kind of layer, for the device that use_device() chose.
+std::shared_ptr<const LayerLibrary<ConvShape>> make_cudnn_conv(const CudnnHandle& handle);
+std::shared_ptr<const LayerLibrary<BatchNormShape>> make_cudnn_batch_norm(const CudnnHandle& handle);
+std::shared_ptr<const LayerLibrary<PoolLayer>> make_cudnn_pool(const CudnnHandle& handle);
+
+}  // namespace sweep::cuda

@@ -1,0 +1,220 @@
+// Batch normalisation and pooling in kernel_meter.h: layers whose time goes into the numbers that they read
+// and write.
+#include <cstring>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/kernels/cuda/libraries/kernel_meter.h"
+#include "core/kernels/cuda/libraries/meter_numbers.h"
+
+namespace sweep::cuda {
+namespace {
+
+// Multiplications that a GPU does in the time in which it reads or writes one float: those of data centres
+// have memory for about one float in twenty, others for fewer.
+constexpr std::int64_t kPerFloat = 16;
+
+constexpr std::size_t kMostCompared = 1 << 20;
+
+std::size_t size(int count) { return static_cast<std::size_t>(count); }
+
+// Lets own kernels and a library do the same in turns. Derived: run_own(), run_library() and
+// results_are_close().
+template <class Derived>
+class Turns {
+ public:
+  Comparison compare(const WorkClock& clock) {
+    Comparison comparison;
+    own().run_own();
+    try {
+      own().run_library();
+    } catch (const DeviceError&) {
+      return comparison;  // It promised more than it can do.
+    }
+    comparison.agree = own().results_are_close();
+    if (!comparison.agree) return comparison;
+    comparison.own_seconds = clock(stream_, [&] { own().run_own(); });
+    comparison.library_seconds = clock(stream_, [&] { own().run_library(); });
+    return comparison;
+  }
+
+ protected:
+  bool same(const Numbers& a, const Numbers& b, std::size_t count) {
+    count = std::min(count, kMostCompared);
+    return close(downloaded(stream_, a.data(), count), downloaded(stream_, b.data(), count));
+  }
+
+  Stream stream_;
+
+ private:
+  Derived& own() { return static_cast<Derived&>(*this); }
+};
+
+class BatchNormComparer final : public Turns<BatchNormComparer> {
+ public:
+  BatchNormComparer(const BatchNormShape& shape, const LibraryTask& task, const LibraryPlan& plan)
+      : shape_(shape),
+        task_(task),
+        plan_(plan),
+        floats_(size(task.images) * size(shape.channels) * size(shape.plane)),
+        in_(stream_, floats_, 1),
+        grad_out_(stream_, task.work == Work::kInput ? floats_ : 0, 2),
+        weight_(stream_, channels(), 3),
+        bias_(stream_, channels(), 4),
+        scratch_(size(batch_norm_scratch_floats(shape, task.images)), "the choice of kernels"),
+        workspace_(plan.workspace_bytes(), "the choice of kernels"),
+        own_(stream_, shape, floats_),
+        library_(stream_, shape, floats_) {
+    for (const Side* side : {&own_, &library_}) {
+      if (task.work == Work::kInput) {
+        batch_norm_statistics(stream_, shape_, task_.images, in_.data(), scratch_.data(), side->mean.data(),
+                              side->inverse.data(), side->running_mean.data(), side->running_var.data());
+      }
+    }
+  }
+
+  void run_own() {
+    const Side& s = own_;
+    if (task_.work == Work::kInput) {
+      batch_norm_backward(stream_, shape_, task_.images, in_.data(), grad_out_.data(), s.mean.data(),
+                          s.inverse.data(), weight_.data(), scratch_.data(), s.grad_parameters.data(),
+                          task_.add, s.result.data());
+      return;
+    }
+    if (task_.work == Work::kForward) {
+      batch_norm_statistics(stream_, shape_, task_.images, in_.data(), scratch_.data(), s.mean.data(),
+                            s.inverse.data(), s.running_mean.data(), s.running_var.data());
+    } else {
+      batch_norm_running(stream_, shape_, s.running_mean.data(), s.running_var.data(), s.mean.data(),
+                         s.inverse.data());
+    }
+    batch_norm_forward(stream_, shape_, task_.images, in_.data(), s.mean.data(), s.inverse.data(),
+                       weight_.data(), bias_.data(), s.result.data());
+  }
+
+  void run_library() {
+    plan_.run(stream_, {.in = in_.data(),
+                        .weight = weight_.data(),
+                        .bias = bias_.data(),
+                        .grad_out = grad_out_.data(),
+                        .result = library_.result.data(),
+                        .workspace = workspace_.data(),
+                        .mean = library_.mean.data(),
+                        .inverse = library_.inverse.data(),
+                        .running_mean = library_.running_mean.data(),
+                        .running_var = library_.running_var.data(),
+                        .grad_parameters = library_.grad_parameters.data()});
+  }
+
+  bool results_are_close() {
+    return same(own_.result, library_.result, floats_) &&
+           same(own_.running_mean, library_.running_mean, channels()) &&
+           same(own_.running_var, library_.running_var, channels()) &&
+           (task_.work != Work::kInput ||
+            same(own_.grad_parameters, library_.grad_parameters, 2 * channels()));
+  }
+
+ private:
+  // What one side writes. Both start with the same numbers.
+  struct Side {
+    Side(Stream& stream, const BatchNormShape& shape, std::size_t floats)
+        : result(stream, floats, 5),
+          mean(stream, size(shape.channels), 6),
+          inverse(stream, size(shape.channels), 7),
+          running_mean(stream, size(shape.channels), 8),
+          running_var(stream, size(shape.channels), 9),
+          grad_parameters(stream, 2 * size(shape.channels), 10) {
+      const std::vector<float> variances(size(shape.channels), 1.5f);  // of which roots are taken
+      stream.upload(running_var.data(), variances.data(), variances.size() * sizeof(float));
+    }
+    Numbers result, mean, inverse, running_mean, running_var, grad_parameters;
+  };
+
+  std::size_t channels() const { return size(shape_.channels); }
+
+  const BatchNormShape& shape_;
+  const LibraryTask& task_;
+  const LibraryPlan& plan_;
+  const std::size_t floats_;
+  Numbers in_, grad_out_, weight_, bias_;
+  Array<float> scratch_;
+  Array<std::byte> workspace_;
+  Side own_, library_;
+};
+
+class PoolComparer final : public Turns<PoolComparer> {
+ public:
+  PoolComparer(const PoolLayer& layer, const LibraryTask& task, const LibraryPlan& plan)
+      : layer_(layer),
+        task_(task),
+        plan_(plan),
+        planes_(size(task.images) * size(layer.shape.channels)),
+        ins_(planes_ * size(layer.shape.in_height * layer.shape.in_width)),
+        outs_(planes_ * size(layer.shape.out_height * layer.shape.out_width)),
+        in_(stream_, ins_, 1),
+        out_(stream_, outs_, 2),
+        grad_out_(stream_, task.work == Work::kInput ? outs_ : 0, 3),
+        own_(stream_, results(), 4),
+        library_(stream_, results(), 4),  // the same numbers, as a sum may start with them
+        winner_(layer.average ? 0 : outs_, "the choice of kernels"),
+        workspace_(plan.workspace_bytes(), "the choice of kernels") {
+    if (!layer.average)
+      max_pool_forward(stream_, layer_.shape, task_.images, in_.data(), out_.data(), winner_.data());
+  }
+
+  void run_own() {
+    const PoolShape& s = layer_.shape;
+    const int images = task_.images;
+    if (task_.work == Work::kForward) {
+      if (layer_.average)
+        return avg_pool_forward(stream_, s, *layer_.average, images, in_.data(), own_.data());
+      return max_pool_forward(stream_, s, images, in_.data(), own_.data(), winner_.data());
+    }
+    if (layer_.average)
+      return avg_pool_backward(stream_, s, *layer_.average, images, grad_out_.data(), task_.add, own_.data());
+    max_pool_backward(stream_, s, images, grad_out_.data(), winner_.data(), task_.add, own_.data());
+  }
+
+  void run_library() {
+    plan_.run(stream_, {.in = in_.data(),
+                        .out = out_.data(),
+                        .grad_out = grad_out_.data(),
+                        .result = library_.data(),
+                        .workspace = workspace_.data()});
+  }
+
+  bool results_are_close() { return same(own_, library_, results()); }
+
+ private:
+  std::size_t results() const { return task_.work == Work::kForward ? outs_ : ins_; }
+
+  const PoolLayer& layer_;
+  const LibraryTask& task_;
+  const LibraryPlan& plan_;
+  const std::size_t planes_, ins_, outs_;
+  Numbers in_, out_, grad_out_, own_, library_;
+  Array<std::int32_t> winner_;
+  Array<std::byte> workspace_;
+};
+
+}  // namespace
+
+std::int64_t products(const BatchNormShape& s, const LibraryTask& task) {
+  return kPerFloat * task.images * s.channels * s.plane;
+}
+
+std::int64_t products(const PoolLayer& layer, const LibraryTask& task) {
+  return kPerFloat * task.images * layer.shape.channels * layer.shape.in_height * layer.shape.in_width;
+}
+
+Comparison compare(const BatchNormShape& shape, const LibraryTask& task, const LibraryPlan& plan,
+                   const WorkClock& clock) {
+  return BatchNormComparer(shape, task, plan).compare(clock);
+}
+
+Comparison compare(const PoolLayer& layer, const LibraryTask& task, const LibraryPlan& plan,
+                   const WorkClock& clock) {
+  return PoolComparer(layer, task, plan).compare(clock);
+}
+
+}  // namespace sweep::cuda

@@ -1,0 +1,53 @@
+// Arrays of numbers for comparing own kernels with a library's.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/kernels/cuda/runtime/runtime.h"
+
+namespace sweep::cuda {
+
+/// Numbers in [-1, 1) on the device: some from the host, and those again and again.
+class Numbers {
+ public:
+  Numbers(Stream& stream, std::size_t count, std::uint64_t seed) : array_(count, "the choice of kernels") {
+    constexpr std::size_t kDrawn = 1 << 16;
+    RandomStream random(seed, RandomUse::kSearch);
+    std::vector<float> values(std::min(count, kDrawn));
+    for (float& value : values) value = random.uniform(-1, 1);
+    stream.upload(array_.data(), values.data(), values.size() * sizeof(float));
+    for (std::size_t done = values.size(); done < count;) {
+      const std::size_t more = std::min(done, count - done);
+      stream.copy(array_.data() + done, array_.data(), more * sizeof(float));
+      done += more;
+    }
+  }
+  float* data() const { return array_.data(); }
+
+ private:
+  Array<float> array_;
+};
+
+inline std::vector<float> downloaded(Stream& stream, const float* from, std::size_t count) {
+  std::vector<float> values(count);
+  stream.download(values.data(), from, count * sizeof(float));
+  return values;
+}
+
+/// Whether both are the same but for rounding. Wrong numbers are far off; algorithms that add up in another
+/// order, or transform first, are not.
+inline bool close(const std::vector<float>& own, const std::vector<float>& library) {
+  constexpr float kTolerance = 1e-3f;
+  float largest = 0, difference = 0;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (!std::isfinite(own[i]) || !std::isfinite(library[i])) return false;
+    largest = std::max(largest, std::abs(own[i]));
+    difference = std::max(difference, std::abs(own[i] - library[i]));
+  }
+  return difference <= kTolerance * largest;
+}
+
+}  // namespace sweep::cuda

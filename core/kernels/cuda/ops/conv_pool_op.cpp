@@ -1,0 +1,107 @@
+#include "core/kernels/cuda/ops/conv_pool_op.h"
+
+#include <array>
+
+namespace sweep::cuda {
+namespace {
+
+using Pair = std::array<std::int64_t, 2>;
+
+bool is(const Layer& layer, const char* name, std::int64_t value) {
+  return std::get<Pair>(layer.arguments.at(name)) == Pair{value, value};
+}
+
+ConvPoolChain chain_of(const std::vector<ConvPoolLayers>& layers) {
+  ConvPoolChain chain;
+  for (const ConvPoolLayers& layer : layers) chain.shapes[chain.count++] = layer.shape;
+  return chain;
+}
+
+}  // namespace
+
+std::optional<ConvPoolShape> ConvPoolOp::shape_of(const Layer& conv, const Layer& pool) {
+  if (conv.type != "conv2d" || pool.type != "max_pool2d") return std::nullopt;
+  if (!is(pool, "kernel_size", 2) || !is(pool, "stride", 2) || !is(pool, "padding", 0)) return std::nullopt;
+  if (!is(conv, "stride", 1) || !is(conv, "dilation", 1) ||
+      std::get<std::int64_t>(conv.arguments.at("groups")) != 1)
+    return std::nullopt;
+  const auto size = [](std::int64_t extent) { return static_cast<int>(extent); };
+  const Pair kernel = std::get<Pair>(conv.arguments.at("kernel_size")),
+             padding = std::get<Pair>(conv.arguments.at("padding"));
+  // Anything larger than this cannot fit, and could overflow what tells so.
+  constexpr std::int64_t kLargest = 1 << 14;
+  if (static_cast<std::int64_t>(element_count(conv.input)) > kLargest || conv.output[0] > kLargest)
+    return std::nullopt;
+  const ConvPoolShape shape{.in_channels = size(conv.input[0]),
+                            .in_height = size(conv.input[1]),
+                            .in_width = size(conv.input[2]),
+                            .out_channels = size(conv.output[0]),
+                            .pool_height = size(pool.output[1]),
+                            .pool_width = size(pool.output[2]),
+                            .kernel_height = size(kernel[0]),
+                            .kernel_width = size(kernel[1]),
+                            .pad_y = size(padding[0]),
+                            .pad_x = size(padding[1]),
+                            .bias = conv.parameters.size() > 1};
+  return conv_pool_fits({1, {shape}}) ? std::optional(shape) : std::nullopt;
+}
+
+bool ConvPoolOp::fits(const std::vector<ConvPoolLayers>& layers) {
+  return layers.size() <= static_cast<std::size_t>(kMostConvPools) && conv_pool_fits(chain_of(layers));
+}
+
+ConvPoolOp::ConvPoolOp(const Network& network, const std::vector<ConvPoolLayers>& layers, bool reads_pixels,
+                       const OpSlots& slots, const OpTimes& times, MemoryPlan& plan)
+    : chain_(chain_of(layers)),
+      reads_pixels_(reads_pixels),
+      gradient_parts_(conv_pool_gradient_parts(times.images)),
+      slots_(slots) {
+  const auto images = static_cast<std::size_t>(times.images);
+  for (const auto& [conv, shape] : layers) {
+    const auto outputs = static_cast<std::size_t>(shape.outputs()),
+               floats = static_cast<std::size_t>(gradient_parts_) *
+                        static_cast<std::size_t>(shape.gradient_floats());
+    Part part{shape, parameter_places(network, *conv), slots.out, {}, {}};
+    if (parts_.size() + 1 < layers.size())
+      part.out = plan.add(images * outputs * sizeof(float), times.forward, times.backward);
+    part.winner = plan.add(images * outputs, times.forward, times.backward);
+    part.partials = plan.add(floats * sizeof(float), times.backward, times.end);
+    parts_.push_back(part);
+  }
+}
+
+ConvPoolInput ConvPoolOp::input(const Pass& pass) const {
+  if (reads_pixels_) return {nullptr, pass.input, pass.rows, pass.normalisation};
+  return {.floats = pass.at(slots_.in)};
+}
+
+std::vector<ConvPoolArrays> ConvPoolOp::arrays(const Pass& pass) const {
+  std::vector<ConvPoolArrays> arrays;
+  for (const auto& [shape, places, out, winner, partials] : parts_) {
+    const bool kept = pass.training || arrays.size() + 1 == parts_.size();
+    arrays.push_back({.weight = pass.parameters + places.weight,
+                      .bias = places.bias < 0 ? nullptr : pass.parameters + places.bias,
+                      .out = kept ? pass.at(out) : nullptr,
+                      .winner = pass.training ? pass.at<std::uint8_t>(winner) : nullptr,
+                      .gradient = pass.at(partials)});
+  }
+  return arrays;
+}
+
+void ConvPoolOp::forward(const Pass& pass) const {
+  conv_pool_forward(pass.stream, chain_, pass.images, input(pass), arrays(pass).data());
+}
+
+void ConvPoolOp::backward(const Pass& pass) const {
+  conv_pool_backward(pass.stream, chain_, pass.images, gradient_parts_, input(pass), arrays(pass).data(),
+                     pass.at(slots_.grad_out), slots_.add, pass.at(slots_.grad_in));
+}
+
+std::vector<PartialGradient> ConvPoolOp::gradients() const {
+  std::vector<PartialGradient> gradients;
+  for (const Part& part : parts_)
+    gradients.push_back({part.partials, part.places.weight, part.shape.gradient_floats(), gradient_parts_});
+  return gradients;
+}
+
+}  // namespace sweep::cuda

@@ -1,0 +1,51 @@
+// A small convolution with the relu and the 2×2 max pooling after it, or two of them in a row.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/kernels/cuda/kernels/conv_pool.h"
+#include "core/kernels/cuda/ops/op.h"
+#include "core/kernels/cuda/ops/weight_ops.h"
+#include "core/network/network.h"
+
+namespace sweep::cuda {
+
+/// A convolution that a relu and a pooling follow.
+struct ConvPoolLayers {
+  const Layer* conv;
+  ConvPoolShape shape;
+};
+
+class ConvPoolOp final : public Op {
+ public:
+  /// The shape if `conv`, followed by a relu and `pool`, can be one op.
+  static std::optional<ConvPoolShape> shape_of(const Layer& conv, const Layer& pool);
+
+  /// Whether those of `layers`, each of which can be one op, can be one together.
+  static bool fits(const std::vector<ConvPoolLayers>& layers);
+
+  /// `reads_pixels`: the first is the network's first layer and reads the batch's bytes itself.
+  ConvPoolOp(const Network& network, const std::vector<ConvPoolLayers>& layers, bool reads_pixels,
+             const OpSlots& slots, const OpTimes& times, MemoryPlan& plan);
+  void forward(const Pass& pass) const override;
+  void backward(const Pass& pass) const override;
+  std::vector<PartialGradient> gradients() const override;
+
+ private:
+  struct Part {
+    ConvPoolShape shape;
+    ParameterPlaces places;
+    Slot out, winner, partials;
+  };
+  ConvPoolInput input(const Pass& pass) const;
+  std::vector<ConvPoolArrays> arrays(const Pass& pass) const;
+
+  ConvPoolChain chain_;
+  bool reads_pixels_;
+  int gradient_parts_;
+  OpSlots slots_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace sweep::cuda

@@ -1,0 +1,251 @@
+#include "core/kernels/cuda/ops/weight_ops.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/kernels/cuda/kernels/elementwise.h"
+
+namespace sweep::cuda {
+namespace {
+
+int size(std::int64_t extent) { return static_cast<int>(extent); }
+
+std::array<int, 2> pair_of(const Layer& layer, const char* name) {
+  const auto pair = std::get<std::array<std::int64_t, 2>>(layer.arguments.at(name));
+  return {size(pair[0]), size(pair[1])};
+}
+
+ConvShape conv_shape(const Layer& layer) {
+  const auto kernel = pair_of(layer, "kernel_size"), stride = pair_of(layer, "stride"),
+             padding = pair_of(layer, "padding"), dilation = pair_of(layer, "dilation");
+  return {.in_channels = size(layer.input[0]),
+          .in_height = size(layer.input[1]),
+          .in_width = size(layer.input[2]),
+          .out_channels = size(layer.output[0]),
+          .out_height = size(layer.output[1]),
+          .out_width = size(layer.output[2]),
+          .kernel_height = kernel[0],
+          .kernel_width = kernel[1],
+          .stride_y = stride[0],
+          .stride_x = stride[1],
+          .pad_y = padding[0],
+          .pad_x = padding[1],
+          .dilation_y = dilation[0],
+          .dilation_x = dilation[1],
+          .groups = size(std::get<std::int64_t>(layer.arguments.at("groups"))),
+          .bias = layer.parameters.size() > 1};
+}
+
+const float* at(const Pass& pass, int place) { return place < 0 ? nullptr : pass.parameters + place; }
+
+Slot partials_slot(MemoryPlan& plan, const OpTimes& times, int parts, int floats) {
+  return plan.add(static_cast<std::size_t>(parts) * static_cast<std::size_t>(floats) * sizeof(float),
+                  times.backward, times.end);
+}
+
+// The works of a layer that may be a library's.
+std::vector<LibraryTask> tasks_of(const ParameterPlaces& places, bool relu, const OpSlots& slots,
+                                  const OpTimes& times) {
+  const auto task = [&](Work work) {
+    return LibraryTask{.work = work,
+                       .images = times.images,
+                       .relu = relu && work == Work::kForward,
+                       .add = slots.add && work == Work::kInput,
+                       .weight_place = places.weight,
+                       .bias_place = std::max(places.bias, 0)};
+  };
+  std::vector<LibraryTask> tasks = {task(Work::kForward)};
+  if (slots.grad_out) tasks.push_back(task(Work::kWeights));
+  if (slots.grad_in) tasks.push_back(task(Work::kInput));
+  return tasks;
+}
+
+// The gradient before a relu that the op did after its own work, in place.
+void relu_backward(const Pass& pass, const OpSlots& slots, int count) {
+  float* gradient = pass.at(slots.grad_out);
+  activation_backward(pass.stream, Activation::kRelu, 0, count, gradient, pass.at(slots.out),
+                      pass.at(slots.out), false, gradient);
+}
+
+}  // namespace
+
+ParameterPlaces parameter_places(const Network& network, const Layer& layer) {
+  ParameterPlaces places;
+  if (!layer.parameters.empty())
+    places.weight = static_cast<int>(network.parameters()[layer.parameters[0]].offset);
+  if (layer.parameters.size() > 1)
+    places.bias = static_cast<int>(network.parameters()[layer.parameters[1]].offset);
+  return places;
+}
+
+ConvOp::ConvOp(const Network& network, const Layer& layer, bool relu, const OpSlots& slots,
+               const OpTimes& times, MemoryPlan& plan, KernelChooser& chooser)
+    : shape_(conv_shape(layer)),
+      places_(parameter_places(network, layer)),
+      relu_(relu),
+      outputs_(size(static_cast<std::int64_t>(element_count(layer.output)))),
+      slots_(slots),
+      library_(share_of(chooser, shape_,
+                        chooser.choose(layer.name, shape_, tasks_of(places_, relu, slots, times)), times,
+                        plan)),
+      parts_(library_.has(Work::kWeights) ? 1 : conv_gradient_parts(shape_, times.images)),
+      partials_(partials_slot(plan, times, parts_, shape_.gradient_floats())) {}
+
+void ConvOp::forward(const Pass& pass) const {
+  const float *in = pass.at(slots_.in), *weight = at(pass, places_.weight), *bias = at(pass, places_.bias);
+  float* out = pass.at(slots_.out);
+  if (library_.run(pass, Work::kForward, {.in = in, .weight = weight, .bias = bias, .result = out})) return;
+  conv_forward(pass.stream, shape_, pass.images, in, weight, bias, relu_, out);
+}
+
+void ConvOp::backward(const Pass& pass) const {
+  if (relu_) relu_backward(pass, slots_, pass.images * outputs_);
+  const float *in = pass.at(slots_.in), *grad_out = pass.at(slots_.grad_out);
+  float* gradient = pass.at(partials_);
+  if (!library_.run(pass, Work::kWeights, {.in = in, .grad_out = grad_out, .result = gradient}))
+    conv_backward_weights(pass.stream, shape_, pass.images, parts_, in, grad_out, gradient);
+  if (!slots_.grad_in) return;
+  const float* weight = at(pass, places_.weight);
+  float* grad_in = pass.at(slots_.grad_in);
+  if (!library_.run(pass, Work::kInput, {.weight = weight, .grad_out = grad_out, .result = grad_in}))
+    conv_backward_input(pass.stream, shape_, pass.images, grad_out, weight, slots_.add, grad_in);
+}
+
+std::vector<PartialGradient> ConvOp::gradients() const {
+  return {{partials_, places_.weight, shape_.gradient_floats(), parts_}};
+}
+
+LinearOp::LinearOp(const Network& network, const Layer& layer, bool relu, const OpSlots& slots,
+                   const OpTimes& times, MemoryPlan& plan, KernelChooser& chooser)
+    : shape_{size(layer.input[0]), size(layer.output[0]), layer.parameters.size() > 1},
+      places_(parameter_places(network, layer)),
+      relu_(relu),
+      slots_(slots),
+      library_(share_of(chooser, shape_,
+                        chooser.choose(layer.name, shape_, tasks_of(places_, relu, slots, times)), times,
+                        plan)),
+      parts_(library_.has(Work::kWeights) ? 1 : linear_gradient_parts(shape_, times.images)),
+      partials_(partials_slot(plan, times, parts_, shape_.gradient_floats())) {}
+
+void LinearOp::forward(const Pass& pass) const {
+  const float *in = pass.at(slots_.in), *weight = at(pass, places_.weight), *bias = at(pass, places_.bias);
+  float* out = pass.at(slots_.out);
+  if (library_.run(pass, Work::kForward, {.in = in, .weight = weight, .bias = bias, .result = out})) return;
+  linear_forward(pass.stream, shape_, pass.images, in, weight, bias, relu_, out);
+}
+
+void LinearOp::backward(const Pass& pass) const {
+  if (relu_) relu_backward(pass, slots_, pass.images * shape_.out_features);
+  const float *in = pass.at(slots_.in), *grad_out = pass.at(slots_.grad_out);
+  float* gradient = pass.at(partials_);
+  if (!library_.run(pass, Work::kWeights, {.in = in, .grad_out = grad_out, .result = gradient}))
+    linear_backward_weights(pass.stream, shape_, pass.images, parts_, in, grad_out, gradient);
+  if (!slots_.grad_in) return;
+  const float* weight = at(pass, places_.weight);
+  float* grad_in = pass.at(slots_.grad_in);
+  if (!library_.run(pass, Work::kInput, {.weight = weight, .grad_out = grad_out, .result = grad_in}))
+    linear_backward_input(pass.stream, shape_, pass.images, grad_out, weight, slots_.add, grad_in);
+}
+
+std::vector<PartialGradient> LinearOp::gradients() const {
+  return {{partials_, places_.weight, shape_.gradient_floats(), parts_}};
+}
+
+BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, const OpSlots& slots,
+                         const OpTimes& times, MemoryPlan& plan, KernelChooser& chooser)
+    : shape_{size(layer.input[0]), size(layer.input[1] * layer.input[2]),
+             static_cast<float>(std::get<double>(layer.arguments.at("eps"))),
+             static_cast<float>(std::get<double>(layer.arguments.at("momentum")))},
+      places_(parameter_places(network, layer)),
+      running_mean_(network.buffers()[layer.buffers[0]].offset),
+      running_var_(network.buffers()[layer.buffers[1]].offset),
+      slots_(slots),
+      library_(share_of(chooser, shape_, chosen_works(layer, times, chooser), times, plan)) {
+  const std::size_t channels = static_cast<std::size_t>(shape_.channels) * sizeof(float);
+  // A shorter batch may be cut into fewer parts, never into more.
+  const std::size_t scratch =
+      static_cast<std::size_t>(batch_norm_scratch_floats(shape_, times.images)) * sizeof(float);
+  mean_ = plan.add(channels, times.forward, times.backward);
+  inverse_ = plan.add(channels, times.forward, times.backward);
+  forward_scratch_ = plan.add(scratch, times.forward, times.forward);
+  backward_scratch_ = plan.add(scratch, times.backward, times.backward);
+  if (places_.weight >= 0) gradient_ = plan.add(2 * channels, times.backward, times.end);
+}
+
+// What a library does of it: never without parameters, nor where arrays do not start at multiples of 16
+// bytes.
+std::vector<LibraryTask> BatchNormOp::chosen_works(const Layer& layer, const OpTimes& times,
+                                                   KernelChooser& chooser) const {
+  constexpr std::size_t kFloats = 16 / sizeof(float);
+  if (places_.weight < 0 || shape_.channels % kFloats != 0 || places_.weight % kFloats != 0 ||
+      places_.bias % kFloats != 0 || running_mean_ % kFloats != 0 || running_var_ % kFloats != 0)
+    return {};
+  const auto task = [&](Work work) {
+    return LibraryTask{.work = work,
+                       .images = times.images,
+                       .add = slots_.add && work == Work::kInput,
+                       .weight_place = places_.weight,
+                       .bias_place = places_.bias};
+  };
+  std::vector<LibraryTask> works = chooser.choose(layer.name, shape_, {task(Work::kEvaluate)});
+  if (!slots_.grad_in) return works;
+  for (const LibraryTask& own :
+       chooser.choose_all(layer.name, shape_, {task(Work::kForward), task(Work::kInput)}))
+    works.push_back(own);
+  return works;
+}
+
+// Backward understands what its own forward has left.
+bool BatchNormOp::trains_by_library(int images) const {
+  return library_.does(Work::kForward, images) && library_.does(Work::kInput, images);
+}
+
+void BatchNormOp::forward(const Pass& pass) const {
+  float *mean = pass.at(mean_), *inverse = pass.at(inverse_);
+  float *running_mean = pass.buffers + running_mean_, *running_var = pass.buffers + running_var_;
+  const float *in = pass.at(slots_.in), *weight = at(pass, places_.weight), *bias = at(pass, places_.bias);
+  float* out = pass.at(slots_.out);
+  if ((!pass.training || trains_by_library(pass.images)) &&
+      library_.run(pass, pass.training ? Work::kForward : Work::kEvaluate,
+                   {.in = in,
+                    .weight = weight,
+                    .bias = bias,
+                    .result = out,
+                    .mean = mean,
+                    .inverse = inverse,
+                    .running_mean = running_mean,
+                    .running_var = running_var}))
+    return;
+  if (pass.training) {
+    batch_norm_statistics(pass.stream, shape_, pass.images, in, pass.at(forward_scratch_), mean, inverse,
+                          running_mean, running_var);
+  } else {
+    batch_norm_running(pass.stream, shape_, running_mean, running_var, mean, inverse);
+  }
+  batch_norm_forward(pass.stream, shape_, pass.images, in, mean, inverse, weight, bias, out);
+}
+
+void BatchNormOp::backward(const Pass& pass) const {
+  const float *in = pass.at(slots_.in), *grad_out = pass.at(slots_.grad_out),
+              *weight = at(pass, places_.weight);
+  float *mean = pass.at(mean_), *inverse = pass.at(inverse_), *gradient = pass.at(gradient_),
+        *grad_in = pass.at(slots_.grad_in);
+  if (trains_by_library(pass.images) && library_.run(pass, Work::kInput,
+                                                     {.in = in,
+                                                      .weight = weight,
+                                                      .grad_out = grad_out,
+                                                      .result = grad_in,
+                                                      .mean = mean,
+                                                      .inverse = inverse,
+                                                      .grad_parameters = gradient}))
+    return;
+  batch_norm_backward(pass.stream, shape_, pass.images, in, grad_out, mean, inverse, weight,
+                      pass.at(backward_scratch_), gradient, slots_.add, grad_in);
+}
+
+std::vector<PartialGradient> BatchNormOp::gradients() const {
+  if (places_.weight < 0) return {};
+  return {{gradient_, places_.weight, 2 * shape_.channels, 1}};
+}
+
+}  // namespace sweep::cuda

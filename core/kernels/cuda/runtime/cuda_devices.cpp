@@ -1,0 +1,79 @@
+#include "core/kernels/cuda/runtime/cuda_devices.h"
+
+#include <cuda_runtime_api.h>
+
+#include <fstream>
+
+namespace sweep {
+namespace {
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+// "CUDA 13.0, driver 580.65.06 for CUDA 13.0". The driver's own version is in a file of its kernel module,
+// which containers may not see.
+std::string software(int driver) {
+  std::string version;
+  std::ifstream("/sys/module/nvidia/version") >> version;
+  return "CUDA " + version_text(CUDART_VERSION) + ", driver " + (version.empty() ? "" : version + " ") +
+         "for CUDA " + version_text(driver);
+}
+
+struct Found {
+  std::vector<DeviceInfo> devices;
+  std::optional<std::string> reason;
+};
+
+Found ask_driver() {
+  Found found;
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
+    found.reason = "no NVIDIA driver is loaded on this machine";
+    return found;
+  }
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaErrorInsufficientDriver) {
+    found.reason = "the NVIDIA driver supports CUDA " + version_text(driver) +
+                   ", but this build needs CUDA " + version_text(CUDART_VERSION) + "; install a newer driver";
+  } else if (error == cudaErrorNoDevice || (error == cudaSuccess && count == 0)) {
+    found.reason = "the NVIDIA driver sees no GPU (CUDA_VISIBLE_DEVICES may hide it)";
+  } else if (error != cudaSuccess) {
+    found.reason = std::string("the CUDA runtime reports: ") + cudaGetErrorString(error);
+  }
+  if (found.reason) return found;
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp properties{};
+    if (cudaGetDeviceProperties(&properties, i) != cudaSuccess) continue;
+    DeviceInfo info;
+    info.device = {DeviceType::kCuda, i};
+    info.description = properties.name;
+    info.memory_bytes = properties.totalGlobalMem;
+    info.cores = properties.multiProcessorCount;
+    info.capability = std::to_string(properties.major) + "." + std::to_string(properties.minor);
+    info.software = software(driver);
+    found.devices.push_back(std::move(info));
+  }
+  return found;
+}
+
+const Found& found_devices() {
+  static const Found found = ask_driver();
+  return found;
+}
+
+}  // namespace
+
+std::optional<std::string> cuda_missing_reason() { return found_devices().reason; }
+
+std::optional<std::string> cuda_device_reason(const DeviceInfo& device) {
+  if (runs_code_for(SWEEP_CUDA_ARCHITECTURES, device.capability)) return std::nullopt;
+  return device.description + " has compute capability " + device.capability +
+         ", but this build has code for " SWEEP_CUDA_ARCHITECTURES
+         " only; build with -DCMAKE_CUDA_ARCHITECTURES=native on this machine";
+}
+
+std::vector<DeviceInfo> list_cuda_devices() { return found_devices().devices; }
+
+}  // namespace sweep

@@ -1,0 +1,51 @@
+#include "core/kernels/cuda/runtime/memory_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace sweep::cuda {
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+
+std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+}  // namespace
+
+Slot MemoryPlan::add(std::size_t bytes, int first, int last) {
+  requests_.push_back({rounded(std::max<std::size_t>(bytes, 1)), first, last});
+  return {static_cast<int>(requests_.size()) - 1};
+}
+
+void MemoryPlan::keep(Slot slot, int last) {
+  Request& request = requests_[static_cast<std::size_t>(slot.index)];
+  request.last = std::max(request.last, last);
+}
+
+// The largest first, each in the lowest gap between those that are alive at the same time.
+std::size_t MemoryPlan::solve() {
+  std::vector<std::size_t> order(requests_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return requests_[a].bytes > requests_[b].bytes; });
+  std::size_t total = 0;
+  std::vector<const Request*> placed, neighbours;
+  for (const std::size_t i : order) {
+    Request& request = requests_[i];
+    neighbours.clear();
+    for (const Request* other : placed) {
+      if (other->first <= request.last && request.first <= other->last) neighbours.push_back(other);
+    }
+    std::sort(neighbours.begin(), neighbours.end(),
+              [](const Request* a, const Request* b) { return a->offset < b->offset; });
+    for (const Request* other : neighbours) {
+      if (request.offset + request.bytes <= other->offset) break;
+      request.offset = std::max(request.offset, other->offset + other->bytes);
+    }
+    placed.push_back(&request);
+    total = std::max(total, request.offset + request.bytes);
+  }
+  return total;
+}
+
+}  // namespace sweep::cuda

@@ -1,0 +1,292 @@
+// The runtime on NVIDIA's.
+#include "core/kernels/cuda/runtime/runtime.h"
+
+#include <cuda_runtime_api.h>
+
+#include <cstdlib>
+#include <iomanip>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace sweep::cuda {
+namespace {
+
+std::string current_device_name() {
+  int index = 0;
+  if (cudaGetDevice(&index) != cudaSuccess) return "cuda";
+  return index == 0 ? "cuda" : "cuda:" + std::to_string(index);
+}
+
+// After these the context is lost: every later call of the process fails with the same error.
+bool is_sticky(cudaError_t error) {
+  switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorHardwareStackError:
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void check(cudaError_t error, const char* doing) {
+  if (error == cudaSuccess) return;
+  cudaGetLastError();  // so that the next call does not report this error once more
+  std::string message = current_device_name() + ": error while " + doing + ": " + cudaGetErrorString(error) +
+                        " (" + cudaGetErrorName(error) + ")";
+  if (is_sticky(error)) message += "; this process cannot use the device any more, start it again";
+  throw DeviceError(message);
+}
+
+std::string mebibytes(std::size_t bytes) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(1) << static_cast<double>(bytes) / (1 << 20) << " MiB";
+  return text.str();
+}
+
+cudaStream_t native(const Stream& stream);
+
+}  // namespace
+
+void use_device(int index) { check(cudaSetDevice(index), "choosing the device"); }
+
+std::size_t free_memory() {
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "asking for free memory");
+  return free;
+}
+
+Memory::Memory(std::size_t bytes, const std::string& purpose) : bytes_(bytes) {
+  if (bytes == 0) return;
+  void* pointer = nullptr;
+  const cudaError_t error = cudaMalloc(&pointer, bytes);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "asking for free memory");
+    throw DeviceError(current_device_name() + ": out of memory: " + mebibytes(bytes) + " asked for " +
+                      purpose + ", but " + mebibytes(free) + " of " + mebibytes(total) +
+                      " are free; try a smaller batch_size or network");
+  }
+  check(error, "allocating memory");
+  data_ = static_cast<std::byte*>(pointer);
+}
+
+Memory::Memory(Memory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+Memory& Memory::operator=(Memory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Memory::~Memory() { cudaFree(data_); }
+
+PinnedMemory::PinnedMemory(std::size_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  void* pointer = nullptr;
+  check(cudaMallocHost(&pointer, bytes), "allocating pinned memory");
+  data_ = static_cast<std::byte*>(pointer);
+}
+
+PinnedMemory::PinnedMemory(PinnedMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+PinnedMemory& PinnedMemory::operator=(PinnedMemory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+PinnedMemory::~PinnedMemory() { cudaFreeHost(data_); }
+
+struct Graph::Implementation {
+  Implementation() = default;
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
+  ~Implementation() {
+    if (executable != nullptr) cudaGraphExecDestroy(executable);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+  }
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+};
+
+Graph::Graph() = default;
+Graph::Graph(std::unique_ptr<Implementation> implementation) : implementation_(std::move(implementation)) {}
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+Graph::~Graph() = default;
+
+std::size_t Graph::size() const {
+  std::size_t nodes = 0;
+  if (implementation_)
+    check(cudaGraphGetNodes(implementation_->graph, nullptr, &nodes), "counting a graph's nodes");
+  return nodes;
+}
+
+struct Event::Implementation {
+  explicit Implementation(Kind kind) {
+    check(cudaEventCreateWithFlags(&event, kind == Kind::kTime ? cudaEventDefault : cudaEventDisableTiming),
+          "making an event");
+  }
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
+  ~Implementation() { cudaEventDestroy(event); }
+  cudaEvent_t event = nullptr;
+};
+
+Event::Event(Kind kind) : implementation_(std::make_unique<Implementation>(kind)) {}
+Event::Event(Event&&) noexcept = default;
+Event& Event::operator=(Event&&) noexcept = default;
+Event::~Event() = default;
+void Event::wait() const { check(cudaEventSynchronize(implementation_->event), "waiting for an event"); }
+double Event::seconds_since(const Event& begin) const {
+  wait();
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, begin.implementation_->event, implementation_->event),
+        "reading the time between events");
+  return static_cast<double>(milliseconds) / 1e3;
+}
+
+struct Stream::Implementation {
+  Implementation() { check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream"); }
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
+  ~Implementation() { cudaStreamDestroy(stream); }
+  cudaStream_t stream = nullptr;
+  bool after_kernel = false;  // whether the last that was put on it is a kernel, which the next may overlap
+};
+
+namespace {
+
+cudaStream_t native(const Stream& stream) { return stream.implementation().stream; }
+
+// For work other than a kernel.
+cudaStream_t no_kernel(const Stream& stream) {
+  stream.implementation().after_kernel = false;
+  return native(stream);
+}
+
+// Off unless it is asked for: what it saves has to be measured on each kind of GPU.
+bool kernels_overlap() {
+  static const bool overlap = [] {
+    const char* value = std::getenv("SWEEP_CUDA_OVERLAP");
+    return value != nullptr && std::string_view(value) == "1";
+  }();
+  return overlap;
+}
+
+}  // namespace
+
+Stream::Stream() : implementation_(std::make_unique<Implementation>()) {}
+Stream::~Stream() { cudaStreamSynchronize(native(*this)); }
+
+void Stream::upload(void* device, const void* host, std::size_t bytes) {
+  if (bytes == 0) return;
+  // From memory that is not pinned, the driver takes its own copy before this returns, but for large ones not
+  // surely; a wait makes it sure.
+  check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, no_kernel(*this)),
+        "copying to the device");
+  wait();
+}
+
+void Stream::upload_pinned(void* device, const std::byte* pinned, std::size_t bytes) {
+  if (bytes == 0) return;
+  check(cudaMemcpyAsync(device, pinned, bytes, cudaMemcpyHostToDevice, no_kernel(*this)),
+        "copying to the device");
+}
+
+void Stream::download(void* host, const void* device, std::size_t bytes) {
+  if (bytes == 0) return;
+  check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, no_kernel(*this)),
+        "copying from the device");
+  wait();
+}
+
+void Stream::clear(void* device, std::size_t bytes) {
+  if (bytes == 0) return;
+  check(cudaMemsetAsync(device, 0, bytes, no_kernel(*this)), "clearing memory");
+}
+
+void Stream::copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, no_kernel(*this)),
+        "copying on the device");
+}
+
+void Stream::wait() { check(cudaStreamSynchronize(native(*this)), "waiting for the device"); }
+
+void Stream::record(const Event& event) {
+  check(cudaEventRecord(event.implementation().event, no_kernel(*this)), "recording an event");
+}
+
+void Stream::wait_for(const Event& event) {
+  check(cudaStreamWaitEvent(no_kernel(*this), event.implementation().event, 0), "waiting for an event");
+}
+
+Graph Stream::capture(const std::function<void()>& work) {
+  // Relaxed: a kernel that is used for the first time may be loaded to the device meanwhile.
+  check(cudaStreamBeginCapture(no_kernel(*this), cudaStreamCaptureModeRelaxed), "starting a graph");
+  auto graph = std::make_unique<Graph::Implementation>();
+  try {
+    work();
+  } catch (...) {
+    cudaStreamEndCapture(native(*this), &graph->graph);
+    throw;
+  }
+  check(cudaStreamEndCapture(native(*this), &graph->graph), "recording a graph");
+  check(cudaGraphInstantiate(&graph->executable, graph->graph, 0), "making a graph");
+  check(cudaGraphUpload(graph->executable, native(*this)), "copying a graph to the device");
+  return Graph(std::move(graph));
+}
+
+void Stream::launch(const Graph& graph) {
+  check(cudaGraphLaunch(graph.implementation().executable, no_kernel(*this)), "starting a graph");
+}
+
+void* native_stream(const Stream& stream) { return no_kernel(stream); }
+
+void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
+                  std::size_t shared_bytes, bool overlaps, void** arguments) {
+  constexpr std::size_t kWithoutAsking = std::size_t{48} << 10;
+  if (shared_bytes > kWithoutAsking) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(shared_bytes)),
+          "asking for shared memory");
+  }
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  bool& after_kernel = stream.implementation().after_kernel;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(grid.x, grid.y, grid.z);
+  config.blockDim = dim3(block.x, block.y, block.z);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = native(stream);
+  config.attrs = &overlap;
+  config.numAttrs = overlaps && after_kernel && kernels_overlap() ? 1 : 0;
+  check(cudaLaunchKernelExC(&config, kernel, arguments), "starting a kernel");
+  after_kernel = true;
+}
+
+std::size_t shared_bytes_limit() {
+  int device = 0, bytes = 0;
+  check(cudaGetDevice(&device), "asking for the device");
+  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+        "asking for the size of shared memory");
+  return static_cast<std::size_t>(bytes);
+}
+
+}  // namespace sweep::cuda

@@ -1,0 +1,73 @@
+// What this machine has to train on: the CPU, and what the driver and the libraries of CUDA show.
+#include <sched.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "core/engine/device.h"
+#include "core/kernels/cpu/kernels/bf16/bf16_support.h"
+#include "core/kernels/cpu/simd/simd_target.h"
+#include "core/kernels/cuda/runtime/cuda_devices.h"
+
+namespace sweep {
+namespace {
+
+// The model name as /proc/cpuinfo has it; "CPU" where there is none (other architectures, other systems).
+std::string cpu_model() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    if (line.rfind("model name", 0) != 0) continue;
+    const std::size_t colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "CPU";
+}
+
+}  // namespace
+
+int available_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+std::vector<DeviceInfo> list_devices() {
+  std::vector<DeviceInfo> devices(1);
+  devices[0].description = cpu_model();
+  devices[0].memory_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                            static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  devices[0].cores = available_cores();
+  devices[0].capability = simd_target_name();
+  devices[0].software = "Highway " + simd_library_version();
+  for (DeviceInfo& device : list_cuda_devices()) devices.push_back(std::move(device));
+  for (DeviceInfo& device : devices) device.precisions = {Precision::kFp32};
+  if (!bf16_unavailable_reason()) devices[0].precisions.push_back(Precision::kBf16);
+  return devices;
+}
+
+std::vector<LibraryInfo> list_libraries() { return list_cuda_libraries(); }
+
+std::optional<std::string> cuda_unavailable_reason() { return cuda_missing_reason(); }
+
+std::optional<std::string> bf16_unavailable_reason() { return cpu_bf16_missing_reason(); }
+
+std::optional<std::string> unavailable_reason(const Device& device, Precision precision) {
+  if (precision == Precision::kBf16) {
+    if (auto reason = unavailable_reason(device)) return reason;
+    if (device.type == DeviceType::kCpu) return bf16_unavailable_reason();
+    return "precision bf16: only the CPU has it, not " + device.name();
+  }
+  if (device.type == DeviceType::kCpu) {
+    if (device.index == 0) return std::nullopt;
+    return device.name() + " stands for a part of this machine that only parallel training uses";
+  }
+  if (auto reason = cuda_unavailable_reason()) return reason;
+  const std::vector<DeviceInfo> devices = list_cuda_devices();
+  const int count = static_cast<int>(devices.size());
+  if (device.index < count) return cuda_device_reason(devices[static_cast<std::size_t>(device.index)]);
+  return "there is no " + device.name() + ": this machine has " + std::to_string(count) + " CUDA device" +
+         (count == 1 ? "" : "s") + ", numbered from 0";
+}
+
+}  // namespace sweep

@@ -1,0 +1,16 @@
+// Chooses the engine of a device.
+#include "core/base/error.h"
+#include "core/engine/engine.h"
+#include "core/kernels/cpu/cpu_engine.h"
+#include "core/kernels/cuda/cuda_engine.h"
+
+namespace sweep {
+
+std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options) {
+  if (auto reason = unavailable_reason(options.device, options.precision))
+    throw DeviceError(options.device.name() + ": " + *reason);
+  if (options.device.type == DeviceType::kCuda) return make_cuda_engine(network, options);
+  return make_cpu_engine(network, options);
+}
+
+}  // namespace sweep

@@ -1,0 +1,197 @@
+#include "core/spec/schedule.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "core/base/error.h"
+
+namespace sweep {
+namespace {
+
+using Followers = std::variant<ConstantSchedule, StepSchedule, CosineSchedule>;
+
+ArgumentType number(std::string name, double value, double minimum, double maximum, bool exclusive,
+                    std::string help) {
+  return {std::move(name), ArgumentKind::kNumber, value, minimum, maximum, false, exclusive, std::move(help)};
+}
+
+ArgumentType flag(std::string name, bool value, std::string help) {
+  return {std::move(name), ArgumentKind::kBoolean, value, 0, 0, false, false, std::move(help)};
+}
+
+ArgumentType epochs(std::string name, std::optional<ArgumentValue> value, bool optional, std::string help) {
+  constexpr double kMost = 1e9;
+  return {std::move(name), ArgumentKind::kInteger, std::move(value), 1, kMost, optional,
+          false,           std::move(help)};
+}
+
+double number_of(const Arguments& arguments, const char* name) {
+  return std::get<double>(arguments.at(name));
+}
+
+std::int64_t integer_of(const Arguments& arguments, const char* name) {
+  return std::get<std::int64_t>(arguments.at(name));
+}
+
+Followers resolve_follower(const ScheduleSpec& spec, const Arguments& a) {
+  if (spec.type == "step") return StepSchedule{integer_of(a, "step_size"), number_of(a, "gamma")};
+  if (spec.type == "constant") return ConstantSchedule{};
+  const auto given = a.find("T_max");
+  CosineSchedule cosine{{}, number_of(a, "eta_min")};
+  if (given != a.end()) cosine.t_max = std::get<std::int64_t>(given->second);
+  return cosine;
+}
+
+OneCycleSchedule resolve_one_cycle(const Arguments& a) {
+  return {number_of(a, "pct_start"),
+          std::get<std::string>(a.at("anneal_strategy")) == "linear",
+          std::get<bool>(a.at("cycle_momentum")),
+          number_of(a, "base_momentum"),
+          number_of(a, "max_momentum"),
+          number_of(a, "div_factor"),
+          number_of(a, "final_div_factor"),
+          std::get<bool>(a.at("three_phase"))};
+}
+
+double rate(const ConstantSchedule&, double lr, int, int) { return lr; }
+
+double rate(const StepSchedule& step, double lr, int epoch, int) {
+  return lr * std::pow(step.gamma, static_cast<double>(epoch / step.step_size));
+}
+
+double rate(const CosineSchedule& cosine, double lr, int epoch, int epochs) {
+  const auto period = static_cast<double>(cosine.t_max.value_or(std::max(epochs, 1)));
+  return cosine.eta_min + (lr - cosine.eta_min) * (1 + std::cos(std::numbers::pi * epoch / period)) / 2;
+}
+
+double rate(const WarmupSchedule& warmup, double lr, int epoch, int epochs) {
+  const auto length = static_cast<int>(warmup.total_iters);
+  if (warmup.then && epoch >= length) {
+    return std::visit([&](const auto& then) { return rate(then, lr, epoch - length, epochs - length); },
+                      *warmup.then);
+  }
+  const double part = static_cast<double>(std::min(epoch, length)) / length;
+  return lr * (warmup.start_factor + (warmup.end_factor - warmup.start_factor) * part);
+}
+
+// OneCycleLR.get_lr(), in its words.
+StepValues one_cycle(const OneCycleSchedule& cycle, double max_lr, double step, double total_steps) {
+  struct Phase {
+    double end_step, start_lr, end_lr, start_momentum, end_momentum;
+  };
+  const double initial_lr = max_lr / cycle.div_factor, min_lr = initial_lr / cycle.final_div_factor;
+  const double low = cycle.base_momentum, high = cycle.max_momentum;
+  const double rise = cycle.pct_start * total_steps - 1, fall = 2 * cycle.pct_start * total_steps - 2;
+  std::vector<Phase> phases = {{rise, initial_lr, max_lr, high, low}};
+  if (cycle.three_phase) phases.push_back({fall, max_lr, initial_lr, low, high});
+  phases.push_back({total_steps - 1, cycle.three_phase ? initial_lr : max_lr, min_lr,
+                    cycle.three_phase ? high : low, high});
+
+  double start_step = 0;
+  const Phase* phase = phases.data();
+  for (; phase != &phases.back() && step > phase->end_step; ++phase) start_step = phase->end_step;
+  // A phase of one step is at its end at once; PyTorch divides by zero there.
+  const double length = phase->end_step - start_step;
+  const double part = length == 0 ? 1 : (step - start_step) / length;
+  const auto between = [&](double start, double end) {
+    if (cycle.linear) return (end - start) * part + start;
+    return end + (start - end) / 2 * (std::cos(std::numbers::pi * part) + 1);
+  };
+  StepValues values{between(phase->start_lr, phase->end_lr)};
+  if (cycle.cycle_momentum) values.momentum = between(phase->start_momentum, phase->end_momentum);
+  return values;
+}
+
+}  // namespace
+
+std::span<const NamedType> schedule_types() {
+  static const std::vector<NamedType> types = {
+      {"constant", {}},
+      {"step",
+       {epochs("step_size", std::nullopt, false, "epochs after which lr is multiplied with gamma"),
+        number("gamma", 0.1, 0, kUnbounded, true, "factor")}},
+      {"cosine",
+       {epochs("T_max", std::nullopt, true,
+               "epochs from lr to eta_min; left out: all of the training, or those after the warmup"),
+        number("eta_min", 0, 0, kUnbounded, false, "the least learning rate")}},
+      {"one_cycle",
+       {number("pct_start", 0.3, 0, 1, false, "share of the steps in which lr rises"),
+        {"anneal_strategy",
+         ArgumentKind::kChoice,
+         std::string("cos"),
+         0,
+         0,
+         false,
+         false,
+         "half cosines or straight lines",
+         {"cos", "linear"}},
+        flag("cycle_momentum", true,
+             "whether momentum (beta1 of adam and adamw) falls while lr rises, and rises while it falls"),
+        number("base_momentum", 0.85, 0, 1, true, "the least momentum"),
+        number("max_momentum", 0.95, 0, 1, true, "the largest momentum"),
+        number("div_factor", 25, 0, kUnbounded, true, "the first learning rate is lr / div_factor"),
+        number("final_div_factor", 1e4, 0, kUnbounded, true,
+               "the last learning rate is the first / final_div_factor"),
+        flag("three_phase", false, "whether lr falls as it rose before it goes on to its last value")}},
+      {"warmup",
+       {number("start_factor", 1.0 / 3, 0, 1, false, "the first epoch's lr is lr times this"),
+        number("end_factor", 1, 0, 1, false, "and after total_iters epochs it is lr times this"),
+        epochs("total_iters", std::int64_t{5}, false, "epochs from the one to the other")}},
+  };
+  return types;
+}
+
+bool can_follow_warmup(std::string_view type) {
+  return type == "constant" || type == "step" || type == "cosine";
+}
+
+ScheduleOptions resolve_schedule(const ScheduleSpec& spec) {
+  const NamedType& type = require_type(schedule_types(), spec.type, "schedule");
+  const Arguments a = complete_arguments(type, spec.arguments, "schedule");
+  if (!spec.then.empty() && spec.type != "warmup") {
+    throw ConfigError("schedule: only warmup has a schedule after it, \"then\"; " + spec.type + " has none");
+  }
+  if (spec.type == "one_cycle") return resolve_one_cycle(a);
+  if (spec.type != "warmup") {
+    return std::visit([](auto schedule) { return ScheduleOptions(schedule); }, resolve_follower(spec, a));
+  }
+  WarmupSchedule warmup{
+      number_of(a, "start_factor"), number_of(a, "end_factor"), integer_of(a, "total_iters"), {}};
+  // torch.optim.lr_scheduler.LinearLR refuses the same.
+  if (warmup.start_factor == 0) throw ConfigError("schedule: start_factor must be > 0");
+  if (spec.then.empty()) return warmup;
+  const ScheduleSpec& then = spec.then.front();
+  if (spec.then.size() > 1 || !can_follow_warmup(then.type)) {
+    throw ConfigError("schedule: after a warmup comes one of constant, step and cosine, not " + then.type);
+  }
+  const NamedType& then_type = require_type(schedule_types(), then.type, "schedule");
+  warmup.then = resolve_follower(then, complete_arguments(then_type, then.arguments, "schedule"));
+  return warmup;
+}
+
+StepValues values_at(const ScheduleOptions& schedule, double learning_rate, const TrainingPoint& point) {
+  if (const auto* cycle = std::get_if<OneCycleSchedule>(&schedule)) {
+    const std::int64_t step = point.epoch * point.steps_per_epoch + point.step;
+    return one_cycle(*cycle, learning_rate, static_cast<double>(step),
+                     static_cast<double>(point.epochs * point.steps_per_epoch));
+  }
+  return std::visit(
+      [&](const auto& by_epoch) -> StepValues {
+        if constexpr (std::is_same_v<std::decay_t<decltype(by_epoch)>, OneCycleSchedule>) {
+          return {};
+        } else {
+          return {rate(by_epoch, learning_rate, point.epoch, point.epochs)};
+        }
+      },
+      schedule);
+}
+
+OptimizerOptions scheduled_optimizer(const OptimizerOptions& optimizer, const ScheduleOptions& schedule) {
+  const auto* cycle = std::get_if<OneCycleSchedule>(&schedule);
+  if (cycle == nullptr || !cycle->cycle_momentum) return optimizer;
+  return with_momentum(optimizer, cycle->max_momentum);
+}
+
+}  // namespace sweep

@@ -1,0 +1,234 @@
+#include "runmanager/config/axes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace sweep {
+namespace {
+
+std::vector<Axis> read_axes(const JsonNode& object, Problems& problems) {
+  std::vector<Axis> axes;
+  if (!object.is(JsonKind::kObject)) {
+    problems.add_value(object, "an object: keys, each with a list of values to try");
+    return axes;
+  }
+  for (const JsonMember& member : object.members) {
+    std::vector<JsonNode> values = axis_values(member.value, problems);
+    std::optional<KeyPath> path = resolve_key(member.key, *member.key_place, true, problems);
+    if (!path || values.empty()) continue;
+    const auto twin =
+        std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.path == *path; });
+    if (twin != axes.end()) {
+      problems.add(*member.key_place, fmt::format("{} is the same key as {}, want one of them",
+                                                  in_quotes(member.key), in_quotes(twin->key)));
+      continue;
+    }
+    axes.push_back({member.key, std::move(*path), member.key_place, std::move(values)});
+  }
+  return axes;
+}
+
+// The axes of "params" and one of "grids" together: the grid's replace those of the same key.
+std::vector<Axis> merged(std::vector<Axis> base, std::vector<Axis> more) {
+  for (Axis& axis : more) {
+    const auto same =
+        std::find_if(base.begin(), base.end(), [&](const Axis& b) { return b.path == axis.path; });
+    if (same != base.end()) {
+      *same = std::move(axis);
+    } else {
+      base.push_back(std::move(axis));
+    }
+  }
+  return base;
+}
+
+std::vector<Grid> read_grids(const JsonNode& root, Problems& problems) {
+  std::vector<Axis> base;
+  if (const JsonNode* params = root.find("params")) base = read_axes(*params, problems);
+  const JsonNode* list = root.find("grids");
+  if (list == nullptr) return {Grid{std::move(base), {}}};
+  std::vector<Grid> grids;
+  if (!list->is(JsonKind::kArray) || list->elements.empty()) {
+    problems.add_value(*list, "a list of objects, each like \"params\"");
+  } else {
+    for (const JsonNode& element : list->elements)
+      grids.push_back({merged(base, read_axes(element, problems)), {}});
+  }
+  if (grids.empty()) grids.push_back({std::move(base), {}});
+  return grids;
+}
+
+bool has_axis(const std::vector<Grid>& grids, const KeyPath& path) {
+  return std::any_of(grids.begin(), grids.end(), [&](const Grid& grid) {
+    return std::any_of(grid.axes.begin(), grid.axes.end(),
+                       [&](const Axis& axis) { return axis.path == path; });
+  });
+}
+
+std::vector<std::string> axis_keys(const std::vector<Grid>& grids) {
+  std::vector<std::string> keys;
+  for (const Grid& grid : grids) {
+    for (const Axis& axis : grid.axes) {
+      if (std::find(keys.begin(), keys.end(), axis.key) == keys.end()) keys.push_back(axis.key);
+    }
+  }
+  return keys;
+}
+
+// The key of an axis, or nothing with a problem.
+std::optional<KeyPath> resolve_axis(const std::string& key, const JsonPlace& place,
+                                    const std::vector<Grid>& grids, Problems& problems) {
+  std::optional<KeyPath> path = resolve_key(key, place, true, problems);
+  if (!path || has_axis(grids, *path)) return path;
+  const std::vector<std::string> keys = axis_keys(grids);
+  problems.add(place, fmt::format("{} is no axis, want one of: {}{}", in_quotes(key), fmt::join(keys, ", "),
+                                  suggestion(key, keys)));
+  return std::nullopt;
+}
+
+void check_zip_lengths(const JsonNode& group, const std::vector<std::size_t>& indices, const Grid& grid,
+                       Problems& problems) {
+  for (const std::size_t index : indices) {
+    const Axis &first = grid.axes[indices[0]], &other = grid.axes[index];
+    if (other.values.size() == first.values.size()) continue;
+    problems.add(*group.place,
+                 fmt::format("{} has {} values and {} has {}, want as many of both", in_quotes(first.key),
+                             first.values.size(), in_quotes(other.key), other.values.size()));
+  }
+}
+
+// The group's axes in `grid`; none if the grid has none of them.
+void add_zip_group(const JsonNode& group, const std::vector<KeyPath>& paths, Grid& grid, Problems& problems) {
+  std::vector<std::size_t> indices;
+  for (std::size_t i = 0; i < grid.axes.size(); ++i) {
+    if (std::find(paths.begin(), paths.end(), grid.axes[i].path) != paths.end()) indices.push_back(i);
+  }
+  if (indices.size() < 2) return;
+  check_zip_lengths(group, indices, grid, problems);
+  grid.zipped.push_back(std::move(indices));
+}
+
+void read_zip(const JsonNode& root, std::vector<Grid>& grids, Problems& problems) {
+  const JsonNode* zip = root.find("zip");
+  if (zip == nullptr) return;
+  constexpr std::string_view kAllowed = "a list of lists of keys, such as [[\"lr\", \"batch_size\"]]";
+  if (!zip->is(JsonKind::kArray)) return problems.add_value(*zip, kAllowed);
+  std::set<KeyPath> used;
+  for (const JsonNode& group : zip->elements) {
+    if (!group.is(JsonKind::kArray) || group.elements.size() < 2) {
+      problems.add_value(group, "a list of at least two keys");
+      continue;
+    }
+    std::vector<KeyPath> paths;
+    for (const JsonNode& key : group.elements) {
+      if (!key.is(JsonKind::kString)) {
+        problems.add_value(key, "the key of an axis, a string");
+        continue;
+      }
+      std::optional<KeyPath> path = resolve_axis(key.text, *key.place, grids, problems);
+      if (!path) continue;
+      if (!used.insert(*path).second)
+        problems.add(*key.place, fmt::format("{} is zipped twice", in_quotes(key.text)));
+      paths.push_back(std::move(*path));
+    }
+    for (Grid& grid : grids) add_zip_group(group, paths, grid, problems);
+  }
+}
+
+std::vector<Condition> read_conditions(const JsonNode& object, Problems& problems) {
+  std::vector<Condition> conditions;
+  if (!object.is(JsonKind::kObject) || object.members.empty()) {
+    problems.add_value(object, "an object: keys, each with a value or a list of values");
+    return conditions;
+  }
+  for (const JsonMember& member : object.members) {
+    std::optional<KeyPath> path = resolve_key(member.key, *member.key_place, true, problems);
+    if (!path) continue;
+    std::vector<JsonNode> values = {member.value};
+    const std::optional<Setting> setting = setting_at(*path);
+    if (member.value.is(JsonKind::kArray) && (!setting || setting->kind != SettingKind::kNumberPair)) {
+      values = member.value.elements;
+      if (values.empty()) problems.add_value(member.value, "at least one value");
+    }
+    // A condition with a mistyped value would silently never hold.
+    for (const JsonNode& value : values) {
+      if (setting) check_value(value, *setting, problems);
+    }
+    conditions.push_back({member.key, std::move(*path), std::move(values)});
+  }
+  return conditions;
+}
+
+std::vector<ExcludeRule> read_exclude(const JsonNode& root, Problems& problems) {
+  std::vector<ExcludeRule> rules;
+  const JsonNode* list = root.find("exclude");
+  if (list == nullptr) return rules;
+  if (!list->is(JsonKind::kArray)) {
+    problems.add_value(*list, "a list of objects, such as [{\"device\": \"cpu\", \"batch_size\": 20000}]");
+    return rules;
+  }
+  for (const JsonNode& element : list->elements) {
+    rules.push_back({element.place, read_conditions(element, problems)});
+    if (rules.back().conditions.empty()) rules.pop_back();  // Reported; it would leave out everything.
+  }
+  return rules;
+}
+
+std::vector<WhenRule> read_when(const JsonNode& root, const std::vector<Grid>& grids, Problems& problems) {
+  std::vector<WhenRule> rules;
+  const JsonNode* object = root.find("when");
+  if (object == nullptr) return rules;
+  if (!object->is(JsonKind::kObject)) {
+    problems.add_value(*object, "an object, such as {\"momentum\": {\"optimizer\": \"sgd\"}}");
+    return rules;
+  }
+  for (const JsonMember& member : object->members) {
+    std::vector<Condition> conditions = read_conditions(member.value, problems);
+    std::optional<KeyPath> path = resolve_axis(member.key, *member.key_place, grids, problems);
+    if (path) rules.push_back({std::move(*path), member.key_place, std::move(conditions)});
+  }
+  return rules;
+}
+
+// An axis that depends on itself, through any number of others, has no meaning.
+void check_cycles(std::vector<WhenRule>& rules, Problems& problems) {
+  const auto depends = [&](const WhenRule& from, const KeyPath& target) {
+    std::set<KeyPath> reached;
+    std::vector<const WhenRule*> open = {&from};
+    while (!open.empty()) {
+      const WhenRule* rule = open.back();
+      open.pop_back();
+      for (const Condition& condition : rule->conditions) {
+        if (!reached.insert(condition.path).second) continue;
+        for (const WhenRule& next : rules) {
+          if (next.path == condition.path) open.push_back(&next);
+        }
+      }
+    }
+    return reached.count(target) > 0;
+  };
+  const bool cyclic =
+      std::any_of(rules.begin(), rules.end(), [&](const WhenRule& r) { return depends(r, r.path); });
+  for (const WhenRule& rule : rules) {
+    if (depends(rule, rule.path))
+      problems.add(*rule.place, "this axis depends on itself, want conditions on other keys");
+  }
+  if (cyclic) rules.clear();
+}
+
+}  // namespace
+
+SearchSpace read_search_space(const JsonNode& root, Problems& problems) {
+  SearchSpace space;
+  space.grids = read_grids(root, problems);
+  read_zip(root, space.grids, problems);
+  space.exclude = read_exclude(root, problems);
+  space.when = read_when(root, space.grids, problems);
+  check_cycles(space.when, problems);
+  space.repeats = static_cast<int>(SettingReader(&root, file_settings(), problems).integer("repeats"));
+  return space;
+}
+
+}  // namespace sweep

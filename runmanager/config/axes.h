@@ -1,0 +1,64 @@
+// What a sweep file says about which combinations to run, read and checked but not yet expanded.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runmanager/config/json_document.h"
+#include "runmanager/config/key_path.h"
+#include "runmanager/config/problems.h"
+
+namespace sweep {
+
+/// A key and the values that it takes in turn.
+struct Axis {
+  std::string key;                         // as written: "momentum"
+  KeyPath path;                            // "optimizer", "momentum"
+  std::shared_ptr<const JsonPlace> place;  // of the key
+  std::vector<JsonNode> values;            // at least one, all different
+};
+
+/// Holds where the value at `path` is one of `values`.
+struct Condition {
+  std::string key;
+  KeyPath path;
+  std::vector<JsonNode> values;
+};
+
+/// Combinations for which all conditions hold are left out.
+struct ExcludeRule {
+  std::shared_ptr<const JsonPlace> place;
+  std::vector<Condition> conditions;
+};
+
+/// The axis at `path` exists only where all conditions hold.
+struct WhenRule {
+  KeyPath path;
+  std::shared_ptr<const JsonPlace> place;
+  std::vector<Condition> conditions;
+};
+
+/// Axes whose product is taken; `zipped` lists groups of indices into `axes` that advance together.
+struct Grid {
+  std::vector<Axis> axes;
+  std::vector<std::vector<std::size_t>> zipped;
+};
+
+/// The whole space: the union of the grids, without what the rules leave out.
+struct SearchSpace {
+  std::vector<Grid> grids;  // at least one; without "grids" in the file the one of "params"
+  std::vector<ExcludeRule> exclude;
+  std::vector<WhenRule> when;
+  int repeats = 1;
+};
+
+/// Reads "params", "grids", "zip", "exclude", "when" and "repeats" of `root`, and reports every mistake.
+SearchSpace read_search_space(const JsonNode& root, Problems& problems);
+
+/// The values of an axis: those of a list, or those that {"range"}, {"linspace"} or {"logspace"} stand for,
+/// each with its place. Empty, with a problem, if it is neither. Values are computed to 12 digits: 0.3, not
+/// 0.30000000000000004.
+std::vector<JsonNode> axis_values(const JsonNode& node, Problems& problems);
+
+}  // namespace sweep

@@ -1,0 +1,382 @@
+#include "runmanager/config/config_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/suggest.h"
+#include "runmanager/config/settings.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A path in the file is meant from where the file lies; one on the command line from where the person stands.
+fs::path resolved_path(const JsonNode& node, const fs::path& directory) {
+  const fs::path path = node.text;
+  if (path.is_absolute() || node.place == nullptr || node.place->line == 0) return path;
+  return (directory / path).lexically_normal();
+}
+
+// Means or standard deviations: one number per channel.
+std::vector<float> read_channels(const JsonNode* node, bool positive, Problems& problems) {
+  std::vector<float> values;
+  if (node == nullptr) return values;
+  const Setting setting{"", SettingKind::kNumberList, positive ? 0 : -1e6, 1e6, positive};
+  if (!check_value(*node, setting, problems)) return values;
+  for (const JsonNode& element : node->elements) values.push_back(static_cast<float>(element.number));
+  return values;
+}
+
+PixelTransform read_normalize(const JsonNode& node, Problems& problems) {
+  static const std::string keys[] = {"mean", "std"};
+  PixelTransform transform;
+  if (!node.is(JsonKind::kObject)) {
+    problems.add_value(node, "an object with \"mean\" and \"std\", a list each");
+    return transform;
+  }
+  for (const JsonMember& member : node.members) {
+    if (member.key != "mean" && member.key != "std") problems.add_unknown_key(member, keys);
+  }
+  const JsonNode *mean = node.find("mean"), *std = node.find("std");
+  if (mean == nullptr || std == nullptr) {
+    problems.add(*node.place,
+                 fmt::format("{} is missing, want both \"mean\" and \"std\"", mean ? "\"std\"" : "\"mean\""));
+  }
+  transform.mean = read_channels(mean, false, problems);
+  transform.std = read_channels(std, true, problems);
+  if (mean != nullptr && std != nullptr && transform.mean.size() != transform.std.size()) {
+    problems.add(*node.place,
+                 fmt::format("\"mean\" has {} values and \"std\" has {}, want one per channel in both",
+                             transform.mean.size(), transform.std.size()));
+  }
+  return transform;
+}
+
+bool is_known_dataset(const std::string& name, const fs::path& data_directory) {
+  const auto known = dataset_names();
+  if (std::find(known.begin(), known.end(), name) != known.end()) return true;
+  std::error_code ignored;
+  const bool plain = !name.empty() && name != "." && name != ".." &&
+                     name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+  return plain && !data_directory.empty() && fs::is_directory(data_directory / name, ignored);
+}
+
+void check_dataset_name(const JsonNode& node, bool has_path, const ReadContext& context, Problems& problems) {
+  if (node.is(JsonKind::kString)) {
+    if (has_path ? !node.text.empty() : is_known_dataset(node.text, context.data_directory)) return;
+  }
+  problems.add_value(node, listed(dataset_names()) + ", or an object with \"name\" and \"path\" for another",
+                     node.is(JsonKind::kString) ? nearest_name(node.text, dataset_names()) : "");
+}
+
+DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Problems& problems) {
+  DatasetSpec dataset;
+  const JsonNode* node = tree.find("dataset");
+  if (node == nullptr) {
+    problems.add(*tree.place,
+                 fmt::format("\"dataset\" is missing, want {} or an object", listed(dataset_names())));
+    return dataset;
+  }
+  if (node->is(JsonKind::kString)) {
+    check_dataset_name(*node, false, context, problems);
+    dataset.name = node->text;
+    return dataset;
+  }
+  if (!node->is(JsonKind::kObject)) {
+    problems.add_value(*node, listed(dataset_names()) + ", or an object");
+    return dataset;
+  }
+  check_keys(*node, dataset_settings(), problems);
+  const SettingReader reader(node, dataset_settings(), problems);
+  if (reader.given("path")) dataset.path = resolved_path(reader.value("path"), context.directory);
+  if (const JsonNode* name = node->find("name")) {
+    check_dataset_name(*name, reader.given("path"), context, problems);
+    dataset.name = name->text;
+  } else {
+    problems.add(*node->place, fmt::format("\"name\" is missing, want {}, or any name with a path",
+                                           listed(dataset_names())));
+  }
+  dataset.format = reader.text("format");
+  const JsonNode validation = reader.value("validation");
+  if (validation.is(JsonKind::kInteger)) {
+    dataset.validation = static_cast<std::size_t>(validation.integer);
+  } else {
+    dataset.validation = validation.number;
+  }
+  dataset.limit = static_cast<std::size_t>(reader.integer("limit"));
+  if (const JsonNode* normalize = node->find("normalize"))
+    dataset.transform = read_normalize(*normalize, problems);
+  return dataset;
+}
+
+Placement read_placement(const JsonNode& tree, Problems& problems) {
+  const JsonNode* node = tree.find("dataset");
+  if (node == nullptr || !node->is(JsonKind::kObject)) return Placement::kAuto;
+  return parse_placement(SettingReader(node, dataset_settings(), problems).text("placement"));
+}
+
+// A name from `types`, or an object with that name and arguments; without a name the arguments are those of
+// spec.type. Returns whether it is good.
+template <typename Spec>
+bool read_named(const JsonNode& node, std::span<const NamedType> types, std::span<const std::string> own_keys,
+                Spec& spec, Problems& problems) {
+  const std::vector<std::string> names = type_names(types);
+  if (!node.is(JsonKind::kString) && !node.is(JsonKind::kObject)) {
+    problems.add_value(node, listed(names) + ", or an object with that \"name\" and arguments");
+    return false;
+  }
+  const JsonNode* name = node.is(JsonKind::kObject) ? node.find("name") : &node;
+  if (name != nullptr) {
+    if (!name->is(JsonKind::kString) || find_type(types, name->text) == nullptr) {
+      problems.add_value(*name, listed(names),
+                         name->is(JsonKind::kString) ? nearest_name(name->text, names) : "");
+      return false;
+    }
+    spec.type = name->text;
+  }
+  const std::size_t problems_before = problems.size();
+  spec.arguments = read_arguments(node, *find_type(types, spec.type), own_keys, problems);
+  return problems.size() == problems_before;
+}
+
+// Reports arguments that are good alone, but not together: nesterov without momentum.
+template <typename Resolve>
+void check_together(const JsonNode& node, const std::string& key, const Resolve& resolve,
+                    Problems& problems) {
+  try {
+    resolve();
+  } catch (const ConfigError& error) {
+    std::string_view message = error.what();
+    if (message.starts_with(key + ": ")) message.remove_prefix(key.size() + 2);  // The place says so already.
+    problems.add(*node.place, message);
+  }
+}
+
+OptimizerSpec read_optimizer(const JsonNode& tree, Problems& problems) {
+  static const std::string own_keys[] = {"name"};
+  OptimizerSpec optimizer;
+  const JsonNode* node = tree.find("optimizer");
+  if (node != nullptr && read_named(*node, optimizer_types(), own_keys, optimizer, problems))
+    check_together(
+        *node, "optimizer", [&] { resolve_optimizer(optimizer); }, problems);
+  return optimizer;
+}
+
+LossSpec read_loss(const JsonNode& tree, Problems& problems) {
+  static const std::string own_keys[] = {"name"};
+  LossSpec loss;
+  if (const JsonNode* node = tree.find("loss")) read_named(*node, loss_types(), own_keys, loss, problems);
+  return loss;
+}
+
+ScheduleSpec read_schedule(const JsonNode& tree, Problems& problems) {
+  static const std::string own_keys[] = {"name"}, warmup_keys[] = {"name", "then"};
+  ScheduleSpec schedule;
+  const JsonNode* node = tree.find("schedule");
+  if (node == nullptr) return schedule;
+  const JsonNode *name = node->find("name"), *then = node->find("then");
+  const bool warmup = name != nullptr && name->is(JsonKind::kString) && name->text == "warmup";
+  bool good = read_named(*node, schedule_types(),
+                         warmup ? std::span<const std::string>(warmup_keys) : own_keys, schedule, problems);
+  if (warmup && then != nullptr) {
+    std::vector<NamedType> followers;
+    for (const NamedType& type : schedule_types()) {
+      if (can_follow_warmup(type.name)) followers.push_back(type);
+    }
+    good = read_named(*then, followers, own_keys, schedule.then.emplace_back(), problems) && good;
+  }
+  if (good)
+    check_together(
+        *node, "schedule", [&] { resolve_schedule(schedule); }, problems);
+  return schedule;
+}
+
+LogOptions read_log(const JsonNode& tree, Problems& problems) {
+  const JsonNode* node = tree.find("log");
+  if (node != nullptr && !node->is(JsonKind::kObject)) {
+    problems.add_value(
+        *node, fmt::format("an object with any of: {}", fmt::join(setting_names(log_settings()), ", ")));
+    node = nullptr;
+  }
+  if (node != nullptr) check_keys(*node, log_settings(), problems);
+  const SettingReader reader(node, log_settings(), problems);
+  LogOptions log;
+  log.images = static_cast<int>(reader.integer("images"));
+  log.graph = reader.boolean("graph");
+  log.histograms = reader.boolean("histograms");
+  log.hparams = reader.boolean("hparams");
+  log.text = reader.boolean("text");
+  log.layout = reader.boolean("layout");
+  log.predictions = reader.boolean("predictions");
+  log.batches = static_cast<int>(reader.integer("batches"));
+  return log;
+}
+
+// "cuda:7" on a machine with one such device is a mistake; plain "cuda" without any is not: the file may come
+// from another machine, and its run is skipped.
+void check_device_index(const JsonNode& node, int count, Problems& problems) {
+  if (!node.is(JsonKind::kString) || node.text.rfind("cuda:", 0) != 0 || node.place == nullptr) return;
+  Device device;
+  try {
+    device = parse_device(node.text);
+  } catch (const ConfigError&) {
+    return;  // Reported as an unknown device already.
+  }
+  if (device.index == 0 || device.index < count) return;
+  const std::string have =
+      count == 0 ? "this machine has no CUDA device, want cpu, auto, or cuda, whose runs are skipped here"
+      : count == 1
+          ? "this machine has one CUDA device, want cuda or cuda:0"
+          : fmt::format("this machine has {} CUDA devices, want cuda:0 to cuda:{}", count, count - 1);
+  problems.add(*node.place, fmt::format("got {}, but {}", describe(node), have));
+}
+
+void note_origins(const JsonNode& node, const std::string& path,
+                  std::map<std::string, std::string, std::less<>>& origins) {
+  if (node.place != nullptr && !path.empty()) origins[path] = to_string(*node.place);
+  for (const JsonMember& member : node.members) {
+    note_origins(member.value, path.empty() ? member.key : path + "." + member.key, origins);
+  }
+  // Of lists, errors found later only point at layers.
+  if (!path.starts_with("network.") || (!path.ends_with(".layers") && !path.ends_with(".shortcut"))) return;
+  for (std::size_t i = 0; i < node.elements.size(); ++i) {
+    note_origins(node.elements[i], path + "." + std::to_string(i), origins);
+  }
+}
+
+nlohmann::ordered_json arguments_json(const Arguments& arguments, const NamedType& type) {
+  auto json = nlohmann::ordered_json::object();
+  for (const ArgumentType& argument : type.arguments) {  // In the order of the table, not of the alphabet.
+    const auto found = arguments.find(argument.name);
+    if (found != arguments.end())
+      std::visit([&](const auto& value) { json[argument.name] = value; }, found->second);
+  }
+  return json;
+}
+
+nlohmann::ordered_json dataset_json(const DatasetSpec& dataset, Placement placement) {
+  nlohmann::ordered_json json = {{"name", dataset.name}};
+  if (!dataset.path.empty()) json["path"] = dataset.path.string();
+  json["format"] = dataset.format;
+  std::visit([&](const auto& value) { json["validation"] = value; }, dataset.validation);
+  json["limit"] = dataset.limit;
+  json["placement"] = placement_name(placement);
+  if (!dataset.transform.mean.empty()) {
+    json["normalize"] = {{"mean", dataset.transform.mean}, {"std", dataset.transform.std}};
+  }
+  return json;
+}
+
+nlohmann::ordered_json layers_json(const std::vector<LayerSpec>& layers) {
+  auto json = nlohmann::ordered_json::array();
+  for (const LayerSpec& layer : layers) {
+    nlohmann::ordered_json entry = {{"name", layer.name}, {"type", layer.type}};
+    const NamedType& type = *find_type(layer_types(), layer.type);
+    entry.update(arguments_json(complete_arguments(type, layer.arguments, layer.name), type));
+    if (!layer.layers.empty()) entry["layers"] = layers_json(layer.layers);
+    if (!layer.shortcut.empty()) entry["shortcut"] = layers_json(layer.shortcut);
+    json.push_back(std::move(entry));
+  }
+  return json;
+}
+
+nlohmann::ordered_json network_json(const NetworkSpec& network) {
+  return {{"name", network.name}, {"layers", layers_json(network.layers)}};
+}
+
+template <typename Spec>
+nlohmann::ordered_json named_json(const Spec& spec, std::span<const NamedType> types) {
+  nlohmann::ordered_json json = {{"name", spec.type}};
+  const NamedType& type = *find_type(types, spec.type);
+  json.update(arguments_json(complete_arguments(type, spec.arguments, spec.type), type));
+  return json;
+}
+
+nlohmann::ordered_json schedule_json(const ScheduleSpec& schedule) {
+  nlohmann::ordered_json json = named_json(schedule, schedule_types());
+  if (!schedule.then.empty()) json["then"] = named_json(schedule.then.front(), schedule_types());
+  return json;
+}
+
+}  // namespace
+
+fs::path nearest_file(const fs::path& missing) {
+  constexpr std::size_t kMostFiles = 1000;  // A directory with more than that is no place for a guess.
+  const fs::path directory = missing.has_parent_path() ? missing.parent_path() : ".";
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (fs::directory_iterator it(directory, failed), end; !failed && it != end && names.size() < kMostFiles;
+       it.increment(failed)) {
+    if (it->path().extension() == ".json") names.push_back(it->path().filename().string());
+  }
+  std::sort(names.begin(),
+            names.end());  // Directories have no order; equally near names must not take turns.
+  const std::string nearest = nearest_name(missing.filename().string(), names);
+  return nearest.empty() ? fs::path() : missing.parent_path() / nearest;
+}
+
+RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Problems& problems) {
+  check_keys(tree, file_settings(), problems);
+  const SettingReader reader(&tree, file_settings(), problems);
+  RunConfig config;
+  config.dataset = read_dataset(tree, context, problems);
+  config.placement = read_placement(tree, problems);
+  if (const JsonNode* network = tree.find("network"); network == nullptr) {
+    problems.add(*tree.place, "\"network\" is missing, want the name of a network file, or an object");
+  } else if (!network->is(JsonKind::kNull)) {
+    config.network = read_network(*network, problems);
+  } else if (problems
+                 .empty()) {  // Null is also what stands where a file could not be read, which was reported.
+    problems.add_value(*network, "the name of a network file, or an object");
+  }
+  config.optimizer = read_optimizer(tree, problems);
+  config.schedule = read_schedule(tree, problems);
+  config.loss = read_loss(tree, problems);
+  if (reader.given("clip_norm")) config.clip_norm = reader.number("clip_norm");
+  config.epochs = static_cast<int>(reader.integer("epochs"));
+  config.seed = static_cast<std::uint64_t>(reader.integer("seed"));
+  config.lr = reader.number("lr");
+  config.batch_size = static_cast<std::size_t>(reader.integer("batch_size"));
+  config.shuffle = reader.boolean("shuffle");
+  config.num_workers = static_cast<int>(reader.integer("num_workers"));
+  config.precision = parse_precision(reader.text("precision"));
+  config.deterministic = reader.boolean("deterministic");
+  const JsonNode device = reader.value("device");
+  check_device_index(device, context.cuda_device_count, problems);
+  config.device = device.text;
+  if (reader.given("init")) config.init = resolved_path(reader.value("init"), context.directory);
+  config.log = read_log(tree, problems);
+  note_origins(tree, "", config.origins);
+  return config;
+}
+
+nlohmann::ordered_json resolved_json(const RunConfig& config) {
+  const LogOptions& log = config.log;
+  nlohmann::ordered_json json = {{"dataset", dataset_json(config.dataset, config.placement)},
+                                 {"network", network_json(config.network)},
+                                 {"optimizer", named_json(config.optimizer, optimizer_types())},
+                                 {"schedule", schedule_json(config.schedule)},
+                                 {"loss", named_json(config.loss, loss_types())},
+                                 {"epochs", config.epochs},
+                                 {"seed", config.seed},
+                                 {"repeat", config.repeat},
+                                 {"lr", config.lr},
+                                 {"batch_size", config.batch_size},
+                                 {"shuffle", config.shuffle},
+                                 {"num_workers", config.num_workers},
+                                 {"device", config.device},
+                                 {"precision", precision_name(config.precision)},
+                                 {"deterministic", config.deterministic}};
+  if (config.clip_norm > 0) json["clip_norm"] = config.clip_norm;
+  if (!config.init.empty()) json["init"] = config.init.string();
+  json["log"] = {{"images", log.images},           {"graph", log.graph},    {"histograms", log.histograms},
+                 {"hparams", log.hparams},         {"text", log.text},      {"layout", log.layout},
+                 {"predictions", log.predictions}, {"batches", log.batches}};
+  return json;
+}
+
+}  // namespace sweep

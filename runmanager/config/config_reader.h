@@ -1,0 +1,53 @@
+// From the tree of one run, with every swept key replaced by its value, to a RunConfig.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "runmanager/config/json_document.h"
+#include "runmanager/config/problems.h"
+#include "runmanager/config/run_config.h"
+
+namespace sweep {
+
+/// Reads network files once each, and finds them: relative to the sweep file; one that was named on the
+/// command line also relative to the current directory. Not thread-safe.
+class NetworkFiles {
+ public:
+  explicit NetworkFiles(std::filesystem::path directory) : directory_(std::move(directory)) {}
+
+  /// If "network" of `tree` is the name of a file, puts the file's content there. Reports a file that cannot
+  /// be read or parsed, and leaves null there.
+  void load(JsonNode& tree, Problems& problems);
+
+ private:
+  std::filesystem::path directory_;
+  std::map<std::string, JsonNode> cache_;
+};
+
+/// The JSON file beside `missing`, which is not there, whose name is nearest to it; empty if none is near.
+std::filesystem::path nearest_file(const std::filesystem::path& missing);
+
+/// What the checks need to know of the world.
+struct ReadContext {
+  std::filesystem::path directory;       // of the sweep file
+  std::filesystem::path data_directory;  // $SWEEP_DATA: data sets in it are known by name, too; may be empty
+  int cuda_device_count = 0;
+};
+
+/// Reads every setting but `index`, `name` and `params`. Reports every mistake; where there is one, the
+/// default stands.
+RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Problems& problems);
+
+/// Reads "network", an object. Reports every mistake.
+NetworkSpec read_network(const JsonNode& node, Problems& problems);
+
+/// Reads arguments of a layer or optimizer from the members of `object`, apart from those in `own_keys`.
+Arguments read_arguments(const JsonNode& object, const NamedType& type, std::span<const std::string> own_keys,
+                         Problems& problems);
+
+/// Every setting of the run with its value, defaults included, as a sweep file would say it.
+nlohmann::ordered_json resolved_json(const RunConfig& config);
+
+}  // namespace sweep

@@ -1,0 +1,101 @@
+#include "runmanager/config/data_check.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <span>
+
+#include "core/base/error.h"
+#include "core/network/network.h"
+
+namespace sweep {
+namespace {
+
+constexpr std::size_t kMostParameters = std::size_t{1}
+                                        << 31;  // 8 GiB of floats; gradients and state come on top.
+
+std::string origin(const RunConfig& run, const std::filesystem::path& file, const std::string& key) {
+  const auto found = run.origins.find(key);
+  return found != run.origins.end() ? found->second : fmt::format("{}: {}", file.string(), key);
+}
+
+// Place of the first layer that does not fit, "2" or "2.layers.0"; nothing if each of them fits. `shape` is
+// that of the first one's input.
+std::optional<std::string> first_bad_layer(std::span<const LayerSpec> layers, Shape shape) {
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    LayerSpec layer = layers[i];
+    layer.name = "layer";
+    try {
+      // Whatever the layer gives, a network may end with a flatten.
+      const Network alone({"", {layer, {"end", "flatten", {}}}}, shape);
+      shape = alone.layers()[alone.layers().size() - 2].output;
+    } catch (const ConfigError&) {
+      const std::string place = std::to_string(i);
+      if (const auto inner = first_bad_layer(layer.layers, shape)) return place + ".layers." + *inner;
+      if (const auto inner = first_bad_layer(layer.shortcut, shape)) return place + ".shortcut." + *inner;
+      return place;
+    }
+  }
+  return std::nullopt;
+}
+
+void check_network(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
+                   Problems& problems) {
+  const auto layer_origin = [&](const std::string& place) {
+    return origin(run, file, "network.layers." + place);
+  };
+  const std::string last = std::to_string(run.network.layers.size() - 1);
+  try {
+    const Network network(run.network, sizes.shape);
+    const auto outputs = static_cast<std::size_t>(network.output()[0]);
+    if (outputs < sizes.classes) {
+      problems.add_message(
+          fmt::format("{}: the network ends with {} outputs, want at least {}, one per class",
+                      layer_origin(last), outputs, sizes.classes));
+    }
+    if (network.parameter_count() > kMostParameters) {
+      problems.add_message(fmt::format("{}: the network has {} weights, want at most {}",
+                                       origin(run, file, "network"), network.parameter_count(),
+                                       kMostParameters));
+    }
+  } catch (const ConfigError& error) {
+    // If each layer fits, it is the end that does not.
+    problems.add_message(
+        fmt::format("{}: {}", layer_origin(first_bad_layer(run.network.layers, sizes.shape).value_or(last)),
+                    error.what()));
+  }
+}
+
+}  // namespace
+
+std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec) {
+  constexpr std::size_t kTrain = 60000;
+  if (!spec.path.empty() || (spec.name != "fashion-mnist" && spec.name != "mnist")) return std::nullopt;
+  const auto* fraction = std::get_if<double>(&spec.validation);
+  const std::size_t validation = fraction != nullptr
+                                     ? static_cast<std::size_t>(*fraction * static_cast<double>(kTrain))
+                                     : std::get<std::size_t>(spec.validation);
+  DataSizes sizes{{1, 28, 28}, 10, validation < kTrain ? kTrain - validation : 0};
+  if (spec.limit > 0) sizes.train = std::min(sizes.train, spec.limit);
+  return sizes;
+}
+
+void check_run_against_data(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
+                            Problems& problems) {
+  if (sizes.train == 0) {
+    problems.add_message(
+        fmt::format("{}: this leaves nothing to train on", origin(run, file, "dataset.validation")));
+  } else if (run.batch_size > sizes.train) {
+    problems.add_message(fmt::format(
+        "{}: got {}{}, want at most {}, the number of training samples", origin(run, file, "batch_size"),
+        run.batch_size, run.origins.count("batch_size") > 0 ? "" : " (the default)", sizes.train));
+  }
+  const std::vector<float>& mean = run.dataset.transform.mean;
+  if (!mean.empty() && static_cast<std::int64_t>(mean.size()) != sizes.shape.at(0)) {
+    problems.add_message(fmt::format("{}: got {} means, want {}, one per channel",
+                                     origin(run, file, "dataset.normalize"), mean.size(), sizes.shape.at(0)));
+  }
+  check_network(run, file, sizes, problems);
+}
+
+}  // namespace sweep

@@ -1,0 +1,200 @@
+#include "runmanager/config/overrides.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "core/base/error.h"
+#include "runmanager/config/json_diagnosis.h"
+
+namespace sweep {
+namespace {
+
+struct Override {
+  std::string key;
+  KeyPath path;
+  std::shared_ptr<const JsonPlace> place;
+  std::vector<JsonNode> values;  // at least one
+  bool is_list = false;          // one JSON array or range, which stands for values of an axis
+};
+
+// Splits at commas outside of brackets and quotes.
+std::vector<std::string> split_values(const std::string& text) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string && c == '\\' && i + 1 < text.size()) {
+      parts.back() += c;
+      parts.back() += text[++i];
+      continue;
+    }
+    if (c == '"') in_string = !in_string;
+    if (!in_string && (c == '[' || c == '{')) ++depth;
+    if (!in_string && (c == ']' || c == '}')) --depth;
+    if (c == ',' && depth <= 0 && !in_string) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+bool wants_text(const KeyPath& path) {
+  const std::optional<Setting> setting = setting_at(path);
+  return setting && (setting->kind == SettingKind::kName || setting->kind == SettingKind::kPath);
+}
+
+JsonNode read_value(const std::string& text, const Override& override) {
+  if (!wants_text(override.path)) {
+    try {
+      return parse_json(text, *override.place->source, false, override.place->path);
+    } catch (const ConfigError&) {
+      // Not JSON: a word such as adam or cuda:1.
+    }
+  }
+  JsonNode node;
+  node.kind = JsonKind::kString;
+  node.text = text;
+  node.place = override.place;
+  return node;
+}
+
+std::shared_ptr<const JsonPlace> place_of(const std::string& label, const std::string& key) {
+  return std::make_shared<const JsonPlace>(
+      JsonPlace{std::make_shared<const std::string>(label), 0, 0, 0, key});
+}
+
+std::optional<Override> read_override(const std::string& text, const std::string& label, Problems& problems) {
+  const std::size_t equals = text.find('=');
+  Override override;
+  override.place = place_of(label, "");
+  if (find_bad_utf8(text) != std::string::npos) {
+    problems.add(*override.place, "not UTF-8 text");
+    return std::nullopt;
+  }
+  if (equals == std::string::npos || equals == 0) {
+    problems.add(*override.place, "want KEY=VALUE or KEY=VALUE,VALUE,…");
+    return std::nullopt;
+  }
+  override.key = text.substr(0, equals);
+  override.place = place_of(label, override.key);
+  std::optional<KeyPath> path = resolve_key(override.key, *override.place, false, problems);
+  if (!path) return std::nullopt;
+  override.path = std::move(*path);
+  if (override.key.rfind("params.", 0) == 0) override.key = override.key.substr(7);
+  for (const std::string& part : split_values(text.substr(equals + 1))) {
+    if (part.empty()) {
+      problems.add(*override.place, "a value is missing, want KEY=VALUE or KEY=VALUE,VALUE,…");
+      return std::nullopt;
+    }
+    override.values.push_back(read_value(part, override));
+  }
+  const JsonNode& first = override.values[0];
+  const bool is_range = first.is(JsonKind::kObject) && first.members.size() == 1 &&
+                        (first.find("range") || first.find("linspace") || first.find("logspace"));
+  override.is_list = override.values.size() == 1 && (first.is(JsonKind::kArray) || is_range);
+  return override;
+}
+
+// The value of an axis: the list or range as given, or the values as a list.
+JsonNode axis_node(const Override& override) {
+  if (override.is_list) return override.values[0];
+  JsonNode list;
+  list.kind = JsonKind::kArray;
+  list.place = override.place;
+  list.elements = override.values;
+  return list;
+}
+
+// Replaces the axis in one object of axes. Returns whether there was one.
+bool replace_axis(JsonNode* axes, const Override& override) {
+  if (axes == nullptr || !axes->is(JsonKind::kObject)) return false;
+  Problems ignored;  // Mistakes in the file's own keys are reported when its axes are read.
+  for (JsonMember& member : axes->members) {
+    const std::optional<KeyPath> path = resolve_key(member.key, *member.key_place, true, ignored);
+    if (!path || *path != override.path) continue;
+    member.value = axis_node(override);
+    return true;
+  }
+  return false;
+}
+
+void add_axis(JsonNode& root, const Override& override) {
+  JsonNode* params = root.find("params");
+  if (params == nullptr) {
+    JsonNode object;
+    object.kind = JsonKind::kObject;
+    object.place = override.place;
+    root.members.push_back({"params", override.place, std::move(object)});
+    params = &root.members.back().value;
+  }
+  if (params->is(JsonKind::kObject))
+    params->members.push_back({override.key, override.place, axis_node(override)});
+}
+
+// A list for a key that takes pairs, such as kernel_size=[3,3], is one value; for others it is an axis.
+bool list_is_value(const Override& override) {
+  if (!override.is_list || !override.values[0].is(JsonKind::kArray)) return false;
+  const std::optional<Setting> setting = setting_at(override.path);
+  if (!setting) return true;  // Such as dataset.normalize.mean.
+  return setting->kind == SettingKind::kIntegerPair || setting->kind == SettingKind::kNumberPair;
+}
+
+void apply(JsonNode& root, const Override& override, std::vector<Assignment>& plain, Problems& problems) {
+  bool replaced = replace_axis(root.find("params"), override);
+  if (JsonNode* grids = root.find("grids")) {
+    for (JsonNode& grid : grids->elements) replaced = replace_axis(&grid, override) || replaced;
+  }
+  if (replaced) return;
+  const Setting* setting =
+      override.path.size() == 1 ? find_setting(file_settings(), override.path[0]) : nullptr;
+  const bool several = override.values.size() > 1 || (override.is_list && !list_is_value(override));
+  if (setting != nullptr && !setting->sweepable) {
+    const bool simple = setting->kind == SettingKind::kName || setting->kind == SettingKind::kInteger;
+    if (!simple || several) {
+      problems.add(*override.place, simple ? fmt::format("want one value: {}", allowed_text(*setting))
+                                           : "this cannot be given on the command line, only in the file");
+      return;
+    }
+    set_value(root, override.path, override.values[0], override.place, problems);
+  } else if (several) {
+    add_axis(root, override);
+  } else {
+    plain.push_back({override.key, override.path, override.place, override.values[0]});
+  }
+}
+
+}  // namespace
+
+std::vector<Assignment> apply_overrides(JsonNode& root, std::span<const std::string> overrides,
+                                        const LoadOptions& options, Problems& problems) {
+  std::vector<std::pair<std::string, std::string>> texts;  // and how messages call them
+  for (const std::string& text : overrides)
+    texts.emplace_back(text, fmt::format("override {}", in_quotes(text)));
+  if (options.epochs) texts.emplace_back("epochs=" + *options.epochs, "--epochs " + *options.epochs);
+  if (options.seed) texts.emplace_back("seed=" + *options.seed, "--seed " + *options.seed);
+  if (options.deterministic) {
+    texts.emplace_back(*options.deterministic ? "deterministic=true" : "deterministic=false",
+                       *options.deterministic ? "--deterministic" : "--no-deterministic");
+  }
+  std::vector<Assignment> plain;
+  std::set<KeyPath> seen;
+  for (const auto& [text, label] : texts) {
+    const std::optional<Override> override = read_override(text, label, problems);
+    if (!override) continue;
+    if (!seen.insert(override->path).second) {
+      problems.add(*override->place,
+                   fmt::format("{} is given twice, want it once", in_quotes(override->key)));
+      continue;
+    }
+    apply(root, *override, plain, problems);
+  }
+  return plain;
+}
+
+}  // namespace sweep

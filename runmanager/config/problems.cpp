@@ -1,0 +1,105 @@
+#include "runmanager/config/problems.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/suggest.h"
+
+namespace sweep {
+namespace {
+
+constexpr std::size_t kMostMessages = 20;  // What fits on a screen; the rest is counted.
+
+// Words that other programs use for a key of ours and that no spelling distance finds.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kSynonyms = {{
+    {"learning_rate", "lr"},
+    {"learningrate", "lr"},
+    {"lrs", "lr"},
+    {"workers", "num_workers"},
+    {"model", "network"},
+    {"net", "network"},
+    {"data", "dataset"},
+    {"grid", "params"},
+    {"parameters", "params"},
+    {"axes", "params"},
+    {"optim", "optimizer"},
+    {"criterion", "loss"},
+    {"random_seed", "seed"},
+    {"repeat", "repeats"},
+    {"num_epochs", "epochs"},
+    {"filters", "out_channels"},
+    {"units", "out_features"},
+    {"beta", "betas"},
+}};
+
+std::string nearest_or_synonym(std::string_view wrong, std::span<const std::string> candidates) {
+  const auto known = [&](std::string_view name) {
+    return std::find(candidates.begin(), candidates.end(), name) != candidates.end();
+  };
+  for (const auto& [word, name] : kSynonyms) {
+    if (word == wrong && known(name)) return std::string(name);
+  }
+  return nearest_name(wrong, candidates);
+}
+
+}  // namespace
+
+std::string suggestion(std::string_view wrong, std::span<const std::string> candidates) {
+  const std::string nearest = nearest_or_synonym(wrong, candidates);
+  return nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest);
+}
+
+std::string listed(std::span<const std::string> names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+void Problems::insert(const std::string& source, std::size_t offset, std::string message) {
+  if (!seen_.insert(message).second) return;
+  auto found = std::find(sources_.begin(), sources_.end(), source);
+  if (found == sources_.end()) found = sources_.insert(sources_.end(), source);
+  entries_.push_back({static_cast<std::size_t>(found - sources_.begin()), offset, std::move(message)});
+}
+
+void Problems::add(const JsonPlace& place, std::string_view text) {
+  insert(place.source ? *place.source : "", place.offset, fmt::format("{}: {}", to_string(place), text));
+}
+
+void Problems::add_value(const JsonNode& node, std::string_view allowed, std::string_view nearest) {
+  add(*node.place, fmt::format("got {}, want {}{}", describe(node), allowed,
+                               nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest)));
+}
+
+void Problems::add_unknown_key(const JsonMember& member, std::span<const std::string> allowed) {
+  const std::string names =
+      allowed.empty() ? "nothing is allowed here" : fmt::format("allowed: {}", fmt::join(allowed, ", "));
+  add(*member.key_place,
+      fmt::format("unknown key {}, {}{}", in_quotes(member.key), names, suggestion(member.key, allowed)));
+}
+
+void Problems::add_message(std::string message) { insert("", entries_.size(), std::move(message)); }
+
+void Problems::throw_if_any() const {
+  if (entries_.empty()) return;
+  std::vector<const Entry*> sorted;
+  for (const Entry& entry : entries_) sorted.push_back(&entry);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Entry* a, const Entry* b) {
+    return std::pair(a->source, a->offset) < std::pair(b->source, b->offset);
+  });
+  std::string text;
+  for (std::size_t i = 0; i < sorted.size() && i < kMostMessages; ++i) {
+    text += (i > 0 ? "\n" : "") + sorted[i]->message;
+  }
+  if (sorted.size() > kMostMessages) text += fmt::format("\n… and {} more", sorted.size() - kMostMessages);
+  throw ConfigError(text);
+}
+
+}  // namespace sweep

@@ -1,0 +1,53 @@
+// All mistakes of a sweep file, collected so that they are reported together.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runmanager/config/json_document.h"
+
+namespace sweep {
+
+/// Collects mistakes; the same one found in many runs counts once. Not thread-safe.
+class Problems {
+ public:
+  /// "PLACE: text".
+  void add(const JsonPlace& place, std::string_view text);
+  /// "PLACE: got FOUND, want ALLOWED", with ", did you mean "NEAREST"?" unless that is empty.
+  void add_value(const JsonNode& node, std::string_view allowed, std::string_view nearest = {});
+  /// A key that is none of `allowed`; names them all, and the nearest.
+  void add_unknown_key(const JsonMember& member, std::span<const std::string> allowed);
+  /// A whole message of another reader, which names its place itself.
+  void add_message(std::string message);
+
+  bool empty() const { return entries_.empty(); }
+  std::size_t size() const { return entries_.size(); }
+
+  /// Throws ConfigError with every message, one per line, in the order of the file; does nothing if there is
+  /// none.
+  void throw_if_any() const;
+
+ private:
+  struct Entry {
+    std::size_t source;  // sources in the order of their first mistake
+    std::size_t offset;
+    std::string message;
+  };
+  void insert(const std::string& source, std::size_t offset, std::string message);
+
+  std::vector<std::string> sources_;
+  std::vector<Entry> entries_;
+  std::set<std::string> seen_;
+};
+
+/// ", did you mean "lr"?", or "" if no candidate is near. Knows what other programs call a key, too.
+std::string suggestion(std::string_view wrong, std::span<const std::string> candidates);
+
+/// "a, b or c".
+std::string listed(std::span<const std::string> names);
+
+}  // namespace sweep

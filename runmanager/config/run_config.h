@@ -1,0 +1,91 @@
+// What the sweep file becomes: a list of runs, each with every setting resolved.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/data/dataset.h"
+#include "core/engine/device.h"
+#include "core/engine/engine.h"
+#include "core/network/layer_spec.h"
+#include "core/spec/loss.h"
+#include "core/spec/optimizer.h"
+#include "core/spec/precision.h"
+#include "core/spec/schedule.h"
+
+namespace sweep {
+
+/// A swept value with the type it has in the file. A key that is an integer in one run and a fraction in
+/// another is a double in all of them, so that TensorBoard sees one type per key.
+using ParamValue = std::variant<bool, std::int64_t, double, std::string>;
+
+using Params = std::vector<std::pair<std::string, ParamValue>>;
+
+/// Which of the logged things are wanted; the sweep file's "log".
+struct LogOptions {
+  int images = 64;  // samples in the grid of the first batch; 0: none
+  bool graph = true;
+  bool histograms = true;
+  bool hparams = true;
+  bool text = true;
+  bool layout = true;       // the custom-scalars layout
+  bool predictions = true;  // PR curves, confusion matrix, misclassified samples at the end of a run
+  int batches = 0;          // Loss/batch and Accuracy/batch every so many batches; 0: never
+};
+
+/// One run with every setting resolved.
+struct RunConfig {
+  std::size_t index = 0;  // position in the sweep, from 0
+  std::string name;       // its directory: "lr=0.01,batch_size=1000,device=cpu"; unique in the sweep
+  Params params;          // the swept keys only, in file order
+
+  DatasetSpec dataset;
+  NetworkSpec network;
+  OptimizerSpec optimizer;
+  ScheduleSpec schedule;  // of lr
+  LossSpec loss;
+  double clip_norm = 0;  // EngineOptions::clip_norm
+  int epochs = 1;
+  std::uint64_t seed = 0;
+  std::uint32_t repeat = 0;
+  double lr = 0.01;
+  std::size_t batch_size = 1;
+  bool shuffle = true;
+  int num_workers = 0;
+  Precision precision = Precision::kFp32;
+  bool deterministic = true;               // EngineOptions::deterministic
+  Placement placement = Placement::kAuto;  // EngineOptions::placement
+  std::string device;                      // as the file has it: "cuda", "cpu", "auto"
+  std::filesystem::path init;              // weights to start from; empty: drawn from the seed
+  LogOptions log;
+
+  /// Where a setting stands, for errors that are found later: key path ("batch_size", "network.layers.0") to
+  /// "FILE:LINE:COLUMN: key.path". Only keys that were given.
+  std::map<std::string, std::string, std::less<>> origins;
+  nlohmann::ordered_json resolved;  // the sweep file as this run sees it: swept keys replaced by their values
+};
+
+/// A combination that the file leaves out.
+struct ExcludedRun {
+  Params params;
+  std::string reason;
+};
+
+/// A whole sweep, checked. Immutable.
+struct Sweep {
+  std::string name;               // its directory below the log directory
+  std::filesystem::path file;     // where it was read from
+  std::vector<std::string> keys;  // the swept keys, in file order
+  std::vector<RunConfig> runs;    // the last key varies fastest
+  std::vector<ExcludedRun> excluded;
+  nlohmann::ordered_json resolved;  // the file as expanded, with overrides
+};
+
+}  // namespace sweep

@@ -1,0 +1,100 @@
+#include "runmanager/config/run_name.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cstdint>
+#include <map>
+#include <set>
+
+#include "runmanager/config/json_document.h"
+
+namespace sweep {
+namespace {
+
+constexpr std::size_t kLongestValue = 48;
+constexpr std::size_t kLongestName = 200;  // File systems allow 255 bytes; some wrappers of them less.
+
+bool is_safe(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+         std::string_view("._-+").find(c) != std::string_view::npos;
+}
+
+// '~', '=' and ',' are escaped, too, so that no value can look like another run's name.
+std::string escaped(std::string_view text) {
+  std::string safe;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool edge_dot = text[i] == '.' && (i == 0 || text[i - 1] == '.' || i + 1 == text.size());
+    if (static_cast<unsigned char>(text[i]) < 0x80 && is_safe(text[i]) && !edge_dot) {
+      safe += text[i];
+    } else {
+      safe += fmt::format("%{:02X}", static_cast<unsigned char>(text[i]));
+    }
+  }
+  return safe;
+}
+
+// FNV-1a, 64 bits: the same on every machine, which std::hash need not be.
+std::string hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return fmt::format("{:016x}", hash);
+}
+
+// `text` cut to `longest` characters including the hash of the whole. Never cuts inside a %XX.
+std::string shortened(const std::string& text, std::size_t longest) {
+  if (text.size() <= longest) return text;
+  const std::string end = "~" + hash_of(text);
+  std::size_t keep = longest - end.size();
+  if (keep >= 1 && text[keep - 1] == '%') keep -= 1;
+  if (keep >= 2 && text[keep - 2] == '%') keep -= 2;
+  return text.substr(0, keep) + end;
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+}  // namespace
+
+std::string param_text(const ParamValue& value) {
+  if (const bool* boolean = std::get_if<bool>(&value)) return *boolean ? "true" : "false";
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
+  if (const double* number = std::get_if<double>(&value)) return number_text(*number);
+  return std::get<std::string>(value);
+}
+
+std::string run_name(const Params& params) {
+  std::string name;
+  for (const auto& [key, value] : params) {
+    name +=
+        (name.empty() ? "" : ",") + escaped(key) + "=" + shortened(escaped(param_text(value)), kLongestValue);
+  }
+  return name.empty() ? "run" : shortened(name, kLongestName);
+}
+
+std::vector<std::string> run_names(const std::vector<Params>& runs) {
+  std::vector<std::string> names;
+  std::map<std::string, int> uses;
+  for (const Params& params : runs) {
+    names.push_back(run_name(params));
+    ++uses[lower(names.back())];
+  }
+  // All that share a name get a hash of their values, so that a name does not depend on the order of the
+  // runs.
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (uses[lower(names[i])] < 2) continue;
+    std::string whole;
+    for (const auto& [key, value] : runs[i]) whole += fmt::format("{}={}\n", key, param_text(value));
+    names[i] += "~" + hash_of(whole);
+  }
+  std::set<std::string> taken;
+  for (std::string& name : names) {  // Values that print alike but differ in type: "1" and 1.
+    const std::string stem = name;
+    for (int n = 2; !taken.insert(lower(name)).second; ++n) name = fmt::format("{}~{}", stem, n);
+  }
+  return names;
+}
+
+}  // namespace sweep

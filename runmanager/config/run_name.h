@@ -1,0 +1,24 @@
+// Names of runs, which are names of directories on any file system.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runmanager/config/run_config.h"
+
+namespace sweep {
+
+/// "0.01", "1e-05", "true", "adam": a value as run names show it, before escaping.
+std::string param_text(const ParamValue& value);
+
+/// Keys and values as "lr=0.01,batch_size=1000"; "run" if there are none. Letters, digits and . _ - + stay;
+/// every other byte, and dots that would make "..", becomes %XX. Values of more than 48 characters and names
+/// of more than 200 are cut and end in "~" and a hash of the whole.
+std::string run_name(const Params& params);
+
+/// run_name() of each, with "~" and a number or hash added where two would otherwise be the same on a file
+/// system that ignores case. The same list always gives the same names.
+std::vector<std::string> run_names(const std::vector<Params>& runs);
+
+}  // namespace sweep

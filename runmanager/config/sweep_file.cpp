@@ -1,0 +1,253 @@
+#include "runmanager/config/sweep_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/config/axes.h"
+#include "runmanager/config/config_reader.h"
+#include "runmanager/config/data_check.h"
+#include "runmanager/config/expand.h"
+#include "runmanager/config/json_document.h"
+#include "runmanager/config/overrides.h"
+#include "runmanager/config/run_name.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Once a file is known to be wrong, this many combinations are enough to find what else is.
+constexpr std::size_t kRunsCheckedAfterProblem = 2000;
+
+std::string read_sweep_text(const fs::path& file) {
+  constexpr std::uintmax_t kLargestFile = 16u << 20;  // Nobody writes that by hand; it is some other file.
+  std::error_code failed;
+  const fs::file_status status = fs::status(file, failed);
+  if (fs::is_character_file(status) || fs::is_block_file(status)) {
+    throw DataError(file.string() + ": is a device, want a sweep file");
+  }
+  if (fs::is_regular_file(status) && fs::file_size(file, failed) > kLargestFile && !failed) {
+    throw DataError(file.string() + ": is larger than 16 MiB, want a sweep file");
+  }
+  if (!fs::exists(status)) {
+    const fs::path nearest = nearest_file(file);
+    throw DataError(
+        fmt::format("{}: no such file{}", file.string(),
+                    nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest.string())));
+  }
+  return read_file(file);
+}
+
+JsonNode read_root(const fs::path& file) {
+  JsonNode root = parse_json(read_sweep_text(file), file.string());
+  if (!root.is(JsonKind::kObject)) {
+    throw ConfigError(fmt::format("{}: got {}, want an object: {{\"name\": …, \"dataset\": …}}",
+                                  to_string(*root.place), describe(root)));
+  }
+  return root;
+}
+
+bool is_structural(const std::string& key) {
+  const Setting* setting = find_setting(file_settings(), key);
+  return setting != nullptr && !setting->sweepable;
+}
+
+// The part of the file that a run consists of.
+JsonNode without_structure(JsonNode root) {
+  std::erase_if(root.members, [](const JsonMember& member) { return is_structural(member.key); });
+  return root;
+}
+
+// Sets values from the outside in, so that "optimizer" does not undo "optimizer.momentum"; the network's file
+// is read as soon as its name is settled.
+JsonNode with_values(JsonNode tree, std::vector<Assignment> values, NetworkFiles& files, Problems& problems) {
+  std::stable_sort(values.begin(), values.end(),
+                   [](const Assignment& a, const Assignment& b) { return a.path.size() < b.path.size(); });
+  std::size_t i = 0;
+  for (; i < values.size() && values[i].path.size() == 1; ++i) {
+    set_value(tree, values[i].path, values[i].value, values[i].place, problems);
+  }
+  files.load(tree, problems);
+  const JsonNode* network = tree.find("network");
+  const bool network_failed = network == nullptr || network->is(JsonKind::kNull);
+  for (; i < values.size(); ++i) {
+    if (network_failed && values[i].path[0] == "network")
+      continue;  // What is wrong with it has been reported.
+    set_value(tree, values[i].path, values[i].value, values[i].place, problems);
+  }
+  return tree;
+}
+
+ParamValue param_of(const JsonNode& node, const KeyPath& path) {
+  if (node.is(JsonKind::kBoolean)) return node.boolean;
+  if (node.is(JsonKind::kString)) return node.text;
+  if (!node.is_number()) return to_json(node).dump();
+  // A learning rate of 1 is a number, not an integer, whatever stands beside it in the list.
+  const std::optional<Setting> setting = setting_at(path);
+  const bool is_double = node.is(JsonKind::kNumber) || (setting && setting->kind == SettingKind::kNumber);
+  if (is_double) return node.number;
+  return node.integer;
+}
+
+Params params_of(const Combination& combination, bool repeats) {
+  Params params;
+  for (const Assignment& a : combination.assignments) params.emplace_back(a.key, param_of(a.value, a.path));
+  if (repeats) params.emplace_back("repeat", static_cast<std::int64_t>(combination.repeat));
+  return params;
+}
+
+// One type per key: integers beside fractions become doubles, anything else that is mixed becomes text.
+void unify_types(const std::vector<std::string>& keys, std::vector<Params>& runs,
+                 std::vector<ExcludedRun>& excluded) {
+  for (const std::string& key : keys) {
+    std::vector<ParamValue*> values;
+    const auto collect = [&](Params& params) {
+      for (auto& [name, value] : params) {
+        if (name == key) values.push_back(&value);
+      }
+    };
+    for (Params& params : runs) collect(params);
+    for (ExcludedRun& run : excluded) collect(run.params);
+    const auto all_are = [&](auto... indices) {
+      return std::all_of(values.begin(), values.end(),
+                         [&](const ParamValue* v) { return ((v->index() == indices) || ...); });
+    };
+    constexpr std::size_t kBool = 0, kInteger = 1, kDouble = 2, kString = 3;
+    if (all_are(kBool) || all_are(kInteger) || all_are(kDouble) || all_are(kString)) continue;
+    const bool numbers = all_are(kInteger, kDouble);
+    for (ParamValue* value : values) {
+      if (!numbers) {
+        *value = param_text(*value);
+      } else if (const auto* integer = std::get_if<std::int64_t>(value)) {
+        *value = static_cast<double>(*integer);
+      }
+    }
+  }
+}
+
+nlohmann::ordered_json axes_json(const JsonNode& object) {
+  auto json = nlohmann::ordered_json::object();
+  Problems ignored;
+  for (const JsonMember& member : object.members) {
+    auto values = nlohmann::ordered_json::array();
+    for (const JsonNode& value : axis_values(member.value, ignored)) values.push_back(to_json(value));
+    json[member.key] = std::move(values);
+  }
+  return json;
+}
+
+// The file as it was understood: itself a sweep file that gives the same runs.
+nlohmann::ordered_json expanded_json(const std::string& name, const JsonNode& root, const JsonNode& base) {
+  nlohmann::ordered_json json = {{"name", name}};
+  json.update(to_json(base));
+  for (const char* key : {"repeats", "zip", "exclude", "when"}) {
+    if (const JsonNode* node = root.find(key)) json[key] = to_json(*node);
+  }
+  if (const JsonNode* params = root.find("params")) json["params"] = axes_json(*params);
+  if (const JsonNode* grids = root.find("grids")) {
+    json["grids"] = nlohmann::ordered_json::array();
+    for (const JsonNode& grid : grids->elements) json["grids"].push_back(axes_json(grid));
+  }
+  return json;
+}
+
+std::string sweep_name(const JsonNode& root, const fs::path& file, Problems& problems) {
+  if (const JsonNode* name = root.find("name")) {
+    return check_value(*name, *find_setting(file_settings(), "name"), problems) ? name->text : "";
+  }
+  // The same rules hold for the file's name, and the way out is to give another.
+  const JsonNode stem = from_json(file.stem().string(), root.place);
+  Problems found;
+  if (!check_value(stem, *find_setting(file_settings(), "name"), found)) {
+    problems.add(*root.place,
+                 fmt::format("the file's name {} cannot name a directory, want a \"name\"", describe(stem)));
+  }
+  return stem.text;
+}
+
+int cuda_device_count(const LoadOptions& options) {
+  if (options.cuda_device_count) return *options.cuda_device_count;
+  int count = 0;
+  for (const DeviceInfo& info : list_devices()) count += info.device.type == DeviceType::kCuda ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, const LoadOptions& options) {
+  Problems problems;
+  JsonNode root = read_root(file);
+  const std::vector<Assignment> plain = apply_overrides(root, overrides, options, problems);
+  check_keys(root, file_settings(), problems);
+
+  Sweep sweep;
+  sweep.file = file;
+  sweep.name = sweep_name(root, file, problems);
+  const SearchSpace space = read_search_space(root, problems);
+  const char* data = std::getenv("SWEEP_DATA");
+  const ReadContext context{file.parent_path(), data != nullptr ? data : "", cuda_device_count(options)};
+  NetworkFiles files(context.directory);
+
+  const JsonNode run_tree = without_structure(root);
+  // Values as they are where no axis changes them; what is missing here may still come from an axis.
+  Problems base_problems;
+  const JsonNode base = with_values(run_tree, plain, files, base_problems);
+  JsonNode rule_base = root;
+  for (const JsonMember& member : base.members) {
+    set_value(rule_base, {member.key}, member.value, member.key_place, base_problems);
+  }
+  const Expansion expansion = expand(space, rule_base, problems);
+  sweep.keys = expansion.keys;
+
+  std::vector<Params> params;
+  for (const Combination& combination : expansion.combinations) {
+    if (!combination.excluded.empty()) {
+      sweep.excluded.push_back({params_of(combination, space.repeats > 1), combination.excluded});
+      continue;
+    }
+    if (!problems.empty() && sweep.runs.size() >= kRunsCheckedAfterProblem) break;
+    std::vector<Assignment> values = plain;
+    values.insert(values.end(), combination.assignments.begin(), combination.assignments.end());
+    const JsonNode tree = with_values(run_tree, std::move(values), files, problems);
+    RunConfig config = read_run_config(tree, context, problems);
+    config.index = sweep.runs.size();
+    config.repeat = static_cast<std::uint32_t>(combination.repeat);
+    params.push_back(params_of(combination, space.repeats > 1));
+    sweep.runs.push_back(std::move(config));
+  }
+  if (expansion.combinations.empty()) read_run_config(base, context, problems);
+  problems.throw_if_any();
+
+  unify_types(sweep.keys, params, sweep.excluded);
+  const std::vector<std::string> names = run_names(params);
+  for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
+    sweep.runs[i].name = names[i];
+    sweep.runs[i].params = std::move(params[i]);
+    sweep.runs[i].resolved = resolved_json(sweep.runs[i]);
+  }
+  sweep.resolved = expanded_json(sweep.name, root, base);
+  for (const RunConfig& run : sweep.runs) {
+    if (const auto sizes = known_data_sizes(run.dataset)) check_run_against_data(run, file, *sizes, problems);
+  }
+  problems.throw_if_any();
+  return sweep;
+}
+
+void check_against_data(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of) {
+  Problems problems;
+  std::vector<std::pair<DatasetSpec, DataSizes>> known;
+  for (const RunConfig& run : sweep.runs) {
+    auto found = std::find_if(known.begin(), known.end(),
+                              [&](const auto& entry) { return entry.first == run.dataset; });
+    if (found == known.end()) found = known.insert(known.end(), {run.dataset, sizes_of(run.dataset)});
+    check_run_against_data(run, sweep.file, found->second, problems);
+  }
+  problems.throw_if_any();
+}
+
+}  // namespace sweep

@@ -1,0 +1,103 @@
+#include "runmanager/inspect/checkpoint_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/data/safetensors.h"
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kOptimizerPrefix = "optimizer/";
+
+// Checks the tensor called `name`, whose first extent is to be `outputs`.
+void check_parameter(const TensorFile& file, const std::string& name, const Json& outputs,
+                     FileFinding& finding) {
+  const NamedTensor* tensor = file.find(name);
+  if (tensor == nullptr) {
+    finding.problems.push_back("has no " + name + ", a parameter of the run's network");
+  } else if (outputs.is_number_integer() &&
+             (tensor->shape.empty() || tensor->shape[0] != outputs.get<std::int64_t>())) {
+    finding.problems.push_back(fmt::format("{} is {}, but the layer has {} outputs", name,
+                                           to_string(tensor->shape), outputs.get<std::int64_t>()));
+  }
+}
+
+// Every layer with parameters that the run's configuration names. Inputs of a layer are not in it.
+void check_layers(const TensorFile& file, const Json& layers, FileFinding& finding) {
+  for (const Json& layer : layers) {
+    if (!layer.is_object() || !layer.value("name", Json()).is_string()) continue;
+    const std::string name = layer["name"].get<std::string>();
+    const char* outputs = layer.contains("out_channels") ? "out_channels" : "out_features";
+    if (!layer.contains(outputs)) continue;  // It has no parameters.
+    check_parameter(file, name + ".weight", layer[outputs], finding);
+    if (layer.value("bias", Json(true)) == true)
+      check_parameter(file, name + ".bias", layer[outputs], finding);
+  }
+}
+
+// "optimizer/exp_avg/conv1.weight" has a value for each of conv1.weight.
+void check_optimizer(const TensorFile& file, FileFinding& finding) {
+  for (const NamedTensor& tensor : file.tensors) {
+    if (!tensor.name.starts_with(kOptimizerPrefix)) continue;
+    const std::size_t slash = tensor.name.find('/', kOptimizerPrefix.size());
+    const std::string parameter = slash == std::string::npos ? "" : tensor.name.substr(slash + 1);
+    const NamedTensor* of = file.find(parameter);
+    if (of == nullptr) {
+      finding.problems.push_back(fmt::format("has {}, but no {}", tensor.name, parameter));
+    } else if (of->shape != tensor.shape) {
+      finding.problems.push_back(fmt::format("{} is {}, but {} is {}", tensor.name, to_string(tensor.shape),
+                                             parameter, to_string(of->shape)));
+    }
+  }
+}
+
+void count_non_finite(const TensorFile& file, FileFinding& finding) {
+  std::size_t count = 0;
+  for (const NamedTensor& tensor : file.tensors) {
+    count += static_cast<std::size_t>(std::count_if(tensor.values.begin(), tensor.values.end(),
+                                                    [](float value) { return !std::isfinite(value); }));
+  }
+  // A run may have diverged.
+  if (count > 0) finding.notes.push_back(fmt::format("{} of its values are not finite", count));
+}
+
+void check_epoch(const TensorFile& file, const RunRecord& record, FileFinding& finding) {
+  const auto epoch = file.metadata.find("epoch");
+  if (epoch == file.metadata.end() || record.status != RunStatus::kCompleted || record.epochs.empty()) return;
+  const std::string last = std::to_string(record.epochs.back().epoch);
+  if (epoch->second != last) {
+    finding.problems.push_back(
+        fmt::format("is of epoch {}, but the run was completed with epoch {}", epoch->second, last));
+  }
+}
+
+}  // namespace
+
+void check_checkpoint(const std::filesystem::path& path, const RunRecord* record, FileFinding& finding) {
+  TensorFile file;
+  try {
+    file = read_safetensors(path);
+  } catch (const DataError& error) {
+    std::string what = error.what();
+    if (what.starts_with(path.string() + ": ")) what.erase(0, path.string().size() + 2);
+    finding.problems.push_back(what + "; the weights are lost");
+    return;
+  }
+  if (file.tensors.empty()) finding.problems.emplace_back("holds no weights");
+  if (record != nullptr && record->config.is_object()) {
+    const auto network = record->config.find("network");
+    if (network != record->config.end() && network->is_object() && network->contains("layers"))
+      check_layers(file, (*network)["layers"], finding);
+    check_epoch(file, *record, finding);
+  }
+  check_optimizer(file, finding);
+  count_non_finite(file, finding);
+}
+
+}  // namespace sweep

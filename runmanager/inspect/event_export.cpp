@@ -1,0 +1,317 @@
+#include "runmanager/inspect/event_export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <unordered_map>
+
+#include "core/base/error.h"
+#include "runmanager/config/run_name.h"
+#include "runmanager/records/csv.h"
+#include "runmanager/records/markdown.h"
+#include "runmanager/records/results.h"
+#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_reader.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using tbwriter::ReadEnd;
+
+class TagFilter {
+ public:
+  explicit TagFilter(const std::vector<std::string>& patterns) {
+    for (const std::string& pattern : patterns) {
+      try {
+        patterns_.emplace_back(pattern, std::regex::ECMAScript | std::regex::optimize);
+      } catch (const std::regex_error& error) {
+        throw ConfigError(
+            fmt::format("--tag \"{}\": is no regular expression: {}; \\( stands for a bracket itself",
+                        pattern, error.what()));
+      }
+    }
+  }
+
+  bool accepts(const std::string& tag) const {
+    return patterns_.empty() || std::any_of(patterns_.begin(), patterns_.end(), [&tag](const std::regex& p) {
+             return std::regex_search(tag, p, std::regex_constants::match_continuous);
+           });
+  }
+
+ private:
+  std::vector<std::regex> patterns_;
+};
+
+// Collects what the events files of one directory say.
+class RunReader {
+ public:
+  RunReader(std::string name, const TagFilter& filter) : filter_(filter) { run_.name = std::move(name); }
+
+  // Adds to `damage` what cannot be read.
+  void read(const fs::path& path, std::vector<std::string>& damage) {
+    tbwriter::EventReader reader(path);
+    std::uint64_t lost = 0;
+    for (;;) {
+      const auto payload = reader.next();
+      if (payload) {
+        lost += add(*payload) ? 0 : 1;
+      } else if (reader.skip_record()) {
+        ++lost;
+      } else {
+        break;
+      }
+    }
+    if (lost > 0) damage.push_back(fmt::format("{}: {} damaged records left out", path.string(), lost));
+    if (reader.end() == ReadEnd::kBadLength)
+      damage.push_back(fmt::format("{}: left out from byte {} on: {}", path.string(), reader.position(),
+                                   describe(reader.end())));
+  }
+
+  ExportedRun take() {
+    std::erase_if(run_.scalars, [](const ExportedScalar& scalar) { return scalar.points.empty(); });
+    return std::move(run_);
+  }
+
+ private:
+  struct Tag {
+    std::string plugin;                // as its first value said
+    std::optional<std::size_t> index;  // into run_.scalars, if it is wanted
+  };
+
+  // Returns false for what is no event.
+  bool add(std::string_view payload) try {
+    const tbwriter::DecodedEvent event = tbwriter::decode_event(payload);
+    if (event.session_start) forget_from(event.step);
+    for (const tbwriter::DecodedValue& value : event.values) {
+      if (value.plugin == "hparams") {
+        tbwriter::decode_session(value.plugin_content, run_.session);
+      } else if (Tag& tag = find(value); value.scalar && tag.index) {
+        run_.scalars[*tag.index].points.push_back({event.step, event.wall_time, *value.scalar});
+      }
+    }
+    return true;
+  } catch (const DataError&) {
+    return false;
+  }
+
+  // Only a tag's first value says which plugin it is for. A single number may be, say, a text's or a curve's.
+  Tag& find(const tbwriter::DecodedValue& value) {
+    const auto [at, is_new] = tags_.try_emplace(std::string(value.tag));
+    Tag& tag = at->second;
+    if (!is_new) return tag;
+    tag.plugin = value.plugin;
+    const bool scalar = value.scalar && (tag.plugin.empty() || tag.plugin == "scalars");
+    if (scalar && filter_.accepts(at->first)) {
+      tag.index = run_.scalars.size();
+      run_.scalars.push_back({at->first, {}});
+    }
+    return tag;
+  }
+
+  void forget_from(std::int64_t step) {
+    for (ExportedScalar& scalar : run_.scalars)
+      std::erase_if(scalar.points, [step](const ExportedPoint& point) { return point.step >= step; });
+  }
+
+  const TagFilter& filter_;
+  ExportedRun run_;
+  std::unordered_map<std::string, Tag> tags_;
+};
+
+class LogdirReader {
+ public:
+  LogdirReader(const fs::path& top, const TagFilter& filter) : filter_(filter) { logdir_.directory = top; }
+
+  ExportedLogdir read() {
+    read(logdir_.directory);
+    std::sort(logdir_.runs.begin(), logdir_.runs.end(),
+              [](const ExportedRun& a, const ExportedRun& b) { return a.name < b.name; });
+    return std::move(logdir_);
+  }
+
+ private:
+  void read(const fs::path& directory) {
+    std::error_code error;
+    for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+      if (it->is_directory() && !it->is_symlink()) read(it->path());
+    }
+    if (error) {
+      logdir_.damage.push_back(fmt::format("{}: cannot be read: {}", directory.string(), error.message()));
+      return;
+    }
+    const std::vector<std::string> files = tbwriter::list_event_files(directory);
+    if (files.empty()) return;
+    RunReader run(directory.lexically_relative(logdir_.directory).string(), filter_);
+    for (const std::string& file : files) {
+      try {
+        run.read(directory / file, logdir_.damage);
+      } catch (const DataError& unreadable) {
+        logdir_.damage.emplace_back(unreadable.what());
+      }
+    }
+    logdir_.runs.push_back(run.take());
+  }
+
+  const TagFilter& filter_;
+  ExportedLogdir logdir_;
+};
+
+bool has_points(const ExportedLogdir& logdir) {
+  return std::any_of(logdir.runs.begin(), logdir.runs.end(),
+                     [](const ExportedRun& run) { return !run.scalars.empty(); });
+}
+
+// Names of all runs' hyperparameters or scalars, in the order they first come.
+template <typename NamesOf>
+std::vector<std::string> all_names(const ExportedLogdir& logdir, NamesOf names_of) {
+  std::vector<std::string> names;
+  std::map<std::string, bool, std::less<>> seen;
+  for (const ExportedRun& run : logdir.runs) {
+    names_of(run, [&](const std::string& name) {
+      if (seen.emplace(name, true).second) names.push_back(name);
+    });
+  }
+  return names;
+}
+
+std::vector<std::string> hparam_names(const ExportedLogdir& logdir) {
+  return all_names(logdir, [](const ExportedRun& run, const auto& add) {
+    for (const auto& [name, value] : run.session.hparams) add(name);
+  });
+}
+
+std::vector<std::string> tag_names(const ExportedLogdir& logdir) {
+  return all_names(logdir, [](const ExportedRun& run, const auto& add) {
+    for (const ExportedScalar& scalar : run.scalars) add(scalar.tag);
+  });
+}
+
+// A run's values for `names`, "" where it has none. A later start of the run may have said them again.
+std::vector<std::string> hparam_cells(const ExportedRun& run, const std::vector<std::string>& names) {
+  std::map<std::string, std::string> values;
+  for (const auto& [name, value] : run.session.hparams) values[name] = param_text(value);
+  std::vector<std::string> cells;
+  for (const std::string& name : names) cells.push_back(values[name]);
+  return cells;
+}
+
+// JSON's text; bytes that are not UTF-8 are replaced.
+std::string json_string(std::string_view text) {
+  return Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string json_time(const std::optional<double>& time) { return time ? json_number(*time).dump() : "null"; }
+
+std::string json_status(const std::optional<tbwriter::SessionStatus>& status) {
+  constexpr const char* kNames[] = {"\"unknown\"", "\"success\"", "\"failure\"", "\"running\""};
+  return status ? kNames[static_cast<std::size_t>(*status)] : "null";
+}
+
+std::string hparams_json(const tbwriter::HParams& hparams) {
+  Json json = Json::object();
+  for (const auto& [name, value] : hparams) {
+    const double* number = std::get_if<double>(&value);
+    json[name] = number != nullptr ? json_number(*number) : to_json(value);
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+ExportedLogdir read_logdir(const fs::path& directory, const std::vector<std::string>& tags) {
+  const TagFilter filter(tags);
+  std::error_code error;
+  if (!fs::is_directory(directory, error)) {
+    throw DataError(fmt::format("{}: {}; want a directory with events files in it or below",
+                                directory.string(),
+                                fs::exists(directory, error) ? "is no directory" : "is not there"));
+  }
+  ExportedLogdir logdir = LogdirReader(directory, filter).read();
+  if (logdir.runs.empty())
+    throw DataError(directory.string() + ": no events files (*tfevents*) in it or below");
+  if (!tags.empty() && !has_points(logdir)) {
+    const TagFilter all({});
+    throw DataError(fmt::format("{}: no scalar's tag begins with {}; there are: {}", directory.string(),
+                                fmt::join(tags, " or "),
+                                fmt::join(tag_names(LogdirReader(directory, all).read()), ", ")));
+  }
+  return logdir;
+}
+
+std::string export_csv(const ExportedLogdir& logdir) {
+  const std::vector<std::string> names = hparam_names(logdir);
+  std::vector<std::string> header = {"run", "tag", "step", "wall_time", "value"};
+  for (const std::string& name : names) header.push_back("hparam." + name);
+  std::string csv = csv_row(header);
+  for (const ExportedRun& run : logdir.runs) {
+    // All but the point is the same in many rows, which are many more than tags.
+    const std::vector<std::string> cells = hparam_cells(run, names);
+    const std::string tail = cells.empty() ? "\n" : "," + csv_row(cells);
+    for (const ExportedScalar& scalar : run.scalars) {
+      std::string head = csv_row({run.name, scalar.tag});
+      head.back() = ',';
+      for (const ExportedPoint& point : scalar.points) {
+        csv += head;
+        fmt::format_to(std::back_inserter(csv), "{},{},{}", point.step, csv_number(point.wall_time),
+                       csv_number(point.value));
+        csv += tail;
+      }
+    }
+    if (run.scalars.empty()) {
+      csv += csv_row({run.name, "", "", "", ""});
+      csv.pop_back();
+      csv += tail;
+    }
+  }
+  return csv;
+}
+
+std::string export_json(const ExportedLogdir& logdir) {
+  // Written piece by piece: a tree of all points would take many times their size.
+  std::string json = fmt::format("{{\"logdir\": {},\n \"runs\": [", json_string(logdir.directory.string()));
+  const auto out = std::back_inserter(json);
+  for (std::size_t r = 0; r < logdir.runs.size(); ++r) {
+    const ExportedRun& run = logdir.runs[r];
+    fmt::format_to(out,
+                   "{}\n  {{\"name\": {},\n   \"hparams\": {},\n   \"status\": {}, \"start_time\": {}, "
+                   "\"end_time\": {},\n   \"scalars\": {{",
+                   r > 0 ? "," : "", json_string(run.name), hparams_json(run.session.hparams),
+                   json_status(run.session.status), json_time(run.session.start_time),
+                   json_time(run.session.end_time));
+    for (std::size_t s = 0; s < run.scalars.size(); ++s) {
+      fmt::format_to(out, "{}\n    {}: [", s > 0 ? "," : "", json_string(run.scalars[s].tag));
+      const auto& points = run.scalars[s].points;
+      for (std::size_t p = 0; p < points.size(); ++p) {
+        fmt::format_to(out, "{}\n     {{\"step\": {}, \"wall_time\": {}, \"value\": {}}}", p > 0 ? "," : "",
+                       points[p].step, json_number(points[p].wall_time).dump(),
+                       json_number(points[p].value).dump());
+      }
+      json += "]";
+    }
+    json += "}}";
+  }
+  return json + "]}\n";
+}
+
+std::string export_markdown(const ExportedLogdir& logdir) {
+  const std::vector<std::string> names = hparam_names(logdir), tags = tag_names(logdir);
+  std::vector<std::string> header = {"run"};
+  header.insert(header.end(), names.begin(), names.end());
+  header.insert(header.end(), tags.begin(), tags.end());
+  std::vector<std::vector<std::string>> rows;
+  for (const ExportedRun& run : logdir.runs) {
+    std::map<std::string, std::string> last;
+    for (const ExportedScalar& scalar : run.scalars)
+      last[scalar.tag] = fmt::format("{:.6g}", scalar.points.back().value);
+    std::vector<std::string>& row = rows.emplace_back(1, run.name);
+    for (std::string& cell : hparam_cells(run, names)) row.push_back(std::move(cell));
+    for (const std::string& tag : tags) row.push_back(last[tag]);
+  }
+  return markdown_table(header, rows);
+}
+
+}  // namespace sweep

@@ -1,0 +1,273 @@
+#include "runmanager/inspect/fsck.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "core/base/error.h"
+#include "runmanager/inspect/checkpoint_check.h"
+#include "runmanager/inspect/results_check.h"
+#include "runmanager/records/run_files.h"
+#include "tbwriter/event_decoder.h"
+#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_reader.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using tbwriter::ReadEnd;
+
+// Messages of other parts begin with the whole path, which the report has already.
+std::string without_path(std::string message, const fs::path& path) {
+  if (message.starts_with(path.string() + ": ")) message.erase(0, path.string().size() + 2);
+  return message;
+}
+
+// An events file of TensorBoard begins with its version; empty if this one does.
+std::string first_record_problem(std::string_view payload) {
+  try {
+    if (tbwriter::decode_event(payload).file_version.starts_with("brain.Event:")) return "";
+    return "record 0 is no file version: TensorBoard does not know this as an events file";
+  } catch (const DataError&) {
+    return "record 0 is no event";
+  }
+}
+
+// Reads every record. `finished` says that nothing may be missing at the end.
+void check_events(const fs::path& path, bool finished, FileFinding& finding) {
+  tbwriter::EventReader reader(path);
+  std::uint64_t readable = 0, record = 0;
+  for (;; ++record) {
+    const auto payload = reader.next();
+    if (payload) {
+      ++readable;
+      if (record > 0) continue;
+      const std::string problem = first_record_problem(*payload);
+      if (!problem.empty()) finding.problems.push_back(problem);
+      continue;
+    }
+    if (reader.end() != ReadEnd::kBadPayload) break;
+    finding.problems.push_back(
+        fmt::format("record {} at byte {} is damaged; its data is lost", record, reader.position()));
+    reader.skip_record();
+  }
+  std::error_code error;
+  finding.bytes = fs::file_size(path, error);
+  finding.records = readable;
+  const std::uint64_t rest = finding.bytes - std::min<std::uint64_t>(finding.bytes, reader.position());
+  if (reader.end() == ReadEnd::kBadLength) {
+    finding.problems.push_back(
+        fmt::format("record {} at byte {} has a damaged length; the {} bytes from there on are lost", record,
+                    reader.position(), rest));
+  } else if (reader.end() != ReadEnd::kEnd) {
+    const std::string end = fmt::format("{}: record {} at byte {} is not whole, {} bytes are lost",
+                                        describe(reader.end()), record, reader.position(), rest);
+    (finished ? finding.problems : finding.notes)
+        .push_back(finished ? end + ", though the run was completed" : end);
+  } else if (record == 0) {
+    (finished ? finding.problems : finding.notes).emplace_back("is empty");
+  }
+}
+
+void check_record(const RunRecord& record, const fs::path& directory, FileFinding& finding) {
+  if (record.name != directory.filename())
+    finding.notes.push_back(fmt::format("is of a run called {}", record.name));
+  for (std::size_t i = 0; i < record.epochs.size(); ++i) {
+    if (record.epochs[i].epoch == static_cast<int>(i)) continue;
+    finding.problems.push_back(
+        fmt::format("epoch {} stands in the place of epoch {}; epochs are lost", record.epochs[i].epoch, i));
+    break;
+  }
+  if (record.status != RunStatus::kCompleted) {
+    finding.notes.push_back(
+        fmt::format("the run is {}{}", to_string(record.status), record.error ? ": " + *record.error : ""));
+  } else if (record.config.is_object() && record.config.contains("epochs") &&
+             record.config["epochs"].is_number_integer() &&
+             record.config["epochs"].get<std::size_t>() != record.epochs.size()) {
+    finding.problems.push_back(fmt::format("the run is completed with {} epochs of {}", record.epochs.size(),
+                                           record.config["epochs"].get<std::size_t>()));
+  }
+}
+
+class DirectoryChecker {
+ public:
+  explicit DirectoryChecker(const fs::path& top) : top_(top) {}
+
+  FsckReport check() {
+    check(top_);
+    std::stable_sort(files_.begin(), files_.end(),
+                     [](const FileFinding& a, const FileFinding& b) { return a.path < b.path; });
+    return {.directory = top_, .files = std::move(files_)};
+  }
+
+ private:
+  // Subdirectories first: the results are compared with their records. Links are not followed, as they may
+  // lead in circles.
+  RunRecords check(const fs::path& directory) {
+    RunRecords records;
+    std::error_code error;
+    std::vector<fs::path> children;
+    for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+      if (it->is_directory() && !it->is_symlink()) children.push_back(it->path());
+    }
+    if (error) {
+      add(directory, {.problems = {"cannot be read: " + error.message()}});
+      return records;
+    }
+    for (const fs::path& child : children) {
+      for (auto& [name, record] : check(child))
+        records.emplace((name == "." ? child.filename() : child.filename() / name).string(),
+                        std::move(record));
+    }
+    check_run(directory, records);
+    for (FileFinding& finding : check_results(directory, records)) {
+      const fs::path path = directory / finding.path;
+      add(path, std::move(finding));
+    }
+    return records;
+  }
+
+  // The files of a run, if this is one's directory.
+  void check_run(const fs::path& directory, RunRecords& records) {
+    const std::optional<RunRecord> record = check_run_record(directory, records);
+    const bool completed = record && record->status == RunStatus::kCompleted;
+    const std::vector<std::string> events = event_files(directory);
+    for (const std::string& name : events) {
+      FileFinding finding;
+      try {
+        check_events(directory / name, completed && name == events.back(), finding);
+      } catch (const DataError& error) {
+        finding.problems.push_back(without_path(error.what(), directory / name));
+      }
+      add(directory / name, std::move(finding));
+    }
+    if (completed && events.empty())
+      add(directory / "events.out.tfevents.*",
+          {.problems = {"is missing: the run is completed, and TensorBoard has nothing of it"}});
+    check_checkpoint_of(directory, record);
+  }
+
+  std::optional<RunRecord> check_run_record(const fs::path& directory, RunRecords& records) {
+    const fs::path path = directory / kRunRecordFile;
+    std::error_code error;
+    if (!fs::exists(path, error)) return std::nullopt;
+    FileFinding finding;
+    std::optional<RunRecord> record;
+    try {
+      record = read_run_record(path);
+      check_record(*record, fs::weakly_canonical(directory), finding);
+    } catch (const DataError& wrong) {
+      finding.problems.push_back(without_path(wrong.what(), path) + "; the run's record is lost");
+    }
+    finding.bytes = fs::file_size(path, error);
+    records.emplace(".", record);
+    add(path, std::move(finding));
+    return record;
+  }
+
+  void check_checkpoint_of(const fs::path& directory, const std::optional<RunRecord>& record) {
+    const fs::path path = directory / kCheckpointFile;
+    std::error_code error;
+    if (fs::exists(path, error)) {
+      FileFinding finding;
+      finding.bytes = fs::file_size(path, error);
+      check_checkpoint(path, record ? &*record : nullptr, finding);
+      add(path, std::move(finding));
+    } else if (record && record->status == RunStatus::kCompleted && !record->epochs.empty() &&
+               record->config.is_object() && !record->config.empty()) {
+      // A training loop of the user's own has no configuration here, and need not keep weights.
+      add(path, {.problems = {"is missing: the weights are lost"}});
+    }
+  }
+
+  std::vector<std::string> event_files(const fs::path& directory) {
+    try {
+      return tbwriter::list_event_files(directory);
+    } catch (const IoError& error) {
+      add(directory, {.problems = {without_path(error.what(), directory)}});
+      return {};
+    }
+  }
+
+  void add(const fs::path& path, FileFinding finding) {
+    finding.path = path.lexically_relative(top_).string();
+    files_.push_back(std::move(finding));
+  }
+
+  fs::path top_;
+  std::vector<FileFinding> files_;
+};
+
+const char* state(const FileFinding& file) {
+  return file.damaged() ? "damaged" : file.notes.empty() ? "ok" : "note";
+}
+
+std::string count(std::uint64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::size_t FsckReport::damaged() const {
+  return static_cast<std::size_t>(
+      std::count_if(files.begin(), files.end(), [](const FileFinding& file) { return file.damaged(); }));
+}
+
+std::uint64_t FsckReport::bytes() const {
+  return std::accumulate(files.begin(), files.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const FileFinding& file) { return sum + file.bytes; });
+}
+
+FsckReport check_directory(const fs::path& directory) {
+  std::error_code error;
+  if (!fs::is_directory(directory, error)) {
+    throw DataError(fmt::format("{}: {}; want the directory of a sweep, of a run, or one with these in it",
+                                directory.string(),
+                                fs::exists(directory, error) ? "is no directory"
+                                : error                      ? error.message()
+                                                             : "is not there"));
+  }
+  FsckReport report = DirectoryChecker(directory).check();
+  if (report.files.empty())
+    throw DataError(directory.string() + ": nothing to check: no events file, no run.json, no checkpoint");
+  return report;
+}
+
+std::string fsck_text(const FsckReport& report) {
+  std::string text;
+  std::size_t notes = 0;
+  for (const FileFinding& file : report.files) {
+    text += fmt::format("{:<8} {}", state(file), file.path);
+    if (file.records) text += fmt::format(": {} readable", count(*file.records, "record"));
+    text += '\n';
+    for (const std::string& problem : file.problems) text += fmt::format("           {}\n", problem);
+    for (const std::string& note : file.notes) text += fmt::format("           note: {}\n", note);
+    notes += file.notes.size();
+  }
+  return text + fmt::format("{}: {}, {:.1f} MB; {}, {}\n", report.directory.string(),
+                            count(report.files.size(), "file"), static_cast<double>(report.bytes()) / 1e6,
+                            report.damaged() == 0 ? "no damage" : fmt::format("{} damaged", report.damaged()),
+                            count(notes, "note"));
+}
+
+Json fsck_json(const FsckReport& report) {
+  Json files = Json::array();
+  for (const FileFinding& file : report.files) {
+    Json json = {{"path", file.path}, {"state", state(file)}, {"bytes", file.bytes}};
+    if (file.records) json["records"] = *file.records;
+    json["problems"] = file.problems;
+    json["notes"] = file.notes;
+    files.push_back(std::move(json));
+  }
+  return {{"directory", report.directory.string()},
+          {"ok", report.damaged() == 0},
+          {"damaged", report.damaged()},
+          {"bytes", report.bytes()},
+          {"files", std::move(files)}};
+}
+
+}  // namespace sweep

@@ -1,0 +1,219 @@
+#include "runmanager/inspect/results_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/records/csv.h"
+#include "runmanager/records/run_files.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<const char*, 9> kEpochColumns = {"epoch",
+                                                      "loss",
+                                                      "accuracy",
+                                                      "number_correct",
+                                                      "validation_loss",
+                                                      "validation_accuracy",
+                                                      "epoch_seconds",
+                                                      "run_seconds",
+                                                      "images_per_second"};
+
+// What results.json says of one run.
+struct ResultsRun {
+  std::string name;
+  RunStatus status = RunStatus::kPending;
+  Json epochs;
+};
+
+// Written while a sweep goes on: the files after it may know more.
+bool is_open(RunStatus status) { return status == RunStatus::kPending || status == RunStatus::kRunning; }
+
+std::string epoch_cell(const Json& epoch, const char* column) {
+  const auto value = epoch.find(column);
+  if (value == epoch.end() || value->is_null()) return "";
+  if (value->is_number_integer()) return std::to_string(value->get<std::int64_t>());
+  if (value->is_number()) return csv_number(value->get<double>());
+  if (*value == "NaN") return "nan";
+  if (*value == "Infinity") return "inf";
+  return *value == "-Infinity" ? "-inf" : value->dump();
+}
+
+class ResultsChecker {
+ public:
+  ResultsChecker(const fs::path& directory, const RunRecords& records)
+      : directory_(directory), records_(records) {}
+
+  std::vector<FileFinding> check() {
+    const bool has_json = fs::exists(directory_ / "results.json"),
+               has_csv = fs::exists(directory_ / "results.csv"),
+               of_program = fs::exists(directory_ / ".lock") || fs::exists(directory_ / "sweep.json");
+    if (of_program) check_file("sweep.json", &ResultsChecker::check_sweep);
+    if (of_program || has_json || has_csv) {
+      check_file("results.json", &ResultsChecker::check_json);
+      check_file("results.csv", &ResultsChecker::check_csv);
+    }
+    check_missing_records();
+    return std::move(findings_);
+  }
+
+ private:
+  // Reads the file and has it checked; a file that is missing or cannot be parsed is damage.
+  void check_file(const std::string& name,
+                  void (ResultsChecker::*examine)(const std::string&, FileFinding&)) {
+    FileFinding finding{.path = name};
+    std::error_code error;
+    if (!fs::exists(directory_ / name, error)) {
+      finding.problems.emplace_back("is missing");
+    } else {
+      try {
+        const std::string text = read_file(directory_ / name);
+        finding.bytes = text.size();
+        (this->*examine)(text, finding);
+      } catch (const DataError& wrong) {
+        finding.problems.emplace_back(wrong.what());
+      } catch (const Json::exception& wrong) {
+        finding.problems.push_back(fmt::format("cannot be parsed: {}", wrong.what()));
+      }
+    }
+    findings_.push_back(std::move(finding));
+  }
+
+  void check_sweep(const std::string& text, FileFinding&) {
+    const Json json = Json::parse(text);
+    sweep_runs_ = json.at("runs").get<std::vector<std::string>>();
+  }
+
+  void check_json(const std::string& text, FileFinding& finding) {
+    const Json json = Json::parse(text);
+    if (!json.at("sweep").is_string()) throw DataError("\"sweep\" is no name");
+    std::vector<ResultsRun> runs;
+    for (const Json& run : json.at("runs")) {
+      runs.push_back({run.at("name").get<std::string>(),
+                      parse_run_status(run.at("status").get_ref<const std::string&>()), run.at("epochs")});
+    }
+    results_ = std::move(runs);
+    compare_with_sweep(finding);
+    for (const ResultsRun& run : *results_) compare_with_record(run, finding);
+  }
+
+  void compare_with_sweep(FileFinding& finding) const {
+    if (!sweep_runs_) return;
+    for (const std::string& name : *sweep_runs_) {
+      if (find_result(name) == nullptr)
+        finding.problems.push_back(fmt::format("lacks the run {} of sweep.json", name));
+    }
+    for (const ResultsRun& run : *results_) {
+      if (std::find(sweep_runs_->begin(), sweep_runs_->end(), run.name) == sweep_runs_->end())
+        finding.problems.push_back(fmt::format("has the run {}, which is not in sweep.json", run.name));
+    }
+  }
+
+  void compare_with_record(const ResultsRun& run, FileFinding& finding) const {
+    const auto at = records_.find(run.name);
+    if (at == records_.end() || !at->second) return;  // Told with that file.
+    const RunRecord& record = *at->second;
+    std::string difference;
+    if (record.status != run.status) {
+      difference = fmt::format("says {} is {}, its run.json {}", run.name, to_string(run.status),
+                               to_string(record.status));
+    } else if (record.epochs.size() != run.epochs.size()) {
+      difference = fmt::format("has {} epochs of {}, its run.json {}", run.epochs.size(), run.name,
+                               record.epochs.size());
+    }
+    if (difference.empty()) return;
+    if (is_open(run.status)) {
+      finding.notes.push_back(difference + ": the sweep goes on or was killed; its next start mends this");
+    } else {
+      finding.problems.push_back(std::move(difference));
+    }
+  }
+
+  void check_csv(const std::string& text, FileFinding& finding) {
+    const auto rows = parse_csv_text(text, "results.csv");
+    std::vector<std::string> wanted = {"run", "status"};
+    wanted.insert(wanted.end(), kEpochColumns.begin(), kEpochColumns.end());
+    if (rows.empty() || rows[0].size() < wanted.size() ||
+        !std::equal(wanted.begin(), wanted.end(), rows[0].begin())) {
+      finding.problems.push_back(fmt::format("its columns are not {}, …", fmt::join(wanted, ", ")));
+      return;
+    }
+    if (text.back() != '\n') finding.problems.emplace_back("its last line is cut");
+    std::map<std::string, std::vector<const std::vector<std::string>*>> by_run;
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+      if (rows[i].size() != rows[0].size()) {
+        finding.problems.push_back(
+            fmt::format("row {} has {} cells, the header {}", i + 1, rows[i].size(), rows[0].size()));
+        continue;
+      }
+      by_run[rows[i][0]].push_back(&rows[i]);
+      if (results_ && find_result(rows[i][0]) == nullptr)
+        finding.problems.push_back(
+            fmt::format("row {} is of {}, which is not in results.json", i + 1, rows[i][0]));
+    }
+    if (!results_) return;
+    for (const ResultsRun& run : *results_) {
+      const std::string difference = csv_difference(run, by_run[run.name]);
+      if (difference.empty()) continue;
+      (is_open(run.status) ? finding.notes : finding.problems).push_back(difference);
+    }
+  }
+
+  static std::string csv_difference(const ResultsRun& run,
+                                    const std::vector<const std::vector<std::string>*>& rows) {
+    if (rows.size() != std::max<std::size_t>(1, run.epochs.size()))
+      return fmt::format("has {} rows of {}, results.json {} epochs", rows.size(), run.name,
+                         run.epochs.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if ((*rows[i])[1] != to_string(run.status))
+        return fmt::format("says {} is {}, results.json {}", run.name, (*rows[i])[1], to_string(run.status));
+      for (std::size_t c = 0; i < run.epochs.size() && c < kEpochColumns.size(); ++c) {
+        const std::string json = epoch_cell(run.epochs[i], kEpochColumns[c]), &csv = (*rows[i])[2 + c];
+        if (json != csv)
+          return fmt::format("{} of {}, epoch {}: is \"{}\", in results.json \"{}\"", kEpochColumns[c],
+                             run.name, i, csv, json);
+      }
+    }
+    return "";
+  }
+
+  // Runs that the results know as begun or ended, and that have no record.
+  void check_missing_records() {
+    if (!results_) return;
+    for (const ResultsRun& run : *results_) {
+      if (is_open(run.status) || records_.contains(run.name)) continue;
+      findings_.push_back({.path = (fs::path(run.name) / kRunRecordFile).string(),
+                           .problems = {fmt::format("is missing, though results.json calls the run {}; its "
+                                                    "settings and reasons are lost",
+                                                    to_string(run.status))}});
+    }
+  }
+
+  const ResultsRun* find_result(const std::string& name) const {
+    if (!results_) return nullptr;
+    const auto at = std::find_if(results_->begin(), results_->end(),
+                                 [&name](const ResultsRun& run) { return run.name == name; });
+    return at == results_->end() ? nullptr : &*at;
+  }
+
+  const fs::path& directory_;
+  const RunRecords& records_;
+  std::vector<FileFinding> findings_;
+  std::optional<std::vector<std::string>> sweep_runs_;
+  std::optional<std::vector<ResultsRun>> results_;
+};
+
+}  // namespace
+
+std::vector<FileFinding> check_results(const fs::path& directory, const RunRecords& records) {
+  return ResultsChecker(directory, records).check();
+}
+
+}  // namespace sweep

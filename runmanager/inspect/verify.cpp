@@ -1,0 +1,231 @@
+#include "runmanager/inspect/verify.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/data/safetensors.h"
+#include "core/engine/engine.h"
+#include "runmanager/records/checkpoint.h"
+#include "runmanager/records/provenance.h"
+#include "runmanager/records/recorded_config.h"
+#include "runmanager/records/run_files.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// Gone with the object.
+class ScratchDirectory {
+ public:
+  ScratchDirectory() {
+    std::string pattern = (fs::temp_directory_path() / "sweep-verify.XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr)
+      throw IoError(fmt::format("{}: cannot make a directory: {}", pattern, std::strerror(errno)));
+    path_ = pattern;
+  }
+  ~ScratchDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::vector<RunRecord> finished_runs(const fs::path& directory) {
+  const Json file = Json::parse(read_file(directory / kSweepFile), nullptr, false);
+  if (!file.is_object() || !file.contains("runs") || !file["runs"].is_array()) {
+    throw DataError(fmt::format("{}: is not the directory of a sweep", directory.string()));
+  }
+  std::vector<RunRecord> runs;
+  for (const Json& name : file["runs"]) {
+    const fs::path path = directory / name.get<std::string>() / kRunRecordFile;
+    if (!fs::exists(path)) continue;
+    RunRecord record = read_run_record(path);
+    if (record.status == RunStatus::kCompleted) runs.push_back(std::move(record));
+  }
+  if (runs.empty()) throw DataError(fmt::format("{}: has no finished run", directory.string()));
+  return runs;
+}
+
+// So many, as evenly over the sweep as can be.
+std::vector<RunRecord> chosen(std::vector<RunRecord> runs, std::size_t count) {
+  if (count == 0 || count >= runs.size()) return runs;
+  std::vector<RunRecord> some;
+  for (std::size_t i = 0; i < count; ++i) some.push_back(runs[i * runs.size() / count]);
+  return some;
+}
+
+// As the run was configured, but without logs, which cannot matter.
+RunConfig config_of(const RunRecord& record) {
+  RunConfig config = recorded_config(record);
+  const fs::path directory = record.provenance.value("directory", "");
+  if (!config.dataset.path.empty()) config.dataset.path = directory / config.dataset.path;
+  if (!config.init.empty()) config.init = directory / config.init;
+  config.device = record.device;
+  config.log = {.images = 0,
+                .graph = false,
+                .histograms = false,
+                .hparams = false,
+                .text = false,
+                .layout = false,
+                .predictions = false};
+  // A worker has nothing but this.
+  config.resolved["device"] = record.device;
+  config.resolved["dataset"]["path"] = config.dataset.path.string();
+  if (config.dataset.path.empty()) config.resolved["dataset"].erase("path");
+  if (!config.init.empty()) config.resolved["init"] = config.init.string();
+  config.resolved["log"] = {{"images", 0},   {"graph", false},  {"histograms", false},  {"hparams", false},
+                            {"text", false}, {"layout", false}, {"predictions", false}, {"batches", 0}};
+  return config;
+}
+
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+void compare_number(const std::string& what, std::optional<double> was, std::optional<double> is,
+                    std::vector<std::string>& differences) {
+  if (was.has_value() == is.has_value() && (!was || same_bits(*was, *is))) return;
+  const auto text = [](std::optional<double> value) {
+    return value ? fmt::format("{:.17g}", *value) : std::string("missing");
+  };
+  differences.push_back(fmt::format("{} was {} and is {} now", what, text(was), text(is)));
+}
+
+void compare_records(const RunRecord& was, const RunRecord& is, std::vector<std::string>& differences) {
+  for (const char* key : {"dataset", "init_sha256", "numerics"}) {
+    Json old = was.provenance.value(key, Json()), now = is.provenance.value(key, Json());
+    if (std::string_view(key) == "dataset") {
+      for (Json* files : {&old, &now}) {
+        if (!files->is_object() || !files->contains("files")) continue;
+        for (Json& file : (*files)["files"]) file.erase("path");  // The same content may lie elsewhere.
+      }
+    }
+    if (old != now)
+      differences.push_back(fmt::format("trained from another {}: it was {} and is {} now",
+                                        std::string_view(key) == "dataset" ? "data set" : key, old.dump(),
+                                        now.dump()));
+  }
+  if (is.status != RunStatus::kCompleted) {
+    differences.push_back(fmt::format("{} now: {}", to_string(is.status), is.error.value_or("")));
+    return;
+  }
+  if (was.epochs.size() != is.epochs.size())
+    differences.push_back(fmt::format("had {} epochs and has {} now", was.epochs.size(), is.epochs.size()));
+  for (std::size_t i = 0; i < std::min(was.epochs.size(), is.epochs.size()); ++i) {
+    const EpochRecord &a = was.epochs[i], &b = is.epochs[i];
+    const std::string epoch = fmt::format("epoch {}: ", i);
+    compare_number(epoch + "loss", a.loss, b.loss, differences);
+    compare_number(epoch + "accuracy", a.accuracy, b.accuracy, differences);
+    compare_number(epoch + "validation_loss", a.validation_loss, b.validation_loss, differences);
+    compare_number(epoch + "validation_accuracy", a.validation_accuracy, b.validation_accuracy, differences);
+  }
+  for (const auto& [name, value] : was.metrics) {
+    const auto now = is.metrics.find(name);
+    compare_number(name, value, now == is.metrics.end() ? std::nullopt : std::optional(now->second),
+                   differences);
+  }
+}
+
+void compare_weights(const fs::path& was, const fs::path& is, std::vector<std::string>& differences) {
+  const TensorFile old = read_safetensors(was), now = read_safetensors(is);
+  const std::string old_kernels = kernels_of(old), new_kernels = kernels_of(now);
+  if (old_kernels != new_kernels)
+    differences.push_back(fmt::format("trained with other kernels: they were {} and are {} now",
+                                      old_kernels.empty() ? "not recorded" : old_kernels,
+                                      new_kernels.empty() ? "not recorded" : new_kernels));
+  for (const NamedTensor& tensor : old.tensors) {
+    const NamedTensor* other = now.find(tensor.name);
+    if (other == nullptr || other->values.size() != tensor.values.size()) {
+      differences.push_back(fmt::format("{} is missing or has another shape now", tensor.name));
+      continue;
+    }
+    std::size_t count = 0;
+    float largest = 0;
+    for (std::size_t i = 0; i < tensor.values.size(); ++i) {
+      if (std::memcmp(&tensor.values[i], &other->values[i], sizeof(float)) == 0) continue;
+      ++count;
+      largest = std::max(largest, std::abs(tensor.values[i] - other->values[i]));
+    }
+    if (count > 0)
+      differences.push_back(fmt::format("{}: {} of {} values differ, by {:.3g} at most", tensor.name, count,
+                                        tensor.values.size(), largest));
+  }
+}
+
+VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
+                       const SweepEnvironment& environment, int& exit_code) {
+  const fs::path was = options.directory / record.name / kCheckpointFile;
+  if (const std::string kernels = kernels_of(read_safetensors(was)); !gives_same_bits(kernels)) {
+    return {
+        .name = record.name,
+        .not_compared = fmt::format("trained with \"deterministic\": false, by kernels that give other bits "
+                                    "each time: {}",
+                                    kernels)};
+  }
+  const ScratchDirectory scratch;
+  std::ostringstream ignored;
+  SweepEnvironment world = environment;
+  world.out = &ignored;
+  Sweep sweep;
+  sweep.name = "verify";
+  sweep.file = options.directory / kSweepFile;
+  sweep.runs = {config_of(record)};
+  for (const auto& [key, value] : record.params) sweep.keys.push_back(key);
+  sweep.resolved = {{"name", "verify"}};
+  const SweepOutcome outcome = run_sweep(
+      sweep, {.logdir = scratch.path(), .threads = options.threads, .strict = true, .quiet = true}, world);
+  VerifiedRun run{.name = record.name};
+  if (outcome.exit_code > 1) {
+    exit_code = outcome.exit_code;
+    return run;
+  }
+  compare_records(record, outcome.runs.at(0), run.differences);
+  const fs::path is = outcome.directory / record.name / kCheckpointFile;
+  if (fs::exists(is)) compare_weights(was, is, run.differences);
+  return run;
+}
+
+}  // namespace
+
+VerifyReport verify_sweep(const VerifyOptions& options, const SweepEnvironment& environment) {
+  std::vector<RunRecord> runs = finished_runs(options.directory);
+  VerifyReport report;
+  report.finished = runs.size();
+  for (const RunRecord& record : chosen(std::move(runs), options.runs)) {
+    int stopped = 0;
+    VerifiedRun run = verify_run(record, options, environment, stopped);
+    if (stopped != 0) {
+      report.exit_code = stopped;
+      break;
+    }
+    options.on_run(run);
+    if (!run.differences.empty()) report.exit_code = 1;
+    report.runs.push_back(std::move(run));
+  }
+  return report;
+}
+
+std::string verified_text(const VerifiedRun& run) {
+  if (!run.not_compared.empty()) return run.name + ": not compared: " + run.not_compared;
+  if (run.differences.empty()) return run.name + ": every bit is the same";
+  return fmt::format("{}: differs\n  {}", run.name, fmt::join(run.differences, "\n  "));
+}
+
+}  // namespace sweep

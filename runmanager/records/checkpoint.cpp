@@ -1,0 +1,252 @@
+#include "runmanager/records/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/data/safetensors.h"
+#include "runmanager/records/run_files.h"
+#include "tbwriter/crc32c.h"
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kOptimizerPrefix = "optimizer/";
+constexpr const char* kKernels = "kernels";
+
+void append_tensors(TensorFileView& file, std::span<const Parameter> layout, std::span<const float> values,
+                    const std::string& prefix) {
+  for (const Parameter& parameter : layout) {
+    file.tensors.push_back(
+        {prefix + parameter.name, parameter.shape, values.subspan(parameter.offset, parameter.count)});
+  }
+}
+
+// The tensors of `layout` in one array; all of them must be there.
+std::vector<float> joined_tensors(const TensorFile& file, std::span<const Parameter> layout,
+                                  std::size_t count, const std::string& prefix) {
+  std::vector<float> values(count);
+  for (const Parameter& parameter : layout) {
+    const NamedTensor* tensor = file.find(prefix + parameter.name);
+    if (tensor == nullptr || tensor->values.size() != parameter.count) {
+      throw DataError(fmt::format("{}{} is missing or of another shape than {}", prefix, parameter.name,
+                                  to_string(parameter.shape)));
+    }
+    std::copy(tensor->values.begin(), tensor->values.end(),
+              values.begin() + static_cast<std::ptrdiff_t>(parameter.offset));
+  }
+  return values;
+}
+
+// The format has no checksum of its own. Of a TensorFile or a TensorFileView.
+template <class File>
+std::uint32_t checksum(const File& file) {
+  std::uint32_t crc = 0;
+  for (const auto& tensor : file.tensors) {
+    crc = tbwriter::crc32c(
+        {reinterpret_cast<const char*>(tensor.values.data()), tensor.values.size() * sizeof(float)}, crc);
+  }
+  return crc;
+}
+
+// Of what stands in the metadata: that of each text, and of all these together.
+std::string metadata_checksum(std::initializer_list<std::uint32_t> checksums) {
+  std::string all;
+  for (const std::uint32_t crc : checksums) all += std::to_string(crc) + " ";
+  return std::to_string(tbwriter::crc32c(all));
+}
+
+void append(MetadataText& text, const std::string& more) {
+  text.text += more;
+  text.escaped += escaped_text(more);
+  text.crc = tbwriter::crc32c(more, text.crc);
+}
+
+Json progress_json(const RunRecord& record, const RunPosition& position) {
+  return {{"record", brief_json(record)},
+          {"events", {{"file", position.events_file}, {"bytes", position.events_bytes}}},
+          {"batches", position.batches}};
+}
+
+std::vector<EpochRecord> epochs_of(const std::string& text) {
+  std::vector<EpochRecord> epochs;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    epochs.push_back(epoch_record_from_json(Json::parse(line), "an epoch"));
+  return epochs;
+}
+
+RunProgress progress_of(const std::string& text, const std::string& config, const std::string& provenance,
+                        const std::string& epochs) {
+  Json json = Json::parse(text);
+  Json& record = json.at("record");
+  record["config"] = Json::parse(config);
+  record["provenance"] = Json::parse(provenance);
+  record["epochs"] = Json::array();
+  RunProgress progress;
+  progress.record = run_record_from_json(record, "its progress");
+  progress.record.epochs = epochs_of(epochs);
+  progress.position = {json.at("events").at("file").get<std::string>(),
+                       json.at("events").at("bytes").get<std::uint64_t>(),
+                       json.at("batches").get<std::int64_t>()};
+  return progress;
+}
+
+// The optimizer's arrays by name, in the order of the file.
+std::vector<std::string> optimizer_arrays(const TensorFile& file) {
+  std::vector<std::string> names;
+  for (const NamedTensor& tensor : file.tensors) {
+    if (!tensor.name.starts_with(kOptimizerPrefix)) continue;
+    const std::string rest = tensor.name.substr(kOptimizerPrefix.size());
+    const std::string name = rest.substr(0, rest.find('/'));
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+const std::string& metadata(const TensorFile& file, const std::string& key) {
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end()) throw DataError("has no \"" + key + "\", so no run can go on from it");
+  return found->second;
+}
+
+Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
+  const std::string &progress = metadata(file, "progress"), &epochs = metadata(file, "epochs"),
+                    &config = metadata(file, "config"), &provenance = metadata(file, "provenance");
+  const std::string kernels = kernels_of(file);
+  using tbwriter::crc32c;
+  if (metadata(file, "crc32c") != std::to_string(checksum(file)) ||
+      metadata(file, "progress_crc32c") !=
+          metadata_checksum(
+              {crc32c(progress), crc32c(epochs), crc32c(config), crc32c(provenance), crc32c(kernels)})) {
+    throw DataError("is damaged: its checksum is not that of its content");
+  }
+  Checkpoint checkpoint;
+  checkpoint.progress = progress_of(progress, config, provenance, epochs);
+  TrainingState& state = checkpoint.state;
+  state.weights.parameters = joined_tensors(file, network.parameters(), network.parameter_count(), "");
+  state.weights.buffers = joined_tensors(file, network.buffers(), network.buffer_count(), "");
+  for (const std::string& name : optimizer_arrays(file)) {
+    state.optimizer.push_back({name, joined_tensors(file, network.parameters(), network.parameter_count(),
+                                                    std::string(kOptimizerPrefix) + name + "/")});
+  }
+  state.step_count = std::stoll(metadata(file, "step_count"));
+  state.kernels = kernels;
+  return checkpoint;
+}
+
+std::string misfit(const TensorFile& file, const Parameter& parameter) {
+  const NamedTensor* tensor = file.find(parameter.name);
+  if (tensor == nullptr) return fmt::format("\n  missing: {} {}", parameter.name, to_string(parameter.shape));
+  if (tensor->shape == parameter.shape) return "";
+  return fmt::format("\n  wrong shape: {} is {}, the network's is {}", parameter.name,
+                     to_string(tensor->shape), to_string(parameter.shape));
+}
+
+bool has_name(std::span<const Parameter> layout, const std::string& name) {
+  return std::any_of(layout.begin(), layout.end(), [&name](const Parameter& p) { return p.name == name; });
+}
+
+// One line per tensor that does not fit; empty if all do.
+std::string misfits(const TensorFile& file, const Network& network) {
+  std::string text;
+  for (const Parameter& parameter : network.parameters()) text += misfit(file, parameter);
+  for (const Parameter& buffer : network.buffers()) text += misfit(file, buffer);
+  for (const NamedTensor& tensor : file.tensors) {
+    const bool known =
+        has_name(network.parameters(), tensor.name) || has_name(network.buffers(), tensor.name);
+    // PyTorch's batch norm counts its batches, which nothing here needs.
+    const bool unneeded =
+        tensor.name.starts_with(kOptimizerPrefix) || tensor.name.ends_with(".num_batches_tracked");
+    if (!known && !unneeded) {
+      text += fmt::format("\n  unexpected: {} {}", tensor.name, to_string(tensor.shape));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string kernels_of(const TensorFile& file) {
+  const auto found = file.metadata.find(kKernels);
+  return found == file.metadata.end() ? "" : found->second;
+}
+
+TrainingState capture_state(const Engine& engine) {
+  return {{engine.parameters(), engine.buffers()},
+          engine.optimizer_state(),
+          engine.step_count(),
+          engine.kernels()};
+}
+
+void restore_state(Engine& engine, const TrainingState& state) {
+  engine.set_parameters(state.weights.parameters);
+  engine.set_buffers(state.weights.buffers);
+  engine.set_optimizer_state(state.optimizer, state.step_count);
+}
+
+void update(CheckpointTexts& texts, const RunRecord& record, const RunPosition& position) {
+  if (texts.config.text.empty()) {
+    append(texts.config, compact_json_text(record.config));
+    append(texts.provenance, compact_json_text(record.provenance));
+  }
+  for (; texts.epoch_count < record.epochs.size(); ++texts.epoch_count)
+    append(texts.epochs, to_json(record.epochs[texts.epoch_count]).dump() + "\n");
+  texts.last_epoch = record.epochs.empty() ? -1 : record.epochs.back().epoch;
+  texts.progress = compact_json_text(progress_json(record, position));
+}
+
+void write_checkpoint(const std::filesystem::path& path, const Network& network, const TrainingState& state,
+                      const CheckpointTexts& texts, Survives survives) {
+  TensorFileView file;
+  append_tensors(file, network.parameters(), state.weights.parameters, "");
+  append_tensors(file, network.buffers(), state.weights.buffers, "");
+  for (const OptimizerState& array : state.optimizer) {
+    append_tensors(file, network.parameters(), array.values,
+                   std::string(kOptimizerPrefix) + array.name + "/");
+  }
+  file.metadata = {{"format", "pt"},
+                   {"epoch", std::to_string(texts.last_epoch)},
+                   {"step_count", std::to_string(state.step_count)},
+                   {"progress", texts.progress},
+                   {"progress_crc32c",
+                    metadata_checksum({tbwriter::crc32c(texts.progress), texts.epochs.crc, texts.config.crc,
+                                       texts.provenance.crc, tbwriter::crc32c(state.kernels)})},
+                   {"crc32c", std::to_string(checksum(file))}};
+  if (!state.kernels.empty()) file.metadata[kKernels] = state.kernels;
+  file.escaped_metadata = {{"config", texts.config.escaped},
+                           {"provenance", texts.provenance.escaped},
+                           {"epochs", texts.epochs.escaped}};
+  write_safetensors(path, file, survives);
+}
+
+Checkpoint read_checkpoint(const std::filesystem::path& path, const Network& network) {
+  const TensorFile file = read_safetensors(path);
+  try {
+    return checkpoint_of(file, network);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", path.string(), error.what()));
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}: its progress is not JSON: {}", path.string(), error.what()));
+  } catch (const std::logic_error& error) {  // of a number
+    throw DataError(fmt::format("{}: its step_count is no number", path.string()));
+  }
+}
+
+Weights load_weights(const std::filesystem::path& path, const Network& network) {
+  const TensorFile file = read_safetensors(path);
+  const std::string wrong = misfits(file, network);
+  if (!wrong.empty()) {
+    throw DataError(
+        fmt::format("{}: these are not the weights of network {}:{}", path.string(), network.name(), wrong));
+  }
+  return {joined_tensors(file, network.parameters(), network.parameter_count(), ""),
+          joined_tensors(file, network.buffers(), network.buffer_count(), "")};
+}
+
+}  // namespace sweep

@@ -1,0 +1,94 @@
+#include "runmanager/records/markdown.h"
+
+#include <algorithm>
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A text stands for itself, without the quotes of JSON; bytes that are not UTF-8 are replaced.
+std::string plain(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void flatten(const Json& value, const std::string& path, std::vector<std::vector<std::string>>& rows) {
+  const auto below = [&path](const std::string& key) { return path.empty() ? key : path + "." + key; };
+  const bool holds_objects = value.is_array() && std::any_of(value.begin(), value.end(),
+                                                             [](const Json& v) { return v.is_object(); });
+  if (value.is_object() && !value.empty()) {
+    for (const auto& [key, child] : value.items()) flatten(child, below(key), rows);
+  } else if (holds_objects) {
+    // One row per element: a layer's arguments are easier to read together.
+    for (std::size_t i = 0; i < value.size(); ++i)
+      rows.push_back({below(std::to_string(i)), plain(value[i])});
+  } else {
+    rows.push_back({path, plain(value)});
+  }
+}
+
+}  // namespace
+
+std::string markdown_text(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '\n':
+      case '\r':
+      case '\t':
+        escaped += ' ';
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '|':
+        escaped += "&#124;";
+        break;
+      case '\\':
+      case '`':
+      case '*':
+      case '_':
+      case '[':
+      case ']':
+      case '#':
+      case '~':
+        escaped += '\\';
+        escaped += c;
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string markdown_table(const std::vector<std::string>& header,
+                           const std::vector<std::vector<std::string>>& rows) {
+  const auto line = [&header](const std::vector<std::string>& cells) {
+    std::string text = "|";
+    for (std::size_t i = 0; i < header.size(); ++i) {
+      text += " " + (i < cells.size() ? markdown_text(cells[i]) : std::string()) + " |";
+    }
+    return text + "\n";
+  };
+  std::string table = line(header) + "|";
+  for (std::size_t i = 0; i < header.size(); ++i) table += " --- |";
+  table += "\n";
+  for (const auto& row : rows) table += line(row);
+  return table;
+}
+
+std::string markdown_table(const Json& object) {
+  std::vector<std::vector<std::string>> rows;
+  if (!object.is_null()) flatten(object, "", rows);
+  return markdown_table({"key", "value"}, rows);
+}
+
+}  // namespace sweep

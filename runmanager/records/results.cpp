@@ -1,0 +1,287 @@
+#include "runmanager/records/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/config/run_name.h"
+#include "runmanager/records/csv.h"
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 6> kStatusNames = {"pending", "running", "completed",
+                                                          "failed",  "skipped", "interrupted"};
+
+const ParamValue* find_param(const Params& params, std::string_view key) {
+  for (const auto& [name, value] : params) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+Json epoch_json(const EpochRecord& epoch) {
+  const auto optional_number = [](const std::optional<double>& v) {
+    return v ? json_number(*v) : Json(nullptr);
+  };
+  return {{"epoch", epoch.epoch},
+          {"loss", json_number(epoch.loss)},
+          {"accuracy", json_number(epoch.accuracy)},
+          {"number_correct", epoch.number_correct},
+          {"validation_loss", optional_number(epoch.validation_loss)},
+          {"validation_accuracy", optional_number(epoch.validation_accuracy)},
+          {"epoch_seconds", json_number(epoch.epoch_seconds)},
+          {"run_seconds", json_number(epoch.run_seconds)},
+          {"images_per_second", json_number(epoch.images_per_second)}};
+}
+
+double number_from_json(const Json& json) {
+  if (json.is_number()) return json.get<double>();
+  const auto& text = json.get_ref<const std::string&>();
+  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (text == "Infinity") return std::numeric_limits<double>::infinity();
+  if (text == "-Infinity") return -std::numeric_limits<double>::infinity();
+  throw DataError("\"" + text + "\" is no number");
+}
+
+std::optional<double> optional_number(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  if (at == object.end() || at->is_null()) return std::nullopt;
+  return number_from_json(*at);
+}
+
+EpochRecord epoch_from_json(const Json& json) {
+  EpochRecord epoch;
+  epoch.epoch = json.at("epoch").get<int>();
+  epoch.loss = number_from_json(json.at("loss"));
+  epoch.accuracy = number_from_json(json.at("accuracy"));
+  epoch.number_correct = json.at("number_correct").get<std::int64_t>();
+  epoch.validation_loss = optional_number(json, "validation_loss");
+  epoch.validation_accuracy = optional_number(json, "validation_accuracy");
+  if (json.contains("validation_number_correct")) {
+    epoch.validation_number_correct = json.at("validation_number_correct").get<std::int64_t>();
+  }
+  epoch.epoch_seconds = number_from_json(json.at("epoch_seconds"));
+  epoch.run_seconds = number_from_json(json.at("run_seconds"));
+  epoch.images_per_second = number_from_json(json.at("images_per_second"));
+  epoch.data_wait_seconds = optional_number(json, "data_wait_seconds").value_or(0);
+  epoch.device_seconds = optional_number(json, "device_seconds");
+  return epoch;
+}
+
+std::string optional_text(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  return at == object.end() || at->is_null() ? "" : at->get<std::string>();
+}
+
+// What convert() gives; its errors say that `where` is no `what`.
+template <typename Convert>
+auto converted(std::string_view where, std::string_view what, const Convert& convert) {
+  try {
+    return convert();
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}: not a {}: {}", where, what, error.what()));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: not a {}: {}", where, what, error.what()));
+  }
+}
+
+ParamValue param_from_json(const Json& json) {
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_integer()) return json.get<std::int64_t>();
+  if (json.is_number()) return json.get<double>();
+  return json.get<std::string>();
+}
+
+enum class RecordParts { kAll, kBrief };
+
+// The values a person looks for first: those of the last epoch, then those of the whole run.
+Json metrics_json(const RunRecord& run) {
+  Json metrics = Json::object();
+  if (!run.epochs.empty()) {
+    const EpochRecord& last = run.epochs.back();
+    metrics["loss"] = json_number(last.loss);
+    metrics["accuracy"] = json_number(last.accuracy);
+    if (last.validation_loss) metrics["validation_loss"] = json_number(*last.validation_loss);
+    if (last.validation_accuracy) metrics["validation_accuracy"] = json_number(*last.validation_accuracy);
+  }
+  for (const auto& [name, value] : run.metrics) metrics[name] = json_number(value);
+  return metrics;
+}
+
+Json epochs_json(const std::vector<EpochRecord>& records) {
+  Json epochs = Json::array();
+  for (const EpochRecord& epoch : records) epochs.push_back(to_json(epoch));
+  return epochs;
+}
+
+Json record_json(const RunRecord& run, RecordParts parts) {
+  const bool all = parts == RecordParts::kAll;
+  Json json = {{"name", run.name}, {"status", to_string(run.status)}, {"params", to_json(run.params)}};
+  if (all) json["config"] = run.config;
+  json["metrics"] = metrics_json(run);
+  if (all) json["epochs"] = epochs_json(run.epochs);
+  json["seconds"] = {{"run", run.run_seconds ? json_number(*run.run_seconds) : Json(nullptr)},
+                     {"setup", run.setup_seconds ? json_number(*run.setup_seconds) : Json(nullptr)},
+                     {"logging", json_number(run.logging_seconds)}};
+  json["started"] = run.started.empty() ? Json(nullptr) : Json(run.started);
+  json["ended"] = run.ended.empty() ? Json(nullptr) : Json(run.ended);
+  json["error"] = run.error ? Json(*run.error) : Json(nullptr);
+  json["device"] = run.device;
+  json["placement"] = run.placement.empty() ? Json(nullptr) : Json(run.placement);
+  json["jobs"] = run.jobs;
+  if (all) json["provenance"] = run.provenance;
+  return json;
+}
+
+}  // namespace
+
+std::string_view to_string(RunStatus status) { return kStatusNames.at(static_cast<std::size_t>(status)); }
+
+RunStatus parse_run_status(std::string_view text) {
+  for (std::size_t i = 0; i < kStatusNames.size(); ++i) {
+    if (kStatusNames[i] == text) return static_cast<RunStatus>(i);
+  }
+  throw DataError("\"" + std::string(text) + "\" is no status of a run");
+}
+
+Json to_json(const ParamValue& value) {
+  return std::visit([](const auto& v) { return Json(v); }, value);
+}
+
+Json to_json(const Params& params) {
+  Json object = Json::object();
+  for (const auto& [key, value] : params) object[key] = to_json(value);
+  return object;
+}
+
+Json json_number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+bool any_shared(const std::vector<RunRecord>& runs) {
+  return std::any_of(runs.begin(), runs.end(), [](const RunRecord& run) { return run.jobs > 1; });
+}
+
+std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys) {
+  std::vector<std::string> header = {"run",
+                                     "status",
+                                     "epoch",
+                                     "loss",
+                                     "accuracy",
+                                     "number_correct",
+                                     "validation_loss",
+                                     "validation_accuracy",
+                                     "epoch_seconds",
+                                     "run_seconds",
+                                     "images_per_second"};
+  header.insert(header.end(), keys.begin(), keys.end());
+  const bool shared = any_shared(runs);
+  if (shared) header.emplace_back("jobs");
+  std::string csv = csv_row(header);
+  for (const RunRecord& run : runs) {
+    std::vector<std::string> params;
+    for (const std::string& key : keys) {
+      const ParamValue* value = find_param(run.params, key);
+      params.push_back(value != nullptr ? param_text(*value) : "");
+    }
+    if (shared) params.push_back(std::to_string(run.jobs));
+    const auto add_row = [&](std::vector<std::string> cells) {
+      cells.insert(cells.begin(), {run.name, std::string(to_string(run.status))});
+      cells.insert(cells.end(), params.begin(), params.end());
+      csv += csv_row(cells);
+    };
+    for (const EpochRecord& epoch : run.epochs) {
+      add_row({std::to_string(epoch.epoch), csv_number(epoch.loss), csv_number(epoch.accuracy),
+               std::to_string(epoch.number_correct), csv_number(epoch.validation_loss),
+               csv_number(epoch.validation_accuracy), csv_number(epoch.epoch_seconds),
+               csv_number(epoch.run_seconds), csv_number(epoch.images_per_second)});
+    }
+    if (run.epochs.empty()) add_row({"", "", "", "", "", "", "", csv_number(run.run_seconds), ""});
+  }
+  return csv;
+}
+
+Json results_json(const std::vector<RunRecord>& runs, std::string_view sweep) {
+  Json list = Json::array();
+  for (const RunRecord& run : runs) {
+    Json epochs = Json::array();
+    for (const EpochRecord& epoch : run.epochs) epochs.push_back(epoch_json(epoch));
+    list.push_back({{"name", run.name},
+                    {"status", to_string(run.status)},
+                    {"params", to_json(run.params)},
+                    {"epochs", std::move(epochs)},
+                    {"run_seconds", run.run_seconds ? json_number(*run.run_seconds) : Json(nullptr)},
+                    {"error", run.error ? Json(*run.error) : Json(nullptr)}});
+    if (run.setup_seconds) list.back()["setup_seconds"] = json_number(*run.setup_seconds);
+    if (run.jobs > 1) list.back()["jobs"] = run.jobs;
+  }
+  return {{"sweep", sweep}, {"runs", std::move(list)}};
+}
+
+Json to_json(const EpochRecord& epoch) {
+  Json json = epoch_json(epoch);
+  if (epoch.validation_number_correct) json["validation_number_correct"] = *epoch.validation_number_correct;
+  json["data_wait_seconds"] = json_number(epoch.data_wait_seconds);
+  if (epoch.device_seconds) json["device_seconds"] = json_number(*epoch.device_seconds);
+  return json;
+}
+
+EpochRecord epoch_record_from_json(const Json& json, std::string_view where) {
+  return converted(where, "record of an epoch", [&] { return epoch_from_json(json); });
+}
+
+Json to_json(const RunRecord& run) { return record_json(run, RecordParts::kAll); }
+
+Json brief_json(const RunRecord& run) { return record_json(run, RecordParts::kBrief); }
+
+RunRecord run_record_from_json(const Json& json, std::string_view where) {
+  return converted(where, "run record", [&] {
+    RunRecord run;
+    run.name = json.at("name").get<std::string>();
+    run.status = parse_run_status(json.at("status").get_ref<const std::string&>());
+    for (const auto& [key, value] : json.at("params").items())
+      run.params.emplace_back(key, param_from_json(value));
+    for (const auto& epoch : json.at("epochs")) run.epochs.push_back(epoch_from_json(epoch));
+    for (const auto& [name, value] : json.at("metrics").items()) {
+      const bool of_last_epoch =
+          name == "loss" || name == "accuracy" || name == "validation_loss" || name == "validation_accuracy";
+      if (!of_last_epoch) run.metrics[name] = number_from_json(value);
+    }
+    run.run_seconds = optional_number(json.at("seconds"), "run");
+    run.setup_seconds = optional_number(json.at("seconds"), "setup");
+    run.placement = optional_text(json, "placement");
+    run.logging_seconds = optional_number(json.at("seconds"), "logging").value_or(0);
+    if (!json.at("error").is_null()) run.error = json.at("error").get<std::string>();
+    run.device = json.at("device").get<std::string>();
+    run.jobs = json.value("jobs", 1);
+    run.started = optional_text(json, "started");
+    run.ended = optional_text(json, "ended");
+    run.config = json.at("config");
+    run.provenance = json.at("provenance");
+    return run;
+  });
+}
+
+RunRecord parse_run_record(std::string_view text, std::string_view where) {
+  try {
+    return run_record_from_json(Json::parse(text), where);
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}: not a run record: {}", where, error.what()));
+  }
+}
+
+RunRecord read_run_record(const std::filesystem::path& path) {
+  return parse_run_record(read_file(path), path.string());
+}
+
+}  // namespace sweep

@@ -1,0 +1,107 @@
+// Results of a sweep: a record per run, and the files results.csv, results.json and run.json made of it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runmanager/config/run_config.h"
+
+namespace sweep {
+
+enum class RunStatus { kPending, kRunning, kCompleted, kFailed, kSkipped, kInterrupted };
+
+/// "pending", "running", "completed", "failed", "skipped" or "interrupted".
+std::string_view to_string(RunStatus status);
+/// Throws DataError on any other text.
+RunStatus parse_run_status(std::string_view text);
+
+/// What one finished epoch gave. A missing value was not measured; NaN and infinity are values.
+struct EpochRecord {
+  int epoch = 0;                    // from 0
+  double loss = 0;                  // mean over the training samples, as seen while training
+  double accuracy = 0;              // in [0, 1]
+  std::int64_t number_correct = 0;  // training samples
+  std::optional<double> validation_loss = {};
+  std::optional<double> validation_accuracy = {};
+  std::optional<std::int64_t> validation_number_correct = {};
+  double epoch_seconds = 0;                   // the training part, without validation and logging
+  double run_seconds = 0;                     // from the run's start to this epoch's end, everything included
+  double images_per_second = 0;               // training samples / epoch_seconds
+  double data_wait_seconds = 0;               // that the training thread waited for batches
+  std::optional<double> device_seconds = {};  // Engine::take_device_seconds() of the training part
+};
+
+/// One run as run.json keeps it.
+struct RunRecord {
+  std::string name;
+  RunStatus status = RunStatus::kPending;
+  Params params;
+  std::string device;  // "cpu", "cuda:0": where it trained or was to train; empty while unknown
+  int jobs = 1;  // runs that were trained at once on the machine, this one included: its times are longer
+  std::vector<EpochRecord> epochs;
+  std::string started, ended;             // by the clock on the wall, in UTC; the first start, the last end
+  std::optional<double> run_seconds;      // of the whole run; none before its end
+  std::optional<double> setup_seconds;    // part of run_seconds before the first epoch: engine, data, graphs
+  std::string placement;                  // of the samples, "device" or "host", where that differs
+  double logging_seconds = 0;             // part of run_seconds spent on logs and files
+  std::optional<std::string> error;       // why it failed, was skipped or was interrupted
+  std::map<std::string, double> metrics;  // of the whole run: "test_accuracy", "test_loss"
+  nlohmann::ordered_json config;          // every setting, resolved
+  nlohmann::ordered_json provenance;
+};
+
+/// Where a run's files and its training stand after its last finished epoch.
+struct RunPosition {
+  std::string events_file;         // the newest, without directory ...
+  std::uint64_t events_bytes = 0;  // ... as far as it belongs to the finished epochs
+  std::int64_t batches = 0;        // trained in them
+  bool operator==(const RunPosition&) const = default;
+};
+
+/// How far an unfinished run has got: what its checkpoint keeps beside the network's state.
+struct RunProgress {
+  RunRecord record;  // with its finished epochs
+  RunPosition position;
+};
+
+/// The table of results.csv: "run, status, epoch, loss, …" and then one column per swept key. A run without a
+/// finished epoch has one row with empty cells. Quoted as RFC 4180 says, lines end in \n; numbers have the
+/// fewest digits that read back to the same double; nan, inf and -inf stand for themselves. If runs shared
+/// the machine, a last column "jobs" says how many were trained at once.
+std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys);
+
+/// Whether a run was trained beside others, so that its times are longer than they would be alone.
+bool any_shared(const std::vector<RunRecord>& runs);
+
+/// The content of results.json: {"sweep", "runs": [{"name", "status", "params", "epochs", "run_seconds",
+/// "error"}]}, "setup_seconds" where it was measured, and "jobs" for a run that shared the machine with
+/// others. JSON has no NaN or infinity: they are the strings "NaN", "Infinity" and "-Infinity", as in
+/// TensorBoard's own JSON.
+nlohmann::ordered_json results_json(const std::vector<RunRecord>& runs, std::string_view sweep);
+
+nlohmann::ordered_json to_json(const RunRecord& run);
+/// The same without "epochs", "config" and "provenance", which are most of its text and mostly stay as they
+/// are.
+nlohmann::ordered_json brief_json(const RunRecord& run);
+/// The inverse of to_json(). Throws DataError, naming `where`, if it is no run record.
+RunRecord run_record_from_json(const nlohmann::ordered_json& json, std::string_view where);
+/// The same from the text of a run.json.
+RunRecord parse_run_record(std::string_view text, std::string_view where);
+nlohmann::ordered_json to_json(const EpochRecord& epoch);
+EpochRecord epoch_record_from_json(const nlohmann::ordered_json& json, std::string_view where);
+/// Reads a run.json. Throws DataError, naming the file.
+RunRecord read_run_record(const std::filesystem::path& path);
+
+nlohmann::ordered_json to_json(const ParamValue& value);
+/// {"lr": 0.01, "device": "cpu"}, in the order given.
+nlohmann::ordered_json to_json(const Params& params);
+/// A double for JSON: a number, or one of the strings above.
+nlohmann::ordered_json json_number(double value);
+
+}  // namespace sweep

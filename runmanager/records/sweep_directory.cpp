@@ -1,0 +1,158 @@
+#include "runmanager/records/sweep_directory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLockFile = ".lock";
+
+[[noreturn]] void throw_io(const fs::path& path, const std::string& what, int error) {
+  throw IoError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(error)));
+}
+
+std::string this_process() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  return fmt::format("process {} on {}", ::getpid(), host.data());
+}
+
+std::string read_owner(int fd) {
+  std::array<char, 512> text{};
+  const ssize_t length = ::pread(fd, text.data(), text.size() - 1, 0);
+  std::string owner(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  while (!owner.empty() && owner.back() == '\n') owner.pop_back();
+  return owner.empty() ? "another process" : owner;
+}
+
+// Whether the process that read_owner() names was here and is gone.
+bool owner_is_gone(const std::string& owner) {
+  int pid = 0;
+  std::array<char, 256> host{}, here{};
+  if (std::sscanf(owner.c_str(), "process %d on %255s", &pid, host.data()) != 2 || pid <= 0) return false;
+  ::gethostname(here.data(), here.size() - 1);
+  return std::strcmp(host.data(), here.data()) == 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+// Workers of a sweep that was killed hold its lock for the moment until they are gone, too.
+bool try_lock(int fd) {
+  constexpr int kTries = 200;  // times 10 ms
+  for (int tries = 0;; ++tries) {
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    const int error = errno;
+    if (error != EWOULDBLOCK || tries == kTries || !owner_is_gone(read_owner(fd))) {
+      errno = error;
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+// Returns the locked file; throws if somebody else has it.
+int lock(const fs::path& directory) {
+  const fs::path path = directory / kLockFile;
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) throw_io(directory, "cannot write here", errno);
+  if (!try_lock(fd)) {
+    const int error = errno;
+    const std::string owner = read_owner(fd);
+    ::close(fd);
+    if (error != EWOULDBLOCK) throw_io(path, "cannot lock", error);
+    throw IoError(
+        fmt::format("{}: held by another sweep, {}. Wait for it, or use --fresh or another --logdir.",
+                    directory.string(), owner));
+  }
+  const std::string owner = this_process() + "\n";
+  if (::ftruncate(fd, 0) != 0 ||
+      ::pwrite(fd, owner.data(), owner.size(), 0) != static_cast<ssize_t>(owner.size())) {
+    const int error = errno;
+    ::close(fd);
+    throw_io(path, "cannot write", error);
+  }
+  return fd;
+}
+
+// The nearest path above (or at) `path` that is there.
+fs::path nearest_existing(fs::path path) {
+  std::error_code error;
+  while (!fs::exists(path, error) && path.has_parent_path() && path != path.parent_path())
+    path = path.parent_path();
+  return path;
+}
+
+// The directory itself, or with `fresh` the first free one; without making it.
+fs::path choose(const fs::path& logdir, const std::string& name, bool fresh) {
+  fs::path path = logdir / name;
+  std::error_code error;
+  for (int number = 2; fresh && fs::exists(fs::symlink_status(path, error)); ++number) {
+    path = logdir / fmt::format("{}-{}", name, number);
+  }
+  return path;
+}
+
+}  // namespace
+
+void SweepDirectory::check(const fs::path& logdir, const std::string& name, bool fresh) {
+  const fs::path path = fs::absolute(choose(logdir, name, fresh));
+  const fs::path existing = nearest_existing(path);
+  std::error_code error;
+  if (!fs::is_directory(existing, error)) throw_io(existing, "cannot make a log directory here", ENOTDIR);
+  if (::access(existing.c_str(), W_OK | X_OK) != 0) throw_io(existing, "cannot write here", errno);
+  if (existing == path) ::close(lock(path));
+}
+
+bool SweepDirectory::is_held(const fs::path& path) {
+  const int fd = ::open((path / kLockFile).c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool held = ::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(fd);
+  return held;
+}
+
+SweepDirectory SweepDirectory::open(const fs::path& logdir, const std::string& name, bool fresh) {
+  for (;;) {
+    const fs::path path = choose(logdir, name, fresh);
+    std::error_code error;
+    fs::create_directories(path.parent_path(), error);
+    const bool made = !error && fs::create_directory(path, error);
+    if (error) throw_io(path, "cannot make this directory", error.value());
+    if (fresh && !made) continue;  // Another process took that number in between.
+    return SweepDirectory(path, lock(path));
+  }
+}
+
+SweepDirectory::SweepDirectory(SweepDirectory&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+
+bool SweepDirectory::exists() const {
+  struct stat held {
+  }, named{};
+  return ::fstat(fd_, &held) == 0 && ::stat((path_ / kLockFile).c_str(), &named) == 0 &&
+         held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+SweepDirectory::~SweepDirectory() {
+  if (fd_ < 0) return;
+  // The file stays: removing it would let a third process lock a new one beside somebody who holds this one.
+  [[maybe_unused]] const int emptied = ::ftruncate(fd_, 0);
+  ::close(fd_);
+}
+
+}  // namespace sweep

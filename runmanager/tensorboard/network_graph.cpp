@@ -1,0 +1,213 @@
+#include "runmanager/tensorboard/network_graph.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace sweep {
+namespace {
+
+using tbwriter::GraphAttribute;
+using tbwriter::GraphNode;
+using tbwriter::GraphShape;
+
+// A "/" of a name would open a scope of its own, and TensorBoard takes "^" and ":" in inputs for its own
+// syntax.
+std::string node_name(std::string text, const char* fallback) {
+  for (char& c : text) {
+    if (c == '/' || c == '^' || c == ':' || static_cast<unsigned char>(c) <= ' ') c = '_';
+  }
+  return text.empty() ? fallback : text;
+}
+
+// PyTorch's class names, which people know from its graphs; a type that is not here shows its own name.
+std::string operation_name(const std::string& type) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kNames = {
+      {{"conv2d", "Conv2d"},
+       {"linear", "Linear"},
+       {"relu", "ReLU"},
+       {"leaky_relu", "LeakyReLU"},
+       {"tanh", "Tanh"},
+       {"sigmoid", "Sigmoid"},
+       {"gelu", "GELU"},
+       {"max_pool2d", "MaxPool2d"},
+       {"avg_pool2d", "AvgPool2d"},
+       {"adaptive_avg_pool2d", "AdaptiveAvgPool2d"},
+       {"batch_norm2d", "BatchNorm2d"},
+       {"dropout", "Dropout"},
+       {"flatten", "Flatten"},
+       {"residual", "Add"}}};  // What is left of one when its layers are drawn by themselves.
+  for (const auto& [from, to] : kNames) {
+    if (from == type) return std::string(to);
+  }
+  return type;
+}
+
+GraphShape batch_of(const Shape& sample, std::int64_t samples = -1) {
+  GraphShape shape = {samples};
+  shape.insert(shape.end(), sample.begin(), sample.end());
+  return shape;
+}
+
+GraphAttribute attribute(const ArgumentValue& value) {
+  return std::visit(
+      [](const auto& v) -> GraphAttribute {
+        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::string>) {
+          return v;
+        } else if constexpr (requires { v.size(); }) {
+          return std::vector(v.begin(), v.end());
+        } else {
+          return v;
+        }
+      },
+      value);
+}
+
+// "conv1.weight" is "weight" inside the scope of conv1.
+std::string leaf_name(const std::string& parameter) { return parameter.substr(parameter.rfind('.') + 1); }
+
+std::string root_name(const Network& network) { return node_name(network.name(), "network"); }
+
+// "block1.conv1" lies in the scope of block1.
+std::string scope_name(const Network& network, const Layer& layer) {
+  std::string scope = root_name(network);
+  for (std::size_t start = 0; start <= layer.name.size();) {
+    const std::size_t dot = std::min(layer.name.find('.', start), layer.name.size());
+    scope += "/" + node_name(layer.name.substr(start, dot - start), "layer");
+    start = dot + 1;
+  }
+  return scope;
+}
+
+std::string operation_node_name(const Network& network, const Layer& layer) {
+  std::string name = operation_name(layer.type);
+  // A residual's sum stands beside its layers' scopes, and must not be called as one of them.
+  const auto is_scope = [&](const Layer& other) {
+    const std::string inner = layer.name + "." + name;
+    return other.name == inner || other.name.starts_with(inner + ".");
+  };
+  while (std::any_of(network.layers().begin(), network.layers().end(), is_scope)) name += "_";
+  return scope_name(network, layer) + "/" + name;
+}
+
+GraphNode buffer_node(const Parameter& buffer, const std::string& scope, const std::string& device) {
+  GraphNode node;
+  node.name = scope + "/" + node_name(leaf_name(buffer.name), "buffer");
+  node.op = "Buffer";
+  node.device = device;
+  node.attributes = {{"name", buffer.name}, {"shape", buffer.shape}};
+  node.output_shapes = {buffer.shape};
+  return node;
+}
+
+GraphNode loss_node(const LossSpec& loss) {
+  GraphNode node;
+  node.op = loss.type == "mse" ? "MSELoss" : "CrossEntropyLoss";
+  const NamedType& type = require_type(loss_types(), loss.type, "loss");
+  for (const auto& [key, value] : complete_arguments(type, loss.arguments, "loss"))
+    node.attributes.emplace_back(key, attribute(value));
+  node.attributes.emplace_back("reduction", std::string("mean"));
+  node.output_shapes = {GraphShape{}};
+  return node;
+}
+
+GraphNode parameter_node(const Parameter& parameter, const std::string& scope, const std::string& device) {
+  GraphNode node;
+  node.name = scope + "/" + node_name(leaf_name(parameter.name), "parameter");
+  node.op = "Parameter";
+  node.device = device;
+  node.attributes = {{"name", parameter.name},
+                     {"parameters", static_cast<std::int64_t>(parameter.count)},
+                     {"shape", parameter.shape}};
+  node.output_shapes = {parameter.shape};
+  return node;
+}
+
+}  // namespace
+
+std::string graph_device(const Device& device) {
+  return (device.type == DeviceType::kCuda ? "/device:GPU:" : "/device:CPU:") + std::to_string(device.index);
+}
+
+tbwriter::Graph network_graph(const Network& network, const Device& device, const LossSpec& loss) {
+  const std::string device_name = graph_device(device);
+  const std::string root = root_name(network);
+  tbwriter::Graph graph;
+  const auto add = [&graph](GraphNode node) { graph.nodes.push_back(std::move(node)); };
+
+  // The network's scope must not be called as one of the nodes beside it.
+  const std::string images = root == "images" ? "input_images" : "images";
+  add({.name = images,
+       .op = "Input",
+       .inputs = {},
+       .device = device_name,
+       .attributes = {{"shape", batch_of(network.input())}},
+       .output_shapes = {batch_of(network.input())}});
+  const auto source = [&](std::size_t layer) {
+    return layer == kNetworkInput ? images : operation_node_name(network, network.layers()[layer]);
+  };
+  for (const Layer& layer : network.layers()) {
+    const std::string scope = scope_name(network, layer);
+    GraphNode operation;
+    operation.op = operation_name(layer.type);
+    operation.name = operation_node_name(network, layer);
+    operation.device = device_name;
+    for (const std::size_t input : layer.inputs) operation.inputs.push_back(source(input));
+    operation.output_shapes = {batch_of(layer.output)};
+    for (const auto& [key, value] : layer.arguments) operation.attributes.emplace_back(key, attribute(value));
+    std::int64_t parameters = 0;
+    for (const std::size_t index : layer.parameters) {
+      const Parameter& parameter = network.parameters()[index];
+      parameters += static_cast<std::int64_t>(parameter.count);
+      GraphNode node = parameter_node(parameter, scope, device_name);
+      operation.inputs.push_back(node.name);
+      add(std::move(node));
+    }
+    for (const std::size_t index : layer.buffers) {
+      GraphNode node = buffer_node(network.buffers()[index], scope, device_name);
+      operation.inputs.push_back(node.name);
+      add(std::move(node));
+    }
+    operation.attributes.emplace_back("input_shape", batch_of(layer.input));
+    operation.attributes.emplace_back("output_shape", batch_of(layer.output));
+    operation.attributes.emplace_back("parameters", parameters);
+    add(std::move(operation));
+  }
+  const std::string labels = root == "labels" ? "input_labels" : "labels";
+  add({.name = labels,
+       .op = "Input",
+       .inputs = {},
+       .device = device_name,
+       .attributes = {{"shape", GraphShape{-1}}},
+       .output_shapes = {{-1}}});
+  GraphNode end = loss_node(loss);
+  end.name = root == "loss" ? "training_loss" : "loss";
+  end.inputs = {source(network.layers().size() - 1), labels};
+  end.device = device_name;
+  add(std::move(end));
+  return graph;
+}
+
+std::vector<tbwriter::NodeProfile> network_profile(const Network& network, const Device& device,
+                                                   std::span<const LayerProfile> layers, std::int64_t samples,
+                                                   std::int64_t start_micros) {
+  std::vector<tbwriter::NodeProfile> nodes;
+  for (const Layer& layer : network.layers()) {
+    const auto measured = std::find_if(layers.begin(), layers.end(),
+                                       [&](const LayerProfile& p) { return p.layer == layer.name; });
+    if (measured == layers.end()) continue;
+    // What took time must not be shown as if it had not run.
+    const std::int64_t micros =
+        measured->seconds > 0 ? std::max(1LL, std::llround(measured->seconds * 1e6)) : 0;
+    nodes.push_back({.node = operation_node_name(network, layer),
+                     .device = graph_device(device),
+                     .start_micros = start_micros,
+                     .duration_micros = micros,
+                     .memory_bytes = static_cast<std::int64_t>(measured->bytes),
+                     .output_shapes = {batch_of(layer.output, samples)}});
+    start_micros += micros;
+  }
+  return nodes;
+}
+
+}  // namespace sweep

@@ -1,0 +1,234 @@
+#include "runmanager/tensorboard/run_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/base/error.h"
+#include "runmanager/records/markdown.h"
+#include "runmanager/tensorboard/network_graph.h"
+#include "runmanager/tensorboard/predictions.h"
+
+namespace sweep {
+namespace {
+
+constexpr std::size_t kKeptGrids = 16;
+
+tbwriter::WriterOptions writer_options(std::int64_t first_step = 0) {
+  tbwriter::WriterOptions options;
+  options.first_step = first_step;
+  options.end_session_on_close = false;  // Only close() knows how the run ended.
+  return options;
+}
+
+tbwriter::SessionStatus session_status(RunStatus status) {
+  switch (status) {
+    case RunStatus::kCompleted:
+      return tbwriter::SessionStatus::kSuccess;
+    case RunStatus::kFailed:
+      return tbwriter::SessionStatus::kFailure;
+    default:
+      return tbwriter::SessionStatus::kUnknown;
+  }
+}
+
+// The Graphs tab colours by device; a name that is no device ("auto" of a foreign loop) is shown as the CPU.
+Device device_of(const std::string& name) {
+  try {
+    return parse_device(name);
+  } catch (const ConfigError&) {
+    return {};
+  }
+}
+
+std::vector<std::uint32_t> first_rows(const DataLoader& loader, std::size_t limit) {
+  const LoaderOptions& options = loader.options();
+  const std::size_t count = loader.samples().count;
+  const std::size_t wanted = std::min({limit, options.batch_size, count});
+  std::vector<std::uint32_t> rows;
+  if (options.shuffle) {
+    rows = shuffled_order(count, options.seed, options.repeat, 0);
+    rows.resize(wanted);
+  } else {
+    for (std::size_t i = 0; i < wanted; ++i) rows.push_back(static_cast<std::uint32_t>(i));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::span<const double> parameter_limits() {
+  static const std::vector<double> limits = [] {
+    std::vector<double> all = tbwriter::histogram_limits(0);
+    all.pop_back();  // the last bucket is open
+    return all;
+  }();
+  return limits;
+}
+
+const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& loader, std::size_t limit) {
+  const Samples& samples = loader.samples();
+  const Shape& shape = samples.set->shape;
+  if (shape.size() != 3 || (shape[0] != 1 && shape[0] != 3)) return nullptr;
+  Key key = {samples.set, first_rows(loader, limit)};
+  if (key.second.empty()) return nullptr;
+  for (std::uint32_t& row : key.second) row += static_cast<std::uint32_t>(samples.first);
+  for (const auto& [known, grid] : grids_) {
+    if (known == key) return &grid;
+  }
+  std::vector<std::uint8_t> pixels;
+  for (const std::uint32_t row : key.second) {
+    const auto sample = samples.set->sample(row);
+    pixels.insert(pixels.end(), sample.begin(), sample.end());
+  }
+  const tbwriter::BatchSize size = {.count = static_cast<std::int64_t>(key.second.size()),
+                                    .channels = shape[0],
+                                    .height = shape[1],
+                                    .width = shape[2]};
+  if (grids_.size() == kKeptGrids) grids_.erase(grids_.begin());
+  grids_.emplace_back(std::move(key), tbwriter::encode_image_grid(std::span<const std::uint8_t>(pixels), size,
+                                                                  {.columns = 8, .padding = 2}));
+  return &grids_.back().second;
+}
+
+RunLog::RunLog(const std::filesystem::path& directory, const Run& run,
+               const nlohmann::ordered_json& provenance)
+    : options_(run.log), device_(run.device), loss_(run.loss), writer_(directory, writer_options()) {
+  if (options_.hparams && !run.params.empty()) {
+    writer_.add_hparams_start(run.params);
+    session_ = true;
+  }
+  if (options_.text) {
+    nlohmann::ordered_json configuration = {{"run", run.name}, {"device", run.device}};
+    if (run.config.is_object()) {
+      for (const auto& [key, value] : run.config.items()) configuration[key] = value;
+    }
+    for (const auto& [key, value] : run.params) {
+      if (!run.config.is_object()) configuration[key] = to_json(value);
+    }
+    writer_.add_text("configuration", markdown_table(configuration));
+    if (!provenance.empty()) writer_.add_text("provenance", markdown_table(provenance));
+  }
+}
+
+RunLog::RunLog(const std::filesystem::path& directory, const Run& run, std::int64_t first_step)
+    : options_(run.log),
+      device_(run.device),
+      session_(options_.hparams && !run.params.empty()),
+      writer_(directory, writer_options(first_step)) {}
+
+void RunLog::layout() {
+  if (!options_.layout) return;
+  writer_.add_custom_scalars_layout(
+      {{.title = "Training and validation",
+        .charts = {{"Loss", tbwriter::MultilineChart{{"Loss/train$", "Loss/validation$"}}},
+                   {"Accuracy", tbwriter::MultilineChart{{"Accuracy/train$", "Accuracy/validation$"}}}}},
+       {.title = "Speed",
+        .charts = {{"Seconds per epoch", tbwriter::MultilineChart{{"Time/epoch_seconds$"}}}}}});
+}
+
+void RunLog::graph(const Network& network) {
+  if (options_.graph) writer_.add_graph(network_graph(network, device_of(device_), loss_));
+}
+
+void RunLog::profile(const Network& network, std::span<const LayerProfile> layers, std::int64_t samples,
+                     int epoch) {
+  if (!options_.graph || layers.empty()) return;
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  const std::int64_t now = std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count();
+  writer_.add_graph_profile(fmt::format("step of {} samples", samples),
+                            network_profile(network, device_of(device_), layers, samples, now), epoch);
+}
+
+void RunLog::images(const tbwriter::EncodedImage& grid) { writer_.add_image("images", grid); }
+
+void RunLog::setup(double seconds) { writer_.add_scalar("Time/setup_seconds", seconds, 0); }
+
+void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rate) {
+  std::vector<tbwriter::ScalarPoint> points = {
+      {"Loss/train", record.loss},
+      {"Accuracy/train", record.accuracy},
+      {"Number Correct/train", static_cast<double>(record.number_correct)},
+      {"Time/epoch_seconds", record.epoch_seconds},
+      {"Time/images_per_second", record.images_per_second},
+      {"Time/data_wait_seconds", record.data_wait_seconds}};
+  if (record.validation_loss) points.push_back({"Loss/validation", *record.validation_loss});
+  if (record.validation_accuracy) points.push_back({"Accuracy/validation", *record.validation_accuracy});
+  if (record.validation_number_correct) {
+    points.push_back({"Number Correct/validation", static_cast<double>(*record.validation_number_correct)});
+  }
+  if (record.device_seconds) points.push_back({"Time/device_seconds", *record.device_seconds});
+  if (learning_rate) points.push_back({"Optimizer/lr", *learning_rate});
+  writer_.add_scalars(points, record.epoch);
+}
+
+void RunLog::histograms(const Network& network, std::span<const float> values,
+                        std::span<const float> gradients, int epoch) {
+  if (!options_.histograms) return;
+  for (const Parameter& parameter : network.parameters()) {
+    if (!values.empty())
+      writer_.add_histogram(parameter.name, values.subspan(parameter.offset, parameter.count), epoch);
+    if (!gradients.empty()) {
+      writer_.add_histogram(parameter.name + ".grad", gradients.subspan(parameter.offset, parameter.count),
+                            epoch);
+    }
+  }
+}
+
+void RunLog::histograms(const Network& network, const ParameterCounts& counts, int epoch) {
+  if (!options_.histograms) return;
+  const auto add = [&](const std::string& tag, const ValueCounts& values) {
+    const std::vector<double> limits = tbwriter::histogram_limits(values.max);
+    const std::vector<double> buckets(values.buckets.begin(), values.buckets.end());
+    writer_.add_histogram_counts(tag,
+                                 {.min = values.min,
+                                  .max = values.max,
+                                  .number = static_cast<double>(values.number),
+                                  .sum = values.sum,
+                                  .sum_squares = values.sum_squares,
+                                  .limits = limits,
+                                  .counts = buckets},
+                                 epoch);
+  };
+  for (std::size_t i = 0; i < network.parameters().size(); ++i) {
+    const std::string& name = network.parameters()[i].name;
+    add(name, counts.values.at(i));
+    add(name + ".grad", counts.gradients.at(i));
+  }
+}
+
+void RunLog::batch(const Totals& totals, std::int64_t batch) {
+  if (totals.samples == 0) return;
+  const auto samples = static_cast<double>(totals.samples);
+  const tbwriter::ScalarPoint points[] = {{"Loss/batch", totals.loss / samples},
+                                          {"Accuracy/batch", static_cast<double>(totals.correct) / samples}};
+  writer_.add_scalars(points, batch);
+}
+
+void RunLog::predictions(const Samples& samples, std::span<const float> outputs,
+                         std::span<const std::string> class_names, std::string_view part, int epoch) {
+  if (options_.predictions) log_predictions(writer_, samples, outputs, class_names, part, epoch);
+}
+
+void RunLog::metrics(const std::map<std::string, double>& metrics) {
+  if (!options_.text || metrics.empty()) return;
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, value] : metrics) rows.push_back({name, fmt::format("{:.6g}", value)});
+  writer_.add_text("metrics", markdown_table({"metric", "value"}, rows));
+}
+
+void RunLog::flush() { writer_.flush(); }
+
+tbwriter::FilePosition RunLog::position() const { return writer_.position(); }
+
+void RunLog::close(RunStatus status, std::string_view reason) {
+  if (!reason.empty()) {
+    writer_.add_text("status", fmt::format("**{}**: {}", to_string(status), markdown_text(reason)));
+  }
+  // The first end of a session is the last word for TensorBoard, so an interrupted run gets none.
+  if (session_ && status != RunStatus::kInterrupted) writer_.add_hparams_end(session_status(status));
+  writer_.close();
+}
+
+}  // namespace sweep

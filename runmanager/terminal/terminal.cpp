@@ -1,0 +1,158 @@
+#include "runmanager/terminal/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+namespace sweep {
+namespace {
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// https://no-color.org: set and not empty.
+bool color_wanted() { return environment("NO_COLOR").empty() && environment("TERM") != "dumb"; }
+
+// A locale that is not set at all, as in most containers, says nothing of the terminal, which today shows
+// UTF-8.
+bool shows_unicode() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const std::string_view value = environment(name);
+    if (value.empty()) continue;
+    for (const char* utf8 : {"UTF-8", "utf-8", "UTF8", "utf8"}) {
+      if (value.find(utf8) != std::string_view::npos) return true;
+    }
+    return false;
+  }
+  return true;
+}
+
+int columns_of(int fd) {
+  winsize size{};
+  if (::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const int columns = std::atoi(std::string(environment("COLUMNS")).c_str());
+  return columns > 0 ? columns : 80;
+}
+
+void write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // A terminal that went away is no reason to lose a training.
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+struct Range {
+  std::uint32_t first, last;
+};
+
+// Blocks of Unicode's EastAsianWidth.txt (W and F) that matter in names; emoji among them.
+constexpr std::array<Range, 13> kWide = {{{0x1100, 0x115f},
+                                          {0x2e80, 0x303e},
+                                          {0x3041, 0x33ff},
+                                          {0x3400, 0x4dbf},
+                                          {0x4e00, 0x9fff},
+                                          {0xa000, 0xa4cf},
+                                          {0xac00, 0xd7a3},
+                                          {0xf900, 0xfaff},
+                                          {0xfe30, 0xfe6f},
+                                          {0xff00, 0xff60},
+                                          {0xffe0, 0xffe6},
+                                          {0x1f300, 0x1faff},
+                                          {0x20000, 0x3fffd}}};
+// Combining marks and other characters without a width of their own.
+constexpr std::array<Range, 6> kZero = {{{0x0300, 0x036f},
+                                         {0x200b, 0x200f},
+                                         {0x20d0, 0x20ff},
+                                         {0xfe00, 0xfe0f},
+                                         {0xfe20, 0xfe2f},
+                                         {0xfeff, 0xfeff}}};
+
+template <std::size_t N>
+bool in_any(const std::array<Range, N>& ranges, std::uint32_t c) {
+  for (const Range& range : ranges) {
+    if (c >= range.first && c <= range.last) return true;
+  }
+  return false;
+}
+
+struct Glyph {
+  std::size_t bytes = 1;
+  int width = 0;
+};
+
+// The character, or the escape sequence, that `text` begins with. A byte that is no UTF-8 counts as one
+// column.
+Glyph first_glyph(std::string_view text) {
+  const auto byte = static_cast<unsigned char>(text[0]);
+  if (byte == 0x1b && text.size() > 1 && text[1] == '[') {
+    std::size_t end = 2;
+    while (end < text.size() && (text[end] < '@' || text[end] > '~')) ++end;
+    return {end < text.size() ? end + 1 : end, 0};
+  }
+  if (byte < 0x80) return {1, byte < 0x20 || byte == 0x7f ? 0 : 1};
+  const std::size_t length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+  if (length == 1 || length > text.size()) return {1, 1};
+  std::uint32_t c = byte & (0x7fu >> length);
+  for (std::size_t i = 1; i < length; ++i) c = c << 6 | (static_cast<unsigned char>(text[i]) & 0x3fu);
+  if (in_any(kZero, c)) return {length, 0};
+  return {length, in_any(kWide, c) ? 2 : 1};
+}
+
+}  // namespace
+
+Terminal Terminal::of_process() {
+  Terminal terminal;
+  terminal.interactive =
+      ::isatty(STDERR_FILENO) != 0 && environment("TERM") != "dumb" && !environment("TERM").empty();
+  terminal.color = terminal.interactive && color_wanted();
+  terminal.unicode = shows_unicode();
+  terminal.width = [] { return columns_of(STDERR_FILENO); };
+  terminal.write = [](std::string_view text) { write_all(STDERR_FILENO, text); };
+  return terminal;
+}
+
+bool stdout_color() { return ::isatty(STDOUT_FILENO) != 0 && color_wanted(); }
+
+int stdout_width() { return ::isatty(STDOUT_FILENO) != 0 ? columns_of(STDOUT_FILENO) : 0; }
+
+bool stdout_unicode() { return shows_unicode(); }
+
+int display_width(std::string_view text) {
+  int width = 0;
+  while (!text.empty()) {
+    const Glyph glyph = first_glyph(text);
+    width += glyph.width;
+    text.remove_prefix(glyph.bytes);
+  }
+  return width;
+}
+
+std::string fit_width(std::string_view text, int columns, bool unicode) {
+  if (display_width(text) <= columns) return std::string(text);
+  const std::string_view ellipsis = unicode ? "…" : "~";
+  std::string fitted;
+  bool cut = false;
+  for (int used = 0; !text.empty();) {
+    const Glyph glyph = first_glyph(text);
+    if (!cut && used + glyph.width > columns - 1) {
+      cut = true;
+      if (columns >= 1) fitted += ellipsis;
+    }
+    // Escape sequences behind the cut still count: they switch colours off.
+    if (!cut || glyph.width == 0) fitted += text.substr(0, glyph.bytes);
+    used += glyph.width;
+    text.remove_prefix(glyph.bytes);
+  }
+  return fitted;
+}
+
+}  // namespace sweep

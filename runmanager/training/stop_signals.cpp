@@ -1,0 +1,63 @@
+#include "runmanager/training/stop_signals.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+
+namespace sweep {
+namespace {
+
+constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGUSR1};
+
+// A signal handler can only reach what is global.
+std::atomic<int> first_signal{0};
+static_assert(std::atomic<int>::is_always_lock_free);
+std::array<struct sigaction, kSignals.size()> previous;
+
+extern "C" void note_signal(int signal) {
+  int none = 0;
+  const bool is_first = first_signal.compare_exchange_strong(none, signal);
+  if (is_first || signal == SIGUSR1) return;
+  // The shell's prompt shall not stand behind the bars.
+  if (::isatty(STDERR_FILENO) != 0) [[maybe_unused]]
+    const auto written = ::write(STDERR_FILENO, "\n", 1);
+  ::_exit(128 + signal);
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+  first_signal = 0;
+  struct sigaction action = {};
+  action.sa_handler = note_signal;
+  action.sa_flags = SA_RESTART;  // File writes go on; the training loop looks after each batch.
+  sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &action, &previous[i]);
+}
+
+StopSignals::~StopSignals() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &previous[i], nullptr);
+}
+
+int StopSignals::requested() { return first_signal; }
+
+const char* signal_name(int signal) {
+  switch (signal) {
+    case SIGINT:
+      return "SIGINT";
+    case SIGTERM:
+      return "SIGTERM";
+    case SIGUSR1:
+      return "SIGUSR1";
+    case kTimeIsUp:
+      return "--max-time";
+    case kOtherRunFailed:
+      return "--fail-fast";
+    default:
+      return "a signal";
+  }
+}
+
+}  // namespace sweep

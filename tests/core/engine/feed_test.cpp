@@ -1,0 +1,245 @@
+// However samples come to the engine, whole sets or batches of their own, in few or many calls: the same
+// training.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "core/base/error.h"
+#include "core/data/data_loader.h"
+#include "core/engine/engine.h"
+#include "tests/support/batch.h"
+#include "tests/support/test_device.h"
+#include "tests/support/test_networks.h"
+
+namespace sweep {
+namespace {
+
+std::shared_ptr<const ImageSet> random_set(std::size_t images, std::uint64_t seed) {
+  const test::OwnedBatch batch = test::random_batch(images, 49, 10, seed);
+  return std::make_shared<ImageSet>(ImageSet{{1, 7, 7}, batch.pixels, batch.labels});
+}
+
+const Network& network() {
+  static const Network instance(test::mlp(), {1, 7, 7});
+  return instance;
+}
+
+std::unique_ptr<Engine> new_engine(Placement placement = Placement::kAuto) {
+  auto engine = make_engine(network(), {.device = test::device(),
+                                        .batch_size = 7,
+                                        .optimizer = SgdOptions{.momentum = 0.9},
+                                        .placement = placement});
+  engine->set_parameters(initial_parameters(network(), 1));
+  return engine;
+}
+
+// Two epochs of 45 batches, the last of which is short. More than are started together, and no multiple of
+// it.
+std::vector<float> trained(int num_workers, const std::function<void(Engine&, const Batch&)>& train) {
+  const auto engine = new_engine();
+  DataLoader loader({random_set(320, 3), 2, 310},
+                    {.batch_size = 7, .shuffle = true, .num_workers = num_workers, .seed = 5});
+  for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
+    loader.begin_epoch(epoch);
+    while (const Batch* batch = loader.next()) train(*engine, *batch);
+  }
+  EXPECT_EQ(engine->step_count(), 90);
+  EXPECT_EQ(engine->take_totals().samples, 620);
+  return engine->parameters();
+}
+
+void plainly(Engine& engine, const Batch& batch) { engine.train(batch, 0.05); }
+
+TEST(Feed, ABatchOfItsOwnTrainsAsOneOfTheWholeSet) {
+  const std::vector<float> whole = trained(0, plainly);
+  EXPECT_EQ(trained(2, plainly), whole) << "workers make batches of their own";
+  EXPECT_EQ(trained(0,
+                    [](Engine& engine, const Batch& batch) {
+                      Batch anonymous = batch;
+                      anonymous.set = nullptr;
+                      engine.train(anonymous, 0.05);
+                    }),
+            whole)
+      << "rows of a set that is not named";
+}
+
+TEST(Feed, ABatchMayChangeOnceTrainReturns) {
+  const std::vector<float> whole = trained(0, plainly);
+  EXPECT_EQ(trained(0,
+                    [](Engine& engine, const Batch& batch) {
+                      test::OwnedBatch own;
+                      for (const std::uint32_t row : batch.rows) {
+                        const auto sample = batch.set->sample(row);
+                        own.pixels.insert(own.pixels.end(), sample.begin(), sample.end());
+                        own.labels.push_back(batch.labels[row]);
+                        own.rows.push_back(static_cast<std::uint32_t>(own.rows.size()));
+                      }
+                      engine.train(own.view(), 0.05);
+                      std::fill(own.pixels.begin(), own.pixels.end(), std::uint8_t{77});
+                      std::fill(own.labels.begin(), own.labels.end(), 3);
+                      std::fill(own.rows.begin(), own.rows.end(), 0);
+                    }),
+            whole);
+  EXPECT_EQ(trained(0,
+                    [](Engine& engine, const Batch& batch) {
+                      std::vector<std::uint32_t> rows(batch.rows.begin(), batch.rows.end());
+                      engine.train({batch.pixels, batch.labels, rows, batch.set}, 0.05);
+                      std::fill(rows.begin(), rows.end(), 0);
+                    }),
+            whole);
+}
+
+TEST(Feed, ReadingResultsBetweenStepsChangesNothing) {
+  const std::vector<float> whole = trained(0, plainly);
+  int step = 0;
+  EXPECT_EQ(trained(0,
+                    [&](Engine& engine, const Batch& batch) {
+                      engine.train(batch, 0.05);
+                      if (++step % 5 == 0) engine.parameters();
+                      if (step % 7 == 0) engine.gradients();
+                      if (step % 11 == 0) engine.set_parameters(engine.parameters());
+                      if (step % 13 == 0)
+                        engine.set_optimizer_state(engine.optimizer_state(), engine.step_count());
+                    }),
+            whole);
+}
+
+// Two epochs with an evaluation after each: what was learned, and the sums.
+struct Trained {
+  std::vector<float> parameters;
+  std::vector<Totals> totals;
+  std::optional<Placement> placement;
+};
+
+Trained trained_in_place(Placement placement, bool prepared, int num_workers) {
+  const auto set = random_set(320, 3), other = random_set(60, 4);
+  const Samples training{set, 2, 250};
+  const std::vector<Samples> evaluation = {{set, 252, 68}, {other, 0, 60}};
+  const auto engine = new_engine(placement);
+  Trained result;
+  if (prepared) result.placement = engine->prepare(training, evaluation);
+  DataLoader loader(training, {.batch_size = 7, .shuffle = true, .num_workers = num_workers, .seed = 5});
+  for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
+    loader.begin_epoch(epoch);
+    while (const Batch* batch = loader.next()) engine->train(*batch, 0.05);
+    result.totals.push_back(engine->take_totals());
+    for (const Samples& samples : evaluation) {
+      DataLoader rest(samples, {.batch_size = 7});
+      rest.begin_epoch(0);
+      while (const Batch* batch = rest.next()) engine->evaluate(*batch);
+      result.totals.push_back(engine->take_totals());
+    }
+  }
+  result.parameters = engine->parameters();
+  return result;
+}
+
+TEST(Feed, WhereTheSamplesAreChangesNoBit) {
+  const Trained expected = trained_in_place(Placement::kAuto, false, 0);
+  for (const Placement placement : {Placement::kAuto, Placement::kDevice, Placement::kHost}) {
+    for (const bool prepared : {false, true}) {
+      for (const int num_workers : {0, 2}) {
+        const Trained found = trained_in_place(placement, prepared, num_workers);
+        EXPECT_EQ(found.parameters, expected.parameters);
+        ASSERT_EQ(found.totals.size(), expected.totals.size());
+        for (std::size_t i = 0; i < found.totals.size(); ++i) {
+          EXPECT_EQ(found.totals[i].loss, expected.totals[i].loss);
+          EXPECT_EQ(found.totals[i].correct, expected.totals[i].correct);
+        }
+        if (!prepared || test::device().type == DeviceType::kCpu) {
+          EXPECT_FALSE(found.placement);
+        } else {
+          EXPECT_EQ(found.placement, placement == Placement::kHost ? Placement::kHost : Placement::kDevice);
+        }
+      }
+    }
+  }
+}
+
+TEST(Feed, HowManyStepsAreStartedAtOnceChangesNoBit) {
+  const Trained expected = trained_in_place(Placement::kAuto, true, 0);
+  for (const char* steps : {"1", "4", "64"}) {
+    ::setenv("SWEEP_CUDA_STEPS", steps, 1);
+    EXPECT_EQ(trained_in_place(Placement::kAuto, true, 0).parameters, expected.parameters) << steps;
+  }
+  ::setenv("SWEEP_CUDA_STEPS", "3", 1);
+  if (test::device().type == DeviceType::kCuda) {
+    EXPECT_THROW(new_engine(), ConfigError);
+  }
+  ::unsetenv("SWEEP_CUDA_STEPS");
+}
+
+TEST(Feed, DeviceSecondsAreThoseOfTheWorkSinceTheyWereLastTaken) {
+  const auto engine = new_engine();
+  const bool has_clock = engine->take_device_seconds().has_value();
+  EXPECT_EQ(has_clock, test::device().type != DeviceType::kCpu);
+  if (!has_clock) return;
+  const auto set = random_set(70, 3);
+  const std::vector<std::uint32_t> rows = {3, 1, 4, 15, 9, 2, 6};
+  EXPECT_EQ(engine->take_device_seconds(), 0.0) << "nothing was asked for";
+  const auto begin = std::chrono::steady_clock::now();
+  // More pieces of work than are measured without reading: every one is sent alone.
+  for (int i = 0; i < 300; ++i)
+    engine->train({set->pixels, set->labels, rows, i % 2 == 0 ? set : nullptr}, 0.1);
+  const double seconds = *engine->take_device_seconds();
+  const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  EXPECT_GT(seconds, 0);
+  EXPECT_LE(seconds, passed);
+  EXPECT_EQ(engine->take_device_seconds(), 0.0);
+}
+
+TEST(Feed, SetsOfTheSameSizeAreToldApart) {
+  std::vector<std::shared_ptr<const ImageSet>> sets;
+  for (std::uint64_t i = 0; i < 5; ++i) sets.push_back(random_set(20, 10 + i));
+  const std::vector<std::uint32_t> rows = {3, 1, 4, 15, 9, 2, 6};
+  const auto outputs_of = [&](Engine& engine, const ImageSet& set, std::shared_ptr<const ImageSet> named) {
+    std::vector<float> outputs(70);
+    engine.predict({set.pixels, set.labels, rows, std::move(named)}, outputs);
+    return outputs;
+  };
+  const auto engine = new_engine();
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& set : sets)
+      EXPECT_EQ(outputs_of(*engine, *set, set), outputs_of(*engine, *set, nullptr));
+  }
+  // More sets than stay on the device, in steps that are collected.
+  const auto sum_of = [&](bool named) {
+    for (const auto& set : sets) engine->evaluate({set->pixels, set->labels, rows, named ? set : nullptr});
+    return engine->take_totals().loss;
+  };
+  EXPECT_EQ(sum_of(true), sum_of(false));
+  // A new set may get the memory of one that is gone.
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    const auto set = random_set(20, 50 + i);
+    EXPECT_EQ(outputs_of(*engine, *set, set), outputs_of(*engine, *set, nullptr));
+  }
+}
+
+TEST(Feed, TrainingAndEvaluationTakeTurnsInTheOrderOfTheCalls) {
+  const auto set = random_set(30, 4), other = random_set(30, 6);
+  const std::vector<std::uint32_t> rows = {3, 1, 4, 15, 9, 2, 6}, few = {5, 8};
+  const auto run = [&](bool one_by_one) {
+    const auto engine = new_engine();
+    std::vector<double> losses;
+    const auto add = [&](auto call) {
+      call();
+      if (one_by_one) losses.push_back(engine->take_totals().loss);
+    };
+    for (int i = 0; i < 3; ++i) {
+      add([&] { engine->train({set->pixels, set->labels, rows, set}, 0.1); });
+      add([&] { engine->train({set->pixels, set->labels, rows, set}, 0.2); });
+      add([&] { engine->train({set->pixels, set->labels, few, set}, 0.1); });
+      add([&] { engine->evaluate({other->pixels, other->labels, rows, other}); });
+    }
+    double sum = engine->take_totals().loss;
+    for (const double loss : losses) sum += loss;
+    return std::pair(engine->parameters(), sum);
+  };
+  const auto together = run(false), apart = run(true);
+  EXPECT_EQ(together.first, apart.first);
+  EXPECT_NEAR(together.second, apart.second, 1e-9);
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,91 @@
+// The training loop allocates nothing once it runs. malloc itself is replaced here, so this is a program of
+// its own.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+
+#include "core/data/data_loader.h"
+#include "core/engine/engine.h"
+#include "tests/support/batch.h"
+#include "tests/support/test_networks.h"
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define SWEEP_COUNTS_ALLOCATIONS 1
+
+static std::atomic<long> allocations{0};
+
+extern "C" {
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t count, std::size_t size);
+void* __libc_realloc(void* old, std::size_t size);
+void* __libc_memalign(std::size_t alignment, std::size_t size);
+
+void* malloc(std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_malloc(size);
+}
+void* calloc(std::size_t count, std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_calloc(count, size);
+}
+void* realloc(void* old, std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_realloc(old, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_memalign(alignment, size);
+}
+}
+#endif
+
+namespace sweep {
+namespace {
+
+class NoAllocation : public testing::TestWithParam<const char*> {};
+
+TEST_P(NoAllocation, InTheTrainingLoop) {
+#ifdef SWEEP_COUNTS_ALLOCATIONS
+  const bool plain = std::string(GetParam()) == "deeplizard";
+  const bool wide = std::string(GetParam()) == "wide_residual";  // as Winograd's algorithm needs it
+  const Network network(plain ? test::deeplizard() : test::small_residual(wide ? 16 : 4),
+                        plain  ? Shape{1, 28, 28}
+                        : wide ? Shape{3, 16, 16}
+                               : Shape{3, 8, 8});
+  const test::OwnedBatch all = test::random_batch(500, element_count(network.input()), 10, 1);
+  const Samples samples{std::make_shared<ImageSet>(ImageSet{network.input(), all.pixels, all.labels}), 0,
+                        500};
+  EngineOptions options;
+  options.threads = 2;
+  options.batch_size = 64;
+  options.optimizer = AdamOptions{};
+  options.clip_norm = 1;
+  const auto engine = make_engine(network, options);
+  engine->set_parameters(initial_parameters(network, 1));
+  DataLoader loader(samples, {.batch_size = 64, .shuffle = true});
+  const auto epoch = [&] {
+    while (const Batch* batch = loader.next()) {
+      engine->train(*batch, 0.001);
+      engine->take_totals();
+    }
+  };
+  loader.begin_epoch(0);
+  epoch();  // The first steps may make room.
+  loader.begin_epoch(1);
+  const long before = allocations.load();
+  epoch();
+  EXPECT_EQ(allocations.load(), before);
+  const std::vector<float> proof(1000);  // The counter counts.
+  EXPECT_GT(allocations.load(), before);
+#else
+  GTEST_SKIP() << "allocations are counted with glibc and without sanitizers only";
+#endif
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, NoAllocation, testing::Values("deeplizard", "residual", "wide_residual"),
+                         [](const auto& instance) { return std::string(instance.param); });
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,26 @@
+// Runs a check once for every instruction set that the CPU kernels were compiled for and this machine has.
+#pragma once
+
+#include <string>
+
+#include "core/kernels/cpu/simd/simd_target.h"
+#include "hwy/targets.h"
+
+namespace sweep::test {
+
+/// Calls body(name of the target) with each target in turn, the baseline that runs everywhere included; the
+/// best one is chosen again afterwards. Process-wide: not while another thread uses an engine.
+template <class Body>
+void for_each_simd_target(const Body& body) {
+  for (const std::int64_t target : {HWY_AVX3, HWY_AVX2, HWY_NEON, HWY_SCALAR}) {
+    hwy::SetSupportedTargetsForTest(0);
+    if (target != HWY_SCALAR && (hwy::SupportedTargets() & target) == 0) continue;
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(target);
+    body(simd_target_name());
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+}  // namespace sweep::test

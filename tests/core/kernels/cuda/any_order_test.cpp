@@ -1,0 +1,194 @@
+// Kernels that add up in any order: chosen only where EngineOptions::deterministic is false, and told apart
+// from the others wherever bits matter. With the stand-in's libraries, whose sums go forward or backward by
+// chance.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "core/base/file.h"
+#include "core/engine/engine.h"
+#include "core/kernels/cuda/host/library_limits.h"
+#include "core/kernels/cuda/libraries/kernel_chooser.h"
+#include "core/kernels/cuda/libraries/kernel_meter.h"
+#include "tests/support/batch.h"
+#include "tests/support/environment.h"
+#include "tests/support/temporary_directory.h"
+#include "tests/support/test_networks.h"
+
+namespace sweep::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::IsEmpty;
+
+constexpr LinearShape kWide{64, 4096, true};
+constexpr LibraryTask kForward{.work = Work::kForward, .images = 64};
+
+class AnyOrder : public testing::Test {
+ protected:
+  ~AnyOrder() override { host::set_library_limits({}); }
+
+  // Measures that libraries are `library` seconds faster than own kernels.
+  KernelChooser chooser(bool deterministic, double library = 1, const std::string& recorded = "") {
+    return KernelChooser({.recorded = recorded,
+                          .deterministic = deterministic,
+                          .policy = KernelPolicy::kMeasured,
+                          .choices = root_ / "choices.json",
+                          .clock = [this, library](Stream& stream, const std::function<void()>& work) {
+                            work();
+                            stream.wait();
+                            return ++looks_ % 2 == 1 ? 1 + library : 1;
+                          }});
+  }
+
+  const test::TemporaryDirectory directory_;
+  const fs::path root_ = directory_.path();
+  int looks_ = 0;
+};
+
+TEST_F(AnyOrder, IsAskedForOnlyWhereItIsAllowedAndThenRecorded) {
+  KernelChooser strict = chooser(true), loose = chooser(false);
+  const auto ordered = strict.choose("fc", kWide, {kForward}), any = loose.choose("fc", kWide, {kForward});
+  ASSERT_EQ(ordered.size(), 1u);
+  ASSERT_EQ(any.size(), 1u);
+  EXPECT_TRUE(ordered[0].deterministic);
+  EXPECT_FALSE(any[0].deterministic);
+  EXPECT_TRUE(gives_same_bits(strict.record())) << strict.record();
+  EXPECT_FALSE(gives_same_bits(loose.record())) << loose.record();
+}
+
+TEST_F(AnyOrder, IsMeasuredAsATaskOfItsOwn) {
+  chooser(true, -0.5).choose("fc", kWide, {kForward});
+  EXPECT_EQ(looks_, 2);
+  EXPECT_EQ(chooser(false).choose("fc", kWide, {kForward}).size(), 1u);
+  EXPECT_EQ(looks_, 4);
+  EXPECT_THAT(chooser(true).choose("fc", kWide, {kForward}), IsEmpty()) << "as decided";
+  EXPECT_EQ(chooser(false, -0.5).choose("fc", kWide, {kForward}).size(), 1u) << "as decided";
+  EXPECT_EQ(looks_, 4);
+  const json kept = json::parse(read_file(root_ / "choices.json"));
+  for (const auto& [setting, tasks] : kept.at("choices").items()) {
+    ASSERT_EQ(tasks.size(), 2u) << setting;
+    for (const auto& [task, choice] : tasks.items()) {
+      const bool any = task.find("in any order") != std::string::npos;
+      EXPECT_EQ(choice.at("kernel"), any ? "library" : "own") << task;
+    }
+  }
+}
+
+TEST_F(AnyOrder, OfALibraryThatHasNoneIsNoneAndStaysSoForSmallerBatches) {
+  host::set_library_limits({.has_any_order = false});
+  KernelChooser loose = chooser(false);
+  const auto chosen = loose.choose("fc", kWide, {kForward});
+  ASSERT_EQ(chosen.size(), 1u);
+  EXPECT_TRUE(chosen[0].deterministic);
+  EXPECT_TRUE(gives_same_bits(loose.record()));
+  EXPECT_EQ(loose.record().find("same_bits"), std::string::npos);
+}
+
+TEST_F(AnyOrder, IsAnotherRecordThanThatOfTheSameKernelsInOrder) {
+  KernelChooser loose = chooser(false);
+  loose.choose("fc", kWide, {kForward});
+  const auto record_now = [&](bool deterministic) {
+    KernelChooser next = chooser(deterministic, 1, loose.record());
+    next.choose("fc", kWide, {kForward});
+    return next.record();
+  };
+  EXPECT_EQ(record_now(false), loose.record());
+  EXPECT_NE(record_now(true), loose.record()) << "such an engine cannot go on with these kernels";
+  EXPECT_TRUE(gives_same_bits(record_now(true)));
+}
+
+TEST_F(AnyOrder, AgreesWithOwnKernelsInEveryWork) {
+  const ConvShape conv{.in_channels = 4,
+                       .in_height = 9,
+                       .in_width = 7,
+                       .out_channels = 6,
+                       .out_height = 4,
+                       .out_width = 3,
+                       .kernel_height = 3,
+                       .kernel_width = 3,
+                       .stride_y = 2,
+                       .stride_x = 2,
+                       .pad_y = 1,
+                       .pad_x = 1,
+                       .dilation_y = 1,
+                       .dilation_x = 1,
+                       .groups = 2,
+                       .bias = true};
+  const auto check = [&](const auto& shape, Work work) {
+    const LibraryTask task{.work = work, .images = 50, .deterministic = false};
+    const auto plan = open_libraries(0).of(shape)->plan(shape, task, kMostWorkspace);
+    EXPECT_FALSE(plan->deterministic());
+    for (int i = 0; i < 5; ++i) {
+      EXPECT_TRUE(compare(shape, task, *plan, [](Stream&, const auto&) { return 1.0; }).agree)
+          << to_string(work);
+    }
+  };
+  for (const Work work : kWorks) {
+    check(LinearShape{33, 70, true}, work);
+    check(conv, work);
+  }
+}
+
+// ---- the engine ----
+
+struct Trained {
+  std::vector<float> parameters;
+  std::string kernels;
+};
+
+Trained trained(const std::string& device, bool deterministic) {
+  const test::Environment policy("SWEEP_CUDA_KERNELS", "library");
+  const Network network({"n",
+                         {test::conv("conv", 5, 3),
+                          {"leaky", "leaky_relu", {}},
+                          test::flatten("flatten"),
+                          test::linear("fc1", 40),
+                          test::relu("relu"),
+                          test::linear("out", 10)}},
+                        {1, 7, 7});
+  const auto engine = make_engine(
+      network, {.device = parse_device(device), .batch_size = 20, .deterministic = deterministic});
+  engine->set_parameters(initial_parameters(network, 3));
+  for (std::uint64_t step = 0; step < 8; ++step)
+    engine->train(test::random_batch(step % 3 == 0 ? 7 : 20, 49, 10, step).view(), 0.1);
+  return {engine->parameters(), engine->kernels()};
+}
+
+TEST_F(AnyOrder, TrainsToOtherLastBitsEachTimeAndSaysSo) {
+  const Trained strict = trained("cuda", true), again = trained("cuda", true);
+  EXPECT_EQ(strict.parameters, again.parameters);
+  EXPECT_TRUE(gives_same_bits(strict.kernels));
+  const Trained loose = trained("cuda", false), other = trained("cuda", false);
+  EXPECT_NE(loose.parameters, other.parameters);
+  EXPECT_FALSE(gives_same_bits(loose.kernels)) << loose.kernels;
+  EXPECT_EQ(loose.kernels, other.kernels);
+  ASSERT_EQ(loose.parameters.size(), strict.parameters.size());
+  for (std::size_t i = 0; i < loose.parameters.size(); ++i)
+    EXPECT_NEAR(loose.parameters[i], strict.parameters[i], 1e-4) << i;
+}
+
+TEST_F(AnyOrder, GivesTheSameBitsWhereNoKernelMakesUseOfIt) {
+  host::set_library_limits({.has_any_order = false});
+  const Trained strict = trained("cuda", true), loose = trained("cuda", false);
+  EXPECT_EQ(strict.parameters, loose.parameters);
+  EXPECT_EQ(strict.kernels, loose.kernels);
+}
+
+TEST_F(AnyOrder, IsNothingToTheCpu) {
+  EXPECT_EQ(trained("cpu", true).parameters, trained("cpu", false).parameters);
+  EXPECT_TRUE(gives_same_bits(trained("cpu", false).kernels));
+}
+
+TEST(GivesSameBits, UnlessTheKernelsSayOtherwise) {
+  for (const char* kernels :
+       {"", "own", "nonsense", "{", "{}", "[]", R"({"layers": {}})", R"({"same_bits": true})"})
+    EXPECT_TRUE(gives_same_bits(kernels)) << kernels;
+  EXPECT_FALSE(gives_same_bits(R"({"layers": {"fc": ["forward"]}, "same_bits": false})"));
+}
+
+}  // namespace
+}  // namespace sweep::cuda

@@ -1,0 +1,308 @@
+// The layer that runs kernels on the host: what it promises, and that it finds the mistakes it is made to
+// find.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/engine/engine.h"
+#include "core/kernels/cuda/host/memory_limit.h"
+#include "core/kernels/cuda/host/stream_order.h"
+#include "core/kernels/cuda/ops/conv_pool_op.h"
+#include "core/kernels/cuda/runtime/host_words.h"
+#include "core/kernels/cuda/runtime/kernel.h"
+#include "tests/support/batch.h"
+#include "tests/support/test_networks.h"
+
+namespace sweep::cuda {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+void in_both_orders(const std::function<void()>& check) {
+  for (const host::Order order : {host::Order::kForward, host::Order::kBackward}) {
+    SCOPED_TRACE(order == host::Order::kForward ? "forward" : "backward");
+    host::set_order(order);
+    check();
+  }
+  host::set_order(host::Order::kForward);
+}
+
+TEST(RunGrid, RunsEveryThreadOnceWithItsIndices) {
+  in_both_orders([] {
+    std::multiset<std::vector<unsigned>> seen;
+    host::run_grid({2, 3, 2}, {4, 1, 2}, 0, [&] {
+      EXPECT_EQ(gridDim.y, 3u);
+      EXPECT_EQ(blockDim.x, 4u);
+      seen.insert({blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z});
+    });
+    EXPECT_EQ(seen.size(), 2u * 3 * 2 * 4 * 1 * 2);
+    EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), seen.size());
+  });
+}
+
+TEST(RunGrid, WhatIsWrittenBeforeABarrierIsReadAfterIt) {
+  in_both_orders([] {
+    constexpr unsigned kCount = 100;
+    std::vector<unsigned> shared(kCount), sums(kCount);
+    host::run_grid({3, 1, 1}, {kCount, 1, 1}, 0, [&] {
+      const unsigned t = threadIdx.x;
+      for (unsigned round = 0; round < 5; ++round) {
+        shared[t] = t * (round + 1) + blockIdx.x;
+        __syncthreads();
+        sums[t] += shared[(t + 1) % kCount] + shared[(t + 37) % kCount];
+        __syncthreads();
+        EXPECT_EQ(threadIdx.x, t);
+      }
+    });
+    for (unsigned t = 0; t < kCount; ++t) {
+      // Blocks add 3 · 2 · (0 + 1 + 2) / 3 per round, rounds 1 + 2 + 3 + 4 + 5 times the two neighbours.
+      EXPECT_EQ(sums[t], 3 * 15 * ((t + 1) % kCount + (t + 37) % kCount) + 5 * 2 * 3);
+    }
+  });
+}
+
+TEST(RunGrid, AMissingBarrierShowsAsAResultThatDependsOnTheOrder) {
+  std::vector<std::vector<unsigned>> results;
+  in_both_orders([&] {
+    std::vector<unsigned> shared(8), read(8);
+    host::run_grid({1, 1, 1}, {8, 1, 1}, 0, [&] {
+      shared[threadIdx.x] = threadIdx.x + 1;
+      read[threadIdx.x] = shared[(threadIdx.x + 1) % 8];
+    });
+    results.push_back(read);
+  });
+  EXPECT_NE(results[0], results[1]);
+}
+
+TEST(RunGrid, AThreadThatLeavesBeforeABarrierIsAnError) {
+  const auto kernel = [] {
+    __syncthreads();
+    if (threadIdx.x == 3) return;
+    __syncthreads();
+  };
+  EXPECT_THROW(host::run_grid({1, 1, 1}, {8, 1, 1}, 0, kernel), std::logic_error);
+  int threads = 0;
+  host::run_grid({1, 1, 1}, {8, 1, 1}, 0, [&] {  // and the next kernel runs as ever
+    __syncthreads();
+    ++threads;
+  });
+  EXPECT_EQ(threads, 8);
+}
+
+__global__ void double_kernel(int count, float* values) {
+  for_each_index(count, [=](int i) { values[i] *= 2; });
+}
+
+__global__ void sum_kernel(const float* values, float* sum) {
+  const float total = block_sum(values[threadIdx.x]);
+  if (threadIdx.x == 200) *sum = total;
+}
+
+TEST(BlockSum, GivesEveryThreadTheSumInBothOrders) {
+  in_both_orders([] {
+    Stream stream;
+    std::vector<float> values(kThreads);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * i % 91);
+    Array<float> device(values.size(), "values"), sum(1, "sum");
+    stream.upload(device.data(), values.data(), values.size() * sizeof(float));
+    launch(stream, sum_kernel, {1}, {kThreads}, device.data(), sum.data());
+    float result = 0;
+    stream.download(&result, sum.data(), sizeof result);
+    EXPECT_EQ(result, std::accumulate(values.begin(), values.end(), 0.0f));
+  });
+}
+
+TEST(HostStream, WorksWhenSomebodyWaitsAndNotBefore) {
+  Stream stream;
+  Array<float> device(3, "values");
+  const float values[] = {1, 2, 3};
+  stream.upload(device.data(), values, sizeof values);
+  launch(stream, double_kernel, blocks_for(3), {kThreads}, 3, device.data());
+  EXPECT_EQ(device.data()[2], 3.0f) << "looking at the device's memory without waiting";
+  stream.wait();
+  EXPECT_EQ(device.data()[2], 6.0f);
+}
+
+TEST(HostStream, PinnedMemoryIsReadLate) {
+  Stream stream;
+  PinnedMemory pinned(sizeof(float));
+  Array<float> device(1, "value");
+  auto& value = *reinterpret_cast<float*>(pinned.data());
+  value = 1;
+  stream.upload_pinned(device.data(), pinned.data(), sizeof(float));
+  value = 2;  // the mistake
+  float result = 0;
+  stream.download(&result, device.data(), sizeof result);
+  EXPECT_EQ(result, 2.0f);
+}
+
+TEST(HostStream, EventsOrderTwoStreams) {
+  Stream first, second;
+  Array<float> device(1, "value");
+  Event done;
+  const float one = 1;
+  first.upload(device.data(), &one, sizeof one);
+  launch(first, double_kernel, {1}, {1}, 1, device.data());
+  first.record(done);
+  launch(first, double_kernel, {1}, {1}, 1, device.data());
+  second.wait_for(done);
+  float result = 0;
+  second.download(&result, device.data(), sizeof result);
+  EXPECT_EQ(result, 2.0f) << "what is before the event is done, what is after it not yet";
+}
+
+TEST(HostStream, AGraphIsDoneAsOftenAsItIsStarted) {
+  Stream stream;
+  Array<float> device(1, "value");
+  const float one = 1;
+  stream.upload(device.data(), &one, sizeof one);
+  const Graph graph = stream.capture([&] {
+    launch(stream, double_kernel, {1}, {1}, 1, device.data());
+    launch(stream, double_kernel, {1}, {1}, 1, device.data());
+  });
+  EXPECT_EQ(graph.size(), 2u);
+  for (int i = 0; i < 3; ++i) stream.launch(graph);
+  float result = 0;
+  stream.download(&result, device.data(), sizeof result);
+  EXPECT_EQ(result, 64.0f);
+  EXPECT_THROW(stream.capture([&] { stream.wait(); }), DeviceError);
+  EXPECT_THROW(stream.capture([&] { stream.download(&result, device.data(), sizeof result); }), DeviceError);
+}
+
+std::vector<float> trained(host::Order order) {
+  host::set_order(order);
+  const Network network(test::deeplizard(), {1, 28, 28});
+  const auto engine =
+      make_engine(network, {.device = parse_device("cuda"), .batch_size = 20, .clip_norm = 0.5});
+  engine->set_parameters(initial_parameters(network, 3));
+  const test::OwnedBatch batch = test::random_batch(20, 784, 10, 4);
+  for (int step = 0; step < 2; ++step) engine->train(batch.view(), 0.1);
+  std::vector<float> parameters = engine->parameters();
+  host::set_order(host::Order::kForward);
+  return parameters;
+}
+
+TEST(CudaKernels, GiveTheSameBitsInWhateverOrderThreadsAndBlocksRun) {
+  EXPECT_EQ(trained(host::Order::kForward), trained(host::Order::kBackward));
+}
+
+// Kernels that a training step and an evaluated batch take.
+using Kernels = std::pair<std::uint64_t, std::uint64_t>;
+Kernels kernels_of(const NetworkSpec& spec, const EngineOptions& options) {
+  const Network network(spec, {1, 28, 28});
+  const auto engine = make_engine(network, options);
+  engine->set_parameters(initial_parameters(network, 3));
+  const test::OwnedBatch batch = test::random_batch(options.batch_size, 784, 10, 4);
+  const auto run = [&](const std::function<void()>& work) {
+    engine->take_totals();
+    const std::uint64_t before = host::grids_run();
+    work();
+    engine->take_totals();
+    return host::grids_run() - before;
+  };
+  return {run([&] { engine->train(batch.view(), 0.1); }), run([&] { engine->evaluate(batch.view()); })};
+}
+
+// Each costs a GPU about two microseconds, however small the batch.
+TEST(CudaKernels, AreFewPerStep) {
+  const EngineOptions options{.device = parse_device("cuda"), .batch_size = 10};
+  EXPECT_EQ(kernels_of(test::deeplizard(), options), Kernels(5, 2));
+  EXPECT_EQ(kernels_of(test::mlp(), options), Kernels(3, 1));
+}
+
+// Batches of their own, the copies of which run beside the training.
+std::vector<float> trained_with_streams(std::uint64_t seed) {
+  host::set_stream_seed(seed);
+  const Network network(test::mlp(), {1, 7, 7});
+  const auto engine = make_engine(network, {.device = parse_device("cuda"), .batch_size = 5});
+  engine->set_parameters(initial_parameters(network, 3));
+  for (std::uint64_t step = 0; step < 40; ++step)
+    engine->train(test::random_batch(step % 9 == 0 ? 3 : 5, 49, 10, step).view(), 0.1);
+  std::vector<float> parameters = engine->parameters();
+  host::set_stream_seed(0);
+  return parameters;
+}
+
+TEST(CudaEngine, GivesTheSameBitsHoweverFarItsStreamsRunAhead) {
+  const std::vector<float> late = trained_with_streams(0);
+  for (std::uint64_t seed = 1; seed <= 20; ++seed)
+    EXPECT_EQ(trained_with_streams(seed), late) << "seed " << seed;
+}
+
+TEST(ConvPool, TakesTheDeeplizardNetworksConvolutionsAndNothingThatDoesNotFit) {
+  const auto fused = [](std::int64_t channels, std::int64_t kernel, const Shape& input) {
+    const Network network({"n",
+                           {test::conv("conv", channels, kernel), test::relu("relu"), test::pool("pool", 2),
+                            test::flatten("flatten")}},
+                          input);
+    return ConvPoolOp::shape_of(network.layers()[0], network.layers()[2]).has_value();
+  };
+  EXPECT_TRUE(fused(6, 5, {1, 28, 28}));
+  EXPECT_TRUE(fused(12, 5, {6, 12, 12}));
+  EXPECT_FALSE(fused(64, 3, {64, 12, 12}));
+  EXPECT_FALSE(fused(4, 8, {1, 28, 28}));
+  EXPECT_FALSE(fused(1, 1, {3, 2000, 2000}));
+}
+
+// A data set of one mebibyte, and a device that has so much memory left besides the engine's own.
+std::pair<std::unique_ptr<Engine>, Samples> engine_and_large_set(Placement placement, std::size_t left) {
+  const Network network(test::mlp(), {1, 32, 32});
+  auto engine =
+      make_engine(network, {.device = parse_device("cuda"), .batch_size = 5, .placement = placement});
+  host::set_memory_limit(host::memory_in_use() + left);
+  const auto set = std::make_shared<ImageSet>(ImageSet{
+      {1, 32, 32}, std::vector<std::uint8_t>(std::size_t{1} << 20, 7), std::vector<std::int32_t>(1024, 3)});
+  return {std::move(engine), Samples{set, 0, 1024}};
+}
+
+TEST(CudaMemory, ASetThatDoesNotFitStaysOnTheHostUnlessItsPlaceWasGiven) {
+  constexpr std::size_t kEnough = std::size_t{3} << 19, kTooLittle = std::size_t{1} << 19;
+  {
+    const auto [engine, samples] = engine_and_large_set(Placement::kAuto, kEnough);
+    EXPECT_EQ(engine->prepare(samples, {}), Placement::kDevice);
+  }
+  {
+    const auto [engine, samples] = engine_and_large_set(Placement::kAuto, kTooLittle);
+    EXPECT_EQ(engine->prepare(samples, {}), Placement::kHost);
+    host::set_memory_limit(std::numeric_limits<std::size_t>::max());
+    EXPECT_EQ(engine->prepare(samples, {}), Placement::kHost) << "the place changes once training has begun";
+  }
+  {
+    const auto [engine, samples] = engine_and_large_set(Placement::kDevice, kTooLittle);
+    const auto prepare = [&e = engine, &s = samples] { e->prepare(s, {}); };
+    EXPECT_THAT(prepare, ThrowsMessage<DeviceError>(testing::AllOf(
+                             HasSubstr("the data set"), HasSubstr("\"dataset.placement\" \"host\""))));
+  }
+  host::set_memory_limit(std::numeric_limits<std::size_t>::max());
+}
+
+TEST(HostStream, EventsOfTimeKeepWhenTheStreamCameToThem) {
+  Stream stream;
+  const Event begin(Event::Kind::kTime), end(Event::Kind::kTime), other;
+  stream.record(begin);
+  stream.enqueue([] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+  stream.record(end);
+  EXPECT_GE(end.seconds_since(begin), 0.02);
+  stream.record(other);
+  EXPECT_THROW(other.seconds_since(begin), DeviceError);
+}
+
+TEST(CudaMemory, TooLittleSaysHowMuchWasAskedForAndLeavesNothingBehind) {
+  const Network network(test::deeplizard(), {1, 28, 28});
+  const std::size_t before = host::memory_in_use();
+  host::set_memory_limit(before + (std::size_t{1} << 20));
+  EXPECT_THAT(
+      [&] { make_engine(network, {.device = parse_device("cuda"), .batch_size = 500}); },
+      ThrowsMessage<DeviceError>(testing::AllOf(HasSubstr("out of memory"), HasSubstr("batch of 500"))));
+  EXPECT_EQ(host::memory_in_use(), before);
+  host::set_memory_limit(std::numeric_limits<std::size_t>::max());
+  EXPECT_NE(make_engine(network, {.device = parse_device("cuda"), .batch_size = 500}), nullptr);
+}
+
+}  // namespace
+}  // namespace sweep::cuda

@@ -1,0 +1,240 @@
+// NVIDIA's libraries as they are installed on this machine: opened, with every function that is used of them.
+// Nothing here needs a GPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+
+#include "core/engine/device.h"
+#include "core/kernels/cuda/libraries/library_file.h"
+#include "tests/support/temporary_directory.h"
+#if defined(SWEEP_HAVE_CUBLASLT)
+#include "core/kernels/cuda/libraries/cublaslt.h"
+#endif
+#if defined(SWEEP_HAVE_CUDNN)
+#include "core/kernels/cuda/libraries/cudnn.h"
+#endif
+
+namespace sweep::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Contains;
+using testing::HasSubstr;
+
+LibraryInfo library_called(const std::string& name) {
+  for (const LibraryInfo& library : list_libraries()) {
+    if (library.name == name) return library;
+  }
+  return {.name = name, .use = "", .problem = "is not in the list"};
+}
+
+// `installed` is where the build found the library, empty if nowhere.
+void expect_opened(const std::string& name, const fs::path& installed, const std::string& version) {
+  if (installed.empty()) GTEST_SKIP() << name << " is not installed beside the toolkit";
+  const LibraryInfo library = library_called(name);
+  EXPECT_EQ(library.problem, "");
+  EXPECT_THAT(library.version, testing::StartsWith(version));
+  EXPECT_TRUE(fs::is_regular_file(library.path)) << library.path;
+  EXPECT_THAT(library.path, HasSubstr(installed.filename().string()));
+}
+
+TEST(CudaLibraries, CublasLtHasEveryFunctionThatIsUsed) {
+  expect_opened("cuBLASLt", SWEEP_INSTALLED_CUBLASLT, "13.");
+}
+TEST(CudaLibraries, CudnnHasEveryFunctionThatIsUsed) { expect_opened("cuDNN", SWEEP_INSTALLED_CUDNN, "9."); }
+
+// What is described to a library is checked by it, sizes of attributes included, before any device is asked.
+#if defined(SWEEP_HAVE_CUBLASLT)
+TEST(CudaLibraries, CublasLtTakesDescriptionsOfProducts) {
+  const CublasLt& lt = cublaslt();
+  if (!lt.file) GTEST_SKIP() << lt.file.problem();
+  cublasLtMatmulDesc_t product = nullptr;
+  ASSERT_EQ(lt.desc_create(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    return lt.desc_set(product, attribute, &value, sizeof value);
+  };
+  EXPECT_EQ(set(CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{CUBLAS_OP_T}), CUBLAS_STATUS_SUCCESS);
+  for (const cublasLtEpilogue_t epilogue :
+       {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_BIAS,
+        CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_EPILOGUE_BGRADB})
+    EXPECT_EQ(set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(epilogue)),
+              CUBLAS_STATUS_SUCCESS);
+  const void* bias = &product;
+  EXPECT_EQ(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(set(CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint64_t{1}), CUBLAS_STATUS_INVALID_VALUE)
+      << "of another size";
+  EXPECT_EQ(lt.desc_destroy(product), CUBLAS_STATUS_SUCCESS);
+  cublasLtMatrixLayout_t layout = nullptr;
+  EXPECT_EQ(lt.layout_create(&layout, CUDA_R_32F, 3, 5, 3), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(lt.layout_destroy(layout), CUBLAS_STATUS_SUCCESS);
+  cublasLtMatmulPreference_t preference = nullptr;
+  ASSERT_EQ(lt.preference_create(&preference), CUBLAS_STATUS_SUCCESS);
+  const std::uint64_t bytes = kMostWorkspace;
+  EXPECT_EQ(lt.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes),
+            CUBLAS_STATUS_SUCCESS);
+  const std::uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, alignment = 4;
+  EXPECT_EQ(lt.preference_set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &scheme, sizeof scheme),
+            CUBLAS_STATUS_SUCCESS);
+  const std::uint32_t all_schemes = CUBLASLT_REDUCTION_SCHEME_MASK;
+  EXPECT_EQ(lt.preference_set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &all_schemes,
+                              sizeof all_schemes),
+            CUBLAS_STATUS_SUCCESS);
+  cublasLtMatmulAlgo_t algorithm{};
+  std::uint32_t chosen = 0;
+  std::size_t written = 0;
+  EXPECT_EQ(lt.algo_get(&algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &chosen, sizeof chosen, &written),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(written, sizeof chosen);
+  EXPECT_EQ(
+      lt.preference_set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment, sizeof alignment),
+      CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(lt.preference_destroy(preference), CUBLAS_STATUS_SUCCESS);
+}
+#endif
+
+#if defined(SWEEP_HAVE_CUDNN)
+TEST(CudaLibraries, CudnnTakesDescriptionsOfConvolutions) {
+  const Cudnn& library = cudnn();
+  if (!library.file) GTEST_SKIP() << library.file.problem();
+  cudnnTensorDescriptor_t tensor = nullptr;
+  cudnnFilterDescriptor_t filter = nullptr;
+  cudnnConvolutionDescriptor_t conv = nullptr;
+  ASSERT_EQ(library.tensor_create(&tensor), CUDNN_STATUS_SUCCESS);
+  ASSERT_EQ(library.filter_create(&filter), CUDNN_STATUS_SUCCESS);
+  ASSERT_EQ(library.conv_create(&conv), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.tensor_set(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 2, 4, 9, 7),
+            CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.filter_set(filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, 6, 2, 3, 2),
+            CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.conv_set(conv, 1, 1, 2, 2, 1, 2, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
+            CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.conv_set_groups(conv, 2), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.conv_set_math(conv, CUDNN_FMA_MATH), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.conv_destroy(conv), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.filter_destroy(filter), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.tensor_destroy(tensor), CUDNN_STATUS_SUCCESS);
+}
+
+TEST(CudaLibraries, CudnnTakesDescriptionsOfBatchNormalisationAndPooling) {
+  const Cudnn& library = cudnn();
+  if (!library.file) GTEST_SKIP() << library.file.problem();
+  cudnnTensorDescriptor_t values = nullptr, per_channel = nullptr;
+  ASSERT_EQ(library.tensor_create(&values), CUDNN_STATUS_SUCCESS);
+  ASSERT_EQ(library.tensor_create(&per_channel), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.tensor_set(values, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 2, 4, 1, 63),
+            CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.norm_derive(per_channel, values, CUDNN_BATCHNORM_SPATIAL), CUDNN_STATUS_SUCCESS);
+  cudnnPoolingDescriptor_t pooling = nullptr;
+  ASSERT_EQ(library.pool_create(&pooling), CUDNN_STATUS_SUCCESS);
+  for (const cudnnPoolingMode_t mode :
+       {CUDNN_POOLING_MAX_DETERMINISTIC, CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING,
+        CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING}) {
+    // Windows of height 3 and width 2, padding 1 and 0, every 2 and 3.
+    EXPECT_EQ(library.pool_set(pooling, mode, CUDNN_PROPAGATE_NAN, 3, 2, 1, 0, 2, 3), CUDNN_STATUS_SUCCESS);
+    EXPECT_EQ(library.tensor_set(values, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 2, 4, 10, 9),
+              CUDNN_STATUS_SUCCESS);
+    int images = 0, channels = 0, height = 0, width = 0;
+    EXPECT_EQ(library.pool_output(pooling, values, &images, &channels, &height, &width),
+              CUDNN_STATUS_SUCCESS);
+    EXPECT_EQ(images, 2);
+    EXPECT_EQ(channels, 4);
+    EXPECT_EQ(height, (10 + 2 - 3) / 2 + 1) << "as PyTorch rounds";
+    EXPECT_EQ(width, (9 - 2) / 3 + 1);
+  }
+  EXPECT_EQ(library.pool_destroy(pooling), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.tensor_destroy(per_channel), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(library.tensor_destroy(values), CUDNN_STATUS_SUCCESS);
+}
+#endif
+
+constexpr const char* kName = "libsweep_test_library.so.9";
+
+// A variable of the environment as long as the object lives.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    if (const char* old = std::getenv(name)) old_ = old;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~Variable() { old_ ? ::setenv(name_, old_->c_str(), 1) : ::unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> old_;
+};
+
+class LibrarySearch : public testing::Test {
+ protected:
+  fs::path installed(const fs::path& directory) const {
+    fs::create_directories(directory);
+    fs::copy_file(SWEEP_TEST_LIBRARY, directory / kName);
+    return directory / kName;
+  }
+
+  const test::TemporaryDirectory directory_;
+  const fs::path root_ = directory_.path();
+};
+
+TEST_F(LibrarySearch, FindsWhatPipHasInstalledInAVirtualEnvironment) {
+  for (const char* package : {"cudnn", "cublas", "cu13"}) {
+    const fs::path environment = root_ / package;
+    const fs::path file = installed(environment / "lib/python3.12/site-packages/nvidia" / package / "lib");
+    const Variable variable("VIRTUAL_ENV", environment.string());
+    EXPECT_THAT(library_directories(), Contains(file.parent_path()));
+    const LibraryFile library({kName});
+    EXPECT_EQ(library.path(), file) << library.problem();
+  }
+}
+
+TEST_F(LibrarySearch, FindsWhatIsInTheEnvironmentOfTheFirstPython) {
+  const fs::path file = installed(root_ / "lib/python3.11/site-packages/nvidia/cudnn/lib");
+  fs::create_directories(root_ / "bin");
+  std::ofstream(root_ / "bin/python3") << "";
+  const Variable path("PATH", "/nowhere:" + (root_ / "bin").string() + ":/usr/bin");
+  EXPECT_EQ(LibraryFile({kName}).path(), file);
+}
+
+TEST_F(LibrarySearch, FindsWhatIsBesideTheProgram) {
+  const fs::path directory = fs::read_symlink("/proc/self/exe").parent_path();
+  EXPECT_THAT(library_directories(), Contains(directory));
+}
+
+TEST_F(LibrarySearch, SaysWhichNamesWereLookedForAndWhere) {
+  const LibraryFile library({"libnothing.so.1", "libnothing.so.2"});
+  EXPECT_FALSE(library);
+  EXPECT_THAT(library.problem(), HasSubstr("libnothing.so.1, libnothing.so.2"));
+  for (const fs::path& directory : library_directories())
+    EXPECT_THAT(library.problem(), HasSubstr(directory.string()));
+}
+
+TEST_F(LibrarySearch, SaysWhatIsWrongWithAFileThatIsNoLibrary) {
+  const fs::path directory = root_ / "lib/python3.12/site-packages/nvidia/cudnn/lib";
+  fs::create_directories(directory);
+  std::ofstream(directory / kName) << "not a library";
+  const Variable variable("VIRTUAL_ENV", root_.string());
+  const LibraryFile library({kName});
+  EXPECT_FALSE(library);
+  EXPECT_THAT(library.problem(), HasSubstr((directory / kName).string()));
+}
+
+TEST_F(LibrarySearch, ALibraryWithoutAFunctionIsNotUsed) {
+  installed(root_ / "lib/python3.12/site-packages/nvidia/cudnn/lib");
+  const Variable variable("VIRTUAL_ENV", root_.string());
+  LibraryFile library({kName});
+  int (*function)() = nullptr;
+  library.find("sweep_test_function", function);
+  ASSERT_NE(function, nullptr) << library.problem();
+  EXPECT_EQ(function(), 42);
+  library.find("sweep_missing_function", function);
+  EXPECT_EQ(function, nullptr);
+  EXPECT_FALSE(library);
+  EXPECT_THAT(library.problem(), HasSubstr("has no function sweep_missing_function"));
+}
+
+}  // namespace
+}  // namespace sweep::cuda

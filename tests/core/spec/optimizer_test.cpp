@@ -1,0 +1,65 @@
+#include "core/spec/optimizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+
+namespace sweep {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+TEST(ResolveOptimizer, DefaultsArePyTorchs) {
+  const auto adam = std::get<AdamOptions>(resolve_optimizer({"adam", {}}));
+  EXPECT_EQ(adam.beta1, 0.9);
+  EXPECT_EQ(adam.beta2, 0.999);
+  EXPECT_EQ(adam.eps, 1e-8);
+  EXPECT_EQ(adam.weight_decay, 0);
+  const auto sgd = std::get<SgdOptions>(resolve_optimizer({"sgd", {}}));
+  EXPECT_EQ(sgd.momentum, 0);
+  EXPECT_FALSE(sgd.nesterov);
+}
+
+TEST(ResolveOptimizer, TakesArgumentsInTheirNaturalTypes) {
+  const auto sgd = std::get<SgdOptions>(
+      resolve_optimizer({"sgd", {{"momentum", 0.9}, {"nesterov", true}, {"weight_decay", std::int64_t{1}}}}));
+  EXPECT_EQ(sgd.momentum, 0.9);
+  EXPECT_EQ(sgd.weight_decay, 1);
+  EXPECT_TRUE(sgd.nesterov);
+  const auto adam = std::get<AdamOptions>(resolve_optimizer({"adam", {{"betas", std::array{0.8, 0.99}}}}));
+  EXPECT_EQ(adam.beta1, 0.8);
+}
+
+TEST(WithMomentum, ChangesWhatEachOptimizerCallsIt) {
+  EXPECT_EQ(std::get<SgdOptions>(with_momentum(SgdOptions{.nesterov = true}, 0.5)).momentum, 0.5);
+  EXPECT_TRUE(std::get<SgdOptions>(with_momentum(SgdOptions{.nesterov = true}, 0.5)).nesterov);
+  EXPECT_EQ(std::get<RmspropOptions>(with_momentum(RmspropOptions{}, 0.5)).momentum, 0.5);
+  const auto adam = std::get<AdamOptions>(with_momentum(AdamOptions{}, 0.5));
+  EXPECT_EQ(adam.beta1, 0.5);
+  EXPECT_EQ(adam.beta2, 0.999);
+}
+
+TEST(ResolveOptimizer, MistakesSayWhatIsAllowed) {
+  EXPECT_THAT(([] {
+                resolve_optimizer({"adm", {}});
+              }),
+              ThrowsMessage<ConfigError>(HasSubstr("did you mean \"adam\"?")));
+  EXPECT_THAT(([] {
+                resolve_optimizer({"adam", {{"momentum", 0.9}}});
+              }),
+              ThrowsMessage<ConfigError>(HasSubstr("allowed: betas, eps, weight_decay")));
+  EXPECT_THAT(([] {
+                resolve_optimizer({"adam", {{"betas", std::array{0.9, 1.0}}}});
+              }),
+              ThrowsMessage<ConfigError>(HasSubstr("betas")));
+  // torch.optim.SGD refuses the same.
+  EXPECT_THAT(([] {
+                resolve_optimizer({"sgd", {{"nesterov", true}}});
+              }),
+              ThrowsMessage<ConfigError>(HasSubstr("momentum")));
+}
+
+}  // namespace
+}  // namespace sweep

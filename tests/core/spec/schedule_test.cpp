@@ -1,0 +1,99 @@
+#include "core/spec/schedule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "tests/core/spec/schedule_from_json.h"
+
+namespace sweep {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+nlohmann::json cases() {
+  std::ifstream in(std::string(SWEEP_TEST_DATA) + "/schedules.json");
+  return nlohmann::json::parse(in).at("cases");
+}
+
+TEST(Schedule, GivesEveryStepPyTorchsLearningRateAndMomentum) {
+  int compared = 0;
+  for (const nlohmann::json& expected : cases()) {
+    SCOPED_TRACE(expected.at("schedule").dump() + " " + expected.at("optimizer").get<std::string>());
+    const ScheduleOptions schedule = resolve_schedule(test::schedule_from_json(expected.at("schedule")));
+    const int epochs = expected.at("epochs");
+    const std::int64_t steps = expected.at("steps_per_epoch");
+    const auto rates = expected.at("learning_rates").get<std::vector<double>>();
+    const auto momenta = expected.at("momenta").get<std::vector<double>>();
+    const double lr = expected.at("lr");
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      for (std::int64_t step = 0; step < steps; ++step) {
+        const auto i = static_cast<std::size_t>(epoch * steps + step);
+        const StepValues values = values_at(
+            schedule, lr, {.epoch = epoch, .step = step, .epochs = epochs, .steps_per_epoch = steps});
+        // PyTorch multiplies from step to step, which rounds a little differently.
+        EXPECT_NEAR(values.learning_rate, rates.at(i), 1e-13 + 1e-12 * rates[i]) << "step " << i;
+        ASSERT_EQ(values.momentum.has_value(), !momenta.empty());
+        if (!momenta.empty()) {
+          EXPECT_NEAR(*values.momentum, momenta.at(i), 1e-13) << "step " << i;
+        }
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GE(compared, 500);
+}
+
+TEST(Schedule, OneCycleHasNoHoleWhereAPhaseIsOneStepLong) {
+  // PyTorch divides by zero here: 0.25 · 4 steps end at step 0.
+  const ScheduleOptions schedule = resolve_schedule({"one_cycle", {{"pct_start", 0.25}}});
+  const StepValues first = values_at(schedule, 0.1, {.epochs = 1, .steps_per_epoch = 4});
+  EXPECT_EQ(first.learning_rate, 0.1);
+  EXPECT_EQ(first.momentum, 0.85);
+}
+
+TEST(Schedule, OneCycleGivesTheOptimizerMomentumFromItsFirstStep) {
+  const ScheduleOptions cycle = resolve_schedule({"one_cycle"});
+  EXPECT_EQ(std::get<SgdOptions>(scheduled_optimizer(SgdOptions{}, cycle)).momentum, 0.95);
+  EXPECT_EQ(std::get<RmspropOptions>(scheduled_optimizer(RmspropOptions{}, cycle)).momentum, 0.95);
+  EXPECT_EQ(std::get<AdamOptions>(scheduled_optimizer(AdamOptions{}, cycle)).beta1, 0.95);
+  EXPECT_EQ(std::get<AdamOptions>(scheduled_optimizer(AdamOptions{}, cycle)).beta2, 0.999);
+  const ScheduleOptions fixed = resolve_schedule({"one_cycle", {{"cycle_momentum", false}}});
+  EXPECT_EQ(std::get<SgdOptions>(scheduled_optimizer(SgdOptions{}, fixed)).momentum, 0);
+  EXPECT_EQ(std::get<SgdOptions>(scheduled_optimizer(SgdOptions{}, ConstantSchedule{})).momentum, 0);
+}
+
+TEST(ResolveSchedule, DefaultsArePyTorchs) {
+  const auto cycle = std::get<OneCycleSchedule>(resolve_schedule({"one_cycle"}));
+  EXPECT_EQ(cycle.pct_start, 0.3);
+  EXPECT_FALSE(cycle.linear);
+  EXPECT_TRUE(cycle.cycle_momentum);
+  EXPECT_EQ(cycle.div_factor, 25);
+  EXPECT_EQ(cycle.final_div_factor, 1e4);
+  EXPECT_FALSE(cycle.three_phase);
+  const auto warmup = std::get<WarmupSchedule>(resolve_schedule({"warmup"}));
+  EXPECT_EQ(warmup.start_factor, 1.0 / 3);
+  EXPECT_EQ(warmup.total_iters, 5);
+  EXPECT_FALSE(warmup.then.has_value());
+  EXPECT_TRUE(std::holds_alternative<ConstantSchedule>(resolve_schedule({})));
+}
+
+TEST(ResolveSchedule, MistakesSayWhatIsAllowed) {
+  const auto expect = [](const ScheduleSpec& spec, const char* message) {
+    EXPECT_THAT([&] { resolve_schedule(spec); }, ThrowsMessage<ConfigError>(HasSubstr(message)));
+  };
+  expect({"cosin"}, "did you mean \"cosine\"?");
+  expect({"step"}, "step needs \"step_size\"");
+  expect({"one_cycle", {{"anneal_strategy", std::string("line")}}}, "got \"line\", want one of cos, linear");
+  expect({"one_cycle", {{"max_momentum", 1.0}}}, "max_momentum");
+  expect({"cosine", {}, {{"step"}}}, "only warmup has a schedule after it");
+  expect({"warmup", {}, {{"one_cycle"}}}, "one of constant, step and cosine");
+  expect({"warmup", {{"start_factor", 0.0}}}, "start_factor must be > 0");
+}
+
+}  // namespace
+}  // namespace sweep

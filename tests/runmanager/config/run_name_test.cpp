@@ -1,0 +1,93 @@
+// Names of runs: readable, safe as directories, never the same twice.
+#include "runmanager/config/run_name.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string name_of(const std::string& value) { return run_name({{"k", ParamValue(value)}}); }
+
+TEST(RunName, ListsKeysAndValuesInOrder) {
+  EXPECT_EQ(run_name({{"lr", 0.01},
+                      {"batch_size", std::int64_t{1000}},
+                      {"shuffle", true},
+                      {"device", std::string("cpu")}}),
+            "lr=0.01,batch_size=1000,shuffle=true,device=cpu");
+  EXPECT_EQ(run_name({{"lr", 1e-5}, {"optimizer.momentum", 0.9}}), "lr=1e-05,optimizer.momentum=0.9");
+  EXPECT_EQ(run_name({}), "run");
+}
+
+TEST(RunName, EscapesWhatNoFileSystemMayGet) {
+  EXPECT_EQ(name_of("../nets/a b.json"), "k=%2E%2E%2Fnets%2Fa%20b.json");
+  EXPECT_EQ(name_of("cuda:1"), "k=cuda%3A1");
+  EXPECT_EQ(name_of("a,b=c"), "k=a%2Cb%3Dc");
+  EXPECT_EQ(name_of(std::string("a\0\n\x7F", 4)), "k=a%00%0A%7F");
+  EXPECT_EQ(name_of("a\\b*?\"<>|"), "k=a%5Cb%2A%3F%22%3C%3E%7C");
+  EXPECT_EQ(name_of(".hidden"), "k=%2Ehidden");
+  EXPECT_EQ(name_of("end."), "k=end%2E");
+  EXPECT_EQ(name_of("50%~"), "k=50%25%7E");
+  EXPECT_EQ(name_of("ä"), "k=%C3%A4");
+  EXPECT_EQ(name_of("v1.2-rc_3+x"), "k=v1.2-rc_3+x");
+}
+
+TEST(RunName, CutsLongValuesAndKeepsThemApart) {
+  const std::string a = name_of(std::string(300, 'x') + "a"), b = name_of(std::string(300, 'x') + "b");
+  EXPECT_NE(a, b);
+  EXPECT_LE(a.size(), 50u);
+  EXPECT_THAT(a, StartsWith("k=xxxxxxxx"));
+  EXPECT_THAT(a, HasSubstr("~"));
+  EXPECT_EQ(name_of(std::string(48, 'x')), "k=" + std::string(48, 'x'));
+}
+
+TEST(RunName, NeverCutsInsideAnEscape) {
+  for (int letters = 0; letters < 6; ++letters) {
+    const std::string name =
+        name_of(std::string(static_cast<std::size_t>(letters), 'x') + std::string(60, '/'));
+    const std::string escapes = name.substr(2 + static_cast<std::size_t>(letters),
+                                            name.find('~') - 2 - static_cast<std::size_t>(letters));
+    EXPECT_EQ(escapes.size() % 3, 0u) << name;
+  }
+}
+
+TEST(RunName, CutsLongNames) {
+  Params params;
+  for (int i = 0; i < 40; ++i) params.emplace_back("key" + std::to_string(i), 0.125);
+  const std::string name = run_name(params);
+  params.back().second = 0.25;
+  EXPECT_EQ(name.size(), 200u);
+  EXPECT_NE(run_name(params), name);
+}
+
+TEST(RunNames, AreDifferentWhereAFileSystemIgnoresCase) {
+  const auto names =
+      run_names({{{"k", std::string("Adam")}}, {{"k", std::string("adam")}}, {{"k", std::string("sgd")}}});
+  EXPECT_THAT(names, ElementsAre(StartsWith("k=Adam~"), StartsWith("k=adam~"), "k=sgd"));
+  std::set<std::string> lower;
+  for (std::string name : names) {
+    for (char& c : name) c = static_cast<char>(std::tolower(c));
+    EXPECT_TRUE(lower.insert(name).second) << name;
+  }
+}
+
+TEST(RunNames, DoNotDependOnTheOrderOfTheRuns) {
+  const Params big = {{"k", std::string("A")}}, small = {{"k", std::string("a")}};
+  const auto one = run_names({big, small}), other = run_names({small, big});
+  EXPECT_EQ(one[0], other[1]);
+  EXPECT_EQ(one[1], other[0]);
+}
+
+TEST(RunNames, ValuesThatPrintAlikeGetDifferentNames) {
+  const auto names = run_names({{{"k", std::string("1")}}, {{"k", std::int64_t{1}}}, {{"k", 1.0}}});
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), 3u);
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,179 @@
+// The shipped sweeps: what they expand to, and what becomes of them when they are cut or damaged.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/base/file.h"
+#include "core/network/network.h"
+#include "runmanager/config/config_reader.h"
+#include "runmanager/config/data_check.h"
+#include "runmanager/config/plan.h"
+#include "runmanager/config/sweep_file.h"
+#include "tests/support/sweep_folder.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::SweepFolder;
+
+std::filesystem::path shipped(const std::string& name) {
+  return std::filesystem::path(SWEEP_SOURCE_DIR) / "sweeps" / name;
+}
+
+TEST(ShippedSweeps, HaveTheRunsThatTheyPromise) {
+  const Sweep fashion = load_sweep(shipped("fashion.json"));
+  EXPECT_EQ(fashion.runs.size(), 32u);
+  EXPECT_THAT(fashion.keys, ElementsAre("lr", "batch_size", "shuffle", "num_workers", "device"));
+  EXPECT_EQ(fashion.runs[0].name, "lr=0.01,batch_size=100,shuffle=true,num_workers=0,device=cuda");
+  EXPECT_EQ(fashion.runs[31].name, "lr=0.001,batch_size=1000,shuffle=false,num_workers=1,device=cpu");
+  EXPECT_EQ(fashion.runs[0].epochs, 3);
+  EXPECT_EQ(load_sweep(shipped("cpu-vs-cuda.json")).runs.size(), 12u);
+  EXPECT_EQ(load_sweep(shipped("lr-batch-shuffle.json")).runs.size(), 12u);
+  EXPECT_EQ(load_sweep(shipped("mlp-momentum.json")).runs.size(), 8u);
+  EXPECT_EQ(load_sweep(shipped("resnet.json")).runs.size(), 4u);
+  EXPECT_THAT(testing::names_of(load_sweep(shipped("schedules.json"))),
+              ElementsAre("schedule=cosine,lr=0.03", "schedule=cosine,lr=0.1", "schedule=one_cycle,lr=0.03",
+                          "schedule=one_cycle,lr=0.1", "schedule=step,schedule.step_size=2,lr=0.03",
+                          "schedule=step,schedule.step_size=2,lr=0.1"));
+}
+
+TEST(ShippedSweeps, AllFitTheirData) {
+  int sweeps = 0;
+  for (const auto& file : std::filesystem::directory_iterator(shipped(""))) {
+    if (file.path().extension() != ".json") continue;
+    SCOPED_TRACE(file.path());
+    ++sweeps;
+    Sweep sweep;
+    ASSERT_NO_THROW(sweep = load_sweep(file.path()));
+    const auto sizes = [](const DatasetSpec& spec) { return known_data_sizes(spec).value(); };
+    EXPECT_NO_THROW(check_against_data(sweep, sizes));
+    EXPECT_NO_THROW(make_plan(sweep, sizes, unavailable_reason));
+  }
+  EXPECT_GE(sweeps, 6);
+}
+
+NetworkSpec shipped_network(const std::string& name) {
+  const std::string file = shipped("networks/" + name).string();
+  Problems problems;
+  NetworkSpec network = read_network(parse_json(read_file(file), file), problems);
+  problems.throw_if_any();
+  return network;
+}
+
+TEST(ShippedNetworks, HaveTheShapesAndWeightsThatPyTorchCounts) {
+  const Network resnet(shipped_network("resnet.json"), {3, 32, 32});
+  EXPECT_EQ(resnet.parameter_count(), 78042u);
+  EXPECT_EQ(resnet.buffer_count(), 2u * 336);
+  EXPECT_EQ(resnet.output(), Shape{10});
+  EXPECT_EQ(Network(shipped_network("resnet.json"), {1, 28, 28}).layers().back().input, Shape{64});
+  const Network cats_dogs(shipped_network("cats-dogs.json"), {1, 50, 50});
+  EXPECT_EQ(cats_dogs.parameter_count(), 520706u);
+  EXPECT_EQ(cats_dogs.output(), Shape{2});
+}
+
+TEST(ShippedSweeps, TheNetworkIsTheOneOfTheDeeplizardSeries) {
+  const RunConfig run = load_sweep(shipped("fashion.json")).runs[0];
+  const Network network(run.network, {1, 28, 28});
+  // 6·1·5·5 + 6, 12·6·5·5 + 12, 192·120 + 120, 120·60 + 60, 60·10 + 10: as PyTorch counts.
+  EXPECT_EQ(network.parameter_count(), 156u + 1812u + 23160u + 7260u + 610u);
+}
+
+// A file cut or damaged anywhere must still give runs or a message, and never anything else.
+void expect_sweep_or_error(const SweepFolder& folder, const std::string& text) {
+  const auto file = folder.write("s.json", text);
+  try {
+    LoadOptions options;
+    options.cuda_device_count = 1;
+    const Sweep sweep = load_sweep(file, {}, options);
+    EXPECT_FALSE(sweep.runs.empty());
+    std::set<std::string> names;
+    for (const RunConfig& run : sweep.runs) EXPECT_TRUE(names.insert(run.name).second);
+  } catch (const ConfigError& error) {
+    EXPECT_STRNE(error.what(), "");
+  }
+}
+
+class DamagedSweepFile : public ::testing::TestWithParam<const char*> {
+ protected:
+  DamagedSweepFile() : text_(read_file(shipped(GetParam()))) {
+    for (const char* network : {"networks/fashion-cnn.json", "networks/mlp.json", "networks/resnet.json"}) {
+      folder_.write(network, read_file(shipped(network)));
+    }
+  }
+  SweepFolder folder_;
+  std::string text_;
+};
+
+TEST_P(DamagedSweepFile, CutAnywhereGivesAMessage) {
+  for (std::size_t cut = 0; cut + 2 < text_.size(); ++cut) {  // Without the last } and line break.
+    SCOPED_TRACE(cut);
+    EXPECT_THROW(load_sweep(folder_.write("s.json", text_.substr(0, cut))), ConfigError);
+  }
+}
+
+// Bytes that mean something to JSON or to numbers, and some that mean nothing anywhere. Each place of a file
+// gets some of them, in turn: all of them at all places would take a minute.
+std::vector<char> bytes_for(std::size_t at) {
+  static const std::string bytes =
+      std::string("\"{}[]:,-0159.eE \\/\n") + std::string("\0\x01\x7F\x80\xFF", 5);
+  std::vector<char> chosen;
+  for (std::size_t i = 0; i < 4; ++i) chosen.push_back(bytes[(at * 5 + i * 7) % bytes.size()]);
+  return chosen;
+}
+
+TEST_P(DamagedSweepFile, WithAnyByteReplacedGivesRunsOrAMessage) {
+  for (std::size_t at = 0; at < text_.size(); ++at) {
+    for (const char byte : bytes_for(at)) {
+      std::string text = text_;
+      text[at] = byte;
+      SCOPED_TRACE(::testing::Message() << "byte " << int{static_cast<unsigned char>(byte)} << " at " << at);
+      expect_sweep_or_error(folder_, text);
+    }
+  }
+}
+
+TEST_P(DamagedSweepFile, WithAnyRunOfBytesRemovedGivesRunsOrAMessage) {
+  for (std::size_t at = 0; at < text_.size(); ++at) {
+    for (const std::size_t length : {1u, 7u}) {
+      std::string text = text_;
+      text.erase(at, length);
+      SCOPED_TRACE(::testing::Message() << length << " bytes from " << at);
+      expect_sweep_or_error(folder_, text);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shipped, DamagedSweepFile,
+                         ::testing::Values("fashion.json", "cpu-vs-cuda.json", "lr-batch-shuffle.json",
+                                           "mlp-momentum.json", "resnet.json", "schedules.json"));
+
+class DamagedNetworkFile : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(DamagedNetworkFile, GivesRunsOrAMessage) {
+  const SweepFolder folder;
+  const std::string text = read_file(shipped(GetParam()));
+  const std::string file = R"({"dataset": "mnist", "network": "n.json"})";
+  const std::size_t step = 1 + text.size() / 1000;  // Long files would take long, and repeat themselves.
+  for (std::size_t at = 0; at < text.size(); at += step) {
+    folder.write("n.json", text.substr(0, at));
+    SCOPED_TRACE(at);
+    if (at + 2 < text.size()) {
+      EXPECT_THROW(folder.load(file), ConfigError);
+    }
+    for (const char byte : bytes_for(at)) {
+      std::string damaged = text;
+      damaged[at] = byte;
+      folder.write("n.json", damaged);
+      SCOPED_TRACE(::testing::Message() << "byte " << int{static_cast<unsigned char>(byte)} << " at " << at);
+      expect_sweep_or_error(folder, file);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shipped, DamagedNetworkFile,
+                         ::testing::Values("networks/fashion-cnn.json", "networks/resnet.json"));
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,239 @@
+// Damage of every kind, planted in what a sweep has left.
+#include "runmanager/inspect/fsck.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "runmanager/records/csv.h"
+#include "tbwriter/event_file_name.h"
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+namespace fs = std::filesystem;
+
+constexpr const char* kRun = "lr=0.5,device=cpu";
+
+// A finished sweep of two runs.
+class Fsck : public ::testing::Test {
+ protected:
+  Fsck() { world_.run(small_sweep()); }
+
+  fs::path sweep() const { return world_.options.logdir / "small"; }
+  fs::path file(const std::string& name) const { return sweep() / kRun / name; }
+  fs::path events() const { return file(tbwriter::list_event_files(sweep() / kRun).back()); }
+  FsckReport check() const { return check_directory(sweep()); }
+
+  // What is said of the only damaged file, which is to be called `name`.
+  std::string only_damage(const fs::path& path) const {
+    std::string text;
+    for (const FileFinding& finding : check().files) {
+      if (!finding.damaged()) continue;
+      EXPECT_EQ(finding.path, path.lexically_relative(sweep()));
+      for (const std::string& problem : finding.problems) text += problem + "\n";
+    }
+    return text;
+  }
+
+  // Replaces the first `from` of a file.
+  static void edit(const fs::path& path, const std::string& from, const std::string& to) {
+    std::string text = tbwriter::slurp(path);
+    const std::size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos);
+    tbwriter::spill(path, text.replace(at, from.size(), to));
+  }
+
+  // Where each record of an events file begins, and the file's end. Lengths are the first 8 bytes of each
+  // record, little endian; 4 bytes follow them, and 4 the payload.
+  static std::vector<std::size_t> record_offsets(const std::string& bytes) {
+    std::vector<std::size_t> offsets = {0};
+    while (offsets.back() < bytes.size()) {
+      std::size_t length = 0;
+      for (std::size_t i = 8; i-- > 0;)
+        length = length << 8 | static_cast<unsigned char>(bytes.at(offsets.back() + i));
+      offsets.push_back(offsets.back() + 16 + length);
+    }
+    return offsets;
+  }
+
+  World world_;
+};
+
+TEST_F(Fsck, FindsNothingWrongWithAFinishedSweep) {
+  const FsckReport report = check();
+  EXPECT_EQ(report.damaged(), 0u) << fsck_text(report);
+  std::vector<std::string> paths;
+  for (const FileFinding& finding : report.files) {
+    EXPECT_THAT(finding.notes, IsEmpty()) << finding.path;
+    EXPECT_EQ(finding.bytes, fs::file_size(sweep() / finding.path)) << finding.path;
+    paths.push_back(finding.path);
+  }
+  EXPECT_EQ(paths.size(), 3u + 2 * 3) << fsck_text(report);
+  for (const char* name : {"sweep.json", "results.json", "results.csv"})
+    EXPECT_THAT(paths, ::testing::Contains(name));
+  EXPECT_EQ(check_directory(sweep() / kRun).damaged(), 0u);
+  EXPECT_EQ(check_directory(world_.options.logdir).damaged(), 0u);
+}
+
+TEST_F(Fsck, CountsRecordsAsTheProtobufParserDoes) {
+  const std::size_t records = tbwriter::read_events(events()).size();
+  for (const FileFinding& finding : check().files) {
+    if (finding.path != events().lexically_relative(sweep())) continue;
+    EXPECT_EQ(finding.records, records);
+  }
+}
+
+TEST_F(Fsck, FindsEveryFlippedByteOfAnEventsFile) {
+  const std::string whole = tbwriter::slurp(events());
+  const auto offsets = record_offsets(whole);
+  ASSERT_EQ(offsets.back(), whole.size());
+  for (std::size_t at = 0; at < whole.size(); at += at < 200 ? 1 : 97) {
+    SCOPED_TRACE(at);
+    std::string bytes = whole;
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x10);
+    tbwriter::spill(events(), bytes);
+    std::size_t record = 0;
+    while (offsets[record + 1] <= at) ++record;
+    const FsckReport report = check_directory(events().parent_path());
+    ASSERT_EQ(report.damaged(), 1u);
+    for (const FileFinding& finding : report.files) {
+      if (!finding.damaged()) continue;
+      EXPECT_THAT(finding.problems.at(0), AllOf(HasSubstr("record " + std::to_string(record) + " at byte " +
+                                                          std::to_string(offsets[record]))));
+      // A damaged payload costs one record, a damaged length all that follow.
+      const bool length = at - offsets[record] < 12;
+      EXPECT_EQ(finding.records, length ? record : offsets.size() - 2);
+    }
+  }
+}
+
+TEST_F(Fsck, ACutEventsFileIsDamageInACompletedRunAlone) {
+  const std::string whole = tbwriter::slurp(events());
+  tbwriter::spill(events(), whole.substr(0, whole.size() - 5));
+  const auto offsets = record_offsets(whole);
+  const std::size_t last = offsets.size() - 2;
+  EXPECT_THAT(only_damage(events()),
+              AllOf(HasSubstr("ends within a record"),
+                    HasSubstr("record " + std::to_string(last) + " at byte " + std::to_string(offsets[last])),
+                    HasSubstr(std::to_string(whole.size() - 5 - offsets[last]) + " bytes are lost")));
+  for (const char* name : {"run.json", "checkpoint.safetensors"}) fs::remove(file(name));
+  const FsckReport alone = check_directory(sweep() / kRun);
+  EXPECT_EQ(alone.damaged(), 0u) << "the run may still be going on";
+  EXPECT_THAT(alone.files.at(0).notes, ElementsAre(HasSubstr("ends within a record")));
+}
+
+TEST_F(Fsck, ATornTailOfAnInterruptedRunIsANote) {
+  edit(file("run.json"), "\"completed\"", "\"interrupted\"");
+  for (const char* results : {"results.json", "results.csv"}) fs::remove(sweep() / results);
+  const std::string whole = tbwriter::slurp(events());
+  tbwriter::spill(events(), whole.substr(0, whole.size() - 1));
+  EXPECT_EQ(check_directory(sweep() / kRun).damaged(), 0u);
+}
+
+TEST_F(Fsck, FindsACutCheckpointAtEveryLength) {
+  const fs::path path = file("checkpoint.safetensors");
+  const std::string whole = tbwriter::slurp(path);
+  for (std::size_t size = 0; size < whole.size(); size += 1 + whole.size() / 100) {
+    SCOPED_TRACE(size);
+    tbwriter::spill(path, whole.substr(0, size));
+    EXPECT_THAT(only_damage(path), HasSubstr("the weights are lost"));
+  }
+  fs::remove(path);
+  EXPECT_THAT(only_damage(path), HasSubstr("is missing: the weights are lost"));
+}
+
+TEST_F(Fsck, ComparesACheckpointWithTheNetworkAndTheRun) {
+  const fs::path path = file("checkpoint.safetensors");
+  const std::string layers =
+      R"("config": {"network": {"layers": [{"name": "flatten", "type": "flatten"},
+        {"name": "out", "type": "linear", "out_features": 4, "bias": true},
+        {"name": "fc2", "type": "linear", "out_features": 4, "bias": false}]}, )";
+  edit(file("run.json"), "\"config\": {", layers);
+  EXPECT_EQ(only_damage(path),
+            "out.weight is [3, 16], but the layer has 4 outputs\n"
+            "out.bias is [3], but the layer has 4 outputs\n"
+            "has no fc2.weight, a parameter of the run's network\n");
+}
+
+TEST_F(Fsck, FindsAMissingOrDamagedRecordOfARun) {
+  const std::string whole = tbwriter::slurp(file("run.json"));
+  tbwriter::spill(file("run.json"), whole.substr(0, whole.size() / 2));
+  EXPECT_THAT(only_damage(file("run.json")), HasSubstr("the run's record is lost"));
+  fs::remove(file("run.json"));
+  EXPECT_THAT(only_damage(file("run.json")),
+              HasSubstr("is missing, though results.json calls the run completed"));
+}
+
+TEST_F(Fsck, FindsMissingEventsOfACompletedRun) {
+  fs::remove(events());
+  EXPECT_THAT(only_damage(file("events.out.tfevents.*")), HasSubstr("is missing"));
+}
+
+TEST_F(Fsck, FindsResultsThatAreMissingOrCut) {
+  for (const char* name : {"sweep.json", "results.json", "results.csv"}) {
+    SCOPED_TRACE(name);
+    const fs::path path = sweep() / name;
+    const std::string whole = tbwriter::slurp(path);
+    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, whole.size() / 2, whole.size() - 3}) {
+      SCOPED_TRACE(size);
+      tbwriter::spill(path, whole.substr(0, size));
+      EXPECT_NE(only_damage(path), "");
+    }
+    fs::remove(path);
+    EXPECT_EQ(only_damage(path), "is missing\n");
+    tbwriter::spill(path, whole);
+  }
+}
+
+TEST_F(Fsck, FindsResultsThatContradictEachOther) {
+  edit(sweep() / "results.csv", "0.5", "0.625");  // The first is in a name of a run.
+  EXPECT_THAT(only_damage(sweep() / "results.csv"),
+              HasSubstr("lr=0.625,device=cpu, which is not in results.json"));
+  edit(sweep() / "results.csv", "0.625", "0.5");
+  edit(sweep() / "results.csv", "completed,0,0.5,", "completed,0,0.625,");
+  EXPECT_EQ(only_damage(sweep() / "results.csv"),
+            std::string("loss of ") + kRun + ", epoch 0: is \"0.625\", in results.json \"0.5\"\n");
+  edit(sweep() / "results.csv", "completed,0,0.625,", "completed,0,0.5,");
+  edit(file("run.json"), "\"completed\"", "\"failed\"");
+  EXPECT_EQ(only_damage(sweep() / "results.json"),
+            std::string("says ") + kRun + " is completed, its run.json failed\n");
+}
+
+TEST_F(Fsck, WantsADirectoryWithSomethingToCheck) {
+  EXPECT_THROW(check_directory(sweep() / "nothing"), DataError);
+  EXPECT_THROW(check_directory(sweep() / "sweep.json"), DataError);
+  fs::create_directory(sweep() / "empty");
+  EXPECT_THROW(check_directory(sweep() / "empty"), DataError);
+}
+
+TEST_F(Fsck, PrintsTextAndJson) {
+  fs::remove(sweep() / "results.csv");
+  const FsckReport report = check();
+  EXPECT_THAT(fsck_text(report),
+              AllOf(HasSubstr("damaged  results.csv\n           is missing\n"),
+                    HasSubstr("ok       results.json\n"), HasSubstr("1 damaged, 0 notes\n")));
+  const auto json = fsck_json(report);
+  EXPECT_EQ(json["ok"], false);
+  EXPECT_EQ(json["damaged"], 1);
+  EXPECT_EQ(json["files"].size(), 9u);
+}
+
+TEST(ParseCsvText, ReadsWhatRfc4180Shows) {
+  // Section 2 of the RFC: rules 2, 5, 6 and 7.
+  using Rows = std::vector<std::vector<std::string>>;
+  EXPECT_EQ(parse_csv_text("aaa,bbb,ccc\r\nzzz,yyy,xxx", "f"),
+            (Rows{{"aaa", "bbb", "ccc"}, {"zzz", "yyy", "xxx"}}));
+  EXPECT_EQ(parse_csv_text("\"aaa\",\"b\r\nbb\",\"ccc\"\r\n", "f"), (Rows{{"aaa", "b\r\nbb", "ccc"}}));
+  EXPECT_EQ(parse_csv_text("\"aaa\",\"b\"\"bb\",\"ccc\"", "f"), (Rows{{"aaa", "b\"bb", "ccc"}}));
+  for (const char* wrong : {"\"a", "a\"b", "\"a\"b", "a\n\"b\"\"\n"})
+    EXPECT_THROW(parse_csv_text(wrong, "f"), DataError) << wrong;
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,122 @@
+#include "runmanager/records/checkpoint_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "core/base/error.h"
+#include "runmanager/config/config_reader.h"
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::HasSubstr;
+
+class CheckpointWriterTest : public ::testing::Test {
+ protected:
+  static TrainingState state(float value) {
+    TrainingState state;
+    state.weights.parameters.assign(kNetwork.parameter_count(), value);
+    state.step_count = 3;
+    return state;
+  }
+
+  // Adds an epoch to the run and starts its checkpoint, whose weights are all the epoch's number.
+  void start(CheckpointWriter& writer, bool is_only = false) {
+    EpochRecord epoch;
+    epoch.epoch = static_cast<int>(record_.epochs.size());
+    record_.epochs.push_back(epoch);
+    writer.start(state(static_cast<float>(epoch.epoch)), record_, {"events", 100, epoch.epoch}, is_only);
+  }
+
+  Checkpoint read() const { return read_checkpoint(path_, kNetwork); }
+
+  inline static const Network kNetwork{small_network(), {1, 4, 4}};
+  TemporaryDirectory directory_;
+  std::filesystem::path path_ = directory_ / "checkpoint";
+  RunRecord record_ = [] {
+    RunRecord record;
+    record.name = "run";
+    record.config = {{"seed", 3}};
+    record.provenance = {{"numerics", 1}};
+    return record;
+  }();
+};
+
+TEST_F(CheckpointWriterTest, WritesOneAfterTheOtherWithAllEpochs) {
+  int flushed = 0;
+  CheckpointWriter writer(path_, kNetwork, [&] { ++flushed; });
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    start(writer);
+    writer.finish();
+    EXPECT_EQ(flushed, epoch + 1);
+    const Checkpoint read = this->read();
+    EXPECT_EQ(read.state.weights.parameters, state(static_cast<float>(epoch)).weights.parameters);
+    EXPECT_EQ(read.progress.record.epochs.size(), static_cast<std::size_t>(epoch) + 1);
+    EXPECT_EQ(read.progress.position, (RunPosition{"events", 100, epoch}));
+  }
+}
+
+TEST_F(CheckpointWriterTest, LetsItsCallerGoOnAndKeepsWhatWasWhenItStarted) {
+  std::promise<void> may_flush;
+  CheckpointWriter writer(path_, kNetwork, [&] { may_flush.get_future().wait(); });
+  start(writer);
+  EXPECT_FALSE(writer.is_ready());
+  EXPECT_FALSE(std::filesystem::exists(path_)) << "a checkpoint is of no use before its events are written";
+  record_.epochs.clear();
+  record_.name = "another";
+  may_flush.set_value();
+  writer.finish();
+  EXPECT_TRUE(writer.is_ready());
+  EXPECT_EQ(read().progress.record.name, "run");
+  EXPECT_EQ(read().progress.record.epochs.size(), 1u);
+}
+
+TEST_F(CheckpointWriterTest, WritesAnOnlyOneAtOnce) {
+  const auto caller = std::this_thread::get_id();
+  CheckpointWriter writer(path_, kNetwork, [&] { EXPECT_EQ(std::this_thread::get_id(), caller); });
+  start(writer, /*is_only=*/true);
+  EXPECT_TRUE(writer.is_ready());
+  EXPECT_TRUE(std::filesystem::exists(path_));
+  EXPECT_NO_THROW(writer.finish());
+}
+
+TEST_F(CheckpointWriterTest, TellsOfAFailureOnceAndKeepsTheLastGoodOne) {
+  for (const bool is_only : {false, true}) {
+    record_.epochs.clear();
+    bool fails = false;
+    CheckpointWriter writer(path_, kNetwork, [&] {
+      if (fails) throw IoError("the disk is full");
+    });
+    start(writer, is_only);
+    writer.finish();
+    fails = true;
+    start(writer, is_only);
+    try {
+      writer.finish();
+      ADD_FAILURE() << "no error";
+    } catch (const IoError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("the disk is full"));
+    }
+    EXPECT_EQ(read().progress.record.epochs.size(), 1u);
+    EXPECT_NO_THROW(writer.finish());
+    fails = false;
+    start(writer, is_only);
+    writer.finish();
+    EXPECT_EQ(read().progress.record.epochs.size(), 3u);
+  }
+}
+
+TEST_F(CheckpointWriterTest, IsWaitedForByItsEnd) {
+  {
+    CheckpointWriter writer(path_, kNetwork,
+                            [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+    start(writer);
+  }
+  EXPECT_EQ(read().progress.record.epochs.size(), 1u);
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,193 @@
+#include "runmanager/records/results.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "core/base/error.h"
+#include "runmanager/records/run_files.h"
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Json = nlohmann::ordered_json;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+RunRecord completed_run() {
+  RunRecord run;
+  run.name = "lr=0.1,shuffle=true";
+  run.status = RunStatus::kCompleted;
+  run.params = {{"lr", 0.1}, {"shuffle", true}, {"batch_size", std::int64_t{100}}, {"optimizer", "adam"}};
+  run.device = "cpu";
+  run.epochs = {{.epoch = 0,
+                 .loss = 0.1,
+                 .accuracy = 0.5,
+                 .number_correct = 25,
+                 .validation_loss = 1.0 / 3,
+                 .validation_accuracy = 0.75,
+                 .validation_number_correct = 9,
+                 .epoch_seconds = 1.5,
+                 .run_seconds = 2,
+                 .images_per_second = 33.25,
+                 .data_wait_seconds = 0.125}};
+  run.run_seconds = 2.5;
+  run.logging_seconds = 0.25;
+  run.metrics = {{"test_accuracy", 0.625}};
+  run.config = {{"lr", 0.1}, {"epochs", 1}};
+  run.provenance = {{"version", "1"}};
+  return run;
+}
+
+TEST(ResultsCsv, HasTheColumnsOfTheContractAndThenTheSweptKeys) {
+  const auto rows = parse_csv(results_csv({completed_run()}, {"lr", "shuffle"}));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_THAT(rows[0], ElementsAre("run", "status", "epoch", "loss", "accuracy", "number_correct",
+                                   "validation_loss", "validation_accuracy", "epoch_seconds", "run_seconds",
+                                   "images_per_second", "lr", "shuffle"));
+  EXPECT_THAT(rows[1], ElementsAre("lr=0.1,shuffle=true", "completed", "0", "0.1", "0.5", "25",
+                                   "0.3333333333333333", "0.75", "1.5", "2", "33.25", "0.1", "true"));
+}
+
+TEST(ResultsCsv, QuotesWhatRfc4180Quotes) {
+  RunRecord run;
+  run.name = "a,\"b\"\nc";
+  run.params = {{"text", " x "}};
+  const std::string csv = results_csv({run}, {"text"});
+  EXPECT_THAT(csv, HasSubstr("\"a,\"\"b\"\"\nc\",pending,"));
+  EXPECT_EQ(parse_csv(csv)[1].front(), "a,\"b\"\nc");
+  EXPECT_EQ(parse_csv(csv)[1].back(), " x ");
+}
+
+TEST(ResultsCsv, LeavesMissingValuesEmptyAndKeepsARowForARunWithoutEpochs) {
+  RunRecord skipped;
+  skipped.name = "r";
+  skipped.status = RunStatus::kSkipped;
+  skipped.params = {{"device", "cuda"}};
+  EXPECT_THAT(parse_csv(results_csv({skipped}, {"lr", "device"}))[1],
+              ElementsAre("r", "skipped", "", "", "", "", "", "", "", "", "", "", "cuda"));
+  RunRecord run = completed_run();
+  run.epochs[0].validation_loss.reset();
+  EXPECT_EQ(parse_csv(results_csv({run}, {}))[1][6], "");
+}
+
+TEST(ResultsCsv, NumbersReadBackToTheSameDouble) {
+  for (const double value :
+       {0.1, 1.0 / 3, 1e-300, 123456789.123456789, 5e-324, 1e22, -0.0, kInfinity, -kInfinity}) {
+    RunRecord run = completed_run();
+    run.epochs[0].loss = value;
+    const std::string cell = parse_csv(results_csv({run}, {}))[1][3];
+    EXPECT_EQ(std::strtod(cell.c_str(), nullptr), value) << cell;
+  }
+  RunRecord run = completed_run();
+  run.epochs[0].loss = -kNan;
+  EXPECT_EQ(parse_csv(results_csv({run}, {}))[1][3], "nan");
+}
+
+TEST(ResultsJson, SaysWhatARunSpentBeforeItsFirstEpochIfThatWasMeasured) {
+  RunRecord run = completed_run();
+  run.setup_seconds = 0.5;
+  EXPECT_EQ(results_json({run}, "fashion")["runs"][0]["setup_seconds"], 0.5);
+}
+
+TEST(ResultsJson, HasExactlyTheKeysOfTheContract) {
+  const Json json = results_json({completed_run()}, "fashion");
+  const auto keys = [](const Json& object) {
+    std::vector<std::string> names;
+    for (const auto& [key, value] : object.items()) names.push_back(key);
+    return names;
+  };
+  EXPECT_THAT(keys(json), ElementsAre("sweep", "runs"));
+  EXPECT_EQ(json["sweep"], "fashion");
+  const Json& run = json["runs"][0];
+  EXPECT_THAT(keys(run), ElementsAre("name", "status", "params", "epochs", "run_seconds", "error"));
+  EXPECT_THAT(keys(run["epochs"][0]),
+              ElementsAre("epoch", "loss", "accuracy", "number_correct", "validation_loss",
+                          "validation_accuracy", "epoch_seconds", "run_seconds", "images_per_second"));
+  EXPECT_THAT(keys(run["params"]), ElementsAre("lr", "shuffle", "batch_size", "optimizer"));
+  EXPECT_TRUE(run["params"]["shuffle"].is_boolean());
+  EXPECT_TRUE(run["params"]["batch_size"].is_number_integer());
+  EXPECT_TRUE(run["error"].is_null());
+}
+
+TEST(ResultsJson, StaysValidJsonWithNumbersThatJsonDoesNotHave) {
+  RunRecord run = completed_run();
+  run.epochs[0].loss = kNan;
+  run.epochs[0].validation_loss = -kInfinity;
+  const Json json = Json::parse(json_text(results_json({run}, "s")));
+  EXPECT_EQ(json["runs"][0]["epochs"][0]["loss"], "NaN");
+  EXPECT_EQ(json["runs"][0]["epochs"][0]["validation_loss"], "-Infinity");
+}
+
+TEST(ResultsJson, SurvivesTextThatIsNotUtf8) {
+  RunRecord run = completed_run();
+  run.error = "bad \xff byte";
+  EXPECT_EQ(Json::parse(json_text(results_json({run}, "s")))["runs"][0]["error"], "bad \xEF\xBF\xBD byte");
+}
+
+TEST(RunRecord, ComesBackFromItsJsonAsItWas) {
+  RunRecord run = completed_run();
+  run.error = "why";
+  run.setup_seconds = 0.75;
+  run.placement = "host";
+  run.epochs.push_back({.epoch = 1, .loss = kInfinity, .device_seconds = 0.5});
+  const Json json = Json::parse(json_text(to_json(run)));
+  const RunRecord back = run_record_from_json(json, "test");
+  EXPECT_EQ(to_json(back).dump(), to_json(run).dump());
+  EXPECT_EQ(back.params, run.params);  // with their types
+  EXPECT_EQ(back.epochs[0].validation_number_correct, 9);
+  EXPECT_EQ(back.epochs[1].loss, kInfinity);
+  EXPECT_EQ(back.epochs[1].device_seconds, 0.5);
+  EXPECT_EQ(back.setup_seconds, 0.75);
+  EXPECT_EQ(back.placement, "host");
+  EXPECT_EQ(back.metrics, run.metrics);
+}
+
+TEST(RunRecord, OfADamagedFileIsADataErrorWhereverItIsCut) {
+  const std::string text = json_text(to_json(completed_run()));
+  for (std::size_t cut = 0; cut + 2 < text.size(); ++cut) {
+    EXPECT_THROW(parse_run_record(text.substr(0, cut), "run.json"), DataError) << "cut at " << cut;
+  }
+}
+
+TEST(RunRecord, WithAnyByteChangedIsReadOrRefusedButNeverCrashes) {
+  const std::string text = json_text(to_json(completed_run()));
+  for (const int change : {0x01, 0x15, 0x20, 0x80}) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      std::string damaged = text;
+      damaged[i] = static_cast<char>(damaged[i] ^ change);
+      try {
+        parse_run_record(damaged, "there/run.json");
+      } catch (const DataError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("there/run.json"));
+      }
+    }
+  }
+}
+
+TEST(RunRecord, ThatIsMissingNamesTheFile) {
+  TemporaryDirectory directory;
+  try {
+    read_run_record(directory / "run.json");
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), HasSubstr((directory / "run.json").string()));
+  }
+}
+
+TEST(RunStatusName, GoesBothWays) {
+  for (const char* name : {"pending", "running", "completed", "failed", "skipped", "interrupted"}) {
+    EXPECT_EQ(to_string(parse_run_status(name)), name);
+  }
+  EXPECT_THROW(parse_run_status("done"), DataError);
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,93 @@
+#include "runmanager/records/sweep_directory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "core/base/error.h"
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+TEST(SweepDirectory, MakesTheDirectoryWithItsParents) {
+  TemporaryDirectory temporary;
+  const SweepDirectory directory = SweepDirectory::open(temporary / "a/b", "name", false);
+  EXPECT_TRUE(fs::is_directory(temporary / "a/b/name"));
+  EXPECT_EQ(directory.name(), "name");
+}
+
+TEST(SweepDirectory, RefusesASecondOwnerAndNamesTheFirst) {
+  TemporaryDirectory temporary;
+  const SweepDirectory directory = SweepDirectory::open(temporary.path(), "name", false);
+  try {
+    SweepDirectory::open(temporary.path(), "name", false);
+    FAIL();
+  } catch (const IoError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("process " + std::to_string(::getpid()) + " on "));
+  }
+  EXPECT_THROW(SweepDirectory::check(temporary.path(), "name", false), IoError);
+}
+
+TEST(SweepDirectory, IsFreeAgainAfterItsOwnerEnded) {
+  TemporaryDirectory temporary;
+  { const SweepDirectory directory = SweepDirectory::open(temporary.path(), "name", false); }
+  EXPECT_NO_THROW(SweepDirectory::open(temporary.path(), "name", false));
+}
+
+TEST(SweepDirectory, IsFreeAgainAfterItsOwnerWasKilled) {
+  TemporaryDirectory temporary;
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const SweepDirectory directory = SweepDirectory::open(temporary.path(), "name", false);
+    if (::write(ready[1], "x", 1) != 1) ::_exit(1);
+    ::pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  try {
+    SweepDirectory::open(temporary.path(), "name", false);
+    ADD_FAILURE() << "the child holds it";
+  } catch (const IoError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("process " + std::to_string(child)));
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_NO_THROW(SweepDirectory::open(temporary.path(), "name", false));
+}
+
+TEST(SweepDirectory, FreshTakesTheFirstFreeNumber) {
+  TemporaryDirectory temporary;
+  EXPECT_EQ(SweepDirectory::open(temporary.path(), "name", true).name(), "name");
+  EXPECT_EQ(SweepDirectory::open(temporary.path(), "name", true).name(), "name-2");
+  EXPECT_EQ(SweepDirectory::open(temporary.path(), "name", true).name(), "name-3");
+}
+
+TEST(SweepDirectory, CheckRefusesAFileInTheWayAndMakesNothing) {
+  TemporaryDirectory temporary;
+  tbwriter::spill(temporary / "file", "");
+  EXPECT_THROW(SweepDirectory::check(temporary / "file", "name", false), IoError);
+  EXPECT_THROW(SweepDirectory::check(temporary / "file/below", "name", false), IoError);
+  EXPECT_THROW(SweepDirectory::open(temporary / "file/below", "name", false), IoError);
+  EXPECT_NO_THROW(SweepDirectory::check(temporary / "new/logs", "name", false));
+  EXPECT_FALSE(fs::exists(temporary / "new"));
+}
+
+TEST(SweepDirectory, CheckRefusesADirectoryWithoutPermission) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  TemporaryDirectory temporary;
+  fs::create_directory(temporary / "locked");
+  fs::permissions(temporary / "locked", fs::perms::owner_read | fs::perms::owner_exec);
+  EXPECT_THROW(SweepDirectory::check(temporary / "locked", "name", false), IoError);
+}
+
+}  // namespace
+}  // namespace sweep

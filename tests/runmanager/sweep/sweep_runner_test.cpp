@@ -1,0 +1,483 @@
+#include "runmanager/sweep/sweep_runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/data/safetensors.h"
+#include "runmanager/records/sweep_directory.h"
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr const char* kFirst = "lr=0.5,device=cpu";
+constexpr const char* kSecond = "lr=0.25,device=cpu";
+
+std::vector<std::string> statuses(const SweepOutcome& outcome) {
+  std::vector<std::string> names;
+  for (const RunRecord& run : outcome.runs) names.emplace_back(to_string(run.status));
+  return names;
+}
+
+Json read_json(const fs::path& path) { return Json::parse(tbwriter::slurp(path)); }
+
+TEST(RunSweep, TrainsEveryRunAndLeavesTheFilesOfTheContract) {
+  World world;
+  const SweepOutcome outcome = world.run(small_sweep());
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(statuses(outcome), ElementsAre("completed", "completed"));
+  EXPECT_EQ(world.training.batches, 2u * 2 * 4);
+  EXPECT_EQ(world.data_loads, 1u) << "one data set, loaded once";
+  for (const char* run : {kFirst, kSecond}) {
+    for (const char* file : {"run.json", "checkpoint.safetensors", "log.txt"}) {
+      EXPECT_TRUE(fs::exists(world.path(run) / file)) << run << "/" << file;
+    }
+    const auto scalars = last_scalars(tbwriter::read_run(world.path(run)));
+    EXPECT_EQ(scalars.at("Loss/train"), 0.5);
+    EXPECT_EQ(scalars.at("Accuracy/train"), 0.5);
+    EXPECT_EQ(scalars.at("Loss/validation"), 0.25);
+    EXPECT_EQ(scalars.at("Number Correct/validation"), 10);
+  }
+  const auto rows = parse_csv(tbwriter::slurp(world.path("results.csv")));
+  ASSERT_EQ(rows.size(), 5u);  // header, 2 runs of 2 epochs
+  EXPECT_THAT(rows[1], ::testing::Contains("completed"));
+  const Json results = read_json(world.path("results.json"));
+  EXPECT_EQ(results["sweep"], "small");
+  EXPECT_EQ(results["runs"][1]["name"], kSecond);
+  EXPECT_EQ(results["runs"][1]["epochs"].size(), 2u);
+  const Json record = read_json(world.path(kFirst) / "run.json");
+  EXPECT_EQ(record["metrics"]["test_accuracy"], 1.0);
+  EXPECT_EQ(record["metrics"]["test_loss"], 0.25);
+  EXPECT_EQ(record["device"], "cpu");
+  EXPECT_EQ(record["provenance"]["dataset"]["files"][0]["sha256"], std::string(64, 'a'));
+  const Json file = read_json(world.path("sweep.json"));
+  EXPECT_EQ(file["name"], "small");
+  EXPECT_EQ(file["runs"].size(), 2u);
+  EXPECT_TRUE(file["provenance"].contains("version"));
+}
+
+TEST(RunSweep, KeepsWhatARunWasMadeWith) {
+  World world;
+  world.run(small_sweep());
+  const Json provenance = read_json(world.path(kFirst) / "run.json")["provenance"];
+  for (const char* key : {"version", "revision", "compiler", "numerics", "started", "command", "directory"})
+    EXPECT_FALSE(provenance.value(key, Json()).is_null()) << key;
+  for (const char* library : {"glibc", "libstdc++", "fmt", "spdlog", "nlohmann_json"})
+    EXPECT_NE(provenance["libraries"].value(library, ""), "") << library;
+  for (const char* key : {"host", "system", "processor"})
+    EXPECT_NE(provenance["machine"].value(key, ""), "") << key;
+  const Json cpu = provenance["machine"]["devices"][0];
+  EXPECT_EQ(cpu["device"], "cpu");
+  EXPECT_THAT(cpu.value("software", ""), ::testing::StartsWith("Highway 1."));
+}
+
+TEST(RunSweep, KeepsWeightsUnderPyTorchsNamesAndOptimizerStateBesideThem) {
+  World world;
+  world.run(small_sweep());
+  const TensorFile file = read_safetensors(world.path(kFirst) / "checkpoint.safetensors");
+  ASSERT_NE(file.find("out.weight"), nullptr);
+  EXPECT_EQ(file.find("out.weight")->shape, (Shape{3, 16}));
+  EXPECT_EQ(file.find("out.bias")->shape, (Shape{3}));
+  ASSERT_NE(file.find("optimizer/momentum/out.weight"), nullptr);
+  EXPECT_EQ(file.find("optimizer/momentum/out.weight")->values.at(0), 8);  // 2 epochs of 4 steps
+  EXPECT_EQ(file.metadata.at("epoch"), "1");
+  EXPECT_EQ(file.metadata.at("step_count"), "8");
+  EXPECT_EQ(Json::parse(file.metadata.at("config"))["seed"], 7);
+}
+
+TEST(RunSweep, SkipsARunWhoseDeviceIsMissingAndSaysWhy) {
+  World world;
+  Sweep sweep = small_sweep();
+  sweep.runs = {small_run(0, 0.5, "cuda"), small_run(1, 0.5, "cpu")};
+  const SweepOutcome outcome = world.run(sweep);
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(statuses(outcome), ElementsAre("skipped", "completed"));
+  EXPECT_EQ(outcome.runs[0].error, "there is none here");
+  EXPECT_EQ(outcome.runs[0].device, "cuda");
+  EXPECT_THAT(world.out.str(), HasSubstr("there is none here"));
+  EXPECT_EQ(read_json(world.path("lr=0.5,device=cuda") / "run.json")["status"], "skipped");
+  EXPECT_EQ(world.training.engines, 1u);
+}
+
+TEST(RunSweep, CountsAMissingDeviceAsFailureWhenStrict) {
+  World world;
+  world.options.strict = true;
+  Sweep sweep = small_sweep();
+  sweep.runs = {small_run(0, 0.5, "cuda"), small_run(1, 0.5, "cpu")};
+  const SweepOutcome outcome = world.run(sweep);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(statuses(outcome), ElementsAre("failed", "completed"));
+}
+
+TEST(RunSweep, GoesOnAfterAFailedRun) {
+  World world;
+  world.training.on_train = [&world](const Batch& batch, std::int64_t) -> Totals {
+    if (world.training.engines == 1) throw TrainingError("the first one breaks");
+    return {.loss = 1, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
+  };
+  const SweepOutcome outcome = world.run(small_sweep());
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(statuses(outcome), ElementsAre("failed", "completed"));
+  EXPECT_EQ(outcome.runs[0].error, "the first one breaks");
+  EXPECT_THAT(world.terminal_output, HasSubstr("[1/2] lr=0.5,device=cpu  failed: the first one breaks"));
+}
+
+TEST(RunSweep, StopsAtTheFirstFailureWithFailFast) {
+  World world;
+  world.options.fail_fast = true;
+  world.training.on_train = [](const Batch&, std::int64_t) -> Totals { throw std::bad_alloc(); };
+  const SweepOutcome outcome = world.run(small_sweep());
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(statuses(outcome), ElementsAre("failed", "pending"));
+  EXPECT_EQ(world.training.engines, 1u);
+}
+
+TEST(RunSweep, EndsADivergedRunWithTheStateOfItsLastGoodEpoch) {
+  for (const double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    World world;
+    world.training.on_train = [bad](const Batch& batch, std::int64_t step) -> Totals {
+      return {
+          .loss = step == 6 ? bad : 1.0, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
+    };
+    Sweep sweep = small_sweep();
+    sweep.runs.resize(1);
+    const SweepOutcome outcome = world.run(sweep);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.runs[0].status, RunStatus::kFailed);
+    EXPECT_THAT(outcome.runs[0].error.value(), HasSubstr("diverged at epoch 1, batch 2"));
+    EXPECT_EQ(outcome.runs[0].epochs.size(), 1u);
+    const TensorFile file = read_safetensors(world.path(kFirst) / "checkpoint.safetensors");
+    EXPECT_EQ(file.metadata.at("epoch"), "0");
+    EXPECT_EQ(file.metadata.at("step_count"), "4");
+  }
+}
+
+TEST(RunSweep, FinishesTheBatchWhenAskedToStopAndSaysHowToGoOn) {
+  World world;
+  world.options.command = {"sweep", "my sweep.json", "lr=0.5"};
+  world.training.on_train = [&world](const Batch& batch, std::int64_t step) -> Totals {
+    if (step == 5) world.signal = SIGINT;
+    return {.loss = 1, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
+  };
+  const SweepOutcome outcome = world.run(small_sweep());
+  EXPECT_EQ(outcome.exit_code, 130);
+  EXPECT_EQ(world.training.batches, 6u);
+  EXPECT_THAT(statuses(outcome), ElementsAre("interrupted", "pending"));
+  EXPECT_EQ(read_json(world.path(kFirst) / "run.json")["status"], "interrupted");
+  EXPECT_EQ(read_json(world.path("results.json"))["runs"][0]["status"], "interrupted");
+  EXPECT_THAT(world.terminal_output, HasSubstr("sweep 'my sweep.json' lr=0.5\n"));
+  EXPECT_EQ(read_safetensors(world.path(kFirst) / "checkpoint.safetensors").metadata.at("epoch"), "0");
+}
+
+TEST(RunSweep, ExitCodeNamesTheSignal) {
+  for (const auto& [signal, code] : {std::pair{SIGINT, 130}, {SIGTERM, 143}, {SIGUSR1, 75}}) {
+    World world;
+    world.signal = signal;
+    EXPECT_EQ(world.run(small_sweep()).exit_code, code);
+    EXPECT_EQ(world.training.batches, 0u);
+  }
+}
+
+TEST(RunSweep, ListensToRealSignals) {
+  World world;
+  world.training.on_train = [](const Batch& batch, std::int64_t step) -> Totals {
+    if (step == 1) ::raise(SIGTERM);
+    return {.loss = 1, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
+  };
+  SweepEnvironment environment = world.environment();
+  environment.stop_requested = nullptr;
+  EXPECT_EQ(run_sweep(small_sweep(), world.options, environment).exit_code, 143);
+  EXPECT_EQ(world.training.batches, 2u);
+}
+
+TEST(RunSweep, KeepsFinishedRunsAndTrainsTheOthersAnew) {
+  World world;
+  world.training.on_train = [&world](const Batch& batch, std::int64_t step) -> Totals {
+    if (world.training.engines == 2 && step == 5) world.signal = SIGTERM;
+    return {.loss = 1, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
+  };
+  EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("completed", "interrupted"));
+  const std::string kept = tbwriter::slurp(world.path(kFirst) / "run.json");
+  world.signal = 0;
+  world.training = {};
+  const SweepOutcome outcome = world.run(small_sweep());
+  EXPECT_THAT(statuses(outcome), ElementsAre("completed", "completed"));
+  EXPECT_EQ(world.training.engines, 1u);
+  EXPECT_EQ(tbwriter::slurp(world.path(kFirst) / "run.json"), kept);
+  EXPECT_EQ(outcome.runs[0].epochs.size(), 2u);
+  // Each step once: the interrupted start's events are gone.
+  EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(world.path(kSecond)), "Loss/train").size(), 2u);
+  EXPECT_EQ(parse_csv(tbwriter::slurp(world.path("results.csv"))).size(), 5u);
+}
+
+TEST(RunSweep, GoesOnWithTheKernelsOfTheCheckpointAndStartsAnewIfThereAreOthers) {
+  for (const std::string kernels : {"library", "own"}) {
+    World world;
+    world.training.kernels = "library";
+    world.training.on_train = [&world](const Batch& batch, std::int64_t step) -> Totals {
+      if (step == 5) world.signal = SIGTERM;
+      return {.loss = 1, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
+    };
+    EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("interrupted", "pending"));
+    world.signal = 0;
+    world.training = {};
+    world.training.kernels = kernels;
+    std::vector<std::string> asked;
+    SweepEnvironment environment = world.environment();
+    environment.make_engine = [&](const Network& network, const EngineOptions& options) {
+      asked.push_back(options.kernels);
+      return std::make_unique<FakeEngine>(network, world.training);
+    };
+    EXPECT_THAT(statuses(run_sweep(small_sweep(), world.options, environment)),
+                ElementsAre("completed", "completed"));
+    const std::string log = tbwriter::slurp(world.path(kFirst) / "log.txt");
+    if (kernels == "library") {
+      EXPECT_THAT(asked, ElementsAre("library", "")) << "one engine per run";
+      EXPECT_EQ(world.training.batches, 4u + 2 * 4) << "the first epoch was finished";
+      EXPECT_THAT(log, HasSubstr("resumed after epoch 0"));
+      EXPECT_THAT(log, HasSubstr("kernels: library"));
+    } else {
+      EXPECT_THAT(asked, ElementsAre("library", "", ""));
+      EXPECT_EQ(world.training.batches, 2u * 2 * 4);
+      EXPECT_THAT(log,
+                  HasSubstr("not resumed but trained from the start: the checkpoint was trained with other "
+                            "kernels than there are now, own instead of library"));
+    }
+  }
+}
+
+TEST(RunSweep, LoadsNoDataWhenEverythingIsFinished) {
+  World world;
+  world.run(small_sweep());
+  world.data_loads = 0;
+  EXPECT_EQ(world.run(small_sweep()).exit_code, 0);
+  EXPECT_EQ(world.data_loads, 0u);
+}
+
+TEST(RunSweep, TrainsARunAnewWhoseIdentityChanged) {
+  using Change = std::function<void(RunConfig&)>;
+  const std::vector<Change> changes = {
+      [](RunConfig& run) { run.resolved["epochs"] = 3; },
+      [](RunConfig& run) { run.resolved["seed"] = 8; },
+      [](RunConfig& run) { run.resolved["seed"] = 7.0; },  // another type is another value
+      [](RunConfig& run) { run.params[0].second = std::int64_t{1}; },
+  };
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    World world;
+    Sweep sweep = small_sweep();
+    world.run(sweep);
+    world.training = {};
+    changes[i](sweep.runs[1]);
+    world.run(sweep);
+    EXPECT_EQ(world.training.engines, 1u) << "change " << i;
+    EXPECT_THAT(world.terminal_output, HasSubstr("1 finished run had other settings"));
+  }
+}
+
+TEST(RunSweep, TrainsARunAnewWhoseRecordIsDamaged) {
+  World world;
+  world.run(small_sweep());
+  tbwriter::spill(world.path(kSecond) / "run.json", "{\"name\": ");
+  world.training = {};
+  EXPECT_EQ(world.run(small_sweep()).exit_code, 0);
+  EXPECT_EQ(world.training.engines, 1u);
+}
+
+TEST(RunSweep, FreshLeavesTheOldDirectoryAlone) {
+  World world;
+  world.options.fresh = true;
+  world.options.command = {"sweep", "small.json", "--fresh"};
+  world.run(small_sweep());
+  world.signal = SIGINT;
+  const SweepOutcome outcome = world.run(small_sweep());
+  EXPECT_EQ(outcome.directory.filename(), "small-2");
+  EXPECT_EQ(read_json(outcome.directory / "results.json")["sweep"], "small-2");
+  EXPECT_THAT(world.terminal_output, HasSubstr("sweep small.json name=small-2\n"));
+}
+
+TEST(RunSweep, StartsFromTheWeightsOfAFile) {
+  World world;
+  world.run(small_sweep());
+  const fs::path weights = world.directory / "weights.safetensors";
+  fs::copy_file(world.path(kFirst) / "checkpoint.safetensors", weights);  // optimizer state is not in the way
+  Sweep sweep = small_sweep();
+  for (RunConfig& run : sweep.runs) {
+    run.init = weights;
+    run.resolved["init"] = weights.string();
+  }
+  world.run(sweep);
+  const TensorFile file = read_safetensors(weights);
+  EXPECT_EQ(world.training.first_parameters.at(0), file.find("out.weight")->values.at(0));
+  EXPECT_EQ(world.training.first_parameters.at(48), file.find("out.bias")->values.at(0));
+}
+
+TEST(RunSweep, TrainsAnewWhenTheWeightsItStartsFromChanged) {
+  World world;
+  world.run(small_sweep());
+  const fs::path weights = world.directory / "weights.safetensors";
+  fs::copy_file(world.path(kFirst) / "checkpoint.safetensors", weights);
+  Sweep sweep = small_sweep();
+  sweep.runs.resize(1);
+  sweep.runs[0].init = weights;
+  sweep.runs[0].resolved["init"] = weights.string();
+  world.run(sweep);
+  world.training = {};
+  world.run(sweep);
+  EXPECT_EQ(world.training.engines, 0u);
+  fs::copy_file(world.path(kFirst) / "checkpoint.safetensors", weights, fs::copy_options::overwrite_existing);
+  world.run(sweep);
+  EXPECT_EQ(world.training.engines, 1u);
+}
+
+TEST(RunSweep, ListsEveryTensorThatDoesNotFitBeforeAnythingTrains) {
+  World world;
+  const fs::path weights = world.directory / "weights.safetensors";
+  write_safetensors(weights,
+                    {.tensors = {{"out.weight", {2, 16}, std::vector<float>(32)}, {"conv9.bias", {1}, {0}}},
+                     .metadata = {}});
+  Sweep sweep = small_sweep();
+  sweep.runs[1].init = weights;
+  try {
+    world.run(sweep);
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("weights.safetensors"), HasSubstr("missing: out.bias [3]"),
+                                    HasSubstr("wrong shape: out.weight is [2, 16], the network's is [3, 16]"),
+                                    HasSubstr("unexpected: conv9.bias [1]")));
+  }
+  EXPECT_EQ(world.training.engines, 0u);
+  EXPECT_FALSE(fs::exists(world.options.logdir)) << "nothing half-written";
+}
+
+TEST(RunSweep, RefusesABatchLargerThanTheTrainingSetBeforeAnythingIsWritten) {
+  World world;
+  Sweep sweep = small_sweep();
+  sweep.runs[1].batch_size = 41;
+  EXPECT_THROW(world.run(sweep), ConfigError);
+  EXPECT_EQ(world.training.engines, 0u);
+  EXPECT_FALSE(fs::exists(world.options.logdir));
+}
+
+TEST(RunSweep, RefusesADirectoryThatAnotherSweepHolds) {
+  World world;
+  const SweepDirectory other = SweepDirectory::open(world.options.logdir, "small", false);
+  EXPECT_THROW(world.run(small_sweep()), IoError);
+  EXPECT_EQ(world.data_loads, 0u) << "refused before the slow part";
+}
+
+TEST(RunSweep, RefusesALogDirectoryThatCannotBeMade) {
+  World world;
+  tbwriter::spill(world.directory / "file", "");
+  world.options.logdir = world.directory.path() / "file" / "logs";
+  EXPECT_THROW(world.run(small_sweep()), IoError);
+  EXPECT_EQ(world.data_loads, 0u);
+}
+
+TEST(RunSweep, RefusesMoreThanOneJob) {
+  World world;
+  world.options.jobs = 2;
+  EXPECT_THROW(world.run(small_sweep()), ConfigError);
+}
+
+// 3 if the sweep ends with an IoError and every file that is there is whole. The kernel refuses to let files
+// grow, as on a full disk; call it in a child, since the limit is the process's.
+int exit_code_on_a_disk_of(rlim_t bytes) {
+  World world;
+  std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit limit = {bytes, bytes};
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  try {
+    world.run(small_sweep());
+    return 1;
+  } catch (const IoError&) {
+    for (const auto& entry : fs::recursive_directory_iterator(world.directory.path())) {
+      const std::string name = entry.path().filename();
+      if (name.ends_with(".tmp")) return 2;
+      if (name.ends_with(".json") && !Json::accept(tbwriter::slurp(entry.path()))) return 4;
+    }
+    return 3;
+  }
+}
+
+TEST(RunSweepDeathTest, StopsWithAnIoErrorOnAFullDisk) {
+  for (const rlim_t bytes : {rlim_t{500}, rlim_t{2000}, rlim_t{4000}, rlim_t{6000}}) {
+    EXPECT_EXIT(std::exit(exit_code_on_a_disk_of(bytes)), ::testing::ExitedWithCode(3), "") << bytes;
+  }
+}
+
+TEST(RunSweep, PrintsResultsJsonInsteadOfTheTableWhenAsked) {
+  World world;
+  world.options.json = true;
+  world.run(small_sweep());
+  EXPECT_EQ(world.out.str(), tbwriter::slurp(world.path("results.json")));
+}
+
+TEST(RunSweep, EndsWithTheLineThatOpensTensorBoard) {
+  World world;
+  world.run(small_sweep());
+  EXPECT_THAT(world.terminal_output,
+              HasSubstr("tensorboard --logdir " + world.options.logdir.string() + "\n"));
+  EXPECT_THAT(world.out.str(), Not(HasSubstr("tensorboard")));
+}
+
+TEST(RunSweep, IsSilentWhenQuietExceptForTheTable) {
+  World world;
+  world.options.quiet = true;
+  world.run(small_sweep());
+  EXPECT_THAT(world.terminal_output, IsEmpty());
+  EXPECT_THAT(world.out.str(), HasSubstr("completed"));
+}
+
+TEST(RunSweep, WritesOneLinePerEpochWhereLinesCannotBeRedrawn) {
+  World world;
+  world.run(small_sweep());
+  EXPECT_THAT(world.terminal_output, Not(HasSubstr("\x1b")));
+  const auto lines = lines_of(world.terminal_output);
+  ASSERT_GE(lines.size(), 4u);
+  EXPECT_THAT(lines[0], AllOf(HasSubstr("[1/2] lr=0.5,device=cpu  epoch 1/2  loss 0.5000  acc 50.00%"),
+                              HasSubstr("val acc 100.00%"), HasSubstr("img/s")));
+}
+
+TEST(RunSweep, WritesBatchScalarsEverySoManyBatches) {
+  World world;
+  Sweep sweep = small_sweep();
+  sweep.runs[0].log.batches = 3;
+  world.run(sweep);
+  std::vector<std::int64_t> steps;
+  for (const proto::Event& event : tbwriter::read_run(world.path(kFirst))) {
+    for (const auto& value : event.summary().value()) {
+      if (value.tag() == "Loss/batch") steps.push_back(event.step());
+    }
+  }
+  EXPECT_THAT(steps, ElementsAre(0, 3, 6));
+}
+
+TEST(RunSweep, GivesRepeatsOtherWeightsAndTheFirstTheSeedsOwn) {
+  World world;
+  Sweep sweep = small_sweep();
+  sweep.runs.resize(1);
+  world.run(sweep);
+  const auto first = world.training.first_parameters;
+  EXPECT_EQ(first, initial_parameters(Network(small_network(), {1, 4, 4}), 7));
+  sweep.runs[0].repeat = 1;
+  sweep.runs[0].resolved["repeat"] = 1;
+  world.run(sweep);
+  EXPECT_NE(world.training.first_parameters, first);
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,338 @@
+// Sweeps whose runs are trained in worker processes, good ones and bad ones.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/data/safetensors.h"
+#include "runmanager/config/sweep_file.h"
+#include "runmanager/inspect/verify.h"
+#include "runmanager/sweep/sweep_runner.h"
+#include "tests/runmanager/sweep/misbehaviour.h"
+#include "tests/support/quarters.h"
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class Workers : public ::testing::Test {
+ protected:
+  Workers() {
+    write_quarters(directory_.path());
+    ::setenv("MISBEHAVED", (directory_ / "misbehaved").c_str(), 1);
+    environment_.terminal = {};
+    environment_.terminal.write = [this](std::string_view text) { terminal_ += text; };
+    environment_.out = &out_;
+    environment_.stop_requested = [] { return 0; };
+  }
+
+  // "batch_size=20" leaves 10 batches an epoch.
+  SweepOutcome run(const std::string& logdir, const std::vector<std::string>& overrides,
+                   bool workers = true) {
+    RunnerOptions options = options_;
+    options.logdir = directory_.path() / logdir;
+    SweepEnvironment environment = environment_;
+    if (workers) environment.worker_command = {SWEEP_MISBEHAVING_WORKER, "worker"};
+    std::vector<std::string> all = {"batch_size=20", "num_workers=0", "epochs=" + std::to_string(epochs_)};
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    return run_sweep(load_sweep(directory_ / "quarters.json", all), options, environment);
+  }
+
+  TemporaryDirectory directory_;
+  std::ostringstream out_;
+  std::string terminal_;
+  SweepEnvironment environment_;
+  RunnerOptions options_;
+  int epochs_ = 4;
+};
+
+TEST_F(Workers, GiveTheSameBitsAsOneProcessAnyNumberAtOnce) {
+  const std::vector<std::string> grid = {"lr=0.02,0.01", "seed=1,2,3"};
+  const SweepOutcome here = run("here", grid, false);
+  for (const int jobs : {1, 2, 5, 0}) {
+    options_.jobs = jobs;
+    const SweepOutcome there = run(fmt::format("jobs{}", jobs), grid);
+    EXPECT_EQ(there.exit_code, 0);
+    EXPECT_EQ(bits_of(there), bits_of(here)) << jobs;
+    const bool shared = jobs > 1;
+    EXPECT_TRUE(jobs == 0 || (there.runs[0].jobs > 1) == shared) << jobs;
+  }
+}
+
+TEST_F(Workers, LoseExactlyTheBadRunsEachWithItsReason) {
+  environment_.stall_seconds = 1;
+  const SweepOutcome good = run("good", {"lr=0.02,0.01", "seed=1,2"});
+  for (const int jobs : {1, 3}) {
+    options_.jobs = jobs;
+    const SweepOutcome mixed =
+        run(fmt::format("mixed{}", jobs), {"lr=0.02,101,102,103,104,105,106,108,0.01", "seed=1,2"});
+    EXPECT_EQ(mixed.exit_code, 1);
+    std::map<double, std::string> reasons;
+    std::string good_bits;
+    for (const RunRecord& run : mixed.runs) {
+      const double lr = std::get<double>(run.params.at(0).second);
+      if (lr < kCrashes) {
+        good_bits += bits_of(run, mixed.directory);
+        continue;
+      }
+      EXPECT_EQ(run.status, RunStatus::kFailed) << run.name;
+      EXPECT_EQ(run.epochs.size(), 2u) << "those before the bad step are kept";
+      EXPECT_TRUE(fs::exists(mixed.directory / run.name / "checkpoint.safetensors"));
+      EXPECT_EQ(read_run_record(mixed.directory / run.name / "run.json").status, RunStatus::kFailed);
+      reasons[lr] = run.error.value_or("");
+    }
+    EXPECT_EQ(good_bits, bits_of(good)) << jobs;
+    EXPECT_THAT(reasons[kCrashes], AllOf(HasSubstr("killed by SIGSEGV"), HasSubstr("after epoch 1"),
+                                         HasSubstr("epoch 1: loss")));
+    EXPECT_THAT(reasons[kHangs], HasSubstr("hanging: no sign of life for"));
+    EXPECT_THAT(reasons[kDiverges], HasSubstr("diverged at epoch 2, batch 6"));
+    EXPECT_THAT(reasons[kWantsMemory], HasSubstr("out of memory"));
+    EXPECT_THAT(reasons[kWantsMemoryAndMustNotThrow], HasSubstr("its worker was lost: out of memory"));
+    EXPECT_THAT(reasons[kBreaksItsDevice], HasSubstr("illegal address"));
+    EXPECT_THAT(reasons[kLeaves], HasSubstr("ended with exit code 3"));
+  }
+}
+
+TEST_F(Workers, TellTensorBoardThatALostRunFailed) {
+  const SweepOutcome outcome = run("runs", {"lr=101"});
+  std::string session;
+  int ends = 0;
+  for (const proto::Event& event : tbwriter::read_run(outcome.directory / outcome.runs.at(0).name)) {
+    for (const auto& value : event.summary().value()) {
+      if (value.tag() == "_hparams_/session_end_info") ++ends;
+      if (value.tag().starts_with("status")) session += value.tensor().string_val(0);
+    }
+  }
+  EXPECT_EQ(ends, 1);
+  EXPECT_THAT(session, HasSubstr("SIGSEGV"));
+}
+
+TEST_F(Workers, TryAFailedRunAgainFromItsLastFinishedEpoch) {
+  const SweepOutcome good = run("good", {"lr=0.02"});
+  options_.retry = 1;
+  const SweepOutcome outcome = run("runs", {"lr=107"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  ASSERT_EQ(outcome.runs.at(0).epochs.size(), 4u);
+  for (std::size_t epoch = 0; epoch < 4; ++epoch)
+    EXPECT_EQ(outcome.runs[0].epochs[epoch].loss, good.runs.at(0).epochs[epoch].loss) << epoch;
+  EXPECT_THAT(terminal_, HasSubstr("will be tried again (1 of 1)"));
+  EXPECT_THAT(tbwriter::slurp(outcome.directory / outcome.runs[0].name / "log.txt"),
+              HasSubstr("resumed after epoch 1"));
+}
+
+TEST_F(Workers, DoNotTryADivergedRunAgain) {
+  options_.retry = 5;
+  EXPECT_EQ(run("runs", {"lr=103"}).exit_code, 1);
+  EXPECT_THAT(terminal_, ::testing::Not(HasSubstr("tried again")));
+}
+
+TEST_F(Workers, EndARunThatTakesLongerThanItsTimeout) {
+  options_.timeout = 2;  // far longer than the good run takes, even on a busy machine
+  const SweepOutcome outcome = run("runs", {"lr=102,0.02"});
+  EXPECT_EQ(outcome.runs.at(0).status, RunStatus::kFailed);
+  EXPECT_THAT(outcome.runs[0].error.value(), HasSubstr("timeout: it took longer than 2 s"));
+  EXPECT_EQ(outcome.runs.at(1).status, RunStatus::kCompleted);
+}
+
+TEST_F(Workers, LoseOnlyTheRunWhoseDirectoryIsRemoved) {
+  std::string removed;
+  environment_.stop_requested = [this, &removed] {
+    const auto name = terminal_.find("] ");
+    if (removed.empty() && terminal_.find("epoch 2/") != std::string::npos) {
+      removed = terminal_.substr(name + 2, terminal_.find("  ", name) - name - 2);
+      // In one step: removing file by file, the worker may make another before the directory goes.
+      fs::rename(directory_ / "runs" / "quarters" / removed, directory_ / "removed");
+    }
+    return 0;
+  };
+  epochs_ = 500;
+  const SweepOutcome outcome = run("runs", {"lr=0.02,0.01"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.runs.at(0).status, RunStatus::kFailed);
+  EXPECT_THAT(outcome.runs[0].error.value(), HasSubstr("its directory was removed while it was trained"));
+  EXPECT_EQ(outcome.runs[0].name, removed);
+  EXPECT_EQ(read_run_record(outcome.directory / removed / "run.json").error, outcome.runs[0].error);
+  EXPECT_EQ(outcome.runs.at(1).status, RunStatus::kCompleted);
+  EXPECT_EQ(run("runs", {"lr=0.02,0.01"}).exit_code, 0) << "the same command makes up for it";
+}
+
+TEST_F(Workers, EndWithTheDirectoryOfTheSweep) {
+  environment_.stop_requested = [this] {
+    std::error_code error;
+    if (terminal_.find("epoch 2/") != std::string::npos)
+      fs::rename(directory_ / "runs" / "quarters", directory_ / "runs" / "moved", error);
+    return 0;
+  };
+  for (const int epochs : {2, 100}) {  // noticed with the next run, and by the run itself
+    epochs_ = epochs;
+    terminal_.clear();
+    try {
+      run("runs", {"lr=0.02,0.01"});
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const IoError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("was removed or renamed while the sweep was running"));
+    }
+    EXPECT_FALSE(fs::exists(directory_ / "runs" / "quarters"))
+        << "nobody makes it again, without what was there";
+    fs::remove_all(directory_ / "runs" / "moved");
+  }
+}
+
+TEST_F(Workers, StopEverythingAtTheFirstFailureWithFailFast) {
+  options_.fail_fast = true;
+  options_.jobs = 2;
+  epochs_ = 4000;
+  const SweepOutcome outcome = run("runs", {"lr=0.02,106"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.runs.at(0).status, RunStatus::kInterrupted);
+  EXPECT_EQ(outcome.runs.at(1).status, RunStatus::kFailed);
+}
+
+TEST_F(Workers, StopWhenAskedAndGoOnToTheSameBits) {
+  const std::vector<std::string> grid = {"lr=0.02,0.01", "seed=1,2"};
+  epochs_ = 40;
+  const SweepOutcome whole = run("whole", grid);
+  options_.jobs = 2;
+  terminal_.clear();
+  environment_.stop_requested = [this] {
+    return terminal_.find("epoch 9/40") != std::string::npos ? SIGTERM : 0;
+  };
+  const SweepOutcome stopped = run("stopped", grid);
+  EXPECT_EQ(stopped.exit_code, 143);
+  environment_.stop_requested = [] { return 0; };
+  EXPECT_EQ(bits_of(run("stopped", grid)), bits_of(whole));
+}
+
+TEST_F(Workers, StopAfterMaxTimeWithTheCodeThatAsksToBeRunAgain) {
+  options_.max_time = 0.2;
+  epochs_ = 100000;
+  const SweepOutcome outcome = run("runs", {"lr=0.02"});
+  EXPECT_EQ(outcome.exit_code, 75);
+  EXPECT_EQ(outcome.runs.at(0).status, RunStatus::kInterrupted);
+  EXPECT_THAT(outcome.runs[0].error.value(), HasSubstr("--max-time"));
+}
+
+TEST_F(Workers, ThatDoNotAnswerAreEndedWhenTheSweepStops) {
+  const auto begin = std::chrono::steady_clock::now();
+  environment_.stop_requested = [begin] {
+    return std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(700) ? SIGINT : 0;
+  };
+  const SweepOutcome outcome = run("runs", {"lr=102"});
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(6));
+  EXPECT_EQ(outcome.exit_code, 130);
+  EXPECT_EQ(outcome.runs.at(0).status, RunStatus::kInterrupted);
+}
+
+TEST_F(Workers, LeaveFailedRunsAloneIfTheyAreNotToBeRetried) {
+  run("runs", {"lr=107,0.02"});
+  options_.retry_failed = false;
+  EXPECT_EQ(run("runs", {"lr=107,0.02"}).exit_code, 1);
+  options_.retry_failed = true;
+  EXPECT_EQ(run("runs", {"lr=107,0.02"}).exit_code, 0);
+}
+
+TEST_F(Workers, VerifyFindsEveryBitThatDiffers) {
+  options_.jobs = 2;
+  const SweepOutcome outcome = run("runs", {"lr=0.02,0.01"});
+  environment_.worker_command = {SWEEP_MISBEHAVING_WORKER, "worker"};
+  const VerifyOptions options{.directory = outcome.directory, .threads = 2};
+  for (const VerifiedRun& verified : verify_sweep(options, environment_).runs)
+    EXPECT_THAT(verified.differences, ::testing::IsEmpty()) << verified_text(verified);
+  EXPECT_EQ(verify_sweep({.directory = outcome.directory, .runs = 1}, environment_).runs.size(), 1u);
+
+  const fs::path weights = outcome.directory / outcome.runs.at(0).name / "checkpoint.safetensors";
+  TensorFile file = read_safetensors(weights);
+  file.tensors.at(0).values.at(3) += 1e-6f;
+  file.metadata["kernels"] = "a library";
+  write_safetensors(weights, file);
+  const fs::path record = outcome.directory / outcome.runs.at(1).name / "run.json";
+  auto json = nlohmann::ordered_json::parse(tbwriter::slurp(record));
+  json["epochs"][1]["loss"] = json["epochs"][1]["loss"].get<double>() * (1 + 1e-15);
+  tbwriter::spill(record, json.dump());
+  const VerifyReport report = verify_sweep(options, environment_);
+  EXPECT_EQ(report.exit_code, 1);
+  ASSERT_EQ(report.runs.size(), 2u);
+  EXPECT_THAT(verified_text(report.runs[0]), HasSubstr("conv1.weight: 1 of 36 values differ"));
+  EXPECT_THAT(verified_text(report.runs[0]),
+              HasSubstr("trained with other kernels: they were a library and are not recorded now"));
+  EXPECT_THAT(verified_text(report.runs[1]), HasSubstr("epoch 1: loss was"));
+  EXPECT_EQ(report.runs[1].differences.size(), 1u);
+}
+
+TEST_F(Workers, VerifyComparesBitsThatNobodyPromisedWhereTheKernelsKeepThem) {
+  epochs_ = 2;
+  const SweepOutcome outcome = run("runs", {"deterministic=true,false"});
+  ASSERT_EQ(outcome.runs.size(), 2u);
+  EXPECT_EQ(outcome.runs[0].config.at("deterministic"), true);
+  EXPECT_EQ(outcome.runs[1].config.at("deterministic"), false);
+  const VerifyReport report = verify_sweep({.directory = outcome.directory}, environment_);
+  EXPECT_EQ(report.exit_code, 0);
+  for (const VerifiedRun& verified : report.runs)
+    EXPECT_EQ(verified_text(verified), verified.name + ": every bit is the same") << "the CPU has one order";
+
+  // As if a GPU's libraries had trained the second.
+  const fs::path file = outcome.directory / outcome.runs[1].name / "checkpoint.safetensors";
+  TensorFile checkpoint = read_safetensors(file);
+  checkpoint.metadata["kernels"] = R"({"layers":{"conv1":["weights"]},"same_bits":false})";
+  checkpoint.tensors[0].values[0] += 1;
+  write_safetensors(file, checkpoint);
+  const VerifyReport second = verify_sweep({.directory = outcome.directory}, environment_);
+  EXPECT_EQ(second.exit_code, 0);
+  ASSERT_EQ(second.runs.size(), 2u);
+  EXPECT_EQ(second.runs[0].not_compared, "");
+  EXPECT_THAT(second.runs[1].differences, ::testing::IsEmpty());
+  EXPECT_THAT(verified_text(second.runs[1]),
+              AllOf(HasSubstr("deterministic=false: not compared: trained with \"deterministic\": false"),
+                    HasSubstr("conv1")));
+}
+
+TEST_F(Workers, VerifyRefusesWhatIsNoSweep) {
+  EXPECT_THROW(verify_sweep({.directory = directory_ / "missing"}, environment_), DataError);
+}
+
+std::size_t open_files() {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/fd"), {}));
+}
+
+double resident_megabytes() {
+  std::ifstream file("/proc/self/statm");
+  double all = 0, resident = 0;
+  file >> all >> resident;
+  return resident * 4096 / 1e6;
+}
+
+TEST_F(Workers, DoNotMakeTheSweepGrowWithTheNumberOfRuns) {
+  options_.quiet = true;
+  options_.jobs = 2;
+  std::string seeds = "seed=0";
+  for (int i = 1; i < 150; ++i) seeds += "," + std::to_string(i);
+  epochs_ = 1;
+  double first = 0;
+  std::size_t files = 0, looks = 0;
+  // Asked all the time while runs are trained.
+  environment_.stop_requested = [&] {
+    if (++looks == 40) {
+      first = resident_megabytes();
+      files = open_files();
+    }
+    // A file or two are just being written, and every ten seconds 32 at a time are synced.
+    EXPECT_LE(looks < 40 ? 0 : open_files(), files + 6 + 32);
+    return 0;
+  };
+  EXPECT_EQ(run("runs", {"lr=0.02", seeds}).exit_code, 0);
+  EXPECT_GT(looks, 40u);
+#ifndef __SANITIZE_ADDRESS__
+  EXPECT_LT(resident_megabytes() - first, 5);
+#endif
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,116 @@
+#include "runmanager/tensorboard/predictions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "runmanager/records/markdown.h"
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pointwise;
+
+// torch.softmax(torch.tensor([[1., 2., 3.], [1000., 0., 0.]]), 1)
+TEST(SoftmaxRows, MatchesPyTorchAlsoForLargeValues) {
+  const std::vector<float> outputs = {1, 2, 3, 1000, 0, 0};
+  EXPECT_THAT(softmax_rows(outputs, 3),
+              Pointwise(FloatNear(1e-6f), {0.09003057f, 0.24472848f, 0.66524094f, 1.0f, 0.0f, 0.0f}));
+}
+
+TEST(SoftmaxRows, StaysFromZeroToOneAndKeepsWhatIsNoNumber) {
+  std::vector<float> outputs;
+  for (int i = 0; i < 3000; ++i)
+    outputs.push_back(std::sin(static_cast<float>(i * i)) * static_cast<float>(i));
+  for (const float p : softmax_rows(outputs, 3)) EXPECT_TRUE(p >= 0 && p <= 1) << p;
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              infinity = std::numeric_limits<float>::infinity();
+  for (const float bad : {nan, infinity}) {
+    for (const float p : softmax_rows(std::vector<float>{1, bad, 2}, 3)) EXPECT_TRUE(std::isnan(p)) << p;
+  }
+}
+
+// sklearn.metrics.confusion_matrix([0, 1, 2, 2, 1], [0, 2, 2, 1, 1])
+TEST(ConfusionMatrix, HasARowPerLabelAndAColumnPerPrediction) {
+  const std::vector<float> outputs = {9, 0, 0, 0, 0, 9, 0, 0, 9, 0, 9, 0, 0, 9, 0};
+  const std::vector<std::int32_t> labels = {0, 1, 2, 2, 1};
+  EXPECT_THAT(confusion_matrix(outputs, labels, 3), ElementsAre(1, 0, 0, 0, 1, 1, 0, 1, 1));
+}
+
+TEST(MostConfidentMistakes, ComeFirstAndKeepTheirOrderWhenEqual) {
+  const std::vector<float> probabilities = {.6f, .4f, .1f, .9f, .9f, .1f, .4f, .6f, .4f, .6f};
+  const std::vector<std::int32_t> labels = {1, 0, 0, 0, 0};
+  const auto mistakes = most_confident_mistakes(probabilities, labels, 2, 10);
+  ASSERT_EQ(mistakes.size(), 4u);
+  EXPECT_EQ(mistakes[0].sample, 1u);
+  EXPECT_EQ(mistakes[1].sample, 0u);
+  EXPECT_EQ(mistakes[2].sample, 3u);
+  EXPECT_EQ(mistakes[3].sample, 4u);
+  EXPECT_EQ(mistakes[0].label, 0);
+  EXPECT_EQ(mistakes[0].predicted, 1);
+  EXPECT_EQ(most_confident_mistakes(probabilities, labels, 2, 1).size(), 1u);
+}
+
+TEST(DrawConfusionMatrix, GrowsWithTheLargestCount) {
+  const auto small = draw_confusion_matrix(std::vector<std::int64_t>{1, 2, 3, 4}, 2);
+  const auto large = draw_confusion_matrix(std::vector<std::int64_t>{1, 2, 3, 40000}, 2);
+  EXPECT_EQ(small.width, small.height);
+  EXPECT_GT(large.width, small.width);
+  EXPECT_EQ(small.channels, 3);
+}
+
+TEST(LogPredictions, WritesACurvePerClassTheMatrixAndTheMistakes) {
+  TemporaryDirectory directory;
+  const Dataset data = small_dataset();
+  std::vector<float> outputs;
+  for (std::size_t i = 0; i < data.validation.count; ++i) outputs.insert(outputs.end(), {2, 0, 0});
+  {
+    tbwriter::SummaryWriter writer(directory.path());
+    log_predictions(writer, data.validation, outputs, data.class_names, "validation", 4);
+  }
+  const auto events = tbwriter::read_run(directory.path());
+  for (const char* tag :
+       {"pr_curve/a", "pr_curve/b/c", "pr_curve/d", "predictions/confusion_matrix",
+        "predictions/confusion_counts", "predictions/misclassified", "predictions/misclassified_list"}) {
+    EXPECT_EQ(tbwriter::values_of(events, tag).size(), 1u) << tag;
+  }
+  // Labels 1, 2, 0, … from sample 40: of 10, 3 are class 0, and all are predicted as it.
+  EXPECT_THAT(tbwriter::values_of(events, "predictions/confusion_counts")[0].tensor().string_val(0),
+              HasSubstr("| a | 3 | 0 | 0 | 100.0 % |"));
+  EXPECT_EQ(tbwriter::values_of(events, "predictions/misclassified")[0].image().width(), 7 * 6 + 2);
+}
+
+TEST(LogPredictions, WritesNothingForOutputsThatAreNotFinite) {
+  TemporaryDirectory directory;
+  const Dataset data = small_dataset();
+  {
+    tbwriter::SummaryWriter writer(directory.path());
+    log_predictions(writer, data.validation, std::vector<float>(30, std::numeric_limits<float>::quiet_NaN()),
+                    data.class_names, "validation", 0);
+  }
+  EXPECT_TRUE(tbwriter::values_of(tbwriter::read_run(directory.path()), "pr_curve/a").empty());
+}
+
+TEST(MarkdownTable, EscapesWhatWouldBreakIt) {
+  const std::string table = markdown_table({{"a|b", "x\ny"}, {"<script>", "*_`"}});
+  EXPECT_EQ(table, "| key | value |\n| --- | --- |\n| a&#124;b | x y |\n| &lt;script&gt; | \\*\\_\\` |\n");
+}
+
+TEST(MarkdownTable, FlattensObjectsToDottedKeysAndLayersToRows) {
+  const std::string table = markdown_table(nlohmann::ordered_json::parse(
+      R"({"a": {"b": 1, "c": [1, 2]}, "layers": [{"type": "relu"}, {"type": "linear"}], "e": {}})"));
+  for (const char* row :
+       {"| a.b | 1 |", "| a.c | \\[1,2\\] |", "| layers.1 | {\"type\":\"linear\"} |", "| e | {} |"}) {
+    EXPECT_THAT(table, HasSubstr(row));
+  }
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,103 @@
+#include "runmanager/terminal/terminal.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "runmanager/terminal/table.h"
+#include "runmanager/training/stop_signals.h"
+
+namespace sweep {
+namespace {
+
+TEST(DisplayWidth, CountsColumnsAndNotBytes) {
+  EXPECT_EQ(display_width("abc"), 3);
+  EXPECT_EQ(display_width("é"), 1);
+  EXPECT_EQ(display_width("e\u0301"), 1);  // combining acute
+  EXPECT_EQ(display_width("日本"), 4);
+  EXPECT_EQ(display_width("━╸"), 2);
+  EXPECT_EQ(display_width("\x1b[31mred\x1b[0m"), 3);
+  EXPECT_EQ(display_width("\xff\xfe"), 2);  // no UTF-8: one each
+  EXPECT_EQ(display_width("\xe6\x97"), 2);  // cut in the middle
+}
+
+TEST(FitWidth, NeverGivesMoreColumnsThanAsked) {
+  const std::string text = "\x1b[1mlr=0.1\x1b[0m 日本 naïve ━━";
+  for (int columns = 0; columns < 30; ++columns) {
+    EXPECT_LE(display_width(fit_width(text, columns)), columns);
+    EXPECT_LE(display_width(fit_width(text, columns, false)), columns);
+  }
+  EXPECT_EQ(fit_width("abcdef", 4), "abc…");
+  EXPECT_EQ(fit_width("abcdef", 4, false), "abc~");
+  EXPECT_EQ(fit_width("abcd", 4), "abcd");
+}
+
+TEST(FitWidth, KeepsTheSequenceThatSwitchesColoursOff) {
+  EXPECT_EQ(fit_width("\x1b[31mabcdef\x1b[0m", 3), "\x1b[31mab…\x1b[0m");
+}
+
+TEST(HumanSeconds, ChoosesTheUnit) {
+  EXPECT_EQ(human_seconds(0.0012), "1.2 ms");
+  EXPECT_EQ(human_seconds(0.35), "350 ms");
+  EXPECT_EQ(human_seconds(1.234), "1.23 s");
+  EXPECT_EQ(human_seconds(12.34), "12.3 s");
+  EXPECT_EQ(human_seconds(59.96), "1 m 00 s");
+  EXPECT_EQ(human_seconds(125), "2 m 05 s");
+  EXPECT_EQ(human_seconds(3600 * 3 + 60 * 20 + 5), "3 h 20 m");
+}
+
+TEST(HumanCount, ChoosesTheUnit) {
+  EXPECT_EQ(human_count(0.5), "0.50");
+  EXPECT_EQ(human_count(950), "950");
+  EXPECT_EQ(human_count(999.7), "1.00k");
+  EXPECT_EQ(human_count(12345), "12.3k");
+  EXPECT_EQ(human_count(1.25e6), "1.25M");
+}
+
+// Death tests: the process's environment and its signals are changed in a child.
+TEST(TerminalDeathTest, HonoursTermAndNoColor) {
+  EXPECT_EXIT(
+      {
+        ::setenv("TERM", "dumb", 1);
+        const Terminal terminal = Terminal::of_process();
+        std::exit(terminal.interactive || terminal.color ? 1 : 0);
+      },
+      ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(
+      {
+        ::setenv("NO_COLOR", "1", 1);
+        std::exit(Terminal::of_process().color || stdout_color() ? 1 : 0);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST(StopSignals, NotesTheFirstSignal) {
+  const StopSignals signals;
+  EXPECT_EQ(StopSignals::requested(), 0);
+  ::raise(SIGTERM);
+  EXPECT_EQ(StopSignals::requested(), SIGTERM);
+}
+
+TEST(StopSignals, StartAnewWithEachObject) {
+  {
+    const StopSignals signals;
+    ::raise(SIGINT);
+  }
+  const StopSignals signals;
+  EXPECT_EQ(StopSignals::requested(), 0);
+}
+
+TEST(StopSignalsDeathTest, LeaveAtOnceAtTheSecondSignal) {
+  const auto twice = [](int signal) {
+    const StopSignals signals;
+    ::raise(signal);
+    ::raise(signal);
+    std::exit(0);
+  };
+  EXPECT_EXIT(twice(SIGINT), ::testing::ExitedWithCode(130), "");
+  EXPECT_EXIT(twice(SIGTERM), ::testing::ExitedWithCode(143), "");
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,208 @@
+// Whole sweeps with the CPU's engine on a data set that can be learned in a moment.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "core/data/safetensors.h"
+#include "proto/tensorboard/graph.pb.h"
+#include "runmanager/config/sweep_file.h"
+#include "runmanager/sweep/sweep_runner.h"
+#include "tests/support/quarters.h"
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RealTraining : public ::testing::Test {
+ protected:
+  RealTraining() { write_quarters(directory_.path()); }
+
+  SweepOutcome run(const std::string& logdir, int threads = 1,
+                   const std::vector<std::string>& overrides = {}) {
+    SweepEnvironment environment;
+    environment.terminal = {};
+    environment.out = &out_;
+    return run_sweep(load_sweep(directory_ / "quarters.json", overrides),
+                     {.logdir = directory_.path() / logdir, .threads = threads}, environment);
+  }
+
+  TemporaryDirectory directory_;
+  std::ostringstream out_;
+};
+
+TEST_F(RealTraining, LearnsAndRecordsIt) {
+  const SweepOutcome outcome = run("runs");
+  EXPECT_EQ(outcome.exit_code, 0);
+  ASSERT_EQ(outcome.runs.size(), 4u);
+  for (const RunRecord& record : outcome.runs) {
+    ASSERT_EQ(record.epochs.size(), 6u) << record.name;
+    EXPECT_LT(record.epochs.back().loss, record.epochs.front().loss) << record.name;
+    EXPECT_GE(record.epochs.back().validation_accuracy.value(), 0.95) << record.name;
+    EXPECT_GE(record.metrics.at("test_accuracy"), 0.95) << record.name;
+    // The events hold what the results say, as floats.
+    const auto scalars = last_scalars(tbwriter::read_run(outcome.directory / record.name));
+    EXPECT_EQ(scalars.at("Loss/train"), static_cast<float>(record.epochs.back().loss));
+    EXPECT_EQ(scalars.at("Accuracy/validation"),
+              static_cast<float>(*record.epochs.back().validation_accuracy));
+  }
+}
+
+TEST_F(RealTraining, GivesTheSameBitsForAnyNumberOfWorkersAndThreads) {
+  const SweepOutcome one = run("one", 1);
+  const SweepOutcome three = run("three", 3);
+  for (std::size_t i = 0; i < one.runs.size(); i += 2) {
+    const auto weights = [](const SweepOutcome& outcome, std::size_t run) {
+      return read_safetensors(outcome.directory / outcome.runs[run].name / "checkpoint.safetensors")
+          .find("conv1.weight")
+          ->values;
+    };
+    EXPECT_EQ(weights(one, i), weights(one, i + 1)) << "0 and 2 workers";
+    EXPECT_EQ(weights(one, i), weights(three, i)) << "1 and 3 threads";
+    EXPECT_EQ(one.runs[i].epochs.back().loss, three.runs[i + 1].epochs.back().loss);
+  }
+}
+
+std::vector<proto::TaggedRunMetadata> profiles_of(const std::vector<proto::Event>& events) {
+  std::vector<proto::TaggedRunMetadata> profiles;
+  for (const proto::Event& event : events) {
+    if (event.has_tagged_run_metadata()) profiles.push_back(event.tagged_run_metadata());
+  }
+  return profiles;
+}
+
+TEST_F(RealTraining, ShowsTimeAndMemoryOfTheGraphsNodesOnce) {
+  const SweepOutcome outcome = run("runs", 2, {"batch_size=30", "num_workers=0"});
+  const auto events = tbwriter::read_run(outcome.directory / outcome.runs.at(0).name);
+  std::set<std::string> graph;
+  for (const proto::Event& event : events) {
+    proto::GraphDef def;
+    if (event.graph_def().empty() || !def.ParseFromString(event.graph_def())) continue;
+    for (const auto& node : def.node()) graph.insert(node.name());
+  }
+  const auto profiles = profiles_of(events);
+  ASSERT_EQ(profiles.size(), 1u);
+  EXPECT_EQ(profiles[0].tag(), "step of 30 samples");
+  proto::RunMetadata metadata;
+  ASSERT_TRUE(metadata.ParseFromString(profiles[0].run_metadata()));
+  ASSERT_EQ(metadata.step_stats().dev_stats_size(), 1);
+  const auto& device = metadata.step_stats().dev_stats(0);
+  EXPECT_EQ(device.device(), "/device:CPU:0");
+  std::vector<std::string> busy;
+  for (const auto& node : device.node_stats()) {
+    EXPECT_TRUE(graph.contains(node.node_name())) << node.node_name();
+    ASSERT_EQ(node.output_size(), 1) << "the page breaks on a node without";
+    EXPECT_EQ(node.output(0).tensor_description().shape().dim(0).size(), 30);
+    if (node.all_end_rel_micros() > 0 && node.memory(0).total_bytes() > 0) busy.push_back(node.node_name());
+  }
+  EXPECT_EQ(device.node_stats_size(), 6);
+  EXPECT_THAT(busy, ::testing::ElementsAre("net/conv1/Conv2d", "net/drop/Dropout", "net/out/Linear"));
+}
+
+TEST_F(RealTraining, WithoutTheGraphHasNoProfileAndTheSameBits) {
+  const SweepOutcome with = run("with"), without = run("without", 1, {"log.graph=false"});
+  for (std::size_t i = 0; i < with.runs.size(); ++i) {
+    EXPECT_TRUE(profiles_of(tbwriter::read_run(without.directory / without.runs[i].name)).empty());
+    const auto file = [&](const SweepOutcome& outcome) {
+      return read_safetensors(outcome.directory / outcome.runs[i].name / "checkpoint.safetensors");
+    };
+    for (const char* name : {"conv1.weight", "conv1.bias", "out.weight", "out.bias"})
+      EXPECT_EQ(file(with).find(name)->values, file(without).find(name)->values) << name;
+    EXPECT_EQ(with.runs[i].epochs.back().loss, without.runs[i].epochs.back().loss);
+  }
+}
+
+// tag -> steps of every scalar and histogram, in the order of the files.
+std::map<std::string, std::vector<std::int64_t>> steps_of(const fs::path& run) {
+  std::map<std::string, std::vector<std::int64_t>> steps;
+  for (const proto::Event& event : tbwriter::read_run(run)) {
+    for (const auto& value : event.summary().value()) steps[value.tag()].push_back(event.step());
+  }
+  return steps;
+}
+
+TEST_F(RealTraining, StoppedAnywhereGoesOnFromTheLastFinishedEpochToTheSameBits) {
+  const std::vector<std::string> overrides = {"batch_size=20", "epochs=4", "log.batches=3", "num_workers=0"};
+  const SweepOutcome whole = run("whole", 1, overrides);
+  const auto whole_steps = steps_of(whole.directory / whole.runs[0].name);
+  // A run looks for signals after each of the 10 batches of an epoch, 2 of validation and 3 of the test.
+  for (const int looks : {1, 5, 11, 12, 13, 14, 25, 40, 47, 49, 51, 52, 53}) {
+    const std::string logdir = "stopped" + std::to_string(looks);
+    int left = looks;
+    SweepEnvironment environment;
+    environment.terminal = {};
+    environment.out = &out_;
+    environment.stop_requested = [&left] { return --left < 0 ? 15 : 0; };
+    const Sweep sweep = load_sweep(directory_ / "quarters.json", overrides);
+    const RunnerOptions options = {.logdir = directory_.path() / logdir, .threads = 1};
+    const SweepOutcome stopped = run_sweep(sweep, options, environment);
+    EXPECT_EQ(stopped.exit_code, 143);
+    environment.stop_requested = [] { return 0; };
+    const SweepOutcome resumed = run_sweep(sweep, options, environment);
+    EXPECT_EQ(resumed.exit_code, 0);
+    EXPECT_EQ(bits_of(resumed), bits_of(whole)) << looks;
+    EXPECT_EQ(steps_of(resumed.directory / resumed.runs[0].name), whole_steps) << looks;
+    for (std::size_t epoch = 0; epoch < stopped.runs[0].epochs.size(); ++epoch) {
+      EXPECT_EQ(resumed.runs[0].epochs[epoch].epoch_seconds, stopped.runs[0].epochs[epoch].epoch_seconds)
+          << "a finished epoch was trained again";
+    }
+    EXPECT_GE(resumed.runs[0].run_seconds.value(), resumed.runs[0].epochs.back().run_seconds);
+  }
+}
+
+TEST_F(RealTraining, WhoseCheckpointOrEventsAreDamagedStartsAnewAndSaysSo) {
+  const std::vector<std::string> overrides = {"batch_size=20", "epochs=3", "num_workers=0"};
+  const SweepOutcome whole = run("whole", 1, overrides);
+  const auto cut = [](const fs::path& file) { fs::resize_file(file, fs::file_size(file) - 5); };
+  const auto flip = [](const fs::path& file) {
+    std::string content = tbwriter::slurp(file);
+    content[content.size() - 9] = static_cast<char>(content[content.size() - 9] ^ 1);
+    tbwriter::spill(file, content);
+  };
+  for (const bool events : {false, true}) {
+    for (int way = 0; way < 2; ++way) {
+      const std::string logdir = fmt::format("damaged{}{}", events, way);
+      const SweepOutcome first = run(logdir, 1, overrides);
+      const fs::path directory = first.directory / first.runs[0].name;
+      fs::remove(directory / "run.json");  // as if it had been killed before its end
+      fs::path file = directory / "checkpoint.safetensors";
+      for (const auto& entry : fs::directory_iterator(directory)) {
+        if (events && entry.path().string().find("tfevents") != std::string::npos) file = entry.path();
+      }
+      if (events) {
+        fs::resize_file(file, 2000);
+      } else if (way == 0) {
+        cut(file);
+      } else {
+        flip(file);
+      }
+      EXPECT_EQ(bits_of(run(logdir, 1, overrides)), bits_of(whole));
+      EXPECT_THAT(tbwriter::slurp(directory / "log.txt"), ::testing::HasSubstr("not resumed"));
+    }
+  }
+}
+
+TEST_F(RealTraining, OfTheSameCommandKeepsEverything) {
+  const SweepOutcome first = run("runs");
+  const SweepOutcome second = run("runs");
+  for (std::size_t i = 0; i < first.runs.size(); ++i) {
+    EXPECT_EQ(second.runs[i].run_seconds, first.runs[i].run_seconds) << "trained again";
+  }
+}
+
+TEST_F(RealTraining, GoesOnFromItsOwnCheckpointsWeights) {
+  const SweepOutcome first = run("runs");
+  const fs::path weights = directory_ / "weights.safetensors";
+  fs::copy_file(first.directory / first.runs[0].name / "checkpoint.safetensors", weights);
+  const SweepOutcome second = run("more", 1, {"init=" + weights.string(), "epochs=1"});
+  EXPECT_EQ(second.exit_code, 0);
+  EXPECT_LT(second.runs[0].epochs[0].loss, first.runs[0].epochs[0].loss / 2);
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,80 @@
+#include "tests/support/event_files.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "tbwriter/crc32c.h"
+#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_reader.h"
+
+namespace sweep::tbwriter {
+
+std::string from_hex(const std::string& text) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
+    bytes.push_back(static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16)));
+  }
+  return bytes;
+}
+
+std::string to_hex(const std::string& bytes) {
+  static const char* digits = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text.push_back(digits[byte >> 4]);
+    text.push_back(digits[byte & 15]);
+  }
+  return text;
+}
+
+std::string masked_crc_hex(const std::string& bytes) {
+  const std::uint32_t crc = mask_crc(crc32c_portable(bytes));
+  std::string stored;
+  for (int i = 0; i < 4; ++i) stored.push_back(static_cast<char>(crc >> (8 * i)));
+  return to_hex(stored);
+}
+
+std::string slurp(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+void spill(const std::filesystem::path& file, const std::string& bytes) {
+  std::ofstream(file, std::ios::binary) << bytes;
+}
+
+std::vector<proto::Event> read_events(const std::filesystem::path& file) {
+  std::vector<proto::Event> events;
+  EventReader reader(file);
+  while (const auto payload = reader.next()) {
+    events.emplace_back();
+    EXPECT_TRUE(events.back().ParseFromArray(payload->data(), static_cast<int>(payload->size()))) << file;
+  }
+  EXPECT_EQ(reader.end(), ReadEnd::kEnd) << file << " " << describe(reader.end());
+  EXPECT_EQ(reader.position(), std::filesystem::file_size(file)) << file;
+  return events;
+}
+
+std::vector<proto::Event> read_run(const std::filesystem::path& directory) {
+  std::vector<proto::Event> events;
+  for (const std::string& name : list_event_files(directory)) {
+    for (proto::Event& event : read_events(directory / name)) events.push_back(std::move(event));
+  }
+  return events;
+}
+
+std::vector<proto::Summary::Value> values_of(const std::vector<proto::Event>& events,
+                                             const std::string& tag) {
+  std::vector<proto::Summary::Value> values;
+  for (const proto::Event& event : events) {
+    for (const auto& value : event.summary().value()) {
+      if (value.tag() == tag) values.push_back(value);
+    }
+  }
+  return values;
+}
+
+}  // namespace sweep::tbwriter

@@ -1,0 +1,83 @@
+#include "tests/support/quarters.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "core/data/safetensors.h"
+#include "tests/support/event_files.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string idx_header(std::initializer_list<std::uint32_t> extents) {
+  std::string header = {0, 0, 8, static_cast<char>(extents.size())};
+  for (const std::uint32_t extent : extents) {
+    for (int shift = 24; shift >= 0; shift -= 8) header += static_cast<char>(extent >> shift);
+  }
+  return header;
+}
+
+// Pictures of 8x8 with one bright quarter out of four, which is the class.
+void write_part(const fs::path& directory, const std::string& part, std::uint32_t count) {
+  std::string images = idx_header({count, 8, 8}), labels = idx_header({count});
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t label = (i * 7 + i / 4) % 4;
+    labels += static_cast<char>(label);
+    for (std::uint32_t y = 0; y < 8; ++y) {
+      for (std::uint32_t x = 0; x < 8; ++x) {
+        const bool bright = (y / 4) * 2 + x / 4 == label;
+        images += static_cast<char>((bright ? 160 : 20) + (i * 31 + y * 17 + x * 13) % 64);
+      }
+    }
+  }
+  fs::create_directories(directory);
+  tbwriter::spill(directory / (part + "-images-idx3-ubyte"), images);
+  tbwriter::spill(directory / (part + "-labels-idx1-ubyte"), labels);
+}
+
+}  // namespace
+
+void write_quarters(const fs::path& directory) {
+  write_part(directory / "data", "train", 240);
+  write_part(directory / "data", "t10k", 60);
+  tbwriter::spill(directory / "quarters.json", R"({
+    "name": "quarters",
+    "dataset": {"name": "quarters", "path": "data", "validation": 40},
+    "network": {"name": "net", "layers": [
+      {"name": "conv1", "type": "conv2d", "out_channels": 4, "kernel_size": 3},
+      {"name": "relu1", "type": "relu"},
+      {"name": "pool1", "type": "max_pool2d", "kernel_size": 2},
+      {"name": "flatten", "type": "flatten"},
+      {"name": "drop", "type": "dropout", "p": 0.1},
+      {"name": "out", "type": "linear", "out_features": 4}]},
+    "optimizer": "adam", "epochs": 6, "seed": 3,
+    "params": {"lr": [0.02], "batch_size": [20, 30], "num_workers": [0, 2]}})");
+}
+
+std::string bits_of(const RunRecord& run, const fs::path& directory) {
+  std::string bits = run.name + " " + std::string(to_string(run.status)) + "\n";
+  for (EpochRecord epoch : run.epochs) {
+    epoch.epoch_seconds = epoch.run_seconds = epoch.images_per_second = epoch.data_wait_seconds = 0;
+    bits += to_json(epoch).dump() + "\n";
+  }
+  for (const auto& [name, value] : run.metrics) bits += name + fmt::format(" {:a}\n", value);
+  const fs::path file = directory / run.name / "checkpoint.safetensors";
+  if (!fs::exists(file)) return bits;
+  for (const NamedTensor& tensor : read_safetensors(file).tensors) {
+    bits += tensor.name + std::string(reinterpret_cast<const char*>(tensor.values.data()),
+                                      tensor.values.size() * sizeof(float));
+  }
+  return bits;
+}
+
+std::string bits_of(const SweepOutcome& outcome) {
+  std::string bits;
+  for (const RunRecord& run : outcome.runs) bits += bits_of(run, outcome.directory);
+  return bits;
+}
+
+}  // namespace sweep

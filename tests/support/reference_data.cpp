@@ -1,0 +1,62 @@
+#include "tests/support/reference_data.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+
+namespace sweep::test {
+namespace {
+
+ArgumentValue argument_from(const nlohmann::json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (value.is_number()) return value.get<double>();
+  return value.get<std::array<std::int64_t, 2>>();
+}
+
+std::vector<LayerSpec> layers_from(const nlohmann::json& layers) {
+  std::vector<LayerSpec> specs;
+  for (const nlohmann::json& layer : layers) {
+    LayerSpec& added = specs.emplace_back(LayerSpec{layer.at("name"), layer.at("type")});
+    for (const auto& [key, value] : layer.at("arguments").items())
+      added.arguments[key] = argument_from(value);
+    if (layer.contains("layers")) added.layers = layers_from(layer.at("layers"));
+    if (layer.contains("shortcut")) added.shortcut = layers_from(layer.at("shortcut"));
+  }
+  return specs;
+}
+
+std::vector<float> values_from(const TensorFile& file, std::span<const Parameter> arrays,
+                               const std::string& prefix) {
+  std::vector<float> values;
+  for (const Parameter& array : arrays) {
+    const NamedTensor* tensor = file.find(prefix + array.name);
+    if (tensor == nullptr || tensor->shape != array.shape)
+      throw std::runtime_error("no reference for " + prefix + array.name);
+    values.insert(values.end(), tensor->values.begin(), tensor->values.end());
+  }
+  return values;
+}
+
+}  // namespace
+
+std::filesystem::path reference_path(const std::string& name) {
+  // The variable goes before where the tests were built: they may have been carried elsewhere.
+  const char* carried = std::getenv("SWEEP_TEST_DATA");
+  return std::filesystem::path(carried != nullptr ? carried : SWEEP_TEST_DATA) / name;
+}
+
+NetworkSpec network_from_json(const std::string& name, const nlohmann::json& layers) {
+  return {name, layers_from(layers)};
+}
+
+std::vector<float> parameters_from(const TensorFile& file, const Network& network,
+                                   const std::string& prefix) {
+  return values_from(file, network.parameters(), prefix);
+}
+
+std::vector<float> buffers_from(const TensorFile& file, const Network& network, const std::string& prefix) {
+  return values_from(file, network.buffers(), prefix);
+}
+
+}  // namespace sweep::test

@@ -1,0 +1,164 @@
+#include "tests/support/run_world.h"
+
+#include <gtest/gtest.h>
+
+namespace sweep {
+
+FakeEngine::FakeEngine(const Network& network, FakeTraining& training)
+    : training_(training), classes_(element_count(network.output())), parameters_(network.parameter_count()) {
+  ++training_.engines;
+}
+
+void FakeEngine::train(const Batch& batch, double learning_rate) {
+  training_.learning_rates.push_back(learning_rate);
+  const auto samples = static_cast<std::int64_t>(batch.size());
+  const Totals totals =
+      training_.on_train
+          ? training_.on_train(batch, steps_)
+          : Totals{.loss = 0.5 * static_cast<double>(samples), .correct = samples / 2, .samples = samples};
+  totals_.loss += totals.loss;
+  totals_.correct += totals.correct;
+  totals_.samples += totals.samples;
+  for (float& value : parameters_) value += 1;
+  ++steps_;
+  ++training_.batches;
+}
+
+void FakeEngine::evaluate(const Batch& batch) {
+  const auto samples = static_cast<std::int64_t>(batch.size());
+  totals_.loss += 0.25 * static_cast<double>(samples);
+  totals_.correct += samples;
+  totals_.samples += samples;
+}
+
+void FakeEngine::predict(const Batch&, std::span<float> outputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i] = i % classes_ == 0 ? 1.0f : 0.0f;
+}
+
+Totals FakeEngine::take_totals() { return std::exchange(totals_, {}); }
+
+void FakeEngine::set_parameters(std::span<const float> values) {
+  parameters_.assign(values.begin(), values.end());
+  training_.first_parameters = parameters_;
+}
+
+std::vector<OptimizerState> FakeEngine::optimizer_state() const {
+  return {{"momentum", std::vector<float>(parameters_.size(), static_cast<float>(steps_))}};
+}
+
+Dataset small_dataset() {
+  auto set = std::make_shared<ImageSet>();
+  set->shape = {1, 4, 4};
+  for (std::size_t i = 0; i < 70; ++i) {
+    set->labels.push_back(static_cast<std::int32_t>(i % 3));
+    set->pixels.append(16, static_cast<std::uint8_t>(i));
+  }
+  Dataset data;
+  data.name = "tiny";
+  data.shape = set->shape;
+  data.class_names = {"a", "b/c", "d"};
+  data.train = {set, 0, 40};
+  data.validation = {set, 40, 10};
+  data.test = {set, 50, 20};
+  data.files = {{"tiny.gz", std::string(64, 'a')}};
+  return data;
+}
+
+NetworkSpec small_network() {
+  return {"small-net", {{"flatten", "flatten", {}}, {"out", "linear", {{"out_features", std::int64_t{3}}}}}};
+}
+
+RunConfig small_run(std::size_t index, double lr, const std::string& device) {
+  RunConfig run;
+  run.index = index;
+  run.name = "lr=" + std::string(lr == 0.5 ? "0.5" : "0.25") + ",device=" + device;
+  run.params = {{"lr", lr}, {"device", device}};
+  run.dataset.name = "tiny";
+  run.network = small_network();
+  run.epochs = 2;
+  run.seed = 7;
+  run.lr = lr;
+  run.batch_size = 10;
+  run.shuffle = false;
+  run.device = device;
+  run.resolved = {{"lr", lr}, {"epochs", 2}, {"seed", 7}, {"device", device}};
+  return run;
+}
+
+Sweep small_sweep() {
+  Sweep sweep;
+  sweep.name = "small";
+  sweep.file = "small.json";
+  sweep.keys = {"lr", "device"};
+  sweep.runs = {small_run(0, 0.5), small_run(1, 0.25)};
+  sweep.resolved = {{"name", "small"}, {"epochs", 2}};
+  return sweep;
+}
+
+SweepEnvironment World::environment() {
+  SweepEnvironment world;
+  world.make_engine = [this](const Network& network, const EngineOptions& engine_options) {
+    training.options = engine_options;
+    return std::make_unique<FakeEngine>(network, training);
+  };
+  world.load_dataset = [this](const DatasetSpec&) {
+    ++data_loads;
+    return small_dataset();
+  };
+  world.unavailable_reason = [](const Device& device, Precision) -> std::optional<std::string> {
+    if (device.type == DeviceType::kCuda) return "there is none here";
+    return std::nullopt;
+  };
+  world.clock = [this] { return seconds += tick; };
+  world.stop_requested = [this] { return signal; };
+  world.terminal = {.interactive = false,
+                    .color = false,
+                    .unicode = true,
+                    .width = [] { return 80; },
+                    .write = [this](std::string_view text) { terminal_output += text; }};
+  world.out = &out;
+  return world;
+}
+
+std::map<std::string, double> last_scalars(const std::vector<proto::Event>& events) {
+  std::map<std::string, double> scalars;
+  for (const proto::Event& event : events) {
+    for (const auto& value : event.summary().value()) {
+      if (value.has_simple_value()) scalars[value.tag()] = value.simple_value();
+    }
+  }
+  return scalars;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
+  std::vector<std::vector<std::string>> rows(1, {""});
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    std::string& field = rows.back().back();
+    if (quoted && c == '"' && i + 1 < text.size() && text[i + 1] == '"') {
+      field += text[++i];
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && c == ',') {
+      rows.back().emplace_back();
+    } else if (!quoted && c == '\n') {
+      rows.push_back({""});
+    } else {
+      field += c;
+    }
+  }
+  EXPECT_FALSE(quoted);
+  EXPECT_EQ(rows.back(), std::vector<std::string>{""}) << "the last line must end, too";
+  rows.pop_back();
+  return rows;
+}
+
+}  // namespace sweep

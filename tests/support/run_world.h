@@ -1,0 +1,101 @@
+// A world without time, terminal and arithmetic, in which sweeps run at once: for the tests of the run half.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/data/dataset.h"
+#include "core/engine/engine.h"
+#include "runmanager/config/run_config.h"
+#include "runmanager/sweep/sweep_runner.h"
+#include "tests/support/event_files.h"
+
+namespace sweep {
+
+using tbwriter::TemporaryDirectory;
+
+/// What a fake engine does, and what was asked of it. Shared by all engines of a world.
+struct FakeTraining {
+  /// Totals of one training batch; `step` counts the engine's batches from 0.
+  std::function<Totals(const Batch&, std::int64_t step)> on_train;
+  std::size_t engines = 0;              // made so far
+  std::size_t batches = 0;              // trained by all of them
+  std::vector<float> first_parameters;  // of the last engine, as they were set
+  EngineOptions options;                // of the last engine
+  std::string kernels;                  // of all engines
+  std::vector<double> learning_rates;   // of every trained batch
+  std::vector<double> momenta;          // as they were set
+};
+
+/// Each trained batch adds 1 to every parameter and gives loss 0.5 and half of the samples right; predicts
+/// class 0.
+class FakeEngine final : public Engine {
+ public:
+  FakeEngine(const Network& network, FakeTraining& training);
+  void train(const Batch& batch, double learning_rate) override;
+  void set_momentum(double momentum) override { training_.momenta.push_back(momentum); }
+  void evaluate(const Batch& batch) override;
+  void predict(const Batch& batch, std::span<float> outputs) override;
+  Totals take_totals() override;
+  std::vector<float> parameters() const override { return parameters_; }
+  void set_parameters(std::span<const float> values) override;
+  std::vector<float> gradients() const override { return std::vector<float>(parameters_.size(), -0.25f); }
+  std::vector<OptimizerState> optimizer_state() const override;
+  std::string kernels() const override { return training_.kernels; }
+  std::int64_t step_count() const override { return steps_; }
+  void set_optimizer_state(std::span<const OptimizerState>, std::int64_t steps) override { steps_ = steps; }
+
+ private:
+  FakeTraining& training_;
+  std::size_t classes_;
+  std::vector<float> parameters_;
+  Totals totals_;
+  std::int64_t steps_ = 0;
+};
+
+/// 40 samples to train on, 10 to validate and 20 to test with: 4x4 grey pictures of 3 classes called a, b/c
+/// and d.
+Dataset small_dataset();
+
+/// flatten and one linear layer, 4x4 pictures to 3 classes.
+NetworkSpec small_network();
+
+/// A run of 2 epochs of 4 batches on the CPU.
+RunConfig small_run(std::size_t index, double lr, const std::string& device = "cpu");
+
+/// Two such runs, lr 0.5 and 0.25.
+Sweep small_sweep();
+
+/// Everything run_sweep() touches. "cuda" is missing because "there is none here".
+struct World {
+  TemporaryDirectory directory;
+  FakeTraining training;
+  double seconds = 1000;  // the clock's; each look adds `tick`
+  double tick = 0.001;
+  int signal = 0;
+  std::size_t data_loads = 0;
+  std::string terminal_output;
+  std::ostringstream out;
+  RunnerOptions options;
+  SweepEnvironment environment();
+
+  World() { options.logdir = directory.path() / "runs"; }
+  SweepOutcome run(const Sweep& sweep) { return run_sweep(sweep, options, environment()); }
+  std::filesystem::path path(const std::string& name) const { return options.logdir / "small" / name; }
+};
+
+/// name -> value of the last point of every scalar of the events.
+std::map<std::string, double> last_scalars(const std::vector<proto::Event>& events);
+
+/// Lines of a text, without their ends.
+std::vector<std::string> lines_of(const std::string& text);
+
+/// Reads RFC 4180: rows of fields. Written for the tests alone, so that it shares no mistake with the writer.
+std::vector<std::vector<std::string>> parse_csv(const std::string& text);
+
+}  // namespace sweep

@@ -1,0 +1,70 @@
+// A folder with sweep files for one test, and what loading them gives.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "runmanager/config/sweep_file.h"
+#include "tests/support/temporary_directory.h"
+
+namespace sweep::testing {
+
+/// Gone with the object. Files in it are named without the folder in what error() returns.
+class SweepFolder {
+ public:
+  SweepFolder() {
+    write("net.json",
+          R"({"layers": [{"type": "flatten"}, {"name": "fc1", "type": "linear", "out_features": 32},
+ {"type": "relu"}, {"name": "out", "type": "linear", "out_features": 10}]})");
+  }
+
+  const std::filesystem::path& path() const { return directory_.path(); }
+
+  std::filesystem::path write(const std::string& name, const std::string& text) const {
+    return directory_.write(name, text);
+  }
+
+  Sweep load(const std::string& text, const std::vector<std::string>& overrides = {},
+             LoadOptions options = {}) const {
+    if (!options.cuda_device_count) options.cuda_device_count = 0;
+    return load_sweep(write("s.json", text), overrides, options);
+  }
+
+  /// The message of the ConfigError or DataError; "" with a test failure if there is none.
+  std::string error(const std::string& text, const std::vector<std::string>& overrides = {},
+                    LoadOptions options = {}) const {
+    try {
+      load(text, overrides, options);
+    } catch (const Error& error) {
+      return without_folder(error.what());
+    }
+    ADD_FAILURE() << "accepted: " << text;
+    return "";
+  }
+
+  /// The settings of a good file, and `more` after them: `"lr": 0.1, "params": {…}`.
+  static std::string with(const std::string& more) {
+    return "{\"dataset\": \"fashion-mnist\", \"network\": \"net.json\",\n" + more + "}";
+  }
+
+  std::string without_folder(std::string message) const {
+    const std::string folder = path().string() + "/";
+    for (std::size_t at; (at = message.find(folder)) != std::string::npos;) message.erase(at, folder.size());
+    return message;
+  }
+
+ private:
+  test::TemporaryDirectory directory_;
+};
+
+inline std::vector<std::string> names_of(const Sweep& sweep) {
+  std::vector<std::string> names;
+  for (const RunConfig& run : sweep.runs) names.push_back(run.name);
+  return names;
+}
+
+}  // namespace sweep::testing

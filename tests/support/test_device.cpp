@@ -1,0 +1,48 @@
+#include "tests/support/test_device.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+
+namespace sweep::test {
+namespace {
+
+#if defined(SWEEP_CUDA_ON_HOST)
+constexpr bool kStandIn = true;
+#else
+constexpr bool kStandIn = false;
+#endif
+
+constexpr std::string_view kLibrary = "cuda-library";
+
+std::string_view wanted_device() {
+  const char* value = std::getenv("SWEEP_TEST_DEVICE");
+  return value != nullptr ? value : kStandIn ? "cuda" : "cpu";
+}
+
+class NeedsTheDevice : public testing::Environment {
+ public:
+  void SetUp() override {
+    if (wanted_device() == kLibrary) ::setenv("SWEEP_CUDA_KERNELS", "library", 1);
+    const auto reason = unavailable_reason(device());
+    if (!reason) return;
+    // GoogleTest counts tests that an environment skips as passed; CTest goes by these words.
+    std::cout << "[  SKIPPED ] all tests\n";
+    GTEST_SKIP() << "no test can run on " << device().name() << ": " << *reason;
+  }
+};
+
+const testing::Environment* const environment = testing::AddGlobalTestEnvironment(new NeedsTheDevice);
+
+}  // namespace
+
+Device device() {
+  const std::string_view wanted = wanted_device();
+  return parse_device(wanted == kLibrary ? "cuda" : wanted);
+}
+
+bool device_is_stand_in() { return kStandIn; }
+
+}  // namespace sweep::test
