@@ -36,7 +36,7 @@ struct Convolution {
          c.stride,
          1,
          1,
-         cpu::spread_over_cache(in * in) * kLanes};
+         cpu::conflict_free_stride(in * in) * kLanes};
     gradient = {nullptr, out, out + 2 * cpu::kGradientBorder, cpu::kGradientBorder, 1, 1};
     input = AlignedBuffer(g.in_channels * g.in_plane);
     weights = AlignedBuffer(g.in_channels * g.out_channels * g.taps());
@@ -74,10 +74,10 @@ struct Bf16Convolution : Convolution {
     transposed_pairs = AlignedBuffer(backward.out_channels * g.taps() * g.in_channels);
     const std::size_t tile = kernels->channel_tile;
     cpu::pack_conv_weights(g, tile, weights.data(), packed.data());
-    cpu::pair_conv_weights(g, tile, g.in_channels, g.out_channels, packed.data(), pairs.data());
+    cpu::pack_conv_weight_pairs(g, tile, g.in_channels, g.out_channels, packed.data(), pairs.data());
     cpu::pack_conv_weights_transposed(g, tile, weights.data(), transposed.data());
-    cpu::pair_conv_weights(g, tile, g.out_channels, g.in_channels, transposed.data(),
-                           transposed_pairs.data());
+    cpu::pack_conv_weight_pairs(g, tile, g.out_channels, g.in_channels, transposed.data(),
+                                transposed_pairs.data());
   }
 
   const cpu::Bf16Kernels* kernels = cpu::bf16_hardware_kernels();
@@ -137,7 +137,7 @@ void register_conv_benchmarks() {
       cpu::conv_backward_input(v.g, v.gradient, v.transposed.data(), v.padding, v.padding, v.size, v.size,
                                v.grad_in.data());
     });
-    if (cpu::winograd_pays(Convolution(c).g)) {
+    if (cpu::use_winograd(Convolution(c).g)) {
       add<WinogradConvolution>("conv/" + shape + "/forward/winograd", c, [](WinogradConvolution& v) {
         cpu::winograd_forward(v.g, v.input.data(), v.frequencies.data(), nullptr, true, v.output.data(),
                               v.scratch.data());
@@ -152,14 +152,14 @@ void register_conv_benchmarks() {
     }
     if (cpu::bf16_hardware_kernels() == nullptr || c.in_channels == 1) continue;
     add<Bf16Convolution>("conv/" + shape + "/forward/bf16", c, [](Bf16Convolution& v) {
-      cpu::join_channels(v.input.data(), v.g.in_channels, v.g.in_height * v.g.in_width * kLanes, v.g.in_plane,
-                         v.input_pairs.data());
+      cpu::pack_channel_pairs(v.input.data(), v.g.in_channels, v.g.in_height * v.g.in_width * kLanes,
+                              v.g.in_plane, v.input_pairs.data());
       v.kernels->conv_forward(v.forward, v.input_pairs.data(), v.pairs.data(), nullptr, true,
                               v.output.data());
     });
     add<Bf16Convolution>("conv/" + shape + "/input/bf16", c, [](Bf16Convolution& v) {
-      cpu::join_channels(v.gradient.data, v.g.out_channels, v.gradient.rows * v.gradient.pitch * kLanes,
-                         v.gradient.channel_floats(), v.gradient_pairs.data());
+      cpu::pack_channel_pairs(v.gradient.data, v.g.out_channels, v.gradient.rows * v.gradient.pitch * kLanes,
+                              v.gradient.channel_floats(), v.gradient_pairs.data());
       cpu::ConvGradient pairs = v.gradient;
       pairs.data = v.gradient_pairs.data();
       v.kernels->conv_backward_input(v.backward, pairs, v.transposed_pairs.data(), v.padding, v.padding,

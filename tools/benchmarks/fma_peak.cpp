@@ -11,7 +11,7 @@ namespace sweep::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // 12 sums: more than latency × units of any core there is, and few enough for 16 registers.
-double rounds_of_sums(long rounds) {
+double fma_rounds(long rounds) {
   constexpr int kSums = 12;
   const hn::ScalableTag<float> d;
   const auto factor = hn::Set(d, 0.999f), summand = hn::Set(d, 0.001f);
@@ -33,8 +33,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep {
 
-HWY_EXPORT(rounds_of_sums);
-double multiply_add_rounds(long rounds) { return HWY_DYNAMIC_DISPATCH(rounds_of_sums)(rounds); }
+HWY_EXPORT(fma_rounds);
+double run_fma_rounds(long rounds) { return HWY_DYNAMIC_DISPATCH(fma_rounds)(rounds); }
 
 }  // namespace sweep
 #endif  // HWY_ONCE

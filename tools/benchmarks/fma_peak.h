@@ -5,6 +5,6 @@ namespace sweep {
 
 /// Multiply-adds times two that one thread does in `rounds` rounds of a loop over independent sums in
 /// registers, with the widest vectors that the machine has. Takes about rounds × 12 cycles.
-double multiply_add_rounds(long rounds);
+double run_fma_rounds(long rounds);
 
 }  // namespace sweep

@@ -24,14 +24,14 @@ class BatchRunner {
   BatchRunner(const Network& network, const EngineOptions& options, Program& program, ThreadPool& pool);
 
   /// Forward and backward. `own`: parameters in the program's layout; `step`: optimizer steps taken before.
-  void train(const Batch& batch, const float* own, std::int64_t step);
+  void train(const Batch& batch, const float* parameters, std::int64_t step);
   /// Of the last batch's mean loss.
   const GradientSum& gradient() const { return gradient_; }
-  void evaluate(const Batch& batch, const float* own);
+  void evaluate(const Batch& batch, const float* parameters);
   /// outputs: [batch.size()][classes].
-  void predict(const Batch& batch, const float* own, std::span<float> outputs);
+  void predict(const Batch& batch, const float* parameters, std::span<float> outputs);
   /// See Engine::profile(). Changes nothing.
-  std::vector<LayerProfile> profile(const Batch& batch, const float* own, std::int64_t step);
+  std::vector<LayerProfile> profile(const Batch& batch, const float* parameters, std::int64_t step);
 
   /// Sums since the last call.
   Totals take_totals();
@@ -43,7 +43,7 @@ class BatchRunner {
     std::int64_t correct = 0;
   };
   // Where a pass works.
-  struct Room {
+  struct PassBuffers {
     std::span<Workspace> workspaces;  // one per thread; one per block where training goes in phases
     float* partials;
     std::size_t partial_count;
@@ -52,19 +52,19 @@ class BatchRunner {
   };
 
   /// A workspace as a thread uses it.
-  Workspace& enter(Workspace& workspace, std::size_t thread) noexcept {
+  Workspace& attach_scratch(Workspace& workspace, std::size_t thread) noexcept {
     workspace.scratch = scratch_[thread].data();
     return workspace;
   }
-  bool in_phases() const { return program_.phases() > 1; }
+  bool multi_phase() const { return program_.phases() > 1; }
   void load(const Batch& batch, const Block& block, Workspace& workspace) const noexcept;
   void measure_loss(const Batch& batch, const Block& block, Workspace& workspace, bool training,
                     PartialTotals& totals) const noexcept;
   template <class Run>
-  void train_in(const Room& room, const Batch& batch, const float* own, std::int64_t step, bool keep_running,
-                Run run);
+  void run_training_pass(const PassBuffers& buffers, const Batch& batch, const float* parameters,
+                         std::int64_t step, bool keep_running, Run run);
   template <class Finish>
-  void evaluate_blocks(const Batch& batch, const float* own, Finish finish);
+  void evaluate_blocks(const Batch& batch, const float* parameters, Finish finish);
   std::size_t partial_count(std::size_t blocks) const;
   void add_totals(std::size_t partials, std::size_t samples);
 
@@ -73,7 +73,7 @@ class BatchRunner {
   Program& program_;
   ThreadPool& pool_;
   std::size_t classes_, plane_;  // outputs; pixels of one channel
-  std::size_t fewest_parts_;     // see partial_count()
+  std::size_t min_partials_;     // see partial_count()
   GradientSum gradient_;
   std::vector<Workspace> workspaces_;
   std::vector<AlignedBuffer> scratch_;  // one per thread: what its ops leave in the cache is used again

@@ -66,7 +66,7 @@ class CpuEngine final : public Engine {
   std::vector<float> parameters() const override { return exported(parameters_); }
 
   void set_parameters(std::span<const float> values) override {
-    import(values, parameters_, "set_parameters");
+    import_array(values, parameters_, "set_parameters");
     pool_.run(program_.prepare_parts(),
               [&](std::size_t part, std::size_t) noexcept { program_.prepare(parameters_.data(), part); });
   }
@@ -94,31 +94,32 @@ class CpuEngine final : public Engine {
 
   void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
     check_optimizer_state(state, options_.optimizer);
-    for (std::size_t i = 0; i < state_.size(); ++i) import(state[i].values, state_[i], "set_optimizer_state");
+    for (std::size_t i = 0; i < state_.size(); ++i)
+      import_array(state[i].values, state_[i], "set_optimizer_state");
     steps_ = step_count;
   }
 
  private:
   void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size); }
 
-  void import(std::span<const float> values, AlignedBuffer& own, const char* what) const {
+  void import_array(std::span<const float> values, AlignedBuffer& array, const char* what) const {
     check_count(values.size(), network_.parameter_count(), what, "parameters");
-    program_.import_parameters(values, own.data());
+    program_.import_parameters(values, array.data());
   }
 
-  std::vector<float> exported(const AlignedBuffer& own) const {
+  std::vector<float> exported(const AlignedBuffer& array) const {
     std::vector<float> values(network_.parameter_count());
-    program_.export_parameters(own.data(), values);
+    program_.export_parameters(array.data(), values);
     return values;
   }
 
   // Adds the partial gradients up in order and updates the parameters; threads share the parameters' range.
   void step(double learning_rate) {
     ++steps_;
-    const std::size_t lines = program_.parameter_floats() / kLanes;
-    constexpr std::size_t kLinesPerPart = 64;
-    const std::size_t parts = (lines + kLinesPerPart - 1) / kLinesPerPart;
-    const auto begin_of = [&](std::size_t part) { return part_begin(lines, parts, part) * kLanes; };
+    const std::size_t cache_lines = program_.parameter_floats() / kLanes;
+    constexpr std::size_t kCacheLinesPerPart = 64;
+    const std::size_t parts = (cache_lines + kCacheLinesPerPart - 1) / kCacheLinesPerPart;
+    const auto begin_of = [&](std::size_t part) { return part_begin(cache_lines, parts, part) * kLanes; };
     norms_.resize(parts);
     pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
       const std::size_t begin = begin_of(part), count = begin_of(part + 1) - begin;

@@ -26,7 +26,7 @@ struct GradientEdge {
     kNone,   // nobody needs it
     kWrite,  // into `slot`
     kAdd,    // to what another op left in `slot`
-    kKeep,   // a sum's gradient is that of its input: `slot` is the op's own grad_out
+    kAlias,  // a sum's gradient is that of its input: `slot` is the op's own grad_out
   } action = Action::kNone;
   std::size_t slot = kNoSlot;
 };

@@ -17,11 +17,11 @@ namespace sweep::cpu {
 /// Not thread-safe but where said.
 class GradientSum {
  public:
-  /// For at most `most_parts` parts of `floats` (whole cache lines) each, made by `threads` threads.
-  GradientSum(std::size_t most_parts, std::size_t floats, std::size_t threads);
+  /// For at most `max_partials` parts of `floats` (whole cache lines) each, made by `threads` threads.
+  GradientSum(std::size_t max_partials, std::size_t floats, std::size_t threads);
 
   /// All parts, one after the other.
-  float* parts() { return parts_.data(); }
+  float* partials() { return partials_.data(); }
 
   /// A batch of `parts` parts comes; thread t makes the t-th of `threads` nearly equal runs of them, as
   /// ThreadPool::run() deals them out. Allocates nothing.
@@ -29,29 +29,29 @@ class GradientSum {
 
   /// To be called by the thread that wrote part number `part`. After the last of its run it adds up what it
   /// can. Thread-safe for different threads.
-  void finish_part(std::size_t part, std::size_t thread) noexcept;
+  void finish_partial(std::size_t part, std::size_t thread) noexcept;
 
   /// sum[i] = gradient[begin + i], i < count, whole cache lines, when all parts are finished. Thread-safe.
   void total(std::size_t begin, std::size_t count, float* sum) const noexcept;
 
  private:
-  using Order = std::vector<std::int16_t>;  // see add_arrays()
+  using Postfix = std::vector<std::int16_t>;  // see add_arrays()
 
   bool one_thread(std::size_t first, std::size_t end) const { return owner_[first] == owner_[end - 1]; }
-  void find_branches(std::size_t first, std::size_t size);
-  void order_parts(std::size_t first, std::size_t end, std::size_t size, Order& order) const;
+  void find_subtrees(std::size_t first, std::size_t size);
+  void append_postfix(std::size_t first, std::size_t end, std::size_t size, Postfix& postfix) const;
 
   // One thread makes all parts: nothing to bring together. ThreadPool runs a single part on the first thread.
-  bool alone() const { return threads_ == 1 || owner_.size() <= 1; }
+  bool single_owner() const { return threads_ == 1 || owner_.size() <= 1; }
 
   std::size_t floats_, threads_;
-  AlignedBuffer parts_, sums_;        // sums_: one array per branch
+  AlignedBuffer partials_, sums_;     // sums_: one array per branch
   std::vector<std::uint16_t> owner_;  // thread of each part
   // Branches of the tree that one thread has all parts of, in the order of their parts: whose, and how their
   // parts are added up.
-  std::vector<std::size_t> branch_threads_;
-  std::vector<Order> branch_orders_;
-  Order total_order_;  // of the branches' sums, or with one thread of the parts
+  std::vector<std::size_t> subtree_threads_;
+  std::vector<Postfix> subtree_postfix_;
+  Postfix total_postfix_;  // of the branches' sums, or with one thread of the parts
 };
 
 }  // namespace sweep::cpu

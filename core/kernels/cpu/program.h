@@ -51,15 +51,17 @@ class Program {
   Workspace make_workspace() const;
   std::size_t scratch_floats() const;
 
-  void import_parameters(std::span<const float> all, float* own) const;
-  void export_parameters(const float* own, std::span<float> all) const;
+  void import_parameters(std::span<const float> network_parameters, float* parameters) const;
+  void export_parameters(const float* parameters, std::span<float> network_parameters) const;
   /// Number of independent shares of prepare()'s work; any thread may do any of them.
   std::size_t prepare_parts() const { return ops_.size(); }
-  void prepare(const float* own, std::size_t part) { ops_[part].op->prepare(own + offsets_[part]); }
+  void prepare(const float* parameters, std::size_t part) {
+    ops_[part].op->prepare(parameters + offsets_[part]);
+  }
 
   /// Running statistics, in the layout of Network::buffers().
-  void import_buffers(std::span<const float> all);
-  void export_buffers(std::span<float> all) const;
+  void import_buffers(std::span<const float> network_buffers);
+  void export_buffers(std::span<float> network_buffers) const;
 
   /// The outputs [outputs][16] of the network, after the last forward call on the workspace.
   const float* outputs(const Workspace& workspace) const { return workspace.activations.back(); }
@@ -71,22 +73,22 @@ class Program {
   }
 
   /// Evaluation: from workspace.input to the outputs. Thread-safe for different workspaces.
-  void evaluate(const Pass& pass, const float* own, Workspace& workspace) const;
+  void evaluate(const Pass& pass, const float* parameters, Workspace& workspace) const;
 
   /// Training. forward() for phases 0, 1, …, with finish_forward() between them; then backward() for the
   /// phases in reverse, with finish_backward() between them. forward() and backward() are thread-safe for
   /// different blocks and workspaces; the other two want one thread. backward() adds the block's parameter
-  /// gradients to grad_own, and finish_backward() those of the batch. Each op's time is added to op_seconds,
-  /// unless that is nullptr.
+  /// gradients to grad_parameters, and finish_backward() those of the batch. Each op's time is added to
+  /// op_seconds, unless that is nullptr.
   std::size_t phases() const { return batch_norms_.size() + 1; }
-  void forward(std::size_t phase, const Pass& pass, const Block& block, const float* own,
+  void forward(std::size_t phase, const Pass& pass, const Block& block, const float* parameters,
                Workspace& workspace, double* op_seconds);
   /// Between `phase` and the next. `keep_running`: leaves the running statistics as they are.
   void finish_forward(std::size_t phase, std::size_t blocks, bool keep_running);
-  void backward(std::size_t phase, const Block& block, const float* own, Workspace& workspace,
-                float* grad_own, double* op_seconds);
+  void backward(std::size_t phase, const Block& block, const float* parameters, Workspace& workspace,
+                float* grad_parameters, double* op_seconds);
   /// Between `phase` and the one before it.
-  void finish_backward(std::size_t phase, std::size_t blocks, float* grad_own);
+  void finish_backward(std::size_t phase, std::size_t blocks, float* grad_parameters);
 
   /// Ops of the network, and of each: its place in Network::layers() (of the first, if several are fused),
   /// the bytes that it writes of one block, and those of its parameters.
@@ -97,11 +99,11 @@ class Program {
 
  private:
   const float* value(std::size_t op, const Workspace& workspace) const;
-  void forward_op(std::size_t op, const Pass& pass, const float* own, Workspace& workspace) const;
+  void forward_op(std::size_t op, const Pass& pass, const float* parameters, Workspace& workspace) const;
   BackwardBuffers backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
-                                   float* grad_own) const;
-  void backward_op(std::size_t op, const Block& block, const float* own, Workspace& workspace,
-                   float* grad_own) const;
+                                   float* grad_parameters) const;
+  void backward_op(std::size_t op, const Block& block, const float* parameters, Workspace& workspace,
+                   float* grad_parameters) const;
   /// A phase begins with the batch normalization that ended the one before, and ends before its own.
   std::size_t phase_begin(std::size_t phase) const { return phase == 0 ? 0 : batch_norms_[phase - 1]; }
   std::size_t phase_end(std::size_t phase) const {

@@ -45,7 +45,7 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::do_share(const Task& task, std::size_t thread) const {
+void ThreadPool::run_parts(const Task& task, std::size_t thread) const {
   const std::size_t end = part_begin(task.parts, size(), thread + 1);
   for (std::size_t part = part_begin(task.parts, size(), thread); part < end; ++part)
     task.call(task.context, part, thread);
@@ -61,7 +61,7 @@ void ThreadPool::run_task(const Task& task) {
   unfinished_.store(static_cast<std::uint32_t>(workers_.size()), std::memory_order_relaxed);
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
-  do_share(task, 0);
+  run_parts(task, 0);
   for (std::uint32_t left = unfinished_.load(std::memory_order_acquire); left != 0;
        left = unfinished_.load(std::memory_order_acquire)) {
     wait_while_equal(unfinished_, left);
@@ -75,7 +75,7 @@ void ThreadPool::work(std::size_t thread) {
     wait_while_equal(generation_, seen);
     seen = generation_.load(std::memory_order_acquire);
     if (stop_.load(std::memory_order_relaxed)) return;
-    do_share(*task_, thread);
+    run_parts(*task_, thread);
     if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
   }
 }

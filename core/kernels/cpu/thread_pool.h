@@ -43,7 +43,7 @@ class ThreadPool {
   };
 
   void run_task(const Task& task);
-  void do_share(const Task& task, std::size_t thread) const;
+  void run_parts(const Task& task, std::size_t thread) const;
   void work(std::size_t thread);
 
   const Task* task_ = nullptr;                // published by generation_

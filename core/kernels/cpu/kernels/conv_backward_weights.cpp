@@ -20,8 +20,8 @@ inline constexpr int kTapTile = kManyRegisters ? 6 : 5;
 
 // Rows of the gradient that a pass covers, so that they stay in the L1 cache for all taps.
 std::size_t rows_per_pass(const ConvGradient& gradient, std::size_t channels) {
-  constexpr std::size_t kL1Share = 24 * 1024 / sizeof(float);
-  return HWY_MAX(std::size_t{1}, kL1Share / (channels * gradient.gap_y * gradient.pitch * kLanes));
+  constexpr std::size_t kL1Budget = 24 * 1024 / sizeof(float);
+  return HWY_MAX(std::size_t{1}, kL1Budget / (channels * gradient.gap_y * gradient.pitch * kLanes));
 }
 
 // Output rows of one tile of channels, and where they meet the input.
@@ -33,7 +33,7 @@ struct Rows {
 
 // sums[tap][channel] += Σ over rows and columns of gradient · in at the tap's offset, for kChannels and
 // kTaps.
-struct SumProducts {
+struct WeightTile {
   template <int kChannels, int kTaps>
   static void run(const ConvGeometry& g, const ConvGradient& gradient, const Rows& rows,
                   const std::size_t* offsets, float* sums) {
@@ -68,22 +68,22 @@ struct SumProducts {
   }
 };
 
-// Calls SumProducts::run<channels, taps>() for the run-time numbers.
+// Calls WeightTile::run<channels, taps>() for the run-time numbers.
 template <int kChannels = kChannelTile, int kTaps = kTapTile, class... Args>
-HWY_INLINE void run_products(std::size_t channels, std::size_t taps, Args... args) {
+HWY_INLINE void run_weight_tile(std::size_t channels, std::size_t taps, Args... args) {
   if constexpr (kChannels > 0 && kTaps > 0) {
     if (channels != kChannels) {
-      run_products<kChannels - 1, kTaps>(channels, taps, args...);
+      run_weight_tile<kChannels - 1, kTaps>(channels, taps, args...);
     } else if (taps != kTaps) {
-      run_products<kChannels, kTaps - 1>(channels, taps, args...);
+      run_weight_tile<kChannels, kTaps - 1>(channels, taps, args...);
     } else {
-      SumProducts::run<kChannels, kTaps>(args...);
+      WeightTile::run<kChannels, kTaps>(args...);
     }
   }
 }
 
 // totals[i] = sum over the lanes of vector i; room for whole groups of as many vectors as there are lanes.
-HWY_INLINE void sum_lanes(Lanes d, const float* sums, std::size_t vectors, float* totals) {
+HWY_INLINE void reduce_lanes(Lanes d, const float* sums, std::size_t vectors, float* totals) {
   constexpr std::size_t kSize = hn::MaxLanes(Lanes());
   for (std::size_t i = 0; i < vectors; i += kSize) {
     Vector v[kSize];
@@ -100,8 +100,8 @@ HWY_INLINE void sum_lanes(Lanes d, const float* sums, std::size_t vectors, float
 inline constexpr std::size_t kMaxTaps = 256;
 
 // Where each tap meets the input, from the first output position's corner of the first channel on.
-HWY_INLINE void list_offsets(const ConvGeometry& g, std::size_t first, std::size_t count,
-                             std::size_t* offsets) {
+HWY_INLINE void compute_tap_offsets(const ConvGeometry& g, std::size_t first, std::size_t count,
+                                    std::size_t* offsets) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t channel = (first + i) / g.taps(), tap = (first + i) % g.taps();
     const std::size_t row = tap / g.kernel_width * g.dilation_y, column = tap % g.kernel_width * g.dilation_x;
@@ -118,7 +118,7 @@ HWY_INLINE void backward_taps(const ConvGeometry& g, const float* in, const Conv
   HWY_ALIGN float sums[(kMaxTaps * kChannelTile + kLanes) * kLanes];
   HWY_ALIGN float totals[kMaxTaps * kChannelTile + kLanes];
   std::size_t offsets[kMaxTaps];
-  list_offsets(g, first_tap, taps, offsets);
+  compute_tap_offsets(g, first_tap, taps, offsets);
   std::fill_n(sums, (vectors + n) * n, 0.0f);
   const std::size_t chunks = (taps + kTapTile - 1) / kTapTile;
   for (std::size_t lane = 0; lane < kLanes; lane += n) {
@@ -127,12 +127,12 @@ HWY_INLINE void backward_taps(const ConvGeometry& g, const float* in, const Conv
                       gradient.data + channel * gradient.channel_floats() + lane, in + lane};
       for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
         const std::size_t tap = part_begin(taps, chunks, chunk);
-        run_products(channels, part_begin(taps, chunks, chunk + 1) - tap, g, gradient, rows, offsets + tap,
-                     sums + tap * channels * n);
+        run_weight_tile(channels, part_begin(taps, chunks, chunk + 1) - tap, g, gradient, rows, offsets + tap,
+                        sums + tap * channels * n);
       }
     }
   }
-  sum_lanes(d, sums, vectors, totals);
+  reduce_lanes(d, sums, vectors, totals);
   for (std::size_t i = 0; i < taps; ++i) {
     const std::size_t in_channel = (first_tap + i) / g.taps(), tap = (first_tap + i) % g.taps();
     for (std::size_t c = 0; c < channels; ++c)
@@ -140,7 +140,7 @@ HWY_INLINE void backward_taps(const ConvGeometry& g, const float* in, const Conv
   }
 }
 
-float gradient_sum(const ConvGeometry& g, const ConvGradient& gradient, std::size_t channel) {
+float channel_gradient_sum(const ConvGeometry& g, const ConvGradient& gradient, std::size_t channel) {
   const Lanes d;
   Vector sum = hn::Zero(d);
   for (std::size_t y = 0; y < g.out_height; ++y) {
@@ -167,11 +167,11 @@ void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGra
 }
 
 void conv_backward_bias(const ConvGeometry& g, const ConvGradient& gradient, float* grad_bias) {
-  for (std::size_t c = 0; c < g.out_channels; ++c) grad_bias[c] += gradient_sum(g, gradient, c);
+  for (std::size_t c = 0; c < g.out_channels; ++c) grad_bias[c] += channel_gradient_sum(g, gradient, c);
 }
 
-void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out,
-                     const ConvGradient& layout, float* gradient) {
+void pad_gradient(const ConvGeometry& g, const float* grad_out, const float* out, const ConvGradient& layout,
+                  float* gradient) {
   const Lanes d;
   for (std::size_t c = 0; c < g.out_channels; ++c) {
     for (std::size_t y = 0; y < g.out_height; ++y) {
@@ -198,7 +198,7 @@ namespace sweep::cpu {
 
 HWY_EXPORT(conv_backward_weights);
 HWY_EXPORT(conv_backward_bias);
-HWY_EXPORT(spread_gradient);
+HWY_EXPORT(pad_gradient);
 
 void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
                            float* grad_weights) {
@@ -209,9 +209,9 @@ void conv_backward_bias(const ConvGeometry& g, const ConvGradient& gradient, flo
   HWY_DYNAMIC_DISPATCH(conv_backward_bias)(g, gradient, grad_bias);
 }
 
-void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out,
-                     const ConvGradient& layout, float* gradient) {
-  HWY_DYNAMIC_DISPATCH(spread_gradient)(g, grad_out, out, layout, gradient);
+void pad_gradient(const ConvGeometry& g, const float* grad_out, const float* out, const ConvGradient& layout,
+                  float* gradient) {
+  HWY_DYNAMIC_DISPATCH(pad_gradient)(g, grad_out, out, layout, gradient);
 }
 
 }  // namespace sweep::cpu

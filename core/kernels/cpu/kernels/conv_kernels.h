@@ -15,7 +15,7 @@ namespace sweep::cpu {
 
 /// Rounds up a number of cache lines to an odd one. Where a tile reads the same pixel of many channels,
 /// planes of 64 lines or a multiple would all lie in the same set of the L1 cache, and drive each other out.
-constexpr std::size_t spread_over_cache(std::size_t lines) { return lines | 1; }
+constexpr std::size_t conflict_free_stride(std::size_t lines) { return lines | 1; }
 
 /// Sizes in elements. The input includes its zero padding.
 struct ConvGeometry {
@@ -48,8 +48,8 @@ void pack_conv_weights_transposed(const ConvGeometry& g, std::size_t tile, const
 
 /// Packed weights as pairs of `summed` channels (in_channels; out_channels where transposed), for tiles over
 /// the other `tiled` ones: see bf16_kernels.h.
-void pair_conv_weights(const ConvGeometry& g, std::size_t tile, std::size_t summed, std::size_t tiled,
-                       const float* packed, float* pairs);
+void pack_conv_weight_pairs(const ConvGeometry& g, std::size_t tile, std::size_t summed, std::size_t tiled,
+                            const float* packed, float* pairs);
 
 /// out = conv(in) + bias, then max(0, ·) if `relu`. bias [out_channels] or nullptr.
 /// in [in_channels][in_height][in_width][16] with planes in_plane apart, out
@@ -61,7 +61,7 @@ void conv_forward(const ConvGeometry& g, const float* in, const float* packed, c
 /// 2][out_width / 2][16]; winner, of the same size, holds int32: which of the window's 4 positions
 /// (row-major) was largest, or 4 where ReLU cut it.
 void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
-                       bool relu, float* out, float* winner);
+                       bool relu, float* out, float* argmax);
 
 /// Zero columns on each side of a gradient's rows, which conv_backward_input reads beyond the image.
 inline constexpr std::size_t kGradientBorder = 3;
@@ -72,13 +72,13 @@ inline constexpr std::size_t kGradientBorder = 3;
 struct ConvGradient {
   const float* data;
   std::size_t rows, pitch, border, gap_y, gap_x;
-  std::size_t channel_floats() const { return spread_over_cache(rows * pitch) * kLanes; }
+  std::size_t channel_floats() const { return conflict_free_stride(rows * pitch) * kLanes; }
 };
 
 /// Copies grad_out [out_channels][out_height][out_width][16] into the layout above; where `out` is given,
 /// only where it is > 0 (ReLU).
-void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out,
-                     const ConvGradient& layout, float* gradient);
+void pad_gradient(const ConvGeometry& g, const float* grad_out, const float* out, const ConvGradient& layout,
+                  float* gradient);
 
 /// Gradient of the input without its padding: [in_channels][height][width][16] for the interior that starts
 /// at row pad_y, column pad_x of the padded input. `packed` is from pack_conv_weights_transposed.

@@ -22,22 +22,22 @@ struct Patch {
 };
 
 // Positions with a gradient: their values, and where their patches start in the images' arrays.
-struct Positions {
+struct NonZeros {
   const float* values;
-  const std::int32_t* starts;
+  const std::int32_t* offsets;
   std::size_t count;
 };
 
 // How a block is cut so that what one pass touches stays in the L1 cache.
-struct Cut {
+struct CacheBlock {
   std::size_t lanes, rows;  // images; rows of pooling windows
 };
 
 inline constexpr std::size_t kL1Floats = 32 * 1024 / sizeof(float);
 inline constexpr std::size_t kSlack = kLanes;  // whole vectors are read and written at the ends of arrays
 
-inline std::size_t list_floats(const ConvGeometry& g) {
-  return round_to_line(g.out_channels * sizeof(Positions) / sizeof(float) + 1);
+inline std::size_t nonzeros_floats(const ConvGeometry& g) {
+  return round_up_to_cache_line(g.out_channels * sizeof(NonZeros) / sizeof(float) + 1);
 }
 
 }  // namespace sweep::cpu
@@ -55,9 +55,9 @@ HWY_INLINE std::size_t vectors_in(std::size_t floats) {
 
 // sums[run][·] += Σ over positions of value · patch. `sums` is [runs][run_floats], with tails shorter than a
 // vector.
-struct AddProducts {
+struct AccumulateWeights {
   template <int kRuns, int kVectors>
-  static void run(const Positions& positions, float* images, std::size_t run_stride, float* sums,
+  static void run(const NonZeros& nonzeros, float* images, std::size_t run_stride, float* sums,
                   std::size_t run_floats, std::size_t chunk_floats) {
     const Lanes d;
     const std::size_t n = hn::Lanes(d);
@@ -68,8 +68,8 @@ struct AddProducts {
       acc[r][kVectors - 1] = hn::MaskedLoad(tail, d, sums + r * run_floats + (kVectors - 1) * n);
     }
     const auto add = [&](Vector(&to)[kRuns][kVectors], std::size_t i) HWY_ATTR {
-      const Vector value = hn::Set(d, positions.values[i]);
-      const float* patch = images + positions.starts[i];
+      const Vector value = hn::Set(d, nonzeros.values[i]);
+      const float* patch = images + nonzeros.offsets[i];
       for (std::size_t r = 0; r < kRuns; ++r) {
         for (std::size_t v = 0; v < kVectors; ++v) {
           to[r][v] = hn::MulAdd(value, hn::LoadU(d, patch + r * run_stride + v * n), to[r][v]);
@@ -85,7 +85,7 @@ struct AddProducts {
           for (auto& sum : run_sums) sum = hn::Zero(d);
         }
       }
-      for (; i + 4 <= positions.count; i += 4) {
+      for (; i + 4 <= nonzeros.count; i += 4) {
         add(acc, i);
         add(more[0], i + 1);
         add(more[1], i + 2);
@@ -97,7 +97,7 @@ struct AddProducts {
         }
       }
     }
-    for (; i < positions.count; ++i) add(acc, i);
+    for (; i < nonzeros.count; ++i) add(acc, i);
     for (std::size_t r = 0; r < kRuns; ++r) {
       for (std::size_t v = 0; v + 1 < kVectors; ++v) hn::StoreU(acc[r][v], d, sums + r * run_floats + v * n);
       hn::BlendedStore(acc[r][kVectors - 1], tail, d, sums + r * run_floats + (kVectors - 1) * n);
@@ -107,9 +107,9 @@ struct AddProducts {
 
 // patch += value · weights, for every position. Tails of the weights are zero, so whole vectors may be
 // stored.
-struct ScatterProducts {
+struct ScatterInput {
   template <int kRuns, int kVectors>
-  static void run(const Positions& positions, float* images, std::size_t run_stride, float* weights,
+  static void run(const NonZeros& nonzeros, float* images, std::size_t run_stride, float* weights,
                   std::size_t run_floats, std::size_t chunk_floats) {
     const Lanes d;
     const std::size_t n = hn::Lanes(d);
@@ -120,9 +120,9 @@ struct ScatterProducts {
         weight[r][v] = hn::LoadU(d, weights + r * run_floats + v * n);
       weight[r][kVectors - 1] = hn::MaskedLoad(tail, d, weights + r * run_floats + (kVectors - 1) * n);
     }
-    for (std::size_t i = 0; i < positions.count; ++i) {
-      const Vector value = hn::Set(d, positions.values[i]);
-      float* patch = images + positions.starts[i];
+    for (std::size_t i = 0; i < nonzeros.count; ++i) {
+      const Vector value = hn::Set(d, nonzeros.values[i]);
+      float* patch = images + nonzeros.offsets[i];
       for (std::size_t r = 0; r < kRuns; ++r) {
         for (std::size_t v = 0; v < kVectors; ++v) {
           float* target = patch + r * run_stride + v * n;
@@ -158,7 +158,7 @@ HWY_INLINE std::size_t runs_per_pass(const Patch& patch) {
 // One pass over all output channels: some runs of the patch, and where those are too long for the registers,
 // a part of each.
 template <class Kernel>
-HWY_INLINE void for_all_channels(const ConvGeometry& g, const Patch& patch, const Positions* lists,
+HWY_INLINE void for_each_channel(const ConvGeometry& g, const Patch& patch, const NonZeros* nonzeros,
                                  float* images, float* rows) {
   const std::size_t n = hn::Lanes(Lanes());
   const std::size_t row_floats = patch.runs * patch.run_floats, pass = runs_per_pass(patch);
@@ -168,8 +168,8 @@ HWY_INLINE void for_all_channels(const ConvGeometry& g, const Patch& patch, cons
       const std::size_t chunk = HWY_MIN(kMaxVectors * n, patch.run_floats - first);
       const std::size_t offset = run * patch.run_stride + first;
       for (std::size_t c = 0; c < g.out_channels; ++c) {
-        if (lists[c].count == 0) continue;
-        dispatch<Kernel>(runs, vectors_in(chunk), lists[c], images + offset, patch.run_stride,
+        if (nonzeros[c].count == 0) continue;
+        dispatch<Kernel>(runs, vectors_in(chunk), nonzeros[c], images + offset, patch.run_stride,
                          rows + c * row_floats + run * patch.run_floats + first, patch.run_floats, chunk);
       }
     }
@@ -187,9 +187,9 @@ struct Strides {
 };
 
 // Lists one output channel's positions with a gradient; returns how many there are.
-HWY_INLINE std::size_t list_positions(const ConvGeometry& g, const float* grad, const float* winner,
-                                      const Windows& windows, const Strides& strides, float* values,
-                                      std::int32_t* starts) {
+HWY_INLINE std::size_t compress_nonzeros(const ConvGeometry& g, const float* grad, const float* argmax,
+                                         const Windows& windows, const Strides& strides, float* values,
+                                         std::int32_t* offsets) {
   const Lanes d;
   const hn::RebindToSigned<Lanes> di;
   const std::size_t pooled_width = g.out_width / 2;
@@ -208,7 +208,7 @@ HWY_INLINE std::size_t list_positions(const ConvGeometry& g, const float* grad, 
       for (std::size_t x = windows.column_begin; x < windows.column_end; ++x) {
         const std::size_t at = (y * pooled_width + x) * kLanes + lane;
         const Vector value = hn::Load(d, grad + at);
-        const auto index = hn::BitCast(di, hn::Load(d, winner + at));
+        const auto index = hn::BitCast(di, hn::Load(d, argmax + at));
         const auto alive = hn::And(wanted, hn::Lt(index, hn::Set(di, 4)));
         const auto listed = hn::AndNot(hn::RebindMask(di, hn::Eq(value, hn::Zero(d))), alive);
         const std::size_t corner =
@@ -218,7 +218,7 @@ HWY_INLINE std::size_t list_positions(const ConvGeometry& g, const float* grad, 
         start = hn::Add(start, hn::Mul(hn::And(index, hn::Set(di, 1)), column_step));
         // Whole vectors are stored, the rest of them overwritten by what follows: compressing into memory
         // takes Zen 4 over a hundred cycles, into a register two.
-        hn::StoreU(hn::Compress(start, listed), di, starts + count);
+        hn::StoreU(hn::Compress(start, listed), di, offsets + count);
         hn::StoreU(hn::Compress(value, hn::RebindMask(d, listed)), d, values + count);
         count += hn::CountTrue(di, listed);
       }
@@ -232,24 +232,25 @@ struct Scratch {
   float* images;       // [images][image_floats]
   float* grad_images;  // the same for the input's gradient
   float* values;       // positions of all output channels
-  std::int32_t* starts;
+  std::int32_t* offsets;
 };
 
-void list_all(const ConvGeometry& g, const ConvPoolGradients& gradients, const Windows& windows,
-              const Strides& strides, const Scratch& scratch, Positions* lists) {
+void collect_nonzeros(const ConvGeometry& g, const ConvPoolGradients& gradients, const Windows& windows,
+                      const Strides& strides, const Scratch& scratch, NonZeros* nonzeros) {
   const std::size_t plane = (g.out_height / 2) * (g.out_width / 2) * kLanes;
   std::size_t used = 0;
   for (std::size_t c = 0; c < g.out_channels; ++c) {
-    const std::size_t count = list_positions(g, gradients.grad_out + c * plane, gradients.winner + c * plane,
-                                             windows, strides, scratch.values + used, scratch.starts + used);
-    lists[c] = {scratch.values + used, scratch.starts + used, count};
+    const std::size_t count =
+        compress_nonzeros(g, gradients.grad_out + c * plane, gradients.argmax + c * plane, windows, strides,
+                          scratch.values + used, scratch.offsets + used);
+    nonzeros[c] = {scratch.values + used, scratch.offsets + used, count};
     used += count;
   }
 }
 
 // Weights' gradient where the input has few channels: column by column of pooling windows.
 void backward_by_columns(const ConvPoolPlan& plan, const ConvPoolGradients& gradients, const Scratch& scratch,
-                         Positions* lists) {
+                         NonZeros* nonzeros) {
   const ConvGeometry& g = plan.geometry;
   const std::size_t run = g.kernel_width * g.in_channels, image = plan.image_floats;
   const Patch patch{1, g.kernel_height * run, 0};
@@ -260,24 +261,26 @@ void backward_by_columns(const ConvPoolPlan& plan, const ConvPoolGradients& grad
     lanes_to_images(image, image, gradients.in + 2 * x * g.stride_x * kLanes, plan.in_offsets.data(),
                     scratch.images);
     for (std::size_t lane = 0; lane < kLanes; lane += lanes) {
-      list_all(g, gradients, {0, g.out_height / 2, x, x + 1, lane, lane + lanes}, strides, scratch, lists);
-      for_all_channels<AddProducts>(g, patch, lists, scratch.images + lane * image, gradients.grad_weights);
+      collect_nonzeros(g, gradients, {0, g.out_height / 2, x, x + 1, lane, lane + lanes}, strides, scratch,
+                       nonzeros);
+      for_each_channel<AccumulateWeights>(g, patch, nonzeros, scratch.images + lane * image,
+                                          gradients.grad_weights);
     }
   }
 }
 
-Cut cut_rows(const ConvGeometry& g, const Patch& patch) {
+CacheBlock choose_cache_block(const ConvGeometry& g, const Patch& patch) {
   const std::size_t pass = runs_per_pass(patch), row = g.in_width * g.in_channels;
-  Cut cut{kLanes, 1};
-  while (cut.lanes > 4 && (2 * g.stride_y + pass - 1) * row * cut.lanes > kL1Floats) cut.lanes /= 2;
-  const std::size_t rows = kL1Floats / (row * cut.lanes);
+  CacheBlock block{kLanes, 1};
+  while (block.lanes > 4 && (2 * g.stride_y + pass - 1) * row * block.lanes > kL1Floats) block.lanes /= 2;
+  const std::size_t rows = kL1Floats / (row * block.lanes);
   if (rows > pass - 1)
-    cut.rows = std::clamp<std::size_t>((rows - (pass - 1)) / (2 * g.stride_y), 1, g.out_height / 2);
-  return cut;
+    block.rows = std::clamp<std::size_t>((rows - (pass - 1)) / (2 * g.stride_y), 1, g.out_height / 2);
+  return block;
 }
 
 void backward_by_rows(const ConvPoolPlan& plan, const ConvPoolGradients& gradients, const Scratch& scratch,
-                      Positions* lists) {
+                      NonZeros* nonzeros) {
   const ConvGeometry& g = plan.geometry;
   const std::size_t row = g.in_width * g.in_channels, image = plan.image_floats;
   const Patch patch{g.kernel_height, g.kernel_width * g.in_channels, row};
@@ -285,15 +288,17 @@ void backward_by_rows(const ConvPoolPlan& plan, const ConvPoolGradients& gradien
                         g.stride_x * g.in_channels};
   lanes_to_images(image, image, gradients.in, plan.in_offsets.data(), scratch.images);
   if (gradients.grad_in != nullptr) std::fill_n(scratch.grad_images, image * kLanes, 0.0f);
-  const Cut cut = cut_rows(g, patch);
-  for (std::size_t lane = 0; lane < kLanes; lane += cut.lanes) {
-    for (std::size_t y = 0; y < g.out_height / 2; y += cut.rows) {
-      const std::size_t end = HWY_MIN(g.out_height / 2, y + cut.rows);
-      list_all(g, gradients, {y, end, 0, g.out_width / 2, lane, lane + cut.lanes}, strides, scratch, lists);
-      for_all_channels<AddProducts>(g, patch, lists, scratch.images + lane * image, gradients.grad_weights);
+  const CacheBlock block = choose_cache_block(g, patch);
+  for (std::size_t lane = 0; lane < kLanes; lane += block.lanes) {
+    for (std::size_t y = 0; y < g.out_height / 2; y += block.rows) {
+      const std::size_t end = HWY_MIN(g.out_height / 2, y + block.rows);
+      collect_nonzeros(g, gradients, {y, end, 0, g.out_width / 2, lane, lane + block.lanes}, strides, scratch,
+                       nonzeros);
+      for_each_channel<AccumulateWeights>(g, patch, nonzeros, scratch.images + lane * image,
+                                          gradients.grad_weights);
       if (gradients.grad_in == nullptr) continue;
-      for_all_channels<ScatterProducts>(g, patch, lists, scratch.grad_images + lane * image,
-                                        const_cast<float*>(gradients.weights));
+      for_each_channel<ScatterInput>(g, patch, nonzeros, scratch.grad_images + lane * image,
+                                     const_cast<float*>(gradients.weights));
     }
   }
   if (gradients.grad_in == nullptr) return;
@@ -309,22 +314,22 @@ void conv_pool_backward(const ConvPoolPlan& plan, const ConvPoolGradients& gradi
   const ConvGeometry& g = plan.geometry;
   const std::size_t images = plan.image_floats * kLanes + kSlack;
   const std::size_t windows = (g.out_height / 2) * (g.out_width / 2) * kLanes;
-  auto* lists = reinterpret_cast<Positions*>(scratch);
-  scratch += list_floats(g);
+  auto* nonzeros = reinterpret_cast<NonZeros*>(scratch);
+  scratch += nonzeros_floats(g);
   Scratch parts{scratch, scratch + images, nullptr, nullptr};
   parts.values = parts.grad_images + (plan.needs_grad_in ? images : 0);
-  parts.starts = reinterpret_cast<std::int32_t*>(parts.values + g.out_channels * windows + kSlack);
+  parts.offsets = reinterpret_cast<std::int32_t*>(parts.values + g.out_channels * windows + kSlack);
   if (plan.by_columns) {
-    backward_by_columns(plan, gradients, parts, lists);
+    backward_by_columns(plan, gradients, parts, nonzeros);
   } else {
-    backward_by_rows(plan, gradients, parts, lists);
+    backward_by_rows(plan, gradients, parts, nonzeros);
   }
   if (gradients.grad_bias == nullptr) return;
   for (std::size_t c = 0; c < g.out_channels; ++c) {
     Vector sum = hn::Zero(d);
     for (std::size_t i = 0; i < windows; i += hn::Lanes(d)) {
       const hn::RebindToSigned<Lanes> di;
-      const auto index = hn::BitCast(di, hn::Load(d, gradients.winner + c * windows + i));
+      const auto index = hn::BitCast(di, hn::Load(d, gradients.argmax + c * windows + i));
       const auto alive = hn::RebindMask(d, hn::Lt(index, hn::Set(di, 4)));
       sum = hn::Add(sum, hn::IfThenElseZero(alive, hn::Load(d, gradients.grad_out + c * windows + i)));
     }
@@ -373,9 +378,9 @@ ConvPoolPlan::ConvPoolPlan(const ConvGeometry& conv, bool grad_in, std::size_t t
   }
   image_floats = in_offsets.size();
   const std::size_t images = image_floats * kLanes + kSlack;
-  const std::size_t positions =
+  const std::size_t nonzeros =
       conv.out_channels * (conv.out_height / 2) * (conv.out_width / 2) * kLanes + kSlack;
-  scratch_floats = list_floats(conv) + images * (grad_in ? 2 : 1) + 2 * positions;
+  scratch_floats = nonzeros_floats(conv) + images * (grad_in ? 2 : 1) + 2 * nonzeros;
 }
 
 }  // namespace sweep::cpu

@@ -38,7 +38,7 @@ struct ConvPoolGradients {
   const float* in;        // [in_channels][in_height][in_width][16], with its padding
   const float* weights;   // [out_channels][ky][kx][in_channels]
   const float* grad_out;  // [out_channels][out_height / 2][out_width / 2][16]
-  const float* winner;    // as conv_pool_forward() left it
+  const float* argmax;    // as conv_pool_forward() left it
   float* grad_weights;    // as weights; added to
   float* grad_bias;       // [out_channels] or nullptr; added to
   float* grad_in;         // [in_channels][height][width][16], or nullptr

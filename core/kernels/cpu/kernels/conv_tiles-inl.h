@@ -25,9 +25,9 @@ struct TapWindow {
 
 // acc[c][p] += Σ weight[tap][c] · in[position p + tap]; c < kChannels, p < 4. `in` points at each position's
 // first tap.
-template <class Products, int kChannels>
-HWY_INLINE void sum_taps(Lanes d, const TapWindow& window, const float* const (&in)[4], const float* weights,
-                         Vector (&acc)[kChannels][4]) {
+template <class Arithmetic, int kChannels>
+HWY_INLINE void accumulate_taps(Lanes d, const TapWindow& window, const float* const (&in)[4],
+                                const float* weights, Vector (&acc)[kChannels][4]) {
   const std::size_t step = window.in_column_stride, weight_step = window.weight_column_stride;
   for (std::size_t channel = 0; channel < window.channels; ++channel) {
     for (std::size_t row = 0; row < window.rows; ++row) {
@@ -41,7 +41,7 @@ HWY_INLINE void sum_taps(Lanes d, const TapWindow& window, const float* const (&
         const Vector x[4] = {hn::Load(d, p0), hn::Load(d, p1), hn::Load(d, p2), hn::Load(d, p3)};
         for (int c = 0; c < kChannels; ++c) {
           const Vector weight = hn::Set(d, w[c]);
-          for (int p = 0; p < 4; ++p) acc[c][p] = Products::add(d, weight, x[p], acc[c][p]);
+          for (int p = 0; p < 4; ++p) acc[c][p] = Arithmetic::multiply_add(d, weight, x[p], acc[c][p]);
         }
         w += weight_step;
         p0 += step, p1 += step, p2 += step, p3 += step;
@@ -51,7 +51,7 @@ HWY_INLINE void sum_taps(Lanes d, const TapWindow& window, const float* const (&
 }
 
 template <int kChannels>
-HWY_INLINE void start_sums(Lanes d, const float* bias, Vector (&acc)[kChannels][4]) {
+HWY_INLINE void init_accumulators(Lanes d, const float* bias, Vector (&acc)[kChannels][4]) {
   for (int c = 0; c < kChannels; ++c) {
     const Vector start = bias == nullptr ? hn::Zero(d) : hn::Set(d, bias[c]);
     for (int p = 0; p < 4; ++p) acc[c][p] = start;
@@ -71,11 +71,11 @@ HWY_INLINE TapWindow forward_window(const ConvGeometry& g, std::size_t tile_chan
 }
 
 // One tile of the plain convolution: kChannels channels × up to 4 neighbouring outputs of a row.
-template <class Products>
+template <class Arithmetic>
 struct PlainTile {
   template <int kChannels>
   static void run(const ConvGeometry& g, const float* in, const float* weights, const float* bias, bool relu,
-                  std::size_t y, std::size_t x, float* out, float* /*winner*/) {
+                  std::size_t y, std::size_t x, float* out, float* /*argmax*/) {
     const Lanes d;
     const TapWindow window = forward_window(g, kChannels);
     const std::size_t count = HWY_MIN(std::size_t{4}, g.out_width - x);
@@ -88,8 +88,8 @@ struct PlainTile {
         positions[p] = in + (y * g.stride_y * g.in_width + column) * kLanes + lane;
       }
       Vector acc[kChannels][4];
-      start_sums<kChannels>(d, bias, acc);
-      sum_taps<Products, kChannels>(d, window, positions, weights, acc);
+      init_accumulators<kChannels>(d, bias, acc);
+      accumulate_taps<Arithmetic, kChannels>(d, window, positions, weights, acc);
       for (int c = 0; c < kChannels; ++c) {
         float* target = out + static_cast<std::size_t>(c) * plane + (y * g.out_width + x) * kLanes + lane;
         for (std::size_t p = 0; p < count; ++p) {
@@ -102,7 +102,7 @@ struct PlainTile {
 };
 
 // The largest of a 2×2 window's values to `out`, and which one it was to `winner`: see conv_pool_forward().
-HWY_INLINE void pool_window(Lanes d, const Vector (&values)[4], bool relu, float* out, float* winner) {
+HWY_INLINE void pool_window(Lanes d, const Vector (&values)[4], bool relu, float* out, float* argmax) {
   const hn::RebindToSigned<Lanes> di;
   Vector largest = values[0];
   auto index = hn::Zero(di);
@@ -118,15 +118,15 @@ HWY_INLINE void pool_window(Lanes d, const Vector (&values)[4], bool relu, float
     index = hn::IfThenElse(hn::RebindMask(di, cut), hn::Set(di, 4), index);
   }
   hn::Store(largest, d, out);
-  hn::Store(hn::BitCast(d, index), d, winner);
+  hn::Store(hn::BitCast(d, index), d, argmax);
 }
 
 // One tile with pooling: kChannels channels × one 2×2 window; (y, x) counts windows.
-template <class Products>
+template <class Arithmetic>
 struct PooledTile {
   template <int kChannels>
   static void run(const ConvGeometry& g, const float* in, const float* weights, const float* bias, bool relu,
-                  std::size_t y, std::size_t x, float* out, float* winner) {
+                  std::size_t y, std::size_t x, float* out, float* argmax) {
     const Lanes d;
     const TapWindow window = forward_window(g, kChannels);
     const std::size_t pooled_width = g.out_width / 2;
@@ -137,11 +137,11 @@ struct PooledTile {
       const std::size_t right = g.stride_x * kLanes;
       const float* positions[4] = {corner, corner + right, below, below + right};
       Vector acc[kChannels][4];
-      start_sums<kChannels>(d, bias, acc);
-      sum_taps<Products, kChannels>(d, window, positions, weights, acc);
+      init_accumulators<kChannels>(d, bias, acc);
+      accumulate_taps<Arithmetic, kChannels>(d, window, positions, weights, acc);
       for (int c = 0; c < kChannels; ++c) {
         const std::size_t at = static_cast<std::size_t>(c) * plane + (y * pooled_width + x) * kLanes + lane;
-        pool_window(d, acc[c], relu, out + at, winner + at);
+        pool_window(d, acc[c], relu, out + at, argmax + at);
       }
     }
   }
@@ -157,9 +157,9 @@ HWY_INLINE void run_tile(std::size_t n, Args... args) {
 }
 
 template <class Tile>
-HWY_INLINE void for_all_tiles(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
+HWY_INLINE void for_each_tile(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
                               bool relu, std::size_t rows, std::size_t columns, std::size_t column_step,
-                              float* out, float* winner) {
+                              float* out, float* argmax) {
   const std::size_t tiles = (g.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
   const std::size_t plane = rows * columns * kLanes;
   for (std::size_t y = 0; y < rows; ++y) {
@@ -169,23 +169,23 @@ HWY_INLINE void for_all_tiles(const ConvGeometry& g, const float* in, const floa
         const std::size_t count = part_begin(g.out_channels, tiles, t + 1) - channel;
         run_tile<Tile>(count, g, in, packed + channel * g.in_channels * g.taps(),
                        bias == nullptr ? nullptr : bias + channel, relu, y, x, out + channel * plane,
-                       winner == nullptr ? nullptr : winner + channel * plane);
+                       argmax == nullptr ? nullptr : argmax + channel * plane);
       }
     }
   }
 }
 
-template <class Products>
+template <class Arithmetic>
 HWY_INLINE void conv_forward_tiles(const ConvGeometry& g, const float* in, const float* packed,
                                    const float* bias, bool relu, float* out) {
-  for_all_tiles<PlainTile<Products>>(g, in, packed, bias, relu, g.out_height, g.out_width, 4, out, nullptr);
+  for_each_tile<PlainTile<Arithmetic>>(g, in, packed, bias, relu, g.out_height, g.out_width, 4, out, nullptr);
 }
 
-template <class Products>
+template <class Arithmetic>
 HWY_INLINE void conv_pool_forward_tiles(const ConvGeometry& g, const float* in, const float* packed,
-                                        const float* bias, bool relu, float* out, float* winner) {
-  for_all_tiles<PooledTile<Products>>(g, in, packed, bias, relu, g.out_height / 2, g.out_width / 2, 1, out,
-                                      winner);
+                                        const float* bias, bool relu, float* out, float* argmax) {
+  for_each_tile<PooledTile<Arithmetic>>(g, in, packed, bias, relu, g.out_height / 2, g.out_width / 2, 1, out,
+                                        argmax);
 }
 
 // Kernel positions of one axis whose output's gradient reaches a pixel, in the order of the gradient. Pixel p
@@ -203,17 +203,18 @@ HWY_INLINE AxisTaps axis_taps(std::size_t kernel, std::size_t dilation, std::siz
                               std::size_t pixels, std::size_t extent) {
   const std::size_t start = first % step, place = first / step;  // of k, and of k = start in the gradient
   if (start >= kernel) return {};
-  const std::size_t most = HWY_MIN((kernel - 1 - start) / step, (place + pixels - 1) / dilation);
-  const std::size_t least = place < extent ? 0 : (place - extent) / dilation + 1;
-  if (least > most) return {};
+  const std::size_t max_tap = HWY_MIN((kernel - 1 - start) / step, (place + pixels - 1) / dilation);
+  const std::size_t min_tap = place < extent ? 0 : (place - extent) / dilation + 1;
+  if (min_tap > max_tap) return {};
   // For the first pixel the place may lie before the array: in the border, by unsigned arithmetic.
-  return {most - least + 1, place - most * dilation, dilation, kernel - 1 - start - most * step, step};
+  return {max_tap - min_tap + 1, place - max_tap * dilation, dilation, kernel - 1 - start - max_tap * step,
+          step};
 }
 
 // One tile of the input's gradient: kChannels input channels × up to 4 pixels of a row, `step` apart. Only
 // taps that meet the gradient's rows are summed; of its columns those that any of the 4 pixels needs, hence
 // the zero border.
-template <class Products>
+template <class Arithmetic>
 struct InputGradientTile {
   template <int kChannels>
   static void run(const ConvGeometry& g, const ConvGradient& gradient, const float* weights,
@@ -237,8 +238,8 @@ struct InputGradientTile {
       for (std::size_t p = 0; p < 4 && window.channels > 0; ++p)
         positions[p] = gradient.data + (first + p) * kLanes + lane;
       Vector acc[kChannels][4];
-      start_sums<kChannels>(d, nullptr, acc);
-      sum_taps<Products, kChannels>(d, window, positions, first_weight, acc);
+      init_accumulators<kChannels>(d, nullptr, acc);
+      accumulate_taps<Arithmetic, kChannels>(d, window, positions, first_weight, acc);
       for (std::size_t c = 0; c < kChannels; ++c) {
         for (std::size_t p = 0; p < count; ++p)
           hn::Store(acc[c][p], d, grad_in + c * plane + p * step * kLanes + lane);
@@ -247,7 +248,7 @@ struct InputGradientTile {
   }
 };
 
-template <class Products>
+template <class Arithmetic>
 HWY_INLINE void conv_backward_input_tiles(const ConvGeometry& g, const ConvGradient& gradient,
                                           const float* packed, std::size_t pad_y, std::size_t pad_x,
                                           std::size_t height, std::size_t width, float* grad_in) {
@@ -263,7 +264,7 @@ HWY_INLINE void conv_backward_input_tiles(const ConvGeometry& g, const ConvGradi
         for (std::size_t t = 0; t < tiles; ++t) {
           const std::size_t channel = part_begin(g.in_channels, tiles, t);
           const std::size_t channels = part_begin(g.in_channels, tiles, t + 1) - channel;
-          run_tile<InputGradientTile<Products>>(
+          run_tile<InputGradientTile<Arithmetic>>(
               channels, g, gradient, packed + channel * g.out_channels * g.taps(), rows, columns, step_x,
               count, plane, grad_in + channel * plane + (y * width + x) * kLanes);
         }

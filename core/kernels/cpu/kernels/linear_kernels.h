@@ -18,8 +18,8 @@ void unpack_linear_weights(const float* panels, std::size_t in, std::size_t out,
 
 /// Panels as pairs of inputs, linear_panels(out) · pair_count(in) · kLanes floats, and as pairs of outputs,
 /// linear_panels(pair_count(out)) · in · kLanes floats: see bf16_kernels.h.
-void pair_linear_inputs(const float* panels, std::size_t in, std::size_t out, float* pairs);
-void pair_linear_outputs(const float* panels, std::size_t in, std::size_t out, float* pairs);
+void pack_linear_input_pairs(const float* panels, std::size_t in, std::size_t out, float* pairs);
+void pack_linear_output_pairs(const float* panels, std::size_t in, std::size_t out, float* pairs);
 
 /// y = W·x + bias, then max(0, ·) if `relu`. x [in][16], y [out][16], bias [out] or nullptr.
 void linear_forward(const float* panels, const float* bias, std::size_t in, std::size_t out, bool relu,

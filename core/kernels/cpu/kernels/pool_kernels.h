@@ -15,10 +15,10 @@ struct PoolGeometry {
 
 /// in [channels][in_height][in_width][16] to out [channels][out_height][out_width][16]; winner, of out's
 /// size, holds int32: the position y·in_width + x of the maximum within its channel.
-void max_pool_forward(const PoolGeometry& g, const float* in, float* out, float* winner);
+void max_pool_forward(const PoolGeometry& g, const float* in, float* out, float* argmax);
 
 /// grad_in = grad_out at the winners' positions, summed where windows overlap, else 0.
-void max_pool_backward(const PoolGeometry& g, const float* grad_out, const float* winner, float* grad_in);
+void max_pool_backward(const PoolGeometry& g, const float* grad_out, const float* argmax, float* grad_in);
 
 /// Averages over the same windows. `count_padding` divides by the whole kernel, as PyTorch does by default,
 /// else by the part of it inside the image.

@@ -26,34 +26,38 @@ class BatchNormOp : public Op {
   BatchNormOp(const Network& network, const Layer& layer, bool relu, std::size_t max_blocks);
 
   /// Makes forward() write its output in `layout`, whose zeros are there from the start.
-  void write_output_as(const ImageLayout& layout) { out_layout_ = layout; }
+  void set_output_layout(const ImageLayout& layout) { out_layout_ = layout; }
   /// Makes backward() write grad_in in `layout`, with its borders.
-  void write_gradient_as(const ImageLayout& layout) { gradient_layout_ = layout; }
+  void set_gradient_layout(const ImageLayout& layout) { gradient_layout_ = layout; }
 
   std::size_t out_floats() const override { return out_layout_.floats(); }
-  std::size_t parameter_floats() const override { return affine_ ? 2 * round_to_line(channels_) : 0; }
-  void import_parameters(std::span<const float> all, float* own) const override;
-  void export_parameters(const float* own, std::span<float> all) const override;
+  std::size_t parameter_floats() const override {
+    return affine_ ? 2 * round_up_to_cache_line(channels_) : 0;
+  }
+  void import_parameters(std::span<const float> network_parameters, float* parameters) const override;
+  void export_parameters(const float* parameters, std::span<float> network_parameters) const override;
 
   /// Between Network::buffers() and the running statistics.
-  void import_buffers(std::span<const float> all);
-  void export_buffers(std::span<float> all) const;
+  void import_buffers(std::span<const float> network_buffers);
+  void export_buffers(std::span<float> network_buffers) const;
 
   void collect_moments(std::size_t block, std::size_t images, const float* in);
   /// Mean and variance of the batch of `blocks` blocks; moves the running statistics unless `keep_running`.
   void finish_moments(std::size_t blocks, bool keep_running);
-  void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
+  void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const override;
 
   /// Also zeroes grad_out where the ReLU did not let through.
   void collect_sums(std::size_t block, const BackwardBuffers& buffers);
-  /// Adds the gradients of the op's parameters to grad_own, one of the partial sums.
-  void finish_sums(std::size_t blocks, float* grad_own);
-  void backward(const float* own, const BackwardBuffers& buffers) const override;
+  /// Adds the gradients of the op's parameters to grad_parameters, one of the partial sums.
+  void finish_sums(std::size_t blocks, float* grad_parameters);
+  void backward(const float* parameters, const BackwardBuffers& buffers) const override;
 
  private:
-  float weight(const float* own, std::size_t channel) const { return affine_ ? own[channel] : 1.0f; }
-  float bias(const float* own, std::size_t channel) const {
-    return affine_ ? own[round_to_line(channels_) + channel] : 0.0f;
+  float weight(const float* parameters, std::size_t channel) const {
+    return affine_ ? parameters[channel] : 1.0f;
+  }
+  float bias(const float* parameters, std::size_t channel) const {
+    return affine_ ? parameters[round_up_to_cache_line(channels_) + channel] : 0.0f;
   }
 
   std::size_t channels_, pixels_;  // pixels: height · width

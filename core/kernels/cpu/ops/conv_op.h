@@ -34,18 +34,18 @@ class ConvOp : public Op {
 
   /// From now on the input comes with its padding, and the output's gradient spread: as the returned layouts
   /// say. Empty where the op has no such layout: without padding, and with pooling, ReLU or gaps.
-  std::optional<ImageLayout> take_padded_input();
-  std::optional<ImageLayout> take_spread_gradient();
+  std::optional<ImageLayout> accept_padded_input();
+  std::optional<ImageLayout> accept_padded_gradient();
 
   std::size_t grad_out_floats() const override;
   std::size_t saved_floats() const override;
   std::size_t parameter_floats() const override { return bias_offset_ + bias_floats_; }
-  void import_parameters(std::span<const float> all, float* own) const override;
-  void export_parameters(const float* own, std::span<float> all) const override;
+  void import_parameters(std::span<const float> network_parameters, float* parameters) const override;
+  void export_parameters(const float* parameters, std::span<float> network_parameters) const override;
   std::size_t scratch_floats() const override;
-  void prepare(const float* own) override;
-  void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
-  void backward(const float* own, const BackwardBuffers& buffers) const override;
+  void prepare(const float* parameters) override;
+  void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const override;
+  void backward(const float* parameters, const BackwardBuffers& buffers) const override;
 
  private:
   /// With pooling the input's gradient takes the weights as they are.
@@ -57,21 +57,23 @@ class ConvOp : public Op {
   void pack(std::size_t group, const float* weights);
   bool padded() const { return pad_y_ + pad_x_ > 0; }
   /// One group's output; `input` is that of all groups, padded.
-  void forward_group(std::size_t group, const float* own, const float* input,
+  void forward_group(std::size_t group, const float* parameters, const float* input,
                      const ForwardBuffers& buffers) const;
   void backward_input(std::size_t group, const ConvGradient& gradient, const BackwardBuffers& buffers) const;
   void backward_parameters(std::size_t group, const float* input, const ConvGradient& gradient,
                            const BackwardBuffers& buffers) const;
   /// Weights of one group as pairs.
-  std::size_t forward_pairs() const {
+  std::size_t forward_pair_floats() const {
     return pair_count(geometry_.in_channels) * geometry_.taps() * geometry_.out_channels;
   }
-  std::size_t backward_pairs() const {
+  std::size_t backward_pair_floats() const {
     return pair_count(geometry_.out_channels) * geometry_.taps() * geometry_.in_channels;
   }
   /// Decides where things lie in `saved`.
-  void arrange();
-  const float* bias_of(const float* own) const { return bias_floats_ > 0 ? own + bias_offset_ : nullptr; }
+  void assign_offsets();
+  const float* bias_of(const float* parameters) const {
+    return bias_floats_ > 0 ? parameters + bias_offset_ : nullptr;
+  }
   /// `in` with its zero border, from `saved`, or `in` itself where there is no padding.
   const float* padded_input(const float* in, const float* saved) const {
     return padded() && !input_is_padded_ ? saved : in;
@@ -81,12 +83,12 @@ class ConvOp : public Op {
   std::size_t groups_ = 1;
   Fusion fusion_;
   bool winograd_ = false, winograd_rows_ = false;  // with pooling, forward only: winograd_rows_
-  bool input_is_padded_ = false, gradient_is_spread_ = false;
+  bool input_is_padded_ = false, gradient_is_padded_ = false;
   std::size_t height_, width_, pad_y_, pad_x_;     // of the input without padding
   Parameter weight_, bias_;                        // bias_.count is 0 if there is none
   std::size_t bias_offset_ = 0, bias_floats_ = 0;  // own layout: weights [out][ky][kx][in], then bias
   ConvGradient gradient_layout_{};
-  std::size_t winner_offset_ = 0, gradient_offset_ = 0, saved_floats_ = 0;
+  std::size_t argmax_offset_ = 0, gradient_offset_ = 0, saved_floats_ = 0;
   AlignedBuffer packed_, packed_transposed_;
   const Bf16Kernels *forward_bf16_ = nullptr, *backward_bf16_ = nullptr;  // nullptr: fp32
   AlignedBuffer pairs_, pairs_transposed_;                                // the packed weights as pairs

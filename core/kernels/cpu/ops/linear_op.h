@@ -15,12 +15,12 @@ class LinearOp : public Op {
   LinearOp(const Network& network, const Layer& layer, bool relu, const Bf16Kernels* bf16);
 
   std::size_t parameter_floats() const override { return bias_offset_ + bias_floats_; }
-  void import_parameters(std::span<const float> all, float* own) const override;
-  void export_parameters(const float* own, std::span<float> all) const override;
+  void import_parameters(std::span<const float> network_parameters, float* parameters) const override;
+  void export_parameters(const float* parameters, std::span<float> network_parameters) const override;
   std::size_t scratch_floats() const override;
-  void prepare(const float* own) override;
-  void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
-  void backward(const float* own, const BackwardBuffers& buffers) const override;
+  void prepare(const float* parameters) override;
+  void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const override;
+  void backward(const float* parameters, const BackwardBuffers& buffers) const override;
 
  private:
   bool relu_;

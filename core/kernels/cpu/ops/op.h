@@ -68,14 +68,16 @@ class Op {
   virtual std::size_t parameter_floats() const { return 0; }
 
   /// Converts between PyTorch's layout, in an array of the whole network's parameters, and the own layout.
-  virtual void import_parameters(std::span<const float> /*all*/, float* /*own*/) const {}
-  virtual void export_parameters(const float* /*own*/, std::span<float> /*all*/) const {}
+  virtual void import_parameters(std::span<const float> /*network_parameters*/, float* /*parameters*/) const {
+  }
+  virtual void export_parameters(const float* /*parameters*/, std::span<float> /*network_parameters*/) const {
+  }
 
   /// Called after every change of the parameters: refreshes copies in other layouts.
-  virtual void prepare(const float* /*own*/) {}
+  virtual void prepare(const float* /*parameters*/) {}
 
-  virtual void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const = 0;
-  virtual void backward(const float* own, const BackwardBuffers& buffers) const = 0;
+  virtual void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const = 0;
+  virtual void backward(const float* parameters, const BackwardBuffers& buffers) const = 0;
 
  private:
   std::size_t in_elements_, out_elements_;

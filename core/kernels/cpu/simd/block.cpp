@@ -10,17 +10,17 @@
 namespace sweep::cpu {
 namespace {
 
-constexpr std::align_val_t kLine{64}, kLargePage{std::size_t{2} << 20};
+constexpr std::align_val_t kCacheLine{64}, kLargePage{std::size_t{2} << 20};
 
 // Reading the same pixel of many channels touches as many pages, more than the processor knows by heart where
 // pages are small.
 std::align_val_t alignment_of(std::size_t bytes) {
-  return bytes >= static_cast<std::size_t>(kLargePage) ? kLargePage : kLine;
+  return bytes >= static_cast<std::size_t>(kLargePage) ? kLargePage : kCacheLine;
 }
 
 }  // namespace
 
-AlignedBuffer::AlignedBuffer(std::size_t floats) : size_(round_to_line(floats)) {
+AlignedBuffer::AlignedBuffer(std::size_t floats) : size_(round_up_to_cache_line(floats)) {
   const std::size_t bytes = size_ * sizeof(float);
   data_ = static_cast<float*>(::operator new(bytes, alignment_of(bytes)));
 #ifdef __linux__

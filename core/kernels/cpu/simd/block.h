@@ -52,7 +52,7 @@ constexpr ImageLayout dense_layout(std::size_t channels, std::size_t rows, std::
 }
 
 /// Rounds up to a whole number of cache lines of floats.
-constexpr std::size_t round_to_line(std::size_t floats) { return (floats + 15) / 16 * 16; }
+constexpr std::size_t round_up_to_cache_line(std::size_t floats) { return (floats + 15) / 16 * 16; }
 
 /// Splits `total` items into `parts` nearly equal runs; returns the first item of run `index`. Static, so
 /// that who does what never depends on timing.

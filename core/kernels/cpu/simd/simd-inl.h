@@ -32,8 +32,8 @@ inline constexpr bool kManyRegisters = false;
 HWY_INLINE Vector positive_part(Lanes d, Vector x) { return hn::IfThenZeroElse(hn::Le(x, hn::Zero(d)), x); }
 
 // How a tile adds a product to a sum; see bf16_kernels.h for others.
-struct Fp32Products {
-  static HWY_INLINE Vector add(Lanes /*d*/, Vector weight, Vector x, Vector sum) {
+struct Fp32Arithmetic {
+  static HWY_INLINE Vector multiply_add(Lanes /*d*/, Vector weight, Vector x, Vector sum) {
     return hn::MulAdd(weight, x, sum);
   }
 };

@@ -63,7 +63,7 @@ struct Outcome {
 std::vector<float> rounded(std::vector<float> values) {
   for (float& value : values) {
     float pair = 0;
-    cpu::join_pairs(&value, nullptr, 1, &pair);
+    cpu::pack_pairs(&value, nullptr, 1, &pair);
     value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(pair) << 16);
   }
   return values;

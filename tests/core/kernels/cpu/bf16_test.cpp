@@ -39,7 +39,7 @@ TEST(Bf16Pairs, AreRoundedToNearestEven) {
       values.push_back(std::bit_cast<float>(upper << 16 | lower));
   }
   std::vector<float> pairs(values.size());
-  join_pairs(values.data(), values.data(), values.size(), pairs.data());
+  pack_pairs(values.data(), values.data(), values.size(), pairs.data());
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::isnan(values[i])) {
       ASSERT_TRUE(std::isnan(even_of(pairs[i])) && std::isnan(odd_of(pairs[i])));
@@ -55,7 +55,7 @@ TEST(Bf16Pairs, AnOddLastChannelIsJoinedWithZero) {
   constexpr std::size_t kChannels = 5, kCount = 21, kStride = 23;  // no whole vectors
   const AlignedBuffer values = random_values(kChannels * kStride, 1);
   std::vector<float> pairs(pair_count(kChannels) * kStride, 7.0f);
-  join_channels(values.data(), kChannels, kCount, kStride, pairs.data());
+  pack_channel_pairs(values.data(), kChannels, kCount, kStride, pairs.data());
   for (std::size_t pair = 0; pair < pair_count(kChannels); ++pair) {
     for (std::size_t i = 0; i < kStride; ++i) {
       const float joined = pairs[pair * kStride + i];
@@ -72,8 +72,8 @@ TEST(Bf16Pairs, AnOddLastChannelIsJoinedWithZero) {
 TEST(Bf16Pairs, NeighboursOfTwoRowsFillOne) {
   const AlignedBuffer first = random_values(kLanes, 2), second = random_values(kLanes, 3);
   AlignedBuffer pairs(kLanes), half(kLanes);
-  join_neighbours(first.data(), second.data(), pairs.data());
-  join_neighbours(first.data(), nullptr, half.data());
+  pack_adjacent_pairs(first.data(), second.data(), pairs.data());
+  pack_adjacent_pairs(first.data(), nullptr, half.data());
   for (std::size_t i = 0; i < kLanes; ++i) {
     const float* row = i < kLanes / 2 ? first.data() : second.data();
     const std::size_t at = 2 * (i % (kLanes / 2));
@@ -107,7 +107,7 @@ class Bf16Convolution {
           c.stride,
           c.dilation,
           c.dilation,
-          spread_over_cache(height * width) * kLanes};
+          conflict_free_stride(height * width) * kLanes};
     input_ = random_values(c.in * g_.in_plane, 1);
     weights_ = random_values(c.in * c.out * g_.taps(), 2);
     bias_ = random_values(c.out, 3);
@@ -142,11 +142,11 @@ class Bf16Convolution {
                         gap};
     AlignedBuffer spread(c_.out * layout.channel_floats()), grad_in(c_.in * c_.height * c_.width * kLanes);
     AlignedBuffer pairs(pair_count(c_.out) * layout.channel_floats());
-    spread_gradient(g_, grad_out_.data(), nullptr, layout, spread.data());
-    join_channels(spread.data(), c_.out, layout.channel_floats(), layout.channel_floats(), pairs.data());
+    pad_gradient(g_, grad_out_.data(), nullptr, layout, spread.data());
+    pack_channel_pairs(spread.data(), c_.out, layout.channel_floats(), layout.channel_floats(), pairs.data());
     AlignedBuffer packed(weights_.size()), packed_pairs(pair_count(c_.out) * c_.in * g_.taps());
     pack_conv_weights_transposed(g_, kernels.channel_tile, weights_.data(), packed.data());
-    pair_conv_weights(g_, kernels.channel_tile, c_.out, c_.in, packed.data(), packed_pairs.data());
+    pack_conv_weight_pairs(g_, kernels.channel_tile, c_.out, c_.in, packed.data(), packed_pairs.data());
     ConvGeometry paired = g_;
     paired.out_channels = pair_count(c_.out);
     layout.data = pairs.data();
@@ -210,8 +210,8 @@ class Bf16Convolution {
     AlignedBuffer packed(weights_.size()), pairs(paired.in_channels * g_.in_plane);
     AlignedBuffer packed_pairs(paired.in_channels * c_.out * g_.taps());
     pack_conv_weights(g_, kernels.channel_tile, weights_.data(), packed.data());
-    pair_conv_weights(g_, kernels.channel_tile, c_.in, c_.out, packed.data(), packed_pairs.data());
-    join_channels(input_.data(), c_.in, g_.in_plane, g_.in_plane, pairs.data());
+    pack_conv_weight_pairs(g_, kernels.channel_tile, c_.in, c_.out, packed.data(), packed_pairs.data());
+    pack_channel_pairs(input_.data(), c_.in, g_.in_plane, g_.in_plane, pairs.data());
     return {paired, std::move(pairs), std::move(packed_pairs)};
   }
 
@@ -304,11 +304,11 @@ TEST(Bf16Kernels, TakeDenormalNumbersForZeroAndLetNanAndInfinityThrough) {
   AlignedBuffer values(2 * kLanes), pairs(kLanes);
   const float factors[] = {tiny, -tiny, small, -small, 1.0f, -2.5f, infinity, nan};
   for (std::size_t i = 0; i < 2 * kLanes; ++i) values.data()[i] = factors[(i * 5 + i / kLanes) % 8];
-  join_pairs(values.data(), values.data() + kLanes, kLanes, pairs.data());
+  pack_pairs(values.data(), values.data() + kLanes, kLanes, pairs.data());
   for (const float first : factors) {
     for (const float second : factors) {
       AlignedBuffer weights(kLanes), hardware(kLanes), emulated(kLanes);
-      join_pairs(&first, &second, 1, weights.data());
+      pack_pairs(&first, &second, 1, weights.data());
       bf16_hardware_kernels()->linear_forward(weights.data(), nullptr, 1, 1, false, pairs.data(),
                                               hardware.data());
       bf16_emulated_kernels().linear_forward(weights.data(), nullptr, 1, 1, false, pairs.data(),
@@ -330,12 +330,12 @@ class Bf16Linear : public testing::TestWithParam<std::pair<std::size_t, std::siz
     pack_linear_weights(weights_.data(), in, out, panels.data());
     AlignedBuffer in_pairs(linear_panels(out) * pair_count(in) * kLanes);
     AlignedBuffer out_pairs(linear_panels(pair_count(out)) * in * kLanes);
-    pair_linear_inputs(panels.data(), in, out, in_pairs.data());
-    pair_linear_outputs(panels.data(), in, out, out_pairs.data());
+    pack_linear_input_pairs(panels.data(), in, out, in_pairs.data());
+    pack_linear_output_pairs(panels.data(), in, out, out_pairs.data());
     AlignedBuffer x(pair_count(in) * kLanes), grad_y(pair_count(out) * kLanes), y(out * kLanes),
         grad_x(in * kLanes);
-    join_channels(x_.data(), in, kLanes, kLanes, x.data());
-    join_channels(grad_y_.data(), out, kLanes, kLanes, grad_y.data());
+    pack_channel_pairs(x_.data(), in, kLanes, kLanes, x.data());
+    pack_channel_pairs(grad_y_.data(), out, kLanes, kLanes, grad_y.data());
     kernels.linear_forward(in_pairs.data(), nullptr, pair_count(in), out, false, x.data(), y.data());
     kernels.linear_backward_input(out_pairs.data(), in, pair_count(out), grad_y.data(), grad_x.data());
     return {std::move(y), std::move(grad_x)};

@@ -41,7 +41,7 @@ std::vector<double> gradients_by_plan(const std::vector<PlannedOp>& ops, const G
     if (p.grad_out == kNoSlot) continue;
     const bool is_sum = ops[i].shortcut != kNoShortcut;
     gradients[i] = slots.at(p.grad_out);
-    bool kept = false;
+    bool aliased = false;
     for (const GradientEdge& edge : {p.in, p.shortcut}) {
       const double value = gradients[i] * (is_sum ? 1 : static_cast<double>(i + 2));
       if (edge.action == Action::kWrite) slots.at(edge.slot) = value;
@@ -49,13 +49,13 @@ std::vector<double> gradients_by_plan(const std::vector<PlannedOp>& ops, const G
         if (!is_sum) slots.at(p.scratch) = -1e9;
         slots.at(edge.slot) += value;
       }
-      if (edge.action == Action::kKeep) {
+      if (edge.action == Action::kAlias) {
         EXPECT_EQ(edge.slot, p.grad_out);
-        kept = true;
+        aliased = true;
       }
       EXPECT_TRUE(edge.action == Action::kNone || plan.slot_floats.at(edge.slot) > 0);
     }
-    if (!kept) slots.at(p.grad_out) = -1e9;
+    if (!aliased) slots.at(p.grad_out) = -1e9;
   }
   return gradients;
 }

@@ -30,7 +30,7 @@ void PrintTo(const Case& c, std::ostream* out) {
 }
 
 struct Pooled {
-  AlignedBuffer values, winners;
+  AlignedBuffer values, argmax;
 };
 
 // A convolution of one block with random values.
@@ -49,7 +49,7 @@ class Convolution {
            1,
            1,
            1,
-           spread_over_cache(c.height * c.width) * kLanes},
+           conflict_free_stride(c.height * c.width) * kLanes},
         input_(random_values(c.in * g_.in_plane, 1)),
         weights_(random_values(c.in * c.out * g_.taps(), 2)),
         bias_(random_values(c.out, 3)) {}
@@ -67,7 +67,7 @@ class Convolution {
     const std::size_t count = g_.out_channels * rows() * columns() * kLanes;
     Pooled pooled{AlignedBuffer(count), AlignedBuffer(count)};
     winograd_rows_pool_forward(g_, input_.data(), transformed.data(), bias_.data(), relu,
-                               pooled.values.data(), pooled.winners.data(), scratch.data());
+                               pooled.values.data(), pooled.argmax.data(), scratch.data());
     return pooled;
   }
 
@@ -140,13 +140,13 @@ TEST_P(WinogradRows, HasTheLargestOfPlainSumsOnEveryInstructionSet) {
     const Pooled pooled = convolution.run(/*relu=*/false), cut = convolution.run(/*relu=*/true);
     convolution.for_windows([&](std::size_t at, const std::array<double, 4>& window) {
       const double largest = *std::max_element(window.begin(), window.end());
-      const auto winner = std::bit_cast<std::int32_t>(pooled.winners.data()[at]);
+      const auto argmax = std::bit_cast<std::int32_t>(pooled.argmax.data()[at]);
       ASSERT_NEAR(static_cast<double>(pooled.values.data()[at]), largest, tolerance);
-      ASSERT_TRUE(winner >= 0 && winner < 4) << winner;
-      ASSERT_NEAR(window[static_cast<std::size_t>(winner)], largest, tolerance);
+      ASSERT_TRUE(argmax >= 0 && argmax < 4) << argmax;
+      ASSERT_NEAR(window[static_cast<std::size_t>(argmax)], largest, tolerance);
       const float positive = std::max(0.0f, pooled.values.data()[at]);
       ASSERT_EQ(cut.values.data()[at], positive);
-      ASSERT_EQ(std::bit_cast<std::int32_t>(cut.winners.data()[at]), positive > 0 ? winner : 4);
+      ASSERT_EQ(std::bit_cast<std::int32_t>(cut.argmax.data()[at]), positive > 0 ? argmax : 4);
     });
   });
 }
@@ -167,15 +167,15 @@ TEST(WinogradRowsKernel, ShowsANan) {
 }
 
 TEST(WinogradRowsKernel, IsForWhatItComputesFaster) {
-  const auto pays = [](const Case& c) { return winograd_rows_pays(Convolution(c).geometry()); };
-  EXPECT_TRUE(pays({1, 6, 5, 5, 28, 28}));
-  EXPECT_TRUE(pays({2, 6, 3, 3, 28, 28}));
-  EXPECT_FALSE(pays({1, 6, 3, 3, 28, 28})) << "too few products for its transforms";
-  EXPECT_FALSE(pays({6, 12, 4, 4, 12, 12})) << "another width";
-  EXPECT_FALSE(pays({6, 12, 5, 5, 12, 7})) << "half of the computed columns are for nothing";
+  const auto uses_winograd_rows = [](const Case& c) { return use_winograd_rows(Convolution(c).geometry()); };
+  EXPECT_TRUE(uses_winograd_rows({1, 6, 5, 5, 28, 28}));
+  EXPECT_TRUE(uses_winograd_rows({2, 6, 3, 3, 28, 28}));
+  EXPECT_FALSE(uses_winograd_rows({1, 6, 3, 3, 28, 28})) << "too few products for its transforms";
+  EXPECT_FALSE(uses_winograd_rows({6, 12, 4, 4, 12, 12})) << "another width";
+  EXPECT_FALSE(uses_winograd_rows({6, 12, 5, 5, 12, 7})) << "half of the computed columns are for nothing";
   ConvGeometry g = Convolution({6, 12, 5, 5, 12, 12}).geometry();
   g.stride_x = 2;
-  EXPECT_FALSE(winograd_rows_pays(g));
+  EXPECT_FALSE(use_winograd_rows(g));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class Convolution {
  public:
   explicit Convolution(const Case& c) : c_(c) {
     const std::size_t height = c.height + 2 * c.padding, width = c.width + 2 * c.padding;
-    const std::size_t plane = spread_over_cache(height * width) * kLanes;
+    const std::size_t plane = conflict_free_stride(height * width) * kLanes;
     g_ = {c.in,
           height,
           width,
@@ -47,7 +47,7 @@ class Convolution {
     bias_ = random_values(c.out, 3);
     grad_out_ = random_values(c.out * outputs(), 4);
     gradient_ = AlignedBuffer(c.out * layout_.channel_floats());
-    spread_gradient(g_, grad_out_.data(), nullptr, layout_, gradient_.data());
+    pad_gradient(g_, grad_out_.data(), nullptr, layout_, gradient_.data());
     layout_.data = gradient_.data();
     sum_products();
   }
@@ -208,24 +208,24 @@ TEST(WinogradKernels, AddTheWeightsGradient) {
 }
 
 TEST(WinogradKernels, AreTakenWhereTheyAreFaster) {
-  const auto pays = [](std::size_t in, std::size_t out, std::size_t height, std::size_t width,
-                       std::size_t kernel = 3, std::size_t stride = 1, std::size_t dilation = 1) {
-    return winograd_pays({in, height + 2, width + 2, out, height, width, kernel, kernel, stride, stride,
-                          dilation, dilation, 0});
+  const auto uses_winograd = [](std::size_t in, std::size_t out, std::size_t height, std::size_t width,
+                                std::size_t kernel = 3, std::size_t stride = 1, std::size_t dilation = 1) {
+    return use_winograd({in, height + 2, width + 2, out, height, width, kernel, kernel, stride, stride,
+                         dilation, dilation, 0});
   };
-  EXPECT_TRUE(pays(16, 16, 32, 32));
-  EXPECT_TRUE(pays(64, 64, 8, 8));
-  EXPECT_TRUE(pays(17, 8, 5, 5));
-  EXPECT_FALSE(pays(3, 16, 32, 32)) << "few channels";
-  EXPECT_FALSE(pays(64, 7, 32, 32)) << "few channels";
-  EXPECT_FALSE(pays(64, 64, 4, 4)) << "one tile where four are multiplied";
-  EXPECT_FALSE(pays(64, 64, 32, 1)) << "tiles beyond the image";
-  EXPECT_FALSE(pays(64, 64, 8, 8, 5));
-  EXPECT_TRUE(pays(16, 32, 16, 16, 3, 2));
-  EXPECT_FALSE(pays(16, 31, 16, 16, 3, 2)) << "few channels";
-  EXPECT_FALSE(pays(64, 64, 10, 10, 3, 2)) << "tiles beyond the image";
-  EXPECT_FALSE(pays(64, 64, 8, 8, 3, 3));
-  EXPECT_FALSE(pays(64, 64, 8, 8, 3, 1, 2));
+  EXPECT_TRUE(uses_winograd(16, 16, 32, 32));
+  EXPECT_TRUE(uses_winograd(64, 64, 8, 8));
+  EXPECT_TRUE(uses_winograd(17, 8, 5, 5));
+  EXPECT_FALSE(uses_winograd(3, 16, 32, 32)) << "few channels";
+  EXPECT_FALSE(uses_winograd(64, 7, 32, 32)) << "few channels";
+  EXPECT_FALSE(uses_winograd(64, 64, 4, 4)) << "one tile where four are multiplied";
+  EXPECT_FALSE(uses_winograd(64, 64, 32, 1)) << "tiles beyond the image";
+  EXPECT_FALSE(uses_winograd(64, 64, 8, 8, 5));
+  EXPECT_TRUE(uses_winograd(16, 32, 16, 16, 3, 2));
+  EXPECT_FALSE(uses_winograd(16, 31, 16, 16, 3, 2)) << "few channels";
+  EXPECT_FALSE(uses_winograd(64, 64, 10, 10, 3, 2)) << "tiles beyond the image";
+  EXPECT_FALSE(uses_winograd(64, 64, 8, 8, 3, 3));
+  EXPECT_FALSE(uses_winograd(64, 64, 8, 8, 3, 1, 2));
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 namespace {
 
-struct Avx512Products {
-  static HWY_INLINE Vector add(Lanes /*d*/, Vector weight, Vector x, Vector sum) {
+struct Avx512Bf16 {
+  static HWY_INLINE Vector multiply_add(Lanes /*d*/, Vector weight, Vector x, Vector sum) {
     return Vector{
         _mm512_dpbf16_ps(sum.raw, reinterpret_cast<__m512bh>(weight.raw), reinterpret_cast<__m512bh>(x.raw))};
   }
@@ -24,7 +24,7 @@ struct Avx512Products {
 
 }  // namespace
 
-const Bf16Kernels& avx512_table() { return bf16_table<Avx512Products>(); }
+const Bf16Kernels& avx512_table() { return bf16_table<Avx512Bf16>(); }
 
 }  // namespace sweep::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -13,7 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 namespace {
 
-struct EmulatedProducts {
+struct EmulatedBf16 {
   // A bf16 is the upper half of a float, so products are exact: with or without fused multiply-add the sums
   // round alike.
   static HWY_INLINE Vector odd(Lanes d, Vector pairs) {
@@ -24,7 +24,7 @@ struct EmulatedProducts {
     const hn::RebindToUnsigned<Lanes> du;
     return hn::BitCast(d, hn::ShiftLeft<16>(hn::BitCast(du, pairs)));
   }
-  static HWY_INLINE Vector add(Lanes d, Vector weight, Vector x, Vector sum) {
+  static HWY_INLINE Vector multiply_add(Lanes d, Vector weight, Vector x, Vector sum) {
     sum = hn::MulAdd(odd(d, weight), odd(d, x), sum);
     return hn::MulAdd(even(d, weight), even(d, x), sum);
   }
@@ -32,7 +32,7 @@ struct EmulatedProducts {
 
 }  // namespace
 
-const Bf16Kernels& emulated_kernels() { return bf16_table<EmulatedProducts>(); }
+const Bf16Kernels& emulated_kernels() { return bf16_table<EmulatedBf16>(); }
 
 }  // namespace sweep::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -22,7 +22,7 @@ struct Bf16Kernels {
   void (*conv_forward)(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
                        bool relu, float* out);
   void (*conv_pool_forward)(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
-                            bool relu, float* out, float* winner);
+                            bool relu, float* out, float* argmax);
   void (*conv_backward_input)(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
                               std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
                               float* grad_in);

@@ -15,15 +15,15 @@ HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 namespace {
 
-template <class Products>
+template <class Arithmetic>
 const Bf16Kernels& bf16_table() {
   static constexpr Bf16Kernels kTable = {
       kMaxChannelTile,
-      conv_forward_tiles<Products>,
-      conv_pool_forward_tiles<Products>,
-      conv_backward_input_tiles<Products>,
-      linear_forward_tiles<Products>,
-      linear_backward_input_tiles<Products>,
+      conv_forward_tiles<Arithmetic>,
+      conv_pool_forward_tiles<Arithmetic>,
+      conv_backward_input_tiles<Arithmetic>,
+      linear_forward_tiles<Arithmetic>,
+      linear_backward_input_tiles<Arithmetic>,
   };
   return kTable;
 }

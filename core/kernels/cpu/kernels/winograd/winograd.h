@@ -20,7 +20,7 @@ namespace sweep::cpu {
 /// Whether this convolution should go through the functions below, in all three directions: they can do it
 /// and take less time than the direct kernels. Depends on the sizes alone, so that the bits do not depend on
 /// the machine.
-bool winograd_pays(const ConvGeometry& g);
+bool use_winograd(const ConvGeometry& g);
 
 /// Transformed weights for winograd_forward(), and for winograd_backward_input(), from
 /// [out_channels][3][3][in_channels]; winograd_weight_floats() each.

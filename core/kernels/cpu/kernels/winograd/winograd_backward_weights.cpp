@@ -27,11 +27,11 @@ inline constexpr std::size_t kRun = kProductTiles * kLanes;
 
 // Tiles that are at work: from row y, column x of the output on.
 struct Rectangle {
-  std::size_t y, x, wide, high;  // wide, high: in tiles
-  std::size_t tiles() const { return wide * high; }
+  std::size_t y, x, tile_columns, tile_rows;  // wide, high: in tiles
+  std::size_t tiles() const { return tile_columns * tile_rows; }
   // Of the output, from the first tile on.
-  std::size_t row(std::size_t tile) const { return tile / wide * kWinogradTile; }
-  std::size_t column(std::size_t tile) const { return tile % wide * kWinogradTile; }
+  std::size_t row(std::size_t tile) const { return tile / tile_columns * kWinogradTile; }
+  std::size_t column(std::size_t tile) const { return tile % tile_columns * kWinogradTile; }
 };
 
 template <class Transform>
@@ -59,8 +59,8 @@ HWY_INLINE void transform_gradients(const ConvGeometry& g, const WinogradWeights
 }
 
 // One pixel of `channels` <= 16 channels: to[image · step + channel], zeros for further channels.
-HWY_INLINE void turn_pixel(const float* from, std::size_t plane, std::size_t channels, std::size_t step,
-                           float* to) {
+HWY_INLINE void transpose_pixel(const float* from, std::size_t plane, std::size_t channels, std::size_t step,
+                                float* to) {
   const Lanes d;
   constexpr std::size_t kSize = hn::MaxLanes(Lanes());
   for (std::size_t channel = 0; channel < kLanes; channel += kSize) {
@@ -76,16 +76,16 @@ HWY_INLINE void turn_pixel(const float* from, std::size_t plane, std::size_t cha
 }
 
 // The input under the rectangle, of `channels` channels from `in` on, to [16 images][pixels][16 channels].
-HWY_INLINE void turn_strip(const ConvGeometry& g, const WinogradWeightsLayout& layout, const float* in,
-                           std::size_t channels, const Rectangle& r, float* strip) {
-  const std::size_t rows = r.high * kWinogradTile * g.stride_y + 3 - g.stride_y;
-  const std::size_t columns = r.wide * kWinogradTile * g.stride_x + 3 - g.stride_x;
+HWY_INLINE void transpose_strip(const ConvGeometry& g, const WinogradWeightsLayout& layout, const float* in,
+                                std::size_t channels, const Rectangle& r, float* strip) {
+  const std::size_t rows = r.tile_rows * kWinogradTile * g.stride_y + 3 - g.stride_y;
+  const std::size_t columns = r.tile_columns * kWinogradTile * g.stride_x + 3 - g.stride_x;
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t column = 0; column < columns; ++column) {
       const std::size_t y = r.y * g.stride_y + row, x = r.x * g.stride_x + column;
       const bool inside = y < g.in_height && x < g.in_width;
-      turn_pixel(in + (inside ? y * g.in_width + x : 0) * kLanes, g.in_plane, inside ? channels : 0,
-                 layout.strip_image, strip + (row * layout.strip_width + column) * kLanes);
+      transpose_pixel(in + (inside ? y * g.in_width + x : 0) * kLanes, g.in_plane, inside ? channels : 0,
+                      layout.strip_image, strip + (row * layout.strip_width + column) * kLanes);
     }
   }
 }
@@ -113,7 +113,7 @@ HWY_INLINE void transform_strip(const WinogradWeightsLayout& layout, std::size_t
 }
 
 // sums [kChannels][16 channels] (+)= Σ over `count` tiles' images of gradient · patch, at one frequency.
-struct SumProducts {
+struct FrequencyTile {
   template <int kChannels>
   static void run(std::size_t count, const float* gradients, const float* patches, bool first, float* sums) {
     const Lanes d;
@@ -134,12 +134,12 @@ struct SumProducts {
   }
 };
 
-// Calls SumProducts::run<n>() for the run-time n <= kSumTile.
+// Calls FrequencyTile::run<n>() for the run-time n <= kSumTile.
 template <int kChannels = kSumTile, class... Args>
-HWY_INLINE void run_sums(std::size_t n, Args... args) {
+HWY_INLINE void run_frequency_tile(std::size_t n, Args... args) {
   if constexpr (kChannels > 0) {
-    if (n == kChannels) return SumProducts::run<kChannels>(args...);
-    run_sums<kChannels - 1>(n, args...);
+    if (n == kChannels) return FrequencyTile::run<kChannels>(args...);
+    run_frequency_tile<kChannels - 1>(n, args...);
   }
 }
 
@@ -157,10 +157,10 @@ HWY_INLINE void multiply(const ConvGeometry& g, const WinogradWeightsLayout& lay
         S::frequency_of(factor / kFactors) * kFrequencies + S::frequency_of(factor % kFactors);
     for (std::size_t part = 0; part < parts; ++part) {
       const std::size_t channel = part_begin(g.out_channels, parts, part);
-      run_sums(part_begin(g.out_channels, parts, part + 1) - channel, tiles * kLanes,
-               gradients + frequency * layout.gradient_step + channel * kRun,
-               patches + factor * layout.patch_step, first,
-               sums + factor * layout.sum_step + channel * kLanes);
+      run_frequency_tile(part_begin(g.out_channels, parts, part + 1) - channel, tiles * kLanes,
+                         gradients + frequency * layout.gradient_step + channel * kRun,
+                         patches + factor * layout.patch_step, first,
+                         sums + factor * layout.sum_step + channel * kLanes);
     }
   }
 }
@@ -194,12 +194,12 @@ HWY_INLINE void backward_weights(const ConvGeometry& g, const float* in, const C
   const WinogradWeightsLayout layout(g);
   const Image image = image_of(g, in), gradient_pixels = image_of(gradient);
   const std::size_t columns = winograd_tiles(g.out_width), rows = winograd_tiles(g.out_height);
-  const std::size_t across = (columns + layout.wide - 1) / layout.wide;
-  const std::size_t rectangles = across * ((rows + layout.high - 1) / layout.high);
+  const std::size_t across = (columns + layout.tile_columns - 1) / layout.tile_columns;
+  const std::size_t rectangles = across * ((rows + layout.tile_rows - 1) / layout.tile_rows);
   const auto rectangle = [&](std::size_t i) {
-    const std::size_t row = i / across * layout.high, column = i % across * layout.wide;
-    return Rectangle{row * kWinogradTile, column * kWinogradTile, HWY_MIN(layout.wide, columns - column),
-                     HWY_MIN(layout.high, rows - row)};
+    const std::size_t row = i / across * layout.tile_rows, column = i % across * layout.tile_columns;
+    return Rectangle{row * kWinogradTile, column * kWinogradTile,
+                     HWY_MIN(layout.tile_columns, columns - column), HWY_MIN(layout.tile_rows, rows - row)};
   };
   float *gradients = scratch + layout.gradients, *patches = scratch + layout.patches;
   for (std::size_t i = 0; i < rectangles; ++i) {
@@ -208,24 +208,24 @@ HWY_INLINE void backward_weights(const ConvGeometry& g, const float* in, const C
     for (std::size_t channel = 0; channel < g.in_channels; channel += kLanes) {
       const std::size_t channels = HWY_MIN(kLanes, g.in_channels - channel);
       float* sums = scratch + layout.sums + channel / kLanes * layout.sum_channels;
-      turn_strip(g, layout, in + channel * g.in_plane, channels, r, scratch);
+      transpose_strip(g, layout, in + channel * g.in_plane, channels, r, scratch);
       transform_strip<typename S::Patch>(layout, g.stride_x, r, scratch, patches);
       const bool last_channels = channel + kLanes >= g.in_channels;
       const std::size_t next_channel = last_channels ? 0 : channel + kLanes;
       const bool is_next = !last_channels || i + 1 < rectangles;
       const Rectangle next = last_channels && is_next ? rectangle(i + 1) : r;
-      const auto prefetch = [&](std::size_t share) HWY_ATTR {
+      const auto prefetch = [&](std::size_t slice) HWY_ATTR {
         if (!is_next) return;
-        constexpr std::size_t kShares = S::Patch::kTo * S::Patch::kTo;
+        constexpr std::size_t kSlices = S::Patch::kTo * S::Patch::kTo;
         const auto signed_of = [](std::size_t pixels) { return static_cast<std::ptrdiff_t>(pixels); };
-        Channels asked = share_of(HWY_MIN(kLanes, g.in_channels - next_channel), kShares, share);
-        asked.begin += next_channel, asked.end += next_channel;
-        prefetch_pixels(image, asked, signed_of(next.y * g.stride_y), signed_of(next.x * g.stride_x),
+        Channels wanted = channel_slice(HWY_MIN(kLanes, g.in_channels - next_channel), kSlices, slice);
+        wanted.begin += next_channel, wanted.end += next_channel;
+        prefetch_pixels(image, wanted, signed_of(next.y * g.stride_y), signed_of(next.x * g.stride_x),
                         signed_of(layout.strip_height), signed_of(layout.strip_width));
         if (!last_channels) return;
-        prefetch_pixels(gradient_pixels, share_of(g.out_channels, kShares, share), signed_of(next.y),
-                        signed_of(next.x), signed_of(next.high * kWinogradTile),
-                        signed_of(next.wide * kWinogradTile));
+        prefetch_pixels(gradient_pixels, channel_slice(g.out_channels, kSlices, slice), signed_of(next.y),
+                        signed_of(next.x), signed_of(next.tile_rows * kWinogradTile),
+                        signed_of(next.tile_columns * kWinogradTile));
       };
       multiply<S>(g, layout, r.tiles(), gradients, patches, i == 0, prefetch, sums);
       if (i + 1 == rectangles)

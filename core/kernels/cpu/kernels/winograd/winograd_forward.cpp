@@ -136,18 +136,18 @@ HWY_INLINE void run_products(std::size_t n, const Args&... args) {
 // Asks for one of `shares` shares of what these tiles will write and the next ones will read, while the
 // products leave the memory idle. The first columns and rows of a patch belong to patches before it, too.
 template <class Direction>
-HWY_INLINE void prefetch_share(const Convolution& c, const Image& image, const TileRun& run,
-                               const TileRun& next, std::size_t share) {
-  constexpr std::size_t kShares = Direction::To::kFrom * Direction::To::kFrom;
+HWY_INLINE void prefetch_slice(const Convolution& c, const Image& image, const TileRun& run,
+                               const TileRun& next, std::size_t slice) {
+  constexpr std::size_t kSlices = Direction::To::kFrom * Direction::To::kFrom;
   const std::ptrdiff_t shared = static_cast<std::ptrdiff_t>(Direction::From::kFrom) - c.patch_step;
   for (std::size_t tile = 0; tile < next.count; ++tile) {
-    prefetch_pixels(image, share_of(c.in_channels, kShares, share),
+    prefetch_pixels(image, channel_slice(c.in_channels, kSlices, slice),
                     c.first_row + next.row(tile) * c.patch_step + shared,
                     c.first_column + next.column(tile) * c.patch_step + shared, c.patch_step, c.patch_step);
   }
   const Image out = c.output();
   for (std::size_t tile = 0; tile < run.count; ++tile) {
-    prefetch_pixels(out, share_of(c.out_channels, kShares, share),
+    prefetch_pixels(out, channel_slice(c.out_channels, kSlices, slice),
                     c.first_out_row + run.row(tile) * c.out_step,
                     c.first_out_column + run.column(tile) * c.out_step, c.out_step, c.out_step);
   }
@@ -179,7 +179,7 @@ HWY_INLINE void multiply(const Convolution& c, const Image& image, const TileRun
   constexpr std::size_t kTo = Direction::To::kFrom;
   const std::size_t parts = (c.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
   for (std::size_t i = 0; i < kTo * kTo; ++i) {
-    prefetch_share<Direction>(c, image, run, next, i);
+    prefetch_slice<Direction>(c, image, run, next, i);
     const Terms terms = terms_of<Direction>(c, i / kTo, i % kTo, patches);
     float* to = products + i * winograd_step(c.out_channels);
     for (std::size_t part = 0; part < parts; ++part) {

@@ -27,28 +27,28 @@ constexpr std::size_t winograd_factors(std::size_t stride) { return stride == 1 
 /// Floats from one frequency or factor to the next of arrays [..][channels][kProductTiles][16]. A transform
 /// writes all of them at once: they must not lie in the same set of the L1 cache.
 constexpr std::size_t winograd_step(std::size_t channels) {
-  return spread_over_cache(channels * kProductTiles) * kLanes;
+  return conflict_free_stride(channels * kProductTiles) * kLanes;
 }
 
 /// How winograd_backward_weights() uses its scratch memory: offsets and steps in floats. It takes a rectangle
 /// of at most kProductTiles tiles and kLanes input channels at a time.
 struct WinogradWeightsLayout {
   explicit constexpr WinogradWeightsLayout(const ConvGeometry& g)
-      : wide(std::min(winograd_tiles(g.out_width), kProductTiles)),
-        high(kProductTiles / wide),
-        strip_width(wide * kWinogradTile * g.stride_x + 3 - g.stride_x),
-        strip_height(high * kWinogradTile * g.stride_y + 3 - g.stride_y),
-        strip_image(spread_over_cache(strip_width * strip_height) * kLanes),
+      : tile_columns(std::min(winograd_tiles(g.out_width), kProductTiles)),
+        tile_rows(kProductTiles / tile_columns),
+        strip_width(tile_columns * kWinogradTile * g.stride_x + 3 - g.stride_x),
+        strip_height(tile_rows * kWinogradTile * g.stride_y + 3 - g.stride_y),
+        strip_image(conflict_free_stride(strip_width * strip_height) * kLanes),
         gradient_step(winograd_step(g.out_channels)),
         patch_step(winograd_step(kLanes)),
-        sum_step(spread_over_cache(g.out_channels) * kLanes),
+        sum_step(conflict_free_stride(g.out_channels) * kLanes),
         sum_channels(winograd_factors(g.stride_x) * sum_step),
         gradients(kLanes * strip_image),
         patches(gradients + winograd_frequencies(g.stride_x) * gradient_step),
         sums(patches + winograd_factors(g.stride_x) * patch_step),
         floats(sums + (g.in_channels + kLanes - 1) / kLanes * sum_channels) {}
 
-  std::size_t wide, high;  // of the rectangle, in tiles
+  std::size_t tile_columns, tile_rows;  // of the rectangle, in tiles
   // The input under it: [16 images][pixels][16 channels].
   std::size_t strip_width, strip_height, strip_image;
   std::size_t gradient_step;           // [frequencies][out_channels][kProductTiles][16 images]

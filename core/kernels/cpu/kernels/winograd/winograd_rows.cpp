@@ -23,7 +23,7 @@ struct RowTransform;
 
 template <>
 struct RowTransform<3> {
-  static constexpr std::size_t kFrequencies = 6, kOfPointOne = 1;
+  static constexpr std::size_t kFrequencies = 6, kUnitPoint = 1;
 
   static HWY_INLINE void input(Lanes d, const Vector (&x)[kFrequencies], Vector (&f)[kFrequencies]) {
     const Vector two = hn::Set(d, 2.0f), four = hn::Set(d, 4.0f), five = hn::Set(d, 5.0f);
@@ -49,7 +49,7 @@ struct RowTransform<3> {
 
 template <>
 struct RowTransform<5> {
-  static constexpr std::size_t kFrequencies = 8, kOfPointOne = 3;
+  static constexpr std::size_t kFrequencies = 8, kUnitPoint = 3;
 
   static HWY_INLINE void input(Lanes d, const Vector (&x)[kFrequencies], Vector (&f)[kFrequencies]) {
     const auto number = [d](float value) HWY_ATTR { return hn::Set(d, value); };
@@ -155,7 +155,7 @@ HWY_INLINE void multiply(const ConvGeometry& g, const RowsLayout& layout, const 
   const std::size_t of_channel = g.in_channels * g.kernel_height;
   for (std::size_t f = 0; f < Transform::kFrequencies; ++f) {
     // What is at this frequency goes to all four outputs alike.
-    const float* start = f == Transform::kOfPointOne ? bias : nullptr;
+    const float* start = f == Transform::kUnitPoint ? bias : nullptr;
     for (std::size_t part = 0; part < parts; ++part) {
       const std::size_t channel = part_begin(g.out_channels, parts, part);
       run_tile<RowProducts<kTiles>>(part_begin(g.out_channels, parts, part + 1) - channel, g, layout, slots,
@@ -170,7 +170,7 @@ HWY_INLINE void multiply(const ConvGeometry& g, const RowsLayout& layout, const 
 // Transforms the products of kTiles tiles of two rows back and pools them: a row of windows `y`.
 template <class Transform, std::size_t kTiles>
 HWY_INLINE void pool(const ConvGeometry& g, const RowsLayout& layout, std::size_t y, std::size_t tile,
-                     const float* products, bool relu, float* out, float* winner) {
+                     const float* products, bool relu, float* out, float* argmax) {
   const Lanes d;
   const std::size_t height = g.out_height / 2, width = g.out_width / 2;
   for (std::size_t channel = 0; channel < g.out_channels; ++channel) {
@@ -188,7 +188,7 @@ HWY_INLINE void pool(const ConvGeometry& g, const RowsLayout& layout, std::size_
         }
         for (std::size_t w = 0; w < HWY_MIN(kRowTile / 2, width - first); ++w) {
           const Vector window[4] = {rows[0][2 * w], rows[0][2 * w + 1], rows[1][2 * w], rows[1][2 * w + 1]};
-          pool_window(d, window, relu, out + at + w * kLanes + lane, winner + at + w * kLanes + lane);
+          pool_window(d, window, relu, out + at + w * kLanes + lane, argmax + at + w * kLanes + lane);
         }
       }
     }
@@ -197,10 +197,10 @@ HWY_INLINE void pool(const ConvGeometry& g, const RowsLayout& layout, std::size_
 
 template <class Transform>
 HWY_INLINE void pool_forward(const ConvGeometry& g, const float* in, const float* transformed,
-                             const float* bias, bool relu, float* out, float* winner, float* scratch) {
+                             const float* bias, bool relu, float* out, float* argmax, float* scratch) {
   const RowsLayout layout(g);
   float* products = scratch + layout.products;
-  std::size_t slots[kMostRowKernel + 1];
+  std::size_t slots[kMaxKernelRows + 1];
   std::size_t next = 0;  // row of the input to transform
   for (std::size_t y = 0; y < g.out_height / 2; ++y) {
     for (; next < 2 * y + layout.ring; ++next) transform_row<Transform>(g, layout, in, next, scratch);
@@ -208,11 +208,11 @@ HWY_INLINE void pool_forward(const ConvGeometry& g, const float* in, const float
     std::size_t tile = 0;
     for (; tile + RowsLayout::kTiles <= layout.tiles; tile += RowsLayout::kTiles) {
       multiply<Transform, RowsLayout::kTiles>(g, layout, slots, tile, scratch, transformed, bias, products);
-      pool<Transform, RowsLayout::kTiles>(g, layout, y, tile, products, relu, out, winner);
+      pool<Transform, RowsLayout::kTiles>(g, layout, y, tile, products, relu, out, argmax);
     }
     if (tile < layout.tiles) {
       multiply<Transform, 1>(g, layout, slots, tile, scratch, transformed, bias, products);
-      pool<Transform, 1>(g, layout, y, tile, products, relu, out, winner);
+      pool<Transform, 1>(g, layout, y, tile, products, relu, out, argmax);
     }
   }
 }
@@ -220,9 +220,9 @@ HWY_INLINE void pool_forward(const ConvGeometry& g, const float* in, const float
 }  // namespace
 
 void winograd_rows_pool_forward(const ConvGeometry& g, const float* in, const float* transformed,
-                                const float* bias, bool relu, float* out, float* winner, float* scratch) {
+                                const float* bias, bool relu, float* out, float* argmax, float* scratch) {
   const auto run = g.kernel_width == 3 ? pool_forward<RowTransform<3>> : pool_forward<RowTransform<5>>;
-  run(g, in, transformed, bias, relu, out, winner, scratch);
+  run(g, in, transformed, bias, relu, out, argmax, scratch);
 }
 
 }  // namespace sweep::cpu::HWY_NAMESPACE
@@ -232,20 +232,20 @@ HWY_AFTER_NAMESPACE();
 namespace sweep::cpu {
 namespace {
 
-constexpr std::size_t kMostTaps = 5, kMostFrequencies = kMostTaps + kRowTile - 1;
+constexpr std::size_t kMaxTaps = 5, kMaxFrequencies = kMaxTaps + kRowTile - 1;
 
 // The finite points of interpolation, most of whose powers and differences round nothing.
 std::span<const double> points(std::size_t taps) {
-  static constexpr std::array<double, 5> kOf3 = {0, 1, -1, 2, -2};
-  static constexpr std::array<double, 7> kOf5 = {0, 0.5, -0.5, 1, -1, 2, -2};
-  return taps == 3 ? std::span<const double>(kOf3) : std::span<const double>(kOf5);
+  static constexpr std::array<double, 5> kPoints3 = {0, 1, -1, 2, -2};
+  static constexpr std::array<double, 7> kPoints5 = {0, 0.5, -0.5, 1, -1, 2, -2};
+  return taps == 3 ? std::span<const double>(kPoints3) : std::span<const double>(kPoints5);
 }
 
 // G: the weights of a row to frequencies. In double, because it is done once per step, and the error of a
 // weight would be that of all its products.
-std::array<double, kMostFrequencies> transform(std::span<const double> w) {
+std::array<double, kMaxFrequencies> transform(std::span<const double> w) {
   const std::span<const double> x = points(w.size());
-  std::array<double, kMostFrequencies> f{};
+  std::array<double, kMaxFrequencies> f{};
   for (std::size_t i = 0; i < x.size(); ++i) {
     double value = 0, others = 1;
     for (std::size_t tap = w.size(); tap-- > 0;) value = value * x[i] + w[tap];
@@ -261,12 +261,12 @@ std::array<double, kMostFrequencies> transform(std::span<const double> w) {
 HWY_EXPORT(winograd_rows_pool_forward);
 
 void winograd_rows_pool_forward(const ConvGeometry& g, const float* in, const float* transformed,
-                                const float* bias, bool relu, float* out, float* winner, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(winograd_rows_pool_forward)(g, in, transformed, bias, relu, out, winner, scratch);
+                                const float* bias, bool relu, float* out, float* argmax, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(winograd_rows_pool_forward)(g, in, transformed, bias, relu, out, argmax, scratch);
 }
 
-bool winograd_rows_pays(const ConvGeometry& g) {
-  const bool can = (g.kernel_width == 3 || g.kernel_width == 5) && g.kernel_height <= kMostRowKernel &&
+bool use_winograd_rows(const ConvGeometry& g) {
+  const bool can = (g.kernel_width == 3 || g.kernel_width == 5) && g.kernel_height <= kMaxKernelRows &&
                    g.stride_y == 1 && g.stride_x == 1 && g.dilation_y == 1 && g.dilation_x == 1;
   if (!can) return false;
   // Times as fast as direct sums, 3 and 5 wide, 3 and 5 high: with one channel 0.84 and 1.1, with two 1.15
@@ -291,7 +291,7 @@ void winograd_rows_transform_weights(const ConvGeometry& g, const float* weights
     for (std::size_t in = 0; in < g.in_channels; ++in) {
       for (std::size_t row = 0; row < g.kernel_height; ++row) {
         for (std::size_t out = part_begin(g.out_channels, parts, part); out < end; ++out) {
-          std::array<double, kMostTaps> taps;
+          std::array<double, kMaxTaps> taps;
           for (std::size_t tap = 0; tap < g.kernel_width; ++tap) {
             taps[tap] = static_cast<double>(
                 weights[((out * g.kernel_height + row) * g.kernel_width + tap) * g.in_channels + in]);

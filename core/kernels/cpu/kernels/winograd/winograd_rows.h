@@ -17,7 +17,7 @@ namespace sweep::cpu {
 
 /// Whether conv_pool_forward() should go through winograd_rows_pool_forward(): it can do it and takes less
 /// time. Depends on the sizes alone, so that the bits do not depend on the machine.
-bool winograd_rows_pays(const ConvGeometry& g);
+bool use_winograd_rows(const ConvGeometry& g);
 
 /// Transformed weights from [out_channels][kernel_height][kernel_width][in_channels].
 std::size_t winograd_rows_weight_floats(const ConvGeometry& g);
@@ -28,6 +28,6 @@ std::size_t winograd_rows_scratch_floats(const ConvGeometry& g);
 
 /// As conv_pool_forward().
 void winograd_rows_pool_forward(const ConvGeometry& g, const float* in, const float* transformed,
-                                const float* bias, bool relu, float* out, float* winner, float* scratch);
+                                const float* bias, bool relu, float* out, float* argmax, float* scratch);
 
 }  // namespace sweep::cpu

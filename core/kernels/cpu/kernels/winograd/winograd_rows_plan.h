@@ -12,7 +12,7 @@ namespace sweep::cpu {
 inline constexpr std::size_t kRowTile = 4;
 
 /// Rows of the highest kernel.
-inline constexpr std::size_t kMostRowKernel = 16;
+inline constexpr std::size_t kMaxKernelRows = 16;
 
 /// Inputs of a tile, and products that stand for a row of the kernel.
 constexpr std::size_t row_frequencies(const ConvGeometry& g) { return g.kernel_width + kRowTile - 1; }
@@ -29,8 +29,8 @@ struct RowsLayout {
         ring(g.kernel_height + 1),
         row(tiles * kLanes),
         channel(ring * row),
-        frequency(spread_over_cache(g.in_channels * ring * tiles) * kLanes),
-        product_frequency(spread_over_cache(g.out_channels * kPositions) * kLanes),
+        frequency(conflict_free_stride(g.in_channels * ring * tiles) * kLanes),
+        product_frequency(conflict_free_stride(g.out_channels * kPositions) * kLanes),
         products(row_frequencies(g) * frequency),
         floats(products + row_frequencies(g) * product_frequency) {}
 

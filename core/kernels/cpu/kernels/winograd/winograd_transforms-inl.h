@@ -88,9 +88,9 @@ struct Grouped {
       Vector two[2];
       Transform::template run_group<group>(
           d, [&](std::size_t i) HWY_ATTR { return x[i]; }, two);
-      constexpr auto kPlaces = Transform::kGroups[group];
-      f[kPlaces[0]] = two[0];
-      if constexpr (kPlaces[1] != kNoFrequency) f[kPlaces[1]] = two[1];
+      constexpr auto kIndices = Transform::kGroups[group];
+      f[kIndices[0]] = two[0];
+      if constexpr (kIndices[1] != kNoFrequency) f[kIndices[1]] = two[1];
     });
   }
 };
@@ -274,17 +274,17 @@ HWY_INLINE void transform_square(Lanes d, Load load, Store store) {
   };
   if constexpr (std::is_base_of_v<Grouped<Transform>, Transform>) {
     Transform::for_groups([&](auto group) HWY_ATTR {
-      constexpr auto kPlaces = Transform::kGroups[group];
+      constexpr auto kIndices = Transform::kGroups[group];
       Vector first[kFrom], second[kFrom];
       for (std::size_t column = 0; column < kFrom; ++column) {
         Vector two[2];
         Transform::template run_group<group>(
             d, [&](std::size_t row) HWY_ATTR { return load(row, column); }, two);
         first[column] = two[0];
-        if constexpr (kPlaces[1] != kNoFrequency) second[column] = two[1];
+        if constexpr (kIndices[1] != kNoFrequency) second[column] = two[1];
       }
-      finish_row(kPlaces[0], first);
-      if constexpr (kPlaces[1] != kNoFrequency) finish_row(kPlaces[1], second);
+      finish_row(kIndices[0], first);
+      if constexpr (kIndices[1] != kNoFrequency) finish_row(kIndices[1], second);
     });
   } else {
     Vector half[kTo][kFrom];
@@ -330,8 +330,8 @@ struct Channels {
 };
 
 // One of `shares` nearly equal shares: what is done beside the products of one frequency.
-HWY_INLINE Channels share_of(std::size_t channels, std::size_t shares, std::size_t share) {
-  return {part_begin(channels, shares, share), part_begin(channels, shares, share + 1)};
+HWY_INLINE Channels channel_slice(std::size_t channels, std::size_t slices, std::size_t slice) {
+  return {part_begin(channels, slices, slice), part_begin(channels, slices, slice + 1)};
 }
 
 // Asks for height × width pixels from (y, x) on, as far as the image has them, of some channels. Without it
