@@ -9,52 +9,22 @@
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
+#include "core/kernels/cpu/kernels/conv_pool_scratch.h"
 #include "core/kernels/cpu/simd/simd-inl.h"
 #include "core/kernels/cpu/simd/transpose-inl.h"
-
-#ifndef SWEEP_CONV_POOL_BACKWARD_ONCE
-#define SWEEP_CONV_POOL_BACKWARD_ONCE
-namespace sweep::cpu {
-
-// The part of the input under one kernel position as runs of floats in an image's array.
-struct Patch {
-  std::size_t runs, run_floats, run_stride;
-};
-
-// Positions with a gradient: their values, and where their patches start in the images' arrays.
-struct NonZeros {
-  const float* values;
-  const std::int32_t* offsets;
-  std::size_t count;
-};
-
-// How a block is cut so that what one pass touches stays in the L1 cache.
-struct CacheBlock {
-  std::size_t lanes, rows;  // images; rows of pooling windows
-};
-
-inline constexpr std::size_t kL1Floats = 32 * 1024 / sizeof(float);
-inline constexpr std::size_t kSlack = kLanes;  // whole vectors are read and written at the ends of arrays
-
-inline std::size_t nonzeros_floats(const ConvGeometry& g) {
-  return round_up_to_cache_line(g.out_channels * sizeof(NonZeros) / sizeof(float) + 1);
-}
-
-}  // namespace sweep::cpu
-#endif  // SWEEP_CONV_POOL_BACKWARD_ONCE
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 
-inline constexpr int kMaxVectors = kManyRegisters ? 16 : 8;  // of sums or weights held in registers
+inline constexpr int kMaxVectors = kManyRegisters ? 16 : 8;  // vectors of sums or weights in registers
 inline constexpr int kMaxRuns = 5;
 
 HWY_INLINE std::size_t vectors_in(std::size_t floats) {
   return (floats + hn::Lanes(Lanes()) - 1) / hn::Lanes(Lanes());
 }
 
-// sums[run][·] += Σ over positions of value · patch. `sums` is [runs][run_floats], with tails shorter than a
-// vector.
+// Gradient of the weights: sums[run][·] += Σ value · patch over the list. `sums` is [runs][run_floats], so
+// the last vector of a run is masked.
 struct AccumulateWeights {
   template <int kRuns, int kVectors>
   static void run(const NonZeros& nonzeros, float* images, std::size_t run_stride, float* sums,
@@ -78,7 +48,7 @@ struct AccumulateWeights {
     };
     std::size_t i = 0;
     if constexpr (kRuns * kVectors <= 4) {
-      // So few sums would wait for each other's multiply-adds: keep four of each.
+      // So few sums are a chain of dependent multiply-adds: four copies of each hide the latency.
       Vector more[3][kRuns][kVectors];
       for (auto& set : more) {
         for (auto& run_sums : set) {
@@ -105,8 +75,8 @@ struct AccumulateWeights {
   }
 };
 
-// patch += value · weights, for every position. Tails of the weights are zero, so whole vectors may be
-// stored.
+// Gradient of the input: patch += value · weights for every entry of the list. The masked tails of the
+// weights are zero, so whole vectors may be stored.
 struct ScatterInput {
   template <int kRuns, int kVectors>
   static void run(const NonZeros& nonzeros, float* images, std::size_t run_stride, float* weights,
@@ -133,7 +103,8 @@ struct ScatterInput {
   }
 };
 
-// Calls Kernel::run<runs, vectors>() for the run-time numbers, runs · vectors <= kMaxVectors.
+// Calls Kernel::run<runs, vectors>() for numbers that are known at run time only;
+// runs · vectors <= kMaxVectors.
 template <class Kernel, int kRuns = kMaxRuns, int kVectors = kMaxVectors, class... Args>
 HWY_INLINE void dispatch(std::size_t runs, std::size_t vectors, Args... args) {
   if constexpr (kRuns > 0 && kVectors > 0) {
@@ -149,14 +120,15 @@ HWY_INLINE void dispatch(std::size_t runs, std::size_t vectors, Args... args) {
   }
 }
 
-// Runs that fit the registers at a time; at least one.
+// Runs of a patch that fit the registers together; at least one.
 HWY_INLINE std::size_t runs_per_pass(const Patch& patch) {
   return std::clamp<std::size_t>(kMaxVectors / vectors_in(patch.run_floats), 1,
                                  std::min<std::size_t>(kMaxRuns, patch.runs));
 }
 
-// One pass over all output channels: some runs of the patch, and where those are too long for the registers,
-// a part of each.
+// Runs the kernel for all output channels, for as many runs of the patch at a time as fit the registers, and
+// for a chunk of a run at a time if it is longer than that. rows: sums or weights,
+// [out_channels][runs][run_floats].
 template <class Kernel>
 HWY_INLINE void for_each_channel(const ConvGeometry& g, const Patch& patch, const NonZeros* nonzeros,
                                  float* images, float* rows) {
@@ -176,17 +148,18 @@ HWY_INLINE void for_each_channel(const ConvGeometry& g, const Patch& patch, cons
   }
 }
 
-// A rectangle of pooling windows and the images that it is looked at in.
+// A rectangle of pooling windows, in some images.
 struct Windows {
   std::size_t row_begin, row_end, column_begin, column_end, lane_begin, lane_end;
 };
 
-// How far a patch's start moves in an image's array.
+// How far a patch's start moves in the images' arrays, in floats, from one image to the next, and so on. A
+// position is one of the 4 of a window.
 struct Strides {
   std::size_t image, window_row, window_column, position_row, position_column;
 };
 
-// Lists one output channel's positions with a gradient; returns how many there are.
+// Compresses one output channel's nonzero gradients into a list; returns its length.
 HWY_INLINE std::size_t compress_nonzeros(const ConvGeometry& g, const float* grad, const float* argmax,
                                          const Windows& windows, const Strides& strides, float* values,
                                          std::int32_t* offsets) {
@@ -216,8 +189,8 @@ HWY_INLINE std::size_t compress_nonzeros(const ConvGeometry& g, const float* gra
         auto start = hn::Add(image, hn::Set(di, to_int(corner)));
         start = hn::Add(start, hn::Mul(hn::ShiftRight<1>(index), row_step));
         start = hn::Add(start, hn::Mul(hn::And(index, hn::Set(di, 1)), column_step));
-        // Whole vectors are stored, the rest of them overwritten by what follows: compressing into memory
-        // takes Zen 4 over a hundred cycles, into a register two.
+        // Compresses in a register and stores whole vectors, whose unused lanes the next ones overwrite: a
+        // compressing store takes over a hundred cycles on Zen 4, the register form two.
         hn::StoreU(hn::Compress(start, listed), di, offsets + count);
         hn::StoreU(hn::Compress(value, hn::RebindMask(d, listed)), d, values + count);
         count += hn::CountTrue(di, listed);
@@ -227,11 +200,11 @@ HWY_INLINE std::size_t compress_nonzeros(const ConvGeometry& g, const float* gra
   return count;
 }
 
-// Working memory, in the order of the fields.
+// The parts of scratch memory, in this order, after the lists' heads.
 struct Scratch {
-  float* images;       // [images][image_floats]
-  float* grad_images;  // the same for the input's gradient
-  float* values;       // positions of all output channels
+  float* images;       // [16][image_floats]
+  float* grad_images;  // the same for the input's gradient, if it is needed
+  float* values;       // the lists of all output channels, one after the other
   std::int32_t* offsets;
 };
 
@@ -248,7 +221,8 @@ void collect_nonzeros(const ConvGeometry& g, const ConvPoolGradients& gradients,
   }
 }
 
-// Weights' gradient where the input has few channels: column by column of pooling windows.
+// Gradient of the weights for few input channels, one column of pooling windows
+// after the other; see by_columns.
 void backward_by_columns(const ConvPoolPlan& plan, const ConvPoolGradients& gradients, const Scratch& scratch,
                          NonZeros* nonzeros) {
   const ConvGeometry& g = plan.geometry;
@@ -352,8 +326,7 @@ void conv_pool_backward(const ConvPoolPlan& plan, const ConvPoolGradients& gradi
 ConvPoolPlan::ConvPoolPlan(const ConvGeometry& conv, bool grad_in, std::size_t top, std::size_t left,
                            std::size_t rows, std::size_t columns)
     : geometry(conv), needs_grad_in(grad_in), pad_y(top), pad_x(left), height(rows), width(columns) {
-  // With few input channels the runs of [y][x][channel] would be shorter than a vector. For the weights'
-  // gradient the input can then be spread out, column of windows by column, so that a whole patch is one run.
+  // Whether a run of [y][x][channel] is shorter than a vector of 16 floats.
   by_columns = !grad_in && conv.kernel_height > 1 && conv.kernel_width * conv.in_channels < kLanes;
   const auto offset = [&](std::size_t channel, std::size_t y, std::size_t x) {
     return static_cast<std::uint32_t>(channel * conv.in_plane + (y * conv.in_width + x) * kLanes);

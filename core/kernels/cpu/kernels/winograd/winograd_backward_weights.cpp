@@ -1,8 +1,14 @@
 // The gradient of a convolution's weights by Winograd's algorithm.
 //
-// The sum over images is one over lanes where a lane is an image. So the patches are turned to vectors of
-// channels first: then each transformed gradient is a factor for a vector of them, and the sums are as few as
-// the transformed weights.
+// The products are summed over tiles and images. In a block the images are lanes, so such a sum would be one
+// over lanes for each pair of channels. Therefore the patches are transposed to vectors of 16 input channels
+// first. A transformed gradient, one number per output channel, tile and image, is then broadcast and
+// multiplied by such vectors, and the sums have the size of the transformed weights:
+// [factors][out_channels][in_channels].
+//
+// For each rectangle of tiles: transform the gradients; then for each 16 input channels transpose the
+// strip of the input under the rectangle, transform its patches, and multiply. After the last rectangle
+// the sums are transformed back.
 #include <algorithm>
 
 #include "core/kernels/cpu/kernels/winograd/winograd.h"
@@ -12,6 +18,7 @@
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
+#include "core/kernels/cpu/kernels/winograd/winograd_image-inl.h"
 #include "core/kernels/cpu/kernels/winograd/winograd_plan.h"
 #include "core/kernels/cpu/kernels/winograd/winograd_transforms-inl.h"
 #include "core/kernels/cpu/simd/transpose-inl.h"
@@ -20,16 +27,16 @@ HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 namespace {
 
-// Output channels whose sums are in registers.
+// Output channels of a register tile.
 inline constexpr int kSumTile = kManyRegisters ? 16 : 12;
-// Floats from one output channel's transformed gradients to the next.
+// Floats from one output channel's transformed gradients to those of the next.
 inline constexpr std::size_t kRun = kProductTiles * kLanes;
 
-// Tiles that are at work: from row y, column x of the output on.
+// A rectangle of tiles, from row y, column x of the output on.
 struct Rectangle {
-  std::size_t y, x, tile_columns, tile_rows;  // wide, high: in tiles
+  std::size_t y, x, tile_columns, tile_rows;  // y, x: in outputs
   std::size_t tiles() const { return tile_columns * tile_rows; }
-  // Of the output, from the first tile on.
+  // Position of a tile in outputs, relative to (y, x).
   std::size_t row(std::size_t tile) const { return tile / tile_columns * kWinogradTile; }
   std::size_t column(std::size_t tile) const { return tile % tile_columns * kWinogradTile; }
 };
@@ -58,7 +65,8 @@ HWY_INLINE void transform_gradients(const ConvGeometry& g, const WinogradWeights
   }
 }
 
-// One pixel of `channels` <= 16 channels: to[image · step + channel], zeros for further channels.
+// Transposes one pixel of `channels` <= 16 channels: to[image · step + channel], with
+// zeros for the other channels.
 HWY_INLINE void transpose_pixel(const float* from, std::size_t plane, std::size_t channels, std::size_t step,
                                 float* to) {
   const Lanes d;
@@ -75,7 +83,8 @@ HWY_INLINE void transpose_pixel(const float* from, std::size_t plane, std::size_
   }
 }
 
-// The input under the rectangle, of `channels` channels from `in` on, to [16 images][pixels][16 channels].
+// Transposes the input under the rectangle, `channels` channels from `in` on, to [16
+// images][pixels][16 channels].
 HWY_INLINE void transpose_strip(const ConvGeometry& g, const WinogradWeightsLayout& layout, const float* in,
                                 std::size_t channels, const Rectangle& r, float* strip) {
   const std::size_t rows = r.tile_rows * kWinogradTile * g.stride_y + 3 - g.stride_y;
@@ -112,7 +121,8 @@ HWY_INLINE void transform_strip(const WinogradWeightsLayout& layout, std::size_t
   }
 }
 
-// sums [kChannels][16 channels] (+)= Σ over `count` tiles' images of gradient · patch, at one frequency.
+// The register tile, at one factor: sums [kChannels][16 input channels] = or += Σ gradient · patch over
+// `count` pairs of tile and image.
 struct FrequencyTile {
   template <int kChannels>
   static void run(std::size_t count, const float* gradients, const float* patches, bool first, float* sums) {
@@ -125,7 +135,7 @@ struct FrequencyTile {
         for (std::size_t c = 0; c < kChannels; ++c)
           acc[c] = hn::MulAdd(hn::Set(d, gradients[c * kRun + i]), patch, acc[c]);
       }
-      // Each rectangle is summed up on its own: short sums round less.
+      // Adding the sum of each rectangle, instead of going on with the accumulators, rounds less.
       for (std::size_t c = 0; c < kChannels; ++c) {
         float* sum = sums + c * kLanes + lane;
         hn::Store(first ? acc[c] : hn::Add(acc[c], hn::Load(d, sum)), d, sum);
@@ -134,7 +144,7 @@ struct FrequencyTile {
   }
 };
 
-// Calls FrequencyTile::run<n>() for the run-time n <= kSumTile.
+// Calls FrequencyTile::run<n>() for a number n <= kSumTile that is known at run time only.
 template <int kChannels = kSumTile, class... Args>
 HWY_INLINE void run_frequency_tile(std::size_t n, Args... args) {
   if constexpr (kChannels > 0) {
@@ -143,8 +153,8 @@ HWY_INLINE void run_frequency_tile(std::size_t n, Args... args) {
   }
 }
 
-// The sums of all factors. prefetch(factor) is called beside the products of each, which leave the memory
-// idle.
+// Multiplies at all factors. prefetch(factor) is called before the products of each,
+// which leave the memory bus idle.
 template <class S, class Prefetch>
 HWY_INLINE void multiply(const ConvGeometry& g, const WinogradWeightsLayout& layout, std::size_t tiles,
                          const float* gradients, const float* patches, bool first, Prefetch prefetch,
@@ -165,7 +175,7 @@ HWY_INLINE void multiply(const ConvGeometry& g, const WinogradWeightsLayout& lay
   }
 }
 
-// Adds what the sums are transformed back to for `channels` input channels from `in_channel` on.
+// Transforms the sums back and adds them to grad_weights, for `channels` input channels from `in_channel` on.
 template <class Transform>
 HWY_INLINE void finish(const ConvGeometry& g, const WinogradWeightsLayout& layout, const float* sums,
                        std::size_t in_channel, std::size_t channels, float* grad_weights) {
