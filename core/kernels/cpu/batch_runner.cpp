@@ -14,8 +14,9 @@ Block make_block(const Batch& batch, std::size_t index) {
   return {index, std::min(kLanes, batch.size() - index * kLanes)};
 }
 
-// A small batch's gradient is made of so many partial sums, if it has so many blocks. Without convolutions
-// each weight is used but once for a sample, and adding up is dear beside a block's step.
+// Partial sums of a small batch's gradient, if it has that many blocks. A network without convolutions does
+// only a few operations per weight and sample (less than 8 here), so adding the partial sums is a large part
+// of its step, and it gets fewer of them.
 std::size_t min_partials(const Network& network) {
   return network.forward_flops() < 8 * static_cast<double>(network.parameter_count()) ? 4 : 16;
 }
@@ -47,9 +48,10 @@ BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, P
   for (std::size_t i = 0; i < pool.size(); ++i) scratch_.emplace_back(program.scratch_floats());
 }
 
-// How many partial sums a batch's gradient is made of. A function of the batch and the network alone, so that
-// the bits do not depend on threads: enough for many cores, but no more memory than 256 MB and no sum of
-// fewer than 4 blocks where the batch is large, because adding the sums up costs a pass over all of them.
+// The number of partial sums of a batch's gradient. It depends on the batch and the network alone, never on
+// the number of threads, because it decides the order of additions. Large batches have one sum per 4 blocks,
+// but at most 64: enough for many cores, while the final reduction, a pass over all partial sums, stays
+// cheap. All of them together take at most 256 MB.
 std::size_t BatchRunner::partial_count(std::size_t blocks) const {
   constexpr std::size_t kMemory = (std::size_t{256} << 20) / sizeof(float);
   const std::size_t wanted = std::clamp<std::size_t>(blocks / 4, std::min(blocks, min_partials_), 64);
@@ -57,7 +59,7 @@ std::size_t BatchRunner::partial_count(std::size_t blocks) const {
                                  std::max<std::size_t>(wanted, 1));
 }
 
-// Lanes beyond the batch repeat its last image, and their gradient is scaled to zero.
+// Lanes beyond the end of the batch repeat its last image; measure_loss() gives them a gradient of zero.
 void BatchRunner::load(const Batch& batch, const Block& block, Workspace& workspace) const noexcept {
   const std::uint8_t* pointers[kLanes];
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
@@ -94,8 +96,11 @@ void BatchRunner::measure_loss(const Batch& batch, const Block& block, Workspace
   }
 }
 
-// `run(parts, last, work)` calls work(part, thread) for each partial sum's blocks, in order on one thread;
-// the `last` time the partial sums are complete afterwards.
+// Calls run(parts, last, work) once per phase and direction. `run` has to call work(part, thread) for every
+// partial sum, each on one thread; when `last` is true, the partial sums are complete after those calls.
+//
+// With one phase a block goes forward and back while its workspace is in the cache. With several, all blocks
+// finish a phase before any starts the next, as batch normalization needs sums over the whole batch.
 template <class Run>
 void BatchRunner::run_training_pass(const PassBuffers& buffers, const Batch& batch, const float* parameters,
                                     std::int64_t step, bool keep_running, Run run) {
@@ -179,7 +184,7 @@ void BatchRunner::predict(const Batch& batch, const float* parameters, std::span
   });
 }
 
-// Everything is written to memory of its own: a training with profiles has the bits of one without.
+// Works in separate memory and keeps the running statistics, so that profiling does not change the training.
 std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* parameters,
                                                std::int64_t step) {
   const std::size_t blocks = block_count(batch.size());
@@ -197,7 +202,7 @@ std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* 
       });
     });
   };
-  // The first block goes twice: once to bring code and data into the caches, without being counted.
+  // An untimed pass over the first block warms up the caches.
   const Batch first{batch.pixels, batch.labels, batch.rows.first(std::min(kLanes, batch.size()))};
   if (first.size() > 0) train_alone(first, nullptr);
   if (batch.size() > 0) train_alone(batch, seconds.data());

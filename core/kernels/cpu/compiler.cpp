@@ -13,8 +13,7 @@
 namespace sweep::cpu {
 namespace {
 
-// Whether `layer` is max pooling 2×2 with stride 2 and no padding, which a convolution can do in its
-// registers.
+// Whether `layer` is 2×2 max pooling with stride 2 and no padding, the kind that ConvOp can fuse.
 bool is_2x2_pool(const Layer& layer) {
   using Pair = std::array<std::int64_t, 2>;
   if (layer.type != "max_pool2d") return false;
@@ -24,7 +23,7 @@ bool is_2x2_pool(const Layer& layer) {
   return is("kernel_size", 2) && is("stride", 2) && is("padding", 0);
 }
 
-// Takes layers from the front of the network and makes ops of them.
+// Walks the layers in order. make_op() makes an op of a layer and moves next_ past the layers that it fuses.
 class Compiler {
  public:
   Compiler(const Network& network, std::size_t max_blocks, const Bf16Kernels* bf16)
@@ -46,7 +45,7 @@ class Compiler {
       const std::size_t first = next_++;
       const Layer& layer = layers_[first];
       const std::size_t in = value_of(layer.inputs[0]);
-      // [channels][y][x] and [features] are the same array, so flatten has nothing to do.
+      // [channels][y][x] and [features] are the same array, so flatten needs no op.
       if (layer.type == "flatten") {
         values_[first] = in;
         continue;
@@ -54,7 +53,7 @@ class Compiler {
       CompiledOp compiled{nullptr, in, kNoShortcut, first};
       if (layer.inputs.size() > 1) compiled.shortcut = value_of(layer.inputs[1]);
       make_op(layer, compiled);
-      // Fused layers have the op's output as theirs; only the last one has other readers.
+      // The op's output stands for all fused layers; only the last of them has other readers.
       for (std::size_t i = first; i < next_; ++i) values_[i] = ops_.size();
       ops_.push_back(std::move(compiled));
     }
@@ -68,11 +67,12 @@ class Compiler {
     return layer == kNetworkInput ? kNetworkInput : values_[layer];
   }
 
-  // Whether the next layer, and no other, reads the output of the one before it.
+  // Whether the next layer is the only reader of the output of the layer before it.
   bool next_is_only_reader() const {
     return next_ < layers_.size() && layers_[next_].inputs.size() == 1 &&
            layers_[next_].inputs[0] == next_ - 1 && reader_counts_[next_ - 1] == 1;
   }
+  // Consumes the next layer if it matches.
   bool fuse_if(bool matches) {
     next_ += matches ? 1 : 0;
     return matches;
@@ -85,13 +85,14 @@ class Compiler {
     fusion.needs_grad_in = needs_grad_in;
     fusion.relu = fuse_relu();
     fusion.pool = ConvOp::can_pool(layer) && fuse_pool();
-    // The maximum of positive parts is the positive part of the maximum, so either order is one op.
+    // ReLU and maximum commute, so pooling may come before or after the ReLU.
     if (fusion.pool && !fusion.relu) fusion.relu = fuse_relu();
     return std::make_unique<ConvOp>(network_, layer, fusion, bf16_);
   }
 
-  // Batch normalization passes over its arrays anyway, so it can write them as a convolution next to it, and
-  // nobody else, wants to read them.
+  // A convolution copies its input into zero padding and its output gradient into zero borders.
+  // If a batch normalization writes that array, and the convolution is its only reader, it writes
+  // it in that layout right away.
   void propagate_layouts() {
     std::vector<std::size_t> readers(ops_.size());
     const auto count = [&](std::size_t value) {

@@ -113,7 +113,9 @@ class CpuEngine final : public Engine {
     return values;
   }
 
-  // Adds the partial gradients up in order and updates the parameters; threads share the parameters' range.
+  // Reduces the partial gradients and updates the parameters. The parameter array is cut into parts of 64
+  // cache lines, whatever the number of threads, because the clipping norm is a sum over parts. Without
+  // clipping, a part is updated while its gradient is still in the cache.
   void step(double learning_rate) {
     ++steps_;
     const std::size_t cache_lines = program_.parameter_floats() / kLanes;
@@ -133,7 +135,7 @@ class CpuEngine final : public Engine {
     if (options_.clip_norm > 0) {
       double squares = 0;
       for (const double part : norms_) squares += part;
-      // As torch.nn.utils.clip_grad_norm_.
+      // The same factor as torch.nn.utils.clip_grad_norm_.
       const double factor = std::min(1.0, options_.clip_norm / (std::sqrt(squares) + 1e-6));
       pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
         const std::size_t begin = begin_of(part), count = begin_of(part + 1) - begin;
@@ -175,7 +177,7 @@ class CpuEngine final : public Engine {
   AlignedBuffer parameters_, gradient_;
   std::vector<AlignedBuffer> state_;
   std::vector<std::string> state_names_;
-  std::vector<double> norms_;  // squared, of each part of the gradient
+  std::vector<double> norms_;  // squared norm of each part of the gradient; see step()
   std::int64_t steps_ = 0;
 };
 

@@ -25,7 +25,7 @@ class Planner {
   }
 
  private:
-  // The network's input and "no shortcut" are no ops.
+  // False for kNetworkInput and kNoShortcut, which are larger than any index.
   bool is_needed(std::size_t value) const { return value < needed_.size() && needed_[value]; }
 
   std::size_t allocate_slot(std::size_t floats) {
@@ -40,6 +40,8 @@ class Planner {
     return slot;
   }
 
+  // Runs from the last op to the first, like the backward pass. grad_out's slot is freed last: the op reads
+  // it while it writes the gradients of its inputs.
   void plan_op(std::size_t i) {
     PlannedGradients& planned = plan_.ops[i];
     planned.grad_out = slots_[i];
@@ -55,6 +57,8 @@ class Planner {
     if (!aliased) free_.push_back(slots_[i]);
   }
 
+  // `aliased` is set when the first input of a sum takes over the sum's slot; the
+  // second input then needs its own.
   GradientEdge make_edge(std::size_t op, std::size_t value, bool& aliased) {
     if (slots_[value] != kNoSlot) return {GradientEdge::Action::kAdd, slots_[value]};
     if (ops_[op].shortcut != kNoShortcut && !aliased) {
@@ -68,7 +72,7 @@ class Planner {
 
   std::span<const PlannedOp> ops_;
   std::vector<bool> needed_;
-  std::vector<std::size_t> slots_;  // of each value's gradient
+  std::vector<std::size_t> slots_;  // of each value's gradient, as far as it is written already
   std::vector<std::size_t> free_;
   GradientPlan plan_;
 };

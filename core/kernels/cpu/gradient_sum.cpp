@@ -8,7 +8,7 @@
 namespace sweep::cpu {
 namespace {
 
-// Branches that cover any run of parts: at most two of each size, for each thread.
+// Aligned subtrees that cover any run of leaves: for each thread, at most two of each size.
 std::size_t max_subtrees(std::size_t parts, std::size_t threads) {
   return std::min(parts, threads * 2 * static_cast<std::size_t>(std::bit_width(parts)));
 }
@@ -27,8 +27,8 @@ GradientSum::GradientSum(std::size_t max_partials, std::size_t floats, std::size
   for (Postfix& postfix : subtree_postfix_) postfix.reserve(2 * max_partials);
 }
 
-// Lists the branches below the node of `size` parts (a power of two, the last ones missing) from `first` on,
-// and how their sums make the node's.
+// Finds the single-owner subtrees of the node over leaves first … first + size − 1, size a power of two
+// (leaves from owner_.size() on do not exist), and appends to total_postfix_ how their sums are added.
 void GradientSum::find_subtrees(std::size_t first, std::size_t size) {
   const std::size_t end = std::min(first + size, owner_.size());
   if (one_thread(first, end)) {
@@ -43,6 +43,7 @@ void GradientSum::find_subtrees(std::size_t first, std::size_t size) {
   total_postfix_.push_back(kAddArrays);
 }
 
+// Appends the sum of leaves first … end − 1 of a node of `size` leaves.
 void GradientSum::append_postfix(std::size_t first, std::size_t end, std::size_t size,
                                  Postfix& postfix) const {
   if (end - first == 1) {

@@ -9,7 +9,7 @@
 namespace sweep::cpu {
 namespace {
 
-// Adds the time of its life to a sum, if there is one.
+// Adds the time between its construction and destruction to *seconds, unless that is nullptr.
 class Stopwatch {
  public:
   using Clock = std::chrono::steady_clock;
@@ -157,6 +157,8 @@ void Program::backward_op(std::size_t op, const Block& block, const float* param
   const BackwardBuffers buffers = backward_buffers(op, block, workspace, grad_parameters);
   ops_[op].op->backward(parameters + offsets_[op], buffers);
   const bool is_sum = ops_[op].shortcut != kNoShortcut;
+  // The op has written the gradient of its input where backward_buffers() said. What is left is to add it to
+  // a slot that another reader wrote before, or, for a sum, to copy grad_out to the second input.
   const auto pass_on = [&](const GradientEdge& edge, const float* gradient) {
     const std::size_t floats = (is_sum ? ops_[op].op->out_elements() : ops_[op].op->in_elements()) * kLanes;
     float* slot = edge.slot == kNoSlot ? nullptr : workspace.gradients[edge.slot];
@@ -175,7 +177,7 @@ void Program::backward(std::size_t phase, const Block& block, const float* param
     backward_op(op, block, parameters, workspace, grad_parameters);
   };
   const std::size_t end = phase_end(phase), begin = phase_begin(phase);
-  if (end < ops_.size()) run(end);  // The batch normalization whose sums are now known.
+  if (end < ops_.size()) run(end);  // The batch normalization after this phase; its sums are now complete.
   for (std::size_t i = end; i-- > begin + (phase > 0 ? 1 : 0);) run(i);
   if (phase == 0 || plan_.ops[begin].grad_out == kNoSlot) return;
   const Stopwatch stopwatch(seconds_of(op_seconds, begin));

@@ -12,17 +12,20 @@ namespace sweep::cpu::HWY_NAMESPACE {
 
 using Bits = hn::RebindToUnsigned<Lanes>;
 
-// Each float rounded to the upper half of its 32 bits; the lower half is left over from the sum.
+// Rounds each float to bf16, which is the upper half of the result; the lower half is garbage.
 HWY_INLINE hn::Vec<Bits> round_to_bf16(Vector value) {
   const Bits du;
   const auto bits = hn::BitCast(du, value);
-  // Half a unit in the last place less one, and one more where the last kept bit is odd: ties go to even.
+  // Adds 0x7FFF, just below half a unit of the last bit kept, plus that bit: exactly half rounds up only if
+  // the bit is odd, so ties go to even. A carry into the exponent is right, too.
   const auto tie = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
   const auto sum = hn::Add(bits, hn::Add(tie, hn::Set(du, 0x7FFF)));
-  // The carry would make other things of NaNs; the bit set here is what makes them quiet.
+  // For NaN the carry could reach the sign. The quiet bit keeps it a NaN when its
+  // payload is in the lower half.
   return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(value)), hn::Or(bits, hn::Set(du, 0x400000)), sum);
 }
 
+// The pair of two rounded values: odd in the upper half, even in the lower.
 HWY_INLINE Vector round_pair(Vector even, Vector odd) {
   const Lanes d;
   const Bits du;

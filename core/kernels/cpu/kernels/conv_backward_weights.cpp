@@ -1,4 +1,9 @@
-// Gradient of a convolution's weights and bias, and the layout of the output gradient that it reads.
+// Gradients of a convolution's weights and bias, and the copy of the output gradient to its padded layout.
+//
+// The gradient of a weight is a sum over all output positions and all images. A register tile holds the
+// sums of some output channels × taps, one vector of images each, and runs over the positions: each
+// loaded gradient is used for all taps, each loaded input for all channels. The lanes, which are images,
+// are added up once at the end.
 #include <algorithm>
 
 #include "core/kernels/cpu/kernels/conv_kernels.h"
@@ -14,25 +19,25 @@
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 
-// Sums held in registers: output channels × taps. A tap is a kernel position of an input channel.
+// The register tile: output channels × taps. A tap is a kernel position of an input channel.
 inline constexpr int kChannelTile = kManyRegisters ? 4 : 2;
 inline constexpr int kTapTile = kManyRegisters ? 6 : 5;
 
-// Rows of the gradient that a pass covers, so that they stay in the L1 cache for all taps.
+// Output rows per pass over all taps, so few that their gradient stays in the L1 cache.
 std::size_t rows_per_pass(const ConvGradient& gradient, std::size_t channels) {
   constexpr std::size_t kL1Budget = 24 * 1024 / sizeof(float);
   return HWY_MAX(std::size_t{1}, kL1Budget / (channels * gradient.gap_y * gradient.pitch * kLanes));
 }
 
-// Output rows of one tile of channels, and where they meet the input.
+// The operands of a pass: output rows begin … end − 1, for one tile of channels and one vector of images.
 struct Rows {
   std::size_t begin, end;
-  const float* grad;  // of the tile's first channel
-  const float* in;    // of the first input channel
+  const float* grad;  // gradient of the tile's first channel
+  const float* in;    // first input channel
 };
 
-// sums[tap][channel] += Σ over rows and columns of gradient · in at the tap's offset, for kChannels and
-// kTaps.
+// sums[tap][channel] += Σ over the rows' positions of gradient[channel] · in[tap], for kTaps taps and
+// kChannels channels. sums are vectors; offsets [kTaps] are from compute_tap_offsets().
 struct WeightTile {
   template <int kChannels, int kTaps>
   static void run(const ConvGeometry& g, const ConvGradient& gradient, const Rows& rows,
@@ -68,7 +73,7 @@ struct WeightTile {
   }
 };
 
-// Calls WeightTile::run<channels, taps>() for the run-time numbers.
+// Calls WeightTile::run<channels, taps>() for numbers that are known at run time only.
 template <int kChannels = kChannelTile, int kTaps = kTapTile, class... Args>
 HWY_INLINE void run_weight_tile(std::size_t channels, std::size_t taps, Args... args) {
   if constexpr (kChannels > 0 && kTaps > 0) {
@@ -82,7 +87,8 @@ HWY_INLINE void run_weight_tile(std::size_t channels, std::size_t taps, Args... 
   }
 }
 
-// totals[i] = sum over the lanes of vector i; room for whole groups of as many vectors as there are lanes.
+// totals[i] = sum over the lanes of vector i, for groups of as many vectors as a vector has lanes:
+// transposing a group makes it one vertical addition of vectors. Both arrays are rounded up to whole groups.
 HWY_INLINE void reduce_lanes(Lanes d, const float* sums, std::size_t vectors, float* totals) {
   constexpr std::size_t kSize = hn::MaxLanes(Lanes());
   for (std::size_t i = 0; i < vectors; i += kSize) {
@@ -96,10 +102,10 @@ HWY_INLINE void reduce_lanes(Lanes d, const float* sums, std::size_t vectors, fl
   }
 }
 
-// The taps of one pass: [first, first + count) of [in_channels][kernel_height][kernel_width].
+// The most taps, of [in_channels][kernel_height][kernel_width], whose sums are kept at a time.
 inline constexpr std::size_t kMaxTaps = 256;
 
-// Where each tap meets the input, from the first output position's corner of the first channel on.
+// offsets[i]: where tap first + i meets the input for output (0, 0), in floats from the input's first pixel.
 HWY_INLINE void compute_tap_offsets(const ConvGeometry& g, std::size_t first, std::size_t count,
                                     std::size_t* offsets) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -109,7 +115,7 @@ HWY_INLINE void compute_tap_offsets(const ConvGeometry& g, std::size_t first, st
   }
 }
 
-// Adds the gradients of `channels` output channels from `channel` on, at some taps.
+// Adds the gradients of `taps` taps from first_tap on, for `channels` output channels from `channel` on.
 HWY_INLINE void backward_taps(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
                               std::size_t channel, std::size_t channels, std::size_t first_tap,
                               std::size_t taps, float* grad_weights) {
@@ -140,6 +146,7 @@ HWY_INLINE void backward_taps(const ConvGeometry& g, const float* in, const Conv
   }
 }
 
+// Sum of a channel's gradient over positions and images.
 float channel_gradient_sum(const ConvGeometry& g, const ConvGradient& gradient, std::size_t channel) {
   const Lanes d;
   Vector sum = hn::Zero(d);

@@ -1,4 +1,4 @@
-// Forward convolution and the gradient of its input: the same tile loop over other taps.
+// Forward convolution, the gradient of its input, and the packing of weights for both.
 #include "core/kernels/cpu/kernels/bf16_pairs.h"
 #include "core/kernels/cpu/kernels/conv_kernels.h"
 
@@ -114,7 +114,7 @@ void pack_conv_weight_pairs(const ConvGeometry& g, std::size_t tile, std::size_t
   const std::size_t tiles = (tiled + tile - 1) / tile;
   for (std::size_t t = 0; t < tiles; ++t) {
     const std::size_t count = part_begin(tiled, tiles, t + 1) - part_begin(tiled, tiles, t);
-    const std::size_t row = g.taps() * count;  // of one summed channel
+    const std::size_t row = g.taps() * count;  // floats of one summed channel
     pack_channel_pairs(packed, summed, row, row, pairs);
     packed += summed * row;
     pairs += pair_count(summed) * row;

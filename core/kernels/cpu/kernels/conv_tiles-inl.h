@@ -1,5 +1,10 @@
-// The tile loops of conv_kernels.h over any arithmetic; compiled once per Highway target and source. What a
-// tile sums are 32-bit elements: floats, or the pairs of bf16_kernels.h.
+// The register tiles of conv_kernels.h as templates over the arithmetic: fp32, or bf16 pairs
+// (bf16_kernels.h), whose elements are 32 bits, too. Compiled once per Highway target and source.
+//
+// A tile computes kChannels output channels × 4 positions for one vector of images. All its sums are in
+// registers from the first tap to the last; the loops over input channels and kernel positions are outside,
+// the 4 · kChannels multiply-adds inside and unrolled. Tiles of the output, a plain one and one with pooling,
+// and of the input's gradient differ only in which positions they take and in what they do with the sums.
 #if defined(SWEEP_CORE_KERNELS_CPU_CONV_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWEEP_CORE_KERNELS_CPU_CONV_TILES_INL_H_
 #undef SWEEP_CORE_KERNELS_CPU_CONV_TILES_INL_H_
@@ -12,19 +17,21 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
-// Each source has instances of its own, which may be compiled for more than the target.
+// Anonymous, because bf16_avx512.cpp is compiled with more instructions than the target has: the linker must
+// not merge its instances with those of other sources.
 namespace {
 
-// The window of kernel taps that a tile sums over, and where its operands start.
+// The taps that a tile sums over, input channels × kernel rows × kernel columns, and
+// the strides of its operands.
 struct TapWindow {
-  std::size_t channels, rows, columns;  // taps to sum: input channels × kernel rows × kernel columns
-  std::size_t in_channel_stride, in_row_stride;  // in floats
+  std::size_t channels, rows, columns;
+  std::size_t in_channel_stride, in_row_stride;  // all strides in floats
   std::size_t weight_channel_stride, weight_row_stride;
   std::size_t in_column_stride, weight_column_stride;
 };
 
-// acc[c][p] += Σ weight[tap][c] · in[position p + tap]; c < kChannels, p < 4. `in` points at each position's
-// first tap.
+// acc[c][p] += Σ weight[tap][c] · in[p][tap] over the window's taps, for c < kChannels and p < 4. in[p]
+// points to the input under the first tap of position p.
 template <class Arithmetic, int kChannels>
 HWY_INLINE void accumulate_taps(Lanes d, const TapWindow& window, const float* const (&in)[4],
                                 const float* weights, Vector (&acc)[kChannels][4]) {
@@ -70,7 +77,8 @@ HWY_INLINE TapWindow forward_window(const ConvGeometry& g, std::size_t tile_chan
           tile_channels};
 }
 
-// One tile of the plain convolution: kChannels channels × up to 4 neighbouring outputs of a row.
+// A tile without pooling: kChannels output channels × up to 4 neighbouring
+// outputs of row y, from column x on.
 template <class Arithmetic>
 struct PlainTile {
   template <int kChannels>
@@ -82,8 +90,8 @@ struct PlainTile {
     const std::size_t plane = g.out_height * g.out_width * kLanes;
     for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
       const float* positions[4];
-      for (std::size_t p = 0; p < 4;
-           ++p) {  // Positions beyond the row repeat the last one and are not stored.
+      // Positions beyond the end of the row repeat the last one and are not stored.
+      for (std::size_t p = 0; p < 4; ++p) {
         const std::size_t column = (x + HWY_MIN(p, count - 1)) * g.stride_x;
         positions[p] = in + (y * g.stride_y * g.in_width + column) * kLanes + lane;
       }
@@ -101,13 +109,13 @@ struct PlainTile {
   }
 };
 
-// The largest of a 2×2 window's values to `out`, and which one it was to `winner`: see conv_pool_forward().
+// Stores the maximum of a 2×2 window and its argmax as conv_pool_forward() defines them.
 HWY_INLINE void pool_window(Lanes d, const Vector (&values)[4], bool relu, float* out, float* argmax) {
   const hn::RebindToSigned<Lanes> di;
   Vector largest = values[0];
   auto index = hn::Zero(di);
   for (int p = 1; p < 4; ++p) {
-    // As PyTorch: the first of equals wins, and a NaN wins over every number.
+    // As in PyTorch, the first of equal values is the maximum, and NaN is larger than every number.
     const auto wins = hn::Or(hn::Gt(values[p], largest), hn::IsNaN(values[p]));
     largest = hn::IfThenElse(wins, values[p], largest);
     index = hn::IfThenElse(hn::RebindMask(di, wins), hn::Set(di, p), index);
@@ -121,7 +129,7 @@ HWY_INLINE void pool_window(Lanes d, const Vector (&values)[4], bool relu, float
   hn::Store(hn::BitCast(d, index), d, argmax);
 }
 
-// One tile with pooling: kChannels channels × one 2×2 window; (y, x) counts windows.
+// A tile with pooling: kChannels output channels × the 4 outputs of pooling window (y, x).
 template <class Arithmetic>
 struct PooledTile {
   template <int kChannels>
@@ -147,7 +155,7 @@ struct PooledTile {
   }
 };
 
-// Calls Tile::run<n>() for the run-time n <= kMaxChannelTile.
+// Calls Tile::run<n>() for a number n <= kMaxChannelTile that is known at run time only.
 template <class Tile, int kChannels = kMaxChannelTile, class... Args>
 HWY_INLINE void run_tile(std::size_t n, Args... args) {
   if constexpr (kChannels > 0) {
@@ -156,6 +164,9 @@ HWY_INLINE void run_tile(std::size_t n, Args... args) {
   }
 }
 
+// Runs the tiles of rows × columns positions (outputs or windows), column_step positions per tile. Channels
+// are the innermost loop, so that all tiles of a position read the same input from the L1 cache. Channels are
+// divided evenly: 8 with tiles of 6 make two tiles of 4, not 6 and 2.
 template <class Tile>
 HWY_INLINE void for_each_tile(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
                               bool relu, std::size_t rows, std::size_t columns, std::size_t column_step,
@@ -188,32 +199,39 @@ HWY_INLINE void conv_pool_forward_tiles(const ConvGeometry& g, const float* in, 
                                         argmax);
 }
 
-// Kernel positions of one axis whose output's gradient reaches a pixel, in the order of the gradient. Pixel p
-// of the padded input sees output (p − k · dilation) / stride for each k that makes it whole and in range.
+// The gradient of the input. Pixel p of the padded input contributed to output o = (p − k · dilation) /
+// stride for each kernel position k for which o is an integer and in range, so its gradient is the sum of
+// weight[k] · gradient[o] over those k. AxisTaps are these k of one axis, in increasing order of o, which is
+// decreasing order of k: hence the reversed kernel of pack_conv_weights_transposed().
 struct AxisTaps {
   std::size_t count = 0;
-  std::size_t gradient = 0, gradient_step = 0;  // place in the gradient's array, without border
-  std::size_t reversed = 0, reversed_step = 0;  // kernel position, counted from the end
+  std::size_t gradient = 0, gradient_step = 0;  // row or column of the padded gradient, without its border
+  std::size_t reversed = 0, reversed_step = 0;  // kernel position, counted from the last one
 };
 
-// For pixels first, first + step, …, `pixels` of them; the taps that any of them needs, and the gradient's
-// place for the first pixel. `step` is the stride, or 1 where the gradient has gaps; only then may dilation
-// be above 1.
+// The taps that any of the pixels first, first + step, …, `pixels` of them, needs, with the
+// gradient's position for the first pixel; that of the next pixel is one further. `step` is the
+// stride, or 1 if the gradient has gaps; dilation may be above 1 only with step 1. `extent`: rows or
+// columns of the gradient. Pixels with the same p % step see the same k, k % step = p % step, which
+// is why the pixels of a tile are `step` apart.
 HWY_INLINE AxisTaps axis_taps(std::size_t kernel, std::size_t dilation, std::size_t step, std::size_t first,
                               std::size_t pixels, std::size_t extent) {
-  const std::size_t start = first % step, place = first / step;  // of k, and of k = start in the gradient
+  // The smallest k, and its position in the gradient. Tap t is k = start + t · step, at position − t ·
+  // dilation.
+  const std::size_t start = first % step, position = first / step;
   if (start >= kernel) return {};
-  const std::size_t max_tap = HWY_MIN((kernel - 1 - start) / step, (place + pixels - 1) / dilation);
-  const std::size_t min_tap = place < extent ? 0 : (place - extent) / dilation + 1;
+  const std::size_t max_tap = HWY_MIN((kernel - 1 - start) / step, (position + pixels - 1) / dilation);
+  const std::size_t min_tap = position < extent ? 0 : (position - extent) / dilation + 1;
   if (min_tap > max_tap) return {};
-  // For the first pixel the place may lie before the array: in the border, by unsigned arithmetic.
-  return {max_tap - min_tap + 1, place - max_tap * dilation, dilation, kernel - 1 - start - max_tap * step,
+  // Of the taps that only later pixels need, the first pixel reads the zero border: position − … wraps around
+  // below zero, and adding the border later makes it a valid column.
+  return {max_tap - min_tap + 1, position - max_tap * dilation, dilation, kernel - 1 - start - max_tap * step,
           step};
 }
 
-// One tile of the input's gradient: kChannels input channels × up to 4 pixels of a row, `step` apart. Only
-// taps that meet the gradient's rows are summed; of its columns those that any of the 4 pixels needs, hence
-// the zero border.
+// A tile of the input's gradient: kChannels input channels × up to 4 pixels of a row, `step` apart. Taps
+// outside of the gradient's rows are left out. Of its columns, all 4 pixels sum over those that any of them
+// needs, and read zeros from the border for the others.
 template <class Arithmetic>
 struct InputGradientTile {
   template <int kChannels>

@@ -23,8 +23,8 @@ void linear_backward_input(const float* panels, std::size_t in, std::size_t out,
   linear_backward_input_tiles<Fp32Arithmetic>(panels, in, out, grad_y, grad_x);
 }
 
-// grad_panel[i][o] += Σ over images of x[i][image] · grad_y[o][image], for kInputs inputs. `transposed` is
-// [image][kLanes outputs].
+// grad_panel[i][o] += Σ x[i][image] · grad_y[o][image] over the images, for kInputs inputs. `transposed` is
+// grad_y of the panel as [image][kLanes outputs].
 template <int kInputs>
 HWY_INLINE void weight_tile(const float* transposed, const float* x, float* grad_panel) {
   const Lanes d;

@@ -1,5 +1,5 @@
-// The tile loops of linear_kernels.h over any arithmetic; compiled once per Highway target and source. What a
-// tile sums are 32-bit elements: floats, or the pairs of bf16_kernels.h.
+// The register tiles of linear_kernels.h as templates over the arithmetic: fp32, or bf16 pairs
+// (bf16_kernels.h), whose elements are 32 bits, too. Compiled once per Highway target and source.
 #if defined(SWEEP_CORE_KERNELS_CPU_LINEAR_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWEEP_CORE_KERNELS_CPU_LINEAR_TILES_INL_H_
 #undef SWEEP_CORE_KERNELS_CPU_LINEAR_TILES_INL_H_
@@ -14,13 +14,15 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
-// Each source has instances of its own, which may be compiled for more than the target.
+// Anonymous, because bf16_avx512.cpp is compiled with more instructions than the target has: the linker must
+// not merge its instances with those of other sources.
 namespace {
 
-// Sums that a tile keeps in registers; each loaded vector of x meets as many broadcast weights.
+// Accumulators of a tile; each loaded vector of x is used for as many broadcast weights.
 inline constexpr int kLinearTile = kManyRegisters ? 16 : 8;
 
-// y[o] = Σ weight[o] · x over all inputs, for kOutputs outputs of a panel starting at `offset`.
+// y[o] = Σ weight[o] · x over all inputs, for kOutputs outputs from the first of `panel` on, of which `count`
+// are stored: the others are the last panel's padding.
 template <class Arithmetic, int kOutputs>
 HWY_INLINE void forward_tile(const float* panel, const float* bias, std::size_t in, bool relu,
                              std::size_t count, const float* x, float* y) {
@@ -58,7 +60,7 @@ HWY_INLINE void linear_forward_tiles(const float* panels, const float* bias, std
   }
 }
 
-// grad_x[i] = Σ weight[·][i] · grad_y over all outputs, for kInputs inputs.
+// grad_x[i] = Σ weight[o][i] · grad_y[o] over all outputs o, for kInputs inputs.
 template <class Arithmetic, int kInputs>
 HWY_INLINE void input_tile(const float* panels, std::size_t in, std::size_t out, const float* grad_y,
                            float* grad_x) {

@@ -5,7 +5,7 @@
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
-// After the target loop has begun, or it would be compiled for one target only.
+// After foreach_target.h, so that it is included once per target.
 #include "hwy/contrib/math/math-inl.h"
 
 #include "core/kernels/cpu/simd/simd-inl.h"
@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 
-// The largest of an image's outputs: its value, its class and whether it is at the label.
+// The largest of each image's outputs: its value and its class.
 struct ArgMax {
   Vector value;
   hn::Vec<hn::RebindToSigned<Lanes>> index;
@@ -24,7 +24,7 @@ HWY_INLINE ArgMax largest(Lanes d, const float* outputs, std::size_t classes) {
   ArgMax best{hn::Load(d, outputs), hn::Zero(di)};
   for (std::size_t c = 1; c < classes; ++c) {
     const Vector x = hn::Load(d, outputs + c * kLanes);
-    // As PyTorch: a NaN is the largest of all, and the first of equals wins.
+    // As in PyTorch, NaN is larger than every number, and the first of equal values is the maximum.
     const auto larger = hn::Or(hn::Gt(x, best.value), hn::AndNot(hn::IsNaN(best.value), hn::IsNaN(x)));
     best.value = hn::IfThenElse(larger, x, best.value);
     best.index =
@@ -50,7 +50,7 @@ void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std:
   for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
     const auto label = hn::Load(di, labels + lane);
     const ArgMax best = largest(d, logits + lane, classes);
-    // The peak is subtracted first, because exp overflows above 88.
+    // The maximum is subtracted first, because exp overflows above 88.
     Vector total = hn::Zero(d), label_logit = hn::Zero(d), sum = hn::Zero(d);
     for (std::size_t c = 0; c < classes; ++c) {
       const Vector x = hn::Sub(hn::Load(d, logits + c * kLanes + lane), best.value);
@@ -64,7 +64,8 @@ void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std:
       const Vector smoothed = hn::NegMulAdd(uniform, sum, hn::Mul(hn::Set(d, smoothing), log_total));
       nll = hn::MulAdd(at_label, nll, smoothed);
     }
-    // Highway's Exp and Log say nothing about NaN; a diverged network must show as one.
+    // Highway's Exp and Log do not promise to propagate NaN, and a diverged network has to be visible in its
+    // loss. largest − largest is NaN for NaN and infinity.
     nll = hn::IfThenElse(hn::IsNaN(hn::Sub(best.value, best.value)), hn::NaN(d), nll);
     hn::Store(nll, d, loss + lane);
     hn::Store(best.index, di, predicted + lane);

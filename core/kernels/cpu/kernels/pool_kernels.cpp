@@ -58,7 +58,7 @@ void max_pool_forward(const PoolGeometry& g, const float* in, float* out, float*
   }
 }
 
-// Sums (or spreads) the inputs of one output, times `share`.
+// The inputs of one output, and the factor of their sum, one over their number.
 struct Window {
   Span rows, columns;
   float scale;

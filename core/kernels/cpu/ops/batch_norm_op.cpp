@@ -83,8 +83,9 @@ void BatchNormOp::finish_moments(std::size_t blocks, bool keep_running) {
       all = combine(all, block_moments_[block * channels_ + c]);
     batch_[c] = {all.count, all.mean, 1 / std::sqrt(all.squares / all.count + eps_), {}};
     if (keep_running) continue;
-    // PyTorch normalizes with the batch's variance, Σd²/n, and keeps the population's, Σd²/(n − 1). With a
-    // single value, which PyTorch refuses to train on, there is none to keep: the running variance stays.
+    // Like PyTorch, normalizes with the biased variance Σd²/n, but updates the running variance with the
+    // unbiased one, Σd²/(n − 1). With a single value, on which PyTorch refuses to train, that is undefined,
+    // and the running variance stays.
     const auto move = [this](float& running, double value) {
       running = static_cast<float>((1 - momentum_) * static_cast<double>(running) + momentum_ * value);
     };
@@ -131,7 +132,8 @@ void BatchNormOp::finish_sums(std::size_t blocks, float* grad_parameters) {
 void BatchNormOp::backward(const float* parameters, const BackwardBuffers& buffers) const {
   if (buffers.grad_in == nullptr) return;
   for (std::size_t c = 0; c < channels_; ++c) {
-    // With x̂ = (x − mean) · i: ∂x = w · i · (∂y − mean of ∂y − x̂ · mean of ∂y·x̂).
+    // With i = 1/√(variance + eps) and x̂ = (x − mean) · i: ∂x = w · i · (∂y − mean(∂y) − x̂ · mean(∂y ·
+    // x̂)). Both means are over the batch; s.sums.product is Σ ∂y · (x − mean), so it takes another factor i.
     const Statistics& s = batch_[c];
     const double factor = static_cast<double>(weight(parameters, c)) * s.inverse_deviation;
     const double deviation = factor * s.inverse_deviation * s.inverse_deviation * s.sums.product / s.count;

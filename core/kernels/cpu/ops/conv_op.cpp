@@ -198,7 +198,7 @@ void ConvOp::forward_group(std::size_t group, const float* parameters, const flo
                                buffers.saved + argmax_offset_, buffers.scratch);
     return;
   }
-  if (fusion_.pool) {  // There is one group.
+  if (fusion_.pool) {  // There is only one group; see can_pool().
     const auto run = forward_bf16_ == nullptr ? conv_pool_forward : forward_bf16_->conv_pool_forward;
     run(g, input, packed, bias, fusion_.relu, buffers.out, buffers.saved + argmax_offset_);
     return;
@@ -251,7 +251,7 @@ void ConvOp::backward_parameters(std::size_t group, const float* input, const Co
 }
 
 void ConvOp::forward(const Pass& /*pass*/, const float* parameters, const ForwardBuffers& buffers) const {
-  if (padded() && !input_is_padded_) {  // The border was zero from the start and stays so.
+  if (padded() && !input_is_padded_) {  // `saved` was zero at first, and only the interior is ever written.
     for (std::size_t c = 0; c < groups_ * geometry_.in_channels; ++c) {
       for (std::size_t y = 0; y < height_; ++y) {
         const std::size_t pixel = (y + pad_y_) * geometry_.in_width + pad_x_;
@@ -278,7 +278,7 @@ void ConvOp::backward(const float* parameters, const BackwardBuffers& buffers) c
   const ConvGeometry& g = geometry_;
   ConvGradient gradient = gradient_layout_;
   gradient.data = workspace;
-  // One group after the other, through the same working memory.
+  // Groups share the working memory, so a group is finished before the next one starts.
   for (std::size_t group = 0; group < groups_; ++group) {
     if (gradient_is_padded_) {
       gradient.data = buffers.grad_out + group * g.out_channels * gradient.channel_floats();

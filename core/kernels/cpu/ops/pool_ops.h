@@ -1,4 +1,4 @@
-// Pooling that is not fused into a convolution.
+// Pooling layers that are not fused into a convolution.
 #pragma once
 
 #include "core/kernels/cpu/kernels/pool_kernels.h"
@@ -10,7 +10,7 @@ namespace sweep::cpu {
 class MaxPoolOp : public Op {
  public:
   explicit MaxPoolOp(const Layer& layer);
-  std::size_t saved_floats() const override { return out_elements() * kLanes; }  // the winners
+  std::size_t saved_floats() const override { return out_elements() * kLanes; }  // the argmax of each window
   void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const override;
   void backward(const float* parameters, const BackwardBuffers& buffers) const override;
 

@@ -1,5 +1,5 @@
-// bf16 with VDPBF16PS. Compiled for processors that have it, whatever the rest of the program is compiled
-// for: nothing here may run before bf16_hardware_kernels() has looked.
+// bf16 with VDPBF16PS. This source is compiled for processors that have it, unlike the rest of the program:
+// nothing in it may run before bf16_hardware_kernels() has checked the processor.
 #define HWY_COMPILE_ONLY_STATIC
 #include <immintrin.h>
 
@@ -8,7 +8,7 @@
 #include "core/kernels/cpu/simd/simd-inl.h"
 
 #if HWY_TARGET != HWY_AVX3
-#error "compile this file with the flags that core/kernels/cpu/CMakeLists.txt gives it"
+#error "compile this file with the flags that CMakeLists.txt beside it sets"
 #endif
 
 HWY_BEFORE_NAMESPACE();

@@ -1,4 +1,4 @@
-// What VDPBF16PS computes, in two multiply-adds.
+// VDPBF16PS emulated by two multiply-adds, for processors without it.
 #include "core/kernels/cpu/kernels/bf16/bf16_kernels.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -14,8 +14,8 @@ namespace sweep::cpu::HWY_NAMESPACE {
 namespace {
 
 struct EmulatedBf16 {
-  // A bf16 is the upper half of a float, so products are exact: with or without fused multiply-add the sums
-  // round alike.
+  // A bf16 is the upper half of a float. Products of two are exact, so sums round the same with
+  // and without fused multiply-add.
   static HWY_INLINE Vector odd(Lanes d, Vector pairs) {
     const hn::RebindToUnsigned<Lanes> du;
     return hn::BitCast(d, hn::And(hn::BitCast(du, pairs), hn::Set(du, 0xFFFF0000u)));

@@ -1,4 +1,4 @@
-// A table of Bf16Kernels over one kind of products; compiled once per Highway target and source.
+// The table of Bf16Kernels for one arithmetic; compiled once per Highway target and source.
 #if defined(SWEEP_CORE_KERNELS_CPU_BF16_TABLES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWEEP_CORE_KERNELS_CPU_BF16_TABLES_INL_H_
 #undef SWEEP_CORE_KERNELS_CPU_BF16_TABLES_INL_H_

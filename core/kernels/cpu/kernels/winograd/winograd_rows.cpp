@@ -16,8 +16,9 @@ HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 namespace {
 
-// Winograd's F(4, kTaps): Bᵀ takes as many inputs to as many frequencies, Aᵀ those to 4 outputs. Frequency i
-// is that of the point points(kTaps)[i], the last one that of infinity.
+// Winograd's F(4, kTaps): input() is Bᵀ, output() is Aᵀ; winograd_transforms-inl.h says where the matrices
+// come from. Frequency i belongs to the point points(kTaps)[i], the last one to infinity. The even and odd
+// parts of a pair of points ±p are shared.
 template <std::size_t kTaps>
 struct RowTransform;
 
@@ -83,7 +84,7 @@ struct RowTransform<5> {
   }
 };
 
-// One row of the input to its place in the ring. Columns beyond the image count as zeros.
+// Transforms a row of the input into the ring buffer. Columns beyond the image read as zero.
 template <class Transform>
 HWY_INLINE void transform_row(const ConvGeometry& g, const RowsLayout& layout, const float* in,
                               std::size_t row, float* frequencies) {
@@ -106,8 +107,8 @@ HWY_INLINE void transform_row(const ConvGeometry& g, const RowsLayout& layout, c
   }
 }
 
-// One register tile of the products at a frequency: kChannels output channels × two rows × kTiles tiles.
-// slots: where in the ring the rows under the first row of the kernel, the second, … are.
+// A register tile of the products at a frequency: kChannels output channels × 2 rows × kTiles tiles. slots
+// [kernel_height + 1]: offsets in the ring buffer of the input rows that the two rows of outputs see.
 template <std::size_t kTiles>
 struct RowProducts {
   template <int kChannels>
@@ -154,7 +155,7 @@ HWY_INLINE void multiply(const ConvGeometry& g, const RowsLayout& layout, const 
   const std::size_t parts = (g.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
   const std::size_t of_channel = g.in_channels * g.kernel_height;
   for (std::size_t f = 0; f < Transform::kFrequencies; ++f) {
-    // What is at this frequency goes to all four outputs alike.
+    // Column p = 1 of Aᵀ is all ones, so adding the bias at this frequency adds it to all four outputs.
     const float* start = f == Transform::kUnitPoint ? bias : nullptr;
     for (std::size_t part = 0; part < parts; ++part) {
       const std::size_t channel = part_begin(g.out_channels, parts, part);
@@ -167,7 +168,7 @@ HWY_INLINE void multiply(const ConvGeometry& g, const RowsLayout& layout, const 
   }
 }
 
-// Transforms the products of kTiles tiles of two rows back and pools them: a row of windows `y`.
+// Transforms the products of kTiles tiles in two rows back and pools them, for row y of windows.
 template <class Transform, std::size_t kTiles>
 HWY_INLINE void pool(const ConvGeometry& g, const RowsLayout& layout, std::size_t y, std::size_t tile,
                      const float* products, bool relu, float* out, float* argmax) {
@@ -234,15 +235,15 @@ namespace {
 
 constexpr std::size_t kMaxTaps = 5, kMaxFrequencies = kMaxTaps + kRowTile - 1;
 
-// The finite points of interpolation, most of whose powers and differences round nothing.
+// The finite points: small powers of two, whose powers and most of whose differences are exact floats.
 std::span<const double> points(std::size_t taps) {
   static constexpr std::array<double, 5> kPoints3 = {0, 1, -1, 2, -2};
   static constexpr std::array<double, 7> kPoints5 = {0, 0.5, -0.5, 1, -1, 2, -2};
   return taps == 3 ? std::span<const double>(kPoints3) : std::span<const double>(kPoints5);
 }
 
-// G: the weights of a row to frequencies. In double, because it is done once per step, and the error of a
-// weight would be that of all its products.
+// G, from a row of the kernel to frequencies. In double: it runs only once per step, and the error of a
+// transformed weight would be in all of its products.
 std::array<double, kMaxFrequencies> transform(std::span<const double> w) {
   const std::span<const double> x = points(w.size());
   std::array<double, kMaxFrequencies> f{};
@@ -269,11 +270,11 @@ bool use_winograd_rows(const ConvGeometry& g) {
   const bool can = (g.kernel_width == 3 || g.kernel_width == 5) && g.kernel_height <= kMaxKernelRows &&
                    g.stride_y == 1 && g.stride_x == 1 && g.dilation_y == 1 && g.dilation_x == 1;
   if (!can) return false;
-  // Times as fast as direct sums, 3 and 5 wide, 3 and 5 high: with one channel 0.84 and 1.1, with two 1.15
-  // and 1.5, with 32 1.9 and 2.1 (AVX-512, one core).
+  // Measured speed relative to the direct kernels, for 3×3 and 5×5: with one channel 0.84 and 1.1, with two
+  // 1.15 and 1.5, with 32 1.9 and 2.1 (AVX-512, one core).
   const std::size_t summed = g.in_channels * g.kernel_height;
   if (summed < (g.kernel_width == 3 ? 6 : 5)) return false;
-  // Columns that are computed for nothing.
+  // At least three quarters of the computed columns have to be used.
   const std::size_t used = g.out_width / 2 * 2, computed = RowsLayout(g).tiles * kRowTile;
   return 4 * used >= 3 * computed;
 }
@@ -282,7 +283,7 @@ std::size_t winograd_rows_weight_floats(const ConvGeometry& g) {
   return row_frequencies(g) * g.out_channels * g.in_channels * g.kernel_height;
 }
 
-// To [frequencies][tile of out_channels][in_channels][kernel_height][channel in tile].
+// Layout: [frequencies][tile of out_channels][in_channels][kernel_height][channel in tile].
 void winograd_rows_transform_weights(const ConvGeometry& g, const float* weights, float* transformed) {
   const std::size_t tile = conv_channel_tile(), parts = (g.out_channels + tile - 1) / tile;
   const std::size_t frequency = g.out_channels * g.in_channels * g.kernel_height;
