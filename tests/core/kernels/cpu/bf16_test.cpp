@@ -1,4 +1,4 @@
-// Rounding to bf16, and the kernels that sum products of rounded factors, against plain sums in double.
+// Rounding to bf16, and the kernels on rounded factors, against naive sums in double precision.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -20,7 +20,7 @@ namespace {
 
 using test::random_values;
 
-// To the nearest number whose lower 16 bits are zero; of two, to the one whose last bit is.
+// Reference: the nearest number whose lower 16 bits are zero; of two, the one whose last bit is zero.
 float rounded(float value) {
   if (std::isnan(value)) return value;
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
@@ -51,7 +51,7 @@ TEST(Bf16Pairs, AreRoundedToNearestEven) {
   EXPECT_EQ(rounded(std::numeric_limits<float>::max()), std::numeric_limits<float>::infinity());
 }
 
-TEST(Bf16Pairs, AnOddLastChannelIsJoinedWithZero) {
+TEST(Bf16Pairs, AnOddLastChannelIsPairedWithZero) {
   constexpr std::size_t kChannels = 5, kCount = 21, kStride = 23;  // no whole vectors
   const AlignedBuffer values = random_values(kChannels * kStride, 1);
   std::vector<float> pairs(pair_count(kChannels) * kStride, 7.0f);
@@ -69,7 +69,7 @@ TEST(Bf16Pairs, AnOddLastChannelIsJoinedWithZero) {
   }
 }
 
-TEST(Bf16Pairs, NeighboursOfTwoRowsFillOne) {
+TEST(Bf16Pairs, NeighboursInTwoRowsFillOneRow) {
   const AlignedBuffer first = random_values(kLanes, 2), second = random_values(kLanes, 3);
   AlignedBuffer pairs(kLanes), half(kLanes);
   pack_adjacent_pairs(first.data(), second.data(), pairs.data());
@@ -88,8 +88,7 @@ struct ConvCase {
   std::size_t in, out, height, width, kernel, stride = 1, padding = 0, dilation = 1;
 };
 
-// A convolution of one block with random values: what the kernels give, and what plain sums of rounded
-// factors give.
+// A convolution of one block with random values, by the kernels and by naive sums of rounded factors.
 class Bf16Convolution {
  public:
   explicit Bf16Convolution(const ConvCase& c) : c_(c) {
@@ -121,7 +120,7 @@ class Bf16Convolution {
     return out;
   }
 
-  // The pooled maxima, then the winners.
+  // The maxima, followed by their argmax.
   AlignedBuffer pooled(const Bf16Kernels& kernels, bool relu) const {
     const std::size_t floats = c_.out * (g_.out_height / 2) * (g_.out_width / 2) * kLanes;
     AlignedBuffer out(2 * floats);
@@ -170,7 +169,7 @@ class Bf16Convolution {
             }
   }
 
-  std::vector<double> plain_forward() const {
+  std::vector<double> reference_forward() const {
     std::vector<double> out(c_.out * outputs());
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<double>(bias_.data()[i / outputs()]);
     for_products([&](std::size_t i, std::size_t row, std::size_t column, float weight, std::size_t at) {
@@ -181,7 +180,7 @@ class Bf16Convolution {
     return out;
   }
 
-  std::vector<double> plain_backward() const {
+  std::vector<double> reference_backward() const {
     std::vector<double> grad_in(c_.in * c_.height * c_.width * kLanes);
     for_products([&](std::size_t i, std::size_t row, std::size_t column, float weight, std::size_t at) {
       if (row < c_.padding || column < c_.padding || row >= c_.padding + c_.height ||
@@ -229,7 +228,7 @@ void expect_near(const AlignedBuffer& got, const std::vector<double>& wanted) {
     error = std::max(error, std::abs(wanted[i] - static_cast<double>(got.data()[i])));
   }
   EXPECT_GT(largest, 0.1);
-  // Far below the 2e-3 that the rounding of factors makes: sums are fp32.
+  // Far below the 2e-3 of rounding the factors, because sums are fp32.
   EXPECT_LT(error, 2e-6 * largest);
 }
 
@@ -246,11 +245,11 @@ class Bf16Conv : public testing::TestWithParam<ConvCase> {
 
 TEST_P(Bf16Conv, SumsProductsOfRoundedFactors) {
   const Bf16Convolution convolution(GetParam());
-  expect_near(convolution.forward(bf16_emulated_kernels()), convolution.plain_forward());
-  expect_near(convolution.backward(bf16_emulated_kernels()), convolution.plain_backward());
+  expect_near(convolution.forward(bf16_emulated_kernels()), convolution.reference_forward());
+  expect_near(convolution.backward(bf16_emulated_kernels()), convolution.reference_backward());
 }
 
-TEST_P(Bf16Conv, TheHardwareGivesTheBitsOfTheEmulation) {
+TEST_P(Bf16Conv, HardwareAndEmulationGiveTheSameBits) {
   const Bf16Kernels* hardware = bf16_hardware_kernels();
   if (hardware == nullptr) GTEST_SKIP() << "no AVX512_BF16";
   const Bf16Convolution convolution(GetParam());
@@ -260,7 +259,7 @@ TEST_P(Bf16Conv, TheHardwareGivesTheBitsOfTheEmulation) {
 
 class Bf16PooledConv : public Bf16Conv {};
 
-TEST_P(Bf16PooledConv, TakesTheLargestOfTheSameSums) {
+TEST_P(Bf16PooledConv, HasTheMaximaOfTheSameSums) {
   const Bf16Convolution convolution(GetParam());
   const ConvGeometry& g = convolution.geometry();
   const AlignedBuffer plain = convolution.forward(bf16_emulated_kernels());
@@ -295,7 +294,7 @@ INSTANTIATE_TEST_SUITE_P(Geometries, Bf16Conv, testing::ValuesIn(kPoolable), nam
 INSTANTIATE_TEST_SUITE_P(OtherGeometries, Bf16Conv, testing::ValuesIn(kOthers), name_of);
 INSTANTIATE_TEST_SUITE_P(Geometries, Bf16PooledConv, testing::ValuesIn(kPoolable), name_of);
 
-TEST(Bf16Kernels, TakeDenormalNumbersForZeroAndLetNanAndInfinityThrough) {
+TEST(Bf16Kernels, TreatDenormalsAsZeroAndPropagateNanAndInfinity) {
   if (bf16_hardware_kernels() == nullptr) GTEST_SKIP() << "no AVX512_BF16";
   const FlushDenormals flush;
   const float tiny = std::bit_cast<float>(0x00050000u), small = 1e-30f,

@@ -5,7 +5,7 @@
 namespace sweep::cpu {
 namespace {
 
-TEST(ThreadPool, EveryPartRunsOnceOnTheThreadThatTheRuleGives) {
+TEST(ThreadPool, RunsEveryPartOnceWithAStaticSchedule) {
   for (const int threads : {1, 2, 3, 7}) {
     ThreadPool pool(threads);
     for (const std::size_t parts : {0u, 1u, 2u, 5u, 64u}) {
@@ -26,7 +26,7 @@ TEST(ThreadPool, EveryPartRunsOnceOnTheThreadThatTheRuleGives) {
   }
 }
 
-TEST(ThreadPool, DenormalsAreZeroInsideAndAsBeforeOutside) {
+TEST(ThreadPool, FlushesDenormalsOnlyInsideTasks) {
   volatile float tiny = 1e-38f, half = 0.5f;
   ThreadPool pool(3);
   std::vector<float> products(3, -1);
@@ -35,7 +35,7 @@ TEST(ThreadPool, DenormalsAreZeroInsideAndAsBeforeOutside) {
   EXPECT_GT(tiny * half, 0.0f);
 }
 
-TEST(ThreadPool, StopsWhileItsThreadsSleep) {
+TEST(ThreadPool, StopsSleepingThreads) {
   ThreadPool pool(4);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
