@@ -20,7 +20,7 @@ struct ConvCase {
   std::size_t in_channels, size, out_channels, kernel, stride, padding;
 };
 
-// A convolution of one block of images with all the arrays that its three kernels need.
+// A convolution of one block of images, with all arrays that its three kernels need.
 struct Convolution {
   explicit Convolution(const ConvCase& c) : size(c.size), padding(c.padding) {
     const std::size_t in = c.size + 2 * c.padding, out = (in - c.kernel) / c.stride + 1;
@@ -62,8 +62,8 @@ struct Convolution {
   AlignedBuffer input, weights, packed, transposed, output, spread, grad_in;
 };
 
-// The same with bf16 factors. Joining the pairs of activations is part of the work, packing weights is not:
-// it is done once per batch.
+// The same with bf16 factors. Packing activations into pairs is part of the measured time; packing weights,
+// which is done once per batch, is not.
 struct Bf16Convolution : Convolution {
   explicit Bf16Convolution(const ConvCase& c) : Convolution(c), forward(g), backward(g) {
     forward.in_channels = cpu::pair_count(g.in_channels);
@@ -85,7 +85,8 @@ struct Bf16Convolution : Convolution {
   AlignedBuffer input_pairs, gradient_pairs, pairs, transposed_pairs;
 };
 
-// The same by Winograd's algorithm, where ConvOp takes it. FLOP/s count the multiply-adds of the formula.
+// The same by Winograd's algorithm, where ConvOp uses it. FLOP/s count the
+// multiply-adds of the direct formula.
 struct WinogradConvolution : Convolution {
   explicit WinogradConvolution(const ConvCase& c)
       : Convolution(c),

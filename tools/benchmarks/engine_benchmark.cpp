@@ -1,9 +1,9 @@
-// Epochs of whole networks on random samples in memory, single kernels, and the machine's limit. Flags are
-// Google Benchmark's, and:
+// Measures epochs of whole networks on random samples in memory, single kernels, and the machine's peak rate
+// of multiply-adds. Flags are those of Google Benchmark, and:
 //   --threads N   CPU threads of the engine (default 1)
-//   --device NAME   where it trains (default cpu)
-//   --placement NAME   of the samples: auto, device, host
-//   --precision fp32|bf16   of the networks (default fp32)
+//   --device NAME   device of the engine (default cpu)
+//   --placement NAME   memory of the samples: auto, device, host
+//   --precision fp32|bf16   precision of the networks (default fp32)
 //   --network FILE --input CHANNELS,HEIGHT,WIDTH --batch N --samples N   one network instead of the examples
 #include <benchmark/benchmark.h>
 
@@ -49,7 +49,7 @@ Network load_network(const Case& c) {
   return Network(std::move(spec), c.input);
 }
 
-// Counts floating-point operations as if nothing were skipped: what the formulas of the layers ask for.
+// FLOP/s count every operation of the layers' formulas, even those that kernels avoid.
 void train(benchmark::State& state, const Case& c, EngineOptions options) {
   const Network network = load_network(c);
   options.batch_size = c.batch_size;
@@ -61,9 +61,9 @@ void train(benchmark::State& state, const Case& c, EngineOptions options) {
   const auto epoch = [&] {
     loader.begin_epoch(0);
     while (const Batch* batch = loader.next()) engine->train(*batch, 1e-4);
-    benchmark::DoNotOptimize(engine->take_totals());  // Waits for a device that works beside this thread.
+    benchmark::DoNotOptimize(engine->take_totals());  // Waits for an asynchronous device.
   };
-  epoch();  // Memory and caches are warm from here on.
+  epoch();  // Warm-up.
   for (auto _ : state) epoch();
   const double images = static_cast<double>(state.iterations()) * static_cast<double>(c.samples);
   using benchmark::Counter;
@@ -98,7 +98,7 @@ std::vector<Case> examples() {
   return cases;
 }
 
-// The value behind flag `name`, taken out of the arguments.
+// Removes flag `name` and its value from the arguments; returns the value.
 std::optional<std::string> extract_flag(std::vector<char*>& arguments, std::string_view name) {
   for (std::size_t i = 1; i + 1 < arguments.size(); ++i) {
     if (arguments[i] != name) continue;
