@@ -54,9 +54,9 @@ BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, P
 // cheap. All of them together take at most 256 MB.
 std::size_t BatchRunner::partial_count(std::size_t blocks) const {
   constexpr std::size_t kMemory = (std::size_t{256} << 20) / sizeof(float);
-  const std::size_t wanted = std::clamp<std::size_t>(blocks / 4, std::min(blocks, min_partials_), 64);
+  const std::size_t preferred = std::clamp<std::size_t>(blocks / 4, std::min(blocks, min_partials_), 64);
   return std::clamp<std::size_t>(kMemory / std::max<std::size_t>(program_.parameter_floats(), 1), 1,
-                                 std::max<std::size_t>(wanted, 1));
+                                 std::max<std::size_t>(preferred, 1));
 }
 
 // Lanes beyond the end of the batch repeat its last image; measure_loss() gives them a gradient of zero.

@@ -102,8 +102,8 @@ class CpuEngine final : public Engine {
  private:
   void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size); }
 
-  void import_array(std::span<const float> values, AlignedBuffer& array, const char* what) const {
-    check_count(values.size(), network_.parameter_count(), what, "parameters");
+  void import_array(std::span<const float> values, AlignedBuffer& array, const char* caller) const {
+    check_count(values.size(), network_.parameter_count(), caller, "parameters");
     program_.import_parameters(values, array.data());
   }
 

@@ -171,8 +171,8 @@ HWY_INLINE std::size_t compress_nonzeros(const ConvGeometry& g, const float* gra
   for (std::size_t lane = windows.lane_begin / hn::Lanes(d) * hn::Lanes(d); lane < windows.lane_end;
        lane += hn::Lanes(d)) {
     const auto lane_index = hn::Iota(di, to_int(lane));
-    const auto wanted = hn::And(hn::Gt(lane_index, hn::Set(di, to_int(windows.lane_begin) - 1)),
-                                hn::Lt(lane_index, hn::Set(di, to_int(windows.lane_end))));
+    const auto in_range = hn::And(hn::Gt(lane_index, hn::Set(di, to_int(windows.lane_begin) - 1)),
+                                  hn::Lt(lane_index, hn::Set(di, to_int(windows.lane_end))));
     const auto image = hn::Mul(hn::Sub(lane_index, hn::Set(di, to_int(windows.lane_begin))),
                                hn::Set(di, to_int(strides.image)));
     const auto row_step = hn::Set(di, to_int(strides.position_row)),
@@ -182,8 +182,8 @@ HWY_INLINE std::size_t compress_nonzeros(const ConvGeometry& g, const float* gra
         const std::size_t at = (y * pooled_width + x) * kLanes + lane;
         const Vector value = hn::Load(d, grad + at);
         const auto index = hn::BitCast(di, hn::Load(d, argmax + at));
-        const auto alive = hn::And(wanted, hn::Lt(index, hn::Set(di, 4)));
-        const auto listed = hn::AndNot(hn::RebindMask(di, hn::Eq(value, hn::Zero(d))), alive);
+        const auto has_gradient = hn::And(in_range, hn::Lt(index, hn::Set(di, 4)));
+        const auto listed = hn::AndNot(hn::RebindMask(di, hn::Eq(value, hn::Zero(d))), has_gradient);
         const std::size_t corner =
             y * strides.window_row + (x - windows.column_begin) * strides.window_column;
         auto start = hn::Add(image, hn::Set(di, to_int(corner)));
@@ -304,8 +304,8 @@ void conv_pool_backward(const ConvPoolPlan& plan, const ConvPoolGradients& gradi
     for (std::size_t i = 0; i < windows; i += hn::Lanes(d)) {
       const hn::RebindToSigned<Lanes> di;
       const auto index = hn::BitCast(di, hn::Load(d, gradients.argmax + c * windows + i));
-      const auto alive = hn::RebindMask(d, hn::Lt(index, hn::Set(di, 4)));
-      sum = hn::Add(sum, hn::IfThenElseZero(alive, hn::Load(d, gradients.grad_out + c * windows + i)));
+      const auto has_gradient = hn::RebindMask(d, hn::Lt(index, hn::Set(di, 4)));
+      sum = hn::Add(sum, hn::IfThenElseZero(has_gradient, hn::Load(d, gradients.grad_out + c * windows + i)));
     }
     gradients.grad_bias[c] += hn::GetLane(hn::SumOfLanes(d, sum));
   }

@@ -221,11 +221,11 @@ class Bf16Convolution {
   AlignedBuffer input_, weights_, bias_, grad_out_;
 };
 
-void expect_near(const AlignedBuffer& got, const std::vector<double>& wanted) {
+void expect_near(const AlignedBuffer& actual, const std::vector<double>& expected) {
   double largest = 0, error = 0;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    largest = std::max(largest, std::abs(wanted[i]));
-    error = std::max(error, std::abs(wanted[i] - static_cast<double>(got.data()[i])));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, std::abs(expected[i]));
+    error = std::max(error, std::abs(expected[i] - static_cast<double>(actual.data()[i])));
   }
   EXPECT_GT(largest, 0.1);
   // Far below the 2e-3 of rounding the factors, because sums are fp32.

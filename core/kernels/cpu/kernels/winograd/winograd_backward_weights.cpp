@@ -228,9 +228,9 @@ HWY_INLINE void backward_weights(const ConvGeometry& g, const float* in, const C
         if (!is_next) return;
         constexpr std::size_t kSlices = S::Patch::kTo * S::Patch::kTo;
         const auto signed_of = [](std::size_t pixels) { return static_cast<std::ptrdiff_t>(pixels); };
-        Channels wanted = channel_slice(HWY_MIN(kLanes, g.in_channels - next_channel), kSlices, slice);
-        wanted.begin += next_channel, wanted.end += next_channel;
-        prefetch_pixels(image, wanted, signed_of(next.y * g.stride_y), signed_of(next.x * g.stride_x),
+        Channels next_channels = channel_slice(HWY_MIN(kLanes, g.in_channels - next_channel), kSlices, slice);
+        next_channels.begin += next_channel, next_channels.end += next_channel;
+        prefetch_pixels(image, next_channels, signed_of(next.y * g.stride_y), signed_of(next.x * g.stride_x),
                         signed_of(layout.strip_height), signed_of(layout.strip_width));
         if (!last_channels) return;
         prefetch_pixels(gradient_pixels, channel_slice(g.out_channels, kSlices, slice), signed_of(next.y),

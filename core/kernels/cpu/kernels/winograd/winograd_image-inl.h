@@ -63,9 +63,10 @@ HWY_INLINE void prefetch_pixels(const Image& image, const Channels& channels, st
                        end_column = HWY_MIN(x + width, image.end_column);
   for (std::size_t channel = channels.begin; channel < channels.end; ++channel) {
     for (std::ptrdiff_t row = HWY_MAX(y, 0); row < end_row; ++row) {
-      const float* line = image.data + channel * image.plane + row * static_cast<std::ptrdiff_t>(image.pitch);
+      const float* pixels =
+          image.data + channel * image.plane + row * static_cast<std::ptrdiff_t>(image.pitch);
       for (std::ptrdiff_t column = HWY_MAX(x, image.first_column); column < end_column; ++column)
-        __builtin_prefetch(line + column * static_cast<std::ptrdiff_t>(kLanes), 0, 2);  // to the L2 cache
+        __builtin_prefetch(pixels + column * static_cast<std::ptrdiff_t>(kLanes), 0, 2);  // to the L2 cache
     }
   }
 }
