@@ -1,5 +1,5 @@
-// The connection between a sweep and a worker process: the messages of proto/worker.proto over a pair of
-// sockets, each behind its length.
+// The connection between a sweep and a worker process: a socket pair over which messages of
+// proto/worker.proto travel, each after its length.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,12 @@ class MessageLite;
 namespace sweep {
 
 /// One end of a connection; owns its socket. One thread may send while another receives.
+///
+/// Framing: the length of the serialized message as 4 bytes in the order of the machine, then the message.
 class MessageSocket {
  public:
-  /// `largest`: bytes of a message that may be received; a longer one is damaged.
+  /// Takes ownership of `fd`. `largest`: limit for a received message, in bytes; a longer one counts as
+  /// damaged.
   explicit MessageSocket(int fd, std::size_t largest = std::size_t{1} << 30) : fd_(fd), largest_(largest) {}
   ~MessageSocket();
   MessageSocket(MessageSocket&& other) noexcept;
@@ -24,26 +27,27 @@ class MessageSocket {
 
   int fd() const { return fd_; }
 
-  /// Returns whether the other end is still there. Waits if it does not read.
+  /// Waits while the other end does not read. Returns false if the other end is closed.
   bool send(const google::protobuf::MessageLite& message);
 
-  /// Waits for the next message; false if the other end is gone. Throws DataError for what is no message of
-  /// that type.
+  /// Waits for the next message. Returns false if the other end is closed. Throws DataError if the bytes are
+  /// not a message of that type.
   bool receive(google::protobuf::MessageLite& message);
 
   enum class Arrived { kMessage, kNothing, kEnd };
 
-  /// The next message of those that have come, without waiting. kEnd: the other end has closed, and
-  /// everything that it sent has been taken. Throws DataError as receive() does.
+  /// Gets the next message if it has arrived, without waiting. kEnd: the other end is closed, and all that it
+  /// sent was received. Throws DataError as receive() does.
   Arrived poll(google::protobuf::MessageLite& message);
 
  private:
-  bool take(google::protobuf::MessageLite& message);
+  /// Parses the next message if it is in the buffer as a whole.
+  bool parse_next(google::protobuf::MessageLite& message);
 
   int fd_;
   std::size_t largest_;
-  std::string received_;
-  std::size_t taken_ = 0;  // bytes of received_
+  std::string received_;    // bytes that have arrived
+  std::size_t parsed_ = 0;  // bytes of received_ that belong to messages already returned
 };
 
 }  // namespace sweep

@@ -1,4 +1,4 @@
-#include "runmanager/sweep/sweep_book.h"
+#include "runmanager/sweep/sweep_recorder.h"
 
 #include <fmt/format.h>
 
@@ -11,9 +11,9 @@
 namespace sweep {
 namespace {
 
-// The files of results hold all runs. In a sweep of many short ones, writing them after each would take
-// longer than the training; so they are written as often as takes this part of the time.
-constexpr double kPartOfTimeForResults = 0.02;
+// The results hold all runs. In a sweep of many short runs, writing them after each would take longer than
+// the training, so they are written only as often as takes this fraction of the time.
+constexpr double kTimeForResults = 0.02;
 
 }  // namespace
 
@@ -26,50 +26,67 @@ std::string cost_text(const SweepCost& cost) {
       100 * cost.logging_seconds / cost.seconds);
 }
 
-SweepBook::SweepBook(const SweepBookOptions& options, std::span<const RunConfig> runs,
-                     std::vector<RunRecord> records)
-    : clock_(options.clock),
-      manager_({.directory = options.directory,
-                .name = options.name,
-                .keys = options.keys,
-                .provenance = {},
-                .clock = options.clock,
-                .layout_run = runs.empty() ? "" : runs.front().name,
-                .survives = Survives::kKill}),
+SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<const RunConfig> runs,
+                             std::vector<RunRecord> records)
+    : options_(options),
       aggregates_(options.directory, runs),
       progress_(options.terminal, options.clock, options.quiet, options.name, runs.size(), options.work),
       disk_(options.directory) {
-  manager_.expect(std::move(records));
+  for (RunRecord& record : records) records_.put(std::move(record));
   save();
-  aggregates_.update_all(manager_.records());
+  aggregates_.update_all(this->records());
 }
 
-void SweepBook::begin_run(std::size_t run) {
-  begun_[run] = clock_();
-  disk_.begin_run(record(run).name);
+void SweepRecorder::begin_run(std::size_t run, RunRecord record) {
+  begin_seconds_[run] = options_.clock();
+  disk_.begin_run(record.name);
+  update(run, std::move(record));
 }
 
-void SweepBook::end_epoch(std::size_t run, const EpochRecord& epoch) {
-  RunRecord changed = record(run);
-  changed.epochs.push_back(epoch);
-  manager_.update(std::move(changed));
+void SweepRecorder::set_finished_epochs(std::size_t run, const std::vector<EpochRecord>& epochs) {
+  records_.at(run).epochs = epochs;
 }
 
-void SweepBook::end_run(std::size_t run) {
+void SweepRecorder::end_epoch(std::size_t run, const EpochRecord& epoch) {
+  records_.at(run).epochs.push_back(epoch);
+}
+
+void SweepRecorder::update(std::size_t run, RunRecord record) { records_.at(run) = std::move(record); }
+
+void SweepRecorder::end_run(std::size_t run) {
   disk_.end_run(record(run).name);
-  aggregates_.update(run, manager_.records());
+  aggregates_.update(run, records());
   progress_.end_run(run + 1, record(run));
   count_cost(run);
 }
 
-void SweepBook::count_cost(std::size_t run) {
-  const auto begun = begun_.find(run);
-  if (begun == begun_.end()) return;
-  const double seconds = clock_() - begun->second;
-  begun_.erase(begun);
+void SweepRecorder::skip_run(std::size_t run, const Run& description, RunStatus status,
+                             const std::string& reason) {
+  record_skipped_run(recorder_options(run), description, status, reason, records_.at(run));
+  end_run(run);
+}
+
+void SweepRecorder::record_lost_run(std::size_t run, const Run& description, RunRecord record) {
+  sweep::record_lost_run(recorder_options(run), description, record);
+  update(run, std::move(record));
+}
+
+RecorderOptions SweepRecorder::recorder_options(std::size_t run) const {
+  return {.directory = options_.directory,
+          .clock = options_.clock,
+          .provenance = record(run).provenance,
+          .writes_layout = run == 0,
+          .survives = Survives::kKill};
+}
+
+void SweepRecorder::count_cost(std::size_t run) {
+  const auto begin = begin_seconds_.find(run);
+  if (begin == begin_seconds_.end()) return;
+  const double seconds = options_.clock() - begin->second;
+  begin_seconds_.erase(begin);
   const RunRecord& ended = record(run);
   const double run_seconds = ended.run_seconds.value_or(0);
-  // A resumed run's own time is longer than this start's.
+  // The record of a resumed run counts the time of earlier starts, too, so it can exceed this start's.
   if (ended.status != RunStatus::kCompleted || run_seconds > seconds) return;
   ++cost_.runs;
   cost_.seconds += seconds;
@@ -77,23 +94,23 @@ void SweepBook::count_cost(std::size_t run) {
   cost_.logging_seconds += ended.logging_seconds;
 }
 
-void SweepBook::save() {
-  const double begin = clock_();
-  manager_.save(kResults);
-  const double end = clock_();
-  next_save_ = end + (end - begin) / kPartOfTimeForResults;
+void SweepRecorder::save() {
+  const double begin = options_.clock();
+  records_.save(options_.directory / kResults, options_.name, options_.keys, Survives::kKill);
+  const double end = options_.clock();
+  next_save_ = end + (end - begin) / kTimeForResults;
 }
 
-void SweepBook::save_if_due() {
-  if (clock_() >= next_save_) save();
+void SweepRecorder::save_if_due() {
+  if (options_.clock() >= next_save_) save();
 }
 
-void SweepBook::finish() {
+void SweepRecorder::finish() {
   save();
   disk_.finish();
 }
 
-void SweepBook::save_what_can_be() {
+void SweepRecorder::try_save() {
   try {
     save();
   } catch (const IoError&) {
