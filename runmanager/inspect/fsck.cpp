@@ -107,8 +107,8 @@ class DirectoryChecker {
  private:
   // Subdirectories first: the results are compared with their records. Links are not followed, as they may
   // lead in circles.
-  RunRecords check(const fs::path& directory) {
-    RunRecords records;
+  RecordsByName check(const fs::path& directory) {
+    RecordsByName records;
     std::error_code error;
     std::vector<fs::path> children;
     for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
@@ -132,7 +132,7 @@ class DirectoryChecker {
   }
 
   // The files of a run, if this is one's directory.
-  void check_run(const fs::path& directory, RunRecords& records) {
+  void check_run(const fs::path& directory, RecordsByName& records) {
     const std::optional<RunRecord> record = check_run_record(directory, records);
     const bool completed = record && record->status == RunStatus::kCompleted;
     const std::vector<std::string> events = event_files(directory);
@@ -151,7 +151,7 @@ class DirectoryChecker {
     check_checkpoint_of(directory, record);
   }
 
-  std::optional<RunRecord> check_run_record(const fs::path& directory, RunRecords& records) {
+  std::optional<RunRecord> check_run_record(const fs::path& directory, RecordsByName& records) {
     const fs::path path = directory / kRunRecordFile;
     std::error_code error;
     if (!fs::exists(path, error)) return std::nullopt;

@@ -48,7 +48,7 @@ std::string epoch_cell(const Json& epoch, const char* column) {
 
 class ResultsChecker {
  public:
-  ResultsChecker(const fs::path& directory, const RunRecords& records)
+  ResultsChecker(const fs::path& directory, const RecordsByName& records)
       : directory_(directory), records_(records) {}
 
   std::vector<FileFinding> check() {
@@ -204,7 +204,7 @@ class ResultsChecker {
   }
 
   const fs::path& directory_;
-  const RunRecords& records_;
+  const RecordsByName& records_;
   std::vector<FileFinding> findings_;
   std::optional<std::vector<std::string>> sweep_runs_;
   std::optional<std::vector<ResultsRun>> results_;
@@ -212,7 +212,7 @@ class ResultsChecker {
 
 }  // namespace
 
-std::vector<FileFinding> check_results(const fs::path& directory, const RunRecords& records) {
+std::vector<FileFinding> check_results(const fs::path& directory, const RecordsByName& records) {
   return ResultsChecker(directory, records).check();
 }
 

@@ -1,4 +1,4 @@
-#include "runmanager/sweep/messages.h"
+#include "runmanager/sweep/message_socket.h"
 
 #include <google/protobuf/message_lite.h>
 #include <sys/socket.h>
@@ -35,7 +35,7 @@ MessageSocket::MessageSocket(MessageSocket&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       largest_(other.largest_),
       received_(std::move(other.received_)),
-      taken_(other.taken_) {}
+      parsed_(other.parsed_) {}
 
 MessageSocket::~MessageSocket() {
   if (fd_ >= 0) ::close(fd_);
@@ -49,18 +49,19 @@ bool MessageSocket::send(const MessageLite& message) {
   return send_all(fd_, bytes);
 }
 
-bool MessageSocket::take(MessageLite& message) {
-  const std::size_t have = received_.size() - taken_;
+bool MessageSocket::parse_next(MessageLite& message) {
+  const std::size_t have = received_.size() - parsed_;
   std::uint32_t length = 0;
-  if (have >= kLengthBytes) std::memcpy(&length, received_.data() + taken_, kLengthBytes);
+  if (have >= kLengthBytes) std::memcpy(&length, received_.data() + parsed_, kLengthBytes);
   if (length > largest_) throw DataError("a message between a sweep and its worker is damaged");
   if (have < kLengthBytes || have - kLengthBytes < length) {
-    received_.erase(0, taken_);
-    taken_ = 0;
+    // Only now, so that a buffer of many small messages is moved once.
+    received_.erase(0, parsed_);
+    parsed_ = 0;
     return false;
   }
-  const char* bytes = received_.data() + taken_ + kLengthBytes;
-  taken_ += kLengthBytes + length;
+  const char* bytes = received_.data() + parsed_ + kLengthBytes;
+  parsed_ += kLengthBytes + length;
   if (!message.ParseFromArray(bytes, static_cast<int>(length)))
     throw DataError("a message between a sweep and its worker is damaged");
   return true;
@@ -69,7 +70,7 @@ bool MessageSocket::take(MessageLite& message) {
 bool MessageSocket::receive(MessageLite& message) {
   std::array<char, 1 << 16> buffer;
   for (;;) {
-    if (take(message)) return true;
+    if (parse_next(message)) return true;
     const ssize_t got = ::recv(fd_, buffer.data(), buffer.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return false;
@@ -80,7 +81,7 @@ bool MessageSocket::receive(MessageLite& message) {
 MessageSocket::Arrived MessageSocket::poll(MessageLite& message) {
   std::array<char, 1 << 16> buffer;
   for (;;) {
-    if (take(message)) return Arrived::kMessage;
+    if (parse_next(message)) return Arrived::kMessage;
     const ssize_t got = ::recv(fd_, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Arrived::kNothing;

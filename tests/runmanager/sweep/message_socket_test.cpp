@@ -1,4 +1,4 @@
-#include "runmanager/sweep/messages.h"
+#include "runmanager/sweep/message_socket.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,10 +11,10 @@
 
 namespace sweep {
 
-class OpenEpoch {
+class EpochAccumulator {
  public:
   /// `begin`: seconds of the clock that end_training() gets, too.
-  explicit OpenEpoch(double begin) : begin_(begin) {}
+  explicit EpochAccumulator(double begin) : begin_(begin) {}
 
   void add(const Totals& totals);
   /// `mean_loss`: over the batch's samples.

@@ -1,4 +1,4 @@
-#include "runmanager/training/open_epoch.h"
+#include "runmanager/training/epoch_accumulator.h"
 
 #include <fmt/format.h>
 
@@ -10,18 +10,18 @@
 
 namespace sweep {
 
-void OpenEpoch::add(const Totals& totals) {
+void EpochAccumulator::add(const Totals& totals) {
   training_.loss += totals.loss;
   training_.correct += totals.correct;
   training_.samples += totals.samples;
 }
 
-void OpenEpoch::add_loss(double mean_loss, const Batch& batch) {
+void EpochAccumulator::add_loss(double mean_loss, const Batch& batch) {
   training_.loss += mean_loss * static_cast<double>(batch.size());
   training_.samples += static_cast<std::int64_t>(batch.size());
 }
 
-void OpenEpoch::add_correct(std::span<const float> outputs, const Batch& batch) {
+void EpochAccumulator::add_correct(std::span<const float> outputs, const Batch& batch) {
   if (batch.size() == 0) return;
   if (outputs.empty() || outputs.size() % batch.size() != 0) {
     throw ShapeError(
@@ -35,25 +35,25 @@ void OpenEpoch::add_correct(std::span<const float> outputs, const Batch& batch) 
   }
 }
 
-void OpenEpoch::end_training(double now, double wait_seconds) {
+void EpochAccumulator::end_training(double now, double wait_seconds) {
   if (seconds_) return;
   seconds_ = now - begin_;
   wait_seconds_ = wait_seconds;
 }
 
-void OpenEpoch::set_parameters(std::span<const float> values, std::span<const float> gradients) {
+void EpochAccumulator::set_parameters(std::span<const float> values, std::span<const float> gradients) {
   values_.assign(values.begin(), values.end());
   gradients_.assign(gradients.begin(), gradients.end());
   counts_.reset();
 }
 
-void OpenEpoch::set_parameters(ParameterCounts counts) {
+void EpochAccumulator::set_parameters(ParameterCounts counts) {
   values_.clear();
   gradients_.clear();
   counts_ = std::move(counts);
 }
 
-EpochRecord OpenEpoch::record(int number) const {
+EpochRecord EpochAccumulator::record(int number) const {
   EpochRecord epoch;
   epoch.epoch = number;
   const auto samples = static_cast<double>(training_.samples);
