@@ -1,8 +1,10 @@
-// `sweep show`: what a sweep or a run has left in its directory, as a table.
+// `sweep show`: prints the results in the directory of a sweep or a run.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <memory>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -13,6 +15,7 @@
 #include "runmanager/terminal/terminal.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
+#include "tools/print_json.h"
 
 namespace sweep {
 namespace {
@@ -20,7 +23,12 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// "" or "0.4512": a value that was perhaps not measured.
+struct ShowOptions {
+  fs::path directory;  // of a sweep or a run; also the path of a run.json
+  bool json = false;
+};
+
+// "0.4512", or "" for a value that was not measured.
 std::string cell(const std::optional<double>& value) { return value ? fmt::format("{:.4f}", *value) : ""; }
 
 void print_run(const RunRecord& run) {
@@ -52,7 +60,7 @@ Json read_json(const fs::path& path) {
   return json;
 }
 
-// A word in a file cannot know that its sweep was killed; the lock does.
+// run.json of a killed sweep still says "running". The sweep's lock tells whether it is.
 RunRecord with_derived_status(RunRecord run, const fs::path& sweep) {
   if (run.status != RunStatus::kRunning || SweepDirectory::is_held(sweep)) return run;
   run.status = RunStatus::kInterrupted;
@@ -60,8 +68,8 @@ RunRecord with_derived_status(RunRecord run, const fs::path& sweep) {
   return run;
 }
 
-// The runs that the sweep file in `directory` names, in its order. Those without a record have not been
-// started.
+// The records of the runs that sweep.json names, in its order. A run without a run.json was not started: its
+// record has nothing but the name.
 std::vector<RunRecord> read_sweep_records(const fs::path& directory) {
   const Json file = read_json(directory / "sweep.json");
   std::vector<RunRecord> runs;
@@ -78,7 +86,8 @@ std::vector<RunRecord> read_sweep_records(const fs::path& directory) {
   return runs;
 }
 
-std::vector<std::string> keys_of(const std::vector<RunRecord>& runs) {
+// The hyperparameters of all runs, in the order they first appear.
+std::vector<std::string> param_names(const std::vector<RunRecord>& runs) {
   std::vector<std::string> keys;
   for (const RunRecord& run : runs) {
     for (const auto& [key, value] : run.params) {
@@ -88,33 +97,56 @@ std::vector<std::string> keys_of(const std::vector<RunRecord>& runs) {
   return keys;
 }
 
-void print_json(const Json& json) {
-  std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+void print_run_directory(const fs::path& directory, bool json) {
+  const RunRecord run =
+      with_derived_status(read_run_record(directory / "run.json"), fs::absolute(directory) / "..");
+  if (json) {
+    print_json(to_json(run));
+  } else {
+    print_run(run);
+  }
+}
+
+void print_sweep_directory(const fs::path& directory, bool json) {
+  const std::vector<RunRecord> runs = read_sweep_records(directory);
+  if (json) {
+    print_json(results_json(runs, fs::weakly_canonical(directory).filename().string()));
+  } else {
+    std::cout << results_table(
+        runs, param_names(runs),
+        {.color = stdout_color(), .unicode = stdout_unicode(), .width = stdout_width()});
+  }
+}
+
+int show(const ShowOptions& options) {
+  const fs::path& given = options.directory;
+  const fs::path directory = given.filename() == "run.json" ? given.parent_path() : given;
+  if (fs::exists(directory / "run.json")) {
+    print_run_directory(directory, options.json);
+  } else if (fs::exists(directory / "sweep.json")) {
+    print_sweep_directory(directory, options.json);
+  } else {
+    throw DataError(
+        fmt::format("{}: {}; want the directory of a sweep (with sweep.json) or of a run (with run.json)",
+                    given.string(), fs::exists(directory) ? "neither of these" : "is not there"));
+  }
+  return kExitDone;
 }
 
 }  // namespace
 
-int show_command(const CommandLine& line) {
-  const fs::path directory = line.file.filename() == "run.json" ? line.file.parent_path() : line.file;
-  if (fs::exists(directory / "run.json")) {
-    const RunRecord run =
-        with_derived_status(read_run_record(directory / "run.json"), fs::absolute(directory) / "..");
-    line.json ? print_json(to_json(run)) : print_run(run);
-    return kExitDone;
-  }
-  if (!fs::exists(directory / "sweep.json")) {
-    throw DataError(
-        fmt::format("{}: {}; want the directory of a sweep (with sweep.json) or of a run (with run.json)",
-                    line.file.string(), fs::exists(directory) ? "neither of these" : "is not there"));
-  }
-  const std::vector<RunRecord> runs = read_sweep_records(directory);
-  if (line.json) {
-    print_json(results_json(runs, fs::weakly_canonical(directory).filename().string()));
-  } else {
-    std::cout << results_table(
-        runs, keys_of(runs), {.color = stdout_color(), .unicode = stdout_unicode(), .width = stdout_width()});
-  }
-  return kExitDone;
+Command show_command() {
+  return {.name = "show",
+          .description = "print the results of a sweep's directory, or of one run's",
+          .missing_argument = "a directory is needed: sweep show runs/NAME",
+          .add_to = [](CLI::App& app) -> CommandAction {
+            auto options = std::make_shared<ShowOptions>();
+            app.add_option("directory", options->directory, "runs/NAME, or a directory in it")
+                ->type_name("DIR")
+                ->required();
+            app.add_flag("--json", options->json, "as JSON");
+            return [options](const auto&) { return show(*options); };
+          }};
 }
 
 }  // namespace sweep

@@ -1,36 +1,33 @@
-// Completion scripts, made of the commands and options that the parser has.
+// `sweep completion`: prints a script that completes this command line in a shell. It is made from the
+// commands and options of the parser, so new ones are completed, too.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
 
 #include "core/base/error.h"
 #include "runmanager/config/problems.h"
-#include "tools/command_line.h"
+#include "tools/commands.h"
+#include "tools/exit_code.h"
 
 namespace sweep {
 namespace {
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app) { return app.get_subcommands(nullptr); }
 
-std::vector<std::string> long_options(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-std::string names_of(const CLI::App& app) {
+std::string joined_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-// zsh runs this, too, through bashcompinit.
+// zsh runs this as well, through bashcompinit. A first word that is no command is a sweep file, so the
+// options are those of the default command.
 std::string bash_script(const CLI::App& app) {
   std::string cases;
   for (const CLI::App* command : commands_of(app)) {
-    if (command->get_name() == "run") continue;
+    if (command->get_name() == kDefaultCommand) continue;
     cases += fmt::format("    {}) options=\"{}\" ;;\n", command->get_name(),
                          fmt::join(long_options(*command), " "));
   }
@@ -52,11 +49,12 @@ std::string bash_script(const CLI::App& app) {
 }}
 complete -o filenames -F _sweep sweep
 )",
-                     cases, fmt::join(long_options(*app.get_subcommand("run")), " "), names_of(app));
+                     cases, fmt::join(long_options(*app.get_subcommand(kDefaultCommand)), " "),
+                     joined_names(app));
 }
 
-// For single quotes of fish.
-std::string fish_text(const std::string& text) {
+// Escapes `text` for fish's single quotes.
+std::string fish_escaped(const std::string& text) {
   std::string escaped;
   for (const char c : text) escaped += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
   return escaped;
@@ -66,18 +64,16 @@ std::string fish_script(const CLI::App& app) {
   std::string script;
   for (const CLI::App* command : commands_of(app)) {
     script += fmt::format("complete -c sweep -n __fish_use_subcommand -a {} -d '{}'\n", command->get_name(),
-                          fish_text(command->get_description()));
+                          fish_escaped(command->get_description()));
     for (const CLI::Option* option : command->get_options()) {
       for (const std::string& name : option->get_lnames()) {
         script += fmt::format("complete -c sweep -n '__fish_seen_subcommand_from {}' -l {} -d '{}'\n",
-                              command->get_name(), name, fish_text(option->get_description()));
+                              command->get_name(), name, fish_escaped(option->get_description()));
       }
     }
   }
   return script + "complete -c sweep -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n";
 }
-
-}  // namespace
 
 std::string completion_script(const CLI::App& app, const std::string& shell) {
   if (shell == "bash") return bash_script(app);
@@ -86,6 +82,22 @@ std::string completion_script(const CLI::App& app, const std::string& shell) {
   const std::string shells[] = {"bash", "zsh", "fish"};
   throw ConfigError(
       fmt::format("completion: got \"{}\", want {}{}", shell, listed(shells), suggestion(shell, shells)));
+}
+
+}  // namespace
+
+Command completion_command() {
+  return {.name = "completion",
+          .description = "print a completion script for a shell",
+          .missing_argument = "a shell is needed: sweep completion bash|zsh|fish",
+          .add_to = [](CLI::App& app) -> CommandAction {
+            auto shell = std::make_shared<std::string>();
+            app.add_option("shell", *shell, "bash, zsh or fish")->required();
+            return [shell, &app](const auto&) {
+              std::cout << completion_script(*app.get_parent(), *shell);
+              return kExitDone;
+            };
+          }};
 }
 
 }  // namespace sweep
