@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <span>
 
 #include "core/base/error.h"
+#include "core/data/known_datasets.h"
 #include "core/network/network.h"
 
 namespace sweep {
@@ -69,13 +71,16 @@ void check_network(const RunConfig& run, const std::filesystem::path& file, cons
 }  // namespace
 
 std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec) {
-  constexpr std::size_t kTrain = 60000;
-  if (!spec.path.empty() || (spec.name != "fashion-mnist" && spec.name != "mnist")) return std::nullopt;
+  const KnownDataset* known = find_known_dataset(spec.name);
+  if (known == nullptr || !spec.path.empty()) return std::nullopt;
+  const std::size_t total = known->train_samples;
   const auto* fraction = std::get_if<double>(&spec.validation);
   const std::size_t validation = fraction != nullptr
-                                     ? static_cast<std::size_t>(*fraction * static_cast<double>(kTrain))
+                                     ? static_cast<std::size_t>(*fraction * static_cast<double>(total))
                                      : std::get<std::size_t>(spec.validation);
-  DataSizes sizes{{1, 28, 28}, 10, validation < kTrain ? kTrain - validation : 0};
+  DataSizes sizes{{known->shape.begin(), known->shape.end()},
+                  known->class_names.size(),
+                  validation < total ? total - validation : 0};
   if (spec.limit > 0) sizes.train = std::min(sizes.train, spec.limit);
   return sizes;
 }

@@ -1,4 +1,5 @@
 // The tables themselves: one line per key.
+#include "core/data/data_format.h"
 #include "core/data/known_datasets.h"
 #include "core/spec/placement.h"
 #include "core/spec/precision.h"
@@ -19,6 +20,12 @@ Setting integer(std::string name, double minimum, double maximum, std::int64_t v
 
 Setting boolean(std::string name, bool value, std::string help) {
   return {std::move(name), SettingKind::kBoolean, 0, 0, false, {}, value, std::move(help)};
+}
+
+std::vector<std::string> data_format_names() {
+  std::vector<std::string> names;
+  for (const DataFormat& format : data_formats()) names.emplace_back(format.name);
+  return names;
 }
 
 Setting part(std::string name, SettingKind kind, std::string help, bool sweepable) {
@@ -98,10 +105,11 @@ std::span<const Setting> file_settings() {
 }
 
 std::span<const Setting> dataset_settings() {
+  static const std::vector<std::string> formats = data_format_names();
   static const std::vector<Setting> settings = {
-      part("name", SettingKind::kName, "fashion-mnist or mnist, or any name with a path", true),
+      part("name", SettingKind::kName, listed(dataset_names()) + ", or any name with a path", true),
       part("path", SettingKind::kPath, "directory of the files, relative to this file", true),
-      {"format", SettingKind::kChoice, 0, 0, false, {"idx"}, "idx", "how the files are written"},
+      {"format", SettingKind::kChoice, 0, 0, false, formats, formats.front(), "how the files are written"},
       {"validation",
        SettingKind::kCountOrFraction,
        0,

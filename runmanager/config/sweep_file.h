@@ -33,8 +33,8 @@ struct DataSizes {
 /// combinations and checks every value. Throws ConfigError whose text lists every mistake found, one per
 /// line, as
 ///   FILE:LINE:COLUMN: key.path: what was found, what is allowed, did you mean "…"?
-/// and DataError if a file cannot be read. Reads no data: for fashion-mnist and mnist the shapes are known
-/// and checked here, for others by check_against_data().
+/// and DataError if a file cannot be read. Reads no data: sizes that known_data_sizes() gives are checked
+/// here, those of other data sets by check_against_data().
 Sweep load_sweep(const std::filesystem::path& file, std::span<const std::string> overrides = {},
                  const LoadOptions& options = {});
 
@@ -43,7 +43,7 @@ Sweep load_sweep(const std::filesystem::path& file, std::span<const std::string>
 /// different data set. Throws ConfigError in the format of load_sweep().
 void check_against_data(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of);
 
-/// Sizes that are known without reading the data: those of fashion-mnist and mnist when no path is given.
+/// Sizes that are known without reading the data: those of known_datasets() when no path is given.
 std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec);
 
 }  // namespace sweep
