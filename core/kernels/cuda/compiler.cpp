@@ -5,13 +5,14 @@
 #include "core/base/error.h"
 #include "core/kernels/cuda/kernels/loss.h"
 #include "core/kernels/cuda/ops/conv_pool_op.h"
-#include "core/kernels/cuda/ops/plain_ops.h"
+#include "core/kernels/cuda/ops/elementwise_ops.h"
+#include "core/kernels/cuda/ops/pool_ops.h"
 #include "core/kernels/cuda/ops/weight_ops.h"
 
 namespace sweep::cuda {
 namespace {
 
-constexpr std::size_t kMostElements = std::size_t{1} << 30;  // kernels count in 32 bits
+constexpr std::size_t kMaxElements = std::size_t{1} << 30;  // kernels count in 32 bits
 
 // An array that ops pass on: the network's input, or an op's output.
 struct Value {
@@ -37,8 +38,8 @@ bool is_weighted(const Layer& layer) { return layer.type == "conv2d" || layer.ty
 
 class Compiler {
  public:
-  Compiler(const Network& network, int images, std::uint64_t seed, KernelChooser& chooser)
-      : network_(network), images_(images), seed_(seed), chooser_(chooser) {}
+  Compiler(const Network& network, int images, std::uint64_t seed, KernelAutotuner& autotuner)
+      : network_(network), images_(images), seed_(seed), autotuner_(autotuner) {}
 
   CompiledNetwork compile() {
     find_nodes();
@@ -52,7 +53,7 @@ class Compiler {
       if (has_backward(nodes_[n])) compiled_.backward.push_back(compiled_.ops[n].get());
     }
     compiled_.memory_bytes = compiled_.plan.solve();
-    compiled_.kernels = chooser_.record();
+    compiled_.kernels = autotuner_.record();
     return std::move(compiled_);
   }
 
@@ -148,7 +149,7 @@ class Compiler {
       if (active) --n;
       const Node& node = nodes_[n];
       if (node.layer->type != "linear" || (active && node.relu)) return;
-      if (!chooser_.may_stack(node.layer->name)) return;
+      if (!autotuner_.may_fuse(node.layer->name)) return;
       if (end < nodes_.size() && !only_feeds(end - 1, end)) return;
       if (node.relu) activation = node.layer + 1;
       layers.insert(layers.begin(), {node.layer, activation});
@@ -170,13 +171,13 @@ class Compiler {
     compiled_.head = std::make_unique<LinearStackOp>(
         network_, stacked_, in.producer < 0 && reads_pixels(in.readers),
         OpSlots{in.slot, out.slot, {}, in.gradient, adds(head_, 0)},
-        OpTimes{loss_time(), loss_time(), end_time(), images_}, compiled_.plan);
+        OpSchedule{loss_time(), loss_time(), end_time(), images_}, compiled_.plan);
   }
 
   void place_values() {
     const auto images = static_cast<std::size_t>(images_);
     for (Value& value : values_) {
-      if (value.elements * images > kMostElements) {
+      if (value.elements * images > kMaxElements) {
         const std::string what = value.producer < 0 ? "its input" : "layer \"" + layer_of(value).name + "\"";
         throw ConfigError("batch_size " + std::to_string(images_) + " is too large for network \"" +
                           network_.name() + "\" on CUDA: a batch of " + what + " has " +
@@ -237,21 +238,21 @@ class Compiler {
     const Layer& layer = *node.layer;
     const Value &in = values_[node.inputs[0]], &out = values_[node.output];
     const OpSlots slots{in.slot, out.slot, out.gradient, in.gradient, adds(n, 0)};
-    const OpTimes times{forward_time(n), backward_time(n), end_time(), images_};
+    const OpSchedule times{forward_time(n), backward_time(n), end_time(), images_};
     MemoryPlan& plan = compiled_.plan;
     if (!node.conv_pools.empty()) {
       return std::make_unique<ConvPoolOp>(
           network_, node.conv_pools, node.inputs[0] == 0 && reads_pixels(in.readers), slots, times, plan);
     }
     if (layer.type == "conv2d")
-      return std::make_unique<ConvOp>(network_, layer, node.relu, slots, times, plan, chooser_);
+      return std::make_unique<ConvOp>(network_, layer, node.relu, slots, times, plan, autotuner_);
     if (layer.type == "linear")
-      return std::make_unique<LinearOp>(network_, layer, node.relu, slots, times, plan, chooser_);
+      return std::make_unique<LinearOp>(network_, layer, node.relu, slots, times, plan, autotuner_);
     if (layer.type == "batch_norm2d")
-      return std::make_unique<BatchNormOp>(network_, layer, slots, times, plan, chooser_);
-    if (layer.type == "max_pool2d") return std::make_unique<MaxPoolOp>(layer, slots, times, plan, chooser_);
+      return std::make_unique<BatchNormOp>(network_, layer, slots, times, plan, autotuner_);
+    if (layer.type == "max_pool2d") return std::make_unique<MaxPoolOp>(layer, slots, times, plan, autotuner_);
     if (layer.type == "avg_pool2d" || layer.type == "adaptive_avg_pool2d")
-      return std::make_unique<AvgPoolOp>(layer, slots, times, plan, chooser_);
+      return std::make_unique<AvgPoolOp>(layer, slots, times, plan, autotuner_);
     if (layer.type == "dropout") return std::make_unique<DropoutOp>(layer, seed_, dropouts_++, slots);
     if (layer.type == "residual") {
       const Value& second = values_[node.inputs[1]];
@@ -267,7 +268,7 @@ class Compiler {
   const Network& network_;
   const int images_;
   const std::uint64_t seed_;
-  KernelChooser& chooser_;
+  KernelAutotuner& autotuner_;
   std::vector<Value> values_;
   std::vector<Node> nodes_;
   std::size_t output_ = 0, head_ = 0;
@@ -278,8 +279,8 @@ class Compiler {
 
 }  // namespace
 
-CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, KernelChooser& chooser) {
-  return Compiler(network, images, seed, chooser).compile();
+CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, KernelAutotuner& autotuner) {
+  return Compiler(network, images, seed, autotuner).compile();
 }
 
 }  // namespace sweep::cuda

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/kernels/cuda/libraries/kernel_chooser.h"
+#include "core/kernels/cuda/libraries/kernel_autotuner.h"
 #include "core/kernels/cuda/ops/linear_stack_op.h"
 #include "core/kernels/cuda/ops/op.h"
 #include "core/kernels/cuda/runtime/memory_plan.h"
@@ -21,11 +21,11 @@ struct CompiledNetwork {
   Slot input, output;
   bool reads_input = true;  // whether an op reads the input as floats
   Slot output_gradient;     // none if the network has nothing to learn, or a head, which keeps its own
-  std::string kernels;      // KernelChooser::record()
+  std::string kernels;      // KernelAutotuner::record()
 };
 
 /// For batches of up to `images`; `seed` is dropout's. Throws ConfigError for a layer that the engine does
 /// not have, and for batches whose arrays it cannot address.
-CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, KernelChooser& chooser);
+CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, KernelAutotuner& autotuner);
 
 }  // namespace sweep::cuda

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/kernels/cuda/host/fiber.h"
-#include "core/kernels/cuda/runtime/host_words.h"
+#include "core/kernels/cuda/runtime/host_builtins.h"
 
 namespace sweep::cuda::host {
 

@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cuda/host/library_limits.h"
-#include "core/kernels/cuda/host/plain_layers.h"
+#include "core/kernels/cuda/host/reference_layers.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 
 namespace sweep {
@@ -145,14 +145,14 @@ SumOrder sum_order(bool ordered) {
 
 template <class Shape>
 void run(const Shape& shape, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
-  switch (task.work) {
-    case Work::kForward:
+  switch (task.direction) {
+    case Direction::kForward:
       return forward(shape, task, order, arrays);
-    case Work::kWeights:
+    case Direction::kBackwardWeights:
       return weights(shape, task, order, arrays);
-    case Work::kInput:
+    case Direction::kBackwardInput:
       return input(shape, task, order, arrays);
-    case Work::kEvaluate:
+    case Direction::kInference:
       break;  // which is kForward here
   }
 }
@@ -160,10 +160,10 @@ void run(const Shape& shape, const LibraryTask& task, SumOrder order, const Libr
 // Layers that the library has one order for.
 void run(const BatchNormShape& shape, const LibraryTask& task, SumOrder /*order*/,
          const LibraryArrays& arrays) {
-  host::run_plain(shape, task, arrays);
+  host::run_reference(shape, task, arrays);
 }
 void run(const PoolLayer& layer, const LibraryTask& task, SumOrder /*order*/, const LibraryArrays& arrays) {
-  host::run_plain(layer, task, arrays);
+  host::run_reference(layer, task, arrays);
 }
 
 template <class Shape>

@@ -12,9 +12,9 @@ void set_memory_limit(std::size_t bytes);
 /// The device's shared memory per block; at first as much as the largest GPUs have.
 void set_shared_limit(std::size_t bytes);
 
-/// Accounts for memory. take_memory() throws DeviceError as cudaMalloc would fail.
-void take_memory(std::size_t bytes, const std::string& purpose);
-void give_memory(std::size_t bytes);
+/// Accounts for memory. reserve_memory() throws DeviceError as cudaMalloc would fail.
+void reserve_memory(std::size_t bytes, const std::string& purpose);
+void release_memory(std::size_t bytes);
 
 /// What is taken now, and what is left.
 std::size_t memory_in_use();

@@ -48,7 +48,7 @@ void use_device(int /*index*/) {}
 std::size_t free_memory() { return host::memory_free(); }
 
 Memory::Memory(std::size_t bytes, const std::string& purpose) : bytes_(bytes) {
-  host::take_memory(bytes, purpose);
+  host::reserve_memory(bytes, purpose);
   data_ = filled_with_nans(bytes);
 }
 
@@ -62,7 +62,7 @@ Memory& Memory::operator=(Memory&& other) noexcept {
 }
 
 Memory::~Memory() {
-  host::give_memory(bytes_);
+  host::release_memory(bytes_);
   std::free(data_);
 }
 

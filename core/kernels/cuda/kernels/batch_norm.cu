@@ -8,11 +8,11 @@ namespace sweep::cuda {
 namespace {
 
 constexpr int kValuesPerPart = 8 * static_cast<int>(kThreads);
-constexpr int kMostParts = 64;
+constexpr int kMaxParts = 64;
 
 int parts_of(const BatchNormShape& s, int images) {
   const int parts = ceil_div(images * s.plane, kValuesPerPart);
-  return parts < 1 ? 1 : parts < kMostParts ? parts : kMostParts;
+  return parts < 1 ? 1 : parts < kMaxParts ? parts : kMaxParts;
 }
 
 // Values begin … end − 1 of a channel's images · plane.

@@ -13,15 +13,15 @@ constexpr int kForwardBlocks = 528;
 
 // Where arrays lie in shared memory, in floats.
 struct Layout {
-  int images[kMostConvPools];   // the convolution's input, with its padding
-  int weights[kMostConvPools];  // as in memory
-  int parts;                    // [splits][chunks][places][kOwnChannels][4] sums
+  int images[kMaxConvPools];   // the convolution's input, with its padding
+  int weights[kMaxConvPools];  // as in memory
+  int parts;                   // [splits][chunks][places][kOwnChannels][4] sums
   int floats;
 };
 
 Layout layout_of(const ConvPoolChain& chain) {
   Layout layout{};
-  const auto take = [&layout](int floats) { return take_floats(layout.floats, floats); };
+  const auto take = [&layout](int floats) { return reserve_floats(layout.floats, floats); };
   int parts = 0;
   for (int l = 0; l < chain.count; ++l) {
     const Geometry g(chain.shapes[l]);
@@ -70,16 +70,16 @@ __device__ void add_products(const Geometry& g, const float* image, const float*
 }
 
 struct ForwardKernel {
-  static constexpr unsigned kMostThreads = kConvThreads;
+  static constexpr unsigned kMaxThreads = kConvThreads;
 
   int count, images;
-  Geometry geometry[kMostConvPools] = {};
-  ConvPoolArrays arrays[kMostConvPools] = {};
+  Geometry geometry[kMaxConvPools] = {};
+  ConvPoolArrays arrays[kMaxConvPools] = {};
   ConvPoolInput in;
   Layout layout;
 
   __device__ void operator()() const {
-    auto* shared = launched_shared<float>();
+    auto* shared = dynamic_shared<float>();
     const int thread = static_cast<int>(threadIdx.x);
     for (int l = 0; l < count; ++l) {
       const ConvPoolShape& s = geometry[l].shape;
@@ -161,8 +161,8 @@ struct ForwardKernel {
       const int at = (image * s.out_channels + channel) * g.places + place;
       if (dead) largest = 0.0f;
       if (arrays[l].out != nullptr) arrays[l].out[at] = largest;
-      if (arrays[l].winner != nullptr)
-        arrays[l].winner[at] = dead ? kNobody : static_cast<std::uint8_t>(best);
+      if (arrays[l].argmax != nullptr)
+        arrays[l].argmax[at] = dead ? kDeadRelu : static_cast<std::uint8_t>(best);
       if (l + 1 == count) continue;
       const ConvPoolShape& next = geometry[l + 1].shape;
       const auto [y, x] = g.by_pool_width.divide(place);
@@ -182,7 +182,7 @@ std::size_t forward_bytes(const ConvPoolChain& chain) {
 bool conv_pool_fits(const ConvPoolChain& chain) {
   for (int l = 0; l < chain.count; ++l) {
     const ConvPoolShape& s = chain.shapes[l];
-    if (s.pool_height <= 0 || s.pool_width <= 0 || s.kernel_width > kWidest ||
+    if (s.pool_height <= 0 || s.pool_width <= 0 || s.kernel_width > kMaxKernelWidth ||
         Geometry(s).items > kConvThreads)
       return false;
   }
@@ -196,8 +196,8 @@ void conv_pool_forward(Stream& stream, const ConvPoolChain& chain, int images, c
     kernel.geometry[l] = Geometry(chain.shapes[l]);
     kernel.arrays[l] = arrays[l];
   }
-  launch_body(stream, kernel, {static_cast<unsigned>(images < kForwardBlocks ? images : kForwardBlocks)},
-              {{kConvThreads}, forward_bytes(chain)});
+  launch_functor(stream, kernel, {static_cast<unsigned>(images < kForwardBlocks ? images : kForwardBlocks)},
+                 {{kConvThreads}, forward_bytes(chain)});
 }
 
 }  // namespace sweep::cuda

@@ -29,10 +29,10 @@ struct ConvPoolShape {
 };
 
 /// What one kernel does: the second takes what the first gives.
-inline constexpr int kMostConvPools = 2;
+inline constexpr int kMaxConvPools = 2;
 struct ConvPoolChain {
   int count = 0;
-  ConvPoolShape shapes[kMostConvPools];
+  ConvPoolShape shapes[kMaxConvPools];
 };
 
 /// Whether the kernels can do it: their arrays fit into a block's shared memory, their sums into its threads'
@@ -52,12 +52,12 @@ struct ConvPoolInput {
 struct ConvPoolArrays {
   const float *weight = nullptr, *bias = nullptr;  // bias: or nullptr
   /// [images][outputs()], pool(relu(conv)), and of the same shape which of the four places it comes from, or
-  /// kNobody if the relu let nothing through. Forward, either may be nullptr if nobody needs it.
+  /// kDeadRelu if the relu let nothing through. Forward, either may be nullptr if nobody needs it.
   float* out = nullptr;
-  std::uint8_t* winner = nullptr;
+  std::uint8_t* argmax = nullptr;
   float* gradient = nullptr;  // [parts][gradient_floats()], to be added up over the parts
 };
-inline constexpr std::uint8_t kNobody = 4;
+inline constexpr std::uint8_t kDeadRelu = 4;
 
 void conv_pool_forward(Stream& stream, const ConvPoolChain& chain, int images, const ConvPoolInput& in,
                        const ConvPoolArrays* arrays);

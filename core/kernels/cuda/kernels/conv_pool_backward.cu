@@ -16,16 +16,16 @@ constexpr std::int16_t kNowhere = -(1 << 14);
 
 // Where arrays lie in shared memory, in floats.
 struct Layout {
-  int images[kMostConvPools];   // the convolution's input, with its padding
-  int winners[kMostConvPools];  // [outputs]
-  int weights[kMostConvPools];  // [out][ky][kx][in_chunks · kOwnInputs], where the input's gradient is needed
-  int parts;                    // [out_splits][in_chunks][plane][kOwnInputs] sums; at the end, groups' sums
+  int images[kMaxConvPools];   // the convolution's input, with its padding
+  int winners[kMaxConvPools];  // [outputs]
+  int weights[kMaxConvPools];  // [out][ky][kx][in_chunks · kOwnInputs], where the input's gradient is needed
+  int parts;                   // [out_splits][in_chunks][plane][kOwnInputs] sums; at the end, groups' sums
   int floats;
 };
 
 Layout layout_of(const ConvPoolChain& chain, bool input_gradient) {
   Layout layout{};
-  const auto take = [&layout](int floats) { return take_floats(layout.floats, floats); };
+  const auto take = [&layout](int floats) { return reserve_floats(layout.floats, floats); };
   int parts = 0;
   const auto need = [&](int floats) { parts = floats > parts ? floats : parts; };
   for (int l = 0; l < chain.count; ++l) {
@@ -43,14 +43,14 @@ Layout layout_of(const ConvPoolChain& chain, bool input_gradient) {
 
 // One row of a kernel: the sums of its weights' gradients.
 struct RowSums {
-  float weights[kWidest] = {};
+  float weights[kMaxKernelWidth] = {};
   float bias = 0.0f;
 };
 
 // A block per part: some images, one after the other.
 template <int kCount>
 struct BackwardKernel {
-  static constexpr unsigned kMostThreads = kConvThreads;
+  static constexpr unsigned kMaxThreads = kConvThreads;
 
   int images;
   Geometry geometry[kCount] = {};
@@ -68,7 +68,7 @@ struct BackwardKernel {
   }
 
   __device__ void operator()() const {
-    auto* shared = launched_shared<float>();
+    auto* shared = dynamic_shared<float>();
     for (int l = grad_in != nullptr ? 0 : 1; l < kCount; ++l)
       turn_weights(geometry[l], arrays[l].weight, shared + layout.weights[l]);
     RowSums sums[kCount];
@@ -120,10 +120,10 @@ struct BackwardKernel {
   __device__ void set_winner(float* shared, int l, int image, int i, float gradient) const {
     const Geometry& g = geometry[l];
     const auto [y, x] = g.by_pool_width.divide(g.by_place.divide(i).remainder);
-    const int best = arrays[l].winner[image * g.shape.out_channels * g.places + i];
-    winners(shared, l)[i] = best == kNobody ? Winner{0.0f, kNowhere, kNowhere}
-                                            : Winner{gradient, static_cast<std::int16_t>(2 * y + best / 2),
-                                                     static_cast<std::int16_t>(2 * x + best % 2)};
+    const int best = arrays[l].argmax[image * g.shape.out_channels * g.places + i];
+    winners(shared, l)[i] = best == kDeadRelu ? Winner{0.0f, kNowhere, kNowhere}
+                                              : Winner{gradient, static_cast<std::int16_t>(2 * y + best / 2),
+                                                       static_cast<std::int16_t>(2 * x + best % 2)};
   }
 
   // Adds what the thread's places give to its row of a kernel.
@@ -139,13 +139,13 @@ struct BackwardKernel {
         shared + layout.images[l] + in_channel * (s.in_height + 2 * s.pad_y) * width + ky * width;
     const Winner* own = winners(shared, l) + out_channel * g.places;
     for (int place = group; place < g.places; place += g.groups) {
-      const Winner winner = own[place];
-      if (winner.y == kNowhere) continue;
-      const float* pixels = from + winner.y * width + winner.x;
-      for (int kx = 0; kx < kWidest; ++kx) {
-        if (kx < s.kernel_width) sums.weights[kx] += winner.value * pixels[kx];
+      const Winner argmax = own[place];
+      if (argmax.y == kNowhere) continue;
+      const float* pixels = from + argmax.y * width + argmax.x;
+      for (int kx = 0; kx < kMaxKernelWidth; ++kx) {
+        if (kx < s.kernel_width) sums.weights[kx] += argmax.value * pixels[kx];
       }
-      sums.bias += winner.value;
+      sums.bias += argmax.value;
     }
   }
 
@@ -164,7 +164,7 @@ struct BackwardKernel {
         if (g.out_splits > 1) {
           parts[c * g.out_splits * lines + item] = sums[c];
         } else if (chunk * kOwnInputs + c < g.shape.in_channels) {
-          pass_on(shared, l, image, (chunk * kOwnInputs + c) * g.plane + place, sums[c]);
+          copy_or_add(shared, l, image, (chunk * kOwnInputs + c) * g.plane + place, sums[c]);
         }
       }
     }
@@ -176,7 +176,7 @@ struct BackwardKernel {
       const float* from = parts + (channel % kOwnInputs) * g.out_splits * lines + chunk * g.plane + place;
       float sum = from[0];
       for (int split = 1; split < g.out_splits; ++split) sum += from[split * lines];
-      pass_on(shared, l, image, i, sum);
+      copy_or_add(shared, l, image, i, sum);
     }
   }
 
@@ -197,17 +197,17 @@ struct BackwardKernel {
     for (int o = begin; o < end; ++o) {
       for (int py = first_y; py <= last_y; ++py) {
         for (int px = first_x; px <= last_x; ++px) {
-          const Winner winner = winners(shared, l)[o * g.places + py * s.pool_width + px];
-          const int ky = y - winner.y, kx = x - winner.x;
+          const Winner argmax = winners(shared, l)[o * g.places + py * s.pool_width + px];
+          const int ky = y - argmax.y, kx = x - argmax.x;
           if (ky < 0 || ky >= s.kernel_height || kx < 0 || kx >= s.kernel_width) continue;
           const auto* own = reinterpret_cast<const float4*>(
               weights + ((o * s.kernel_height + ky) * s.kernel_width + kx) * depth);
           for (int quad = 0; quad < kOwnInputs / 4; ++quad) {
             const float4 w = own[quad];
-            sums[4 * quad] += winner.value * w.x;
-            sums[4 * quad + 1] += winner.value * w.y;
-            sums[4 * quad + 2] += winner.value * w.z;
-            sums[4 * quad + 3] += winner.value * w.w;
+            sums[4 * quad] += argmax.value * w.x;
+            sums[4 * quad + 1] += argmax.value * w.y;
+            sums[4 * quad + 2] += argmax.value * w.z;
+            sums[4 * quad + 3] += argmax.value * w.w;
           }
         }
       }
@@ -215,7 +215,7 @@ struct BackwardKernel {
   }
 
   // The gradient of element `i` of convolution l's input goes to the one before it, or out.
-  __device__ void pass_on(float* shared, int l, int image, int i, float gradient) const {
+  __device__ void copy_or_add(float* shared, int l, int image, int i, float gradient) const {
     if (l > 0) {
       set_winner(shared, l - 1, image, i, gradient);
       return;
@@ -236,7 +236,7 @@ struct BackwardKernel {
     __syncthreads();  // What is there may still be read.
     if (group < g.groups) {
       float* to = g.groups > 1 ? groups + group * floats : part;
-      for (int kx = 0; kx < kWidest; ++kx) {
+      for (int kx = 0; kx < kMaxKernelWidth; ++kx) {
         if (kx < s.kernel_width) to[item * s.kernel_width + kx] = sums.weights[kx];
       }
       // The first of an output channel's rows has the channel's bias.
@@ -260,8 +260,8 @@ std::size_t conv_pool_backward_bytes(const ConvPoolChain& chain, bool input_grad
 }
 
 int conv_pool_gradient_parts(int images) {
-  constexpr int kMost = 264;  // two blocks for each multiprocessor of a large GPU
-  return images < kMost ? images : kMost;
+  constexpr int kMax = 264;  // two blocks for each multiprocessor of a large GPU
+  return images < kMax ? images : kMax;
 }
 
 namespace {
@@ -280,8 +280,8 @@ void launch_backward(Stream& stream, const ConvPoolChain& chain, int images, int
     kernel.geometry[l] = Geometry(chain.shapes[l]);
     kernel.arrays[l] = arrays[l];
   }
-  launch_body(stream, kernel, {static_cast<unsigned>(parts)},
-              {{kConvThreads}, conv_pool_backward_bytes(chain, grad_in != nullptr)});
+  launch_functor(stream, kernel, {static_cast<unsigned>(parts)},
+                 {{kConvThreads}, conv_pool_backward_bytes(chain, grad_in != nullptr)});
 }
 
 }  // namespace

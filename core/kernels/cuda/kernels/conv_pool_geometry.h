@@ -9,9 +9,9 @@
 namespace sweep::cuda {
 
 inline constexpr int kConvThreads = 512;
-inline constexpr int kWidest = 7;       // kernel columns that a thread adds up in registers
-inline constexpr int kOwnChannels = 2;  // output channels per thread, forward
-inline constexpr int kOwnInputs = 8;    // input channels per thread, for the input's gradient
+inline constexpr int kMaxKernelWidth = 7;  // kernel columns that a thread adds up in registers
+inline constexpr int kOwnChannels = 2;     // output channels per thread, forward
+inline constexpr int kOwnInputs = 8;       // input channels per thread, for the input's gradient
 
 struct ConvPoolGeometry {
   ConvPoolGeometry() = default;

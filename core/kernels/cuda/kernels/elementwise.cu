@@ -95,7 +95,7 @@ void bias_relu(Stream& stream, int images, int channels, int plane, const float*
          bias, relu, values);
 }
 
-void pass_on(Stream& stream, int count, const float* from, bool add, float* to) {
+void copy_or_add(Stream& stream, int count, const float* from, bool add, float* to) {
   launch(stream, pass_on_kernel, blocks_for(count), {kThreads}, count, from, add, to);
 }
 

@@ -45,6 +45,6 @@ void bias_relu(Stream& stream, int images, int channels, int plane, const float*
                float* values);
 
 /// to = from, or to += from if `add`.
-void pass_on(Stream& stream, int count, const float* from, bool add, float* to);
+void copy_or_add(Stream& stream, int count, const float* from, bool add, float* to);
 
 }  // namespace sweep::cuda

@@ -119,20 +119,20 @@ void linear_backward_weights(Stream& stream, const LinearShape& s, int images, i
 }
 
 int linear_gradient_parts(std::span<const LinearShape> shapes, int images) {
-  constexpr int kLeast = 64, kBlocks = 1056;  // eight for each multiprocessor of a large GPU
+  constexpr int kMin = 64, kBlocks = 1056;  // eight for each multiprocessor of a large GPU
   std::int64_t tiles = 0;
   for (const LinearShape& s : shapes)
     tiles += static_cast<std::int64_t>(ceil_div(s.out_features, SmallTile::kRows)) *
              ceil_div(s.in_features + (s.bias ? 1 : 0), SmallTile::kColumns);
-  const int most = ceil_div(images, kLeast), wanted = static_cast<int>((kBlocks + tiles - 1) / tiles);
+  const int most = ceil_div(images, kMin), wanted = static_cast<int>((kBlocks + tiles - 1) / tiles);
   return most < 1 ? 1 : most < wanted ? most : wanted;
 }
 
 void linear_backward_weights(Stream& stream, std::span<const LinearGradient> layers, int images, int parts) {
-  using Products = ProductsKernel<SmallTile, BackwardWeights, kMostGradients>;
+  using Products = ProductsKernel<SmallTile, BackwardWeights, kMaxGradients>;
   Products products;
   for (const LinearGradient& layer : layers) products.add(backward_weights(layer, images, parts));
-  launch_body(stream, products, {static_cast<unsigned>(products.blocks)}, {{Products::kMostThreads}});
+  launch_functor(stream, products, {static_cast<unsigned>(products.blocks)}, {{Products::kMaxThreads}});
 }
 
 void linear_backward_input(Stream& stream, const LinearShape& s, int images, const float* grad_out,

@@ -37,8 +37,8 @@ struct LinearGradient {
 /// Parts of each layer's gradient for batches of up to `images`, where one kernel computes them all.
 int linear_gradient_parts(std::span<const LinearShape> shapes, int images);
 
-/// The same for up to kMostGradients layers, in one kernel.
-inline constexpr int kMostGradients = 6;
+/// The same for up to kMaxGradients layers, in one kernel.
+inline constexpr int kMaxGradients = 6;
 void linear_backward_weights(Stream& stream, std::span<const LinearGradient> layers, int images, int parts);
 
 /// grad_in, added to what is there if `add`.

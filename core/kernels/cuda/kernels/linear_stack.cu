@@ -11,26 +11,26 @@ namespace {
 constexpr int kStackThreads = 512;
 constexpr int kQuad = 4;   // samples per thread
 constexpr int kParts = 4;  // of each sum: short layers would leave most threads idle, and sums are waits
-constexpr int kLargestTile = 16;
+constexpr int kMaxTile = 16;
 
 int rounded_up(int count) { return ceil_div(count, kQuad) * kQuad; }
 
 // Where arrays lie in shared memory, in floats. Those of samples are [tile / 4][features][4]: a thread reads
 // and writes four samples at once, and neighbouring threads neighbouring features.
 struct Layout {
-  int weights[kMostStackLayers];     // [outputs][row], and the biases [outputs]
-  int rows[kMostStackLayers];        // floats from one output's weights to the next's
-  int values[kMostStackLayers + 1];  // inputs, and outputs of the layers
-  int grads[kMostStackLayers];       // forward, outputs before the activation; backward, their gradients
-  int partials;                      // [kParts] of the widest
-  int samples;                       // [tile] each: peaks, totals, labels
-  int sums;                          // [tile] doubles, then [tile] ints
+  int weights[kMaxStackLayers];     // [outputs][row], and the biases [outputs]
+  int rows[kMaxStackLayers];        // floats from one output's weights to the next's
+  int values[kMaxStackLayers + 1];  // inputs, and outputs of the layers
+  int grads[kMaxStackLayers];       // forward, outputs before the activation; backward, their gradients
+  int partials;                     // [kParts] of the widest
+  int samples;                      // [tile] each: peaks, totals, labels
+  int sums;                         // [tile] doubles, then [tile] ints
   int floats;
 };
 
 Layout layout_of(const LinearStackShape& shape, int tile) {
   Layout layout{};
-  const auto take = [&layout](int floats) { return take_floats(layout.floats, floats); };
+  const auto take = [&layout](int floats) { return reserve_floats(layout.floats, floats); };
   layout.values[0] = take(tile * shape.layers[0].inputs);
   int widest = 0;
   for (int l = 0; l < shape.count; ++l) {
@@ -60,7 +60,7 @@ __device__ void add_product(float4& sum, float weight, const float4& values) {
 __device__ int thread_index() { return static_cast<int>(threadIdx.x); }
 
 struct StackKernel {
-  static constexpr unsigned kMostThreads = kStackThreads;
+  static constexpr unsigned kMaxThreads = kStackThreads;
 
   LinearStackShape shape;
   LinearStackArrays arrays;
@@ -75,7 +75,7 @@ struct StackKernel {
   DeviceTotals* totals;  // nullptr: no loss
 
   __device__ void operator()() const {
-    auto* shared = launched_shared<float>();
+    auto* shared = dynamic_shared<float>();
     load_weights(shared);
     const int own = thread_index();
     double nats = 0;  // of the thread's sample, the first threads having one each
@@ -350,26 +350,26 @@ void linear_stack(Stream& stream, const LinearStackShape& shape, const LinearSta
   // The smallest tile that needs no block to take two, else the largest that there is room for.
   const std::size_t limit = shared_bytes_limit();
   int tile = kQuad;
-  while (2 * tile <= kLargestTile && ceil_div(pass.images, tile) > kStackBlocks &&
+  while (2 * tile <= kMaxTile && ceil_div(pass.images, tile) > kStackBlocks &&
          bytes_of(shape, 2 * tile) <= limit)
     tile *= 2;
   const int tiles = ceil_div(pass.images, tile), blocks = tiles < kStackBlocks ? tiles : kStackBlocks;
   const int classes = shape.layers[shape.count - 1].outputs;
-  launch_body(stream,
-              StackKernel{.shape = shape,
-                          .arrays = arrays,
-                          .layout = layout_of(shape, tile),
-                          .loss = pass.loss == nullptr ? SampleLoss() : SampleLoss(*pass.loss, classes),
-                          .images = pass.images,
-                          .tile = tile,
-                          .groups = tile / kQuad,
-                          .input = pass.input,
-                          .rows = pass.rows,
-                          .normalisation = pass.normalisation,
-                          .plane = pass.plane,
-                          .backward = pass.backward,
-                          .totals = pass.loss == nullptr ? nullptr : pass.totals},
-              {static_cast<unsigned>(blocks)}, {{kStackThreads}, bytes_of(shape, tile)});
+  launch_functor(stream,
+                 StackKernel{.shape = shape,
+                             .arrays = arrays,
+                             .layout = layout_of(shape, tile),
+                             .loss = pass.loss == nullptr ? SampleLoss() : SampleLoss(*pass.loss, classes),
+                             .images = pass.images,
+                             .tile = tile,
+                             .groups = tile / kQuad,
+                             .input = pass.input,
+                             .rows = pass.rows,
+                             .normalisation = pass.normalisation,
+                             .plane = pass.plane,
+                             .backward = pass.backward,
+                             .totals = pass.loss == nullptr ? nullptr : pass.totals},
+                 {static_cast<unsigned>(blocks)}, {{kStackThreads}, bytes_of(shape, tile)});
 }
 
 }  // namespace sweep::cuda

@@ -15,7 +15,7 @@
 
 namespace sweep::cuda {
 
-inline constexpr int kMostStackLayers = 6;
+inline constexpr int kMaxStackLayers = 6;
 
 /// out = f(in · weightᵀ + bias).
 struct StackLayer {
@@ -27,7 +27,7 @@ struct StackLayer {
 
 struct LinearStackShape {
   int count = 0;
-  StackLayer layers[kMostStackLayers];
+  StackLayer layers[kMaxStackLayers];
 };
 
 /// Whether the kernel can do it with `shared_bytes` of shared memory per block.
@@ -40,7 +40,7 @@ struct LinearStackArrays {
     float* out = nullptr;                            // gets the outputs, or nullptr
     float* grad = nullptr;                           // gets the gradient before the activation, or nullptr
   };
-  OfLayer layers[kMostStackLayers];
+  OfLayer layers[kMaxStackLayers];
   const float* in = nullptr;  // of the first layer; nullptr: the pixels of the batch
   float* pixels = nullptr;    // gets the pixels as floats, or nullptr
   float* grad_in = nullptr;   // gets the gradient of the input, or nullptr

@@ -163,13 +163,6 @@ __global__ void clipped_step_kernel(Rule rule, double clip_norm, const double* s
   OptimizerKernels::update(rule, input->factors, arrays, source.offset + i);
 }
 
-template <class T>
-Array<T> uploaded(Stream& stream, const std::vector<T>& values) {
-  Array<T> array(values.size(), "the optimizer's tables");
-  if (!values.empty()) stream.upload(array.data(), values.data(), values.size() * sizeof(T));
-  return array;
-}
-
 }  // namespace
 
 StepFactors step_factors(const OptimizerOptions& options, double learning_rate, std::int64_t step) {
@@ -203,8 +196,8 @@ Optimizer::Optimizer(Stream& stream, const OptimizerOptions& options, double cli
       works.push_back({static_cast<int>(s), first, width});
   }
   blocks_ = static_cast<unsigned>(works.size());
-  sources_ = uploaded(stream, sources);
-  works_ = uploaded(stream, works);
+  sources_ = to_device(stream, sources, "the optimizer's tables");
+  works_ = to_device(stream, works, "the optimizer's tables");
   if (clip_norm > 0) squares_ = Array<double>(works.size(), "the gradient's length");
 }
 

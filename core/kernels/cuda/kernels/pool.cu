@@ -39,7 +39,7 @@ __device__ Span adaptive_outputs(int i, int in, int out) {
 }
 
 __global__ void max_forward_kernel(PoolShape s, int count, const float* in, float* out,
-                                   std::int32_t* winner) {
+                                   std::int32_t* argmax) {
   for_each_index(count, [=](int i) {
     const int x = i % s.out_width, y = i / s.out_width % s.out_height,
               plane = i / (s.out_width * s.out_height);
@@ -58,11 +58,11 @@ __global__ void max_forward_kernel(PoolShape s, int count, const float* in, floa
       }
     }
     out[i] = largest;
-    winner[i] = best;
+    argmax[i] = best;
   });
 }
 
-__global__ void max_backward_kernel(PoolShape s, int count, const float* grad_out, const std::int32_t* winner,
+__global__ void max_backward_kernel(PoolShape s, int count, const float* grad_out, const std::int32_t* argmax,
                                     bool add, float* grad_in) {
   for_each_index(count, [=](int i) {
     const int x = i % s.in_width, y = i / s.in_width % s.in_height, plane = i / (s.in_width * s.in_height);
@@ -72,7 +72,7 @@ __global__ void max_backward_kernel(PoolShape s, int count, const float* grad_ou
     for (int oy = rows.begin; oy < rows.end; ++oy) {
       for (int ox = columns.begin; ox < columns.end; ++ox) {
         const int o = (plane * s.out_height + oy) * s.out_width + ox;
-        if (winner[o] == y * s.in_width + x) sum += grad_out[o];
+        if (argmax[o] == y * s.in_width + x) sum += grad_out[o];
       }
     }
     grad_in[i] = add ? grad_in[i] + sum : sum;
@@ -132,15 +132,15 @@ int outputs(const PoolShape& s, int images) { return images * s.channels * s.out
 }  // namespace
 
 void max_pool_forward(Stream& stream, const PoolShape& s, int images, const float* in, float* out,
-                      std::int32_t* winner) {
+                      std::int32_t* argmax) {
   launch(stream, max_forward_kernel, blocks_for(outputs(s, images)), {kThreads}, s, outputs(s, images), in,
-         out, winner);
+         out, argmax);
 }
 
 void max_pool_backward(Stream& stream, const PoolShape& s, int images, const float* grad_out,
-                       const std::int32_t* winner, bool add, float* grad_in) {
+                       const std::int32_t* argmax, bool add, float* grad_in) {
   launch(stream, max_backward_kernel, blocks_for(inputs(s, images)), {kThreads}, s, inputs(s, images),
-         grad_out, winner, add, grad_in);
+         grad_out, argmax, add, grad_in);
 }
 
 void avg_pool_forward(Stream& stream, const PoolShape& s, Average average, int images, const float* in,

@@ -22,13 +22,13 @@ struct PoolLayer {
   std::optional<Average> average = {};  // nothing: the maximum
 };
 
-/// winner: which element of its plane each maximum is, as an array of the same shape as out. A NaN wins over
+/// argmax: which element of its plane each maximum is, as an array of the same shape as out. A NaN wins over
 /// every number, the first over equals.
 void max_pool_forward(Stream& stream, const PoolShape& shape, int images, const float* in, float* out,
-                      std::int32_t* winner);
+                      std::int32_t* argmax);
 /// grad_in, added to what is there if `add`; below too.
 void max_pool_backward(Stream& stream, const PoolShape& shape, int images, const float* grad_out,
-                       const std::int32_t* winner, bool add, float* grad_in);
+                       const std::int32_t* argmax, bool add, float* grad_in);
 
 void avg_pool_forward(Stream& stream, const PoolShape& shape, Average average, int images, const float* in,
                       float* out);

@@ -121,12 +121,12 @@ __global__ void __launch_bounds__(Tile::kThreadCount) product_kernel(Problem pro
 }
 
 // Several products in one kernel: a range of blocks for each.
-template <class Tile, class Problem, int kMost>
+template <class Tile, class Problem, int kMax>
 struct ProductsKernel {
-  static constexpr unsigned kMostThreads = Tile::kThreadCount;
+  static constexpr unsigned kMaxThreads = Tile::kThreadCount;
   int count = 0, blocks = 0;
-  Problem problems[kMost];
-  int first_block[kMost] = {};
+  Problem problems[kMax];
+  int first_block[kMax] = {};
 
   void add(const Problem& problem) {
     problems[count] = problem;
@@ -174,10 +174,10 @@ void launch_product(Stream& stream, const Problem& problem) {
 /// Into how many parts the sums of a weight gradient are cut, of `products` products each, so that a C of
 /// `rows` × `columns` fills a GPU. Depends on the shapes alone, as the bits of the gradient depend on it.
 inline int sum_parts(int rows, int columns, std::int64_t products) {
-  constexpr std::int64_t kLeast = 64, kBlocks = 256;
+  constexpr std::int64_t kMin = 64, kBlocks = 256;
   const std::int64_t tiles =
       static_cast<std::int64_t>(ceil_div(rows, SmallTile::kRows)) * ceil_div(columns, SmallTile::kColumns);
-  const std::int64_t most = (products + kLeast - 1) / kLeast, wanted = (kBlocks + tiles - 1) / tiles;
+  const std::int64_t most = (products + kMin - 1) / kMin, wanted = (kBlocks + tiles - 1) / tiles;
   return static_cast<int>(most < wanted ? (most > 0 ? most : 1) : wanted);
 }
 

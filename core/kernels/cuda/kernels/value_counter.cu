@@ -64,7 +64,7 @@ constexpr int kShare = 16384;
 // A block per work. Its counters are in shared memory at first, where many equal values cost least.
 __global__ void count_kernel(const CountedArray* arrays, const Work* works, const float* limits,
                              int limit_count, Moments* block_moments, std::uint32_t* buckets) {
-  auto* counters = launched_shared<std::uint32_t>();
+  auto* counters = dynamic_shared<std::uint32_t>();
   const int bucket_count = limit_count + 1;
   for (int b = static_cast<int>(threadIdx.x); b < bucket_count; b += static_cast<int>(kThreads))
     counters[b] = 0;
@@ -111,20 +111,15 @@ float rounded_up(double limit) {
   return static_cast<double>(nearest) < limit ? std::nextafter(nearest, kInfinity) : nearest;
 }
 
-template <class T>
-Array<T> uploaded(Stream& stream, const std::vector<T>& values) {
-  Array<T> array(values.size(), "the tables of histograms");
-  if (!values.empty()) stream.upload(array.data(), values.data(), values.size() * sizeof(T));
-  return array;
-}
+constexpr const char* kTables = "the tables of histograms";
 
 }  // namespace
 
 ValueCounter::ValueCounter(Stream& stream, const std::vector<CountedArray>& arrays,
                            std::span<const double> limits)
-    : limits_(limits.begin(), limits.end()), arrays_(uploaded(stream, arrays)) {
-  if (limits.size() > kMostLimits) {
-    throw ConfigError("a histogram on CUDA has at most " + std::to_string(kMostLimits) + " limits, but got " +
+    : limits_(limits.begin(), limits.end()), arrays_(to_device(stream, arrays, kTables)) {
+  if (limits.size() > kMaxLimits) {
+    throw ConfigError("a histogram on CUDA has at most " + std::to_string(kMaxLimits) + " limits, but got " +
                       std::to_string(limits.size()));
   }
   std::vector<Work> works;
@@ -138,9 +133,9 @@ ValueCounter::ValueCounter(Stream& stream, const std::vector<CountedArray>& arra
   first_works.push_back(static_cast<int>(works.size()));
   std::vector<float> floats(limits.size());
   std::transform(limits.begin(), limits.end(), floats.begin(), rounded_up);
-  works_ = uploaded(stream, works);
-  first_works_ = uploaded(stream, first_works);
-  device_limits_ = uploaded(stream, floats);
+  works_ = to_device(stream, works, kTables);
+  first_works_ = to_device(stream, first_works, kTables);
+  device_limits_ = to_device(stream, floats, kTables);
   block_moments_ = Array<Moments>(works.size(), "the sums of histograms");
   result_ = Array<std::byte>(arrays.size() * (sizeof(Moments) + (limits.size() + 1) * sizeof(std::uint32_t)),
                              "the histograms");

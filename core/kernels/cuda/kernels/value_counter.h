@@ -17,11 +17,11 @@ struct CountedArray {
 };
 
 /// Limits that a ValueCounter takes at most: a block's counters have to fit into its shared memory.
-inline constexpr std::size_t kMostLimits = 8192;
+inline constexpr std::size_t kMaxLimits = 8192;
 
 class ValueCounter {
  public:
-  /// The arrays have to outlive it. `limits` grow and are kMostLimits at most, else ConfigError.
+  /// The arrays have to outlive it. `limits` grow and are kMaxLimits at most, else ConfigError.
   ValueCounter(Stream& stream, const std::vector<CountedArray>& arrays, std::span<const double> limits);
 
   /// The limits it was made with.

@@ -108,7 +108,7 @@ std::optional<Choice> ChoiceCache::find_or_measure(
   Json& tasks = json["choices"][setting];
   if (!tasks.is_object()) tasks = Json::object();
   tasks[task] = {{"kernel", choice->library ? "library" : "own"},
-                 {"own_seconds", choice->own_seconds},
+                 {"own_seconds", choice->builtin_seconds},
                  {"library_seconds", choice->library_seconds}};
   return write(file_, json) ? choice : std::nullopt;
 }

@@ -15,7 +15,7 @@ namespace sweep::cuda {
 
 struct Choice {
   bool library = false;
-  double own_seconds = 0, library_seconds = 0;  // for whoever reads the file
+  double builtin_seconds = 0, library_seconds = 0;  // for whoever reads the file
 };
 
 class ChoiceCache {

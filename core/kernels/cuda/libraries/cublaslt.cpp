@@ -84,10 +84,10 @@ class Preference {
 
 // Of which power of two the address of a parameter is a multiple, as far as a kernel may care.
 std::uint32_t alignment(int place) {
-  constexpr std::uint32_t kMost = 256;
+  constexpr std::uint32_t kMax = 256;
   const std::uint32_t bytes = static_cast<std::uint32_t>(place) * sizeof(float);
   const std::uint32_t lowest = bytes & (~bytes + 1);
-  return lowest == 0 || lowest > kMost ? kMost : lowest;
+  return lowest == 0 || lowest > kMax ? kMax : lowest;
 }
 
 constexpr std::uint32_t kArrayAlignment = 256;
@@ -102,20 +102,20 @@ struct Product {
 };
 
 Product product_of(const LinearShape& s, const LibraryTask& task) {
-  switch (task.work) {
-    case Work::kForward:
+  switch (task.direction) {
+    case Direction::kForward:
       // outᵀ [out, images] = (weightᵀ)ᵀ · inᵀ, with a bias per row of D.
       return {s.out_features,
               task.images,
               s.in_features,
               true,
               false,
-              alignment(task.weight_place),
+              alignment(task.weight_offset),
               kArrayAlignment,
               s.bias ? (task.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS)
                      : (task.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT),
-              s.bias ? alignment(task.bias_place) : 0};
-    case Work::kWeights:
+              s.bias ? alignment(task.bias_offset) : 0};
+    case Direction::kBackwardWeights:
       // gradientᵀ [in, out] = inᵀ · (grad_outᵀ)ᵀ; the bias' gradient, one per column of D, sums B over k.
       return {s.in_features,
               s.out_features,
@@ -130,7 +130,7 @@ Product product_of(const LinearShape& s, const LibraryTask& task) {
       // grad_inᵀ [in, images] = weightᵀ · grad_outᵀ
       return {s.in_features,   task.images,
               s.out_features,  false,
-              false,           alignment(task.weight_place),
+              false,           alignment(task.weight_offset),
               kArrayAlignment, CUBLASLT_EPILOGUE_DEFAULT};
   }
 }
@@ -146,9 +146,9 @@ class LinearPlan final : public LibraryPlan {
         a_(product.transpose_a ? product.k : product.m, product.transpose_a ? product.m : product.k),
         b_(product.transpose_b ? product.n : product.k, product.transpose_b ? product.k : product.n),
         d_(product.m, product.n),
-        own_relu_(task.work == Work::kForward && task.relu &&
-                  (product.epilogue & CUBLASLT_EPILOGUE_RELU) == 0),
-        own_bias_gradient_(task.work == Work::kWeights && shape.bias && !has_bias_) {
+        builtin_relu_(task.direction == Direction::kForward && task.relu &&
+                      (product.epilogue & CUBLASLT_EPILOGUE_RELU) == 0),
+        builtin_bias_gradient_(task.direction == Direction::kBackwardWeights && shape.bias && !has_bias_) {
     const auto transpose = [](bool yes) { return std::int32_t{yes ? CUBLAS_OP_T : CUBLAS_OP_N}; };
     operation_.set(CUBLASLT_MATMUL_DESC_TRANSA, transpose(product.transpose_a));
     operation_.set(CUBLASLT_MATMUL_DESC_TRANSB, transpose(product.transpose_b));
@@ -185,22 +185,23 @@ class LinearPlan final : public LibraryPlan {
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
 
   void run(Stream& stream, const LibraryArrays& arrays) const override {
-    const bool forward = task_.work == Work::kForward, weights = task_.work == Work::kWeights;
+    const bool forward = task_.direction == Direction::kForward,
+               weights = task_.direction == Direction::kBackwardWeights;
     const float* a = weights ? arrays.in : arrays.weight;
     const float* b = forward ? arrays.in : arrays.grad_out;
     float* bias_gradient = arrays.result + shape_.weights();
     if (has_bias_) set_bias(forward ? arrays.bias : bias_gradient);
-    const float alpha = 1, beta = task_.work == Work::kInput && task_.add ? 1 : 0;
+    const float alpha = 1, beta = task_.direction == Direction::kBackwardInput && task_.add ? 1 : 0;
     check(cublaslt().matmul(handle_.get(), operation_.get(), &alpha, a, a_.get(), b, b_.get(), &beta,
                             arrays.result, d_.get(), arrays.result, d_.get(), &algorithm_, arrays.workspace,
                             workspace_bytes_, static_cast<cudaStream_t>(native_stream(stream))),
           "starting a product");
-    if (own_relu_) {
+    if (builtin_relu_) {
       activation_forward(stream, Activation::kRelu, 0, task_.images * shape_.out_features, arrays.result,
                          arrays.result);
     }
     // A layer that has nothing but its bias.
-    if (own_bias_gradient_) {
+    if (builtin_bias_gradient_) {
       linear_backward_weights(stream, {0, shape_.out_features, true}, task_.images, 1, nullptr,
                               arrays.grad_out, bias_gradient);
     }
@@ -227,7 +228,7 @@ class LinearPlan final : public LibraryPlan {
   bool has_bias_;
   Operation operation_;
   Layout a_, b_, d_;
-  bool own_relu_, own_bias_gradient_;  // what the algorithm leaves to own kernels
+  bool builtin_relu_, builtin_bias_gradient_;  // what the algorithm leaves to own kernels
   cublasLtMatmulAlgo_t algorithm_{};
   bool deterministic_ = true;
   std::size_t workspace_bytes_ = 0;
@@ -246,7 +247,7 @@ class LinearLibrary final : public LayerLibrary<LinearShape> {
     if (!relu_keeps_nan_) product = without_relu(product);
     if (auto plan = planned(shape, task, product, workspace_limit)) return plan;
     // The most that every algorithm can do: own kernels do the rest.
-    if (task.work == Work::kWeights) {
+    if (task.direction == Direction::kBackwardWeights) {
       product.epilogue = CUBLASLT_EPILOGUE_DEFAULT;
       product.align_bias = 0;
     }
@@ -271,7 +272,7 @@ class LinearLibrary final : public LayerLibrary<LinearShape> {
   bool probe_relu() const {
     constexpr int kSize = 64;
     const LinearShape shape{kSize, kSize, true};
-    const LibraryTask task{.work = Work::kForward, .images = kSize, .relu = true};
+    const LibraryTask task{.direction = Direction::kForward, .images = kSize, .relu = true};
     const auto plan = planned(shape, task, product_of(shape, task), 0);
     if (plan == nullptr) return false;
     Stream stream;

@@ -32,12 +32,12 @@ class BatchNormPlan final : public LibraryPlan {
  private:
   cudnnStatus_t start(const LibraryArrays& a) const {
     const auto eps = static_cast<double>(shape_.eps), momentum = static_cast<double>(shape_.momentum);
-    switch (task_.work) {
-      case Work::kForward:
+    switch (task_.direction) {
+      case Direction::kForward:
         return cudnn().norm_train(handle_.get(), kMode, &kOne, &kZero, values_.get(), a.in, values_.get(),
                                   a.result, per_channel_.get(), a.weight, a.bias, momentum, a.running_mean,
                                   a.running_var, eps, a.mean, a.inverse);
-      case Work::kEvaluate:
+      case Direction::kInference:
         return cudnn().norm_evaluate(handle_.get(), kMode, &kOne, &kZero, values_.get(), a.in, values_.get(),
                                      a.result, per_channel_.get(), a.weight, a.bias, a.running_mean,
                                      a.running_var, eps);
@@ -63,9 +63,10 @@ class BatchNormLibrary final : public LayerLibrary<BatchNormShape> {
 
   std::unique_ptr<LibraryPlan> plan(const BatchNormShape& shape, const LibraryTask& task,
                                     std::size_t /*workspace_limit*/) const override {
-    if (task.images <= 0 || task.work == Work::kWeights) return nullptr;
+    if (task.images <= 0 || task.direction == Direction::kBackwardWeights) return nullptr;
     // Of one value there is no variance of a sample.
-    if (task.work != Work::kEvaluate && std::int64_t{task.images} * shape.plane < 2) return nullptr;
+    if (task.direction != Direction::kInference && std::int64_t{task.images} * shape.plane < 2)
+      return nullptr;
     if (static_cast<double>(shape.eps) < CUDNN_BN_MIN_EPSILON) return nullptr;
     try {
       return std::make_unique<BatchNormPlan>(handle_, shape, task);

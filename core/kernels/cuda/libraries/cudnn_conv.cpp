@@ -84,10 +84,10 @@ struct Chosen {
 template <class Result, class List, class Workspace>
 auto first_that_fits(const List& list, const Workspace& workspace, std::size_t limit, bool deterministic)
     -> std::optional<Chosen<decltype(Result::algo)>> {
-  constexpr int kMost = 16;
-  Result results[kMost];
+  constexpr int kMax = 16;
+  Result results[kMax];
   int count = 0;
-  if (list(kMost, &count, results) != CUDNN_STATUS_SUCCESS) return std::nullopt;
+  if (list(kMax, &count, results) != CUDNN_STATUS_SUCCESS) return std::nullopt;
   for (int i = 0; i < count; ++i) {
     const Result& result = results[i];
     const bool ordered = result.determinism == CUDNN_DETERMINISTIC;
@@ -179,7 +179,7 @@ class ConvPlan : public LibraryPlan {
 class ForwardPlan final : public ConvPlan {
  public:
   ForwardPlan(CudnnHandle handle, const ConvShape& shape, const LibraryTask& task)
-      : ConvPlan(std::move(handle), shape, task, is_aligned(task.weight_place) ? 0 : shape.weights()) {}
+      : ConvPlan(std::move(handle), shape, task, is_aligned(task.weight_offset) ? 0 : shape.weights()) {}
 
   bool choose_algorithm(std::size_t limit) override {
     return choose_of<cudnnConvolutionFwdAlgoPerf_t>(cudnn().forward_algorithms, cudnn().forward_workspace,
@@ -237,7 +237,7 @@ class WeightsPlan final : public ConvPlan {
 class InputPlan final : public ConvPlan {
  public:
   InputPlan(CudnnHandle handle, const ConvShape& shape, const LibraryTask& task)
-      : ConvPlan(std::move(handle), shape, task, is_aligned(task.weight_place) ? 0 : shape.weights()) {}
+      : ConvPlan(std::move(handle), shape, task, is_aligned(task.weight_offset) ? 0 : shape.weights()) {}
 
   bool choose_algorithm(std::size_t limit) override {
     return choose_of<cudnnConvolutionBwdDataAlgoPerf_t>(cudnn().data_algorithms, cudnn().data_workspace,
@@ -269,17 +269,17 @@ class ConvLibrary final : public LayerLibrary<ConvShape> {
     if (task.images <= 0) return nullptr;
     std::unique_ptr<ConvPlan> plan;
     try {
-      switch (task.work) {
-        case Work::kForward:
+      switch (task.direction) {
+        case Direction::kForward:
           plan = std::make_unique<ForwardPlan>(handle_, shape, task);
           break;
-        case Work::kWeights:
+        case Direction::kBackwardWeights:
           plan = std::make_unique<WeightsPlan>(handle_, shape, task);
           break;
-        case Work::kInput:
+        case Direction::kBackwardInput:
           plan = std::make_unique<InputPlan>(handle_, shape, task);
           break;
-        case Work::kEvaluate:
+        case Direction::kInference:
           return nullptr;  // which is kForward here
       }
     } catch (const DeviceError&) {

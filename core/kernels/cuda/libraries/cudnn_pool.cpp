@@ -67,7 +67,7 @@ class PoolPlan final : public LibraryPlan {
   void run(Stream& stream, const LibraryArrays& a) const override {
     constexpr float kOne = 1, kZero = 0;
     choose_stream(handle_, stream);
-    if (task_.work == Work::kForward) {
+    if (task_.direction == Direction::kForward) {
       check_cudnn(cudnn().pool_forward(handle_.get(), pooling_.get(), &kOne, in_.get(), a.in, &kZero,
                                        out_.get(), a.result),
                   "starting a pooling");
@@ -104,7 +104,8 @@ class PoolLibrary final : public LayerLibrary<PoolLayer> {
  private:
   std::unique_ptr<LibraryPlan> planned(const PoolLayer& layer, const LibraryTask& task) const {
     const auto windows = windows_of(layer);
-    if (!windows || task.images <= 0 || (task.work != Work::kForward && task.work != Work::kInput))
+    if (!windows || task.images <= 0 ||
+        (task.direction != Direction::kForward && task.direction != Direction::kBackwardInput))
       return nullptr;
     try {
       return std::make_unique<PoolPlan>(handle_, *windows, mode_of(layer), task);
@@ -127,18 +128,18 @@ class PoolLibrary final : public LayerLibrary<PoolLayer> {
       in[i] = i % 3 == 0 ? -kInfinity : i % 3 == 1 ? std::numeric_limits<float>::quiet_NaN() : kInfinity;
     for (std::size_t i = 0; i < kOuts; ++i)
       grad_out[i] = static_cast<float>(1 << i % 16);  // sums tell who is in them
-    const auto forward = planned(layer, {.work = Work::kForward, .images = 1}),
-               input = planned(layer, {.work = Work::kInput, .images = 1});
+    const auto forward = planned(layer, {.direction = Direction::kForward, .images = 1}),
+               input = planned(layer, {.direction = Direction::kBackwardInput, .images = 1});
     if (forward == nullptr || input == nullptr) return false;
     Stream stream;
     const auto array = [](std::size_t floats) { return Array<float>(floats, "a test of cuDNN"); };
     const Array<float> device_in = array(kIns), device_grad_out = array(kOuts),
                        out[2] = {array(kOuts), array(kOuts)}, grad_in[2] = {array(kIns), array(kIns)};
-    const Array<std::int32_t> winner(kOuts, "a test of cuDNN");
+    const Array<std::int32_t> argmax(kOuts, "a test of cuDNN");
     stream.upload(device_in.data(), in.data(), kIns * sizeof(float));
     stream.upload(device_grad_out.data(), grad_out.data(), kOuts * sizeof(float));
-    max_pool_forward(stream, layer.shape, 1, device_in.data(), out[0].data(), winner.data());
-    max_pool_backward(stream, layer.shape, 1, device_grad_out.data(), winner.data(), false,
+    max_pool_forward(stream, layer.shape, 1, device_in.data(), out[0].data(), argmax.data());
+    max_pool_backward(stream, layer.shape, 1, device_grad_out.data(), argmax.data(), false,
                       grad_in[0].data());
     try {
       forward->run(stream, {.in = device_in.data(), .result = out[1].data()});

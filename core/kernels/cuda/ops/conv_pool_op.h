@@ -27,7 +27,7 @@ class ConvPoolOp final : public Op {
 
   /// `reads_pixels`: the first is the network's first layer and reads the batch's bytes itself.
   ConvPoolOp(const Network& network, const std::vector<ConvPoolLayers>& layers, bool reads_pixels,
-             const OpSlots& slots, const OpTimes& times, MemoryPlan& plan);
+             const OpSlots& slots, const OpSchedule& schedule, MemoryPlan& plan);
   void forward(const Pass& pass) const override;
   void backward(const Pass& pass) const override;
   std::vector<PartialGradient> gradients() const override;
@@ -35,8 +35,8 @@ class ConvPoolOp final : public Op {
  private:
   struct Part {
     ConvPoolShape shape;
-    ParameterPlaces places;
-    Slot out, winner, partials;
+    ParameterOffsets offsets;
+    Slot out, argmax, partials;
   };
   ConvPoolInput input(const Pass& pass) const;
   std::vector<ConvPoolArrays> arrays(const Pass& pass) const;

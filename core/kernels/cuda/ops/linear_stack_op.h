@@ -23,9 +23,9 @@ class LinearStackOp {
   static bool fits(const std::vector<StackedLayers>& layers);
 
   /// `reads_pixels`: the first layer is the network's first and reads the batch's bytes itself; slots.in gets
-  /// them as floats then. slots.grad_out is not used. times.forward: the moment of run().
+  /// them as floats then. slots.grad_out is not used. schedule.forward: the moment of run().
   LinearStackOp(const Network& network, const std::vector<StackedLayers>& layers, bool reads_pixels,
-                const OpSlots& slots, const OpTimes& times, MemoryPlan& plan);
+                const OpSlots& slots, const OpSchedule& schedule, MemoryPlan& plan);
 
   /// The layers, and the loss unless `loss` is nullptr; in a training pass the gradient of the input, too.
   void run(const Pass& pass, const LossOptions* loss, DeviceTotals* totals) const;
@@ -35,7 +35,7 @@ class LinearStackOp {
 
  private:
   struct Part {
-    ParameterPlaces places;
+    ParameterOffsets offsets;
     LinearShape shape;
     Slot out, grad, partials;
   };

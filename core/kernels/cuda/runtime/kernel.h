@@ -18,7 +18,7 @@
 #include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
 #else
-#include "core/kernels/cuda/runtime/host_words.h"
+#include "core/kernels/cuda/runtime/host_builtins.h"
 #endif
 
 namespace sweep::cuda {
@@ -35,7 +35,7 @@ inline __host__ __device__ int ceil_div(int count, int share) { return (count + 
 
 /// Lays out shared memory: where the next array of so many floats begins, on 16 bytes, after those that
 /// `total`, which grows, has counted.
-inline int take_floats(int& total, int floats) {
+inline int reserve_floats(int& total, int floats) {
   const int at = total;
   total += ceil_div(floats, 4) * 4;
   return at;
@@ -43,9 +43,9 @@ inline int take_floats(int& total, int floats) {
 
 /// Blocks of kThreads threads for a kernel with for_each_index(): enough to fill any GPU, and no more.
 inline Extent blocks_for(int count) {
-  constexpr int kMost = 4096;
+  constexpr int kMax = 4096;
   const int blocks = ceil_div(count, static_cast<int>(kThreads));
-  return {static_cast<unsigned>(blocks < kMost ? blocks : kMost)};
+  return {static_cast<unsigned>(blocks < kMax ? blocks : kMax)};
 }
 
 /// Calls body(i) for every i below `count`, shared out over all threads of the grid. count <= 2^30.
@@ -85,7 +85,7 @@ inline __device__ void add_atomically(std::uint32_t* counter, std::uint32_t more
 /// The block's shared memory whose size the launch gives. One array per kernel; its content is undefined at
 /// first.
 template <class T>
-__device__ T* launched_shared() {
+__device__ T* dynamic_shared() {
 #if defined(__CUDA_ARCH__)
   extern __shared__ float4 sweep_launched_shared[];
   return reinterpret_cast<T*>(sweep_launched_shared);
@@ -116,7 +116,7 @@ inline __device__ void wait_for_copies() {
 #endif
 }
 
-/// Threads of a block, and bytes of launched_shared(), at most shared_bytes_limit().
+/// Threads of a block, and bytes of dynamic_shared(), at most shared_bytes_limit().
 struct Block {
   Extent threads;
   std::size_t shared_bytes = 0;
@@ -166,17 +166,17 @@ inline __device__ void wait_for_previous_kernel() {
 }
 
 template <class Body>
-__global__ void __launch_bounds__(Body::kMostThreads) body_kernel(const __grid_constant__ Body body) {
+__global__ void __launch_bounds__(Body::kMaxThreads) functor_kernel(const __grid_constant__ Body body) {
   wait_for_previous_kernel();
   body();
 }
 
 /// Launches a kernel whose arguments are the members of an object and whose threads call it: body(). It has
-/// `static constexpr unsigned kMostThreads`, of a block. Such kernels may be started while the one before
+/// `static constexpr unsigned kMaxThreads`, of a block. Such kernels may be started while the one before
 /// them still works: there is no way for them to touch its results too early.
 template <class Body>
-void launch_body(Stream& stream, const Body& body, Extent grid, const Block& block) {
-  launch_kernel(stream, body_kernel<Body>, grid, block, true, body);
+void launch_functor(Stream& stream, const Body& body, Extent grid, const Block& block) {
+  launch_kernel(stream, functor_kernel<Body>, grid, block, true, body);
 }
 
 }  // namespace sweep::cuda

@@ -8,9 +8,11 @@
 
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <memory>
-#include <span>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 namespace sweep::cuda {
 
@@ -146,6 +148,24 @@ class Stream {
  private:
   std::unique_ptr<Implementation> implementation_;
 };
+
+/// A new device array with a copy of `values`, any contiguous range. `purpose` as in Memory. Waits for the
+/// copy.
+template <class Range>
+auto to_device(Stream& stream, const Range& values, const std::string& purpose) {
+  using T = std::remove_cvref_t<decltype(*std::data(values))>;
+  Array<T> array(std::size(values), purpose);
+  stream.upload(array.data(), std::data(values), std::size(values) * sizeof(T));
+  return array;
+}
+
+/// A copy of `count` elements of device memory, once the stream's work so far is done. Waits.
+template <class T>
+std::vector<T> to_host(Stream& stream, const T* device, std::size_t count) {
+  std::vector<T> values(count);
+  stream.download(values.data(), device, count * sizeof(T));
+  return values;
+}
 
 /// For NVIDIA's libraries, on CUDA: the cudaStream_t.
 void* native_stream(const Stream& stream);

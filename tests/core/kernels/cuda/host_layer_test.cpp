@@ -12,7 +12,7 @@
 #include "core/kernels/cuda/host/memory_limit.h"
 #include "core/kernels/cuda/host/stream_order.h"
 #include "core/kernels/cuda/ops/conv_pool_op.h"
-#include "core/kernels/cuda/runtime/host_words.h"
+#include "core/kernels/cuda/runtime/host_builtins.h"
 #include "core/kernels/cuda/runtime/kernel.h"
 #include "tests/support/batch.h"
 #include "tests/support/test_networks.h"

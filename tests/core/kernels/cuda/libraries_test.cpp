@@ -71,7 +71,7 @@ TEST(CudaLibraries, CublasLtTakesDescriptionsOfProducts) {
   EXPECT_EQ(lt.layout_destroy(layout), CUBLAS_STATUS_SUCCESS);
   cublasLtMatmulPreference_t preference = nullptr;
   ASSERT_EQ(lt.preference_create(&preference), CUBLAS_STATUS_SUCCESS);
-  const std::uint64_t bytes = kMostWorkspace;
+  const std::uint64_t bytes = kMaxWorkspace;
   EXPECT_EQ(lt.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes),
             CUBLAS_STATUS_SUCCESS);
   const std::uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, alignment = 4;

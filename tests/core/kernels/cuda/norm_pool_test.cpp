@@ -8,8 +8,8 @@
 
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/host/library_limits.h"
-#include "core/kernels/cuda/libraries/kernel_chooser.h"
-#include "core/kernels/cuda/libraries/kernel_meter.h"
+#include "core/kernels/cuda/libraries/kernel_autotuner.h"
+#include "core/kernels/cuda/libraries/kernel_comparison.h"
 #include "tests/support/batch.h"
 #include "tests/support/environment.h"
 #include "tests/support/temporary_directory.h"
@@ -27,16 +27,16 @@ class NormAndPool : public testing::Test {
   ~NormAndPool() override { host::set_library_limits({}); }
 
   // Own kernels take the seconds of `own`, one after the other, and libraries 1.
-  KernelChooser chooser(std::vector<double> own, const std::string& recorded = "") {
-    return KernelChooser({.recorded = recorded,
-                          .policy = KernelPolicy::kMeasured,
-                          .choices = root_ / "choices.json",
-                          .clock = [this, own](Stream& stream, const std::function<void()>& work) {
-                            work();
-                            stream.wait();
-                            const std::size_t look = looks_++;
-                            return look % 2 == 0 ? own.at(look / 2) : 1;
-                          }});
+  KernelAutotuner autotuner(std::vector<double> own, const std::string& recorded = "") {
+    return KernelAutotuner({.recorded = recorded,
+                            .policy = KernelPolicy::kMeasured,
+                            .choices = root_ / "choices.json",
+                            .timer = [this, own](Stream& stream, const std::function<void()>& work) {
+                              work();
+                              stream.wait();
+                              const std::size_t look = looks_++;
+                              return look % 2 == 0 ? own.at(look / 2) : 1;
+                            }});
   }
 
   const test::TemporaryDirectory directory_;
@@ -44,7 +44,7 @@ class NormAndPool : public testing::Test {
   std::size_t looks_ = 0;
 };
 
-const WorkClock kAnyClock = [](Stream& stream, const std::function<void()>& work) {
+const KernelTimer kAnyClock = [](Stream& stream, const std::function<void()>& work) {
   work();
   stream.wait();
   return 1.0;
@@ -52,12 +52,13 @@ const WorkClock kAnyClock = [](Stream& stream, const std::function<void()>& work
 
 template <class Shape>
 bool agree(const Shape& shape, const LibraryTask& task) {
-  const auto plan = open_libraries(0).of(shape)->plan(shape, task, kMostWorkspace);
+  const auto plan = open_libraries(0).of(shape)->plan(shape, task, kMaxWorkspace);
   EXPECT_TRUE(plan->deterministic());
   return compare(shape, task, *plan, kAnyClock).agree;
 }
 
-constexpr Work kNormWorks[] = {Work::kForward, Work::kEvaluate, Work::kInput};
+constexpr Direction kNormDirections[] = {Direction::kForward, Direction::kInference,
+                                         Direction::kBackwardInput};
 
 PoolLayer pool(std::optional<Average> average, int in_height, int in_width, int kernel, int stride, int pad) {
   const auto out = [&](int in) { return (in + 2 * pad - kernel) / stride + 1; };
@@ -78,15 +79,19 @@ TEST_F(NormAndPool, OfALibraryAgreeWithOwnKernelsInEveryWork) {
   for (const bool add : {false, true}) {
     for (const BatchNormShape& shape : {BatchNormShape{4, 30, 1e-5f, 0.1f}, BatchNormShape{8, 1, 0.1f, 1},
                                         BatchNormShape{12, 700, 1e-3f, 0}}) {
-      for (const Work work : kNormWorks) {
-        EXPECT_TRUE(agree(shape, {.work = work, .images = 9, .add = add && work == Work::kInput}))
-            << to_string(work) << " of " << shape.channels << " channels";
+      for (const Direction direction : kNormDirections) {
+        EXPECT_TRUE(agree(
+            shape,
+            {.direction = direction, .images = 9, .add = add && direction == Direction::kBackwardInput}))
+            << to_string(direction) << " of " << shape.channels << " channels";
       }
     }
     for (const PoolLayer& layer : kPools) {
-      for (const Work work : {Work::kForward, Work::kInput}) {
-        EXPECT_TRUE(agree(layer, {.work = work, .images = 5, .add = add && work == Work::kInput}))
-            << to_string(work) << " of pool " << &layer - kPools;
+      for (const Direction direction : {Direction::kForward, Direction::kBackwardInput}) {
+        EXPECT_TRUE(agree(
+            layer,
+            {.direction = direction, .images = 5, .add = add && direction == Direction::kBackwardInput}))
+            << to_string(direction) << " of pool " << &layer - kPools;
       }
     }
   }
@@ -94,54 +99,56 @@ TEST_F(NormAndPool, OfALibraryAgreeWithOwnKernelsInEveryWork) {
 
 TEST_F(NormAndPool, OfALibraryThatIsWrongDoNotAgree) {
   host::set_library_limits({.wrong_by = 3});
-  for (const Work work : kNormWorks)
-    EXPECT_FALSE(agree(BatchNormShape{4, 30, 1e-5f, 0.1f}, {.work = work, .images = 9})) << to_string(work);
-  for (const PoolLayer& layer : kPools) EXPECT_FALSE(agree(layer, {.work = Work::kInput, .images = 9}));
+  for (const Direction direction : kNormDirections)
+    EXPECT_FALSE(agree(BatchNormShape{4, 30, 1e-5f, 0.1f}, {.direction = direction, .images = 9}))
+        << to_string(direction);
+  for (const PoolLayer& layer : kPools)
+    EXPECT_FALSE(agree(layer, {.direction = Direction::kBackwardInput, .images = 9}));
   host::set_library_limits({.refuses = true});
-  EXPECT_FALSE(agree(BatchNormShape{4, 30, 1e-5f, 0.1f}, {.work = Work::kForward, .images = 9}));
+  EXPECT_FALSE(agree(BatchNormShape{4, 30, 1e-5f, 0.1f}, {.direction = Direction::kForward, .images = 9}));
 }
 
 // As many floats as are measured.
 constexpr BatchNormShape kWideNorm{16, 1024, 1e-5f, 0.1f};
-const std::vector<LibraryTask> kTraining = {{.work = Work::kForward, .images = 64},
-                                            {.work = Work::kInput, .images = 64}};
+const std::vector<LibraryTask> kTraining = {{.direction = Direction::kForward, .images = 64},
+                                            {.direction = Direction::kBackwardInput, .images = 64}};
 
 TEST_F(NormAndPool, AreMeasuredFromAMillionFloatsOn) {
-  EXPECT_EQ(products(kWideNorm, kTraining[0]), kLeastProducts);
+  EXPECT_EQ(products(kWideNorm, kTraining[0]), kMinProducts);
   BatchNormShape small = kWideNorm;
   --small.plane;
-  EXPECT_THAT(chooser({2, 2}).choose_all("bn", small, kTraining), IsEmpty());
+  EXPECT_THAT(autotuner({2, 2}).choose_all_or_none("bn", small, kTraining), IsEmpty());
   EXPECT_EQ(looks_, 0u);
 }
 
 TEST_F(NormAndPool, AreALibrarysWholeWhereForwardLeavesSomethingToBackward) {
-  KernelChooser both = chooser({2, 2});
-  EXPECT_EQ(both.choose_all("bn", kWideNorm, kTraining).size(), 2u);
+  KernelAutotuner both = autotuner({2, 2});
+  EXPECT_EQ(both.choose_all_or_none("bn", kWideNorm, kTraining).size(), 2u);
   EXPECT_EQ(json::parse(both.record())["layers"], json::parse(R"({"bn": ["forward", "input"]})"));
   EXPECT_EQ(json::parse(both.record())["libraries"], json::parse(R"(["cuDNN stand-in"])"));
   EXPECT_EQ(looks_, 4u);
 
   // Kept as they are, whatever would be measured now.
-  EXPECT_EQ(chooser({}).choose_all("bn", kWideNorm, kTraining).size(), 2u);
+  EXPECT_EQ(autotuner({}).choose_all_or_none("bn", kWideNorm, kTraining).size(), 2u);
   const std::string record = both.record();
-  KernelChooser same = chooser({}, record);
-  same.choose_all("bn", kWideNorm, kTraining);
+  KernelAutotuner same = autotuner({}, record);
+  same.choose_all_or_none("bn", kWideNorm, kTraining);
   EXPECT_EQ(same.record(), record);
 
   for (const std::vector<double>& own : {std::vector<double>{0.5, 2}, {2, 0.5}}) {
     looks_ = 0;
-    KernelChooser one = chooser(own);
-    EXPECT_THAT(one.choose_all("bn", kWideNorm, kTraining), IsEmpty());
+    KernelAutotuner one = autotuner(own);
+    EXPECT_THAT(one.choose_all_or_none("bn", kWideNorm, kTraining), IsEmpty());
     EXPECT_EQ(one.record(), "own");
   }
 }
 
 TEST_F(NormAndPool, AreOwnWhereThereIsNoLibrary) {
   host::set_library_limits({.installed = false});
-  EXPECT_THAT(chooser({}).choose_all("bn", kWideNorm, kTraining), IsEmpty());
-  EXPECT_THAT(
-      chooser({}).choose("pool", pool({}, 512, 512, 2, 2, 0), {{.work = Work::kForward, .images = 64}}),
-      IsEmpty());
+  EXPECT_THAT(autotuner({}).choose_all_or_none("bn", kWideNorm, kTraining), IsEmpty());
+  EXPECT_THAT(autotuner({}).choose("pool", pool({}, 512, 512, 2, 2, 0),
+                                   {{.direction = Direction::kForward, .images = 64}}),
+              IsEmpty());
 }
 
 // ---- the engine ----

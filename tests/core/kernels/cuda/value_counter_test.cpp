@@ -9,7 +9,7 @@
 #include <random>
 
 #include "core/base/error.h"
-#include "core/kernels/cuda/runtime/host_words.h"
+#include "core/kernels/cuda/runtime/host_builtins.h"
 #include "tbwriter/histogram.h"
 
 namespace sweep::cuda {
@@ -174,7 +174,7 @@ TEST(ValueCounter, CountsBetweenAnyLimitsAndAgainWhatHasChanged) {
 }
 
 TEST(ValueCounter, SaysHowManyLimitsItTakes) {
-  std::vector<double> limits(kMostLimits + 1);
+  std::vector<double> limits(kMaxLimits + 1);
   for (std::size_t i = 0; i < limits.size(); ++i) limits[i] = static_cast<double>(i);
   EXPECT_THAT(
       [&] { count({{1}}, limits); },

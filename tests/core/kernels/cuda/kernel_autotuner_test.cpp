@@ -1,5 +1,5 @@
 // The choice between own kernels and a library's: what is measured, what is kept, what is recorded. With a
-// clock of the test's own, on the stand-in.
+// timer of the test's own, on the stand-in.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -15,8 +15,8 @@
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/host/library_limits.h"
 #include "core/kernels/cuda/host/memory_limit.h"
-#include "core/kernels/cuda/libraries/kernel_chooser.h"
-#include "core/kernels/cuda/libraries/kernel_meter.h"
+#include "core/kernels/cuda/libraries/kernel_autotuner.h"
+#include "core/kernels/cuda/libraries/kernel_comparison.h"
 #include "tests/support/batch.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/support/test_networks.h"
@@ -115,7 +115,7 @@ TEST_F(KernelChoice, OfProcessesThatMeasureAtOnceIsThatOfTheFirst) {
         return Choice{p % 2 == 0, 1.0 + p, 2};
       });
       const auto again = cache.find_or_measure("GPU", std::to_string(task), [] { return std::nullopt; });
-      good = good && choice && again && choice->own_seconds == again->own_seconds;
+      good = good && choice && again && choice->builtin_seconds == again->builtin_seconds;
       cache.find_or_measure("GPU", "own task of " + std::to_string(p), [] { return Choice{}; });
     }
     ::_exit(good ? 0 : 1);
@@ -138,7 +138,7 @@ TEST_F(KernelChoice, IsWhatTheEnvironmentSays) {
   const std::string old = before != nullptr ? before : "";
   for (const auto& [text, policy] : {std::pair{"", KernelPolicy::kMeasured},
                                      {"measured", KernelPolicy::kMeasured},
-                                     {"own", KernelPolicy::kOwn},
+                                     {"own", KernelPolicy::kBuiltin},
                                      {"library", KernelPolicy::kLibrary}}) {
     ::setenv(variable, text, 1);
     EXPECT_EQ(policy_from_environment(), policy);
@@ -150,81 +150,82 @@ TEST_F(KernelChoice, IsWhatTheEnvironmentSays) {
 }
 
 constexpr LinearShape kWide{64, 4096, true};  // 2^18 products for each image
-constexpr LibraryTask kForward{.work = Work::kForward, .images = 64, .relu = true};
+constexpr LibraryTask kForward{.direction = Direction::kForward, .images = 64, .relu = true};
 
 class Chooser : public KernelChoice {
  protected:
-  // A clock by which own kernels take `own` seconds and then libraries 1. It still lets them do their work.
-  WorkClock clock(double own_seconds) {
-    return [this, own_seconds](Stream& stream, const std::function<void()>& work) {
+  // A timer by which own kernels take `own` seconds and then libraries 1. It still lets them do their work.
+  KernelTimer timer(double builtin_seconds) {
+    return [this, builtin_seconds](Stream& stream, const std::function<void()>& work) {
       work();
       stream.wait();
-      return ++looks_ % 2 == 1 ? own_seconds : 1;
+      return ++looks_ % 2 == 1 ? builtin_seconds : 1;
     };
   }
-  KernelChooser chooser(double own_seconds, const std::string& recorded = "",
-                        KernelPolicy policy = KernelPolicy::kMeasured) {
-    return KernelChooser(
-        {.recorded = recorded, .policy = policy, .choices = file_, .clock = clock(own_seconds)});
+  KernelAutotuner autotuner(double builtin_seconds, const std::string& recorded = "",
+                            KernelPolicy policy = KernelPolicy::kMeasured) {
+    return KernelAutotuner(
+        {.recorded = recorded, .policy = policy, .choices = file_, .timer = timer(builtin_seconds)});
   }
   int looks_ = 0;
 };
 
-std::vector<Work> works(const std::vector<LibraryTask>& tasks) {
-  std::vector<Work> result;
-  for (const LibraryTask& task : tasks) result.push_back(task.work);
+std::vector<Direction> works(const std::vector<LibraryTask>& tasks) {
+  std::vector<Direction> result;
+  for (const LibraryTask& task : tasks) result.push_back(task.direction);
   return result;
 }
 
 TEST_F(Chooser, TakesTheFasterKernel) {
-  KernelChooser slow = chooser(2);
-  EXPECT_THAT(works(slow.choose("fc", kWide, {kForward})), ElementsAre(Work::kForward));
+  KernelAutotuner slow = autotuner(2);
+  EXPECT_THAT(works(slow.choose("fc", kWide, {kForward})), ElementsAre(Direction::kForward));
   EXPECT_EQ(looks_, 2);
   EXPECT_EQ(slow.record(),
             R"({"device":"CUDA stand-in on the host, for tests","libraries":["cuBLASLt stand-in"],)"
             R"("layers":{"fc":["forward"]}})");
-  KernelChooser fast = chooser(0.5);
+  KernelAutotuner fast = autotuner(0.5);
   EXPECT_THAT(fast.choose("fc", kWide, {kForward}), IsEmpty());
   EXPECT_EQ(fast.record(), "own");
 }
 
 TEST_F(Chooser, MeasuresNothingTwice) {
-  chooser(2).choose("fc", kWide, {kForward});
-  EXPECT_EQ(works(chooser(0.5).choose("another", kWide, {kForward})).size(), 1u);
+  autotuner(2).choose("fc", kWide, {kForward});
+  EXPECT_EQ(works(autotuner(0.5).choose("another", kWide, {kForward})).size(), 1u);
   EXPECT_EQ(looks_, 2);
   LibraryTask smaller = kForward;
   smaller.images = 65;
-  EXPECT_THAT(chooser(0.5).choose("fc", kWide, {smaller}), IsEmpty()) << "another batch size is another task";
+  EXPECT_THAT(autotuner(0.5).choose("fc", kWide, {smaller}), IsEmpty())
+      << "another batch size is another task";
   EXPECT_EQ(looks_, 4);
   host::set_library_limits({.version = "2"});
-  EXPECT_THAT(chooser(0.5).choose("fc", kWide, {kForward}), IsEmpty()) << "as is another version";
+  EXPECT_THAT(autotuner(0.5).choose("fc", kWide, {kForward}), IsEmpty()) << "as is another version";
   EXPECT_EQ(looks_, 6);
 }
 
 TEST_F(Chooser, LeavesSmallLayersToOwnKernelsUnmeasured) {
   LibraryTask small = kForward;
   small.images = 63;
-  ASSERT_LT(products(kWide, small), kLeastProducts);
-  EXPECT_THAT(chooser(2).choose("fc", kWide, {small}), IsEmpty());
+  ASSERT_LT(products(kWide, small), kMinProducts);
+  EXPECT_THAT(autotuner(2).choose("fc", kWide, {small}), IsEmpty());
   EXPECT_EQ(looks_, 0);
   EXPECT_FALSE(fs::exists(file_));
 }
 
 TEST_F(Chooser, NeverTakesALibraryThatGivesOtherNumbers) {
   host::set_library_limits({.wrong_by = 1});
-  EXPECT_THAT(chooser(2).choose("fc", kWide, {kForward}), IsEmpty());
+  EXPECT_THAT(autotuner(2).choose("fc", kWide, {kForward}), IsEmpty());
   host::set_library_limits({.version = "that refuses", .refuses = true});
-  EXPECT_THAT(chooser(2).choose("fc", kWide, {kForward}), IsEmpty());
+  EXPECT_THAT(autotuner(2).choose("fc", kWide, {kForward}), IsEmpty());
   host::set_library_limits({.version = "that loses NaNs", .relu_keeps_nan = false});
-  EXPECT_THAT(chooser(2).choose("fc", kWide, {kForward}), IsEmpty());
+  EXPECT_THAT(autotuner(2).choose("fc", kWide, {kForward}), IsEmpty());
   EXPECT_EQ(looks_, 0) << "nothing to measure";
   LibraryTask linear = kForward;
   linear.relu = false;
-  EXPECT_EQ(works(chooser(2).choose("fc", kWide, {linear})).size(), 1u);
+  EXPECT_EQ(works(autotuner(2).choose("fc", kWide, {linear})).size(), 1u);
 }
 
 TEST_F(Chooser, WithoutAClockLibrariesHaveWhatIsLarge) {
-  KernelChooser none({.policy = KernelPolicy::kMeasured, .choices = file_, .clock = {}});
+  KernelAutotuner none({.policy = KernelPolicy::kMeasured, .choices = file_, .timer = {}});
   LibraryTask small = kForward;
   small.images = 1;
   EXPECT_EQ(works(none.choose("fc", kWide, {kForward})).size(), 1u);
@@ -232,46 +233,48 @@ TEST_F(Chooser, WithoutAClockLibrariesHaveWhatIsLarge) {
 }
 
 TEST_F(Chooser, WithoutAPlaceToKeepChoicesOrMemoryToMeasureLibrariesHaveWhatIsLarge) {
-  KernelChooser nowhere({.policy = KernelPolicy::kMeasured, .choices = {}, .clock = clock(0.5)});
+  KernelAutotuner nowhere({.policy = KernelPolicy::kMeasured, .choices = {}, .timer = timer(0.5)});
   EXPECT_EQ(works(nowhere.choose("fc", kWide, {kForward})).size(), 1u);
   EXPECT_EQ(looks_, 0);
   const std::size_t before = host::memory_in_use();
   host::set_memory_limit(before + 1000);
-  EXPECT_EQ(works(chooser(0.5).choose("fc", kWide, {kForward})).size(), 1u);
+  EXPECT_EQ(works(autotuner(0.5).choose("fc", kWide, {kForward})).size(), 1u);
   EXPECT_EQ(host::memory_in_use(), before);
   host::set_memory_limit(std::numeric_limits<std::size_t>::max());
-  EXPECT_THAT(chooser(0.5).choose("fc", kWide, {kForward}), IsEmpty()) << "measured once there is memory";
+  EXPECT_THAT(autotuner(0.5).choose("fc", kWide, {kForward}), IsEmpty()) << "measured once there is memory";
 }
 
 TEST_F(Chooser, WithoutLibrariesEverythingIsOwn) {
   host::set_library_limits({.installed = false});
   for (const KernelPolicy policy : {KernelPolicy::kMeasured, KernelPolicy::kLibrary}) {
-    KernelChooser chooser_ = chooser(2, "", policy);
-    EXPECT_THAT(chooser_.choose("fc", kWide, {kForward}), IsEmpty());
-    EXPECT_EQ(chooser_.record(), "own");
+    KernelAutotuner autotuner_ = autotuner(2, "", policy);
+    EXPECT_THAT(autotuner_.choose("fc", kWide, {kForward}), IsEmpty());
+    EXPECT_EQ(autotuner_.record(), "own");
   }
 }
 
 TEST_F(Chooser, DoesWhatIsRecordedWhateverElseWouldBeChosen) {
   std::vector<LibraryTask> tasks;
-  for (const Work work : kWorks) tasks.push_back({.work = work, .images = 2});
-  KernelChooser first = chooser(2, "", KernelPolicy::kLibrary);
+  for (const Direction direction : kTrainingDirections)
+    tasks.push_back({.direction = direction, .images = 2});
+  KernelAutotuner first = autotuner(2, "", KernelPolicy::kLibrary);
   EXPECT_EQ(first.choose("fc", kWide, {tasks[0], tasks[2]}).size(), 2u);
-  KernelChooser same = chooser(2, first.record(), KernelPolicy::kOwn);
-  EXPECT_THAT(works(same.choose("fc", kWide, tasks)), ElementsAre(Work::kForward, Work::kInput));
+  KernelAutotuner same = autotuner(2, first.record(), KernelPolicy::kBuiltin);
+  EXPECT_THAT(works(same.choose("fc", kWide, tasks)),
+              ElementsAre(Direction::kForward, Direction::kBackwardInput));
   EXPECT_THAT(same.choose("other", kWide, tasks), IsEmpty());
   EXPECT_EQ(same.record(), first.record());
-  KernelChooser own = chooser(2, "own", KernelPolicy::kLibrary);
+  KernelAutotuner own = autotuner(2, "own", KernelPolicy::kLibrary);
   EXPECT_THAT(own.choose("fc", kWide, tasks), IsEmpty());
   EXPECT_EQ(own.record(), "own");
   EXPECT_EQ(looks_, 0);
 }
 
 TEST_F(Chooser, RecordsSomethingElseWhereItCannotDoWhatIsRecorded) {
-  KernelChooser first = chooser(2, "", KernelPolicy::kLibrary);
+  KernelAutotuner first = autotuner(2, "", KernelPolicy::kLibrary);
   first.choose("fc", kWide, {kForward});
   const auto record_now = [&] {
-    KernelChooser next = chooser(2, first.record());
+    KernelAutotuner next = autotuner(2, first.record());
     next.choose("fc", kWide, {kForward});
     return next.record();
   };
@@ -280,7 +283,7 @@ TEST_F(Chooser, RecordsSomethingElseWhereItCannotDoWhatIsRecorded) {
   EXPECT_NE(record_now(), first.record());
   host::set_library_limits({.installed = false});
   EXPECT_EQ(record_now(), "own");
-  KernelChooser nonsense = chooser(2, "nonsense");
+  KernelAutotuner nonsense = autotuner(2, "nonsense");
   EXPECT_THAT(nonsense.choose("fc", kWide, {kForward}), IsEmpty());
 }
 
@@ -321,18 +324,18 @@ TEST_F(Chooser, ComparesEveryWorkOfEveryShape) {
                               .groups = 1,
                               .bias = false}};
   const auto check = [&](const auto& shape) {
-    for (const Work work : kWorks) {
+    for (const Direction direction : kTrainingDirections) {
       for (const bool flag : {false, true}) {
-        const LibraryTask task{.work = work,
+        const LibraryTask task{.direction = direction,
                                .images = 150,
-                               .relu = flag && work == Work::kForward,
-                               .add = flag && work == Work::kInput,
-                               .weight_place = 3,
-                               .bias_place = 77};
-        const auto plan = open_libraries(0).of(shape)->plan(shape, task, kMostWorkspace);
-        const Comparison comparison = compare(shape, task, *plan, clock(3));
-        EXPECT_TRUE(comparison.agree) << to_string(work) << flag;
-        EXPECT_EQ(comparison.own_seconds, 3);
+                               .relu = flag && direction == Direction::kForward,
+                               .add = flag && direction == Direction::kBackwardInput,
+                               .weight_offset = 3,
+                               .bias_offset = 77};
+        const auto plan = open_libraries(0).of(shape)->plan(shape, task, kMaxWorkspace);
+        const Comparison comparison = compare(shape, task, *plan, timer(3));
+        EXPECT_TRUE(comparison.agree) << to_string(direction) << flag;
+        EXPECT_EQ(comparison.builtin_seconds, 3);
         EXPECT_EQ(comparison.library_seconds, 1);
       }
     }

@@ -1,4 +1,4 @@
-#include "core/kernels/cuda/host/plain_layers.h"
+#include "core/kernels/cuda/host/reference_layers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -97,14 +97,14 @@ void pool_maximum(const std::vector<std::size_t>& ins, std::size_t out, bool bac
 
 }  // namespace
 
-void run_plain(const BatchNormShape& s, const LibraryTask& task, const LibraryArrays& a) {
+void run_reference(const BatchNormShape& s, const LibraryTask& task, const LibraryArrays& a) {
   for (std::size_t c = 0; c < index(s.channels); ++c) {
-    if (task.work == Work::kInput) {
+    if (task.direction == Direction::kBackwardInput) {
       backward(s, task.images, c, task.add, a);
       continue;
     }
-    if (task.work == Work::kForward) train(s, task.images, c, a);
-    const bool training = task.work == Work::kForward;
+    if (task.direction == Direction::kForward) train(s, task.images, c, a);
+    const bool training = task.direction == Direction::kForward;
     const float mean = training ? a.mean[c] : a.running_mean[c],
                 inverse = training ? a.inverse[c] : 1 / std::sqrt(a.running_var[c] + s.eps);
     for_each_value(s, task.images, static_cast<int>(c), [&](std::size_t i) {
@@ -113,9 +113,10 @@ void run_plain(const BatchNormShape& s, const LibraryTask& task, const LibraryAr
   }
 }
 
-void run_plain(const PoolLayer& layer, const LibraryTask& task, const LibraryArrays& a) {
+void run_reference(const PoolLayer& layer, const LibraryTask& task, const LibraryArrays& a) {
   const PoolShape& s = layer.shape;
-  const bool backward = task.work == Work::kInput, adaptive = layer.average == Average::kAdaptive;
+  const bool backward = task.direction == Direction::kBackwardInput,
+             adaptive = layer.average == Average::kAdaptive;
   const int planes = task.images * s.channels;
   if (backward && !task.add)
     std::memset(a.result, 0, index(planes * s.in_height * s.in_width) * sizeof(float));

@@ -1,11 +1,11 @@
-// Batch normalisation and pooling in kernel_meter.h: layers whose time goes into the numbers that they read
-// and write.
+// Batch normalisation and pooling in kernel_comparison.h: layers whose time goes into the numbers that they
+// read and write.
 #include <cstring>
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/kernels/cuda/libraries/kernel_meter.h"
-#include "core/kernels/cuda/libraries/meter_numbers.h"
+#include "core/kernels/cuda/libraries/comparison_arrays.h"
+#include "core/kernels/cuda/libraries/kernel_comparison.h"
 
 namespace sweep::cuda {
 namespace {
@@ -14,34 +14,34 @@ namespace {
 // have memory for about one float in twenty, others for fewer.
 constexpr std::int64_t kPerFloat = 16;
 
-constexpr std::size_t kMostCompared = 1 << 20;
+constexpr std::size_t kMaxCompared = 1 << 20;
 
 std::size_t size(int count) { return static_cast<std::size_t>(count); }
 
-// Lets own kernels and a library do the same in turns. Derived: run_own(), run_library() and
-// results_are_close().
+// Lets own kernels and a library do the same in turns. Derived: run_builtin(), run_library() and
+// results_agree().
 template <class Derived>
 class Turns {
  public:
-  Comparison compare(const WorkClock& clock) {
+  Comparison compare(const KernelTimer& timer) {
     Comparison comparison;
-    own().run_own();
+    own().run_builtin();
     try {
       own().run_library();
     } catch (const DeviceError&) {
       return comparison;  // It promised more than it can do.
     }
-    comparison.agree = own().results_are_close();
+    comparison.agree = own().results_agree();
     if (!comparison.agree) return comparison;
-    comparison.own_seconds = clock(stream_, [&] { own().run_own(); });
-    comparison.library_seconds = clock(stream_, [&] { own().run_library(); });
+    comparison.builtin_seconds = timer(stream_, [&] { own().run_builtin(); });
+    comparison.library_seconds = timer(stream_, [&] { own().run_library(); });
     return comparison;
   }
 
  protected:
-  bool same(const Numbers& a, const Numbers& b, std::size_t count) {
-    count = std::min(count, kMostCompared);
-    return close(downloaded(stream_, a.data(), count), downloaded(stream_, b.data(), count));
+  bool same(const RandomArray& a, const RandomArray& b, std::size_t count) {
+    count = std::min(count, kMaxCompared);
+    return nearly_equal(to_host<float>(stream_, a.data(), count), to_host<float>(stream_, b.data(), count));
   }
 
   Stream stream_;
@@ -58,7 +58,7 @@ class BatchNormComparer final : public Turns<BatchNormComparer> {
         plan_(plan),
         floats_(size(task.images) * size(shape.channels) * size(shape.plane)),
         in_(stream_, floats_, 1),
-        grad_out_(stream_, task.work == Work::kInput ? floats_ : 0, 2),
+        grad_out_(stream_, task.direction == Direction::kBackwardInput ? floats_ : 0, 2),
         weight_(stream_, channels(), 3),
         bias_(stream_, channels(), 4),
         scratch_(size(batch_norm_scratch_floats(shape, task.images)), "the choice of kernels"),
@@ -66,22 +66,22 @@ class BatchNormComparer final : public Turns<BatchNormComparer> {
         own_(stream_, shape, floats_),
         library_(stream_, shape, floats_) {
     for (const Side* side : {&own_, &library_}) {
-      if (task.work == Work::kInput) {
+      if (task.direction == Direction::kBackwardInput) {
         batch_norm_statistics(stream_, shape_, task_.images, in_.data(), scratch_.data(), side->mean.data(),
                               side->inverse.data(), side->running_mean.data(), side->running_var.data());
       }
     }
   }
 
-  void run_own() {
+  void run_builtin() {
     const Side& s = own_;
-    if (task_.work == Work::kInput) {
+    if (task_.direction == Direction::kBackwardInput) {
       batch_norm_backward(stream_, shape_, task_.images, in_.data(), grad_out_.data(), s.mean.data(),
                           s.inverse.data(), weight_.data(), scratch_.data(), s.grad_parameters.data(),
                           task_.add, s.result.data());
       return;
     }
-    if (task_.work == Work::kForward) {
+    if (task_.direction == Direction::kForward) {
       batch_norm_statistics(stream_, shape_, task_.images, in_.data(), scratch_.data(), s.mean.data(),
                             s.inverse.data(), s.running_mean.data(), s.running_var.data());
     } else {
@@ -106,11 +106,11 @@ class BatchNormComparer final : public Turns<BatchNormComparer> {
                         .grad_parameters = library_.grad_parameters.data()});
   }
 
-  bool results_are_close() {
+  bool results_agree() {
     return same(own_.result, library_.result, floats_) &&
            same(own_.running_mean, library_.running_mean, channels()) &&
            same(own_.running_var, library_.running_var, channels()) &&
-           (task_.work != Work::kInput ||
+           (task_.direction != Direction::kBackwardInput ||
             same(own_.grad_parameters, library_.grad_parameters, 2 * channels()));
   }
 
@@ -127,7 +127,7 @@ class BatchNormComparer final : public Turns<BatchNormComparer> {
       const std::vector<float> variances(size(shape.channels), 1.5f);  // of which roots are taken
       stream.upload(running_var.data(), variances.data(), variances.size() * sizeof(float));
     }
-    Numbers result, mean, inverse, running_mean, running_var, grad_parameters;
+    RandomArray result, mean, inverse, running_mean, running_var, grad_parameters;
   };
 
   std::size_t channels() const { return size(shape_.channels); }
@@ -136,7 +136,7 @@ class BatchNormComparer final : public Turns<BatchNormComparer> {
   const LibraryTask& task_;
   const LibraryPlan& plan_;
   const std::size_t floats_;
-  Numbers in_, grad_out_, weight_, bias_;
+  RandomArray in_, grad_out_, weight_, bias_;
   Array<float> scratch_;
   Array<std::byte> workspace_;
   Side own_, library_;
@@ -153,26 +153,26 @@ class PoolComparer final : public Turns<PoolComparer> {
         outs_(planes_ * size(layer.shape.out_height * layer.shape.out_width)),
         in_(stream_, ins_, 1),
         out_(stream_, outs_, 2),
-        grad_out_(stream_, task.work == Work::kInput ? outs_ : 0, 3),
+        grad_out_(stream_, task.direction == Direction::kBackwardInput ? outs_ : 0, 3),
         own_(stream_, results(), 4),
         library_(stream_, results(), 4),  // the same numbers, as a sum may start with them
-        winner_(layer.average ? 0 : outs_, "the choice of kernels"),
+        argmax_(layer.average ? 0 : outs_, "the choice of kernels"),
         workspace_(plan.workspace_bytes(), "the choice of kernels") {
     if (!layer.average)
-      max_pool_forward(stream_, layer_.shape, task_.images, in_.data(), out_.data(), winner_.data());
+      max_pool_forward(stream_, layer_.shape, task_.images, in_.data(), out_.data(), argmax_.data());
   }
 
-  void run_own() {
+  void run_builtin() {
     const PoolShape& s = layer_.shape;
     const int images = task_.images;
-    if (task_.work == Work::kForward) {
+    if (task_.direction == Direction::kForward) {
       if (layer_.average)
         return avg_pool_forward(stream_, s, *layer_.average, images, in_.data(), own_.data());
-      return max_pool_forward(stream_, s, images, in_.data(), own_.data(), winner_.data());
+      return max_pool_forward(stream_, s, images, in_.data(), own_.data(), argmax_.data());
     }
     if (layer_.average)
       return avg_pool_backward(stream_, s, *layer_.average, images, grad_out_.data(), task_.add, own_.data());
-    max_pool_backward(stream_, s, images, grad_out_.data(), winner_.data(), task_.add, own_.data());
+    max_pool_backward(stream_, s, images, grad_out_.data(), argmax_.data(), task_.add, own_.data());
   }
 
   void run_library() {
@@ -183,17 +183,17 @@ class PoolComparer final : public Turns<PoolComparer> {
                         .workspace = workspace_.data()});
   }
 
-  bool results_are_close() { return same(own_, library_, results()); }
+  bool results_agree() { return same(own_, library_, results()); }
 
  private:
-  std::size_t results() const { return task_.work == Work::kForward ? outs_ : ins_; }
+  std::size_t results() const { return task_.direction == Direction::kForward ? outs_ : ins_; }
 
   const PoolLayer& layer_;
   const LibraryTask& task_;
   const LibraryPlan& plan_;
   const std::size_t planes_, ins_, outs_;
-  Numbers in_, out_, grad_out_, own_, library_;
-  Array<std::int32_t> winner_;
+  RandomArray in_, out_, grad_out_, own_, library_;
+  Array<std::int32_t> argmax_;
   Array<std::byte> workspace_;
 };
 
@@ -208,13 +208,13 @@ std::int64_t products(const PoolLayer& layer, const LibraryTask& task) {
 }
 
 Comparison compare(const BatchNormShape& shape, const LibraryTask& task, const LibraryPlan& plan,
-                   const WorkClock& clock) {
-  return BatchNormComparer(shape, task, plan).compare(clock);
+                   const KernelTimer& timer) {
+  return BatchNormComparer(shape, task, plan).compare(timer);
 }
 
 Comparison compare(const PoolLayer& layer, const LibraryTask& task, const LibraryPlan& plan,
-                   const WorkClock& clock) {
-  return PoolComparer(layer, task, plan).compare(clock);
+                   const KernelTimer& timer) {
+  return PoolComparer(layer, task, plan).compare(timer);
 }
 
 }  // namespace sweep::cuda

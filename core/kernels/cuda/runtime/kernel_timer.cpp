@@ -1,4 +1,4 @@
-#include "core/kernels/cuda/runtime/work_clock.h"
+#include "core/kernels/cuda/runtime/kernel_timer.h"
 
 #include <algorithm>
 
@@ -15,13 +15,13 @@ double seconds(Stream& stream, const std::function<void()>& work, int times) {
 
 }  // namespace
 
-WorkClock work_clock() {
+KernelTimer kernel_timer() {
   return [](Stream& stream, const std::function<void()>& work) {
     constexpr double kRound = 0.002;  // seconds: enough that starting the kernels does not count
-    constexpr int kMost = 50, kRounds = 3;
+    constexpr int kMax = 50, kRounds = 3;
     seconds(stream, work, 1);  // loads the kernels
     const double once = seconds(stream, work, 1);
-    const int times = std::clamp(static_cast<int>(kRound / std::max(once, 1e-6)), 1, kMost);
+    const int times = std::clamp(static_cast<int>(kRound / std::max(once, 1e-6)), 1, kMax);
     double best = once;
     for (int round = 0; round < kRounds; ++round) best = std::min(best, seconds(stream, work, times));
     return best;

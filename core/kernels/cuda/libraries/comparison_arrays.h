@@ -10,10 +10,11 @@
 
 namespace sweep::cuda {
 
-/// Numbers in [-1, 1) on the device: some from the host, and those again and again.
-class Numbers {
+/// RandomArray in [-1, 1) on the device: some from the host, and those again and again.
+class RandomArray {
  public:
-  Numbers(Stream& stream, std::size_t count, std::uint64_t seed) : array_(count, "the choice of kernels") {
+  RandomArray(Stream& stream, std::size_t count, std::uint64_t seed)
+      : array_(count, "the choice of kernels") {
     constexpr std::size_t kDrawn = 1 << 16;
     RandomStream random(seed, RandomUse::kSearch);
     std::vector<float> values(std::min(count, kDrawn));
@@ -31,15 +32,9 @@ class Numbers {
   Array<float> array_;
 };
 
-inline std::vector<float> downloaded(Stream& stream, const float* from, std::size_t count) {
-  std::vector<float> values(count);
-  stream.download(values.data(), from, count * sizeof(float));
-  return values;
-}
-
 /// Whether both are the same but for rounding. Wrong numbers are far off; algorithms that add up in another
 /// order, or transform first, are not.
-inline bool close(const std::vector<float>& own, const std::vector<float>& library) {
+inline bool nearly_equal(const std::vector<float>& own, const std::vector<float>& library) {
   constexpr float kTolerance = 1e-3f;
   float largest = 0, difference = 0;
   for (std::size_t i = 0; i < own.size(); ++i) {

@@ -6,7 +6,7 @@
 namespace sweep::cuda::host {
 
 /// Does the task's work; see LibraryArrays.
-void run_plain(const BatchNormShape& shape, const LibraryTask& task, const LibraryArrays& arrays);
-void run_plain(const PoolLayer& layer, const LibraryTask& task, const LibraryArrays& arrays);
+void run_reference(const BatchNormShape& shape, const LibraryTask& task, const LibraryArrays& arrays);
+void run_reference(const PoolLayer& layer, const LibraryTask& task, const LibraryArrays& arrays);
 
 }  // namespace sweep::cuda::host

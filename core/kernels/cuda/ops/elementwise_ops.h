@@ -1,10 +1,7 @@
-// Ops without parameters.
+// Ops that compute each output element from one element of each input: activations, dropout, residual sums.
 #pragma once
 
 #include "core/kernels/cuda/kernels/elementwise.h"
-#include "core/kernels/cuda/kernels/pool.h"
-#include "core/kernels/cuda/libraries/kernel_chooser.h"
-#include "core/kernels/cuda/ops/library_share.h"
 #include "core/kernels/cuda/ops/op.h"
 #include "core/network/network.h"
 
@@ -34,38 +31,6 @@ class DropoutOp final : public Op {
   DropoutRule rule_;
   int elements_;
   OpSlots slots_;
-};
-
-class MaxPoolOp final : public Op {
- public:
-  MaxPoolOp(const Layer& layer, const OpSlots& slots, const OpTimes& times, MemoryPlan& plan,
-            KernelChooser& chooser);
-  void prepare(int images) override { library_.prepare(images); }
-  void forward(const Pass& pass) const override;
-  void backward(const Pass& pass) const override;
-
- private:
-  bool is_library(int images) const;
-
-  PoolShape shape_;
-  OpSlots slots_;
-  LibraryShare<PoolLayer> library_;
-  Slot winner_;
-};
-
-class AvgPoolOp final : public Op {
- public:
-  AvgPoolOp(const Layer& layer, const OpSlots& slots, const OpTimes& times, MemoryPlan& plan,
-            KernelChooser& chooser);
-  void prepare(int images) override { library_.prepare(images); }
-  void forward(const Pass& pass) const override;
-  void backward(const Pass& pass) const override;
-
- private:
-  PoolShape shape_;
-  Average average_;
-  OpSlots slots_;
-  LibraryShare<PoolLayer> library_;
 };
 
 /// The sum at the end of a residual block.

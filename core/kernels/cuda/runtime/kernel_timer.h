@@ -9,9 +9,9 @@ namespace sweep::cuda {
 
 /// Puts `work` on the stream a few times and returns the seconds that it took the device once, from the
 /// fastest of several rounds. Waits. Throws DeviceError.
-using WorkClock = std::function<double(Stream& stream, const std::function<void()>& work)>;
+using KernelTimer = std::function<double(Stream& stream, const std::function<void()>& work)>;
 
 /// CUDA's events; empty on the stand-in, whose speed tells nothing.
-WorkClock work_clock();
+KernelTimer kernel_timer();
 
 }  // namespace sweep::cuda

@@ -5,13 +5,13 @@
 #include <optional>
 
 #include "core/kernels/cuda/libraries/library.h"
-#include "core/kernels/cuda/runtime/work_clock.h"
+#include "core/kernels/cuda/runtime/kernel_timer.h"
 
 namespace sweep::cuda {
 
 struct Comparison {
   bool agree = false;  // whether both give the same but for rounding; not if the library refuses
-  double own_seconds = 0, library_seconds = 0;
+  double builtin_seconds = 0, library_seconds = 0;
 };
 
 /// Multiplications of the task, or as many as take the time of the numbers that it reads and writes.
@@ -23,12 +23,12 @@ std::int64_t products(const PoolLayer& layer, const LibraryTask& task);
 /// Lets both do `task` with random numbers, and a relu with a NaN, too, on the device that use_device()
 /// chose. Waits. Throws DeviceError, also if its memory does not suffice for the arrays.
 Comparison compare(const LinearShape& shape, const LibraryTask& task, const LibraryPlan& plan,
-                   const WorkClock& clock);
+                   const KernelTimer& timer);
 Comparison compare(const ConvShape& shape, const LibraryTask& task, const LibraryPlan& plan,
-                   const WorkClock& clock);
+                   const KernelTimer& timer);
 Comparison compare(const BatchNormShape& shape, const LibraryTask& task, const LibraryPlan& plan,
-                   const WorkClock& clock);
+                   const KernelTimer& timer);
 Comparison compare(const PoolLayer& layer, const LibraryTask& task, const LibraryPlan& plan,
-                   const WorkClock& clock);
+                   const KernelTimer& timer);
 
 }  // namespace sweep::cuda

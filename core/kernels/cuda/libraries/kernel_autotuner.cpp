@@ -1,4 +1,4 @@
-#include "core/kernels/cuda/libraries/kernel_chooser.h"
+#include "core/kernels/cuda/libraries/kernel_autotuner.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
-#include "core/kernels/cuda/libraries/kernel_meter.h"
+#include "core/kernels/cuda/libraries/kernel_comparison.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 
 namespace sweep::cuda {
@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kOwn = "own";
+constexpr const char* kBuiltin = "own";
 
 std::string by(int a, int b) { return std::to_string(a) + "x" + std::to_string(b); }
 
@@ -48,28 +48,29 @@ std::string text(const PoolLayer& layer) {
 // All that algorithms depend on, as does the time they take.
 template <class Shape>
 std::string text(const Shape& shape, const LibraryTask& task) {
-  constexpr int kPlaces = 64;  // floats in 256 bytes
-  std::string result = text(shape) + ", " + std::to_string(task.images) + " images, " + to_string(task.work);
+  constexpr int kAlignmentFloats = 64;  // floats in 256 bytes
+  std::string result =
+      text(shape) + ", " + std::to_string(task.images) + " images, " + to_string(task.direction);
   if (task.relu) result += " relu";
   if (task.add) result += " add";
   if (!task.deterministic) result += " in any order";
-  if (task.work != Work::kWeights)
-    result += " at " + std::to_string(task.weight_place % kPlaces) + " and " +
-              std::to_string(task.bias_place % kPlaces);
+  if (task.direction != Direction::kBackwardWeights)
+    result += " at " + std::to_string(task.weight_offset % kAlignmentFloats) + " and " +
+              std::to_string(task.bias_offset % kAlignmentFloats);
   return result;
 }
 
 }  // namespace
 
-const char* to_string(Work work) {
-  switch (work) {
-    case Work::kForward:
+const char* to_string(Direction direction) {
+  switch (direction) {
+    case Direction::kForward:
       return "forward";
-    case Work::kWeights:
+    case Direction::kBackwardWeights:
       return "weights";
-    case Work::kInput:
+    case Direction::kBackwardInput:
       return "input";
-    case Work::kEvaluate:
+    case Direction::kInference:
       return "evaluate";
   }
   return "";
@@ -80,15 +81,15 @@ KernelPolicy policy_from_environment() {
   const char* value = std::getenv(kVariable);
   const std::string_view text = value != nullptr ? value : "";
   if (text.empty() || text == "measured") return KernelPolicy::kMeasured;
-  if (text == "own") return KernelPolicy::kOwn;
+  if (text == "own") return KernelPolicy::kBuiltin;
   if (text == "library") return KernelPolicy::kLibrary;
   throw ConfigError(std::string(kVariable) + ": got \"" + std::string(text) +
                     "\", want measured, own or library");
 }
 
 template <class Shape>
-std::vector<LibraryTask> KernelChooser::choose(const std::string& layer, const Shape& shape,
-                                               const std::vector<LibraryTask>& tasks) {
+std::vector<LibraryTask> KernelAutotuner::choose(const std::string& layer, const Shape& shape,
+                                                 const std::vector<LibraryTask>& tasks) {
   std::vector<LibraryTask> all;
   for (const LibraryTask& task : tasks) {
     const auto own = chosen(layer, shape, task);
@@ -100,8 +101,8 @@ std::vector<LibraryTask> KernelChooser::choose(const std::string& layer, const S
 }
 
 template <class Shape>
-std::vector<LibraryTask> KernelChooser::choose_all(const std::string& layer, const Shape& shape,
-                                                   const std::vector<LibraryTask>& tasks) {
+std::vector<LibraryTask> KernelAutotuner::choose_all_or_none(const std::string& layer, const Shape& shape,
+                                                             const std::vector<LibraryTask>& tasks) {
   std::vector<LibraryTask> all;
   for (const LibraryTask& task : tasks) {
     const auto own = chosen(layer, shape, task);
@@ -114,18 +115,18 @@ std::vector<LibraryTask> KernelChooser::choose_all(const std::string& layer, con
 
 // The task as the library does it, or nothing.
 template <class Shape>
-std::optional<LibraryTask> KernelChooser::chosen(const std::string& layer, const Shape& shape,
-                                                 LibraryTask task) {
+std::optional<LibraryTask> KernelAutotuner::chosen(const std::string& layer, const Shape& shape,
+                                                   LibraryTask task) {
   task.deterministic = options_.deterministic;
   const bool recorded = !options_.recorded.empty();
   // Before any library is opened, which small networks should not have to wait for.
-  if (recorded ? !is_recorded(layer, task.work)
-               : options_.policy == KernelPolicy::kOwn ||
-                     (options_.policy == KernelPolicy::kMeasured && products(shape, task) < kLeastProducts))
+  if (recorded ? !is_recorded(layer, task.direction)
+               : options_.policy == KernelPolicy::kBuiltin ||
+                     (options_.policy == KernelPolicy::kMeasured && products(shape, task) < kMinProducts))
     return std::nullopt;
   const auto& library = libraries().of(shape);
   if (library == nullptr) return std::nullopt;
-  const auto plan = library->plan(shape, task, kMostWorkspace);
+  const auto plan = library->plan(shape, task, kMaxWorkspace);
   if (plan == nullptr) return std::nullopt;
   if (!recorded && options_.policy == KernelPolicy::kMeasured &&
       !is_for_library(shape, task, *plan, library->name()))
@@ -134,22 +135,22 @@ std::optional<LibraryTask> KernelChooser::chosen(const std::string& layer, const
   return task;
 }
 
-void KernelChooser::note(const std::string& layer, const LibraryTask& task, const std::string& library) {
+void KernelAutotuner::note(const std::string& layer, const LibraryTask& task, const std::string& library) {
   same_bits_ = same_bits_ && task.deterministic;
   used_.insert(library);
-  layers_[layer].emplace_back(to_string(task.work));
+  layers_[layer].emplace_back(to_string(task.direction));
 }
 
 template <class Shape>
-bool KernelChooser::is_for_library(const Shape& shape, const LibraryTask& task, const LibraryPlan& plan,
-                                   const std::string& library) {
-  if (!options_.clock) return true;
+bool KernelAutotuner::is_for_library(const Shape& shape, const LibraryTask& task, const LibraryPlan& plan,
+                                     const std::string& library) {
+  if (!options_.timer) return true;
   const auto measure = [&]() -> std::optional<Choice> {
     try {
       use_device(options_.device);
-      const Comparison comparison = compare(shape, task, plan, options_.clock);
-      return Choice{comparison.agree && comparison.library_seconds < comparison.own_seconds,
-                    comparison.own_seconds, comparison.library_seconds};
+      const Comparison comparison = compare(shape, task, plan, options_.timer);
+      return Choice{comparison.agree && comparison.library_seconds < comparison.builtin_seconds,
+                    comparison.builtin_seconds, comparison.library_seconds};
     } catch (const DeviceError&) {
       return std::nullopt;  // too little memory; anything worse comes again
     }
@@ -159,28 +160,29 @@ bool KernelChooser::is_for_library(const Shape& shape, const LibraryTask& task, 
   return !choice || choice->library;
 }
 
-bool KernelChooser::may_stack(const std::string& layer) const {
+bool KernelAutotuner::may_fuse(const std::string& layer) const {
   if (options_.recorded.empty()) return options_.policy != KernelPolicy::kLibrary;
-  const auto works = {Work::kForward, Work::kWeights, Work::kInput};
-  return std::none_of(works.begin(), works.end(), [&](Work work) { return is_recorded(layer, work); });
+  const auto works = {Direction::kForward, Direction::kBackwardWeights, Direction::kBackwardInput};
+  return std::none_of(works.begin(), works.end(),
+                      [&](Direction direction) { return is_recorded(layer, direction); });
 }
 
-bool KernelChooser::is_recorded(const std::string& layer, Work work) const {
-  if (options_.recorded == kOwn) return false;
+bool KernelAutotuner::is_recorded(const std::string& layer, Direction direction) const {
+  if (options_.recorded == kBuiltin) return false;
   const Json json = Json::parse(options_.recorded, nullptr, false);
   if (!json.is_object() || !json.contains("layers") || !json["layers"].is_object()) return false;
   const Json works = json["layers"].value(layer, Json::array());
-  return std::find(works.begin(), works.end(), to_string(work)) != works.end();
+  return std::find(works.begin(), works.end(), to_string(direction)) != works.end();
 }
 
-std::string KernelChooser::record() const {
-  if (layers_.empty()) return kOwn;
+std::string KernelAutotuner::record() const {
+  if (layers_.empty()) return kBuiltin;
   Json json = {{"device", device_name_}, {"libraries", used_}, {"layers", layers_}};
   if (!same_bits_) json["same_bits"] = false;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-const Libraries& KernelChooser::libraries() {
+const Libraries& KernelAutotuner::libraries() {
   if (!libraries_) {
     device_name();
     libraries_ = open_libraries(options_.device);
@@ -188,7 +190,7 @@ const Libraries& KernelChooser::libraries() {
   return *libraries_;
 }
 
-const std::string& KernelChooser::device_name() {
+const std::string& KernelAutotuner::device_name() {
   if (device_name_.empty()) {
     const std::vector<DeviceInfo> devices = list_cuda_devices();
     const auto index = static_cast<std::size_t>(options_.device);
@@ -197,17 +199,18 @@ const std::string& KernelChooser::device_name() {
   return device_name_;
 }
 
-template std::vector<LibraryTask> KernelChooser::choose(const std::string&, const LinearShape&,
-                                                        const std::vector<LibraryTask>&);
-template std::vector<LibraryTask> KernelChooser::choose(const std::string&, const ConvShape&,
-                                                        const std::vector<LibraryTask>&);
-template std::vector<LibraryTask> KernelChooser::choose(const std::string&, const BatchNormShape&,
-                                                        const std::vector<LibraryTask>&);
-template std::vector<LibraryTask> KernelChooser::choose(const std::string&, const PoolLayer&,
-                                                        const std::vector<LibraryTask>&);
-template std::vector<LibraryTask> KernelChooser::choose_all(const std::string&, const BatchNormShape&,
-                                                            const std::vector<LibraryTask>&);
-template std::vector<LibraryTask> KernelChooser::choose_all(const std::string&, const PoolLayer&,
-                                                            const std::vector<LibraryTask>&);
+template std::vector<LibraryTask> KernelAutotuner::choose(const std::string&, const LinearShape&,
+                                                          const std::vector<LibraryTask>&);
+template std::vector<LibraryTask> KernelAutotuner::choose(const std::string&, const ConvShape&,
+                                                          const std::vector<LibraryTask>&);
+template std::vector<LibraryTask> KernelAutotuner::choose(const std::string&, const BatchNormShape&,
+                                                          const std::vector<LibraryTask>&);
+template std::vector<LibraryTask> KernelAutotuner::choose(const std::string&, const PoolLayer&,
+                                                          const std::vector<LibraryTask>&);
+template std::vector<LibraryTask> KernelAutotuner::choose_all_or_none(const std::string&,
+                                                                      const BatchNormShape&,
+                                                                      const std::vector<LibraryTask>&);
+template std::vector<LibraryTask> KernelAutotuner::choose_all_or_none(const std::string&, const PoolLayer&,
+                                                                      const std::vector<LibraryTask>&);
 
 }  // namespace sweep::cuda

@@ -1,4 +1,4 @@
-#include "core/kernels/cuda/libraries/kernel_meter.h"
+#include "core/kernels/cuda/libraries/kernel_comparison.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/kernels/cuda/libraries/meter_numbers.h"
+#include "core/kernels/cuda/libraries/comparison_arrays.h"
 
 namespace sweep::cuda {
 namespace {
@@ -24,35 +24,35 @@ std::size_t out_floats(const ConvShape& s) {
 int parts_of(const LinearShape& s, int images) { return linear_gradient_parts(s, images); }
 int parts_of(const ConvShape& s, int images) { return conv_gradient_parts(s, images); }
 
-void run_own(Stream& stream, const LinearShape& s, const LibraryTask& task, int parts,
-             const LibraryArrays& arrays) {
-  switch (task.work) {
-    case Work::kForward:
+void run_builtin(Stream& stream, const LinearShape& s, const LibraryTask& task, int parts,
+                 const LibraryArrays& arrays) {
+  switch (task.direction) {
+    case Direction::kForward:
       return linear_forward(stream, s, task.images, arrays.in, arrays.weight, arrays.bias, task.relu,
                             arrays.result);
-    case Work::kWeights:
+    case Direction::kBackwardWeights:
       return linear_backward_weights(stream, s, task.images, parts, arrays.in, arrays.grad_out,
                                      arrays.result);
-    case Work::kInput:
+    case Direction::kBackwardInput:
       return linear_backward_input(stream, s, task.images, arrays.grad_out, arrays.weight, task.add,
                                    arrays.result);
-    case Work::kEvaluate:
+    case Direction::kInference:
       break;  // which is kForward here
   }
 }
 
-void run_own(Stream& stream, const ConvShape& s, const LibraryTask& task, int parts,
-             const LibraryArrays& arrays) {
-  switch (task.work) {
-    case Work::kForward:
+void run_builtin(Stream& stream, const ConvShape& s, const LibraryTask& task, int parts,
+                 const LibraryArrays& arrays) {
+  switch (task.direction) {
+    case Direction::kForward:
       return conv_forward(stream, s, task.images, arrays.in, arrays.weight, arrays.bias, task.relu,
                           arrays.result);
-    case Work::kWeights:
+    case Direction::kBackwardWeights:
       return conv_backward_weights(stream, s, task.images, parts, arrays.in, arrays.grad_out, arrays.result);
-    case Work::kInput:
+    case Direction::kBackwardInput:
       return conv_backward_input(stream, s, task.images, arrays.grad_out, arrays.weight, task.add,
                                  arrays.result);
-    case Work::kEvaluate:
+    case Direction::kInference:
       break;  // which is kForward here
   }
 }
@@ -60,10 +60,10 @@ void run_own(Stream& stream, const ConvShape& s, const LibraryTask& task, int pa
 // Floats first … first + count − 1 of a result in parts.
 std::vector<float> summed(Stream& stream, const float* from, std::size_t size, int parts, std::size_t first,
                           std::size_t count) {
-  std::vector<float> sums = downloaded(stream, from + first, count);
+  std::vector<float> sums = to_host<float>(stream, from + first, count);
   for (int part = 1; part < parts; ++part) {
     const std::vector<float> more =
-        downloaded(stream, from + static_cast<std::size_t>(part) * size + first, count);
+        to_host<float>(stream, from + static_cast<std::size_t>(part) * size + first, count);
     for (std::size_t i = 0; i < count; ++i) sums[i] += more[i];
   }
   return sums;
@@ -77,43 +77,45 @@ class Comparer {
         task_(task),
         plan_(plan),
         images_(static_cast<std::size_t>(task.images)),
-        parts_(task.work == Work::kWeights ? parts_of(shape, task.images) : 1),
-        in_(stream_, reads(task.work != Work::kInput, images_ * in_floats(shape)), 1),
+        parts_(task.direction == Direction::kBackwardWeights ? parts_of(shape, task.images) : 1),
+        in_(stream_, reads(task.direction != Direction::kBackwardInput, images_ * in_floats(shape)), 1),
         // As far from an address that is a multiple of 256 as they will be.
-        parameters_(stream_,
-                    reads(task.work != Work::kWeights,
-                          kPlaces + kPlaces + static_cast<std::size_t>(shape.gradient_floats())),
-                    2),
-        grad_out_(stream_, reads(task.work != Work::kForward, images_ * out_floats(shape)), 3),
+        parameters_(
+            stream_,
+            reads(task.direction != Direction::kBackwardWeights,
+                  kAlignmentFloats + kAlignmentFloats + static_cast<std::size_t>(shape.gradient_floats())),
+            2),
+        grad_out_(stream_, reads(task.direction != Direction::kForward, images_ * out_floats(shape)), 3),
         own_(stream_, static_cast<std::size_t>(parts_) * result_floats(), 4),
         library_(stream_, result_floats(), 4),  // the same numbers, as a sum may start with them
         workspace_(plan.workspace_bytes(), "the choice of kernels") {}
 
-  Comparison run(const WorkClock& clock) {
+  Comparison run(const KernelTimer& timer) {
     Comparison comparison;
-    run_own();
+    run_builtin();
     try {
       run_library();
     } catch (const DeviceError&) {
       return comparison;  // It promised more than it can do.
     }
-    comparison.agree = results_are_close() && (task_.work != Work::kForward || !task_.relu || keeps_nan());
+    comparison.agree =
+        results_agree() && (task_.direction != Direction::kForward || !task_.relu || keeps_nan());
     if (!comparison.agree) return comparison;
-    comparison.own_seconds = clock(stream_, [&] { run_own(); });
-    comparison.library_seconds = clock(stream_, [&] { run_library(); });
+    comparison.builtin_seconds = timer(stream_, [&] { run_builtin(); });
+    comparison.library_seconds = timer(stream_, [&] { run_library(); });
     return comparison;
   }
 
  private:
-  static constexpr std::size_t kPlaces = 64;  // floats in 256 bytes
+  static constexpr std::size_t kAlignmentFloats = 64;  // floats in 256 bytes
 
   static std::size_t reads(bool yes, std::size_t count) { return yes ? count : 0; }
 
   std::size_t result_floats() const {
-    switch (task_.work) {
-      case Work::kForward:
+    switch (task_.direction) {
+      case Direction::kForward:
         return images_ * out_floats(shape_);
-      case Work::kWeights:
+      case Direction::kBackwardWeights:
         return static_cast<std::size_t>(shape_.gradient_floats());
       default:
         return images_ * in_floats(shape_);
@@ -121,9 +123,12 @@ class Comparer {
   }
 
   LibraryArrays arrays(float* result) const {
-    const float* weight = parameters_.data() + static_cast<std::size_t>(task_.weight_place) % kPlaces;
-    const std::size_t after = kPlaces + static_cast<std::size_t>(shape_.weights()) / kPlaces * kPlaces;
-    const float* bias = parameters_.data() + after + static_cast<std::size_t>(task_.bias_place) % kPlaces;
+    const float* weight =
+        parameters_.data() + static_cast<std::size_t>(task_.weight_offset) % kAlignmentFloats;
+    const std::size_t after =
+        kAlignmentFloats + static_cast<std::size_t>(shape_.weights()) / kAlignmentFloats * kAlignmentFloats;
+    const float* bias =
+        parameters_.data() + after + static_cast<std::size_t>(task_.bias_offset) % kAlignmentFloats;
     return {.in = in_.data(),
             .weight = weight,
             .bias = shape_.bias ? bias : nullptr,
@@ -132,16 +137,16 @@ class Comparer {
             .workspace = workspace_.data()};
   }
 
-  void run_own() { cuda::run_own(stream_, shape_, task_, parts_, arrays(own_.data())); }
+  void run_builtin() { cuda::run_builtin(stream_, shape_, task_, parts_, arrays(own_.data())); }
   void run_library() { plan_.run(stream_, arrays(library_.data())); }
 
   // At the start and at the end, where the biases are and where a tile is cut off.
-  bool results_are_close() {
-    constexpr std::size_t kMost = 1 << 20;
-    const std::size_t size = result_floats(), count = std::min(size, kMost);
+  bool results_agree() {
+    constexpr std::size_t kMax = 1 << 20;
+    const std::size_t size = result_floats(), count = std::min(size, kMax);
     for (const std::size_t first : {std::size_t{0}, size - count}) {
-      if (!close(summed(stream_, own_.data(), size, parts_, first, count),
-                 downloaded(stream_, library_.data() + first, count)))
+      if (!nearly_equal(summed(stream_, own_.data(), size, parts_, first, count),
+                        to_host<float>(stream_, library_.data() + first, count)))
         return false;
     }
     return true;
@@ -150,12 +155,12 @@ class Comparer {
   // A NaN in the input that every output of the first image depends on has to come out of a relu.
   bool keeps_nan() {
     const float nan = std::numeric_limits<float>::quiet_NaN();
-    const float before = downloaded(stream_, in_.data(), 1)[0];
+    const float before = to_host<float>(stream_, in_.data(), 1)[0];
     stream_.upload(in_.data(), &nan, sizeof nan);
-    run_own();
+    run_builtin();
     run_library();
-    const std::vector<float> own = downloaded(stream_, own_.data(), out_floats(shape_)),
-                             library = downloaded(stream_, library_.data(), out_floats(shape_));
+    const std::vector<float> own = to_host<float>(stream_, own_.data(), out_floats(shape_)),
+                             library = to_host<float>(stream_, library_.data(), out_floats(shape_));
     stream_.upload(in_.data(), &before, sizeof before);
     for (std::size_t i = 0; i < own.size(); ++i) {
       if (std::isnan(own[i]) && !std::isnan(library[i])) return false;
@@ -169,7 +174,7 @@ class Comparer {
   const std::size_t images_;
   const int parts_;
   Stream stream_;
-  Numbers in_, parameters_, grad_out_, own_, library_;
+  RandomArray in_, parameters_, grad_out_, own_, library_;
   Array<std::byte> workspace_;
 };
 
@@ -184,13 +189,13 @@ std::int64_t products(const ConvShape& s, const LibraryTask& task) {
 }
 
 Comparison compare(const LinearShape& shape, const LibraryTask& task, const LibraryPlan& plan,
-                   const WorkClock& clock) {
-  return Comparer(shape, task, plan).run(clock);
+                   const KernelTimer& timer) {
+  return Comparer(shape, task, plan).run(timer);
 }
 
 Comparison compare(const ConvShape& shape, const LibraryTask& task, const LibraryPlan& plan,
-                   const WorkClock& clock) {
-  return Comparer(shape, task, plan).run(clock);
+                   const KernelTimer& timer) {
+  return Comparer(shape, task, plan).run(timer);
 }
 
 }  // namespace sweep::cuda
