@@ -11,8 +11,8 @@ class App;
 
 namespace sweep {
 
-/// What a command does once its options are parsed. `typed` is the command line with "sweep" in front, as the
-/// user wrote it. Returns the exit code, or throws an error of core/base/error.h.
+/// Runs a command after its options are parsed. `typed` is the command line as the user wrote it, with
+/// "sweep" in front. Returns the exit code, or throws an error of core/base/error.h.
 using CommandAction = std::function<int(const std::vector<std::string>& typed)>;
 
 /// One command of the program; tools/commands.h lists them.
