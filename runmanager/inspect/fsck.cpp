@@ -22,8 +22,7 @@ using Json = nlohmann::ordered_json;
 using tbwriter::ReadEnd;
 
 // TensorBoard recognises an events file by its first record, the file version. Returns what is wrong with it,
-// or
-// "".
+// or "".
 std::string first_record_problem(std::string_view payload) {
   try {
     if (tbwriter::decode_event(payload).file_version.starts_with("brain.Event:")) return "";

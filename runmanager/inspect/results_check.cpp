@@ -68,8 +68,7 @@ class ResultsChecker {
   }
 
  private:
-  // Reads the file `name` and runs `check_text` on it. A file that is missing or cannot be parsed is
-  // damaged.
+  // Reads the file `name` and runs `check_text` on it. A file that is missing or cannot be parsed is damaged.
   void check_file(const std::string& name,
                   void (ResultsChecker::*check_text)(const std::string&, FileFinding&)) {
     FileFinding finding{.path = name};
