@@ -31,8 +31,7 @@ inline constexpr const char* kDefaultCommand = "run";
 
 /// Parses `words`, the command line without the program's name, and runs the command that they name. Help and
 /// version go to stdout. Returns the command's exit code, or 0 after help. Throws ConfigError for words that
-/// it does not understand, with those that are allowed and the nearest of them. `commands` has to contain
-/// kDefaultCommand.
+/// it does not understand, with the allowed and the nearest ones. kDefaultCommand has to be in `commands`.
 int run_command_line(std::vector<std::string> words, const std::vector<Command>& commands);
 
 /// Names of all options of `command`, in the order of its help: "--epochs".

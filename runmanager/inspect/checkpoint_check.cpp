@@ -43,8 +43,7 @@ void check_layers(const TensorFile& file, const Json& layers, FileFinding& findi
   }
 }
 
-// Checks that optimizer state such as "optimizer/exp_avg/conv1.weight" has the shape of its parameter,
-// "conv1.weight".
+// Checks that optimizer state, such as "optimizer/exp_avg/conv1.weight", has the shape of its parameter.
 void check_optimizer(const TensorFile& file, FileFinding& finding) {
   for (const NamedTensor& tensor : file.tensors) {
     if (!tensor.name.starts_with(kOptimizerPrefix)) continue;

@@ -52,8 +52,7 @@ class RunReader {
  public:
   RunReader(std::string name, const TagFilter& filter) : filter_(filter) { run_.name = std::move(name); }
 
-  // Adds a message to `damage` for records that cannot be read. Those behind a damaged length are lost, see
-  // EventReader::skip_record().
+  // Adds a message to `damage` for records that cannot be read. All those behind a damaged length are lost.
   void read(const fs::path& path, std::vector<std::string>& damage) {
     tbwriter::EventReader reader(path);
     std::uint64_t lost = 0;

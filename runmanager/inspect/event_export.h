@@ -38,13 +38,11 @@ struct ExportedLogdir {
 /// Reads every events file below `directory`; links are not followed. With `tags`, regular expressions in the
 /// syntax of ECMAScript, only scalars are read whose tag begins with a match of one: "Loss/" selects that
 /// group. Points that a resumed run wrote again count once, as TensorBoard shows them. Throws ConfigError for
-/// an invalid expression; DataError if there is no such directory, no events file in it, or no tag that
-/// matches.
+/// an invalid expression; DataError if there is no such directory, no events file in it, or no matching tag.
 ExportedLogdir read_logdir(const std::filesystem::path& directory, const std::vector<std::string>& tags = {});
 
 /// One row per point: run, tag, step, wall_time, value, and a column "hparam.<name>" for every hyperparameter
-/// of any run. A run without scalars has one row with empty cells. Quotes and numbers are those of
-/// results.csv.
+/// of any run. A run without scalars has one row with empty cells. Quoted as results.csv is.
 std::string export_csv(const ExportedLogdir& logdir);
 
 /// {"logdir", "runs": [{"name", "hparams", "status", "start_time", "end_time", "scalars": {tag: [{"step",

@@ -16,9 +16,9 @@ namespace sweep {
 /// run.json that cannot be read.
 using RecordsByName = std::map<std::string, std::optional<RunRecord>>;
 
-/// Compares the three files of the sweep in `directory` with each other and with `records`. Returns a finding
-/// for each of them that exists or should exist, and for each run.json that is missing. Paths are relative to
-/// `directory`.
+/// Compares the three files of the sweep in `directory` with each other and with `records`. Returns a
+/// finding, with a path relative to `directory`, for each file that exists or should exist and for each
+/// missing run.json.
 std::vector<FileFinding> check_results(const std::filesystem::path& directory, const RecordsByName& records);
 
 }  // namespace sweep

@@ -21,8 +21,7 @@ constexpr int kDetailsWidth = 60;  // room for loss, accuracy, time left and bot
 // Parameters of the escape sequence SGR, "ESC [ n m" (ECMA-48).
 constexpr std::string_view kBold = "1", kDim = "2", kRed = "31", kGreen = "32", kYellow = "33", kCyan = "36";
 
-// Joins the details that fit into `columns`. The most important ones come first, so the last ones are left
-// out.
+// Joins as many details as fit into `columns`. The most important ones come first.
 std::string join_fitting(const std::vector<std::string>& details, int columns) {
   std::string text;
   for (const std::string& detail : details) {
@@ -113,8 +112,7 @@ class Progress::ActiveRun final : public TrainingObserver {
   double work() const { return static_cast<double>(plan_.samples) * plan_.epochs; }
   double work_done() const { return fraction() * work(); }
 
-  // The line with the bar. `with_name` is for several active runs: a single one has its name in the line
-  // above.
+  // The line with the bar. `with_name`: there are several active runs. A single one has its name above.
   std::string line(int width, bool with_name) const {
     const double now = progress_.clock_();
     const double seconds = now - epoch_start_;
@@ -276,8 +274,7 @@ std::string Progress::sweep_line(int width) const {
                   width);
 }
 
-// "epoch 2/3     ━━━━━━╸━━━━━━  43%  …". The counter has the same width in every line, so the bars are
-// aligned.
+// "epoch 2/3     ━━━━━━╸━━━━━━  43%  …". All counters have the same width, so the bars are aligned.
 std::string Progress::bar_line(const std::string& counter, double fraction,
                                const std::vector<std::string>& details, int width) const {
   const int counter_width = std::max(12, 2 * static_cast<int>(std::to_string(runs_).size()) + 7);

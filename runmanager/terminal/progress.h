@@ -19,8 +19,7 @@ namespace sweep {
 
 /// Shows the progress of a sweep. On an interactive terminal there is a bar for each active run and one for
 /// the sweep, redrawn at most 15 times a second, and finished runs scroll away above them; elsewhere a line
-/// is written per epoch. A call between two redraws only reads the clock. Drawing never throws. Not
-/// thread-safe.
+/// is written per epoch. Calls between redraws only read the clock. Drawing never throws. Not thread-safe.
 class Progress {
  public:
   /// `clock` returns seconds and never goes back. `sweep` is the sweep's name, and `runs` the number of its

@@ -25,8 +25,7 @@ bool stdout_color();
 /// Columns of stdout; 0 if it is not a TTY, where lines may have any length.
 int stdout_width();
 
-/// Whether characters beyond ASCII can be shown on stdout: not if the locale names another encoding than
-/// UTF-8.
+/// Whether characters beyond ASCII can be shown on stdout: the locale does not name another encoding.
 bool stdout_unicode();
 
 /// The number of columns that `text` (UTF-8) takes: two for wide characters, none for combining ones and
