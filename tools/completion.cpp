@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "core/base/error.h"
+#include "core/spec/arguments.h"
 #include "runmanager/config/problems.h"
 #include "tools/command_line.h"
 
