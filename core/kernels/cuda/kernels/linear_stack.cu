@@ -207,7 +207,7 @@ struct StackKernel {
       for (float& x : value) x += bias;
       if (layer.active) {
         before[i] = {value[0], value[1], value[2], value[3]};
-        for (float& x : value) x = value_of(layer.activation, layer.slope, x);
+        for (float& x : value) x = value_of(layer.activation, layer.coefficient, x);
       }
       out[i] = {value[0], value[1], value[2], value[3]};
       if (arrays.layers[l].out != nullptr) write(arrays.layers[l].out, outputs, first, group, n, value);
@@ -278,7 +278,7 @@ struct StackKernel {
       float g = loss.kind == LossOptions::Kind::kCrossEntropy
                     ? (powers[i] / sums[sample] - loss.target(c, label)) * scale
                     : loss.error(outputs[i], c, label) * (2.0f * loss.share() * scale);
-      if (layer.active) g = gradient_of(layer.activation, layer.slope, g, grads[i], outputs[i]);
+      if (layer.active) g = gradient_of(layer.activation, layer.coefficient, g, grads[i], outputs[i]);
       grads[i] = g;
       to[static_cast<std::ptrdiff_t>(first + sample) * classes + c] = g;
     }
@@ -313,7 +313,8 @@ struct StackKernel {
       float* own = shared + layout.grads[l - 1] + kQuad * i;
       const float* outputs_below = shared + layout.values[l] + kQuad * i;
       for (int s = 0; s < kQuad; ++s) {
-        if (below.active) g[s] = gradient_of(below.activation, below.slope, g[s], own[s], outputs_below[s]);
+        if (below.active)
+          g[s] = gradient_of(below.activation, below.coefficient, g[s], own[s], outputs_below[s]);
         own[s] = g[s];
       }
       write(arrays.layers[l - 1].grad, inputs, first, group, k, g);

@@ -22,7 +22,7 @@ struct StackLayer {
   int inputs = 0, outputs = 0;
   bool active = false;  // whether there is an f
   Activation activation = Activation::kRelu;
-  float slope = 0;  // of leaky_relu
+  float coefficient = 0;  // activation_coefficient()
 };
 
 struct LinearStackShape {

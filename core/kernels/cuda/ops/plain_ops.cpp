@@ -51,19 +51,20 @@ Average average_of(const Layer& layer) {
 }  // namespace
 
 ActivationOp::ActivationOp(const Layer& layer, Activation activation, const OpSlots& slots)
-    : activation_(activation), elements_(elements_of(layer.input)), slots_(slots) {
-  if (activation == Activation::kLeakyRelu)
-    slope_ = static_cast<float>(std::get<double>(layer.arguments.at("negative_slope")));
-}
+    : activation_(activation),
+      coefficient_(activation_coefficient(layer.type, layer.arguments)),
+      elements_(elements_of(layer.input)),
+      slots_(slots) {}
 
 void ActivationOp::forward(const Pass& pass) const {
-  activation_forward(pass.stream, activation_, slope_, pass.images * elements_, pass.at(slots_.in),
+  activation_forward(pass.stream, activation_, coefficient_, pass.images * elements_, pass.at(slots_.in),
                      pass.at(slots_.out));
 }
 
 void ActivationOp::backward(const Pass& pass) const {
-  activation_backward(pass.stream, activation_, slope_, pass.images * elements_, pass.at(slots_.grad_out),
-                      pass.at(slots_.in), pass.at(slots_.out), slots_.add, pass.at(slots_.grad_in));
+  activation_backward(pass.stream, activation_, coefficient_, pass.images * elements_,
+                      pass.at(slots_.grad_out), pass.at(slots_.in), pass.at(slots_.out), slots_.add,
+                      pass.at(slots_.grad_in));
 }
 
 DropoutOp::DropoutOp(const Layer& layer, std::uint64_t seed, std::uint32_t number, const OpSlots& slots)
