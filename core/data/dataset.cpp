@@ -139,7 +139,7 @@ LoadedPart load_part(const fs::path& directory, const Part& part) {
 }
 
 void check_labels(const LoadedPart& part, std::size_t classes, const std::string& why) {
-  const Elements<std::int32_t>& labels = part.set->labels;
+  const MaybeOwnedArray<std::int32_t>& labels = part.set->labels;
   const auto wrong = std::find_if(labels.begin(), labels.end(), [&](std::int32_t label) {
     return static_cast<std::size_t>(label) >= classes;
   });
@@ -198,8 +198,8 @@ std::size_t validation_count(const DatasetSpec& spec, std::size_t total) {
 Dataset assemble(const DatasetSpec& spec, const fs::path& directory) {
   const bool has_test =
       !find_file(directory, kTest.images).empty() || !find_file(directory, kTest.labels).empty();
-  // The test set is inflated beside the training set. Default launch policy: without another thread it is
-  // done here.
+  // The test set is inflated beside the training set. Default launch policy: without
+  // another thread it is done here.
   std::future<LoadedPart> test_part;
   if (has_test) test_part = std::async([&] { return load_part(directory, kTest); });
   const LoadedPart train = load_part(directory, kTrain);
