@@ -46,7 +46,8 @@ struct OptimizerKernels {
             .centered = rmsprop.centered};
   }
 
-  static Rule rule_of(const OptimizerOptions& options) {
+  // Not an overload of rule_of(), to which every option would convert if its own were missing.
+  static Rule make_rule(const OptimizerOptions& options) {
     return std::visit([](const auto& optimizer) { return rule_of(optimizer); }, options);
   }
 
@@ -241,7 +242,7 @@ Optimizer::Optimizer(Stream& stream, const OptimizerOptions& options, double cli
 }
 
 void Optimizer::step(Stream& stream, const StepInput* input) const {
-  const Rule rule = OptimizerKernels::rule_of(options_);
+  const Rule rule = OptimizerKernels::make_rule(options_);
   if (clip_norm_ > 0) {
     launch(stream, squares_kernel, {blocks_}, {kThreads}, sources_.data(), works_.data(), arrays_.gradient,
            squares_.data());
