@@ -226,7 +226,7 @@ struct StackKernel {
       for (float& x : value) x += bias;
       if (layer.active) {
         before[i] = {value[0], value[1], value[2], value[3]};
-        for (float& x : value) x = value_of(layer.activation, layer.slope, x);
+        for (float& x : value) x = value_of(layer.activation, layer.coefficient, x);
       }
       out[i] = {value[0], value[1], value[2], value[3]};
       if (arrays.layers[l].out != nullptr) write(arrays.layers[l].out, outputs, first, group, n, value);
@@ -299,7 +299,7 @@ struct StackKernel {
       float g = loss.kind == LossOptions::Kind::kCrossEntropy
                     ? (exponentials[i] / sums[sample] - loss.target(c, label)) * scale
                     : loss.error(outputs[i], c, label) * (2.0f * loss.per_class() * scale);
-      if (layer.active) g = gradient_of(layer.activation, layer.slope, g, grads[i], outputs[i]);
+      if (layer.active) g = gradient_of(layer.activation, layer.coefficient, g, grads[i], outputs[i]);
       grads[i] = g;
       to[static_cast<std::ptrdiff_t>(first + sample) * classes + c] = g;
     }
@@ -337,7 +337,7 @@ struct StackKernel {
       float* quad = shared + layout.grads[l - 1] + kQuad * i;
       const float* outputs_below = shared + layout.values[l] + kQuad * i;
       for (int s = 0; s < kQuad; ++s) {
-        if (below.active) g[s] = gradient_of(below.activation, below.slope, g[s], quad[s], outputs_below[s]);
+        if (below.active) g[s] = gradient_of(below.activation, below.coefficient, g[s], quad[s], outputs_below[s]);
         quad[s] = g[s];
       }
       write(arrays.layers[l - 1].grad, inputs, first, group, k, g);

@@ -21,7 +21,7 @@ struct StackLayer {
   int inputs = 0, outputs = 0;
   bool active = false;  // whether there is an activation f
   Activation activation = Activation::kRelu;
-  float slope = 0;  // leaky_relu's, for x < 0
+  float coefficient = 0;  // activation_coefficient()
 };
 
 struct LinearStackShape {

@@ -15,7 +15,7 @@ class ActivationOp final : public Op {
 
  private:
   Activation activation_;
-  float slope_ = 0;
+  float coefficient_;
   int elements_;
   OpSlots slots_;
 };

@@ -14,8 +14,7 @@ LinearStackShape shape_of(const std::vector<StackedLayers>& layers) {
     if (activation == nullptr) continue;
     layer.active = true;
     layer.activation = activation_of(activation->type).value();
-    if (layer.activation == Activation::kLeakyRelu)
-      layer.slope = static_cast<float>(std::get<double>(activation->arguments.at("negative_slope")));
+    layer.coefficient = activation_coefficient(activation->type, activation->arguments);
   }
   return shape;
 }
