@@ -5,7 +5,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The digests of the data set's files; null where they are not known.
+// The digests of the data set's files; null if the provenance has none.
 Json data_digests(const Json& provenance) {
   const auto dataset = provenance.find("dataset");
   if (dataset == provenance.end() || !dataset->is_object() || !dataset->contains("files")) return nullptr;
@@ -19,6 +19,7 @@ Json data_digests(const Json& provenance) {
 bool same_identity(const RunRecord& old, const RunConfig& config, const Json& provenance) {
   if (!old.provenance.is_object() || !provenance.is_object()) return false;
   const Json old_data = data_digests(old.provenance), data = data_digests(provenance);
+  // Compared as text, because nlohmann::json takes 1 and 1.0 for equal.
   return old.name == config.name && to_json(old.params).dump() == to_json(config.params).dump() &&
          old.config.dump() == config.resolved.dump() &&
          old.provenance.value("numerics", Json()) == provenance.value("numerics", Json()) &&

@@ -1,4 +1,4 @@
-// When results of an earlier start are results of this run, too.
+// Decides whether the results of an earlier start are results of this run, too.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,9 +8,9 @@
 
 namespace sweep {
 
-/// Whether `old` is of a run with the same name, typed parameters (1 and 1.0 differ), configuration with its
-/// seed, numerics of the program, initial weights and, where both know it, data. `provenance` is that of the
-/// new run.
+/// Whether `old` belongs to a run with the same name, typed parameters (1 and 1.0 differ), configuration
+/// including the seed, numerics of the program and initial weights. Data sets are compared where both
+/// provenances have their digests. `provenance`: of the new run.
 bool same_identity(const RunRecord& old, const RunConfig& config, const nlohmann::ordered_json& provenance);
 
 }  // namespace sweep

@@ -17,8 +17,8 @@ using Json = nlohmann::ordered_json;
 
 std::string runs_text(std::size_t count) { return fmt::format("{} run{}", count, count == 1 ? "" : "s"); }
 
-// The first names, and how many there are besides.
-std::string some_of(const std::vector<std::string>& names) {
+// The first few names, and the number of the others.
+std::string abbreviated(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 3;
   const std::size_t shown = std::min(names.size(), kMost);
   const std::string text =
@@ -36,7 +36,7 @@ std::vector<std::string> without(const std::vector<std::string>& names,
   return rest;
 }
 
-// The runs of the last start, or nothing if there was none.
+// The names of the last start's runs; empty if there was none.
 std::optional<std::vector<std::string>> runs_of_sweep_file(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kSweepFile;
   std::error_code error;
@@ -58,7 +58,7 @@ std::vector<std::string> changes_since(const std::filesystem::path& directory,
     changes.push_back(fmt::format(
         "{} finished run{} had other settings and {} trained again; with --fresh they would be kept: {}",
         outdated.size(), outdated.size() == 1 ? "" : "s", outdated.size() == 1 ? "is" : "are",
-        some_of(outdated)));
+        abbreviated(outdated)));
   }
   const std::optional<std::vector<std::string>> old = runs_of_sweep_file(directory);
   if (!old) return changes;
@@ -67,11 +67,11 @@ std::vector<std::string> changes_since(const std::filesystem::path& directory,
   const std::vector<std::string> added = without(now, *old), retired = without(*old, now);
   if (!added.empty())
     changes.push_back(
-        fmt::format("{} new since the last start: {}", runs_text(added.size()), some_of(added)));
+        fmt::format("{} new since the last start: {}", runs_text(added.size()), abbreviated(added)));
   if (!retired.empty()) {
     changes.push_back(fmt::format("{} no longer in the file; what {} left stays: {}",
                                   runs_text(retired.size()), retired.size() == 1 ? "it has" : "they have",
-                                  some_of(retired)));
+                                  abbreviated(retired)));
   }
   return changes;
 }

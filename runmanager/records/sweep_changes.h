@@ -1,4 +1,4 @@
-// What a person should know when a sweep's file is no longer what it was at the last start.
+// Describes how a sweep has changed since its last start.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,9 @@
 
 namespace sweep {
 
-/// Sentences about runs that are new, that the file no longer has, and `outdated`: finished, but with other
-/// settings. `directory` is the sweep's, as the last start has left it. Empty if nothing has changed.
+/// One sentence each about new runs, about runs that the file no longer has, and about `outdated` runs, which
+/// had finished with other settings. `directory`: of the sweep, as the last start has left it. Empty if
+/// nothing has changed.
 std::vector<std::string> changes_since(const std::filesystem::path& directory,
                                        std::span<const RunConfig> runs,
                                        const std::vector<std::string>& outdated);
