@@ -115,19 +115,23 @@ const std::string& metadata(const TensorFile& file, const std::string& key) {
   return found->second;
 }
 
-Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
+void check_checksums(const TensorFile& file) {
   const std::string &progress = metadata(file, "progress"), &epochs = metadata(file, "epochs"),
                     &config = metadata(file, "config"), &provenance = metadata(file, "provenance");
-  const std::string kernels = kernels_of(file);
   using tbwriter::crc32c;
   if (metadata(file, "crc32c") != std::to_string(checksum(file)) ||
       metadata(file, "progress_crc32c") !=
-          metadata_checksum(
-              {crc32c(progress), crc32c(epochs), crc32c(config), crc32c(provenance), crc32c(kernels)})) {
+          metadata_checksum({crc32c(progress), crc32c(epochs), crc32c(config), crc32c(provenance),
+                             crc32c(kernels_of(file))})) {
     throw DataError("is damaged: its checksum is not that of its content");
   }
+}
+
+Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
+  check_checksums(file);
   Checkpoint checkpoint;
-  checkpoint.progress = progress_of(progress, config, provenance, epochs);
+  checkpoint.progress = progress_of(metadata(file, "progress"), metadata(file, "config"),
+                                    metadata(file, "provenance"), metadata(file, "epochs"));
   TrainingState& state = checkpoint.state;
   state.weights.parameters = joined_tensors(file, network.parameters(), network.parameter_count(), "");
   state.weights.buffers = joined_tensors(file, network.buffers(), network.buffer_count(), "");
@@ -136,7 +140,7 @@ Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
                                                     std::string(kOptimizerPrefix) + name + "/")});
   }
   state.step_count = std::stoll(metadata(file, "step_count"));
-  state.kernels = kernels;
+  state.kernels = kernels_of(file);
   return checkpoint;
 }
 
@@ -235,6 +239,15 @@ Checkpoint read_checkpoint(const std::filesystem::path& path, const Network& net
     throw DataError(fmt::format("{}: its progress is not JSON: {}", path.string(), error.what()));
   } catch (const std::logic_error& error) {  // of a number
     throw DataError(fmt::format("{}: its step_count is no number", path.string()));
+  }
+}
+
+void verify_checkpoint(const std::filesystem::path& path) {
+  const TensorFile file = read_safetensors(path);
+  try {
+    check_checksums(file);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", path.string(), error.what()));
   }
 }
 

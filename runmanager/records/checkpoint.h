@@ -72,6 +72,9 @@ void write_checkpoint(const std::filesystem::path& path, const Network& network,
 /// from.
 Checkpoint read_checkpoint(const std::filesystem::path& path, const Network& network);
 
+/// Throws DataError if any bit of the file is damaged. Needs no network.
+void verify_checkpoint(const std::filesystem::path& path);
+
 /// Engine::kernels() of a checkpoint's engine; "" if it had nothing to choose.
 std::string kernels_of(const TensorFile& checkpoint);
 

@@ -27,6 +27,7 @@ struct RunnerOptions {
   double timeout = 0;      // seconds that one run may take before it counts as failed; 0: any; needs workers
   double max_time = 0;     // seconds after which the sweep stops as if asked to; 0: never
   bool fresh = false;      // never continue: NAME-2, NAME-3, …
+  bool replace = false;    // runs with other settings than those that are there are trained again
   bool fail_fast = false;  // the first failed run ends the sweep
   bool strict = false;     // a run without its device is a failure, not a skip
   bool quiet = false;      // no progress
@@ -61,10 +62,12 @@ struct SweepOutcome {
   int exit_code = 0;
 };
 
-/// Trains every run of `sweep` that <logdir>/<name> does not already hold as completed with the same
-/// parameters, configuration, seed and numerics; those that it holds in part go on after their last finished
-/// epoch. A run that fails is recorded, and the next one starts. The bits of every result depend neither on
-/// where and when the sweep was interrupted nor on jobs, threads and workers.
+/// Trains every run of `sweep` that <logdir>/<name> does not already hold as completed with the same identity
+/// (see RunIdentity); those that it holds in part, or with fewer epochs, go on after their last finished
+/// epoch. A run that is there under another name, because the file has another axis now, is renamed. Throws
+/// ConfigError, before anything is changed, if runs with other settings are in the way and
+/// RunnerOptions::replace is not set. A run that fails is recorded, and the next one starts. The bits of
+/// every result depend neither on where and when the sweep was interrupted nor on jobs, threads and workers.
 ///
 /// Everything that can be checked is checked before the first run trains. Throws ConfigError or ShapeError (a
 /// network that does not fit its data, a batch larger than the training set, weights that do not fit),
