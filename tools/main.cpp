@@ -14,8 +14,7 @@
 
 int main(int argc, char** argv) {
   using namespace sweep;
-  // A write beyond the file size limit then fails with an error, as on a full disk, instead of ending the
-  // program.
+  // Writing beyond the limit on file sizes then is an error, like a full disk, and does not kill the program.
   std::signal(SIGXFSZ, SIG_IGN);
   if (argc > 1 && argv[1] == std::string_view(kWorkerWord)) return worker_main(argc, argv);
   constexpr const char* kOutOfMemory = "sweep: not enough memory\n";

@@ -81,7 +81,7 @@ fs::path find_directory(const std::string& name, const DataFormat& format) {
 }
 
 void check_labels(const SplitData& part, std::size_t classes, const std::string& why) {
-  const Elements<std::int32_t>& labels = part.set->labels;
+  const MaybeOwnedArray<std::int32_t>& labels = part.set->labels;
   const auto wrong = std::find_if(labels.begin(), labels.end(), [&](std::int32_t label) {
     return static_cast<std::size_t>(label) >= classes;
   });

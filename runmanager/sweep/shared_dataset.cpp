@@ -94,7 +94,7 @@ Json describe_dataset(const Dataset& dataset, const std::vector<Place>& places, 
 }
 
 template <typename T>
-Elements<T> elements_of(const std::shared_ptr<const Mapping>& mapping, const Json& place) {
+MaybeOwnedArray<T> array_of(const std::shared_ptr<const Mapping>& mapping, const Json& place) {
   const auto offset = place.at(0).get<std::size_t>(), count = place.at(1).get<std::size_t>();
   if (offset > mapping->bytes || count > (mapping->bytes - offset) / sizeof(T))
     throw DataError("a shared data set is larger than its memory");
@@ -108,8 +108,8 @@ Dataset dataset_of(const std::shared_ptr<const Mapping>& mapping, const Json& de
   for (const Json& json : description.at("sets")) {
     auto set = std::make_shared<ImageSet>();
     set->shape = json.at("shape").get<Shape>();
-    set->pixels = elements_of<std::uint8_t>(mapping, json.at("pixels"));
-    set->labels = elements_of<std::int32_t>(mapping, json.at("labels"));
+    set->pixels = array_of<std::uint8_t>(mapping, json.at("pixels"));
+    set->labels = array_of<std::int32_t>(mapping, json.at("labels"));
     sets.push_back(std::move(set));
   }
   const auto part = [&](const char* name) {

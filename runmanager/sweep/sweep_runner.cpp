@@ -12,7 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/data/content_reader.h"
-#include "runmanager/config/sweep_file.h"
+#include "runmanager/config/data_check.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/existing_runs.h"
 #include "runmanager/records/provenance.h"

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/spec/activation.h"
+
 namespace sweep {
 namespace {
 
@@ -22,14 +24,9 @@ std::string node_name(std::string text, const char* fallback) {
 
 // PyTorch's class names, which people know from its graphs; a type that is not here shows its own name.
 std::string operation_name(const std::string& type) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kNames = {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kNames = {
       {{"conv2d", "Conv2d"},
        {"linear", "Linear"},
-       {"relu", "ReLU"},
-       {"leaky_relu", "LeakyReLU"},
-       {"tanh", "Tanh"},
-       {"sigmoid", "Sigmoid"},
-       {"gelu", "GELU"},
        {"max_pool2d", "MaxPool2d"},
        {"avg_pool2d", "AvgPool2d"},
        {"adaptive_avg_pool2d", "AdaptiveAvgPool2d"},
@@ -40,6 +37,7 @@ std::string operation_name(const std::string& type) {
   for (const auto& [from, to] : kNames) {
     if (from == type) return std::string(to);
   }
+  if (const ActivationType* activation = find_activation(type)) return std::string(activation->torch_class);
   return type;
 }
 

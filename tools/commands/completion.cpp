@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/base/error.h"
+#include "core/spec/arguments.h"
 #include "runmanager/config/problems.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"

@@ -20,7 +20,7 @@ struct DevicesOptions {
   bool json = false;
 };
 
-/// What list_devices() and its neighbours say about this machine.
+/// The devices and libraries of this machine, and why others are missing.
 struct Machine {
   std::vector<DeviceInfo> devices = list_devices();
   std::vector<LibraryInfo> libraries = list_libraries();

@@ -19,7 +19,7 @@ std::string keys_help() {
     if (setting.name[0] == '$') continue;
     text += fmt::format(
         "  {:<12} {}{}\n", setting.name, setting.help,
-        setting.default_value.is_null() ? "" : fmt::format(" (default {})", setting.default_value.dump()));
+        setting.default_value ? fmt::format(" (default {})", to_string(*setting.default_value)) : "");
   }
   return text + "\"sweep schema\" prints all of them with types and limits.";
 }

@@ -148,25 +148,14 @@ class CpuEngine final : public Engine {
   }
 
   void update(std::size_t begin, std::size_t count, double learning_rate) noexcept {
-    const float* gradient = gradient_.data() + begin;
-    const bool shared = pool_.size() > 1;
-    float* parameters = parameters_.data() + begin;
-    const auto state = [&](const char* name) -> float* {
-      const auto found = std::find(state_names_.begin(), state_names_.end(), name);
-      return found == state_names_.end()
-                 ? nullptr
-                 : state_[static_cast<std::size_t>(found - state_names_.begin())].data() + begin;
-    };
-    if (const auto* sgd = std::get_if<SgdOptions>(&options_.optimizer)) {
-      cpu::sgd_step(*sgd, learning_rate, steps_ == 1, count, gradient, state("momentum_buffer"), shared,
-                    parameters);
-    } else if (const auto* rmsprop = std::get_if<RmspropOptions>(&options_.optimizer)) {
-      cpu::rmsprop_step(*rmsprop, learning_rate, count, gradient, state("square_avg"), state("grad_avg"),
-                        state("momentum_buffer"), shared, parameters);
-    } else {
-      cpu::adam_step(std::get<AdamOptions>(options_.optimizer), learning_rate, steps_, count, gradient,
-                     state("exp_avg"), state("exp_avg_sq"), shared, parameters);
-    }
+    cpu::OptimizerStep step{.learning_rate = learning_rate,
+                            .number = steps_,
+                            .floats = count,
+                            .gradient = gradient_.data() + begin,
+                            .past_caches = pool_.size() > 1,
+                            .parameters = parameters_.data() + begin};
+    for (std::size_t i = 0; i < state_.size(); ++i) step.state[i] = state_[i].data() + begin;
+    cpu::optimizer_step(options_.optimizer, step);
   }
 
   const Network network_;

@@ -77,12 +77,13 @@ const Graph& Program::graph(Stream& stream, Task task, int steps, int images, co
   const Key key{task, steps, images};
   auto found = graphs_.find(key);
   if (found == graphs_.end()) {
+    // Before the capture: libraries choose algorithms here, which a capture forbids.
     for (const auto& op : network_.ops) op->prepare(images);
     Graph recorded = stream.capture([&] {
       for (int i = 0; i < steps; ++i) {
-        std::byte* own = inputs.first + static_cast<std::size_t>(i) * inputs.stride;
-        step(stream, task, images, reinterpret_cast<const StepInput*>(own),
-             reinterpret_cast<const std::uint32_t*>(own + inputs.rows_offset));
+        std::byte* input = inputs.first + static_cast<std::size_t>(i) * inputs.stride;
+        step(stream, task, images, reinterpret_cast<const StepInput*>(input),
+             reinterpret_cast<const std::uint32_t*>(input + inputs.rows_offset));
       }
     });
     found = graphs_.emplace(key, std::move(recorded)).first;

@@ -10,7 +10,7 @@ namespace {
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-// Calls body(place) for every value of a channel.
+// Calls body(index) for every value of a channel.
 template <class Body>
 void for_each_value(const BatchNormShape& s, int images, int channel, const Body& body) {
   for (int image = 0; image < images; ++image)
@@ -52,9 +52,9 @@ void backward(const BatchNormShape& s, int images, std::size_t c, bool add, cons
   a.grad_parameters[index(s.channels) + c] = static_cast<float>(sum);
 }
 
-// The inputs begin … end − 1 of an output, along one axis.
+// The inputs begin … end − 1 of an output, along one axis. size: of the window with its padding.
 struct Window {
-  int begin, end, whole;  // whole: with the padding
+  int begin, end, size;
 };
 
 Window window_of(bool adaptive, int o, int in, int out, int kernel, int stride, int pad) {
@@ -90,7 +90,7 @@ void pool_maximum(const std::vector<std::size_t>& ins, std::size_t out, bool bac
     a.result[out] = a.in[best];
     return;
   }
-  // A library looks for the value that forward gave; without it the gradient is lost.
+  // cuDNN finds the maximum again by the output that forward gave. Without that output, the gradient is lost.
   const bool found = a.out[out] == a.in[best] || std::isnan(a.in[best]);
   a.result[best] += found ? a.grad_out[out] : std::nanf("");
 }
@@ -136,7 +136,7 @@ void run_reference(const PoolLayer& layer, const LibraryTask& task, const Librar
           pool_maximum(ins, out, backward, a);
         } else {
           const bool padded = layer.average == Average::kWithPadding;
-          pool_average(ins, padded ? rows.whole * columns.whole : static_cast<int>(ins.size()), out, backward,
+          pool_average(ins, padded ? rows.size * columns.size : static_cast<int>(ins.size()), out, backward,
                        a);
         }
       }

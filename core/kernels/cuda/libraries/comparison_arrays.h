@@ -1,4 +1,4 @@
-// Arrays of numbers for comparing own kernels with a library's.
+// Random device arrays for comparing built-in kernels with a library's.
 #pragma once
 
 #include <algorithm>
@@ -32,15 +32,15 @@ class RandomArray {
   Array<float> array_;
 };
 
-/// Whether both are the same but for rounding. Wrong numbers are far off; algorithms that add up in another
-/// order, or transform first, are not.
-inline bool nearly_equal(const std::vector<float>& own, const std::vector<float>& library) {
+/// Whether no difference exceeds a thousandth of the largest element. Sums in another order and transforms
+/// (Winograd, FFT) stay within that; wrong results do not.
+inline bool nearly_equal(const std::vector<float>& builtin, const std::vector<float>& library) {
   constexpr float kTolerance = 1e-3f;
   float largest = 0, difference = 0;
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    if (!std::isfinite(own[i]) || !std::isfinite(library[i])) return false;
-    largest = std::max(largest, std::abs(own[i]));
-    difference = std::max(difference, std::abs(own[i] - library[i]));
+  for (std::size_t i = 0; i < builtin.size(); ++i) {
+    if (!std::isfinite(builtin[i]) || !std::isfinite(library[i])) return false;
+    largest = std::max(largest, std::abs(builtin[i]));
+    difference = std::max(difference, std::abs(builtin[i] - library[i]));
   }
   return difference <= kTolerance * largest;
 }

@@ -14,7 +14,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kBuiltin = "own";
+constexpr const char* kBuiltin = "own";  // the record of a network without library kernels
+// Keys of a record that list directions by layer.
+constexpr const char *kLayers = "layers", *kNoAlgorithm = "no_algorithm";
 
 std::string by(int a, int b) { return std::to_string(a) + "x" + std::to_string(b); }
 
@@ -45,7 +47,8 @@ std::string text(const PoolLayer& layer) {
          " padding " + by(s.pad_y, s.pad_x);
 }
 
-// All that algorithms depend on, as does the time they take.
+// The key of the choice cache: everything that algorithms and their speed depend on. Its words are in users'
+// files.
 template <class Shape>
 std::string text(const Shape& shape, const LibraryTask& task) {
   constexpr int kAlignmentFloats = 64;  // floats in 256 bytes
@@ -90,49 +93,66 @@ KernelPolicy policy_from_environment() {
 template <class Shape>
 std::vector<LibraryTask> KernelAutotuner::choose(const std::string& layer, const Shape& shape,
                                                  const std::vector<LibraryTask>& tasks) {
-  std::vector<LibraryTask> all;
-  for (const LibraryTask& task : tasks) {
-    const auto own = chosen(layer, shape, task);
-    if (!own) continue;
-    note(layer, *own, library(shape)->name());
-    all.push_back(*own);
+  std::vector<LibraryTask> chosen;
+  for (LibraryTask task : tasks) {
+    const Decision decision = decide(layer, shape, task);
+    if (decision == Decision::kNoAlgorithm) no_algorithm_[layer].emplace_back(to_string(task.direction));
+    if (decision != Decision::kLibrary) continue;
+    note(layer, task, library(shape)->name());
+    chosen.push_back(task);
   }
-  return all;
+  return chosen;
 }
 
 template <class Shape>
 std::vector<LibraryTask> KernelAutotuner::choose_all_or_none(const std::string& layer, const Shape& shape,
                                                              const std::vector<LibraryTask>& tasks) {
-  std::vector<LibraryTask> all;
-  for (const LibraryTask& task : tasks) {
-    const auto own = chosen(layer, shape, task);
-    if (!own) return {};
-    all.push_back(*own);
+  std::vector<LibraryTask> chosen = tasks;
+  for (LibraryTask& task : chosen) {
+    const Decision decision = decide(layer, shape, task);
+    if (decision == Decision::kLibrary) continue;
+    // All tasks are noted, not only this one, so that a resumed run finds the first of them in the record.
+    for (const LibraryTask& each : tasks) {
+      if (decision == Decision::kNoAlgorithm) no_algorithm_[layer].emplace_back(to_string(each.direction));
+    }
+    return {};
   }
-  for (const LibraryTask& task : all) note(layer, task, library(shape)->name());
-  return all;
+  for (const LibraryTask& task : chosen) note(layer, task, library(shape)->name());
+  return chosen;
 }
 
-// The task as the library does it, or nothing.
 template <class Shape>
-std::optional<LibraryTask> KernelAutotuner::chosen(const std::string& layer, const Shape& shape,
-                                                   LibraryTask task) {
+KernelAutotuner::Decision KernelAutotuner::decide(const std::string& layer, const Shape& shape,
+                                                  LibraryTask& task) {
   task.deterministic = options_.deterministic;
-  const bool recorded = !options_.recorded.empty();
-  // Before any library is opened, which small networks should not have to wait for.
-  if (recorded ? !is_recorded(layer, task.direction)
-               : options_.policy == KernelPolicy::kBuiltin ||
-                     (options_.policy == KernelPolicy::kMeasured && products(shape, task) < kMinProducts))
-    return std::nullopt;
+  const bool recorded = !options_.recorded.empty(),
+             measured = !recorded && options_.policy == KernelPolicy::kMeasured,
+             forced = !recorded && options_.policy == KernelPolicy::kLibrary;
+  // Decided before a library is opened: small networks need not wait for that.
+  if (recorded && is_recorded(kNoAlgorithm, layer, task.direction)) return Decision::kNoAlgorithm;
+  if (recorded
+          ? !is_recorded(kLayers, layer, task.direction)
+          : options_.policy == KernelPolicy::kBuiltin || (measured && products(shape, task) < kMinProducts))
+    return Decision::kBuiltin;
   const auto& library = libraries().of(shape);
-  if (library == nullptr) return std::nullopt;
+  if (library == nullptr) return Decision::kBuiltin;
   const auto plan = library->plan(shape, task, kMaxWorkspace);
-  if (plan == nullptr) return std::nullopt;
-  if (!recorded && options_.policy == KernelPolicy::kMeasured &&
-      !is_for_library(shape, task, *plan, library->name()))
-    return std::nullopt;
-  task.deterministic = plan->deterministic();  // also with smaller batches, if record() says so
-  return task;
+  if (plan == nullptr) return forced ? Decision::kNoAlgorithm : Decision::kBuiltin;
+  if (measured && !library_is_faster(shape, task, *plan, library->name())) return Decision::kBuiltin;
+  // Nothing was measured, so nobody has tried yet whether the library does what it has planned.
+  if (forced && !tried(shape, task, *plan)) return Decision::kNoAlgorithm;
+  task.deterministic = plan->deterministic();  // the plans for smaller batches then have to be, too
+  return Decision::kLibrary;
+}
+
+template <class Shape>
+bool KernelAutotuner::tried(const Shape& shape, const LibraryTask& task, const LibraryPlan& plan) const {
+  try {
+    use_device(options_.device);
+    return library_runs(shape, task, plan);
+  } catch (const DeviceError&) {
+    return true;  // too little memory to try
+  }
 }
 
 void KernelAutotuner::note(const std::string& layer, const LibraryTask& task, const std::string& library) {
@@ -142,8 +162,8 @@ void KernelAutotuner::note(const std::string& layer, const LibraryTask& task, co
 }
 
 template <class Shape>
-bool KernelAutotuner::is_for_library(const Shape& shape, const LibraryTask& task, const LibraryPlan& plan,
-                                     const std::string& library) {
+bool KernelAutotuner::library_is_faster(const Shape& shape, const LibraryTask& task, const LibraryPlan& plan,
+                                        const std::string& library) {
   if (!options_.timer) return true;
   const auto measure = [&]() -> std::optional<Choice> {
     try {
@@ -152,7 +172,7 @@ bool KernelAutotuner::is_for_library(const Shape& shape, const LibraryTask& task
       return Choice{comparison.agree && comparison.library_seconds < comparison.builtin_seconds,
                     comparison.builtin_seconds, comparison.library_seconds};
     } catch (const DeviceError&) {
-      return std::nullopt;  // too little memory; anything worse comes again
+      return std::nullopt;  // too little memory; a worse error will come again
     }
   };
   const ChoiceCache cache(options_.choices);
@@ -162,22 +182,24 @@ bool KernelAutotuner::is_for_library(const Shape& shape, const LibraryTask& task
 
 bool KernelAutotuner::may_fuse(const std::string& layer) const {
   if (options_.recorded.empty()) return options_.policy != KernelPolicy::kLibrary;
-  const auto works = {Direction::kForward, Direction::kBackwardWeights, Direction::kBackwardInput};
-  return std::none_of(works.begin(), works.end(),
-                      [&](Direction direction) { return is_recorded(layer, direction); });
+  return std::none_of(
+      std::begin(kTrainingDirections), std::end(kTrainingDirections), [&](Direction direction) {
+        return is_recorded(kLayers, layer, direction) || is_recorded(kNoAlgorithm, layer, direction);
+      });
 }
 
-bool KernelAutotuner::is_recorded(const std::string& layer, Direction direction) const {
+bool KernelAutotuner::is_recorded(const char* list, const std::string& layer, Direction direction) const {
   if (options_.recorded == kBuiltin) return false;
   const Json json = Json::parse(options_.recorded, nullptr, false);
-  if (!json.is_object() || !json.contains("layers") || !json["layers"].is_object()) return false;
-  const Json works = json["layers"].value(layer, Json::array());
-  return std::find(works.begin(), works.end(), to_string(direction)) != works.end();
+  if (!json.is_object() || !json.contains(list) || !json[list].is_object()) return false;
+  const Json directions = json[list].value(layer, Json::array());
+  return std::find(directions.begin(), directions.end(), to_string(direction)) != directions.end();
 }
 
 std::string KernelAutotuner::record() const {
   if (layers_.empty()) return kBuiltin;
-  Json json = {{"device", device_name_}, {"libraries", used_}, {"layers", layers_}};
+  Json json = {{"device", device_name_}, {"libraries", used_}, {kLayers, layers_}};
+  if (!no_algorithm_.empty()) json[kNoAlgorithm] = no_algorithm_;
   if (!same_bits_) json["same_bits"] = false;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -185,7 +207,7 @@ std::string KernelAutotuner::record() const {
 const Libraries& KernelAutotuner::libraries() {
   if (!libraries_) {
     device_name();
-    libraries_ = open_libraries(options_.device);
+    libraries_ = shared_libraries(options_.device);
   }
   return *libraries_;
 }
@@ -193,8 +215,10 @@ const Libraries& KernelAutotuner::libraries() {
 const std::string& KernelAutotuner::device_name() {
   if (device_name_.empty()) {
     const std::vector<DeviceInfo> devices = list_cuda_devices();
-    const auto index = static_cast<std::size_t>(options_.device);
-    if (index < devices.size()) device_name_ = devices[index].description;
+    const auto found = std::find_if(devices.begin(), devices.end(), [&](const DeviceInfo& info) {
+      return info.device.index == options_.device;
+    });
+    if (found != devices.end()) device_name_ = found->description;
   }
   return device_name_;
 }

@@ -20,7 +20,7 @@ std::size_t out_floats(const ConvShape& s) {
   return static_cast<std::size_t>(s.out_channels) * static_cast<std::size_t>(s.out_height * s.out_width);
 }
 
-// What own kernels do of a task; a gradient in `parts` parts.
+// The built-in kernels for a task; they write a weight gradient in `parts` parts.
 int parts_of(const LinearShape& s, int images) { return linear_gradient_parts(s, images); }
 int parts_of(const ConvShape& s, int images) { return conv_gradient_parts(s, images); }
 
@@ -37,7 +37,7 @@ void run_builtin(Stream& stream, const LinearShape& s, const LibraryTask& task, 
       return linear_backward_input(stream, s, task.images, arrays.grad_out, arrays.weight, task.add,
                                    arrays.result);
     case Direction::kInference:
-      break;  // which is kForward here
+      break;  // the same as kForward for these layers
   }
 }
 
@@ -53,11 +53,11 @@ void run_builtin(Stream& stream, const ConvShape& s, const LibraryTask& task, in
       return conv_backward_input(stream, s, task.images, arrays.grad_out, arrays.weight, task.add,
                                  arrays.result);
     case Direction::kInference:
-      break;  // which is kForward here
+      break;  // the same as kForward for these layers
   }
 }
 
-// Floats first … first + count − 1 of a result in parts.
+// Elements first … first + count − 1 of a result of `size` floats, added up over its parts.
 std::vector<float> summed(Stream& stream, const float* from, std::size_t size, int parts, std::size_t first,
                           std::size_t count) {
   std::vector<float> sums = to_host<float>(stream, from + first, count);
@@ -79,31 +79,36 @@ class Comparer {
         images_(static_cast<std::size_t>(task.images)),
         parts_(task.direction == Direction::kBackwardWeights ? parts_of(shape, task.images) : 1),
         in_(stream_, reads(task.direction != Direction::kBackwardInput, images_ * in_floats(shape)), 1),
-        // As far from an address that is a multiple of 256 as they will be.
+        // Big enough to put weights and biases at the same offsets from 256-byte boundaries as in training.
         parameters_(
             stream_,
             reads(task.direction != Direction::kBackwardWeights,
                   kAlignmentFloats + kAlignmentFloats + static_cast<std::size_t>(shape.gradient_floats())),
             2),
         grad_out_(stream_, reads(task.direction != Direction::kForward, images_ * out_floats(shape)), 3),
-        own_(stream_, static_cast<std::size_t>(parts_) * result_floats(), 4),
-        library_(stream_, result_floats(), 4),  // the same numbers, as a sum may start with them
+        builtin_(stream_, static_cast<std::size_t>(parts_) * result_floats(), 4),
+        library_(stream_, result_floats(), 4),  // the same numbers: with task.add, both add to them
         workspace_(plan.workspace_bytes(), "the choice of kernels") {}
 
   Comparison run(const KernelTimer& timer) {
     Comparison comparison;
     run_builtin();
-    try {
-      run_library();
-    } catch (const DeviceError&) {
-      return comparison;  // It promised more than it can do.
-    }
+    if (!library_runs()) return comparison;
     comparison.agree =
         results_agree() && (task_.direction != Direction::kForward || !task_.relu || keeps_nan());
     if (!comparison.agree) return comparison;
     comparison.builtin_seconds = timer(stream_, [&] { run_builtin(); });
     comparison.library_seconds = timer(stream_, [&] { run_library(); });
     return comparison;
+  }
+
+  bool library_runs() {
+    try {
+      run_library();
+      return true;
+    } catch (const DeviceError&) {
+      return false;
+    }
   }
 
  private:
@@ -137,29 +142,30 @@ class Comparer {
             .workspace = workspace_.data()};
   }
 
-  void run_builtin() { cuda::run_builtin(stream_, shape_, task_, parts_, arrays(own_.data())); }
+  void run_builtin() { cuda::run_builtin(stream_, shape_, task_, parts_, arrays(builtin_.data())); }
   void run_library() { plan_.run(stream_, arrays(library_.data())); }
 
-  // At the start and at the end, where the biases are and where a tile is cut off.
+  // Compares the start and the end of the result. The end has the biases and the tiles that are cut off.
   bool results_agree() {
     constexpr std::size_t kMax = 1 << 20;
     const std::size_t size = result_floats(), count = std::min(size, kMax);
     for (const std::size_t first : {std::size_t{0}, size - count}) {
-      if (!nearly_equal(summed(stream_, own_.data(), size, parts_, first, count),
+      if (!nearly_equal(summed(stream_, builtin_.data(), size, parts_, first, count),
                         to_host<float>(stream_, library_.data() + first, count)))
         return false;
     }
     return true;
   }
 
-  // A NaN in the input that every output of the first image depends on has to come out of a relu.
+  // Puts a NaN into an input that outputs of the first image depend on: where the built-in kernel passes it
+  // through the relu, the library has to, or a diverged training would look healthy.
   bool keeps_nan() {
     const float nan = std::numeric_limits<float>::quiet_NaN();
     const float before = to_host<float>(stream_, in_.data(), 1)[0];
     stream_.upload(in_.data(), &nan, sizeof nan);
     run_builtin();
     run_library();
-    const std::vector<float> own = to_host<float>(stream_, own_.data(), out_floats(shape_)),
+    const std::vector<float> own = to_host<float>(stream_, builtin_.data(), out_floats(shape_)),
                              library = to_host<float>(stream_, library_.data(), out_floats(shape_));
     stream_.upload(in_.data(), &before, sizeof before);
     for (std::size_t i = 0; i < own.size(); ++i) {
@@ -174,7 +180,7 @@ class Comparer {
   const std::size_t images_;
   const int parts_;
   Stream stream_;
-  RandomArray in_, parameters_, grad_out_, own_, library_;
+  RandomArray in_, parameters_, grad_out_, builtin_, library_;
   Array<std::byte> workspace_;
 };
 
@@ -196,6 +202,14 @@ Comparison compare(const LinearShape& shape, const LibraryTask& task, const Libr
 Comparison compare(const ConvShape& shape, const LibraryTask& task, const LibraryPlan& plan,
                    const KernelTimer& timer) {
   return Comparer(shape, task, plan).run(timer);
+}
+
+bool library_runs(const LinearShape& shape, const LibraryTask& task, const LibraryPlan& plan) {
+  return Comparer(shape, task, plan).library_runs();
+}
+
+bool library_runs(const ConvShape& shape, const LibraryTask& task, const LibraryPlan& plan) {
+  return Comparer(shape, task, plan).library_runs();
 }
 
 }  // namespace sweep::cuda

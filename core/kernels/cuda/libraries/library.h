@@ -107,6 +107,7 @@ struct Libraries {
   std::shared_ptr<const LayerLibrary<ConvShape>> conv;
   std::shared_ptr<const LayerLibrary<BatchNormShape>> batch_norm;
   std::shared_ptr<const LayerLibrary<PoolLayer>> pool;
+  bool complete = true;  // false: an installed library would not open this time
 
   const auto& of(const LinearShape& /*shape*/) const { return linear; }
   const auto& of(const ConvShape& /*shape*/) const { return conv; }

@@ -7,7 +7,7 @@ namespace {
 
 using Pair = std::array<std::int64_t, 2>;
 
-bool is(const Layer& layer, const char* name, std::int64_t value) {
+bool has_extent(const Layer& layer, const char* name, std::int64_t value) {
   return std::get<Pair>(layer.arguments.at(name)) == Pair{value, value};
 }
 
@@ -21,14 +21,16 @@ ConvPoolChain chain_of(const std::vector<ConvPoolLayers>& layers) {
 
 std::optional<ConvPoolShape> ConvPoolOp::shape_of(const Layer& conv, const Layer& pool) {
   if (conv.type != "conv2d" || pool.type != "max_pool2d") return std::nullopt;
-  if (!is(pool, "kernel_size", 2) || !is(pool, "stride", 2) || !is(pool, "padding", 0)) return std::nullopt;
-  if (!is(conv, "stride", 1) || !is(conv, "dilation", 1) ||
+  if (!has_extent(pool, "kernel_size", 2) || !has_extent(pool, "stride", 2) ||
+      !has_extent(pool, "padding", 0))
+    return std::nullopt;
+  if (!has_extent(conv, "stride", 1) || !has_extent(conv, "dilation", 1) ||
       std::get<std::int64_t>(conv.arguments.at("groups")) != 1)
     return std::nullopt;
   const auto size = [](std::int64_t extent) { return static_cast<int>(extent); };
   const Pair kernel = std::get<Pair>(conv.arguments.at("kernel_size")),
              padding = std::get<Pair>(conv.arguments.at("padding"));
-  // Anything larger than this cannot fit, and could overflow what tells so.
+  // Larger layers cannot fit into shared memory, and would overflow the ints of the layout.
   constexpr std::int64_t kLargest = 1 << 14;
   if (static_cast<std::int64_t>(element_count(conv.input)) > kLargest || conv.output[0] > kLargest)
     return std::nullopt;

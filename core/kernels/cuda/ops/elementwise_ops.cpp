@@ -18,18 +18,18 @@ DropoutRule dropout_rule(const Layer& layer, std::uint64_t seed, std::uint32_t n
 }  // namespace
 
 ActivationOp::ActivationOp(const Layer& layer, Activation activation, const OpSlots& slots)
-    : activation_(activation), elements_(elements_of(layer.input)), slots_(slots) {
-  if (activation == Activation::kLeakyRelu)
-    slope_ = static_cast<float>(std::get<double>(layer.arguments.at("negative_slope")));
-}
+    : activation_(activation),
+      coefficient_(activation_coefficient(layer.type, layer.arguments)),
+      elements_(elements_of(layer.input)),
+      slots_(slots) {}
 
 void ActivationOp::forward(const Pass& pass) const {
-  activation_forward(pass.stream, activation_, slope_, pass.images * elements_, pass.data(slots_.in),
+  activation_forward(pass.stream, activation_, coefficient_, pass.images * elements_, pass.data(slots_.in),
                      pass.data(slots_.out));
 }
 
 void ActivationOp::backward(const Pass& pass) const {
-  activation_backward(pass.stream, activation_, slope_, pass.images * elements_, pass.data(slots_.grad_out),
+  activation_backward(pass.stream, activation_, coefficient_, pass.images * elements_, pass.data(slots_.grad_out),
                       pass.data(slots_.in), pass.data(slots_.out), slots_.add, pass.data(slots_.grad_in));
 }
 

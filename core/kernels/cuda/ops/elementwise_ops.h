@@ -15,14 +15,14 @@ class ActivationOp final : public Op {
 
  private:
   Activation activation_;
-  float slope_ = 0;
+  float coefficient_;
   int elements_;
   OpSlots slots_;
 };
 
 class DropoutOp final : public Op {
  public:
-  /// `number` tells the dropout layers of a network apart, in their order.
+  /// `number`: position among the dropout layers of the network; they draw different random numbers by it.
   DropoutOp(const Layer& layer, std::uint64_t seed, std::uint32_t number, const OpSlots& slots);
   void forward(const Pass& pass) const override;
   void backward(const Pass& pass) const override;
@@ -33,11 +33,11 @@ class DropoutOp final : public Op {
   OpSlots slots_;
 };
 
-/// The sum at the end of a residual block.
+/// The sum of two inputs at the end of a residual block.
 class SumOp final : public Op {
  public:
   struct Input {
-    Slot value, gradient;  // no gradient if nobody needs it
+    Slot value, gradient;  // gradient: empty if nobody needs it
     bool add;              // as OpSlots::add
   };
   SumOp(const Layer& layer, Input first, Input second, Slot out, Slot grad_out);

@@ -14,8 +14,7 @@ LinearStackShape shape_of(const std::vector<StackedLayers>& layers) {
     if (activation == nullptr) continue;
     layer.active = true;
     layer.activation = activation_of(activation->type).value();
-    if (layer.activation == Activation::kLeakyRelu)
-      layer.slope = static_cast<float>(std::get<double>(activation->arguments.at("negative_slope")));
+    layer.coefficient = activation_coefficient(activation->type, activation->arguments);
   }
   return shape;
 }
@@ -28,7 +27,7 @@ std::size_t floats(int count, int images) {
 
 bool LinearStackOp::fits(const std::vector<StackedLayers>& layers) {
   static_assert(kMaxGradients >= kMaxStackLayers);
-  // Wider layers have work for a whole GPU each, and a library's tiles.
+  // Wider layers fill a GPU on their own, and may be a library's.
   constexpr std::size_t kMaxWeights = std::size_t{1} << 17;
   const bool wide = std::any_of(layers.begin(), layers.end(), [](const StackedLayers& layer) {
     return element_count(layer.linear->input) * element_count(layer.linear->output) > kMaxWeights;

@@ -52,13 +52,13 @@ MaxPoolOp::MaxPoolOp(const Layer& layer, const OpSlots& slots, const OpSchedule&
           static_cast<std::size_t>(schedule.images) * element_count(layer.output) * sizeof(std::int32_t),
           schedule.forward, schedule.backward)) {
   if (!library_.has(Direction::kBackwardInput)) return;
-  // It finds the winners again.
+  // cuDNN saves no argmax: its backward compares input and output again.
   plan.keep(slots.in, schedule.backward);
   plan.keep(slots.out, schedule.backward);
 }
 
-// A library leaves no winners to own kernels.
-bool MaxPoolOp::is_library(int images) const {
+// Forward and backward have to be of one kind: a library's forward leaves no argmax to the built-in backward.
+bool MaxPoolOp::runs_library(int images) const {
   return library_.can_run(Direction::kForward, images) &&
          (!slots_.grad_in || library_.can_run(Direction::kBackwardInput, images));
 }
@@ -66,18 +66,18 @@ bool MaxPoolOp::is_library(int images) const {
 void MaxPoolOp::forward(const Pass& pass) const {
   const float* in = pass.data(slots_.in);
   float* out = pass.data(slots_.out);
-  if (is_library(pass.images) && library_.run(pass, Direction::kForward, {.in = in, .result = out})) return;
+  if (runs_library(pass.images) && library_.run(pass, Direction::kForward, {.in = in, .result = out})) return;
   max_pool_forward(pass.stream, shape_, pass.images, in, out, pass.data<std::int32_t>(argmax_));
 }
 
 void MaxPoolOp::backward(const Pass& pass) const {
   const float* grad_out = pass.data(slots_.grad_out);
   float* grad_in = pass.data(slots_.grad_in);
-  if (is_library(pass.images) && library_.run(pass, Direction::kBackwardInput,
-                                              {.in = pass.data(slots_.in),
-                                               .out = pass.data(slots_.out),
-                                               .grad_out = grad_out,
-                                               .result = grad_in}))
+  if (runs_library(pass.images) && library_.run(pass, Direction::kBackwardInput,
+                                                {.in = pass.data(slots_.in),
+                                                 .out = pass.data(slots_.out),
+                                                 .grad_out = grad_out,
+                                                 .result = grad_in}))
     return;
   max_pool_backward(pass.stream, shape_, pass.images, grad_out, pass.data<std::int32_t>(argmax_), slots_.add,
                     grad_in);

@@ -18,7 +18,7 @@ class MaxPoolOp final : public Op {
   void backward(const Pass& pass) const override;
 
  private:
-  bool is_library(int images) const;
+  bool runs_library(int images) const;
 
   PoolShape shape_;
   OpSlots slots_;

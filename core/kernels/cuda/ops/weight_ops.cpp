@@ -36,14 +36,14 @@ ConvShape conv_shape(const Layer& layer) {
           .bias = layer.parameters.size() > 1};
 }
 
-const float* at(const Pass& pass, int place) { return place < 0 ? nullptr : pass.parameters + place; }
+const float* at(const Pass& pass, int offset) { return offset < 0 ? nullptr : pass.parameters + offset; }
 
 Slot partials_slot(MemoryPlan& plan, const OpSchedule& schedule, int parts, int floats) {
   return plan.add(static_cast<std::size_t>(parts) * static_cast<std::size_t>(floats) * sizeof(float),
                   schedule.backward, schedule.end);
 }
 
-// The works of a layer that may be a library's.
+// What the autotuner decides about for a convolution or linear layer.
 std::vector<LibraryTask> tasks_of(const ParameterOffsets& offsets, bool relu, const OpSlots& slots,
                                   const OpSchedule& schedule) {
   const auto task = [&](Direction direction) {
@@ -60,7 +60,7 @@ std::vector<LibraryTask> tasks_of(const ParameterOffsets& offsets, bool relu, co
   return tasks;
 }
 
-// The gradient before a relu that the op did after its own work, in place.
+// Takes the gradient back through the relu that is fused into the op, in place.
 void relu_backward(const Pass& pass, const OpSlots& slots, int count) {
   float* gradient = pass.data(slots.grad_out);
   activation_backward(pass.stream, Activation::kRelu, 0, count, gradient, pass.data(slots.out),
@@ -169,7 +169,7 @@ BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, const OpSlo
       library_(make_library_plans(autotuner, shape_, choose_directions(layer, schedule, autotuner), schedule,
                                   plan)) {
   const std::size_t channels = static_cast<std::size_t>(shape_.channels) * sizeof(float);
-  // A shorter batch may be cut into fewer parts, never into more.
+  // A smaller batch has at most as many parts, so the scratch of the full batch is enough.
   const std::size_t scratch =
       static_cast<std::size_t>(batch_norm_scratch_floats(shape_, schedule.images)) * sizeof(float);
   mean_ = plan.add(channels, schedule.forward, schedule.backward);
@@ -179,8 +179,8 @@ BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, const OpSlo
   if (offsets_.weight >= 0) gradient_ = plan.add(2 * channels, schedule.backward, schedule.end);
 }
 
-// What a library does of it: never without parameters, nor where arrays do not start at multiples of 16
-// bytes.
+// The directions that the library does. None without parameters, which cuDNN demands, or with arrays that are
+// not 16-byte aligned, as cuDNN expects.
 std::vector<LibraryTask> BatchNormOp::choose_directions(const Layer& layer, const OpSchedule& schedule,
                                                         KernelAutotuner& autotuner) const {
   constexpr std::size_t kFloats = 16 / sizeof(float);
@@ -194,15 +194,15 @@ std::vector<LibraryTask> BatchNormOp::choose_directions(const Layer& layer, cons
                        .weight_offset = offsets_.weight,
                        .bias_offset = offsets_.bias};
   };
-  std::vector<LibraryTask> works = autotuner.choose(layer.name, shape_, {task(Direction::kInference)});
-  if (!slots_.grad_in) return works;
-  for (const LibraryTask& own : autotuner.choose_all_or_none(
+  std::vector<LibraryTask> tasks = autotuner.choose(layer.name, shape_, {task(Direction::kInference)});
+  if (!slots_.grad_in) return tasks;
+  for (const LibraryTask& training_task : autotuner.choose_all_or_none(
            layer.name, shape_, {task(Direction::kForward), task(Direction::kBackwardInput)}))
-    works.push_back(own);
-  return works;
+    tasks.push_back(training_task);
+  return tasks;
 }
 
-// Backward understands what its own forward has left.
+// Forward and backward have to be of one kind: they exchange mean and inverse in the library's own form.
 bool BatchNormOp::trains_by_library(int images) const {
   return library_.can_run(Direction::kForward, images) && library_.can_run(Direction::kBackwardInput, images);
 }

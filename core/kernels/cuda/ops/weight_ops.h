@@ -1,4 +1,4 @@
-// Ops with parameters.
+// Ops with parameters: convolution, linear layer, batch normalisation.
 #pragma once
 
 #include "core/kernels/cuda/kernels/batch_norm.h"
@@ -11,7 +11,7 @@
 
 namespace sweep::cuda {
 
-/// Where an op's parameters start in Network::parameters(), in floats; -1: there are none. The bias follows
+/// Where a layer's parameters start in Network::parameters(), in floats; -1: it has none. The bias follows
 /// the weight.
 struct ParameterOffsets {
   int weight = -1, bias = -1;
@@ -32,7 +32,7 @@ class ConvOp final : public Op {
   ConvShape shape_;
   ParameterOffsets offsets_;
   bool relu_;
-  int outputs_;  // of one image
+  int outputs_;  // floats of one image
   OpSlots slots_;
   LibraryPlans<ConvShape> library_;
   int parts_;

@@ -1,8 +1,9 @@
-// CUDA's words for the C++ compiler, so that a kernel runs on the host: for tests on machines without a GPU.
+// CUDA's built-in words (threadIdx, __shared__, __syncthreads() …) for the C++ compiler, so that kernels run
+// on the host in tests on machines without a GPU.
 //
-// The blocks of a grid run one after the other. The threads of a block take turns: each runs until it ends or
-// comes to a __syncthreads(), where it waits on a stack of its own for the others. A kernel that has no
-// barriers is thereby a plain loop.
+// The blocks of a grid run one after the other. The threads of a block are fibers on one host thread and take
+// turns: each runs until it ends or reaches a __syncthreads(), where it waits for the others of its block. So
+// a kernel without barriers is a plain loop. The schedule is deterministic, in one of two orders (see Order).
 #pragma once
 
 #include <cmath>
@@ -16,26 +17,38 @@ struct Index3 {
   unsigned x, y, z;
 };
 
-// Of the thread that runs, as in CUDA.
+// threadIdx, blockIdx, blockDim and gridDim of the fiber that runs.
 extern constinit thread_local Index3 thread_index, block_index, block_size, grid_size;
 
-// The block's shared memory beyond its __shared__ arrays.
+// The block's dynamic shared memory.
 extern constinit thread_local std::byte* block_memory;
 
-/// Runs `thread` once for every thread of the grid. Throws std::logic_error if threads of a block end while
-/// others wait for them at a barrier.
+/// Runs `thread` once for every thread of the grid. `shared_bytes`: dynamic shared memory of a block. Throws
+/// std::logic_error if threads of a block end while others wait for them at a barrier: on a GPU that is
+/// undefined.
 void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread);
 
-/// What __syncthreads() does.
+/// __syncthreads().
 void wait_for_block();
 
-/// In which order threads between two barriers, and blocks, take their turns. A kernel whose results depend
-/// on it lacks a barrier, or looks at what another block writes.
+/// Programmatic dependent launch: starts `kernel` before `previous`, which runs when `kernel` first calls
+/// wait_for_previous_kernel(). So a kernel that reads results of the previous one without waiting reads old
+/// ones. Throws std::logic_error if `kernel` never waits.
+void run_overlapped(const std::function<void()>& previous, const std::function<void()>& kernel);
+void wait_for_previous_kernel();
+
+/// In which order the threads of a block between two barriers, and the blocks of a grid, take their turns. A
+/// kernel whose results differ between the two lacks a barrier, or reads what another block writes.
+/// Process-wide.
 enum class Order { kForward, kBackward };
 void set_order(Order order);
 
-/// How often run_grid() was called: kernels that the process ran.
+/// Kernels that the process has run, and those of them that run_overlapped() started early. Process-wide.
 std::uint64_t grids_run();
+std::uint64_t grids_overlapped();
+
+/// The grid of the kernel that ran last on this thread.
+Index3 last_grid();
 
 }  // namespace sweep::cuda::host
 
@@ -43,6 +56,7 @@ struct alignas(16) float4 {
   float x, y, z, w;
 };
 
+// __shared__ arrays are thread_local, not per block: blocks of one host thread run one after the other.
 // clang-format off
 #define __global__
 #define __device__

@@ -17,9 +17,9 @@ double seconds(Stream& stream, const std::function<void()>& work, int times) {
 
 KernelTimer kernel_timer() {
   return [](Stream& stream, const std::function<void()>& work) {
-    constexpr double kRound = 0.002;  // seconds: enough that starting the kernels does not count
+    constexpr double kRound = 0.002;  // seconds: long enough to hide the launches
     constexpr int kMax = 50, kRounds = 3;
-    seconds(stream, work, 1);  // loads the kernels
+    seconds(stream, work, 1);  // warm-up: loads the kernels to the device
     const double once = seconds(stream, work, 1);
     const int times = std::clamp(static_cast<int>(kRound / std::max(once, 1e-6)), 1, kMax);
     double best = once;

@@ -1,4 +1,4 @@
-// How long the device takes for a piece of work, to compare two that do the same.
+// Measures kernels, to choose the faster of two that do the same.
 #pragma once
 
 #include <functional>
@@ -7,11 +7,11 @@
 
 namespace sweep::cuda {
 
-/// Puts `work` on the stream a few times and returns the seconds that it took the device once, from the
-/// fastest of several rounds. Waits. Throws DeviceError.
+/// Puts `work` on the stream several times and returns the device seconds of one execution, taken from the
+/// fastest round: other work on the GPU can only slow a round down. Waits. Throws DeviceError.
 using KernelTimer = std::function<double(Stream& stream, const std::function<void()>& work)>;
 
-/// CUDA's events; empty on the stand-in, whose speed tells nothing.
+/// The timer of this build: CUDA events. Empty on the stand-in, whose speed says nothing about a GPU.
 KernelTimer kernel_timer();
 
 }  // namespace sweep::cuda

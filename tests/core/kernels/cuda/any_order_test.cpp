@@ -1,6 +1,5 @@
-// Kernels that add up in any order: chosen only where EngineOptions::deterministic is false, and told apart
-// from the others wherever bits matter. With the stand-in's libraries, whose sums go forward or backward by
-// chance.
+// Nondeterministic library kernels: chosen only if EngineOptions::deterministic is false, and told apart from
+// the others wherever bits matter. The stand-in libraries add up forward or backward at random.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,11 +26,11 @@ using testing::IsEmpty;
 constexpr LinearShape kWide{64, 4096, true};
 constexpr LibraryTask kForward{.direction = Direction::kForward, .images = 64};
 
-class AnyOrder : public testing::Test {
+class Nondeterminism : public testing::Test {
  protected:
-  ~AnyOrder() override { host::set_library_limits({}); }
+  ~Nondeterminism() override { host::set_library_limits({}); }
 
-  // Measures that libraries are `library` seconds faster than own kernels.
+  // Its timer finds libraries `library` seconds faster than built-in kernels.
   KernelAutotuner autotuner(bool deterministic, double library = 1, const std::string& recorded = "") {
     return KernelAutotuner({.recorded = recorded,
                             .deterministic = deterministic,
@@ -40,16 +39,16 @@ class AnyOrder : public testing::Test {
                             .timer = [this, library](Stream& stream, const std::function<void()>& work) {
                               work();
                               stream.wait();
-                              return ++looks_ % 2 == 1 ? 1 + library : 1;
+                              return ++measurements_ % 2 == 1 ? 1 + library : 1;
                             }});
   }
 
   const test::TemporaryDirectory directory_;
   const fs::path root_ = directory_.path();
-  int looks_ = 0;
+  int measurements_ = 0;
 };
 
-TEST_F(AnyOrder, IsAskedForOnlyWhereItIsAllowedAndThenRecorded) {
+TEST_F(Nondeterminism, IsChosenOnlyIfAllowedAndIsRecorded) {
   KernelAutotuner strict = autotuner(true), loose = autotuner(false);
   const auto ordered = strict.choose("fc", kWide, {kForward}), any = loose.choose("fc", kWide, {kForward});
   ASSERT_EQ(ordered.size(), 1u);
@@ -60,14 +59,14 @@ TEST_F(AnyOrder, IsAskedForOnlyWhereItIsAllowedAndThenRecorded) {
   EXPECT_FALSE(gives_same_bits(loose.record())) << loose.record();
 }
 
-TEST_F(AnyOrder, IsMeasuredAsATaskOfItsOwn) {
+TEST_F(Nondeterminism, IsMeasuredAsATaskOfItsOwn) {
   autotuner(true, -0.5).choose("fc", kWide, {kForward});
-  EXPECT_EQ(looks_, 2);
+  EXPECT_EQ(measurements_, 2);
   EXPECT_EQ(autotuner(false).choose("fc", kWide, {kForward}).size(), 1u);
-  EXPECT_EQ(looks_, 4);
+  EXPECT_EQ(measurements_, 4);
   EXPECT_THAT(autotuner(true).choose("fc", kWide, {kForward}), IsEmpty()) << "as decided";
   EXPECT_EQ(autotuner(false, -0.5).choose("fc", kWide, {kForward}).size(), 1u) << "as decided";
-  EXPECT_EQ(looks_, 4);
+  EXPECT_EQ(measurements_, 4);
   const json kept = json::parse(read_file(root_ / "choices.json"));
   for (const auto& [setting, tasks] : kept.at("choices").items()) {
     ASSERT_EQ(tasks.size(), 2u) << setting;
@@ -78,7 +77,7 @@ TEST_F(AnyOrder, IsMeasuredAsATaskOfItsOwn) {
   }
 }
 
-TEST_F(AnyOrder, OfALibraryThatHasNoneIsNoneAndStaysSoForSmallerBatches) {
+TEST_F(Nondeterminism, IsNotRecordedIfTheLibraryIsDeterministic) {
   host::set_library_limits({.has_any_order = false});
   KernelAutotuner loose = autotuner(false);
   const auto chosen = loose.choose("fc", kWide, {kForward});
@@ -88,7 +87,7 @@ TEST_F(AnyOrder, OfALibraryThatHasNoneIsNoneAndStaysSoForSmallerBatches) {
   EXPECT_EQ(loose.record().find("same_bits"), std::string::npos);
 }
 
-TEST_F(AnyOrder, IsAnotherRecordThanThatOfTheSameKernelsInOrder) {
+TEST_F(Nondeterminism, ChangesTheRecord) {
   KernelAutotuner loose = autotuner(false);
   loose.choose("fc", kWide, {kForward});
   const auto record_now = [&](bool deterministic) {
@@ -101,7 +100,7 @@ TEST_F(AnyOrder, IsAnotherRecordThanThatOfTheSameKernelsInOrder) {
   EXPECT_TRUE(gives_same_bits(record_now(true)));
 }
 
-TEST_F(AnyOrder, AgreesWithOwnKernelsInEveryWork) {
+TEST_F(Nondeterminism, AgreesWithBuiltInKernelsInEveryDirection) {
   const ConvShape conv{.in_channels = 4,
                        .in_height = 9,
                        .in_width = 7,
@@ -158,7 +157,7 @@ Trained trained(const std::string& device, bool deterministic) {
   return {engine->parameters(), engine->kernels()};
 }
 
-TEST_F(AnyOrder, TrainsToOtherLastBitsEachTimeAndSaysSo) {
+TEST_F(Nondeterminism, ChangesTheLastBitsOfATrainingAndSaysSo) {
   const Trained strict = trained("cuda", true), again = trained("cuda", true);
   EXPECT_EQ(strict.parameters, again.parameters);
   EXPECT_TRUE(gives_same_bits(strict.kernels));
@@ -171,14 +170,14 @@ TEST_F(AnyOrder, TrainsToOtherLastBitsEachTimeAndSaysSo) {
     EXPECT_NEAR(loose.parameters[i], strict.parameters[i], 1e-4) << i;
 }
 
-TEST_F(AnyOrder, GivesTheSameBitsWhereNoKernelMakesUseOfIt) {
+TEST_F(Nondeterminism, ChangesNoBitIfNoKernelUsesIt) {
   host::set_library_limits({.has_any_order = false});
   const Trained strict = trained("cuda", true), loose = trained("cuda", false);
   EXPECT_EQ(strict.parameters, loose.parameters);
   EXPECT_EQ(strict.kernels, loose.kernels);
 }
 
-TEST_F(AnyOrder, IsNothingToTheCpu) {
+TEST_F(Nondeterminism, DoesNotConcernTheCpu) {
   EXPECT_EQ(trained("cpu", true).parameters, trained("cpu", false).parameters);
   EXPECT_TRUE(gives_same_bits(trained("cpu", false).kernels));
 }

@@ -1,5 +1,4 @@
-// NVIDIA's libraries as they are installed on this machine: opened, with every function that is used of them.
-// Nothing here needs a GPU.
+// Opens NVIDIA's libraries that are installed on this machine and looks every function up. Needs no GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Batch normalisation and pooling by a library: the comparison with own kernels, the choice, and trainings.
-// With the stand-in's libraries.
+// Batch normalisation and pooling by the stand-in libraries: comparison with built-in kernels, choice, and
+// trainings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ class NormAndPool : public testing::Test {
  protected:
   ~NormAndPool() override { host::set_library_limits({}); }
 
-  // Own kernels take the seconds of `own`, one after the other, and libraries 1.
+  // Its timer finds that built-in kernels take the seconds in `own`, one after the other, and libraries 1.
   KernelAutotuner autotuner(std::vector<double> own, const std::string& recorded = "") {
     return KernelAutotuner({.recorded = recorded,
                             .policy = KernelPolicy::kMeasured,
@@ -34,14 +34,14 @@ class NormAndPool : public testing::Test {
                             .timer = [this, own](Stream& stream, const std::function<void()>& work) {
                               work();
                               stream.wait();
-                              const std::size_t look = looks_++;
+                              const std::size_t look = measurements_++;
                               return look % 2 == 0 ? own.at(look / 2) : 1;
                             }});
   }
 
   const test::TemporaryDirectory directory_;
   const fs::path root_ = directory_.path();
-  std::size_t looks_ = 0;
+  std::size_t measurements_ = 0;
 };
 
 const KernelTimer kAnyClock = [](Stream& stream, const std::function<void()>& work) {
@@ -75,7 +75,7 @@ const PoolLayer kPools[] = {pool({}, 8, 8, 2, 2, 0),
                             {{3, 7, 7, 3, 2, 0, 0, 0, 0, 0, 0}, Average::kAdaptive},
                             {{3, 8, 6, 1, 1, 0, 0, 0, 0, 0, 0}, Average::kAdaptive}};
 
-TEST_F(NormAndPool, OfALibraryAgreeWithOwnKernelsInEveryWork) {
+TEST_F(NormAndPool, AgreeWithBuiltInKernelsInEveryDirection) {
   for (const bool add : {false, true}) {
     for (const BatchNormShape& shape : {BatchNormShape{4, 30, 1e-5f, 0.1f}, BatchNormShape{8, 1, 0.1f, 1},
                                         BatchNormShape{12, 700, 1e-3f, 0}}) {
@@ -97,7 +97,7 @@ TEST_F(NormAndPool, OfALibraryAgreeWithOwnKernelsInEveryWork) {
   }
 }
 
-TEST_F(NormAndPool, OfALibraryThatIsWrongDoNotAgree) {
+TEST_F(NormAndPool, DoNotAgreeIfTheLibraryIsWrong) {
   host::set_library_limits({.wrong_by = 3});
   for (const Direction direction : kNormDirections)
     EXPECT_FALSE(agree(BatchNormShape{4, 30, 1e-5f, 0.1f}, {.direction = direction, .images = 9}))
@@ -108,25 +108,25 @@ TEST_F(NormAndPool, OfALibraryThatIsWrongDoNotAgree) {
   EXPECT_FALSE(agree(BatchNormShape{4, 30, 1e-5f, 0.1f}, {.direction = Direction::kForward, .images = 9}));
 }
 
-// As many floats as are measured.
+// Just enough values to be measured.
 constexpr BatchNormShape kWideNorm{16, 1024, 1e-5f, 0.1f};
 const std::vector<LibraryTask> kTraining = {{.direction = Direction::kForward, .images = 64},
                                             {.direction = Direction::kBackwardInput, .images = 64}};
 
-TEST_F(NormAndPool, AreMeasuredFromAMillionFloatsOn) {
+TEST_F(NormAndPool, AreMeasuredFromAMillionValuesOn) {
   EXPECT_EQ(products(kWideNorm, kTraining[0]), kMinProducts);
   BatchNormShape small = kWideNorm;
   --small.plane;
   EXPECT_THAT(autotuner({2, 2}).choose_all_or_none("bn", small, kTraining), IsEmpty());
-  EXPECT_EQ(looks_, 0u);
+  EXPECT_EQ(measurements_, 0u);
 }
 
-TEST_F(NormAndPool, AreALibrarysWholeWhereForwardLeavesSomethingToBackward) {
+TEST_F(NormAndPool, GoToALibraryAsAWholeIfForwardSavesDataForBackward) {
   KernelAutotuner both = autotuner({2, 2});
   EXPECT_EQ(both.choose_all_or_none("bn", kWideNorm, kTraining).size(), 2u);
   EXPECT_EQ(json::parse(both.record())["layers"], json::parse(R"({"bn": ["forward", "input"]})"));
   EXPECT_EQ(json::parse(both.record())["libraries"], json::parse(R"(["cuDNN stand-in"])"));
-  EXPECT_EQ(looks_, 4u);
+  EXPECT_EQ(measurements_, 4u);
 
   // Kept as they are, whatever would be measured now.
   EXPECT_EQ(autotuner({}).choose_all_or_none("bn", kWideNorm, kTraining).size(), 2u);
@@ -136,14 +136,15 @@ TEST_F(NormAndPool, AreALibrarysWholeWhereForwardLeavesSomethingToBackward) {
   EXPECT_EQ(same.record(), record);
 
   for (const std::vector<double>& own : {std::vector<double>{0.5, 2}, {2, 0.5}}) {
-    looks_ = 0;
+    measurements_ = 0;
+    fs::remove(root_ / "choices.json");
     KernelAutotuner one = autotuner(own);
     EXPECT_THAT(one.choose_all_or_none("bn", kWideNorm, kTraining), IsEmpty());
     EXPECT_EQ(one.record(), "own");
   }
 }
 
-TEST_F(NormAndPool, AreOwnWhereThereIsNoLibrary) {
+TEST_F(NormAndPool, UseBuiltInKernelsWithoutALibrary) {
   host::set_library_limits({.installed = false});
   EXPECT_THAT(autotuner({}).choose_all_or_none("bn", kWideNorm, kTraining), IsEmpty());
   EXPECT_THAT(autotuner({}).choose("pool", pool({}, 512, 512, 2, 2, 0),
@@ -160,7 +161,7 @@ LayerSpec pooling(const std::string& name, const std::string& type, std::int64_t
   return {name, type, {{"kernel_size", kernel}, {"stride", stride}, {"padding", padding}}};
 }
 
-// What no own kernel does together with its neighbours.
+// Layers that no built-in kernel fuses.
 Network some_network(std::int64_t channels) {
   return Network(
       {"n",
@@ -202,7 +203,7 @@ void expect_close(const Trained& a, const Trained& b) {
   close("output ", a.outputs, b.outputs);
 }
 
-TEST_F(NormAndPool, OfALibraryTrainAsOwnKernelsAndTheCpuDo) {
+TEST_F(NormAndPool, TrainLikeBuiltInKernelsAndTheCpu) {
   const Network network = some_network(8);
   const Trained cpu = trained(network, "", "", "cpu"), own = trained(network, "own"),
                 library = trained(network, "library");
@@ -213,7 +214,7 @@ TEST_F(NormAndPool, OfALibraryTrainAsOwnKernelsAndTheCpuDo) {
   EXPECT_EQ(layers["average"], layers["max"]);
   expect_close(own, cpu);
   expect_close(library, cpu);
-  EXPECT_NE(library.parameters, own.parameters) << "or it were no choice";
+  EXPECT_NE(library.parameters, own.parameters) << "both used the same kernels";
   for (const char* policy : {"own", "measured"}) {
     const Trained again = trained(network, policy, library.kernels);
     EXPECT_EQ(again.kernels, library.kernels);
@@ -222,14 +223,14 @@ TEST_F(NormAndPool, OfALibraryTrainAsOwnKernelsAndTheCpuDo) {
   }
 }
 
-TEST_F(NormAndPool, LeaveShortBatchesWholeToOwnKernels) {
+TEST_F(NormAndPool, UseBuiltInKernelsForSmallBatchesAsAWhole) {
   const Network network = some_network(8);
   const Trained own = trained(network, "own");
   host::set_library_limits({.fewest_images = 4});
   expect_close(trained(network, "library"), own);
 }
 
-TEST_F(NormAndPool, WithArraysThatALibraryCannotReadAreOwn) {
+TEST_F(NormAndPool, UseBuiltInKernelsForArraysThatAreNotAligned) {
   const Network network = some_network(6);  // 24 bytes a channel's array
   const Trained library = trained(network, "library");
   const json layers = json::parse(library.kernels)["layers"];

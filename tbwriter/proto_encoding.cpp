@@ -1,4 +1,4 @@
-#include "tbwriter/messages.h"
+#include "tbwriter/proto_encoding.h"
 
 #include "tbwriter/utf8.h"
 #include "tbwriter/wire.h"

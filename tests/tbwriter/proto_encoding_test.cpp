@@ -1,5 +1,5 @@
 // What is encoded by hand must be what protobuf's own classes would have written, byte for byte.
-#include "tbwriter/messages.h"
+#include "tbwriter/proto_encoding.h"
 
 #include <gtest/gtest.h>
 
