@@ -17,25 +17,26 @@ using Json = nlohmann::ordered_json;
 
 // Gives every value and key below `node` its own path, so that a message can name it. There are no lines,
 // because there is no text.
-void set_places(JsonNode& node, const std::shared_ptr<const std::string>& source, const std::string& path) {
-  const auto place_at = [&source](std::string value_path) {
-    return std::make_shared<const JsonPlace>(
-        JsonPlace{.source = source, .line = 0, .column = 0, .offset = 0, .path = std::move(value_path)});
+void set_locations(JsonNode& node, const std::shared_ptr<const std::string>& source,
+                   const std::string& path) {
+  const auto location_at = [&source](std::string value_path) {
+    return std::make_shared<const JsonLocation>(
+        JsonLocation{.source = source, .line = 0, .column = 0, .offset = 0, .path = std::move(value_path)});
   };
   const std::string prefix = path.empty() ? "" : path + ".";
-  node.place = place_at(path);
+  node.location = location_at(path);
   for (std::size_t i = 0; i < node.elements.size(); ++i)
-    set_places(node.elements[i], source, prefix + std::to_string(i));
+    set_locations(node.elements[i], source, prefix + std::to_string(i));
   for (JsonMember& member : node.members) {
-    member.key_place = place_at(prefix + member.key);
-    set_places(member.value, source, prefix + member.key);
+    member.key_location = location_at(prefix + member.key);
+    set_locations(member.value, source, prefix + member.key);
   }
 }
 
 // The tree that parse_json() would return for the text of `settings`.
 JsonNode settings_tree(const Json& settings, const std::string& source) {
   JsonNode tree = from_json(settings, nullptr);
-  set_places(tree, std::make_shared<const std::string>(source), "");
+  set_locations(tree, std::make_shared<const std::string>(source), "");
   return tree;
 }
 

@@ -79,4 +79,24 @@ void adopt_run(const fs::path& sweep_directory, const std::string& directory, co
   write_file_atomically(path / kRunRecordFile, json_text(to_json(record)));
 }
 
+void make_room(const fs::path& sweep_directory, std::span<const RunConfig> runs,
+               std::span<ExistingRun> existing) {
+  const std::set<std::string> aside = runs_set_aside(sweep_directory);
+  for (std::size_t i = 0; i < existing.size(); ++i) {
+    const RunConfig& config = runs[i];
+    ExistingRun& run = existing[i];
+    if (run.fate == RunFate::kInTheWay) {
+      set_run_aside(sweep_directory, config.name);
+      continue;
+    }
+    // The record may also be behind its directory's name: a start was killed between the two.
+    if (run.record &&
+        (run.record->name != config.name || to_json(run.record->params) != to_json(config.params)))
+      adopt_run(sweep_directory, run.directory, config, *run.record);
+    // Likewise between the end of a new run and the removal of the old one.
+    if (run.fate == RunFate::kKept && aside.contains(config.name))
+      remove_runs_set_aside(sweep_directory, config.name);
+  }
+}
+
 }  // namespace sweep

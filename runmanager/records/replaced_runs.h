@@ -3,10 +3,12 @@
 
 #include <filesystem>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "runmanager/config/run_config.h"
+#include "runmanager/records/existing_runs.h"
 #include "runmanager/records/results.h"
 
 namespace sweep {
@@ -30,5 +32,11 @@ void remove_runs_set_aside(const std::filesystem::path& sweep_directory, const s
 /// between them. Throws IoError.
 void adopt_run(const std::filesystem::path& sweep_directory, const std::string& directory,
                const RunConfig& config, RunRecord& record);
+
+/// Prepares the sweep's directory for what is decided about its runs: sets those aside that are in the way,
+/// renames those that are adopted, and removes what was set aside for runs that have finished since.
+/// `existing` has an entry for each of `runs`; records of adopted runs are changed. Throws IoError.
+void make_room(const std::filesystem::path& sweep_directory, std::span<const RunConfig> runs,
+               std::span<ExistingRun> existing);
 
 }  // namespace sweep

@@ -37,7 +37,7 @@ std::vector<std::string> without(const std::vector<std::string>& names,
   return rest;
 }
 
-// The runs of the last start, or nothing if there was none.
+// The names of the last start's runs; empty if there was none.
 std::optional<std::vector<std::string>> runs_of_sweep_file(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kSweepFile;
   std::error_code error;

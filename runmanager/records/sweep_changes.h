@@ -1,4 +1,4 @@
-// What a person should know when a sweep's file is no longer what it was at the last start.
+// Describes how a sweep has changed since its last start.
 #pragma once
 
 #include <filesystem>

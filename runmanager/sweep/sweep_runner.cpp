@@ -6,12 +6,10 @@
 #include <chrono>
 #include <csignal>
 #include <iostream>
-#include <map>
 #include <set>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/content_reader.h"
 #include "runmanager/config/data_check.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/existing_runs.h"
@@ -22,6 +20,7 @@
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/sweep/dataset_cache.h"
 #include "runmanager/sweep/in_process_executor.h"
+#include "runmanager/sweep/requested_runs.h"
 #include "runmanager/sweep/run_scheduler.h"
 #include "runmanager/sweep/shared_dataset.h"
 #include "runmanager/sweep/sweep_recorder.h"
@@ -33,13 +32,6 @@ namespace sweep {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string file_sha256(const std::filesystem::path& path) {
-  const std::string content = read_file(path);
-  Sha256 digest;
-  digest.update({reinterpret_cast<const std::uint8_t*>(content.data()), content.size()});
-  return digest.finish();
-}
 
 // Runs one sweep, in the order of run(). Everything that can fail because of the configuration comes before
 // the first file is written.
@@ -80,7 +72,7 @@ class SweepRunner {
     if (!directory_) open_directory();
     provenance_ = program_provenance(options_.command);
     changes_ = changes_since(directory_->path(), sweep_.runs, existing_);
-    make_room();
+    make_room(directory_->path(), sweep_.runs, existing_);
     write_sweep_file();
     train_all();
     return conclude();
@@ -111,14 +103,6 @@ class SweepRunner {
     }
   }
 
-  RequestedRun requested(const RunConfig& config) {
-    Json provenance = {{"numerics", kNumericsVersion}};
-    if (!config.init.empty()) provenance["init_sha256"] = init_digest(config.init);
-    if (const auto data = data_.find(config.dataset)) provenance["dataset"] = dataset_provenance(*data);
-    return {&config,
-            identity_of(config.resolved, environment_.parse_device(config.device).name(), provenance)};
-  }
-
   // What earlier starts have left of the runs. Throws if some of it is in the way.
   void find_existing() {
     records_.resize(sweep_.runs.size());
@@ -130,8 +114,8 @@ class SweepRunner {
       records_[i].config = sweep_.runs[i].resolved;
     }
     if (!directory_) return;
-    std::vector<RequestedRun> requests;
-    for (const RunConfig& config : sweep_.runs) requests.push_back(requested(config));
+    const std::vector<RequestedRun> requests =
+        requested_runs(sweep_, data_, weights_digests_, environment_.parse_device);
     existing_ = find_existing_runs(directory_->path(), requests, options_.retry_failed);
     if (!options_.replace) refuse_runs_in_the_way(directory_->path(), requests, existing_);
     for (std::size_t i = 0; i < existing_.size(); ++i) {
@@ -141,31 +125,6 @@ class SweepRunner {
       records_[i].name = sweep_.runs[i].name;
       records_[i].params = sweep_.runs[i].params;
     }
-  }
-
-  // Renames the directories of runs that are adopted, and of those that are replaced.
-  void make_room() {
-    const std::filesystem::path& directory = directory_->path();
-    const std::set<std::string> aside = runs_set_aside(directory);
-    for (std::size_t i = 0; i < existing_.size(); ++i) {
-      const RunConfig& config = sweep_.runs[i];
-      ExistingRun& run = existing_[i];
-      if (run.fate == RunFate::kInTheWay) set_run_aside(directory, config.name);
-      const bool is_recorded_otherwise =
-          run.record &&
-          (run.record->name != config.name || to_json(run.record->params) != to_json(config.params));
-      if (run.fate != RunFate::kInTheWay && run.record && is_recorded_otherwise)
-        adopt_run(directory, run.directory, config, *run.record);
-      // An earlier start may have been killed between the end of the new run and this.
-      if (run.fate == RunFate::kKept && aside.contains(config.name))
-        remove_runs_set_aside(directory, config.name);
-    }
-  }
-
-  const std::string& init_digest(const std::filesystem::path& file) {
-    std::string& digest = digests_[file.string()];
-    if (digest.empty() && !file.empty()) digest = file_sha256(file);
-    return digest;
   }
 
   // Loads and checks everything that the runs to be trained need; throws before anything is written.
@@ -211,7 +170,7 @@ class SweepRunner {
     provenance["dataset"] = dataset_provenance(*run.data);
     if (!run.config->init.empty()) {
       provenance["init"] = run.config->init.string();
-      provenance["init_sha256"] = init_digest(run.config->init);
+      provenance["init_sha256"] = weights_digests_.get(run.config->init);
     }
     return provenance;
   }
@@ -380,7 +339,7 @@ class SweepRunner {
   SweepEnvironment environment_;
   std::optional<StopSignals> signals_;
   DatasetCache data_;
-  std::map<std::string, std::string> digests_;  // SHA-256 of weights files, by path
+  WeightsDigests weights_digests_;
   std::optional<SweepDirectory> directory_;
   Json provenance_;
   SweepCost cost_;

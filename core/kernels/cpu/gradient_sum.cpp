@@ -16,7 +16,7 @@ std::size_t max_subtrees(std::size_t parts, std::size_t threads) {
 }  // namespace
 
 GradientSum::GradientSum(std::size_t max_partials, std::size_t floats, std::size_t threads)
-    : floats_(floats), threads_(threads), partials_(max_partials * floats) {
+    : floats_(floats), threads_(threads), partials_(max_partials * floats), runs_(threads) {
   owner_.reserve(max_partials);
   total_postfix_.reserve(2 * max_partials);
   if (threads_ == 1) return;
@@ -58,6 +58,10 @@ void GradientSum::append_postfix(std::size_t first, std::size_t end, std::size_t
 }
 
 void GradientSum::begin(std::size_t parts) {
+  for (std::size_t run = 0; run < threads_; ++run) {
+    runs_[run].unfinished.store(part_begin(parts, threads_, run + 1) - part_begin(parts, threads_, run),
+                                std::memory_order_relaxed);
+  }
   if (parts == owner_.size()) return;
   owner_.resize(parts);
   for (std::size_t thread = 0; thread < threads_; ++thread) {
@@ -76,10 +80,12 @@ void GradientSum::begin(std::size_t parts) {
   }
 }
 
-void GradientSum::finish_partial(std::size_t part, std::size_t thread) noexcept {
-  if (single_owner() || part + 1 != part_begin(owner_.size(), threads_, thread + 1)) return;
+void GradientSum::finish_partial(std::size_t part) noexcept {
+  if (single_owner()) return;
+  const std::size_t run = owner_[part];
+  if (runs_[run].unfinished.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   for (std::size_t b = 0; b < subtree_threads_.size(); ++b) {
-    if (subtree_threads_[b] != thread) continue;
+    if (subtree_threads_[b] != run) continue;
     add_arrays(subtree_postfix_[b], partials_.data(), floats_, floats_, true, sums_.data() + b * floats_);
   }
 }

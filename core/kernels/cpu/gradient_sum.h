@@ -12,6 +12,7 @@
 // cores read is never written through a cache.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -34,15 +35,18 @@ class GradientSum {
   /// them, as ThreadPool::run() assigns them. Allocates nothing.
   void begin(std::size_t parts);
 
-  /// To be called by `thread` after it has written partial sum `part`, in order. After the last of its run it
-  /// adds up its subtrees. Thread-safe for different threads.
-  void finish_partial(std::size_t part, std::size_t thread) noexcept;
+  /// To be called after partial sum `part` has been written, in any order, by the thread that wrote it. The
+  /// last call for a run adds up the run's subtrees. Thread-safe for different parts.
+  void finish_partial(std::size_t part) noexcept;
 
   /// sum[i] = gradient[begin + i] for i < count, both multiples of a cache line, after all partial sums are
   /// finished. Thread-safe.
   void total(std::size_t begin, std::size_t count, float* sum) const noexcept;
 
  private:
+  struct alignas(64) Run {
+    std::atomic<std::size_t> unfinished{0};
+  };
   using Postfix = std::vector<std::int16_t>;  // an expression in postfix notation; see add_arrays()
 
   bool one_thread(std::size_t first, std::size_t end) const { return owner_[first] == owner_[end - 1]; }
@@ -55,7 +59,8 @@ class GradientSum {
 
   std::size_t floats_, threads_;
   AlignedBuffer partials_, sums_;     // sums_: [subtrees][floats]
-  std::vector<std::uint16_t> owner_;  // thread of each partial sum
+  std::vector<std::uint16_t> owner_;  // run of each partial sum
+  std::vector<Run> runs_;
   // The largest subtrees whose leaves one thread has, in the order of their leaves:
   // the thread, and the additions.
   std::vector<std::size_t> subtree_threads_;

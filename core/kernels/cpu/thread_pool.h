@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/kernels/cpu/adaptive_wait.h"
+
 namespace sweep::cpu {
 
 /// Not thread-safe: one thread owns the pool and calls run(). Denormal floats are flushed to zero inside of
@@ -25,7 +27,7 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  std::size_t size() const { return workers_.size() + 1; }
+  std::size_t size() const { return threads_.size(); }
 
   /// Calls work(part, thread) for every part in [0, parts) and returns when all calls have returned. Thread t
   /// runs the t-th of size() nearly equal ranges of parts, in order; thread 0 is the caller. The assignment
@@ -48,13 +50,19 @@ class ThreadPool {
     std::size_t parts;
   };
 
+  struct alignas(64) Thread {
+    std::atomic<std::uint32_t> unclaimed{0};
+    SpinBudget spin;
+  };
+
   void run_task(const Task& task);
-  void run_parts(const Task& task, std::size_t thread) const;
+  std::uint32_t run_parts(std::size_t thread);
   void work(std::size_t thread);
 
-  const Task* task_ = nullptr;  // written before generation_ is released, read after it is acquired
-  std::atomic<std::uint32_t> generation_{0};  // one more per task, and once more to stop
-  std::atomic<std::uint32_t> unfinished_{0};  // workers that have not finished the current task
+  const Task* task_ = nullptr;
+  std::vector<Thread> threads_;
+  WaitableCounter generation_;
+  WaitableCounter unfinished_;
   std::atomic<bool> stop_{false};
   std::vector<std::thread> workers_;
 };

@@ -99,7 +99,8 @@ TEST(LoadSweep, EveryKeyThatARunCanHaveIsInItsResolvedSettings) {
   const RunConfig run =
       folder.load(SweepFolder::with(R"("init": "w.safetensors", "clip_norm": 1)")).runs.at(0);
   for (const Setting& setting : file_settings()) {
-    if (setting.sweepable) EXPECT_TRUE(run.resolved.contains(setting.name)) << setting.name;
+    if (!setting.sweepable) continue;
+    EXPECT_TRUE(run.resolved.contains(setting.name)) << setting.name;
   }
   for (const Setting& setting : log_settings()) {
     EXPECT_TRUE(run.resolved.at("log").contains(setting.name)) << setting.name;
