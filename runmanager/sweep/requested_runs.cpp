@@ -1,5 +1,8 @@
 #include "runmanager/sweep/requested_runs.h"
 
+#include <algorithm>
+
+#include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/data/content_reader.h"
 #include "runmanager/records/provenance.h"
@@ -28,6 +31,31 @@ std::vector<RequestedRun> requested_runs(const Sweep& sweep, const DatasetCache&
     runs.push_back({&config, identity_of(config.resolved, parse_device(config.device).name(), provenance)});
   }
   return runs;
+}
+
+std::exception_ptr load_datasets(const Sweep& sweep, DatasetCache& data) {
+  std::exception_ptr first_error;
+  for (const RunConfig& config : sweep.runs) {
+    try {
+      data.get(config.dataset);
+    } catch (const DataError&) {
+      if (!first_error) first_error = std::current_exception();
+    }
+  }
+  return first_error;
+}
+
+std::vector<ExistingRun> preview_existing_runs(const Sweep& sweep, const std::filesystem::path& logdir,
+                                               DatasetCache& data) {
+  const std::exception_ptr data_error = load_datasets(sweep, data);
+  WeightsDigests weights;
+  const std::vector<RequestedRun> requests = requested_runs(sweep, data, weights, parse_device);
+  std::vector<ExistingRun> existing =
+      find_existing_runs(logdir / sweep.name, requests, /*retry_failed=*/true);
+  const bool all_kept = std::all_of(existing.begin(), existing.end(),
+                                    [](const ExistingRun& run) { return run.fate == RunFate::kKept; });
+  if (data_error && !all_kept) std::rethrow_exception(data_error);
+  return existing;
 }
 
 }  // namespace sweep

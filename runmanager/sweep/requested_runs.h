@@ -1,6 +1,7 @@
 // The runs that a sweep asks for, as they are compared with those that are there.
 #pragma once
 
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -30,5 +31,14 @@ class WeightsDigests {
 std::vector<RequestedRun> requested_runs(const Sweep& sweep, const DatasetCache& data,
                                          WeightsDigests& weights,
                                          const std::function<Device(std::string_view)>& parse_device);
+
+/// Loads the data sets of all runs. Data that cannot be loaded matters only if something is to be trained
+/// with it, so its error is returned instead of thrown; null if there is none.
+std::exception_ptr load_datasets(const Sweep& sweep, DatasetCache& data);
+
+/// What run_sweep() would find in <logdir>/<name>, without changing anything. Loads the data sets. Throws
+/// DataError if one is missing that a run needs that is not finished.
+std::vector<ExistingRun> preview_existing_runs(const Sweep& sweep, const std::filesystem::path& logdir,
+                                               DatasetCache& data);
 
 }  // namespace sweep

@@ -66,7 +66,7 @@ class SweepRunner {
     SweepDirectory::check(options_.logdir, sweep_.name, options_.fresh);
     // An existing directory is locked before it is read. A new one is made only when the sweep can start.
     if (!options_.fresh && std::filesystem::exists(options_.logdir / sweep_.name)) open_directory();
-    load_data();
+    data_error_ = load_datasets(sweep_, data_);  // The data is part of what a run is.
     find_existing();
     prepare();
     if (!directory_) open_directory();
@@ -89,18 +89,6 @@ class SweepRunner {
   void open_directory() {
     directory_.emplace(SweepDirectory::open(options_.logdir, sweep_.name, options_.fresh));
     remove_temporaries(directory_->path());
-  }
-
-  // The data is part of what a run is, so it is loaded also if all runs are finished. Data that is gone
-  // matters only if something is to be trained with it.
-  void load_data() {
-    for (const RunConfig& config : sweep_.runs) {
-      try {
-        data_.get(config.dataset);
-      } catch (const DataError&) {
-        if (!data_error_) data_error_ = std::current_exception();
-      }
-    }
   }
 
   // What earlier starts have left of the runs. Throws if some of it is in the way.
