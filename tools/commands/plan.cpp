@@ -44,12 +44,12 @@ int print_plan(const PlanOptions& options) {
   } else {
     existing = preview_existing_runs(sweep, options.logdir, data);
   }
-  // Data that is gone is no matter if all runs are finished; then the known sizes have to do.
+  // Data that is gone is no matter if all runs are finished and the sizes are known by its name.
   const auto sizes_of = [&data](const DatasetSpec& spec) {
-    if (const auto set = data.find(spec))
-      return DataSizes{set->shape, set->class_names.size(), set->train.count};
-    const auto known = known_data_sizes(spec);
-    return known ? *known : DataSizes{};
+    const auto known = data.find(spec) ? std::nullopt : known_data_sizes(spec);
+    if (known) return *known;
+    const auto set = data.get(spec);
+    return DataSizes{set->shape, set->class_names.size(), set->train.count};
   };
   check_against_data(sweep, sizes_of);
   SweepPlan plan = make_plan(sweep, sizes_of, unavailable_reason);
