@@ -84,10 +84,8 @@ Json without_names(const Json& config, RunIdentity& identity) {
   }
   if (settings.contains("dataset") && settings["dataset"].is_object()) {
     Json& dataset = settings["dataset"];
-    for (const char* key : {"name", "path"}) {
-      if (dataset.contains(key)) identity.source += dataset[key].dump();
-      dataset.erase(key);
-    }
+    if (dataset.contains("name")) identity.source = dataset["name"].dump();
+    for (const char* key : {"name", "path"}) dataset.erase(key);
     dataset.erase("placement");
   }
   if (settings.contains("network") && settings["network"].is_object()) {

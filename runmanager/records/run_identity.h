@@ -16,7 +16,7 @@ namespace sweep {
 struct RunIdentity {
   std::vector<std::pair<std::string, std::string>> settings;  // {"optimizer.eps", "1e-08"}, sorted by key
   std::optional<std::string> data;  // digests of the data set's files; none: not known, then `source` counts
-  std::string source;               // name and path of the data set
+  std::string source;               // name of the data set
   std::vector<std::string> layers;  // their names, which a checkpoint's weights are called by
   int epochs = 0;
   /// The schedule spreads over all epochs, so the first of ten are not those of a run of three.
