@@ -62,6 +62,8 @@ nlohmann::ordered_json plan_json(const SweepPlan& plan) {
     nlohmann::ordered_json entry = {
         {"name", run.name}, {"params", params_json(run.params)}, {"device", run.device}};
     entry["skip"] = run.skip ? nlohmann::ordered_json(*run.skip) : nlohmann::ordered_json(nullptr);
+    entry["fate"] = run.fate;
+    if (!run.note.empty()) entry["note"] = run.note;
     entry["train_samples"] = run.train_samples;
     entry["steps_per_epoch"] = run.steps_per_epoch;
     entry["parameters"] = run.parameter_count;
@@ -76,6 +78,29 @@ nlohmann::ordered_json plan_json(const SweepPlan& plan) {
   return json;
 }
 
+namespace {
+
+// A run that is kept needs no device, so it says nothing of one that is missing.
+std::string note_of(const PlannedRun& run) {
+  if (run.skip && run.fate != "kept") return "skipped: " + *run.skip;
+  if (run.fate == "new") return run.note;
+  return run.note.empty() ? run.fate : fmt::format("{}: {}", run.fate, run.note);
+}
+
+// "3 kept, 1 continued, 2 new": nothing if all are new.
+std::string fates_text(const SweepPlan& plan) {
+  std::string text;
+  for (const char* fate : {"kept", "continued", "new", "in the way"}) {
+    const auto count = std::count_if(plan.runs.begin(), plan.runs.end(),
+                                     [&](const PlannedRun& run) { return run.fate == fate; });
+    if (count == static_cast<std::ptrdiff_t>(plan.runs.size()) && std::string_view(fate) == "new") return "";
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, fate);
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string plan_text(const SweepPlan& plan) {
   std::size_t width = 3;
   for (const PlannedRun& run : plan.runs) width = std::max(width, run.name.size());
@@ -83,8 +108,8 @@ std::string plan_text(const SweepPlan& plan) {
                                  "parameters", "memory", "steps/epoch");
   std::size_t skipped = 0;
   for (const PlannedRun& run : plan.runs) {
-    const std::string note = run.skip ? "skipped: " + *run.skip : "";
-    skipped += run.skip ? 1 : 0;
+    const std::string note = note_of(run);
+    skipped += run.skip && run.fate != "kept" ? 1 : 0;
     std::string line =
         fmt::format("{:<{}}  {:<7}  {:>10}  {:>9}  {:>11}  {}", run.name, width, run.device,
                     run.parameter_count, bytes_text(run.memory_bytes), run.steps_per_epoch, note);
@@ -94,6 +119,7 @@ std::string plan_text(const SweepPlan& plan) {
   for (const ExcludedRun& run : plan.excluded)
     text += fmt::format("left out: {} ({})\n", run_name(run.params), run.reason);
   text += fmt::format("{}: {} run{}", plan.name, plan.runs.size(), plan.runs.size() == 1 ? "" : "s");
+  if (const std::string fates = fates_text(plan); !fates.empty()) text += ": " + fates;
   if (skipped > 0) text += fmt::format(", {} of them skipped", skipped);
   if (!plan.excluded.empty()) text += fmt::format(", {} left out", plan.excluded.size());
   return text + "\n";

@@ -116,20 +116,24 @@ const std::string& required_metadata(const TensorFile& file, const std::string& 
   return found->second;
 }
 
-Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
+void check_checksums(const TensorFile& file) {
   const std::string &progress = required_metadata(file, "progress"),
                     &epochs = required_metadata(file, "epochs"), &config = required_metadata(file, "config"),
                     &provenance = required_metadata(file, "provenance");
-  const std::string kernels = kernels_of(file);
   using tbwriter::crc32c;
   if (required_metadata(file, "crc32c") != std::to_string(checksum(file)) ||
       required_metadata(file, "progress_crc32c") !=
-          metadata_checksum(
-              {crc32c(progress), crc32c(epochs), crc32c(config), crc32c(provenance), crc32c(kernels)})) {
+          metadata_checksum({crc32c(progress), crc32c(epochs), crc32c(config), crc32c(provenance),
+                             crc32c(kernels_of(file))})) {
     throw DataError("is damaged: its checksum is not that of its content");
   }
+}
+
+Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
+  check_checksums(file);
   Checkpoint checkpoint;
-  checkpoint.progress = progress_of(progress, config, provenance, epochs);
+  checkpoint.progress = progress_of(required_metadata(file, "progress"), required_metadata(file, "config"),
+                                    required_metadata(file, "provenance"), required_metadata(file, "epochs"));
   TrainingState& state = checkpoint.state;
   state.weights.parameters = joined_tensors(file, network.parameters(), network.parameter_count(), "");
   state.weights.buffers = joined_tensors(file, network.buffers(), network.buffer_count(), "");
@@ -138,7 +142,7 @@ Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
                                                     std::string(kOptimizerPrefix) + name + "/")});
   }
   state.step_count = std::stoll(required_metadata(file, "step_count"));
-  state.kernels = kernels;
+  state.kernels = kernels_of(file);
   return checkpoint;
 }
 
@@ -239,6 +243,15 @@ Checkpoint read_checkpoint(const std::filesystem::path& path, const Network& net
     throw DataError(fmt::format("{}: its progress is not JSON: {}", path.string(), error.what()));
   } catch (const std::logic_error& error) {  // of std::stoll()
     throw DataError(fmt::format("{}: its step_count is no number", path.string()));
+  }
+}
+
+void verify_checkpoint(const std::filesystem::path& path) {
+  const TensorFile file = read_safetensors(path);
+  try {
+    check_checksums(file);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", path.string(), error.what()));
   }
 }
 

@@ -74,6 +74,9 @@ void write_checkpoint(const std::filesystem::path& path, const Network& network,
 /// only.
 Checkpoint read_checkpoint(const std::filesystem::path& path, const Network& network);
 
+/// Throws DataError if any bit of the file is damaged. Needs no network.
+void verify_checkpoint(const std::filesystem::path& path);
+
 /// Engine::kernels() of the engine that wrote the checkpoint; "" if it had none.
 std::string kernels_of(const TensorFile& checkpoint);
 

@@ -17,7 +17,8 @@ using Json = nlohmann::ordered_json;
 
 // Gives every value and key below `node` its own path, so that a message can name it. There are no lines,
 // because there is no text.
-void set_locations(JsonNode& node, const std::shared_ptr<const std::string>& source, const std::string& path) {
+void set_locations(JsonNode& node, const std::shared_ptr<const std::string>& source,
+                   const std::string& path) {
   const auto location_at = [&source](std::string value_path) {
     return std::make_shared<const JsonLocation>(
         JsonLocation{.source = source, .line = 0, .column = 0, .offset = 0, .path = std::move(value_path)});

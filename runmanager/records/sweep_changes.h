@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "runmanager/config/run_config.h"
+#include "runmanager/records/existing_runs.h"
 
 namespace sweep {
 
-/// One sentence each about new runs, about runs that the file no longer has, and about `outdated` runs, which
-/// had finished with other settings. `directory`: of the sweep, as the last start has left it. Empty if
-/// nothing has changed.
+/// Sentences about runs that are new, renamed, continued, replaced, or no longer in the file. `directory` is
+/// the sweep's, as the last start has left it; `existing` has an entry for each of `runs`. Empty if nothing
+/// has changed.
 std::vector<std::string> changes_since(const std::filesystem::path& directory,
                                        std::span<const RunConfig> runs,
-                                       const std::vector<std::string>& outdated);
+                                       std::span<const ExistingRun> existing);
 
 }  // namespace sweep

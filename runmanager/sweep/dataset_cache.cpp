@@ -5,11 +5,15 @@
 namespace sweep {
 
 std::shared_ptr<const Dataset> DatasetCache::get(const DatasetSpec& spec) {
-  for (const auto& [known, data] : loaded_) {
-    if (known == spec) return data;
-  }
+  if (auto known = find(spec)) return known;
   loaded_.emplace_back(spec, std::make_shared<const Dataset>(load_(spec)));
   return loaded_.back().second;
+}
+
+std::shared_ptr<const Dataset> DatasetCache::find(const DatasetSpec& spec) const {
+  const auto found = std::find_if(loaded_.begin(), loaded_.end(),
+                                  [&spec](const auto& entry) { return entry.first == spec; });
+  return found == loaded_.end() ? nullptr : found->second;
 }
 
 std::size_t DatasetCache::position(const DatasetSpec& spec) const {

@@ -20,6 +20,9 @@ class DatasetCache {
   /// Loads the data set with the first call for `spec`. Throws what the loader throws.
   std::shared_ptr<const Dataset> get(const DatasetSpec& spec);
 
+  /// The data set if it was loaded, else null.
+  std::shared_ptr<const Dataset> find(const DatasetSpec& spec) const;
+
   /// Position of a loaded data set, in the order of loading.
   std::size_t position(const DatasetSpec& spec) const;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "runmanager/records/replaced_runs.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/terminal/table.h"
 
@@ -58,6 +59,11 @@ void SweepRecorder::end_run(std::size_t run) {
   aggregates_.update(run, records());
   progress_.end_run(run + 1, record(run));
   count_cost(run);
+  // Not earlier: until here the old run is the only whole one.
+  if (options_.replaces.contains(run) && record(run).status == RunStatus::kCompleted) {
+    disk_.finish();
+    remove_runs_set_aside(options_.directory, record(run).name);
+  }
 }
 
 void SweepRecorder::skip_run(std::size_t run, const Run& description, RunStatus status,

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,7 +36,8 @@ struct SweepRecorderOptions {
   std::function<double()> clock;    // seconds, monotonic
   Terminal terminal;
   bool quiet = false;
-  double work = 0;  // see Progress
+  double work = 0;                      // see Progress
+  std::set<std::size_t> replaces = {};  // runs whose old directory goes when they are completed
 };
 
 /// The records of all runs, results.csv and results.json, progress display, aggregates and disk syncing of a

@@ -6,20 +6,21 @@
 #include <chrono>
 #include <csignal>
 #include <iostream>
-#include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/content_reader.h"
 #include "runmanager/config/data_check.h"
 #include "runmanager/records/checkpoint.h"
-#include "runmanager/records/identity.h"
+#include "runmanager/records/existing_runs.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/records/replaced_runs.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/sweep_changes.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/sweep/dataset_cache.h"
 #include "runmanager/sweep/in_process_executor.h"
+#include "runmanager/sweep/requested_runs.h"
 #include "runmanager/sweep/run_scheduler.h"
 #include "runmanager/sweep/shared_dataset.h"
 #include "runmanager/sweep/sweep_recorder.h"
@@ -31,13 +32,6 @@ namespace sweep {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string file_sha256(const std::filesystem::path& path) {
-  const std::string content = read_file(path);
-  Sha256 digest;
-  digest.update({reinterpret_cast<const std::uint8_t*>(content.data()), content.size()});
-  return digest.finish();
-}
 
 // Runs one sweep, in the order of run(). Everything that can fail because of the configuration comes before
 // the first file is written.
@@ -72,11 +66,13 @@ class SweepRunner {
     SweepDirectory::check(options_.logdir, sweep_.name, options_.fresh);
     // An existing directory is locked before it is read. A new one is made only when the sweep can start.
     if (!options_.fresh && std::filesystem::exists(options_.logdir / sweep_.name)) open_directory();
-    find_finished();
+    data_error_ = load_datasets(sweep_, data_);  // The data is part of what a run is.
+    find_existing();
     prepare();
     if (!directory_) open_directory();
     provenance_ = program_provenance(options_.command);
-    changes_ = changes_since(directory_->path(), sweep_.runs, outdated_);
+    changes_ = changes_since(directory_->path(), sweep_.runs, existing_);
+    make_room(directory_->path(), sweep_.runs, existing_);
     write_sweep_file();
     train_all();
     return conclude();
@@ -95,51 +91,28 @@ class SweepRunner {
     remove_temporaries(directory_->path());
   }
 
-  // Which runs an earlier start has finished, with the same identity.
-  void find_finished() {
+  // What earlier starts have left of the runs. Throws if some of it is in the way.
+  void find_existing() {
     records_.resize(sweep_.runs.size());
     kept_.resize(sweep_.runs.size());
+    existing_.resize(sweep_.runs.size());
     for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
-      const RunConfig& config = sweep_.runs[i];
-      records_[i].name = config.name;
-      records_[i].params = config.params;
-      records_[i].config = config.resolved;
-      if (!directory_) continue;
-      const std::filesystem::path run_directory = directory_->path() / config.name;
-      if (!std::filesystem::exists(run_directory / kRunRecordFile)) continue;
-      std::optional<RunRecord> old = read_ended(run_directory);
-      if (!old) continue;
-      if (same_identity(*old, config)) {
-        records_[i] = std::move(*old);
-        kept_[i] = true;
-      } else {
-        outdated_.push_back(config.name);
-      }
+      records_[i].name = sweep_.runs[i].name;
+      records_[i].params = sweep_.runs[i].params;
+      records_[i].config = sweep_.runs[i].resolved;
     }
-  }
-
-  // The record of a run that ended and is not to be trained again; empty if it is.
-  std::optional<RunRecord> read_ended(const std::filesystem::path& run_directory) const {
-    try {
-      RunRecord record = read_run_record(run_directory / kRunRecordFile);
-      if (record.status == RunStatus::kFailed && !options_.retry_failed) return record;
-      if (record.status != RunStatus::kCompleted || !has_events(run_directory)) return std::nullopt;
-      return record;
-    } catch (const DataError&) {
-      return std::nullopt;  // Damaged, or of another version: trained again.
+    if (!directory_) return;
+    const std::vector<RequestedRun> requests =
+        requested_runs(sweep_, data_, weights_digests_, environment_.parse_device);
+    existing_ = find_existing_runs(directory_->path(), requests, options_.retry_failed);
+    if (!options_.replace) refuse_runs_in_the_way(directory_->path(), requests, existing_);
+    for (std::size_t i = 0; i < existing_.size(); ++i) {
+      if (existing_[i].fate != RunFate::kKept) continue;
+      kept_[i] = true;
+      records_[i] = *existing_[i].record;
+      records_[i].name = sweep_.runs[i].name;
+      records_[i].params = sweep_.runs[i].params;
     }
-  }
-
-  bool same_identity(const RunRecord& old, const RunConfig& config) {
-    Json provenance = {{"numerics", kNumericsVersion}};
-    if (!config.init.empty()) provenance["init_sha256"] = init_digest(config.init);
-    return sweep::same_identity(old, config, provenance);
-  }
-
-  const std::string& init_digest(const std::filesystem::path& file) {
-    std::string& digest = digests_[file.string()];
-    if (digest.empty() && !file.empty()) digest = file_sha256(file);
-    return digest;
   }
 
   // Loads and checks everything that the runs to be trained need; throws before anything is written.
@@ -147,6 +120,7 @@ class SweepRunner {
     prepared_.resize(sweep_.runs.size());
     const bool all_kept = std::all_of(kept_.begin(), kept_.end(), [](bool kept) { return kept; });
     if (all_kept) return;
+    if (data_error_) std::rethrow_exception(data_error_);
     check_against_data(sweep_, [this](const DatasetSpec& spec) {
       const auto data = data_.get(spec);
       return DataSizes{.shape = data->shape, .classes = data->class_names.size(), .train = data->train.count};
@@ -184,7 +158,7 @@ class SweepRunner {
     provenance["dataset"] = dataset_provenance(*run.data);
     if (!run.config->init.empty()) {
       provenance["init"] = run.config->init.string();
-      provenance["init_sha256"] = init_digest(run.config->init);
+      provenance["init_sha256"] = weights_digests_.get(run.config->init);
     }
     return provenance;
   }
@@ -208,7 +182,8 @@ class SweepRunner {
                             .clock = environment_.clock,
                             .terminal = environment_.terminal,
                             .quiet = options_.quiet,
-                            .work = total_work},
+                            .work = total_work,
+                            .replaces = replaced_runs()},
                            sweep_.runs, std::move(records_));
     for (const std::string& change : changes_) recorder.progress().message(change);
     recorder.progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
@@ -244,6 +219,16 @@ class SweepRunner {
       recorder.skip_run(i, describe_run(*run.config, run.device),
                         options_.strict ? RunStatus::kFailed : RunStatus::kSkipped, *run.unavailable);
     }
+  }
+
+  // Runs whose old directories wait for the new ones to finish, from this start or an earlier one.
+  std::set<std::size_t> replaced_runs() const {
+    std::set<std::size_t> runs;
+    const std::set<std::string> names = runs_set_aside(directory_->path());
+    for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
+      if (names.contains(sweep_.runs[i].name)) runs.insert(i);
+    }
+    return runs;
   }
 
   std::vector<ScheduledRun> runs_to_train() {
@@ -342,14 +327,15 @@ class SweepRunner {
   SweepEnvironment environment_;
   std::optional<StopSignals> signals_;
   DatasetCache data_;
-  std::map<std::string, std::string> digests_;  // SHA-256 of weights files, by path
+  WeightsDigests weights_digests_;
   std::optional<SweepDirectory> directory_;
   Json provenance_;
   SweepCost cost_;
   std::vector<RunRecord> records_;     // one per run of the sweep
   std::vector<bool> kept_;             // one per run: ended in an earlier start, and is not trained again
   std::vector<PreparedRun> prepared_;  // one per run, until runs_to_train(); config is null where kept
-  std::vector<std::string> outdated_;  // names of runs that had ended, but with other settings
+  std::vector<ExistingRun> existing_;  // one per run: what earlier starts have left of it
+  std::exception_ptr data_error_;      // why a data set could not be loaded
   std::vector<std::string> changes_;   // of the sweep file since the last start, as sentences
 };
 

@@ -27,6 +27,7 @@ struct RunnerOptions {
   double timeout = 0;        // seconds after which a run is ended as failed; 0: none. Needs workers.
   double max_time = 0;       // seconds after which the sweep stops as if asked to; 0: never
   bool fresh = false;        // always a new directory: NAME-2, NAME-3, …
+  bool replace = false;      // train runs again that are there with other settings
   bool fail_fast = false;    // the first failed run ends the sweep
   bool strict = false;       // a run without its device is a failure, not a skip
   bool quiet = false;        // no progress
@@ -61,9 +62,11 @@ struct SweepOutcome {
 };
 
 /// Trains every run of `sweep`, except those that <logdir>/<name> already has as completed with the same
-/// parameters, configuration, seed and numerics. Unfinished runs resume after their last finished epoch. A
-/// run that fails is recorded, and the next one starts. The bits of the results do not depend on
-/// interruptions, jobs, threads or workers.
+/// identity (see RunIdentity). Unfinished runs, and those with fewer epochs, resume after their last finished
+/// epoch. A run that is there under another name, because the file has a new axis, is renamed. Runs with
+/// other settings are left alone: ConfigError, unless RunnerOptions::replace is set. A run that fails is
+/// recorded, and the next one starts. The bits of the results do not depend on interruptions, jobs, threads
+/// or workers.
 ///
 /// Checks everything that can be checked before the first run trains. Throws ConfigError or ShapeError (a
 /// network that does not fit its data, a batch larger than the training set, weights that do not fit),

@@ -1,8 +1,8 @@
 #include "runmanager/training/resume_point.h"
 
 #include "core/base/error.h"
-#include "runmanager/records/identity.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_identity.h"
 
 namespace sweep {
 
@@ -12,9 +12,13 @@ ResumePoint find_resume_point(const PreparedRun& run, const std::filesystem::pat
   if (!std::filesystem::exists(file, error)) return {};
   try {
     Checkpoint checkpoint = read_checkpoint(file, *run.network);
-    if (same_identity(checkpoint.progress.record, *run.config, run.provenance))
-      return {.checkpoint = std::move(checkpoint), .problem = ""};
-    return {.checkpoint = {}, .problem = "the checkpoint is of a run with other settings"};
+    const RunRecord& record = checkpoint.progress.record;
+    const std::vector<SettingDifference> different =
+        differences(identity_of(record.config, record.device, record.provenance),
+                    identity_of(run.config->resolved, run.device.name(), run.provenance));
+    if (different.empty()) return {.checkpoint = std::move(checkpoint), .problem = ""};
+    return {.checkpoint = {},
+            .problem = "the checkpoint is of a run with other settings: " + to_string(different)};
   } catch (const DataError& damaged) {
     return {.checkpoint = {}, .problem = damaged.what()};
   }

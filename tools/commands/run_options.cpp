@@ -91,6 +91,9 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   app.add_flag("--fresh", runner.fresh, "start anew in NAME-2, NAME-3, ... instead of resuming");
+  app.add_flag(
+      "--replace", runner.replace,
+      "train runs again that are there with other settings; the old ones go when the new are finished");
   app.add_flag("--fail-fast", runner.fail_fast, "end at the first run that fails");
   app.add_option("--retry", runner.retry,
                  "try a run that failed up to N times again, from its last finished epoch")

@@ -337,7 +337,8 @@ struct StackKernel {
       float* quad = shared + layout.grads[l - 1] + kQuad * i;
       const float* outputs_below = shared + layout.values[l] + kQuad * i;
       for (int s = 0; s < kQuad; ++s) {
-        if (below.active) g[s] = gradient_of(below.activation, below.coefficient, g[s], quad[s], outputs_below[s]);
+        if (below.active)
+          g[s] = gradient_of(below.activation, below.coefficient, g[s], quad[s], outputs_below[s]);
         quad[s] = g[s];
       }
       write(arrays.layers[l - 1].grad, inputs, first, group, k, g);

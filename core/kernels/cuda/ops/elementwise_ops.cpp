@@ -29,8 +29,9 @@ void ActivationOp::forward(const Pass& pass) const {
 }
 
 void ActivationOp::backward(const Pass& pass) const {
-  activation_backward(pass.stream, activation_, coefficient_, pass.images * elements_, pass.data(slots_.grad_out),
-                      pass.data(slots_.in), pass.data(slots_.out), slots_.add, pass.data(slots_.grad_in));
+  activation_backward(pass.stream, activation_, coefficient_, pass.images * elements_,
+                      pass.data(slots_.grad_out), pass.data(slots_.in), pass.data(slots_.out), slots_.add,
+                      pass.data(slots_.grad_in));
 }
 
 DropoutOp::DropoutOp(const Layer& layer, std::uint64_t seed, std::uint32_t number, const OpSlots& slots)

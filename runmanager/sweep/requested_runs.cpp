@@ -1,0 +1,61 @@
+#include "runmanager/sweep/requested_runs.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/data/content_reader.h"
+#include "runmanager/records/provenance.h"
+
+namespace sweep {
+
+const std::string& WeightsDigests::get(const std::filesystem::path& file) {
+  std::string& digest = digests_[file.string()];
+  if (digest.empty()) {
+    const std::string content = read_file(file);
+    Sha256 sha256;
+    sha256.update({reinterpret_cast<const std::uint8_t*>(content.data()), content.size()});
+    digest = sha256.finish();
+  }
+  return digest;
+}
+
+std::vector<RequestedRun> requested_runs(const Sweep& sweep, const DatasetCache& data,
+                                         WeightsDigests& weights,
+                                         const std::function<Device(std::string_view)>& parse_device) {
+  std::vector<RequestedRun> runs;
+  for (const RunConfig& config : sweep.runs) {
+    nlohmann::ordered_json provenance = {{"numerics", kNumericsVersion}};
+    if (!config.init.empty()) provenance["init_sha256"] = weights.get(config.init);
+    if (const auto dataset = data.find(config.dataset)) provenance["dataset"] = dataset_provenance(*dataset);
+    runs.push_back({&config, identity_of(config.resolved, parse_device(config.device).name(), provenance)});
+  }
+  return runs;
+}
+
+std::exception_ptr load_datasets(const Sweep& sweep, DatasetCache& data) {
+  std::exception_ptr first_error;
+  for (const RunConfig& config : sweep.runs) {
+    try {
+      data.get(config.dataset);
+    } catch (const DataError&) {
+      if (!first_error) first_error = std::current_exception();
+    }
+  }
+  return first_error;
+}
+
+std::vector<ExistingRun> preview_existing_runs(const Sweep& sweep, const std::filesystem::path& logdir,
+                                               DatasetCache& data) {
+  const std::exception_ptr data_error = load_datasets(sweep, data);
+  WeightsDigests weights;
+  const std::vector<RequestedRun> requests = requested_runs(sweep, data, weights, parse_device);
+  std::vector<ExistingRun> existing =
+      find_existing_runs(logdir / sweep.name, requests, /*retry_failed=*/true);
+  const bool all_kept = std::all_of(existing.begin(), existing.end(),
+                                    [](const ExistingRun& run) { return run.fate == RunFate::kKept; });
+  if (data_error && !all_kept) std::rethrow_exception(data_error);
+  return existing;
+}
+
+}  // namespace sweep
