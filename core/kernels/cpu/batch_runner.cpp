@@ -147,7 +147,7 @@ void BatchRunner::train(const Batch& batch, const float* parameters, std::int64_
                     [this](std::size_t parts, bool last, auto&& work) {
                       pool_.run(parts, [&](std::size_t part, std::size_t thread) noexcept {
                         work(part, thread);
-                        if (last) gradient_.finish_partial(part, thread);
+                        if (last) gradient_.finish_partial(part);
                       });
                     });
   add_totals(partials, batch.size());

@@ -2,53 +2,47 @@
 
 #include "core/kernels/cpu/simd/block.h"
 #include "core/kernels/cpu/simd/denormals.h"
-#include "hwy/base.h"
-#include "hwy/cache_control.h"
 
 namespace sweep::cpu {
 namespace {
 
-// A step of a small network takes a few hundred microseconds and has several tasks, so the next task, or the
-// end of the other threads' work, is usually near, and waking up from a futex would cost as much again. A
-// thread therefore spins for about 20 µs, then for about 100 µs with a yield after every 50 spins (the parts
-// of a small batch may not divide evenly by the threads, and another process may want the core), and then
-// sleeps. With 2 threads on Zen 4, steps of batches of 100 to 128 became 10 to 20 % shorter.
-constexpr int kSpins = 2000, kYields = 300, kSpinsBetweenYields = 50;
-
-void wait_while_equal(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
-  const auto changes_within = [&](int spins) {
-    for (int i = 0; i < spins; ++i) {
-      if (value.load(std::memory_order_acquire) != old) return true;
-      hwy::Pause();
-    }
-    return false;
-  };
-  if (changes_within(kSpins)) return;
-  for (int i = 0; i < kYields; ++i) {
-    std::this_thread::yield();
-    if (changes_within(kSpinsBetweenYields)) return;
+// Claims the first unclaimed part of a range. Returns the number of unclaimed parts, this one included, or 0
+// if there was none. Acquires what was written before the range was published.
+std::uint32_t claim(std::atomic<std::uint32_t>& unclaimed) {
+  std::uint32_t left = unclaimed.load(std::memory_order_relaxed);
+  while (left != 0 && !unclaimed.compare_exchange_weak(left, left - 1, std::memory_order_acquire,
+                                                       std::memory_order_relaxed)) {
   }
-  value.wait(old, std::memory_order_acquire);
+  return left;
 }
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads) : threads_(static_cast<std::size_t>(threads)) {
   workers_.reserve(static_cast<std::size_t>(threads - 1));
   for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(static_cast<std::size_t>(t)); });
 }
 
 ThreadPool::~ThreadPool() {
   stop_.store(true, std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_release);
-  generation_.notify_all();
+  generation_.add(1);
+  generation_.wake_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::run_parts(const Task& task, std::size_t thread) const {
-  const std::size_t end = part_begin(task.parts, size(), thread + 1);
-  for (std::size_t part = part_begin(task.parts, size(), thread); part < end; ++part)
-    task.call(task.context, part, thread);
+// Runs parts until none is unclaimed, and returns their number. They are all of one task: until they are
+// subtracted from unfinished_, the next one cannot begin.
+std::uint32_t ThreadPool::run_parts(std::size_t thread) {
+  std::uint32_t done = 0;
+  for (std::size_t i = 0; i < size(); ++i) {
+    const std::size_t range = (thread + i) % size();
+    while (const std::uint32_t left = claim(threads_[range].unclaimed)) {
+      const Task& task = *task_;
+      task.call(task.context, part_begin(task.parts, size(), range + 1) - left, thread);
+      ++done;
+    }
+  }
+  return done;
 }
 
 void ThreadPool::run_task(const Task& task) {
@@ -58,25 +52,27 @@ void ThreadPool::run_task(const Task& task) {
     return;
   }
   task_ = &task;
-  unfinished_.store(static_cast<std::uint32_t>(workers_.size()), std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_release);
-  generation_.notify_all();
-  run_parts(task, 0);
-  for (std::uint32_t left = unfinished_.load(std::memory_order_acquire); left != 0;
-       left = unfinished_.load(std::memory_order_acquire)) {
-    wait_while_equal(unfinished_, left);
+  unfinished_.store(static_cast<std::uint32_t>(task.parts));
+  for (std::size_t t = 0; t < size(); ++t) {
+    const std::size_t parts = part_begin(task.parts, size(), t + 1) - part_begin(task.parts, size(), t);
+    threads_[t].unclaimed.store(static_cast<std::uint32_t>(parts), std::memory_order_release);
   }
+  generation_.add(1);
+  generation_.wake_all();
+  const std::uint32_t done = run_parts(0);
+  for (std::uint32_t left = unfinished_.add(0 - done); left != 0; left = unfinished_.load())
+    unfinished_.wait_while_equal(left, threads_[0].spin_limit);
 }
 
 void ThreadPool::work(std::size_t thread) {
   const FlushDenormals flush;
   std::uint32_t seen = 0;
   for (;;) {
-    wait_while_equal(generation_, seen);
-    seen = generation_.load(std::memory_order_acquire);
+    generation_.wait_while_equal(seen, threads_[thread].spin_limit);
+    seen = generation_.load();
     if (stop_.load(std::memory_order_relaxed)) return;
-    run_parts(*task_, thread);
-    if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
+    const std::uint32_t done = run_parts(thread);
+    if (done != 0 && unfinished_.add(0 - done) == 0) unfinished_.wake_all();
   }
 }
 

@@ -28,10 +28,10 @@ float tree_sum(std::size_t first, std::size_t size, std::size_t parts, std::size
 
 std::vector<float> sum_with(GradientSum& sum, ThreadPool& pool, std::size_t parts, std::uint32_t seed) {
   sum.begin(parts);
-  pool.run(parts, [&](std::size_t part, std::size_t thread) noexcept {
+  pool.run(parts, [&](std::size_t part, std::size_t) noexcept {
     float* partial = sum.partials() + part * kFloats;
     for (std::size_t i = 0; i < kFloats; ++i) partial[i] = value(part, i, seed);
-    sum.finish_partial(part, thread);
+    sum.finish_partial(part);
   });
   AlignedBuffer total(kFloats);
   constexpr std::size_t kHalf = kFloats / 32 * 16;
