@@ -4,12 +4,13 @@
 // without the leaves that do not exist. Floating-point addition is not associative, so a fixed tree is what
 // makes the bits independent of the number of threads.
 //
-// Each partial sum is written by one thread, its owner. An owner of all leaves of a subtree adds that
-// subtree up itself, out of its own cache, when its last partial sum is done. total() then adds the
-// subtrees' sums, for ranges of the parameters and on any thread. Subtree sums are stored past the caches
-// (streaming stores): writing a cache line that another core has read takes 36 ns on Zen 4, measured, and
-// one that no other core has 1 ns. So partial sums are only ever touched by their owner, and what other
-// cores read is never written through a cache.
+// The partial sums are cut into one run per thread, the same ranges that ThreadPool hands out, so a run is
+// usually written by one thread. Whoever finishes the last partial sum of a run adds up the run's subtrees,
+// out of its own cache. total() then adds the subtrees' sums, for ranges of the parameters and on any thread.
+// Subtree sums are stored past the caches (streaming stores): writing a cache line that another core has
+// read takes 36 ns on Zen 4, measured, and one that no other core has 1 ns. So partial sums are touched by
+// one thread, except for those that a thread takes over from another, and what other cores read is never
+// written through a cache. Who writes a partial sum changes the time but not the bits.
 #pragma once
 
 #include <atomic>
@@ -31,8 +32,8 @@ class GradientSum {
   /// All partial sums: [max_partials][floats]. The caller clears and fills them.
   float* partials() { return partials_.data(); }
 
-  /// Starts a batch of `parts` partial sums. Thread t has to write the t-th of `threads` nearly equal runs of
-  /// them, as ThreadPool::run() assigns them. Allocates nothing.
+  /// Starts a batch of `parts` partial sums. Any thread may write any of them, but it is fastest if thread t
+  /// writes the t-th of `threads` nearly equal ranges, as in ThreadPool::run(). Allocates nothing.
   void begin(std::size_t parts);
 
   /// To be called after partial sum `part` has been written, in any order, by the thread that wrote it. The
@@ -44,28 +45,28 @@ class GradientSum {
   void total(std::size_t begin, std::size_t count, float* sum) const noexcept;
 
  private:
+  // A cache line each, as different threads write to them.
   struct alignas(64) Run {
-    std::atomic<std::size_t> unfinished{0};
+    std::atomic<std::size_t> unfinished{0};  // its partial sums that are not written yet
   };
   using Postfix = std::vector<std::int16_t>;  // an expression in postfix notation; see add_arrays()
 
-  bool one_thread(std::size_t first, std::size_t end) const { return owner_[first] == owner_[end - 1]; }
+  bool in_one_run(std::size_t first, std::size_t end) const { return run_of_[first] == run_of_[end - 1]; }
   void find_subtrees(std::size_t first, std::size_t size);
   void append_postfix(std::size_t first, std::size_t end, std::size_t size, Postfix& postfix) const;
 
-  // One thread has all partial sums, so total() reads them directly. ThreadPool runs a
-  // single part on the first thread.
-  bool single_owner() const { return threads_ == 1 || owner_.size() <= 1; }
+  // All partial sums are in one run, so total() reads them directly.
+  bool single_run() const { return threads_ == 1 || run_of_.size() <= 1; }
 
   std::size_t floats_, threads_;
-  AlignedBuffer partials_, sums_;     // sums_: [subtrees][floats]
-  std::vector<std::uint16_t> owner_;  // run of each partial sum
-  std::vector<Run> runs_;
-  // The largest subtrees whose leaves one thread has, in the order of their leaves:
-  // the thread, and the additions.
-  std::vector<std::size_t> subtree_threads_;
+  AlignedBuffer partials_, sums_;      // sums_: [subtrees][floats]
+  std::vector<std::uint16_t> run_of_;  // run of each partial sum
+  std::vector<Run> runs_;              // [threads]
+  // The largest subtrees whose leaves are in one run, in the order of their leaves: the run, and the
+  // additions.
+  std::vector<std::size_t> subtree_runs_;
   std::vector<Postfix> subtree_postfix_;
-  Postfix total_postfix_;  // adds the subtrees' sums; with a single owner, the partial sums
+  Postfix total_postfix_;  // adds the subtrees' sums; with a single run, the partial sums
 };
 
 }  // namespace sweep::cpu

@@ -6,8 +6,8 @@
 namespace sweep::cpu {
 namespace {
 
-// Claims the first part of a range that no thread has begun. Returns how many parts were unclaimed, with this
-// one; 0: none.
+// Claims the first unclaimed part of a range. Returns the number of unclaimed parts, this one included, or 0
+// if there was none. Acquires what was written before the range was published.
 std::uint32_t claim(std::atomic<std::uint32_t>& unclaimed) {
   std::uint32_t left = unclaimed.load(std::memory_order_relaxed);
   while (left != 0 && !unclaimed.compare_exchange_weak(left, left - 1, std::memory_order_acquire,
@@ -30,6 +30,8 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
+// Runs parts until none is unclaimed, and returns their number. They are all of one task: until they are
+// subtracted from unfinished_, the next one cannot begin.
 std::uint32_t ThreadPool::run_parts(std::size_t thread) {
   std::uint32_t done = 0;
   for (std::size_t i = 0; i < size(); ++i) {
@@ -59,14 +61,14 @@ void ThreadPool::run_task(const Task& task) {
   generation_.wake_all();
   const std::uint32_t done = run_parts(0);
   for (std::uint32_t left = unfinished_.add(0 - done); left != 0; left = unfinished_.load())
-    unfinished_.wait_while_equal(left, threads_[0].spin);
+    unfinished_.wait_while_equal(left, threads_[0].spin_limit);
 }
 
 void ThreadPool::work(std::size_t thread) {
   const FlushDenormals flush;
   std::uint32_t seen = 0;
   for (;;) {
-    generation_.wait_while_equal(seen, threads_[thread].spin);
+    generation_.wait_while_equal(seen, threads_[thread].spin_limit);
     seen = generation_.load();
     if (stop_.load(std::memory_order_relaxed)) return;
     const std::uint32_t done = run_parts(thread);

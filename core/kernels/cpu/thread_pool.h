@@ -1,8 +1,17 @@
-// Threads that live as long as an engine, with a static schedule.
+// Threads that live as long as an engine, and run the parts of one task at a time.
 //
-// One call of run() is one task; the caller works on it, too. A new task is published by increasing
-// generation_, which idle workers wait for; the caller then waits until unfinished_ is zero. Both waits spin
-// first and sleep on the atomic (a futex on Linux) later: see thread_pool.cpp.
+// Each thread has a range of the parts, the same in every task of that size, so that it usually finds in its
+// cache what it wrote in the step before. A thread that has finished its range goes on with parts that others
+// have not begun. On a quiet machine that is rare. When other processes use the cores, it is what keeps the
+// pool fast: a thread that is not running, because it is still waking up or was preempted, holds up the task
+// by at most the one part that it has begun.
+//
+// run() publishes a task in this order: the task itself, the number of unfinished parts, the unclaimed parts
+// of every range, the generation. A thread claims a part by decrementing its range's `unclaimed`, and reads
+// task_ only after that. A task cannot end while a claimed part is unfinished, so the task that a thread
+// reads is the one that its part belongs to. That holds for late threads, which look for parts of a task that
+// is over, and for early ones, which find parts before they see the new generation. The caller works like the
+// others and returns when no part is unfinished.
 #pragma once
 
 #include <atomic>
@@ -29,10 +38,11 @@ class ThreadPool {
 
   std::size_t size() const { return threads_.size(); }
 
-  /// Calls work(part, thread) for every part in [0, parts) and returns when all calls have returned. Thread t
-  /// runs the t-th of size() nearly equal ranges of parts, in order; thread 0 is the caller. The assignment
-  /// does not depend on timing, so a thread finds in its cache what it wrote in the step before. A single
-  /// part runs on the caller. `work` must be noexcept. Allocates nothing.
+  /// Calls work(part, thread) once for every part in [0, parts), parts < 2^32, and returns when all calls
+  /// have returned. Thread 0 is the caller. Thread t begins with the t-th of size() nearly equal ranges of
+  /// parts, but any thread may run any part, in any order, so results must depend on the part alone. Calls at
+  /// the same time have different threads. A single part runs on the caller. `work` must be noexcept.
+  /// Allocates nothing.
   template <class Work>
   void run(std::size_t parts, Work&& work) {
     static_assert(std::is_nothrow_invocable_v<Work&, std::size_t, std::size_t>, "work must be noexcept");
@@ -50,9 +60,10 @@ class ThreadPool {
     std::size_t parts;
   };
 
-  struct alignas(64) Thread {
-    std::atomic<std::uint32_t> unclaimed{0};
-    SpinBudget spin;
+  // A cache line each. A thread's range is the part_begin() range of its index.
+  struct alignas(64) PerThread {
+    std::atomic<std::uint32_t> unclaimed{0};  // parts at the end of its range that no thread has begun
+    SpinLimit spin_limit;                     // used by this thread only
   };
 
   void run_task(const Task& task);
@@ -60,9 +71,9 @@ class ThreadPool {
   void work(std::size_t thread);
 
   const Task* task_ = nullptr;
-  std::vector<Thread> threads_;
-  WaitableCounter generation_;
-  WaitableCounter unfinished_;
+  std::vector<PerThread> threads_;  // [size()]
+  WaitableCounter generation_;      // one more per task, and once more to stop
+  WaitableCounter unfinished_;      // parts of the current task
   std::atomic<bool> stop_{false};
   std::vector<std::thread> workers_;
 };

@@ -99,7 +99,7 @@ double seconds_of_steps(int threads) {
 }
 
 // With a busy loop beside it on the only core, a second thread cannot help. It must not do harm, either: with
-// threads that yield while they wait it took 30 times as long.
+// threads that yield while they wait it took 7 times as long.
 TEST(ThreadPool, IsNoSlowerWithMoreThreadsBesideABusyLoop) {
   const OneCore one_core;
   std::atomic<bool> stop{false};
