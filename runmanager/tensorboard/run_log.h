@@ -37,6 +37,9 @@ class ImageGridCache {
   std::vector<std::pair<Key, tbwriter::EncodedImage>> grids_;  // the newest last; the oldest are dropped
 };
 
+/// A tag that every epoch has one point of.
+inline constexpr const char* kEpochTag = "Loss/train";
+
 /// Bucket limits for Engine::count_parameters(), the same as those of histograms made from values.
 std::span<const double> parameter_limits();
 
@@ -77,6 +80,8 @@ class RunLog {
   /// Returns when all events so far are in the file. Throws IoError if writing any of them failed.
   /// Thread-safe.
   void flush();
+  /// The same, and the events are on disk. Thread-safe.
+  void sync();
   /// How far the events reach once flush() has returned.
   tbwriter::FilePosition position() const;
 

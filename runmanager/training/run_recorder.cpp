@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "core/base/error.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/tensorboard/recorded_epochs.h"
 #include "tbwriter/resume.h"
 
 namespace sweep {
@@ -68,13 +72,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
   prepare_run_directory(directory_);
   record_ = new_record(run, options_.provenance);
   record_.status = RunStatus::kRunning;
-  log_.emplace(directory_, run, record_.provenance);
-  if (options_.writes_layout) log_->layout();
-  log_->graph(network);
-  if (run.log.images > 0) {
-    if (const auto* grid = grids.first_batch(loader, static_cast<std::size_t>(run.log.images)))
-      log_->images(*grid);
-  }
+  begin_events(run, grids);
   save_record(Survives::kKill);
   record_.logging_seconds = now() - run_begin_;
 }
@@ -88,9 +86,18 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
       loader_(loader) {
   const double begin = now();
   remove_temporaries(directory_);
-  // Before anything else: it throws if the events are not those of the checkpoint, and the run then starts
-  // from the beginning.
+  // Before anything else: it throws if the events cannot be read, and the run then starts from the beginning.
   tbwriter::cut_back(directory_, {progress.position.events_file, progress.position.events_bytes});
+  // What cut_back() returns is not asked: an earlier file that is missing is found only by looking for
+  // epochs.
+  const std::vector<EpochRecord>& epochs = progress.record.epochs;
+  std::set<std::int64_t> recorded = recorded_epochs(directory_);
+  for (std::size_t i = 0; i < epochs.size(); ++i) {
+    if (recorded.erase(epochs[i].epoch) == 0) lost_epochs_.push_back(i);
+  }
+  // Without the first epoch, the beginning of the events is lost as well. Epochs that are not in the record
+  // are of events that this checkpoint does not know.
+  const bool begins_anew = !recorded.empty() || (!lost_epochs_.empty() && lost_epochs_.front() == 0);
   record_ = new_record(run, options_.provenance);
   record_.epochs = progress.record.epochs;
   record_.status = RunStatus::kRunning;
@@ -99,9 +106,35 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
   record_.jobs = std::max(run.jobs, progress.record.jobs);
   record_.started = progress.record.started;
   run_begin_ = begin - (record_.epochs.empty() ? 0 : record_.epochs.back().run_seconds);
-  log_.emplace(directory_, run, first_step(run, progress));
+  if (begins_anew) {
+    remove_events(directory_);
+    lost_epochs_.resize(epochs.size());
+    std::iota(lost_epochs_.begin(), lost_epochs_.end(), std::size_t{0});
+    ImageGridCache grids;
+    begin_events(run, grids);
+    if (record_.setup_seconds && !epochs.empty()) log_->setup(*record_.setup_seconds);
+  } else {
+    log_.emplace(directory_, run, first_step(run, progress));
+  }
   save_record(Survives::kKill);
   record_.logging_seconds += now() - begin;
+}
+
+void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
+  log_.emplace(directory_, run, record_.provenance);
+  if (options_.writes_layout) log_->layout();
+  log_->graph(network_);
+  if (run.log.images > 0) {
+    if (const auto* grid = grids.first_batch(loader_, static_cast<std::size_t>(run.log.images)))
+      log_->images(*grid);
+  }
+}
+
+std::size_t RunRecorder::restore_events(const std::function<std::optional<double>(int)>& learning_rate) {
+  const std::vector<std::size_t> lost = std::exchange(lost_epochs_, {});
+  for (const std::size_t epoch : lost)
+    log_->epoch(record_.epochs[epoch], learning_rate(static_cast<int>(epoch)));
+  return lost.size();
 }
 
 RunPosition RunRecorder::position(std::int64_t batches) const {
@@ -110,7 +143,7 @@ RunPosition RunRecorder::position(std::int64_t batches) const {
   return {position.file, position.bytes, batches};
 }
 
-void RunRecorder::flush() { log_->flush(); }
+void RunRecorder::flush(Survives survives) { survives == Survives::kPowerCut ? log_->sync() : log_->flush(); }
 
 void RunRecorder::add_logging_seconds(double seconds) { record_.logging_seconds += seconds; }
 
