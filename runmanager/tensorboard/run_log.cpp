@@ -221,8 +221,6 @@ void RunLog::metrics(const std::map<std::string, double>& metrics) {
 
 void RunLog::flush() { writer_.flush(); }
 
-void RunLog::sync() { writer_.sync(); }
-
 tbwriter::FilePosition RunLog::position() const { return writer_.position(); }
 
 void RunLog::close(RunStatus status, std::string_view reason) {

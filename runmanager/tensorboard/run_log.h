@@ -80,8 +80,6 @@ class RunLog {
   /// Returns when all events so far are in the file. Throws IoError if writing any of them failed.
   /// Thread-safe.
   void flush();
-  /// The same, and the events are on disk. Thread-safe.
-  void sync();
   /// How far the events reach once flush() has returned.
   tbwriter::FilePosition position() const;
 

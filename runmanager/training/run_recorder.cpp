@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "runmanager/records/event_file_sizes.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/tensorboard/recorded_epochs.h"
@@ -143,7 +144,17 @@ RunPosition RunRecorder::position(std::int64_t batches) const {
   return {position.file, position.bytes, batches};
 }
 
-void RunRecorder::flush(Survives survives) { survives == Survives::kPowerCut ? log_->sync() : log_->flush(); }
+void RunRecorder::flush(Survives survives) {
+  log_->flush();
+  if (survives == Survives::kPowerCut) sync_events();
+}
+
+// Not with SummaryWriter::sync(): it would stop writing, and a disk that is slow to sync would fail the run.
+void RunRecorder::sync_events() const {
+  std::vector<std::filesystem::path> files;
+  for (const auto& [name, bytes] : event_file_sizes(directory_)) files.push_back(directory_ / name);
+  sync_files(files);
+}
 
 void RunRecorder::add_logging_seconds(double seconds) { record_.logging_seconds += seconds; }
 
@@ -254,8 +265,11 @@ void RunRecorder::end(RunStatus status, std::string_view reason) {
   record_.status = status;
   if (!reason.empty()) record_.error = reason;
   log_->metrics(record_.metrics);
-  // The events first: a run.json that says "completed" promises that they are complete.
+  // The events first, since run.json says how long they are. Whether that much is on the disk as well, the
+  // next start finds out by comparing.
   log_->close(status, reason);
+  record_.event_files = event_file_sizes(directory_);
+  if (options_.survives == Survives::kPowerCut) sync_events();
   record_.logging_seconds += now() - begin;
   record_.run_seconds = now() - run_begin_;
   record_.ended = utc_time();
@@ -263,7 +277,7 @@ void RunRecorder::end(RunStatus status, std::string_view reason) {
 }
 
 void RunRecorder::save_record(Survives survives) {
-  write_file_atomically(directory_ / kRunRecordFile, json_text(to_json(record_)), survives);
+  write_file_atomically(directory_ / kRunRecordFile, run_record_text(record_), survives);
   last_save_ = now();
 }
 
@@ -282,7 +296,7 @@ void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatu
   RunLog log(directory, run, record.provenance);
   if (options.writes_layout) log.layout();
   log.close(status, reason);
-  write_file_atomically(directory / kRunRecordFile, json_text(to_json(record)), options.survives);
+  write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
 }
 
 void record_lost_run(const RecorderOptions& options, const Run& run, const RunRecord& record) {
@@ -298,7 +312,7 @@ void record_lost_run(const RecorderOptions& options, const Run& run, const RunRe
   RunLog log = has_events(directory) ? RunLog(directory, run, kAfterAllSteps)
                                      : RunLog(directory, run, record.provenance);
   log.close(record.status, record.error.value_or(""));
-  write_file_atomically(directory / kRunRecordFile, json_text(to_json(record)), options.survives);
+  write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
 }
 
 }  // namespace sweep

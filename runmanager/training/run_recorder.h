@@ -127,6 +127,7 @@ class RunRecorder {
  private:
   double now() const { return options_.clock(); }
   void save_record(Survives survives);
+  void sync_events() const;
   /// What the events begin with: hparams, configuration, layout, graph and images.
   void begin_events(const Run& run, ImageGridCache& grids);
   /// The open epoch. Throws std::logic_error if there is none.
