@@ -1,6 +1,5 @@
 #include "tbwriter/resume.h"
 
-#include <algorithm>
 #include <system_error>
 #include <vector>
 
@@ -10,33 +9,42 @@
 #include "tbwriter/event_reader.h"
 
 namespace sweep::tbwriter {
+namespace {
 
-void cut_back(const std::filesystem::path& log_dir, const FilePosition& position) {
+// Bytes of the whole records before the first damage, and not above `most`.
+std::uint64_t whole_records(const std::filesystem::path& file, std::uint64_t most) {
+  EventReader reader(file);
+  std::uint64_t bytes = 0;
+  while (bytes < most && reader.next() && reader.position() <= most) bytes = reader.position();
+  return bytes;
+}
+
+}  // namespace
+
+bool cut_back(const std::filesystem::path& log_dir, const FilePosition& position) {
   const Descriptor lock = lock_directory(log_dir);
   const std::vector<std::string> files = list_event_files(log_dir);
-  const std::filesystem::path file = log_dir / position.file;
-  if (std::ranges::find(files, position.file) == files.end()) {
-    throw DataError(file.string() + ": the events file that the run was last saved with is missing");
-  }
-  EventReader reader(file);
-  while (reader.position() < position.bytes && reader.next()) {
-  }
-  if (reader.position() != position.bytes) {
-    throw DataError(file.string() + ": no record ends at byte " + std::to_string(position.bytes) +
-                    ", where the run was last saved; the file " +
-                    (reader.position() < position.bytes ? std::string(describe(reader.end())) + " at byte " +
-                                                              std::to_string(reader.position())
-                                                        : "has other records"));
-  }
   std::error_code error;
-  // The latest file is removed first. If this is interrupted, the remaining files still begin with all that
+  bool complete = false;
+  // The latest file is changed first. If this is interrupted, the remaining files still begin with all that
   // was saved, so it can be repeated.
-  for (auto later = files.rbegin(); *later > position.file; ++later) {
-    std::filesystem::remove(log_dir / *later, error);
-    if (error) throw IoError((log_dir / *later).string() + ": cannot remove: " + error.message());
+  for (auto name = files.rbegin(); name != files.rend(); ++name) {
+    const std::filesystem::path file = log_dir / *name;
+    if (*name > position.file) {
+      std::filesystem::remove(file, error);
+      if (error) throw IoError(file.string() + ": cannot remove: " + error.message());
+      continue;
+    }
+    const std::uint64_t size = std::filesystem::file_size(file, error);
+    if (error) throw IoError(file.string() + ": cannot read its size: " + error.message());
+    const bool is_last = *name == position.file;
+    const std::uint64_t whole = whole_records(file, is_last ? position.bytes : size);
+    complete = is_last ? whole == position.bytes : complete && whole == size;
+    if (whole == size) continue;
+    std::filesystem::resize_file(file, whole, error);
+    if (error) throw IoError(file.string() + ": cannot cut: " + error.message());
   }
-  std::filesystem::resize_file(file, position.bytes, error);
-  if (error) throw IoError(file.string() + ": cannot cut: " + error.message());
+  return complete;
 }
 
 }  // namespace sweep::tbwriter

@@ -15,9 +15,14 @@ struct FilePosition {
 
 /// Removes what was written after `position`: the rest of that file and all later event files. TensorBoard
 /// then shows what had been added when SummaryWriter::position() returned `position`, and a new SummaryWriter
-/// continues from there. Throws DataError if the file is missing, shorter, or has no record that ends there,
-/// and IoError if a writer has locked the directory; nothing is changed in these cases. Throws IoError if a
-/// file cannot be changed.
-void cut_back(const std::filesystem::path& log_dir, const FilePosition& position);
+/// continues from there.
+///
+/// After a power cut the files may be shorter than that, damaged or missing. Each is then cut to its whole
+/// records before the first damage, and the result is false: some of the run's events are lost. A file that
+/// is missing before the one of `position` is not noticed.
+///
+/// Throws IoError if a writer has locked the directory, and then has changed nothing; also if a file cannot
+/// be changed. Throws DataError if a file cannot be read.
+bool cut_back(const std::filesystem::path& log_dir, const FilePosition& position);
 
 }  // namespace sweep::tbwriter

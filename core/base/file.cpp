@@ -53,15 +53,14 @@ std::filesystem::path directory_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
-void sync_open_file(int fd, const std::filesystem::path& path) {
-  if (::fsync(fd) != 0) throw_io(path, "cannot sync", errno);
+// The process id keeps concurrent programs apart; the fixed suffix identifies leftovers of a killed one.
+std::filesystem::path temporary_name(const std::filesystem::path& path) {
+  std::filesystem::path temporary = path;
+  return temporary += "." + std::to_string(::getpid()) + ".tmp";
 }
 
-void sync_directory(const std::filesystem::path& directory) {
-  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;  // A directory without read permission cannot be synced; the rename has happened.
-  const FileCloser closer(fd);
-  ::fsync(fd);
+void sync_open_file(int fd, const std::filesystem::path& path) {
+  if (::fsync(fd) != 0) throw_io(path, "cannot sync", errno);
 }
 
 void write_all(int fd, std::string_view content, const std::filesystem::path& path) {
@@ -105,9 +104,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts,
                            Survives survives) {
-  // The process id keeps concurrent programs apart; the fixed suffix identifies leftovers of a killed one.
-  std::filesystem::path temporary = path;
-  temporary += "." + std::to_string(::getpid()) + ".tmp";
+  const std::filesystem::path temporary = temporary_name(path);
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) throw_io(path, "cannot create", errno);
   TemporaryFile file(fd, temporary);
@@ -117,6 +114,28 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
   if (::rename(temporary.c_str(), path.c_str()) != 0) throw_io(path, "cannot replace", errno);
   file.release();
   if (survives == Survives::kPowerCut) sync_directory(directory_of(path));
+}
+
+void link_file_atomically(const std::filesystem::path& from, const std::filesystem::path& to) {
+  const std::filesystem::path temporary = temporary_name(to);
+  ::unlink(temporary.c_str());  // of a killed process that had the same id
+  if (::link(from.c_str(), temporary.c_str()) != 0) {
+    if (errno != EPERM && errno != EOPNOTSUPP && errno != EMLINK && errno != ENOSYS)
+      throw_io(to, "cannot create", errno);
+    write_file_atomically(to, read_file(from));
+    return;
+  }
+  TemporaryFile link(-1, temporary);  // rename() leaves both names if they are of one file already
+  if (::rename(temporary.c_str(), to.c_str()) != 0) throw_io(to, "cannot replace", errno);
+}
+
+void sync_directory(const std::filesystem::path& directory) {
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // Without read permission it cannot be synced. One that was removed has no names that could get lost.
+  if (fd < 0 && (errno == EACCES || errno == ENOENT)) return;
+  if (fd < 0) throw_io(directory, "cannot sync", errno);
+  const FileCloser closer(fd);
+  if (::fsync(fd) != 0 && errno != EINVAL && errno != EROFS) throw_io(directory, "cannot sync", errno);
 }
 
 void sync_files(std::span<const std::filesystem::path> files) {

@@ -26,6 +26,16 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts,
                            Survives survives = Survives::kPowerCut);
 
+/// Gives the file `from` a second name, `to`, and replaces atomically what had that name. File systems
+/// without hard links get a synced copy. Neither the file nor the directory is synced. Throws IoError.
+/// Thread-safe for different `to`.
+void link_file_atomically(const std::filesystem::path& from, const std::filesystem::path& to);
+
+/// Returns when the names in `directory` are on disk: files that were created, renamed or removed. Does
+/// nothing if the directory may not be read or does not exist, or if its file system cannot sync directories.
+/// Throws IoError. Thread-safe.
+void sync_directory(const std::filesystem::path& directory);
+
 /// Returns when the current content of `files` and their directory entries are on disk. Syncing many files at
 /// once takes hardly longer than one. Files that do not exist are skipped. Throws IoError. Thread-safe.
 void sync_files(std::span<const std::filesystem::path> files);

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
+#include "runmanager/records/checkpoint.h"
 
 namespace sweep {
 namespace {
@@ -86,6 +87,7 @@ void check_checkpoint(const std::filesystem::path& path, const RunRecord* record
   TensorFile file;
   try {
     file = read_safetensors(path);
+    verify_checksums(file);
   } catch (const DataError& error) {
     finding.problems.push_back(without_path(error.what(), path) + "; the weights are lost");
     return;

@@ -146,7 +146,23 @@ class DirectoryChecker {
     if (completed && events.empty())
       add(directory / "events.out.tfevents.*",
           {.problems = {"is missing: the run is completed, and TensorBoard has nothing of it"}});
+    if (record && !events.empty()) check_event_sizes(directory, *record);
     check_run_checkpoint(directory, record);
+  }
+
+  // Adds to the files' findings that they are shorter than at the end of the run.
+  void check_event_sizes(const fs::path& directory, const RunRecord& record) {
+    for (const auto& [name, bytes] : record.event_files) {
+      const std::string path = (directory / name).lexically_relative(top_).string();
+      const auto finding = std::find_if(files_.begin(), files_.end(),
+                                        [&](const FileFinding& file) { return file.path == path; });
+      if (finding == files_.end()) {
+        add(directory / name, {.problems = {"is missing, though run.json names it"}});
+      } else if (finding->bytes < bytes) {
+        finding->problems.push_back(
+            fmt::format("has {} bytes, but had {} at the end of the run", finding->bytes, bytes));
+      }
+    }
   }
 
   std::optional<RunRecord> check_run_record(const fs::path& directory, RecordsByName& records) {
@@ -168,8 +184,14 @@ class DirectoryChecker {
   }
 
   void check_run_checkpoint(const fs::path& directory, const std::optional<RunRecord>& record) {
-    const fs::path path = directory / kCheckpointFile;
+    const fs::path path = directory / kCheckpointFile, previous = directory / kPreviousCheckpointFile;
     std::error_code error;
+    if (fs::exists(previous, error)) {
+      FileFinding finding;
+      finding.bytes = fs::file_size(previous, error);
+      check_checkpoint(previous, nullptr, finding);  // It is of an earlier epoch than the record.
+      add(previous, std::move(finding));
+    }
     if (fs::exists(path, error)) {
       FileFinding finding;
       finding.bytes = fs::file_size(path, error);

@@ -255,6 +255,10 @@ void verify_checkpoint(const std::filesystem::path& path) {
   }
 }
 
+void verify_checksums(const TensorFile& file) {
+  if (file.metadata.contains("progress") || file.metadata.contains("crc32c")) check_checksums(file);
+}
+
 Weights load_weights(const std::filesystem::path& path, const Network& network) {
   const TensorFile file = read_safetensors(path);
   const std::string wrong = misfits(file, network);

@@ -76,6 +76,9 @@ Checkpoint read_checkpoint(const std::filesystem::path& path, const Network& net
 
 /// Throws DataError if any bit of the file is damaged. Needs no network.
 void verify_checkpoint(const std::filesystem::path& path);
+/// The same for a file that has been read; messages do not name it. A file of weights only has no checksums
+/// and passes.
+void verify_checksums(const TensorFile& file);
 
 /// Engine::kernels() of the engine that wrote the checkpoint; "" if it had none.
 std::string kernels_of(const TensorFile& checkpoint);

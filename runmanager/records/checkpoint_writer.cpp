@@ -3,12 +3,16 @@
 #include <utility>
 
 #include "core/base/block_signals.h"
+#include "runmanager/records/run_files.h"
 
 namespace sweep {
 
 CheckpointWriter::CheckpointWriter(std::filesystem::path path, const Network& network,
-                                   std::function<void()> flush_events)
-    : path_(std::move(path)), network_(network), flush_events_(std::move(flush_events)) {}
+                                   std::function<void(Survives)> flush_events, double seconds_between_syncs)
+    : path_(std::move(path)),
+      network_(network),
+      flush_events_(std::move(flush_events)),
+      between_syncs_(seconds_between_syncs) {}
 
 CheckpointWriter::~CheckpointWriter() {
   {
@@ -23,8 +27,9 @@ void CheckpointWriter::start(TrainingState state, const RunRecord& record, const
                              bool is_only) {
   state_ = std::move(state);
   update(metadata_, record, position);
+  const Survives survives = next_survives(is_only);
   if (is_only) {
-    write();
+    write(survives);
     return;
   }
   if (!thread_.joinable()) {
@@ -34,6 +39,7 @@ void CheckpointWriter::start(TrainingState state, const RunRecord& record, const
   {
     const std::lock_guard lock(mutex_);
     busy_ = true;
+    survives_ = survives;
   }
   wake_.notify_one();
 }
@@ -54,22 +60,47 @@ void CheckpointWriter::loop() {
   for (;;) {
     wake_.wait(lock, [this] { return busy_ || closing_; });
     if (!busy_) return;
+    const Survives survives = survives_;
     lock.unlock();
-    write();
+    write(survives);
     lock.lock();
     busy_ = false;
     done_.notify_one();
   }
 }
 
-void CheckpointWriter::write() {
+// Syncs this checkpoint if the next would come too late: the time between the last two tells when it comes.
+// The state of an epoch is as old as its start(), so that is what counts, not the end of the writing.
+Survives CheckpointWriter::next_survives(bool is_only) {
+  const Clock::time_point now = Clock::now();
+  const Clock::time_point next = now + (now - std::exchange(last_start_, now));
+  if (is_only || next - last_sync_ <= between_syncs_) return Survives::kKill;
+  last_sync_ = now;
+  return Survives::kPowerCut;
+}
+
+void CheckpointWriter::write(Survives survives) {
   try {
-    // A checkpoint whose events are not in their file cannot be resumed from, so they come first.
-    flush_events_();
-    write_checkpoint(path_, network_, state_, metadata_, Survives::kKill);
+    // The events come first, because the checkpoint says how far they reach.
+    flush_events_(survives);
+    if (std::exchange(has_existing_, false)) {
+      sync_files({&path_, 1});
+      keep_as_previous();
+    }
+    write_checkpoint(path_, network_, state_, metadata_, survives);
+    if (survives == Survives::kPowerCut) keep_as_previous();
   } catch (...) {
     error_ = std::current_exception();
   }
+}
+
+// Makes the checkpoint at path_, which is synced, the previous one. The directory is synced afterwards: else
+// the next rename to path_, whose data are not synced, could reach the disk before the second name.
+void CheckpointWriter::keep_as_previous() const {
+  const std::filesystem::path directory = path_.parent_path();
+  link_file_atomically(path_, directory / kPreviousCheckpointFile);
+  sync_directory(directory);
+  sync_directory(directory.parent_path());  // the run's directory may be new
 }
 
 }  // namespace sweep

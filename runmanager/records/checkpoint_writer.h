@@ -1,6 +1,12 @@
 // Writes a run's checkpoints in a thread, so that training does not wait for files.
+//
+// A checkpoint after every epoch, synced, would cost more than many epochs. So most are only renamed into
+// place, which survives the end of the process, and every few seconds one is synced: events, then checkpoint,
+// then the directory. The synced one gets a second name, kPreviousCheckpointFile, before the next unsynced
+// one replaces it. After a power cut, the file of that name is therefore always whole.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <filesystem>
@@ -8,6 +14,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/base/file.h"
 #include "core/network/network.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/results.h"
@@ -19,18 +26,28 @@ namespace sweep {
 /// Methods are called by one thread.
 class CheckpointWriter {
  public:
-  /// Every checkpoint replaces `path`. `flush_events` writes the run's events to their file; the writer's
-  /// thread calls it before each checkpoint, which says how far the events reach. `network` must outlive the
-  /// writer.
-  CheckpointWriter(std::filesystem::path path, const Network& network, std::function<void()> flush_events);
+  /// What a power cut may cost, in seconds. An epoch that takes longer is lost at most as a whole.
+  static constexpr double kSecondsBetweenSyncs = 10;
+
+  /// Every checkpoint replaces `path`. `flush_events` writes the run's events to their file, and syncs it for
+  /// Survives::kPowerCut; the writer's thread calls it before each checkpoint, which says how far the events
+  /// reach. `network` must outlive the writer. A checkpoint is synced when the next one might be later than
+  /// `seconds_between_syncs` after the last that was synced, or after the construction.
+  CheckpointWriter(std::filesystem::path path, const Network& network,
+                   std::function<void(Survives)> flush_events,
+                   double seconds_between_syncs = kSecondsBetweenSyncs);
   /// Waits for a checkpoint that was started. Its error is lost.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
+  /// `path` exists, and the run goes on from it: it is synced and kept as the previous one before it is
+  /// replaced. To be called before start().
+  void keep_existing() { has_existing_ = true; }
+
   /// Starts to write a checkpoint of the arguments' current values. finish() must have returned for the one
   /// before. `is_only`: the run has no other checkpoint, so there is no training to overlap with, and it is
-  /// written at once without a thread; finish() reports its error all the same.
+  /// written at once without a thread and not synced; finish() reports its error all the same.
   void start(TrainingState state, const RunRecord& record, const RunPosition& position, bool is_only);
 
   /// Whether finish() would return at once.
@@ -40,18 +57,26 @@ class CheckpointWriter {
   void finish();
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void loop();
-  void write();
+  void write(Survives survives);
+  void keep_as_previous() const;
+  Survives next_survives(bool is_only);
 
   const std::filesystem::path path_;
   const Network& network_;
-  const std::function<void()> flush_events_;
+  const std::function<void(Survives)> flush_events_;
+  const std::chrono::duration<double> between_syncs_;
+  Clock::time_point last_start_ = Clock::now(), last_sync_ = last_start_;
 
   // Used by the thread while busy_, else by the caller. busy_ changes under mutex_, which orders the
   // accesses.
   TrainingState state_;
   CheckpointMetadata metadata_;
   std::exception_ptr error_;
+  bool has_existing_ = false;
+  Survives survives_ = Survives::kKill;  // of the checkpoint that is being written
 
   mutable std::mutex mutex_;
   std::condition_variable wake_, done_;

@@ -6,6 +6,7 @@
 #include "core/base/block_signals.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "runmanager/records/run_files.h"
 
 namespace sweep {
 namespace {
@@ -16,6 +17,10 @@ void add_files(const std::filesystem::path& directory, std::vector<std::filesyst
     const std::filesystem::path& path = entry.path();
     if (entry.is_regular_file(error) && path.extension() != ".tmp") files.push_back(path);
   }
+}
+
+std::filesystem::path parent_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
 }
 
 }  // namespace
@@ -47,24 +52,34 @@ void DiskSync::end_run(const std::string& run) {
 }
 
 void DiskSync::finish() {
-  sync_round();
+  sync_round(Runs::kAll);
   const std::lock_guard lock(mutex_);
   if (!error_.empty()) throw IoError(error_);
 }
 
-void DiskSync::sync_round() {
+void DiskSync::sync_round(Runs which) {
   const std::lock_guard round(round_);
-  std::set<std::string> runs;
+  std::set<std::string> runs, ended;
   {
     const std::lock_guard lock(mutex_);
     // Runs that have ended since the last round are synced in this one and then forgotten.
-    runs.swap(ended_);
-    runs.insert(running_.begin(), running_.end());
+    ended.swap(ended_);
+    runs = ended;
+    if (which == Runs::kAll) runs.insert(running_.begin(), running_.end());
   }
   std::vector<std::filesystem::path> files;
   add_files(directory_, files);
   for (const std::string& run : runs) add_files(directory_ / run, files);
   sync_files(files);
+  // The directory may be new, and the one above it.
+  const std::filesystem::path above = parent_of(directory_);
+  sync_directory(above);
+  sync_directory(parent_of(above));
+  // The checkpoints with the usual name are safe now. If a power cut brings one of these back, it does no
+  // harm.
+  std::error_code error;
+  for (const std::string& run : ended)
+    std::filesystem::remove(directory_ / run / kPreviousCheckpointFile, error);
 }
 
 void DiskSync::loop() {
@@ -75,7 +90,7 @@ void DiskSync::loop() {
     lock.unlock();
     std::string error;
     try {
-      sync_round();
+      sync_round(Runs::kEnded);
     } catch (const std::exception& failure) {  // std::bad_alloc, too: it must not leave the thread.
       error = failure.what();
     }

@@ -1,9 +1,12 @@
-// Syncs a sweep's files to the disk while runs are trained.
+// Syncs to the disk the files of a sweep and of its runs that have ended. Those of a run that is being
+// trained are synced by its CheckpointWriter.
 //
 // Written data is in the kernel and survives the end of the program at once. Only a power cut needs it on the
 // disk. Waiting for the disk takes as long as many epochs of a small network, so a thread does that every few
-// seconds, for many files at a time. A power cut therefore costs at most those seconds of work: checkpoints
-// carry a checksum, and a run whose files do not fit together is trained again.
+// seconds, for many files at a time. Until then run.json says that a run is completed though its other files
+// are not on the disk. That does not matter, because run.json names what belongs to it: the next start
+// compares sizes and checksums, and continues a run of which something is missing from its last whole
+// checkpoint.
 #pragma once
 
 #include <condition_variable>
@@ -26,17 +29,21 @@ class DiskSync {
   DiskSync(const DiskSync&) = delete;
   DiskSync& operator=(const DiskSync&) = delete;
 
-  /// From now on, the files of the run with this name are synced in every round.
+  /// The run with this name is being trained.
   void begin_run(const std::string& run);
-  /// The run is synced once more, in the next round.
+  /// The run is synced in the next round. Nobody writes its files any more, so its last checkpoint is then
+  /// safe, and the previous one is removed.
   void end_run(const std::string& run);
 
-  /// Returns when all files are on the disk. Throws IoError, also for an error of an earlier round.
+  /// Returns when all files are on the disk, also those of runs that have begun and not ended. Throws
+  /// IoError, also for an error of an earlier round.
   void finish();
 
  private:
+  enum class Runs { kEnded, kAll };
+
   void loop();
-  void sync_round();
+  void sync_round(Runs which);
 
   const std::filesystem::path directory_;
   const double seconds_between_;

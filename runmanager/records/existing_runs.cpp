@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "runmanager/records/checkpoint.h"
+#include "runmanager/records/event_file_sizes.h"
 #include "runmanager/records/replaced_runs.h"
 #include "runmanager/records/run_files.h"
 #include "tbwriter/event_file_name.h"
@@ -44,8 +45,10 @@ bool has_results(const RunRecord& record, const fs::path& run_directory) {
 
 // What is wrong with the files of a finished run, or "". A power cut can leave run.json without the data that
 // it speaks of, so existence is not enough.
-std::string damage_of(const fs::path& run_directory) {
+std::string damage_of(const fs::path& run_directory, const RunRecord& record) {
   try {
+    if (const std::string problem = event_file_problem(run_directory, record); !problem.empty())
+      return problem;
     const std::vector<std::string> files = tbwriter::list_event_files(run_directory);
     if (files.empty()) return "its events file is missing";
     for (const std::string& file : files) {
@@ -84,7 +87,7 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
   if (!existing.differences.empty()) {
     existing.fate = RunFate::kInTheWay;
   } else if (completed && epochs >= wanted) {
-    const std::string damage = damage_of(run_directory);
+    const std::string damage = damage_of(run_directory, *record);
     existing.fate = damage.empty() ? RunFate::kKept : RunFate::kContinued;
     if (!damage.empty())
       existing.note = fmt::format("was finished, but {}", damage);

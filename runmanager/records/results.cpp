@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/records/csv.h"
+#include "runmanager/records/run_files.h"
+#include "tbwriter/crc32c.h"
 
 namespace sweep {
 namespace {
@@ -137,8 +140,28 @@ Json record_json(const RunRecord& run, RecordParts parts) {
   json["device"] = run.device;
   json["placement"] = run.placement.empty() ? Json(nullptr) : Json(run.placement);
   json["jobs"] = run.jobs;
+  if (all && !run.event_files.empty()) json["events"] = run.event_files;
   if (all) json["provenance"] = run.provenance;
   return json;
+}
+
+// How json_text() ends, and what run_record_text() has there instead.
+constexpr std::string_view kRecordEnd = "\n}\n", kChecksumMember = ",\n  \"crc32c\": \"",
+                           kChecksumEnd = "\"\n}\n";
+
+// Whether a last member with digits as its value is the checksum of the text without it. A damaged name does
+// not turn the member into any other, because no other has such a value.
+bool has_right_checksum(std::string_view text, const Json& json) {
+  const auto last = std::prev(json.end());
+  const bool is_number = last->is_string() && last->get_ref<const std::string&>().find_first_not_of(
+                                                  "0123456789") == std::string::npos;
+  if (!is_number && last.key() != "crc32c") return true;
+  const std::size_t at = text.rfind(kChecksumMember);
+  if (at == std::string_view::npos || !text.ends_with(kChecksumEnd)) return false;
+  const std::size_t begin = at + kChecksumMember.size();
+  if (text.size() < begin + kChecksumEnd.size()) return false;
+  const std::string_view written = text.substr(begin, text.size() - kChecksumEnd.size() - begin);
+  return written == std::to_string(tbwriter::crc32c(kRecordEnd, tbwriter::crc32c(text.substr(0, at))));
 }
 
 }  // namespace
@@ -268,14 +291,26 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     run.started = optional_text(json, "started");
     run.ended = optional_text(json, "ended");
     run.config = json.at("config");
+    if (json.contains("events"))
+      run.event_files = json.at("events").get<std::map<std::string, std::uint64_t>>();
     run.provenance = json.at("provenance");
     return run;
   });
 }
 
+std::string run_record_text(const RunRecord& run) {
+  std::string text = json_text(to_json(run));
+  const std::uint32_t crc = tbwriter::crc32c(text);
+  text.resize(text.size() - kRecordEnd.size());
+  return text + fmt::format("{}{}{}", kChecksumMember, crc, kChecksumEnd);
+}
+
 RunRecord parse_run_record(std::string_view text, std::string_view where) {
   try {
-    return run_record_from_json(Json::parse(text), where);
+    const Json json = Json::parse(text);
+    if (json.is_object() && !json.empty() && !has_right_checksum(text, json))
+      throw DataError(fmt::format("{}: is damaged: its checksum is not that of its content", where));
+    return run_record_from_json(json, where);
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{}: not a run record: {}", where, error.what()));
   }

@@ -53,6 +53,8 @@ struct RunRecord {
   std::optional<std::string> error;       // why it failed, was skipped or was interrupted
   std::map<std::string, double> metrics;  // of the whole run: "test_accuracy", "test_loss"
   nlohmann::ordered_json config;          // every setting, resolved
+  /// Bytes of each events file at the end of the run, by name without directory. Empty before.
+  std::map<std::string, std::uint64_t> event_files;
   nlohmann::ordered_json provenance;
 };
 
@@ -89,7 +91,10 @@ nlohmann::ordered_json to_json(const RunRecord& run);
 nlohmann::ordered_json brief_json(const RunRecord& run);
 /// The inverse of to_json(). Throws DataError, naming `where`, if `json` is not a run record.
 RunRecord run_record_from_json(const nlohmann::ordered_json& json, std::string_view where);
-/// The same from the text of a run.json.
+/// The text of run.json: to_json(), indented, and a last member "crc32c" with the checksum of the rest.
+std::string run_record_text(const RunRecord& run);
+/// The inverse. Throws DataError, naming `where`, if the text is damaged. Text without a checksum is not
+/// checked: older versions wrote none.
 RunRecord parse_run_record(std::string_view text, std::string_view where);
 nlohmann::ordered_json to_json(const EpochRecord& epoch);
 EpochRecord epoch_record_from_json(const nlohmann::ordered_json& json, std::string_view where);

@@ -9,6 +9,10 @@ namespace sweep {
 
 inline constexpr const char* kRunRecordFile = "run.json";
 inline constexpr const char* kCheckpointFile = "checkpoint.safetensors";
+/// A second name of the newest checkpoint that is known to be on disk. It is there while a run is trained for
+/// longer than a few seconds, because kCheckpointFile is replaced after every epoch without waiting for the
+/// disk.
+inline constexpr const char* kPreviousCheckpointFile = "checkpoint.previous.safetensors";
 inline constexpr const char* kLogFile = "log.txt";
 /// In the sweep's directory: the expanded sweep file.
 inline constexpr const char* kSweepFile = "sweep.json";
@@ -16,7 +20,7 @@ inline constexpr const char* kSweepFile = "sweep.json";
 inline constexpr const char* kResults = "results";
 
 /// Makes `directory` and its parents, and removes the files that an earlier start of the run left there:
-/// events, run.json, checkpoint and log. Other files stay. Throws IoError.
+/// events, run.json, checkpoints and log. Other files stay. Throws IoError.
 void prepare_run_directory(const std::filesystem::path& directory);
 
 /// Removes the temporary files of write_file_atomically() that killed processes have left. Throws IoError.

@@ -33,7 +33,11 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
       aggregates_(options.directory, runs),
       progress_(options.terminal, options.clock, options.quiet, options.name, runs.size(), options.work),
       disk_(options.directory) {
-  for (RunRecord& record : records) records_.put(std::move(record));
+  for (RunRecord& record : records) {
+    // The start that finished it may have been killed before its files were on the disk.
+    if (record.status == RunStatus::kCompleted) disk_.end_run(record.name);
+    records_.put(std::move(record));
+  }
   save();
   aggregates_.update_all(this->records());
 }

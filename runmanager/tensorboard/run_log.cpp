@@ -148,7 +148,7 @@ void RunLog::setup(double seconds) { writer_.add_scalar("Time/setup_seconds", se
 
 void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rate) {
   std::vector<tbwriter::ScalarPoint> points = {
-      {"Loss/train", record.loss},
+      {kEpochTag, record.loss},
       {"Accuracy/train", record.accuracy},
       {"Number Correct/train", static_cast<double>(record.number_correct)},
       {"Time/epoch_seconds", record.epoch_seconds},

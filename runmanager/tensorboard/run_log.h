@@ -37,6 +37,9 @@ class ImageGridCache {
   std::vector<std::pair<Key, tbwriter::EncodedImage>> grids_;  // the newest last; the oldest are dropped
 };
 
+/// A tag that every epoch has one point of.
+inline constexpr const char* kEpochTag = "Loss/train";
+
 /// Bucket limits for Engine::count_parameters(), the same as those of histograms made from values.
 std::span<const double> parameter_limits();
 

@@ -5,9 +5,10 @@
 #include "runmanager/records/run_identity.h"
 
 namespace sweep {
+namespace {
 
-ResumePoint find_resume_point(const PreparedRun& run, const std::filesystem::path& run_directory) {
-  const std::filesystem::path file = run_directory / kCheckpointFile;
+// The checkpoint in `file`, if it can be used.
+ResumePoint read_resume_point(const PreparedRun& run, const std::filesystem::path& file) {
   std::error_code error;
   if (!std::filesystem::exists(file, error)) return {};
   try {
@@ -22,6 +23,24 @@ ResumePoint find_resume_point(const PreparedRun& run, const std::filesystem::pat
   } catch (const DataError& damaged) {
     return {.checkpoint = {}, .problem = damaged.what()};
   }
+}
+
+std::size_t epochs_of(const ResumePoint& point) { return point.checkpoint->progress.record.epochs.size(); }
+
+}  // namespace
+
+ResumePoint find_resume_point(const PreparedRun& run, const std::filesystem::path& run_directory) {
+  const std::filesystem::path newest = run_directory / kCheckpointFile,
+                              previous = run_directory / kPreviousCheckpointFile;
+  ResumePoint point = read_resume_point(run, newest);
+  std::error_code error;
+  if (point.checkpoint && std::filesystem::equivalent(newest, previous, error)) return point;
+  ResumePoint older = read_resume_point(run, previous);
+  if (!older.checkpoint) return point;
+  if (point.checkpoint && epochs_of(point) >= epochs_of(older)) return point;
+  older.problem = std::move(point.problem);
+  older.is_previous = true;
+  return older;
 }
 
 }  // namespace sweep

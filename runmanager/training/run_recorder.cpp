@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "core/base/error.h"
+#include "runmanager/records/event_file_sizes.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/tensorboard/recorded_epochs.h"
 #include "tbwriter/resume.h"
 
 namespace sweep {
@@ -68,13 +73,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
   prepare_run_directory(directory_);
   record_ = new_record(run, options_.provenance);
   record_.status = RunStatus::kRunning;
-  log_.emplace(directory_, run, record_.provenance);
-  if (options_.writes_layout) log_->layout();
-  log_->graph(network);
-  if (run.log.images > 0) {
-    if (const auto* grid = grids.first_batch(loader, static_cast<std::size_t>(run.log.images)))
-      log_->images(*grid);
-  }
+  begin_events(run, grids);
   save_record(Survives::kKill);
   record_.logging_seconds = now() - run_begin_;
 }
@@ -88,9 +87,18 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
       loader_(loader) {
   const double begin = now();
   remove_temporaries(directory_);
-  // Before anything else: it throws if the events are not those of the checkpoint, and the run then starts
-  // from the beginning.
+  // Before anything else: it throws if the events cannot be read, and the run then starts from the beginning.
   tbwriter::cut_back(directory_, {progress.position.events_file, progress.position.events_bytes});
+  // What cut_back() returns is not asked: an earlier file that is missing is found only by looking for
+  // epochs.
+  const std::vector<EpochRecord>& epochs = progress.record.epochs;
+  std::set<std::int64_t> recorded = recorded_epochs(directory_);
+  for (std::size_t i = 0; i < epochs.size(); ++i) {
+    if (recorded.erase(epochs[i].epoch) == 0) lost_epochs_.push_back(i);
+  }
+  // Without the first epoch, the beginning of the events is lost as well. Epochs that are not in the record
+  // are of events that this checkpoint does not know.
+  const bool begins_anew = !recorded.empty() || (!lost_epochs_.empty() && lost_epochs_.front() == 0);
   record_ = new_record(run, options_.provenance);
   record_.epochs = progress.record.epochs;
   record_.status = RunStatus::kRunning;
@@ -99,9 +107,35 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
   record_.jobs = std::max(run.jobs, progress.record.jobs);
   record_.started = progress.record.started;
   run_begin_ = begin - (record_.epochs.empty() ? 0 : record_.epochs.back().run_seconds);
-  log_.emplace(directory_, run, first_step(run, progress));
+  if (begins_anew) {
+    remove_events(directory_);
+    lost_epochs_.resize(epochs.size());
+    std::iota(lost_epochs_.begin(), lost_epochs_.end(), std::size_t{0});
+    ImageGridCache grids;
+    begin_events(run, grids);
+    if (record_.setup_seconds && !epochs.empty()) log_->setup(*record_.setup_seconds);
+  } else {
+    log_.emplace(directory_, run, first_step(run, progress));
+  }
   save_record(Survives::kKill);
   record_.logging_seconds += now() - begin;
+}
+
+void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
+  log_.emplace(directory_, run, record_.provenance);
+  if (options_.writes_layout) log_->layout();
+  log_->graph(network_);
+  if (run.log.images > 0) {
+    if (const auto* grid = grids.first_batch(loader_, static_cast<std::size_t>(run.log.images)))
+      log_->images(*grid);
+  }
+}
+
+std::size_t RunRecorder::restore_events(const std::function<std::optional<double>(int)>& learning_rate) {
+  const std::vector<std::size_t> lost = std::exchange(lost_epochs_, {});
+  for (const std::size_t epoch : lost)
+    log_->epoch(record_.epochs[epoch], learning_rate(static_cast<int>(epoch)));
+  return lost.size();
 }
 
 RunPosition RunRecorder::position(std::int64_t batches) const {
@@ -110,7 +144,17 @@ RunPosition RunRecorder::position(std::int64_t batches) const {
   return {position.file, position.bytes, batches};
 }
 
-void RunRecorder::flush() { log_->flush(); }
+void RunRecorder::flush(Survives survives) {
+  log_->flush();
+  if (survives == Survives::kPowerCut) sync_events();
+}
+
+// Not with SummaryWriter::sync(): it would stop writing, and a disk that is slow to sync would fail the run.
+void RunRecorder::sync_events() const {
+  std::vector<std::filesystem::path> files;
+  for (const auto& [name, bytes] : event_file_sizes(directory_)) files.push_back(directory_ / name);
+  sync_files(files);
+}
 
 void RunRecorder::add_logging_seconds(double seconds) { record_.logging_seconds += seconds; }
 
@@ -221,8 +265,11 @@ void RunRecorder::end(RunStatus status, std::string_view reason) {
   record_.status = status;
   if (!reason.empty()) record_.error = reason;
   log_->metrics(record_.metrics);
-  // The events first: a run.json that says "completed" promises that they are complete.
+  // The events first, since run.json says how long they are. Whether that much is on the disk as well, the
+  // next start finds out by comparing.
   log_->close(status, reason);
+  record_.event_files = event_file_sizes(directory_);
+  if (options_.survives == Survives::kPowerCut) sync_events();
   record_.logging_seconds += now() - begin;
   record_.run_seconds = now() - run_begin_;
   record_.ended = utc_time();
@@ -230,7 +277,7 @@ void RunRecorder::end(RunStatus status, std::string_view reason) {
 }
 
 void RunRecorder::save_record(Survives survives) {
-  write_file_atomically(directory_ / kRunRecordFile, json_text(to_json(record_)), survives);
+  write_file_atomically(directory_ / kRunRecordFile, run_record_text(record_), survives);
   last_save_ = now();
 }
 
@@ -249,7 +296,7 @@ void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatu
   RunLog log(directory, run, record.provenance);
   if (options.writes_layout) log.layout();
   log.close(status, reason);
-  write_file_atomically(directory / kRunRecordFile, json_text(to_json(record)), options.survives);
+  write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
 }
 
 void record_lost_run(const RecorderOptions& options, const Run& run, const RunRecord& record) {
@@ -265,7 +312,7 @@ void record_lost_run(const RecorderOptions& options, const Run& run, const RunRe
   RunLog log = has_events(directory) ? RunLog(directory, run, kAfterAllSteps)
                                      : RunLog(directory, run, record.provenance);
   log.close(record.status, record.error.value_or(""));
-  write_file_atomically(directory / kRunRecordFile, json_text(to_json(record)), options.survives);
+  write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
 }
 
 }  // namespace sweep

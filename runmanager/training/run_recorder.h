@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/file.h"
 #include "core/data/data_loader.h"
@@ -50,8 +51,8 @@ class RunRecorder {
               ImageGridCache& grids, RunRecord& record);
 
   /// Resumes the run where `progress` was made: cuts off the events that came later and continues the record
-  /// and its clock. Throws DataError if the events are not those that `progress` was made with; then nothing
-  /// has changed.
+  /// and its clock. A power cut may have left fewer events than `progress` was made with. restore_events()
+  /// then has to be called next. Throws DataError if the events cannot be read.
   RunRecorder(RecorderOptions options, const Run& run, const Network& network, const DataLoader& loader,
               const RunProgress& progress, RunRecord& record);
 
@@ -66,8 +67,14 @@ class RunRecorder {
   /// Between epochs: how far events and training have got, which a checkpoint keeps so that the run can be
   /// resumed. The events are in their file once flush() has returned. `batches`: trained so far in the run.
   RunPosition position(std::int64_t batches) const;
-  /// Returns when all events so far are in their file. Thread-safe.
-  void flush();
+  /// Returns when all events so far are in their file, and also on disk for Survives::kPowerCut. Thread-safe.
+  void flush(Survives survives);
+
+  /// Writes the points of those epochs that are in the resumed record, but no longer in the events. If even
+  /// the first of them is lost, the events are written again from the beginning. Histograms, points per batch
+  /// and the profile of lost epochs stay lost. `learning_rate`: of an epoch, counted from 0. Returns how many
+  /// epochs were written. Does nothing for a run that was not resumed.
+  std::size_t restore_events(const std::function<std::optional<double>(int)>& learning_rate);
 
   /// Counts time that the caller spent on the run's files as logging.
   void add_logging_seconds(double seconds);
@@ -120,6 +127,9 @@ class RunRecorder {
  private:
   double now() const { return options_.clock(); }
   void save_record(Survives survives);
+  void sync_events() const;
+  /// What the events begin with: hparams, configuration, layout, graph and images.
+  void begin_events(const Run& run, ImageGridCache& grids);
   /// The open epoch. Throws std::logic_error if there is none.
   EpochAccumulator& epoch();
 
@@ -132,7 +142,8 @@ class RunRecorder {
   double last_save_ = 0;
   std::optional<double> learning_rate_;
   std::optional<EpochAccumulator> epoch_;
-  std::optional<RunLog> log_;  // set by both constructors, once the run's directory is prepared
+  std::vector<std::size_t> lost_epochs_;  // of record_.epochs: they are not in the events
+  std::optional<RunLog> log_;             // set by both constructors, once the run's directory is prepared
 };
 
 /// Records a run that cannot be trained here: hparams with an unknown status, the reason and run.json.

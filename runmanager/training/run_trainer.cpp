@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <spdlog/logger.h>
-#include <spdlog/sinks/basic_file_sink.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +17,7 @@
 #include "runmanager/training/resume_point.h"
 #include "runmanager/training/run_recorder.h"
 #include "runmanager/training/stop_signals.h"
+#include "runmanager/training/text_log.h"
 
 namespace sweep {
 namespace {
@@ -31,20 +31,6 @@ class DivergedError : public TrainingError {
  public:
   using TrainingError::TrainingError;
 };
-
-std::shared_ptr<spdlog::logger> open_log(const std::filesystem::path& path, bool truncate) {
-  try {
-    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_st>(path.string(), truncate);
-    auto log = std::make_shared<spdlog::logger>("run", std::move(sink));
-    log->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
-    log->flush_on(spdlog::level::info);
-    // A full disk is reported by the files that matter.
-    log->set_error_handler([](const std::string&) {});
-    return log;
-  } catch (const spdlog::spdlog_ex& error) {
-    throw IoError(error.what());
-  }
-}
 
 // Trains one run; used once.
 //
@@ -101,7 +87,7 @@ class RunTrainer {
                                            .provenance = run_.provenance,
                                            .writes_layout = config_.index == 0,
                                            .survives = Survives::kKill};
-    auto [old, problem] = find_resume_point(run_, options_.directory / config_.name);
+    auto [old, problem, is_previous] = find_resume_point(run_, options_.directory / config_.name);
     // The engine comes before the files: with other kernels the run has to start from the beginning, which
     // removes what the earlier start has written.
     if (old && !makes_same_engine(old->state.kernels, problem)) old.reset();
@@ -116,8 +102,11 @@ class RunTrainer {
     }
     if (!old)
       recorder_.emplace(recorder_options, run, *run_.network, loader_, *options_.image_grids, record_);
-    log_ = open_log(recorder_->directory() / kLogFile, /*truncate=*/!old);
+    log_ = open_text_log(recorder_->directory() / kLogFile, /*truncate=*/!old);
+    open_checkpoint(old.has_value(), is_previous);
     if (old) {
+      restore_events();
+      if (is_previous) log_->warn("{}; resumed from {}", problem, kPreviousCheckpointFile);
       epoch_ = static_cast<int>(old->progress.record.epochs.size());
       steps_ = old->progress.position.batches;
       resumed_ = std::move(old->state);
@@ -135,6 +124,22 @@ class RunTrainer {
                          .samples = run_.data->train.count,
                          .first_epoch = epoch_,
                          .finished_epochs = record_.epochs});
+  }
+
+  // One that the run goes on from is kept until a newer one is on disk.
+  void open_checkpoint(bool resumed, bool from_previous) {
+    const std::filesystem::path path = recorder_->directory() / kCheckpointFile;
+    checkpoint_.emplace(path, *run_.network, [this](Survives survives) { recorder_->flush(survives); });
+    if (!resumed) return;
+    if (from_previous) link_file_atomically(recorder_->directory() / kPreviousCheckpointFile, path);
+    checkpoint_->keep_existing();
+  }
+
+  // Writes the points of epochs whose events a power cut has cost.
+  void restore_events() {
+    const std::size_t restored =
+        recorder_->restore_events([this](int epoch) { return step_values(epoch, 0).learning_rate; });
+    if (restored > 0) log_->warn("events were lost; wrote the scalars of {} epochs again", restored);
   }
 
   // Makes the engine with the kernels that have trained the run so far. Returns false and sets `problem` if
@@ -215,11 +220,11 @@ class RunTrainer {
     observer_.begin_epoch(epoch_);
     engine_->take_device_seconds();
     recorder_->begin_epoch();
-    recorder_->track_learning_rate(step_values(0).learning_rate);
+    recorder_->track_learning_rate(step_values(epoch_, 0).learning_rate);
     loader_.begin_epoch(static_cast<std::uint32_t>(epoch_));
     std::int64_t batch = 0;
     for (const Batch* samples = loader_.next(); samples != nullptr; samples = loader_.next(), ++batch) {
-      const StepValues values = step_values(batch);
+      const StepValues values = step_values(epoch_, batch);
       if (values.momentum) engine_->set_momentum(*values.momentum);
       const bool logged = config_.log.batches > 0 && steps_ % config_.log.batches == 0;
       if (logged) track_totals(batch);  // so that the next totals are of this batch alone
@@ -261,9 +266,9 @@ class RunTrainer {
     return totals;
   }
 
-  StepValues step_values(std::int64_t batch) const {
+  StepValues step_values(int epoch, std::int64_t batch) const {
     return values_at(schedule_, config_.lr,
-                     {.epoch = epoch_,
+                     {.epoch = epoch,
                       .step = batch,
                       .epochs = config_.epochs,
                       .steps_per_epoch = static_cast<std::int64_t>(loader_.batch_count())});
@@ -327,15 +332,10 @@ class RunTrainer {
   }
 
   // Starts to write the epoch's checkpoint; training goes on meanwhile. The state is copied here, so that it
-  // is of this epoch. Events are flushed before the checkpoint is written, because it says how far they
-  // reach. The checkpoint is not synced to the disk: DiskSync does that for all runs.
+  // is of this epoch.
   void start_checkpoint(const EpochRecord& epoch) {
     finish_epoch();
     const double begin = options_.clock();
-    if (!checkpoint_) {
-      checkpoint_.emplace(recorder_->directory() / kCheckpointFile, *run_.network,
-                          [this] { recorder_->flush(); });
-    }
     checkpoint_->start(capture_state(*engine_), record_, recorder_->position(steps_), config_.epochs == 1);
     unfinished_ = epoch;
     recorder_->add_logging_seconds(options_.clock() - begin);

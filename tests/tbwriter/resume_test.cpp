@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "tbwriter/event_file_name.h"
+#include "tbwriter/event_reader.h"
 #include "tbwriter/summary_writer.h"
 #include "tests/support/event_files.h"
 
@@ -40,7 +41,7 @@ TEST_F(CutBack, LeavesWhatWasThereWhenThePositionWasTaken) {
   for (const std::uint64_t max_file_bytes : {0, 150}) {
     const FilePosition position = write(max_file_bytes);
     const std::string before = slurp(run / position.file).substr(0, position.bytes);
-    cut_back(run, position);
+    EXPECT_TRUE(cut_back(run, position));
     EXPECT_THAT(steps_of(run), testing::ElementsAre(0, 1, 2));
     EXPECT_EQ(slurp(run / position.file), before);
     EXPECT_EQ(list_event_files(run).back(), position.file);
@@ -59,15 +60,33 @@ TEST_F(CutBack, AlsoRemovesTheTornTailOfAKilledWriter) {
   EXPECT_THAT(steps_of(run), testing::ElementsAre(0, 1, 2));
 }
 
-TEST_F(CutBack, RefusesAPlaceThatIsNoEndOfARecordAndChangesNothing) {
-  FilePosition position = write(0);
+TEST_F(CutBack, LeavesWholeRecordsOfAFileThatIsTooShortAndSaysSo) {
+  const FilePosition position = write(0);
   const std::string before = slurp(run / position.file);
-  for (const std::uint64_t wrong :
-       {position.bytes - 1, position.bytes + 1, before.size() + std::uint64_t{1}}) {
-    EXPECT_THROW(cut_back(run, {position.file, wrong}), DataError) << wrong;
+  const std::string garbage = std::string(20, '\0');
+  for (std::size_t size = 0; size < position.bytes; size += 7) {
+    for (const std::string& tail : {std::string(), garbage}) {
+      spill(run / position.file, before.substr(0, size) + tail);
+      EXPECT_FALSE(cut_back(run, position)) << size;
+      const std::string left = slurp(run / position.file);
+      EXPECT_TRUE(before.starts_with(left));
+      EXPECT_LE(left.size(), size);
+      EXPECT_EQ(check_events_file(run / position.file).end, ReadEnd::kEnd);
+    }
   }
-  EXPECT_THROW(cut_back(run, {"events.out.tfevents.0", 0}), DataError);
-  EXPECT_EQ(slurp(run / position.file), before);
+}
+
+TEST_F(CutBack, LeavesTheEarlierFilesWhereOneIsMissingAndCutsThoseThatAreDamaged) {
+  const FilePosition position = write(150);
+  const std::vector<std::string> files = list_event_files(run);
+  ASSERT_GT(files.size(), 2u);
+  ASSERT_NE(files.front(), position.file);
+  std::filesystem::resize_file(run / files.front(), std::filesystem::file_size(run / files.front()) - 1);
+  EXPECT_FALSE(cut_back(run, position));
+  EXPECT_EQ(check_events_file(run / files.front()).end, ReadEnd::kEnd);
+  std::filesystem::remove(run / position.file);
+  EXPECT_FALSE(cut_back(run, position));
+  EXPECT_TRUE(std::filesystem::exists(run / files.front()));
 }
 
 TEST_F(CutBack, RefusesADirectoryThatIsBeingWritten) {

@@ -67,6 +67,31 @@ TEST_F(FileTest, SyncsManyFilesAndLeavesOutThoseThatAreGone) {
   EXPECT_EQ(entries(), 600u);
 }
 
+TEST_F(FileTest, ALinkedFileKeepsItsContentWhenTheFirstNameGetsAnother) {
+  const std::filesystem::path first = directory_ / "first", second = directory_ / "second";
+  write_file_atomically(first, "old", Survives::kKill);
+  link_file_atomically(first, second);
+  link_file_atomically(first, second);  // they are one file already
+  write_file_atomically(first, "new", Survives::kKill);
+  EXPECT_EQ(read_file(second), "old");
+  link_file_atomically(first, second);
+  EXPECT_EQ(read_file(second), "new");
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(first.parent_path())) {
+    EXPECT_NE(entry.path().extension(), ".tmp");
+    ++files;
+  }
+  EXPECT_EQ(files, 2u);
+  EXPECT_THROW(link_file_atomically(directory_ / "nothing", second), IoError);
+}
+
+TEST_F(FileTest, SyncsADirectoryAndPassesOverOneThatIsGone) {
+  EXPECT_NO_THROW(sync_directory(directory_ / "gone"));
+  write_file_atomically(directory_ / "file", "", Survives::kKill);
+  EXPECT_NO_THROW(sync_directory((directory_ / "file").parent_path()));
+  EXPECT_THROW(sync_directory(directory_ / "file"), IoError);
+}
+
 TEST_F(FileTest, AMissingDirectoryIsNamed) {
   try {
     write_file_atomically(directory_ / "missing" / "x", "");

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include "core/base/error.h"
 #include "runmanager/records/csv.h"
 #include "tbwriter/event_file_name.h"
@@ -41,12 +43,15 @@ class Fsck : public ::testing::Test {
     return text;
   }
 
-  // Replaces the first `from` in a file.
+  // Replaces the first `from` in a file. A run.json then has no checksum, as those of older versions.
   static void edit(const fs::path& path, const std::string& from, const std::string& to) {
     std::string text = tbwriter::slurp(path);
     const std::size_t at = text.find(from);
     ASSERT_NE(at, std::string::npos);
-    tbwriter::spill(path, text.replace(at, from.size(), to));
+    text.replace(at, from.size(), to);
+    if (const std::size_t checksum = text.rfind(",\n  \"crc32c\""); checksum != std::string::npos)
+      text.replace(checksum, std::string::npos, "\n}\n");
+    tbwriter::spill(path, text);
   }
 
   // Where each record of an events file begins, and the file's end. Lengths are the first 8 bytes of each
@@ -146,6 +151,31 @@ TEST_F(Fsck, FindsACutCheckpointAtEveryLength) {
   }
   fs::remove(path);
   EXPECT_THAT(only_damage(path), HasSubstr("is missing: the weights are lost"));
+}
+
+TEST_F(Fsck, FindsFlippedBitsInWeightsAndInTheRecord) {
+  for (const char* name : {"checkpoint.safetensors", "run.json"}) {
+    const std::string whole = tbwriter::slurp(file(name));
+    // The tensors are the last part of the checkpoint: 51 weights and 4 bytes for each.
+    const bool is_record = std::string(name) == "run.json";
+    const std::size_t first = is_record ? 0 : whole.size() - 51 * 4;
+    for (std::size_t at = first; at < whole.size(); at += is_record ? 7 : 5) {
+      SCOPED_TRACE(fmt::format("{} at {}", name, at));
+      std::string damaged = whole;
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
+      tbwriter::spill(file(name), damaged);
+      EXPECT_NE(only_damage(file(name)), "");
+    }
+    tbwriter::spill(file(name), whole);
+  }
+}
+
+TEST_F(Fsck, FindsEventsThatLackTheirLastRecords) {
+  const std::string whole = tbwriter::slurp(events());
+  const auto offsets = record_offsets(whole);
+  tbwriter::spill(events(), whole.substr(0, offsets[offsets.size() - 2]));
+  EXPECT_EQ(only_damage(events()), fmt::format("has {} bytes, but had {} at the end of the run\n",
+                                               offsets[offsets.size() - 2], whole.size()));
 }
 
 TEST_F(Fsck, ComparesACheckpointWithTheNetworkAndTheRun) {

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "runmanager/config/config_reader.h"
+#include "runmanager/records/run_files.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {
@@ -47,7 +48,7 @@ class CheckpointWriterTest : public ::testing::Test {
 
 TEST_F(CheckpointWriterTest, WritesOneAfterTheOtherWithAllEpochs) {
   int flushed = 0;
-  CheckpointWriter writer(path_, kNetwork, [&] { ++flushed; });
+  CheckpointWriter writer(path_, kNetwork, [&](Survives) { ++flushed; });
   for (int epoch = 0; epoch < 4; ++epoch) {
     start(writer);
     writer.finish();
@@ -61,7 +62,7 @@ TEST_F(CheckpointWriterTest, WritesOneAfterTheOtherWithAllEpochs) {
 
 TEST_F(CheckpointWriterTest, LetsItsCallerGoOnAndKeepsWhatWasWhenItStarted) {
   std::promise<void> may_flush;
-  CheckpointWriter writer(path_, kNetwork, [&] { may_flush.get_future().wait(); });
+  CheckpointWriter writer(path_, kNetwork, [&](Survives) { may_flush.get_future().wait(); });
   start(writer);
   EXPECT_FALSE(writer.is_ready());
   EXPECT_FALSE(std::filesystem::exists(path_)) << "a checkpoint is of no use before its events are written";
@@ -76,7 +77,7 @@ TEST_F(CheckpointWriterTest, LetsItsCallerGoOnAndKeepsWhatWasWhenItStarted) {
 
 TEST_F(CheckpointWriterTest, WritesAnOnlyOneAtOnce) {
   const auto caller = std::this_thread::get_id();
-  CheckpointWriter writer(path_, kNetwork, [&] { EXPECT_EQ(std::this_thread::get_id(), caller); });
+  CheckpointWriter writer(path_, kNetwork, [&](Survives) { EXPECT_EQ(std::this_thread::get_id(), caller); });
   start(writer, /*is_only=*/true);
   EXPECT_TRUE(writer.is_ready());
   EXPECT_TRUE(std::filesystem::exists(path_));
@@ -87,7 +88,7 @@ TEST_F(CheckpointWriterTest, TellsOfAFailureOnceAndKeepsTheLastGoodOne) {
   for (const bool is_only : {false, true}) {
     record_.epochs.clear();
     bool fails = false;
-    CheckpointWriter writer(path_, kNetwork, [&] {
+    CheckpointWriter writer(path_, kNetwork, [&](Survives) {
       if (fails) throw IoError("the disk is full");
     });
     start(writer, is_only);
@@ -109,10 +110,56 @@ TEST_F(CheckpointWriterTest, TellsOfAFailureOnceAndKeepsTheLastGoodOne) {
   }
 }
 
+TEST_F(CheckpointWriterTest, KeepsTheLastSyncedOneUntilTheNextIs) {
+  const std::filesystem::path previous = directory_ / kPreviousCheckpointFile;
+  std::vector<Survives> flushed;
+  const auto flush = [&](Survives survives) { flushed.push_back(survives); };
+  const auto epochs_in = [](const std::filesystem::path& path) {
+    return read_checkpoint(path, kNetwork).progress.record.epochs.size();
+  };
+  {
+    CheckpointWriter rarely(path_, kNetwork, flush, 1000);
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      start(rarely);
+      rarely.finish();
+      EXPECT_FALSE(std::filesystem::exists(previous)) << "no short run pays for a sync";
+    }
+  }
+  EXPECT_THAT(flushed, ::testing::Each(Survives::kKill));
+  {
+    CheckpointWriter resumed(path_, kNetwork, flush, 1000);
+    resumed.keep_existing();
+    start(resumed);
+    resumed.finish();
+    start(resumed);
+    resumed.finish();
+  }
+  EXPECT_EQ(epochs_in(previous), 3u) << "it is all that a resumed run has on the disk";
+  EXPECT_EQ(epochs_in(path_), 5u);
+  EXPECT_THAT(flushed, ::testing::Each(Survives::kKill));
+  CheckpointWriter often(path_, kNetwork, flush, 0);
+  start(often);
+  often.finish();
+  EXPECT_EQ(flushed.back(), Survives::kPowerCut) << "the events are synced before their checkpoint";
+  EXPECT_TRUE(std::filesystem::equivalent(path_, previous));
+  EXPECT_EQ(epochs_in(previous), 6u);
+}
+
+TEST_F(CheckpointWriterTest, SyncsBeforeTheNextOneWouldBeTooLate) {
+  std::vector<Survives> flushed;
+  CheckpointWriter writer(
+      path_, kNetwork, [&](Survives survives) { flushed.push_back(survives); }, 0.1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  start(writer);
+  writer.finish();
+  // The second would come at 0.12 s or later.
+  EXPECT_THAT(flushed, ::testing::ElementsAre(Survives::kPowerCut));
+}
+
 TEST_F(CheckpointWriterTest, IsWaitedForByItsEnd) {
   {
     CheckpointWriter writer(path_, kNetwork,
-                            [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+                            [](Survives) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
     start(writer);
   }
   EXPECT_EQ(read().progress.record.epochs.size(), 1u);

@@ -172,6 +172,22 @@ TEST(RunRecord, WithAnyByteChangedIsReadOrRefusedButNeverCrashes) {
   }
 }
 
+TEST(RunRecord, WithAnyBitFlippedHasAWrongChecksum) {
+  RunRecord run = completed_run();
+  run.provenance = {{"version", "1"}};
+  run.event_files = {{"events.out.tfevents.1", 200}};
+  const std::string text = run_record_text(run);
+  EXPECT_EQ(run_record_text(parse_run_record(text, "run.json")), text);
+  EXPECT_NO_THROW(parse_run_record(json_text(to_json(run)), "run.json")) << "older versions wrote none";
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {  // the line break at the end may be anything
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = text;
+      damaged[i] = static_cast<char>(damaged[i] ^ (1 << bit));
+      EXPECT_THROW(parse_run_record(damaged, "run.json"), DataError) << "bit " << bit << " at " << i;
+    }
+  }
+}
+
 TEST(RunRecord, ThatIsMissingNamesTheFile) {
   TemporaryDirectory directory;
   try {

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
 #include "runmanager/sweep/sweep_runner.h"
+#include "tbwriter/event_file_name.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {
@@ -111,6 +112,41 @@ TEST(RestartedSweep, TrainsARunAnewWhoseRecordIsDamaged) {
   world.training = {};
   EXPECT_EQ(world.run(small_sweep()).exit_code, 0);
   EXPECT_EQ(world.training.engines, 1u);
+}
+
+TEST(RestartedSweep, GoesOnFromThePreviousCheckpointWhereTheNewestIsDamaged) {
+  World world;
+  world.training.on_train = [&world](const Batch& batch, std::int64_t step) -> Totals {
+    if (step == 5) world.signal = SIGTERM;
+    return {.loss = 1, .correct = 0, .samples = static_cast<std::int64_t>(batch.size())};
+  };
+  EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("interrupted", "pending"));
+  const fs::path newest = world.path(kFirst) / "checkpoint.safetensors",
+                 previous = world.path(kFirst) / "checkpoint.previous.safetensors";
+  fs::copy_file(newest, previous);
+  tbwriter::spill(newest, std::string(fs::file_size(newest), '\0'));
+  world.signal = 0;
+  world.training = {};
+  EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("completed", "completed"));
+  EXPECT_EQ(world.training.batches, 4u + 2 * 4) << "the first epoch was finished";
+  EXPECT_THAT(tbwriter::slurp(world.path(kFirst) / "log.txt"),
+              HasSubstr("resumed from checkpoint.previous.safetensors"));
+  EXPECT_FALSE(fs::exists(previous)) << "the newest is on the disk, so it is of no use any more";
+}
+
+TEST(RestartedSweep, RestoresTheEventsOfAFinishedRunThatLostThem) {
+  World world;
+  world.run(small_sweep());
+  const auto wanted = tbwriter::values_of(tbwriter::read_run(world.path(kSecond)), "Loss/train").size();
+  for (const int cut : {0, 1}) {
+    const std::string name = tbwriter::list_event_files(world.path(kSecond)).back();
+    const fs::path events = world.path(kSecond) / name;
+    cut == 0 ? fs::resize_file(events, 0) : fs::resize_file(events, fs::file_size(events) - 1);
+    world.training = {};
+    EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("completed", "completed"));
+    EXPECT_EQ(world.training.batches, 0u) << "all epochs are in the checkpoint";
+    EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(world.path(kSecond)), "Loss/train").size(), wanted);
+  }
 }
 
 TEST(RestartedSweep, FreshLeavesTheOldDirectoryAlone) {

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "proto/tensorboard/hparams.pb.h"
+#include "tbwriter/event_file_name.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {
@@ -84,16 +85,69 @@ TEST_F(RunRecorderTest, KeepsSetupTimeApartFromTheEpochsAndAcrossAResume) {
   EXPECT_EQ(saved_record().epochs.size(), 2u);
 }
 
-TEST_F(RunRecorderTest, DoesNotResumeWhereTheEventsAreOfAnotherStart) {
+TEST_F(RunRecorderTest, WritesLostEpochsAgainWhereverTheEventsEnd) {
+  RunProgress progress;
+  const auto epochs = [&](RunRecorder& recorder, int count) {
+    for (int epoch = 0; epoch < count; ++epoch) {
+      recorder.begin_epoch();
+      recorder.track_learning_rate(0.5);
+      track(recorder, 2.0 + epoch, 5, 10);
+      seconds_ += 1;
+      recorder.end_epoch();
+    }
+  };
+  {
+    RunRecorder recorder(options(), run_, network_, loader_, grids_, record_);
+    recorder.track_setup(0.75);
+    epochs(recorder, 3);
+    progress = {recorder.record(), recorder.position(3)};
+    recorder.flush(Survives::kPowerCut);
+  }
+  const std::filesystem::path directory = temporary_.path() / "sweep" / run_.name;
+  const std::string whole = tbwriter::slurp(directory / progress.position.events_file);
+  const auto points = [this] {
+    std::map<std::string, std::map<std::int64_t, double>> all;
+    std::size_t count = 0;
+    for (const proto::Event& event : events()) {
+      for (const auto& value : event.summary().value()) {
+        all[value.tag()][event.step()] = value.simple_value();
+        ++count;
+      }
+    }
+    std::size_t distinct = 0;
+    for (const auto& [tag, steps] : all) distinct += steps.size();
+    EXPECT_EQ(count, distinct) << "a step has two values";
+    return all;
+  };
+  const auto wanted = points();
+  for (std::size_t size = 0; size <= whole.size(); size += size + 50 < whole.size() ? 50 : 1) {
+    SCOPED_TRACE(size);
+    for (const std::string& name : tbwriter::list_event_files(directory))
+      std::filesystem::remove(directory / name);
+    if (size > 0) tbwriter::spill(directory / progress.position.events_file, whole.substr(0, size));
+    RunRecorder resumed(options(), run_, network_, loader_, progress, record_);
+    resumed.restore_events([](int) { return 0.5; });
+    resumed.end(RunStatus::kInterrupted, "");
+    EXPECT_EQ(points(), wanted);
+    EXPECT_EQ(record_.epochs.size(), 3u);
+  }
+}
+
+TEST_F(RunRecorderTest, WritesTheEventsAnewWhereTheyAreOfAnotherStart) {
   RunProgress progress;
   {
     RunRecorder recorder(options(), run_, network_, loader_, grids_, record_);
+    recorder.begin_epoch();
+    track(recorder, 1, 1, 2);
+    recorder.end_epoch();
     progress = {recorder.record(), recorder.position(0)};
   }
   progress.position.events_file = "events.out.tfevents.1.elsewhere";
-  RunRecord untouched;
-  EXPECT_THROW(RunRecorder(options(), run_, network_, loader_, progress, untouched), DataError);
-  EXPECT_EQ(untouched.name, "");
+  RunRecorder resumed(options(), run_, network_, loader_, progress, record_);
+  EXPECT_EQ(resumed.restore_events([](int) { return 0.5; }), 1u);
+  resumed.end(RunStatus::kCompleted, "");
+  EXPECT_EQ(values_of(events(), "Loss/train").size(), 1u);
+  EXPECT_EQ(values_of(events(), "_hparams_/session_start_info").size(), 1u);
 }
 
 TEST_F(RunRecorderTest, LeavesARunThatIsNotEndedAsRunning) {
