@@ -198,7 +198,7 @@ TEST_F(Fsck, FindsResultsThatContradictEachOther) {
   edit(sweep() / "results.csv", "0.625", "0.5");
   edit(sweep() / "results.csv", "completed,0,0.5,", "completed,0,0.625,");
   EXPECT_EQ(only_damage(sweep() / "results.csv"),
-            std::string("loss of ") + kRun + ", epoch 0: is \"0.625\", in results.json \"0.5\"\n");
+            std::string("loss of ") + kRun + ", epoch 1: is \"0.625\", in results.json \"0.5\"\n");
   edit(sweep() / "results.csv", "completed,0,0.625,", "completed,0,0.5,");
   edit(file("run.json"), "\"completed\"", "\"failed\"");
   EXPECT_EQ(only_damage(sweep() / "results.json"),
