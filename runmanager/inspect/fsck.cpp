@@ -75,9 +75,10 @@ void check_record(const RunRecord& record, const fs::path& directory, FileFindin
   if (record.name != directory.filename())
     finding.notes.push_back(fmt::format("is of a run called {}", record.name));
   for (std::size_t i = 0; i < record.epochs.size(); ++i) {
-    if (record.epochs[i].epoch == static_cast<int>(i)) continue;
-    finding.problems.push_back(
-        fmt::format("epoch {} stands in the place of epoch {}; epochs are lost", record.epochs[i].epoch, i));
+    const auto expected = static_cast<int>(i) + 1;
+    if (record.epochs[i].epoch == expected) continue;
+    finding.problems.push_back(fmt::format("epoch {} stands in the place of epoch {}; epochs are lost",
+                                           record.epochs[i].epoch, expected));
     break;
   }
   if (record.status != RunStatus::kCompleted) {
@@ -258,10 +259,13 @@ FsckReport check_directory(const fs::path& directory) {
   return report;
 }
 
-std::string fsck_text(const FsckReport& report) {
+std::string fsck_text(const FsckReport& report, bool all) {
   std::string text;
-  std::size_t notes = 0;
+  std::size_t notes = 0, good = 0;
   for (const FileFinding& file : report.files) {
+    const bool is_good = !file.damaged() && file.notes.empty();
+    good += is_good;
+    if (is_good && !all) continue;
     text += fmt::format("{:<8} {}", state(file), file.path);
     if (file.records) text += fmt::format(": {} readable", plural(*file.records, "record"));
     text += '\n';
@@ -269,8 +273,9 @@ std::string fsck_text(const FsckReport& report) {
     for (const std::string& note : file.notes) text += fmt::format("           note: {}\n", note);
     notes += file.notes.size();
   }
-  return text + fmt::format("{}: {}, {:.1f} MB; {}, {}\n", report.directory.string(),
+  return text + fmt::format("{}: {}, {:.1f} MB; {} ok, {}, {}\n", report.directory.string(),
                             plural(report.files.size(), "file"), static_cast<double>(report.bytes()) / 1e6,
+                            good,
                             report.damaged() == 0 ? "no damage" : fmt::format("{} damaged", report.damaged()),
                             plural(notes, "note"));
 }

@@ -57,7 +57,8 @@ RunRecord new_record(const Run& run, const nlohmann::ordered_json& provenance) {
 // in batches, so where they are written, the step has to be above theirs as well.
 std::int64_t first_step(const Run& run, const RunProgress& progress) {
   const auto epochs = static_cast<std::int64_t>(progress.record.epochs.size());
-  return run.log.batches > 0 ? std::max(epochs, progress.position.batches) : epochs;
+  const std::int64_t next = progress.position.first_step + epochs;
+  return run.log.batches > 0 ? std::max(next, progress.position.batches) : next;
 }
 
 }  // namespace
@@ -92,9 +93,10 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
   // What cut_back() returns is not asked: an earlier file that is missing is found only by looking for
   // epochs.
   const std::vector<EpochRecord>& epochs = progress.record.epochs;
+  first_step_ = progress.position.first_step;
   std::set<std::int64_t> recorded = recorded_epochs(directory_);
   for (std::size_t i = 0; i < epochs.size(); ++i) {
-    if (recorded.erase(epochs[i].epoch) == 0) lost_epochs_.push_back(i);
+    if (recorded.erase(step_of(epochs[i].epoch)) == 0) lost_epochs_.push_back(i);
   }
   // Without the first epoch, the beginning of the events is lost as well. Epochs that are not in the record
   // are of events that this checkpoint does not know.
@@ -109,6 +111,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
   run_begin_ = begin - (record_.epochs.empty() ? 0 : record_.epochs.back().run_seconds);
   if (begins_anew) {
     remove_events(directory_);
+    first_step_ = RunPosition().first_step;
     lost_epochs_.resize(epochs.size());
     std::iota(lost_epochs_.begin(), lost_epochs_.end(), std::size_t{0});
     ImageGridCache grids;
@@ -134,14 +137,15 @@ void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
 std::size_t RunRecorder::restore_events(const std::function<std::optional<double>(int)>& learning_rate) {
   const std::vector<std::size_t> lost = std::exchange(lost_epochs_, {});
   for (const std::size_t epoch : lost)
-    log_->epoch(record_.epochs[epoch], learning_rate(static_cast<int>(epoch)));
+    log_->epoch(record_.epochs[epoch], learning_rate(static_cast<int>(epoch)),
+                step_of(record_.epochs[epoch].epoch));
   return lost.size();
 }
 
 RunPosition RunRecorder::position(std::int64_t batches) const {
   if (epoch_) throw std::logic_error("RunRecorder::position() inside an epoch");
   const tbwriter::FilePosition position = log_->position();
-  return {position.file, position.bytes, batches};
+  return {position.file, position.bytes, batches, first_step_};
 }
 
 void RunRecorder::flush(Survives survives) {
@@ -209,7 +213,7 @@ void RunRecorder::track_parameters(const Engine& engine) {
 
 void RunRecorder::track_profile(std::span<const LayerProfile> layers, std::int64_t samples) {
   end_training();
-  log_->profile(network_, layers, samples, static_cast<int>(record_.epochs.size()));
+  log_->profile(network_, layers, samples, step_of(next_epoch()));
 }
 
 void RunRecorder::end_training() { epoch().end_training(now(), loader_.wait_seconds()); }
@@ -227,14 +231,14 @@ void RunRecorder::track_validation(const Totals& totals) {
 const EpochRecord& RunRecorder::end_epoch() {
   end_training();
   const double begin = now();
-  const auto number = static_cast<int>(record_.epochs.size());
-  EpochRecord& epoch = record_.epochs.emplace_back(epoch_->record(number));
-  if (epoch.epoch == 0 && record_.setup_seconds) log_->setup(*record_.setup_seconds);
-  log_->epoch(epoch, learning_rate_);
+  EpochRecord& epoch = record_.epochs.emplace_back(epoch_->record(next_epoch()));
+  const std::int64_t step = step_of(epoch.epoch);
+  if (epoch.epoch == 1 && record_.setup_seconds) log_->setup(*record_.setup_seconds);
+  log_->epoch(epoch, learning_rate_, step);
   if (epoch_->counts()) {
-    log_->histograms(network_, *epoch_->counts(), epoch.epoch);
+    log_->histograms(network_, *epoch_->counts(), step);
   } else {
-    log_->histograms(network_, epoch_->values(), epoch_->gradients(), epoch.epoch);
+    log_->histograms(network_, epoch_->values(), epoch_->gradients(), step);
   }
   epoch_.reset();
   epoch.run_seconds = now() - run_begin_;
@@ -251,7 +255,7 @@ void RunRecorder::track_predictions(const Samples& samples, std::span<const floa
   }
   const double begin = now();
   log_->predictions(samples, outputs, class_names, part,
-                    std::max(0, static_cast<int>(record_.epochs.size()) - 1));
+                    record_.epochs.empty() ? 0 : step_of(record_.epochs.back().epoch));
   record_.logging_seconds += now() - begin;
 }
 
@@ -275,6 +279,10 @@ void RunRecorder::end(RunStatus status, std::string_view reason) {
   record_.ended = utc_time();
   save_record(options_.survives);
 }
+
+int RunRecorder::next_epoch() const { return static_cast<int>(record_.epochs.size()) + 1; }
+
+std::int64_t RunRecorder::step_of(int epoch) const { return first_step_ + epoch - 1; }
 
 void RunRecorder::save_record(Survives survives) {
   write_file_atomically(directory_ / kRunRecordFile, run_record_text(record_), survives);

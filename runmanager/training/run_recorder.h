@@ -130,6 +130,10 @@ class RunRecorder {
   void sync_events() const;
   /// What the events begin with: hparams, configuration, layout, graph and images.
   void begin_events(const Run& run, ImageGridCache& grids);
+  /// The number of the epoch that is open or comes next, from 1.
+  int next_epoch() const;
+  /// The step in TensorBoard of the epoch with this number.
+  std::int64_t step_of(int epoch) const;
   /// The open epoch. Throws std::logic_error if there is none.
   EpochAccumulator& epoch();
 
@@ -140,6 +144,7 @@ class RunRecorder {
   const DataLoader& loader_;
   double run_begin_ = 0;  // of the first start, moved by the time in which the run was not trained
   double last_save_ = 0;
+  std::int64_t first_step_ = RunPosition().first_step;
   std::optional<double> learning_rate_;
   std::optional<EpochAccumulator> epoch_;
   std::vector<std::size_t> lost_epochs_;  // of record_.epochs: they are not in the events

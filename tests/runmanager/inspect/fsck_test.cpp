@@ -228,7 +228,7 @@ TEST_F(Fsck, FindsResultsThatContradictEachOther) {
   edit(sweep() / "results.csv", "0.625", "0.5");
   edit(sweep() / "results.csv", "completed,0,0.5,", "completed,0,0.625,");
   EXPECT_EQ(only_damage(sweep() / "results.csv"),
-            std::string("loss of ") + kRun + ", epoch 0: is \"0.625\", in results.json \"0.5\"\n");
+            std::string("loss of ") + kRun + ", epoch 1: is \"0.625\", in results.json \"0.5\"\n");
   edit(sweep() / "results.csv", "completed,0,0.625,", "completed,0,0.5,");
   edit(file("run.json"), "\"completed\"", "\"failed\"");
   EXPECT_EQ(only_damage(sweep() / "results.json"),
@@ -247,7 +247,9 @@ TEST_F(Fsck, PrintsTextAndJson) {
   const FsckReport report = check();
   EXPECT_THAT(fsck_text(report),
               AllOf(HasSubstr("damaged  results.csv\n           is missing\n"),
-                    HasSubstr("ok       results.json\n"), HasSubstr("1 damaged, 0 notes\n")));
+                    Not(HasSubstr("results.json")), HasSubstr("; 8 ok, 1 damaged, 0 notes\n")));
+  EXPECT_THAT(fsck_text(report, /*all=*/true),
+              AllOf(HasSubstr("damaged  results.csv\n"), HasSubstr("ok       results.json\n")));
   const auto json = fsck_json(report);
   EXPECT_EQ(json["ok"], false);
   EXPECT_EQ(json["damaged"], 1);
