@@ -18,6 +18,8 @@ void cut_back(const std::filesystem::path& log_dir, const FilePosition& position
   if (std::ranges::find(files, position.file) == files.end()) {
     throw DataError(file.string() + ": the events file that the run was last saved with is missing");
   }
+  if (std::filesystem::is_symlink(file))
+    throw DataError(file.string() + ": is a symbolic link, and what it points to is not cut");
   EventReader reader(file);
   while (reader.position() < position.bytes && reader.next()) {
   }
@@ -32,6 +34,7 @@ void cut_back(const std::filesystem::path& log_dir, const FilePosition& position
   // The latest file is removed first. If this is interrupted, the remaining files still begin with all that
   // was saved, so it can be repeated.
   for (auto later = files.rbegin(); *later > position.file; ++later) {
+    if (!is_event_file_name(*later)) continue;  // of another program, and no part of this run
     std::filesystem::remove(log_dir / *later, error);
     if (error) throw IoError((log_dir / *later).string() + ": cannot remove: " + error.message());
   }

@@ -1,12 +1,11 @@
 #include "core/data/idx.h"
 
 #include <array>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <span>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/data/content_reader.h"
 
 namespace sweep {
@@ -115,16 +114,7 @@ IdxFile read_idx(std::istream& in, const std::string& name, std::size_t dimensio
 }
 
 IdxFile read_idx(const std::filesystem::path& path, std::size_t dimensions) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status))
-    throw DataError(path.string() + ": cannot open: " + std::strerror(ENOENT));
-  // Opening a pipe would block forever.
-  if (!std::filesystem::is_regular_file(status)) throw DataError(path.string() + ": is not a regular file");
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw DataError(path.string() + ": cannot open: " + std::strerror(errno));
-  return read_idx(in, path.string(), dimensions);
+  return read_idx(*open_regular_stream(path), path.string(), dimensions);
 }
 
 }  // namespace sweep

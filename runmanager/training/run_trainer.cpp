@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <spdlog/logger.h>
-#include <spdlog/sinks/basic_file_sink.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +14,7 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/training/evaluation.h"
+#include "runmanager/training/log_file.h"
 #include "runmanager/training/resume_point.h"
 #include "runmanager/training/run_recorder.h"
 #include "runmanager/training/stop_signals.h"
@@ -31,20 +31,6 @@ class DivergedError : public TrainingError {
  public:
   using TrainingError::TrainingError;
 };
-
-std::shared_ptr<spdlog::logger> open_log(const std::filesystem::path& path, bool truncate) {
-  try {
-    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_st>(path.string(), truncate);
-    auto log = std::make_shared<spdlog::logger>("run", std::move(sink));
-    log->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
-    log->flush_on(spdlog::level::info);
-    // A full disk is reported by the files that matter.
-    log->set_error_handler([](const std::string&) {});
-    return log;
-  } catch (const spdlog::spdlog_ex& error) {
-    throw IoError(error.what());
-  }
-}
 
 // Trains one run; used once.
 //
@@ -116,7 +102,7 @@ class RunTrainer {
     }
     if (!old)
       recorder_.emplace(recorder_options, run, *run_.network, loader_, *options_.image_grids, record_);
-    log_ = open_log(recorder_->directory() / kLogFile, /*truncate=*/!old);
+    log_ = open_log_file(recorder_->directory() / kLogFile, /*is_new=*/!old);
     if (old) {
       epoch_ = static_cast<int>(old->progress.record.epochs.size());
       steps_ = old->progress.position.batches;

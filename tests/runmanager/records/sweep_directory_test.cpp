@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,6 +88,28 @@ TEST(SweepDirectory, CheckRefusesADirectoryWithoutPermission) {
   fs::create_directory(temporary / "locked");
   fs::permissions(temporary / "locked", fs::perms::owner_read | fs::perms::owner_exec);
   EXPECT_THROW(SweepDirectory::check(temporary / "locked", "name", false), IoError);
+}
+
+TEST(SweepDirectory, LeavesWhatALinkInPlaceOfItsLockPointsTo) {
+  TemporaryDirectory temporary;
+  tbwriter::spill(temporary / "precious", "mine");
+  fs::create_directories(temporary / "name");
+  fs::create_symlink(temporary / "precious", temporary / "name/.lock");
+  EXPECT_THROW(SweepDirectory::open(temporary.path(), "name", false), IoError);
+  EXPECT_THROW(SweepDirectory::check(temporary.path(), "name", false), IoError);
+  EXPECT_EQ(tbwriter::slurp(temporary / "precious"), "mine");
+  fs::remove(temporary / "name/.lock");
+  fs::create_hard_link(temporary / "precious", temporary / "name/.lock");
+  EXPECT_THROW(SweepDirectory::open(temporary.path(), "name", false), IoError);
+  EXPECT_EQ(tbwriter::slurp(temporary / "precious"), "mine");
+}
+
+TEST(SweepDirectory, DoesNotWaitForAPipeInPlaceOfItsLock) {
+  TemporaryDirectory temporary;
+  fs::create_directories(temporary / "name");
+  ASSERT_EQ(::mkfifo((temporary / "name/.lock").c_str(), 0600), 0);
+  EXPECT_FALSE(SweepDirectory::is_held(temporary / "name"));
+  EXPECT_THROW(SweepDirectory::open(temporary.path(), "name", false), IoError);
 }
 
 }  // namespace
