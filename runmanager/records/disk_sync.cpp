@@ -6,6 +6,7 @@
 #include "core/base/block_signals.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/start_thread.h"
 
 namespace sweep {
 namespace {
@@ -23,7 +24,7 @@ void add_files(const std::filesystem::path& directory, std::vector<std::filesyst
 DiskSync::DiskSync(std::filesystem::path directory, double seconds_between)
     : directory_(std::move(directory)), seconds_between_(seconds_between) {
   const BlockSignals block;
-  thread_ = std::thread([this] { loop(); });
+  thread_ = start_thread("syncs files to the disk", [this] { loop(); });
 }
 
 DiskSync::~DiskSync() {

@@ -71,7 +71,13 @@ bool try_lock(int fd) {
   }
 }
 
-// Returns the descriptor of the locked file. Throws if another process has the lock.
+// Another process has the lock.
+class HeldError : public IoError {
+ public:
+  using IoError::IoError;
+};
+
+// Returns the descriptor of the locked file. Throws HeldError if another process has the lock.
 int lock(const fs::path& directory) {
   const fs::path path = directory / kLockFile;
   FileDescriptor file = open_output_file(path, OutputMode::kUpdate);
@@ -80,7 +86,7 @@ int lock(const fs::path& directory) {
     const int error = errno;
     const std::string owner = read_owner(fd);
     if (error != EWOULDBLOCK) throw_io(path, "cannot lock", error);
-    throw IoError(
+    throw HeldError(
         fmt::format("{}: held by another sweep, {}. Wait for it, or use --fresh or another --logdir.",
                     directory.string(), owner));
   }
@@ -121,7 +127,8 @@ void SweepDirectory::check(const fs::path& logdir, const std::string& name, bool
   std::error_code error;
   if (!fs::is_directory(existing, error)) throw_io(existing, "cannot make a log directory here", ENOTDIR);
   if (::access(existing.c_str(), W_OK | X_OK) != 0) throw_io(existing, "cannot write here", errno);
-  if (existing == path) ::close(lock(path));
+  // With `fresh`, another process has taken the number since; open() takes the next one.
+  if (existing == path && !fresh) ::close(lock(path));
 }
 
 bool SweepDirectory::is_held(const fs::path& path) {
@@ -141,7 +148,11 @@ SweepDirectory SweepDirectory::open(const fs::path& logdir, const std::string& n
     const bool made = !error && fs::create_directory(path, error);
     if (error) throw_io(path, "cannot make this directory", error.value());
     if (fresh && !made) continue;  // Another process took that number in between.
-    return SweepDirectory(path, lock(path));
+    try {
+      return SweepDirectory(path, lock(path));
+    } catch (const HeldError&) {
+      if (!fresh) throw;  // A sweep of that very name has begun in the new directory.
+    }
   }
 }
 

@@ -223,10 +223,33 @@ class RunTrainer {
     if (const auto seconds = engine_->take_device_seconds()) recorder_->track_device_seconds(*seconds);
     if (epoch_ == 0 && config_.log.graph) profile();
     if (config_.log.histograms) recorder_->track_parameters(*engine_);
-    if (run_.data->validation.count > 0) {
-      recorder_->track_validation(evaluate(run_.data->validation, "validation"));
+    if (run_.data->validation.count > 0) validate();
+    finish_epoch();
+    const double begin = options_.clock();
+    TrainingState state = capture_state(*engine_);
+    check_is_finite(state.weights);
+    recorder_->add_logging_seconds(options_.clock() - begin);
+    start_checkpoint(recorder_->end_epoch(), std::move(state));
+  }
+
+  void validate() {
+    const Totals totals = evaluate(run_.data->validation, "validation");
+    if (!std::isfinite(totals.loss)) {
+      throw DivergedError(
+          fmt::format("diverged at epoch {} (from 0): the validation loss is {}; try a smaller lr than {}",
+                      epoch_, totals.loss / static_cast<double>(totals.samples), config_.lr));
     }
-    start_checkpoint(recorder_->end_epoch());
+    recorder_->track_validation(totals);
+  }
+
+  // The loss of a batch is that before its update, so only the weights tell what the last update has done.
+  void check_is_finite(const Weights& weights) const {
+    const std::size_t count = count_non_finite(weights);
+    if (count == 0) return;
+    throw DivergedError(fmt::format(
+        "diverged at epoch {} (from 0): after its last batch {} of {} weights are not finite; try a "
+        "smaller lr than {}",
+        epoch_, count, weights.parameters.size() + weights.buffers.size(), config_.lr));
   }
 
   // Fetches the sums of the batches since the last call, which end before batch `end` of the epoch. Engines
@@ -312,17 +335,16 @@ class RunTrainer {
     recorder_->end(status, reason);
   }
 
-  // Starts to write the epoch's checkpoint; training goes on meanwhile. The state is copied here, so that it
-  // is of this epoch. Events are flushed before the checkpoint is written, because it says how far they
+  // Starts to write the epoch's checkpoint; training goes on meanwhile. `state` is a copy, so that it stays
+  // that of this epoch. Events are flushed before the checkpoint is written, because it says how far they
   // reach. The checkpoint is not synced to the disk: DiskSync does that for all runs.
-  void start_checkpoint(const EpochRecord& epoch) {
-    finish_epoch();
+  void start_checkpoint(const EpochRecord& epoch, TrainingState state) {
     const double begin = options_.clock();
     if (!checkpoint_) {
       checkpoint_.emplace(recorder_->directory() / kCheckpointFile, *run_.network,
                           [this] { recorder_->flush(); });
     }
-    checkpoint_->start(capture_state(*engine_), record_, recorder_->position(steps_), config_.epochs == 1);
+    checkpoint_->start(std::move(state), record_, recorder_->position(steps_), config_.epochs == 1);
     unfinished_ = epoch;
     recorder_->add_logging_seconds(options_.clock() - begin);
   }

@@ -6,7 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
+#include <thread>
+#include <vector>
 
 #include "core/base/error.h"
 #include "tests/support/run_world.h"
@@ -70,6 +73,27 @@ TEST(SweepDirectory, FreshTakesTheFirstFreeNumber) {
   EXPECT_EQ(SweepDirectory::open(temporary.path(), "name", true).name(), "name");
   EXPECT_EQ(SweepDirectory::open(temporary.path(), "name", true).name(), "name-2");
   EXPECT_EQ(SweepDirectory::open(temporary.path(), "name", true).name(), "name-3");
+}
+
+TEST(SweepDirectory, FreshIsNeverRefusedBecauseOfOthersAtTheSameTime) {
+  TemporaryDirectory temporary;
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      std::vector<SweepDirectory> held;
+      for (int i = 0; i < 50; ++i) {
+        try {
+          SweepDirectory::check(temporary.path(), "name", true);
+          held.push_back(SweepDirectory::open(temporary.path(), "name", true));
+        } catch (const IoError&) {
+          ++refused;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(refused, 0);
 }
 
 TEST(SweepDirectory, CheckRefusesAFileInTheWayAndMakesNothing) {
