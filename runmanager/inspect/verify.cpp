@@ -13,7 +13,9 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/data/json_text.h"
 #include "core/data/safetensors.h"
+#include "core/data/tensor_index.h"
 #include "core/engine/engine.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/provenance.h"
@@ -48,12 +50,14 @@ class ScratchDirectory {
 };
 
 std::vector<RunRecord> finished_runs(const fs::path& directory) {
-  const Json file = Json::parse(read_file(directory / kSweepFile), nullptr, false);
+  const Json file = read_json_file(directory / kSweepFile);
   if (!file.is_object() || !file.contains("runs") || !file["runs"].is_array()) {
     throw DataError(fmt::format("{}: is not the directory of a sweep", directory.string()));
   }
   std::vector<RunRecord> runs;
   for (const Json& name : file["runs"]) {
+    if (!name.is_string())
+      throw DataError((directory / kSweepFile).string() + ": \"runs\" is no list of names");
     const fs::path path = directory / name.get<std::string>() / kRunRecordFile;
     if (!fs::exists(path)) continue;
     RunRecord record = read_run_record(path);
@@ -157,8 +161,9 @@ void compare_weights(const fs::path& before, const fs::path& after, std::vector<
     differences.push_back(fmt::format("trained with other kernels: they were {} and are {} now",
                                       old_kernels.empty() ? "not recorded" : old_kernels,
                                       new_kernels.empty() ? "not recorded" : new_kernels));
+  const TensorIndex index(now);
   for (const NamedTensor& tensor : old.tensors) {
-    const NamedTensor* other = now.find(tensor.name);
+    const NamedTensor* other = index.find(tensor.name);
     if (other == nullptr || other->values.size() != tensor.values.size()) {
       differences.push_back(fmt::format("{} is missing or has another shape now", tensor.name));
       continue;
@@ -179,7 +184,7 @@ void compare_weights(const fs::path& before, const fs::path& after, std::vector<
 // Trains the run of `record` again and compares. If the training was stopped by a signal, sets `exit_code`,
 // and the result is not complete.
 VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
-                       const SweepEnvironment& environment, int& exit_code) {
+                       const SweepEnvironment& environment, int& exit_code) try {
   const fs::path before = options.directory / record.name / kCheckpointFile;
   if (const std::string kernels = kernels_of(read_safetensors(before)); !gives_same_bits(kernels)) {
     return {
@@ -209,6 +214,9 @@ VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
   const fs::path after = outcome.directory / record.name / kCheckpointFile;
   if (fs::exists(after)) compare_weights(before, after, run.differences);
   return run;
+} catch (const nlohmann::json::exception& error) {  // of a value in the record that has another type
+  throw DataError(fmt::format("{}: not a run record: {}",
+                              (options.directory / record.name / kRunRecordFile).string(), error.what()));
 }
 
 }  // namespace

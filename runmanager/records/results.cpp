@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/data/json_text.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/records/csv.h"
 
@@ -79,6 +80,12 @@ EpochRecord epoch_from_json(const Json& json) {
 std::string optional_text(const Json& object, const char* key) {
   const auto at = object.find(key);
   return at == object.end() || at->is_null() ? "" : at->get<std::string>();
+}
+
+const Json& object_or_null(const Json& object, const char* key) {
+  const Json& value = object.at(key);
+  if (!value.is_object() && !value.is_null()) throw DataError(fmt::format("its \"{}\" is no object", key));
+  return value;
 }
 
 // Calls `convert`. Turns its errors into a DataError: `where` is not a `type`.
@@ -267,18 +274,14 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     run.jobs = json.value("jobs", 1);
     run.started = optional_text(json, "started");
     run.ended = optional_text(json, "ended");
-    run.config = json.at("config");
-    run.provenance = json.at("provenance");
+    run.config = object_or_null(json, "config");
+    run.provenance = object_or_null(json, "provenance");
     return run;
   });
 }
 
 RunRecord parse_run_record(std::string_view text, std::string_view where) {
-  try {
-    return run_record_from_json(Json::parse(text), where);
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{}: not a run record: {}", where, error.what()));
-  }
+  return run_record_from_json(parse_json_text(text, fmt::format("{}: not a run record: it", where)), where);
 }
 
 RunRecord read_run_record(const std::filesystem::path& path) {

@@ -48,6 +48,22 @@ TEST_F(HostileFiles, APipeIsReadNowhere) {
   expect_refused({"plan", "s.json"}, "pipe.json: is not a regular file");
 }
 
+TEST_F(HostileFiles, DeepNestingIsRefusedWithTheFilesName) {
+  for (const std::string deep : {std::string(100'000, '['), "{\"runs\":" + std::string(100'000, '[')}) {
+    folder_.write("run/run.json", deep);
+    expect_refused({"show", "run"}, "run/run.json: ");
+    expect_refused({"fsck", "run"}, "nested too deeply");
+    folder_.write("sweep/sweep.json", deep);
+    folder_.write("sweep/results.json", deep);
+    expect_refused({"show", "sweep"}, "sweep/sweep.json: is nested too deeply");
+    expect_refused({"verify", "sweep"}, "sweep/sweep.json: is nested too deeply");
+    expect_refused({"fsck", "sweep"}, "nested too deeply");
+  }
+  folder_.write("sweep/sweep.json", R"({"runs": [7]})");
+  expect_refused({"show", "sweep"}, "sweep/sweep.json: ");
+  expect_refused({"verify", "sweep"}, "sweep/sweep.json: ");
+}
+
 TEST_F(HostileFiles, ADeviceWithoutEndIsReadNowhere) {
   fs::create_directories(folder_.path() / "events");
   fs::create_symlink("/dev/zero", folder_.path() / "events/events.out.tfevents.1");

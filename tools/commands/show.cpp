@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "core/base/error.h"
-#include "core/base/file.h"
+#include "core/data/json_text.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/sweep_directory.h"
@@ -54,9 +54,8 @@ void print_run(const RunRecord& run) {
 }
 
 Json read_json(const fs::path& path) {
-  Json json = Json::parse(read_file(path), nullptr, false);
-  if (json.is_discarded() || !json.is_object())
-    throw DataError(path.string() + ": is not the JSON that a sweep writes");
+  Json json = read_json_file(path);
+  if (!json.is_object()) throw DataError(path.string() + ": is not the JSON that a sweep writes");
   return json;
 }
 

@@ -172,6 +172,24 @@ TEST(RunRecord, WithAnyByteChangedIsReadOrRefusedButNeverCrashes) {
   }
 }
 
+TEST(RunRecord, WithAValueOfAnotherTypeIsADataErrorThatNamesTheFile) {
+  const auto good = to_json(completed_run());
+  for (const auto& [key, value] : good.items()) {
+    for (const char* wrong : {"[[]]", "17", "\"x\"", "{\"a\": []}"}) {
+      auto json = good;
+      json[key] = nlohmann::ordered_json::parse(wrong);
+      try {
+        parse_run_record(json.dump(), "there/run.json");
+      } catch (const DataError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("there/run.json"));
+      }
+    }
+  }
+  auto json = good;
+  json["provenance"] = 17;
+  EXPECT_THROW(parse_run_record(json.dump(), "there/run.json"), DataError);
+}
+
 TEST(RunRecord, ThatIsMissingNamesTheFile) {
   TemporaryDirectory directory;
   try {
