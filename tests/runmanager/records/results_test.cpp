@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "runmanager/records/csv.h"
 #include "runmanager/records/run_files.h"
 #include "tests/support/run_world.h"
 
@@ -188,6 +189,14 @@ TEST(RunRecord, WithAValueOfAnotherTypeIsADataErrorThatNamesTheFile) {
   auto json = good;
   json["provenance"] = 17;
   EXPECT_THROW(parse_run_record(json.dump(), "there/run.json"), DataError);
+}
+
+TEST(Csv, GivesNoSpreadsheetAFormulaAndReadsBackWhatWasWritten) {
+  const std::vector<std::string> cells = {"=1+2", "+x",   "-x",   "@x",    "'=x",
+                                          "'x",   "-0.5", "-inf", "plain", "\t="};
+  const std::string row = csv_row(cells);
+  EXPECT_THAT(row, testing::StartsWith("'=1+2,'+x,'-x,'@x,''=x,'x,-0.5,-inf,plain,"));
+  EXPECT_EQ(parse_csv_text(row, "f").at(0), cells);
 }
 
 TEST(RunRecord, ThatIsMissingNamesTheFile) {
