@@ -14,6 +14,10 @@ namespace {
 constexpr std::uint8_t kUnsignedByte = 0x08;
 constexpr std::uint64_t kOverflow = UINT64_MAX;  // the product of the extents does not fit
 
+// A small file must not fill the memory. Pictures shrink to a third or a tenth when they are compressed; only
+// nearly constant ones shrink more than this. What fits in kAlwaysUnpacked, in bytes, may be anything.
+constexpr std::uint64_t kMostPlausibleExpansion = 100, kAlwaysUnpacked = std::uint64_t{1} << 30;
+
 std::string hexadecimal(std::span<const std::uint8_t> bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
@@ -96,6 +100,11 @@ IdxFile read_idx(std::istream& in, const std::string& name, std::size_t dimensio
   // Before allocating, so that a damaged header cannot ask for all of the memory.
   if (bytes > reader.most_content()) {
     throw DataError(name + ": too short: " + promised + ", which a file of this size cannot hold");
+  }
+  if (reader.compressed() && bytes > kAlwaysUnpacked &&
+      bytes / kMostPlausibleExpansion > reader.file_bytes()) {
+    throw DataError(name + ": " + promised + ", which is " + std::to_string(bytes / reader.file_bytes()) +
+                    " times the size of the file; unpack it first if that is right");
   }
   const std::string total = std::to_string(header.size() + bytes);
   file.values.resize(bytes);
