@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/out_of_memory.h"
+#include "core/base/printable.h"
 #include "runmanager/sweep/worker.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
@@ -47,7 +48,7 @@ int main(int argc, char** argv) {
     std::cerr << kOutOfMemory;
     return kExitFailed;
   } catch (const std::exception& error) {
-    std::cerr << "sweep: " << error.what() << '\n';
+    std::cerr << "sweep: " << printable(error.what()) << '\n';
     return exit_code(error);
   }
 }

@@ -20,6 +20,7 @@
 
 #include "core/base/error.h"
 #include "core/base/out_of_memory.h"
+#include "core/base/printable.h"
 #include "core/base/start_thread.h"
 #include "proto/worker.pb.h"
 #include "runmanager/records/recorded_config.h"
@@ -330,7 +331,7 @@ int worker_main(int argc, const char* const* argv, const WorkerEnvironment& envi
     fmt::print(stderr, kOutOfMemory);
     return kWorkerOutOfMemory;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "sweep worker: {}\n", error.what());
+    fmt::print(stderr, "sweep worker: {}\n", printable(error.what()));
     return 1;
   }
 }

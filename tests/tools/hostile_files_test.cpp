@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "core/base/file.h"
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"
 
@@ -62,6 +63,30 @@ TEST_F(HostileFiles, DeepNestingIsRefusedWithTheFilesName) {
   folder_.write("sweep/sweep.json", R"({"runs": [7]})");
   expect_refused({"show", "sweep"}, "sweep/sweep.json: ");
   expect_refused({"verify", "sweep"}, "sweep/sweep.json: ");
+}
+
+TEST_F(HostileFiles, TextFromFilesNeverControlsTheTerminal) {
+  folder_.write("s.json", SweepFolder::with("\"k\\u001b[2J\\u202e\\u009b\": 1"));
+  folder_.write("run/run.json",
+                "{\"name\":\"\\u001b[2J\\u202e\",\"status\":\"failed\",\"params\":{\"\\u009bk\":\"\\u0007\"},"
+                "\"metrics\":{},"
+                "\"epochs\":[],\"seconds\":{\"run\":null,\"setup\":null},\"error\":\"\\u001b]0;x\","
+                "\"device\":\"\",\"jobs\":1,"
+                "\"config\":{},\"provenance\":{}}");
+  folder_.write("sweep/sweep.json", R"({"runs": ["run"]})");
+  folder_.write("sweep/run/run.json", read_file(folder_.path() / "run/run.json"));
+  fs::create_directories(folder_.path() / "a\x1b[2J");
+  folder_.write("a\x1b[2J/run.json", "{}");
+  const std::vector<std::vector<std::string>> commands = {
+      {"s.json"},    {"show", "run"},      {"show", "sweep"},  {"show", "run", "--json"},
+      {"fsck", "."}, {"show", "a\x1b[2J"}, {"show", "\x1b[m"}, {"\x1b[2J.json"}};
+  for (const auto& words : commands) {
+    const Finished finished = run_program(words, folder_.path());
+    const std::string text = finished.out + finished.err;
+    EXPECT_NE(text, "");
+    for (const char* raw : {"\x1b", "\x07", "\xc2\x9b", "\xe2\x80\xae"})
+      EXPECT_EQ(text.find(raw), std::string::npos) << text;
+  }
 }
 
 TEST_F(HostileFiles, ADeviceWithoutEndIsReadNowhere) {

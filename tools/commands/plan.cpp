@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 
+#include "core/base/printable.h"
 #include "core/data/dataset.h"
 #include "core/engine/device.h"
 #include "tools/commands.h"
@@ -34,7 +35,7 @@ int print_plan(const PlanOptions& options) {
   if (options.json) {
     print_json(plan_json(plan));
   } else {
-    std::cout << plan_text(plan);
+    std::cout << printable(plan_text(plan));
   }
   return kExitDone;
 }
