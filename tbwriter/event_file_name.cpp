@@ -44,6 +44,27 @@ std::vector<std::string> list_event_files(const std::filesystem::path& directory
   return names;
 }
 
+bool is_event_file_name(std::string_view name) {
+  constexpr std::size_t kSecondDigits = 10, kCounterDigits = 6;
+  if (!name.starts_with(kPrefix)) return false;
+  name.remove_prefix(kPrefix.size());
+  const auto only_digits = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  // The host may have dots, so the process and the counter are looked for from the end.
+  const auto cut_last = [&name] {
+    const std::size_t dot = name.rfind('.');
+    if (dot == std::string_view::npos) return std::string_view();
+    const std::string_view last = name.substr(dot + 1);
+    name = name.substr(0, dot);
+    return last;
+  };
+  const std::string_view counter = cut_last(), process = cut_last();
+  return counter.size() >= kCounterDigits && only_digits(counter) && only_digits(process) &&
+         name.size() > kSecondDigits + 1 && only_digits(name.substr(0, kSecondDigits)) &&
+         name[kSecondDigits] == '.';
+}
+
 SessionName next_session(const std::vector<std::string>& existing, double now) {
   SessionName session{std::clamp<std::int64_t>(static_cast<std::int64_t>(now), 0, kLastSecond), host_name(),
                       ::getpid()};

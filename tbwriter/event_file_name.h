@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sweep::tbwriter {
@@ -12,6 +13,9 @@ namespace sweep::tbwriter {
 /// Names of the event files in `directory`, sorted: like TensorBoard, every name that contains "tfevents".
 /// Empty if there is no such directory. Throws IoError if it cannot be read.
 std::vector<std::string> list_event_files(const std::filesystem::path& directory);
+
+/// Whether event_file_name() has made this name, and not another program that writes event files.
+bool is_event_file_name(std::string_view name);
 
 /// The part of the names that the files of one session share.
 struct SessionName {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "tbwriter/record.h"
 
 namespace sweep::tbwriter {
@@ -37,13 +37,7 @@ const char* describe(ReadEnd end) {
 }
 
 EventReader::EventReader(const std::filesystem::path& file) : name_(file.string()), chunk_(kFirstChunk) {
-  errno = 0;
-  if (std::filesystem::is_directory(file)) throw DataError(name_ + ": is a directory, not an events file");
-  auto stream = std::make_unique<std::ifstream>();
-  stream->rdbuf()->pubsetbuf(nullptr, 0);  // Reads are large; another buffer would only copy.
-  stream->open(file, std::ios::binary);
-  if (!*stream) throw DataError(name_ + ": cannot open: " + std::strerror(errno != 0 ? errno : ENOENT));
-  stream_ = std::move(stream);
+  stream_ = open_regular_stream(file);
 }
 
 EventReader::EventReader(std::unique_ptr<std::istream> stream, std::string name)

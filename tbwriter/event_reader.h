@@ -27,7 +27,7 @@ const char* describe(ReadEnd end);
 /// and the chunk that is being read.
 class EventReader {
  public:
-  /// Throws DataError if the file cannot be opened.
+  /// Throws DataError if the file cannot be opened, or is a pipe, a device or a directory.
   explicit EventReader(const std::filesystem::path& file);
 
   /// Reads from a stream; `name` stands for the file in messages.

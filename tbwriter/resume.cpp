@@ -29,12 +29,15 @@ bool cut_back(const std::filesystem::path& log_dir, const FilePosition& position
   // The latest file is changed first. If this is interrupted, the remaining files still begin with all that
   // was saved, so it can be repeated.
   for (auto name = files.rbegin(); name != files.rend(); ++name) {
+    if (!is_event_file_name(*name)) continue;  // of another program, and no part of this run
     const std::filesystem::path file = log_dir / *name;
     if (*name > position.file) {
       std::filesystem::remove(file, error);
       if (error) throw IoError(file.string() + ": cannot remove: " + error.message());
       continue;
     }
+    if (std::filesystem::is_symlink(file))
+      throw DataError(file.string() + ": is a symbolic link, and what it points to is not cut");
     const std::uint64_t size = std::filesystem::file_size(file, error);
     if (error) throw IoError(file.string() + ": cannot read its size: " + error.message());
     const bool is_last = *name == position.file;

@@ -1,4 +1,6 @@
 // The `sweep` program: runs the command line, and turns errors into messages and exit codes.
+#include <fcntl.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -9,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/out_of_memory.h"
+#include "core/base/printable.h"
 #include "runmanager/sweep/worker.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
@@ -23,14 +26,24 @@ std::string typed_program(const char* own_name) {
   return script != nullptr && *script != '\0' ? script : own_name;
 }
 
+// A file that is opened while one of the descriptors 0 to 2 is closed would get its number, and be read or
+// written as if it were a standard stream.
+void open_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    // open() returns the lowest free number, which is `fd`, since the ones below it are open. It is opened
+    // for reading only, so that writing fails and lost results are reported.
+    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDONLY) < 0) return;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace sweep;
-  // Writing beyond the limit on file sizes then is an error, like a full disk, and does not kill the program.
-  std::signal(SIGXFSZ, SIG_IGN);
-  // A reader of the output that goes away, such as head, must not end the training.
-  std::signal(SIGPIPE, SIG_IGN);
+  open_standard_streams();
+  // Writing beyond the limit on file sizes, or to a program that has ended, then is an error like a full
+  // disk, and does not kill the program. A reader that goes away, such as head, must not end the training.
+  for (const int signal : {SIGXFSZ, SIGPIPE}) std::signal(signal, SIG_IGN);
   if (argc > 1 && argv[1] == std::string_view(kWorkerWord)) return worker_main(argc, argv);
   constexpr const char* kOutOfMemory = "sweep: not enough memory\n";
   exit_when_out_of_memory(kOutOfMemory, kExitFailed);
@@ -38,17 +51,16 @@ int main(int argc, char** argv) {
     const int code = run_command_line({argv + 1, argv + argc}, all_commands(),
                                       typed_program(argc > 0 ? argv[0] : "sweep"));
     std::cout.flush();
-    if (!std::cout) {
-      throw IoError(
-          "standard output cannot be written (is the disk full, or was it closed?): what was to be "
-          "shown there is lost");
-    }
-    return code;
+    if (std::cout) return code;
+    std::cerr
+        << "sweep: standard output cannot be written (is the disk full, or was it closed?): what was to be "
+           "shown there is lost\n";
+    return code == 0 ? kExitUnwritable : code;
   } catch (const std::bad_alloc&) {
     std::cerr << kOutOfMemory;
     return kExitFailed;
   } catch (const std::exception& error) {
-    std::cerr << "sweep: " << error.what() << '\n';
+    std::cerr << "sweep: " << printable(error.what()) << '\n';
     return exit_code(error);
   }
 }

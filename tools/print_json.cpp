@@ -2,10 +2,12 @@
 
 #include <iostream>
 
+#include "core/base/printable.h"
+
 namespace sweep {
 
 void print_json(const nlohmann::ordered_json& json) {
-  std::cout << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+  std::cout << printable(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) << '\n';
 }
 
 }  // namespace sweep

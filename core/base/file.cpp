@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 #include <set>
+#include <streambuf>
 #include <utility>
 
 #include "core/base/error.h"
@@ -18,14 +19,6 @@ namespace {
 [[noreturn]] void throw_io(const std::filesystem::path& path, const char* problem, int error) {
   throw IoError(path.string() + ": " + problem + ": " + std::strerror(error));
 }
-
-struct FileCloser {
-  explicit FileCloser(int file) : fd(file) {}
-  FileCloser(const FileCloser&) = delete;
-  FileCloser& operator=(const FileCloser&) = delete;
-  ~FileCloser() { ::close(fd); }
-  int fd;
-};
 
 // Closes the descriptor and removes the file unless release() was called.
 class TemporaryFile {
@@ -74,15 +67,130 @@ void write_all(int fd, std::string_view content, const std::filesystem::path& pa
   }
 }
 
+// Makes the file that write_file_atomically() writes first, with a name that no other file has. The process
+// id keeps concurrent programs apart. A file of that name may be the leftover of a killed process with the
+// same id, or a link that somebody has put there: it is left alone and another number is tried.
+int create_temporary(const std::filesystem::path& path, std::filesystem::path& temporary) {
+  constexpr int kTries = 100;
+  for (int number = 0;; ++number) {
+    temporary = path;
+    temporary += "." + std::to_string(::getpid()) + (number > 0 ? "-" + std::to_string(number) : "") + ".tmp";
+    const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd >= 0) return fd;
+    if (errno != EEXIST || number == kTries) throw_io(path, "cannot create", errno);
+  }
+}
+
+// Reads from a descriptor without a buffer, except for the one byte that std::streambuf needs for peek().
+// std::filebuf opens only by name, and would wait for a pipe.
+class DescriptorBuffer final : public std::streambuf {
+ public:
+  explicit DescriptorBuffer(FileDescriptor file) : file_(std::move(file)) {}
+
+ protected:
+  int_type underflow() override {
+    if (read_some(&byte_, 1) == 0) return traits_type::eof();
+    setg(&byte_, &byte_, &byte_ + 1);
+    return traits_type::to_int_type(byte_);
+  }
+
+  std::streamsize xsgetn(char* out, std::streamsize count) override {
+    std::streamsize done = 0;
+    if (count > 0 && gptr() != egptr()) {
+      out[done++] = *gptr();
+      setg(nullptr, nullptr, nullptr);
+    }
+    while (done < count) {
+      const std::size_t got = read_some(out + done, static_cast<std::size_t>(count - done));
+      if (got == 0) break;
+      done += static_cast<std::streamsize>(got);
+    }
+    return done;
+  }
+
+  pos_type seekoff(off_type offset, std::ios_base::seekdir from, std::ios_base::openmode) override {
+    // The byte that was read ahead is not consumed yet.
+    if (from == std::ios_base::cur) offset -= egptr() - gptr();
+    setg(nullptr, nullptr, nullptr);
+    const int whence = from == std::ios_base::beg   ? SEEK_SET
+                       : from == std::ios_base::cur ? SEEK_CUR
+                                                    : SEEK_END;
+    return ::lseek(file_.get(), offset, whence);
+  }
+  pos_type seekpos(pos_type position, std::ios_base::openmode mode) override {
+    return seekoff(position, std::ios_base::beg, mode);
+  }
+
+ private:
+  // Throws on an error, which makes the stream bad() and leaves errno set.
+  std::size_t read_some(char* out, std::size_t count) {
+    for (;;) {
+      const ssize_t got = ::read(file_.get(), out, count);
+      if (got >= 0) return static_cast<std::size_t>(got);
+      if (errno != EINTR) throw std::ios_base::failure("read");
+    }
+  }
+
+  FileDescriptor file_;
+  char byte_ = 0;
+};
+
+class DescriptorStream final : public std::istream {
+ public:
+  explicit DescriptorStream(FileDescriptor file) : std::istream(nullptr), buffer_(std::move(file)) {
+    rdbuf(&buffer_);
+  }
+
+ private:
+  DescriptorBuffer buffer_;
+};
+
 }  // namespace
 
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+int FileDescriptor::release() { return std::exchange(fd_, -1); }
+
+FileDescriptor open_regular_file(const std::filesystem::path& path) {
+  // O_NONBLOCK does nothing to a regular file, and a pipe is opened without waiting for its other end.
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (file.get() < 0 && errno == ENXIO)
+    throw DataError(path.string() + ": is not a regular file");  // a socket
+  if (file.get() < 0) throw DataError(path.string() + ": cannot open: " + std::strerror(errno));
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0)
+    throw DataError(path.string() + ": cannot read: " + std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) throw DataError(path.string() + ": is not a regular file");
+  return file;
+}
+
+std::unique_ptr<std::istream> open_regular_stream(const std::filesystem::path& path) {
+  return std::make_unique<DescriptorStream>(open_regular_file(path));
+}
+
+FileDescriptor open_output_file(const std::filesystem::path& path, OutputMode mode) {
+  int flags = O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  if (mode == OutputMode::kNew) flags |= O_WRONLY | O_EXCL;
+  if (mode == OutputMode::kAppend) flags |= O_WRONLY | O_APPEND;
+  if (mode == OutputMode::kUpdate) flags |= O_RDWR;
+  FileDescriptor file(::open(path.c_str(), flags, 0644));
+  if (file.get() < 0 && errno == ELOOP)
+    throw IoError(path.string() + ": is a symbolic link, which is not written through");
+  if (file.get() < 0 && errno == ENXIO) throw IoError(path.string() + ": is not a regular file");  // a pipe
+  if (file.get() < 0) throw_io(path, "cannot write", errno);
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) throw_io(path, "cannot write", errno);
+  if (!S_ISREG(info.st_mode)) throw IoError(path.string() + ": is not a regular file");
+  return file;
+}
+
 std::string read_file(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw DataError(path.string() + ": cannot open: " + std::strerror(errno));
-  const FileCloser closer(fd);
+  const FileDescriptor file = open_regular_file(path);
+  const int fd = file.get();
   struct stat info {};
   if (::fstat(fd, &info) != 0) throw DataError(path.string() + ": cannot read: " + std::strerror(errno));
-  if (!S_ISREG(info.st_mode)) throw DataError(path.string() + ": is not a regular file");
   std::string content(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t size = 0;
   for (;;) {
@@ -104,9 +212,8 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts,
                            Survives survives) {
-  const std::filesystem::path temporary = temporary_name(path);
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) throw_io(path, "cannot create", errno);
+  std::filesystem::path temporary;
+  const int fd = create_temporary(path, temporary);
   TemporaryFile file(fd, temporary);
   for (const std::string_view part : parts) write_all(file.fd(), part, path);
   if (survives == Survives::kPowerCut && ::fsync(file.fd()) != 0) throw_io(path, "cannot sync", errno);
@@ -134,7 +241,7 @@ void sync_directory(const std::filesystem::path& directory) {
   // Without read permission it cannot be synced. One that was removed has no names that could get lost.
   if (fd < 0 && (errno == EACCES || errno == ENOENT)) return;
   if (fd < 0) throw_io(directory, "cannot sync", errno);
-  const FileCloser closer(fd);
+  const FileDescriptor closer(fd);
   if (::fsync(fd) != 0 && errno != EINVAL && errno != EROFS) throw_io(directory, "cannot sync", errno);
 }
 
@@ -142,12 +249,12 @@ void sync_files(std::span<const std::filesystem::path> files) {
   struct OpenFile {
     OpenFile(const std::filesystem::path& p, int fd) : path(p), file(fd) {}
     const std::filesystem::path& path;
-    FileCloser file;
+    FileDescriptor file;
   };
   std::deque<OpenFile> open;
   std::set<std::filesystem::path> directories;
   for (const std::filesystem::path& path : files) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) continue;
     if (fd < 0) throw_io(path, "cannot sync", errno);
     open.emplace_back(path, fd);
@@ -155,11 +262,11 @@ void sync_files(std::span<const std::filesystem::path> files) {
     // Starts writing back every file before the first fsync() waits for one.
     ::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
     if (open.size() == kMaxOpenFiles) {
-      for (const OpenFile& file : open) sync_open_file(file.file.fd, file.path);
+      for (const OpenFile& file : open) sync_open_file(file.file.get(), file.path);
       open.clear();
     }
   }
-  for (const OpenFile& file : open) sync_open_file(file.file.fd, file.path);
+  for (const OpenFile& file : open) sync_open_file(file.file.get(), file.path);
   for (const std::filesystem::path& directory : directories) sync_directory(directory);
 }
 

@@ -1,12 +1,47 @@
-// Reads whole files and replaces them atomically.
+// Opens regular files, reads whole ones and replaces them atomically.
 #pragma once
 
 #include <filesystem>
+#include <istream>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace sweep {
+
+/// Owns a file descriptor and closes it. Not thread-safe.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd = -1) : fd_(fd) {}
+  ~FileDescriptor();
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.release()) {}
+  FileDescriptor& operator=(FileDescriptor&&) = delete;
+  FileDescriptor(const FileDescriptor&) = delete;
+
+  int get() const { return fd_; }
+  /// Returns the descriptor, which the caller then has to close.
+  int release();
+
+ private:
+  int fd_;  // -1: none
+};
+
+/// Opens `path` for reading. Throws DataError, naming the path and the reason, unless it is a regular file or
+/// a link to one: a pipe or a device would block, or never end. Never waits. Thread-safe, as the functions
+/// below.
+FileDescriptor open_regular_file(const std::filesystem::path& path);
+
+/// The same as a stream. It has no buffer, so read large pieces.
+std::unique_ptr<std::istream> open_regular_stream(const std::filesystem::path& path);
+
+/// What open_output_file() opens. kNew: a file that must not exist yet. kAppend: a file that is made if it is
+/// missing; every write goes to its end. kUpdate: the same for reading and writing anywhere.
+enum class OutputMode { kNew, kAppend, kUpdate };
+
+/// Opens a file for writing without waiting. Throws IoError, naming the path and the reason, if it is a
+/// symbolic link or anything else than a regular file: what a link points to is not this program's to write.
+FileDescriptor open_output_file(const std::filesystem::path& path, OutputMode mode);
 
 /// Returns the bytes of `path`. Throws DataError, naming the path and the reason; directories and pipes are
 /// errors as well. Thread-safe.
@@ -16,10 +51,10 @@ std::string read_file(const std::filesystem::path& path);
 /// surviving a power cut needs fsync(), which takes ten milliseconds or more.
 enum class Survives { kPowerCut, kKill };
 
-/// Writes `content` to a temporary file in the same directory and renames it to `path`: a reader sees either
-/// the old file or the complete new one. With Survives::kPowerCut, file and directory are synced, so that
-/// this holds after a power cut as well. Throws IoError; the old file is then unchanged and the temporary
-/// file is removed. Thread-safe for different paths.
+/// Writes `content` to a new temporary file in the same directory and renames it to `path`: a reader sees
+/// either the old file or the complete new one. With Survives::kPowerCut, file and directory are synced, so
+/// that this holds after a power cut as well. Throws IoError; the old file is then unchanged and the
+/// temporary file is removed. Thread-safe for different paths.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content,
                            Survives survives = Survives::kPowerCut);
 /// The same for content that is the concatenation of `parts`.

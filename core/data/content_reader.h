@@ -45,6 +45,9 @@ class ContentReader {
 
   bool compressed() const { return inflate_ != nullptr; }
 
+  /// Size of the file itself, compressed or not.
+  std::uint64_t file_bytes() const { return file_bytes_; }
+
   /// Upper bound of the content's size in bytes. Check a header against it
   /// before allocating what it asks for.
   std::uint64_t most_content() const;

@@ -1,12 +1,11 @@
 #include "core/data/idx.h"
 
 #include <array>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <span>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/data/content_reader.h"
 
 namespace sweep {
@@ -14,6 +13,10 @@ namespace {
 
 constexpr std::uint8_t kUnsignedByte = 0x08;
 constexpr std::uint64_t kOverflow = UINT64_MAX;  // the product of the extents does not fit
+
+// A small file must not fill the memory. Pictures shrink to a third or a tenth when they are compressed; only
+// nearly constant ones shrink more than this. What fits in kAlwaysUnpacked, in bytes, may be anything.
+constexpr std::uint64_t kMostPlausibleExpansion = 100, kAlwaysUnpacked = std::uint64_t{1} << 30;
 
 std::string hexadecimal(std::span<const std::uint8_t> bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -98,6 +101,11 @@ IdxFile read_idx(std::istream& in, const std::string& name, std::size_t dimensio
   if (bytes > reader.most_content()) {
     throw DataError(name + ": too short: " + promised + ", which a file of this size cannot hold");
   }
+  if (reader.compressed() && bytes > kAlwaysUnpacked &&
+      bytes / kMostPlausibleExpansion > reader.file_bytes()) {
+    throw DataError(name + ": " + promised + ", which is " + std::to_string(bytes / reader.file_bytes()) +
+                    " times the size of the file; unpack it first if that is right");
+  }
   const std::string total = std::to_string(header.size() + bytes);
   file.values.resize(bytes);
   const std::size_t values_read = reader.read(file.values);
@@ -115,16 +123,7 @@ IdxFile read_idx(std::istream& in, const std::string& name, std::size_t dimensio
 }
 
 IdxFile read_idx(const std::filesystem::path& path, std::size_t dimensions) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status))
-    throw DataError(path.string() + ": cannot open: " + std::strerror(ENOENT));
-  // Opening a pipe would block forever.
-  if (!std::filesystem::is_regular_file(status)) throw DataError(path.string() + ": is not a regular file");
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw DataError(path.string() + ": cannot open: " + std::strerror(errno));
-  return read_idx(in, path.string(), dimensions);
+  return read_idx(*open_regular_stream(path), path.string(), dimensions);
 }
 
 }  // namespace sweep

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/block_signals.h"
+#include "core/base/start_thread.h"
 
 namespace sweep {
 
@@ -10,7 +11,8 @@ Prefetcher::Prefetcher(std::size_t threads, std::size_t slots, Make make)
     : make_(std::move(make)), slots_(slots) {
   const BlockSignals block;
   try {
-    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    for (std::size_t i = 0; i < threads; ++i)
+      threads_.push_back(start_thread("prepares batches", [this] { work(); }));
   } catch (...) {
     join();  // A running thread must not outlive the members it uses.
     throw;

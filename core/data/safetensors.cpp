@@ -13,11 +13,11 @@
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/data/json_text.h"
 
 namespace sweep {
 namespace {
@@ -90,26 +90,6 @@ std::vector<float> convert(std::string_view data, DType type) {
       values[i] = std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(bytes)) << 16);
   }
   return values;
-}
-
-// Parses the header. Refuses duplicate keys, which nlohmann::json would silently overwrite.
-Json parse_header(std::string_view text, const std::string& name) {
-  constexpr int kMaxDepth = 8;  // The format needs 3. Deep nesting would overflow the stack.
-  std::vector<std::set<std::string>> keys;
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > kMaxDepth) throw DataError(name + ": the header is nested too deeply");
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
-      throw DataError(name + ": the header has the key \"" + parsed.get<std::string>() + "\" twice");
-    }
-    return true;
-  };
-  try {
-    return Json::parse(text, watch);
-  } catch (const Json::exception& error) {
-    throw DataError(name + ": the header is not valid JSON: " + error.what());
-  }
 }
 
 // One entry of the header. Messages begin with the names of the file and the tensor.
@@ -267,7 +247,8 @@ TensorFile parse_safetensors(std::string_view content, const std::string& name) 
   if (!header.starts_with('{'))
     throw DataError(name + ": not a safetensors file: its header is not a JSON object");
 
-  const Json json = parse_header(header, name);
+  constexpr std::size_t kMaxDepth = 8;  // The format needs 3.
+  const Json json = parse_json_text(header, name + ": the header", kMaxDepth);
   TensorFile file;
   std::vector<Entry> entries;
   for (const auto& [key, value] : json.items()) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/data/json_text.h"
 
 namespace sweep {
 
@@ -12,8 +13,13 @@ void Engine::set_momentum(double) {
 
 bool gives_same_bits(std::string_view kernels) {
   // Texts that are not JSON objects, such as "own", name kernels that are deterministic.
-  const auto json = nlohmann::json::parse(kernels, nullptr, false);
-  return !json.is_object() || json.value("same_bits", nlohmann::json(true)) != false;
+  if (!kernels.starts_with('{')) return true;
+  try {
+    const nlohmann::ordered_json json = parse_json_text(kernels, "kernels:");
+    return json.value("same_bits", nlohmann::ordered_json(true)) != false;
+  } catch (const DataError&) {
+    return true;
+  }
 }
 
 }  // namespace sweep

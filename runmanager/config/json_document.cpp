@@ -258,6 +258,9 @@ JsonNode parse_json(std::string_view text, const std::string& source, bool has_l
   if (const std::size_t bad = find_bad_utf8(text); bad != std::string_view::npos) {
     throw_mistake(text, source, has_lines, explain_json_error(text, bad, {}, ""));
   }
+  // The parser would take it for the end of the text.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
+    throw_mistake(text, source, has_lines, {nul, "the file holds a NUL byte"});
   TreeBuilder builder(text, std::make_shared<const std::string>(source), has_lines, path);
   const bool whole = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   if (builder.mistake()) throw_mistake(text, source, has_lines, *builder.mistake());

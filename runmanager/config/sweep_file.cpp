@@ -247,8 +247,11 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
     if (!problems.empty() && sweep.runs.size() >= kRunsCheckedAfterProblem) break;
     std::vector<Assignment> values = plain;
     values.insert(values.end(), combination.assignments.begin(), combination.assignments.end());
-    const JsonNode tree = with_values(run_tree, std::move(values), files, problems);
-    RunConfig config = read_run_config(tree, context, problems);
+    // Repeats of a combination differ in nothing else; reading each anew would take most of the time.
+    RunConfig config =
+        combination.repeat > 0 && !sweep.runs.empty()
+            ? sweep.runs.back()
+            : read_run_config(with_values(run_tree, std::move(values), files, problems), context, problems);
     config.index = sweep.runs.size();
     config.repeat = static_cast<std::uint32_t>(combination.repeat);
     params.push_back(params_of(combination, space.repeats > 1));

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
+#include "core/data/tensor_index.h"
 #include "runmanager/records/checkpoint.h"
 
 namespace sweep {
@@ -17,7 +18,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kOptimizerPrefix = "optimizer/";
 
 // Checks that the tensor `name` exists and that its first extent is `outputs`.
-void check_parameter(const TensorFile& file, const std::string& name, const Json& outputs,
+void check_parameter(const TensorIndex& file, const std::string& name, const Json& outputs,
                      FileFinding& finding) {
   const NamedTensor* tensor = file.find(name);
   if (tensor == nullptr) {
@@ -32,7 +33,7 @@ void check_parameter(const TensorFile& file, const std::string& name, const Json
 // Checks the tensors of the network's own conv2d and linear layers against the configuration of the run. Only
 // the first extent is known, since the configuration has no input sizes. Layers inside a sequential or
 // residual one are not checked.
-void check_layers(const TensorFile& file, const Json& layers, FileFinding& finding) {
+void check_layers(const TensorIndex& file, const Json& layers, FileFinding& finding) {
   for (const Json& layer : layers) {
     if (!layer.is_object() || !layer.value("name", Json()).is_string()) continue;
     const std::string name = layer["name"].get<std::string>();
@@ -45,12 +46,12 @@ void check_layers(const TensorFile& file, const Json& layers, FileFinding& findi
 }
 
 // Checks that optimizer state, such as "optimizer/exp_avg/conv1.weight", has the shape of its parameter.
-void check_optimizer(const TensorFile& file, FileFinding& finding) {
+void check_optimizer(const TensorFile& file, const TensorIndex& index, FileFinding& finding) {
   for (const NamedTensor& tensor : file.tensors) {
     if (!tensor.name.starts_with(kOptimizerPrefix)) continue;
     const std::size_t slash = tensor.name.find('/', kOptimizerPrefix.size());
     const std::string name = slash == std::string::npos ? "" : tensor.name.substr(slash + 1);
-    const NamedTensor* parameter = file.find(name);
+    const NamedTensor* parameter = index.find(name);
     if (parameter == nullptr) {
       finding.problems.push_back(fmt::format("has {}, but no {}", tensor.name, name));
     } else if (parameter->shape != tensor.shape) {
@@ -93,13 +94,14 @@ void check_checkpoint(const std::filesystem::path& path, const RunRecord* record
     return;
   }
   if (file.tensors.empty()) finding.problems.emplace_back("holds no weights");
+  const TensorIndex index(file);
   if (record != nullptr && record->config.is_object()) {
     const auto network = record->config.find("network");
     if (network != record->config.end() && network->is_object() && network->contains("layers"))
-      check_layers(file, (*network)["layers"], finding);
+      check_layers(index, (*network)["layers"], finding);
     check_epoch(file, *record, finding);
   }
-  check_optimizer(file, finding);
+  check_optimizer(file, index, finding);
   count_non_finite(file, finding);
 }
 

@@ -21,6 +21,13 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using tbwriter::ReadEnd;
 
+// 0 for what has no size, such as a pipe.
+std::uint64_t size_of(const fs::path& path) {
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(path, error);
+  return error ? 0 : bytes;
+}
+
 // TensorBoard recognises an events file by its first record, the file version. Returns what is wrong with it,
 // or "".
 std::string first_record_problem(std::string_view payload) {
@@ -52,8 +59,7 @@ void check_events(const fs::path& path, bool completed, FileFinding& finding) {
         fmt::format("record {} at byte {} is damaged; its data is lost", record, reader.position()));
     reader.skip_record();
   }
-  std::error_code error;
-  finding.bytes = fs::file_size(path, error);
+  finding.bytes = size_of(path);
   finding.records = readable;
   const std::uint64_t rest = finding.bytes - std::min<std::uint64_t>(finding.bytes, reader.position());
   if (reader.end() == ReadEnd::kBadLength) {
@@ -178,7 +184,7 @@ class DirectoryChecker {
     } catch (const DataError& wrong) {
       finding.problems.push_back(without_path(wrong.what(), path) + "; the run's record is lost");
     }
-    finding.bytes = fs::file_size(path, error);
+    finding.bytes = size_of(path);
     records.emplace(".", record);
     add(path, std::move(finding));
     return record;
@@ -195,7 +201,7 @@ class DirectoryChecker {
     }
     if (fs::exists(path, error)) {
       FileFinding finding;
-      finding.bytes = fs::file_size(path, error);
+      finding.bytes = size_of(path);
       check_checkpoint(path, record ? &*record : nullptr, finding);
       add(path, std::move(finding));
     } else if (record && record->status == RunStatus::kCompleted && !record->epochs.empty() &&

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/data/json_text.h"
 #include "runmanager/records/csv.h"
 #include "runmanager/records/run_files.h"
 
@@ -90,12 +91,12 @@ class ResultsChecker {
   }
 
   void check_sweep(const std::string& text, FileFinding&) {
-    const Json json = Json::parse(text);
+    const Json json = parse_json_text(text, "the text");
     sweep_runs_ = json.at("runs").get<std::vector<std::string>>();
   }
 
   void check_json(const std::string& text, FileFinding& finding) {
-    const Json json = Json::parse(text);
+    const Json json = parse_json_text(text, "the text");
     if (!json.at("sweep").is_string()) throw DataError("\"sweep\" is no name");
     std::vector<ResultsRun> runs;
     for (const Json& run : json.at("runs")) {

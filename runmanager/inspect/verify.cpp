@@ -13,7 +13,9 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/data/json_text.h"
 #include "core/data/safetensors.h"
+#include "core/data/tensor_index.h"
 #include "core/engine/engine.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/checkpoint.h"
@@ -150,8 +152,9 @@ void compare_weights(const fs::path& before, const fs::path& after, std::vector<
     differences.push_back(fmt::format("trained with other kernels: they were {} and are {} now",
                                       old_kernels.empty() ? "not recorded" : old_kernels,
                                       new_kernels.empty() ? "not recorded" : new_kernels));
+  const TensorIndex index(now);
   for (const NamedTensor& tensor : old.tensors) {
-    const NamedTensor* other = now.find(tensor.name);
+    const NamedTensor* other = index.find(tensor.name);
     if (other == nullptr || other->values.size() != tensor.values.size()) {
       differences.push_back(fmt::format("{} is missing or has another shape now", tensor.name));
       continue;
@@ -172,7 +175,7 @@ void compare_weights(const fs::path& before, const fs::path& after, std::vector<
 // Trains the run of `record` again and compares. If the training was stopped by a signal, sets `exit_code`,
 // and the result is not complete.
 VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
-                       const SweepEnvironment& environment, int& exit_code) {
+                       const SweepEnvironment& environment, int& exit_code) try {
   if (!record.config.is_object() || !record.config.contains("network"))
     return {.name = record.name,
             .not_compared = "it was trained by another program's loop, which only that program can repeat"};
@@ -205,6 +208,9 @@ VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
   const fs::path after = outcome.directory / record.name / kCheckpointFile;
   if (fs::exists(after)) compare_weights(before, after, run.differences);
   return run;
+} catch (const nlohmann::json::exception& error) {  // of a value in the record that has another type
+  throw DataError(fmt::format("{}: not a run record: {}",
+                              (options.directory / record.name / kRunRecordFile).string(), error.what()));
 }
 
 }  // namespace

@@ -6,9 +6,12 @@
 #include <charconv>
 #include <span>
 #include <sstream>
+#include <unordered_set>
 
 #include "core/base/error.h"
+#include "core/data/json_text.h"
 #include "core/data/safetensors.h"
+#include "core/data/tensor_index.h"
 #include "runmanager/records/run_files.h"
 #include "tbwriter/crc32c.h"
 
@@ -32,8 +35,9 @@ void append_tensors(TensorFileView& file, std::span<const Parameter> layout, std
 std::vector<float> joined_tensors(const TensorFile& file, std::span<const Parameter> layout,
                                   std::size_t count, const std::string& prefix) {
   std::vector<float> values(count);
+  const TensorIndex index(file);
   for (const Parameter& parameter : layout) {
-    const NamedTensor* tensor = file.find(prefix + parameter.name);
+    const NamedTensor* tensor = index.find(prefix + parameter.name);
     if (tensor == nullptr || tensor->values.size() != parameter.count) {
       throw DataError(fmt::format("{}{} is missing or of another shape than {}", prefix, parameter.name,
                                   to_string(parameter.shape)));
@@ -82,16 +86,16 @@ std::vector<EpochRecord> epochs_of(const std::string& text) {
   std::vector<EpochRecord> epochs;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)
-    epochs.push_back(epoch_record_from_json(Json::parse(line), "an epoch"));
+    epochs.push_back(epoch_record_from_json(parse_json_text(line, "its epoch"), "an epoch"));
   return epochs;
 }
 
 RunProgress progress_of(const std::string& text, const std::string& config, const std::string& provenance,
                         const std::string& epochs) {
-  Json json = Json::parse(text);
+  Json json = parse_json_text(text, "its progress");
   Json& record = json.at("record");
-  record["config"] = Json::parse(config);
-  record["provenance"] = Json::parse(provenance);
+  record["config"] = parse_json_text(config, "its config");
+  record["provenance"] = parse_json_text(provenance, "its provenance");
   record["epochs"] = Json::array();
   RunProgress progress;
   progress.record = run_record_from_json(record, "its progress");
@@ -107,11 +111,12 @@ RunProgress progress_of(const std::string& text, const std::string& config, cons
 // The optimizer's arrays by name, in the order of the file.
 std::vector<std::string> optimizer_arrays(const TensorFile& file) {
   std::vector<std::string> names;
+  std::unordered_set<std::string> known;
   for (const NamedTensor& tensor : file.tensors) {
     if (!tensor.name.starts_with(kOptimizerPrefix)) continue;
     const std::string rest = tensor.name.substr(kOptimizerPrefix.size());
     const std::string name = rest.substr(0, rest.find('/'));
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    if (known.insert(name).second) names.push_back(name);
   }
   return names;
 }
@@ -153,7 +158,7 @@ Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
 }
 
 // Why the tensor of `parameter` cannot be loaded; "" if it can.
-std::string misfit(const TensorFile& file, const Parameter& parameter) {
+std::string misfit(const TensorIndex& file, const Parameter& parameter) {
   const NamedTensor* tensor = file.find(parameter.name);
   if (tensor == nullptr) return fmt::format("\n  missing: {} {}", parameter.name, to_string(parameter.shape));
   if (tensor->shape == parameter.shape) return "";
@@ -161,18 +166,19 @@ std::string misfit(const TensorFile& file, const Parameter& parameter) {
                      to_string(tensor->shape), to_string(parameter.shape));
 }
 
-bool has_name(std::span<const Parameter> layout, const std::string& name) {
-  return std::any_of(layout.begin(), layout.end(), [&name](const Parameter& p) { return p.name == name; });
-}
-
 // One line per tensor that is missing, misshaped or unexpected; "" if there is none.
 std::string misfits(const TensorFile& file, const Network& network) {
   std::string text;
-  for (const Parameter& parameter : network.parameters()) text += misfit(file, parameter);
-  for (const Parameter& buffer : network.buffers()) text += misfit(file, buffer);
+  const TensorIndex index(file);
+  std::unordered_set<std::string_view> names;
+  for (const std::span<const Parameter> layout : {network.parameters(), network.buffers()}) {
+    for (const Parameter& parameter : layout) {
+      text += misfit(index, parameter);
+      names.insert(parameter.name);
+    }
+  }
   for (const NamedTensor& tensor : file.tensors) {
-    const bool known =
-        has_name(network.parameters(), tensor.name) || has_name(network.buffers(), tensor.name);
+    const bool known = names.contains(tensor.name);
     // PyTorch's batch norm counts its batches, and nothing here uses that count.
     const bool unneeded =
         tensor.name.starts_with(kOptimizerPrefix) || tensor.name.ends_with(".num_batches_tracked");

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/block_signals.h"
+#include "core/base/start_thread.h"
 #include "runmanager/records/run_files.h"
 
 namespace sweep {
@@ -34,7 +35,7 @@ void CheckpointWriter::start(TrainingState state, const RunRecord& record, const
   }
   if (!thread_.joinable()) {
     const BlockSignals block;
-    thread_ = std::thread([this] { loop(); });
+    thread_ = start_thread("writes checkpoints", [this] { loop(); });
   }
   {
     const std::lock_guard lock(mutex_);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "core/base/error.h"
@@ -10,11 +11,27 @@
 namespace sweep {
 namespace {
 
+// Whether a spreadsheet would take the cell for a formula, a tab or a carriage return in front included. A
+// cell that has an apostrophe in front of such a text counts, too, so that parsing gives it back.
+bool looks_like_formula(std::string_view text) {
+  const std::size_t first = text.find_first_not_of('\'');
+  return first != std::string_view::npos &&
+         std::string_view("=+-@\t\r").find(text[first]) != std::string_view::npos;
+}
+
+bool is_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error != std::errc::invalid_argument && end == text.data() + text.size();
+}
+
 // Cells with leading or trailing spaces are quoted, too, because some readers strip them.
-std::string csv_field(std::string_view text) {
+std::string csv_field(std::string_view cell) {
+  // An apostrophe in front makes a spreadsheet show the rest as text.
+  const std::string text = (looks_like_formula(cell) && !is_number(cell) ? "'" : "") + std::string(cell);
   const bool plain = text.find_first_of(",\"\r\n") == std::string_view::npos &&
                      (text.empty() || (text.front() != ' ' && text.back() != ' '));
-  if (plain) return std::string(text);
+  if (plain) return text;
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"') quoted += '"';
@@ -38,10 +55,10 @@ class CsvParser {
 
   std::vector<std::string> row() {
     ++line_;
-    std::vector<std::string> cells = {cell()};
+    std::vector<std::string> cells = {without_apostrophe(cell())};
     while (at(',')) {
       ++at_;
-      cells.push_back(cell());
+      cells.push_back(without_apostrophe(cell()));
     }
     if (at('\r')) ++at_;
     if (at('\n')) {
@@ -50,6 +67,10 @@ class CsvParser {
       fail("text after a closing quote");
     }
     return cells;
+  }
+
+  static std::string without_apostrophe(std::string cell) {
+    return cell.starts_with('\'') && looks_like_formula(cell) ? cell.substr(1) : cell;
   }
 
   std::string cell() {

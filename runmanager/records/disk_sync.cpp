@@ -6,6 +6,7 @@
 #include "core/base/block_signals.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/start_thread.h"
 #include "runmanager/records/run_files.h"
 
 namespace sweep {
@@ -28,7 +29,7 @@ std::filesystem::path parent_of(const std::filesystem::path& path) {
 DiskSync::DiskSync(std::filesystem::path directory, double seconds_between)
     : directory_(std::move(directory)), seconds_between_(seconds_between) {
   const BlockSignals block;
-  thread_ = std::thread([this] { loop(); });
+  thread_ = start_thread("syncs files to the disk", [this] { loop(); });
 }
 
 DiskSync::~DiskSync() {

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/data/json_text.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/records/csv.h"
 #include "runmanager/records/run_files.h"
@@ -82,6 +83,12 @@ EpochRecord epoch_from_json(const Json& json) {
 std::string optional_text(const Json& object, const char* key) {
   const auto at = object.find(key);
   return at == object.end() || at->is_null() ? "" : at->get<std::string>();
+}
+
+const Json& object_or_null(const Json& object, const char* key) {
+  const Json& value = object.at(key);
+  if (!value.is_object() && !value.is_null()) throw DataError(fmt::format("its \"{}\" is no object", key));
+  return value;
 }
 
 // Calls `convert`. Turns its errors into a DataError: `where` is not a `type`.
@@ -291,10 +298,10 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     run.jobs = json.value("jobs", 1);
     run.started = optional_text(json, "started");
     run.ended = optional_text(json, "ended");
-    run.config = json.at("config");
+    run.config = object_or_null(json, "config");
     if (json.contains("events"))
       run.event_files = json.at("events").get<std::map<std::string, std::uint64_t>>();
-    run.provenance = json.at("provenance");
+    run.provenance = object_or_null(json, "provenance");
     return run;
   });
 }
@@ -313,14 +320,10 @@ bool count_epochs_from_one(std::vector<EpochRecord>& epochs) {
 }
 
 RunRecord parse_run_record(std::string_view text, std::string_view where) {
-  try {
-    const Json json = Json::parse(text);
-    if (json.is_object() && !json.empty() && !has_right_checksum(text, json))
-      throw DataError(fmt::format("{}: is damaged: its checksum is not that of its content", where));
-    return run_record_from_json(json, where);
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{}: not a run record: {}", where, error.what()));
-  }
+  const Json json = parse_json_text(text, fmt::format("{}: not a run record: it", where));
+  if (json.is_object() && !json.empty() && !has_right_checksum(text, json))
+    throw DataError(fmt::format("{}: is damaged: its checksum is not that of its content", where));
+  return run_record_from_json(json, where);
 }
 
 RunRecord read_run_record(const std::filesystem::path& path) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "tbwriter/event_file_name.h"
 
 namespace sweep {
 namespace {
@@ -27,13 +28,24 @@ bool is_temporary(const std::string& name) {
 
 }  // namespace
 
+void check_is_own_directory(const std::filesystem::path& directory) {
+  std::error_code error;
+  if (std::filesystem::is_symlink(std::filesystem::symlink_status(directory, error))) {
+    throw IoError(
+        fmt::format("{}: is a symbolic link; a run's files are written only to a directory of its own",
+                    directory.string()));
+  }
+}
+
 void prepare_run_directory(const std::filesystem::path& directory) {
+  check_is_own_directory(directory);
   try {
     std::filesystem::create_directories(directory);
     for (const auto& entry : std::filesystem::directory_iterator(directory)) {
       const std::string name = entry.path().filename().string();
-      const bool ours = is_events_file(entry.path()) || name == kRunRecordFile || name == kCheckpointFile ||
-                        name == kPreviousCheckpointFile || name == kLogFile || is_temporary(name);
+      const bool ours = tbwriter::is_event_file_name(name) || name == kRunRecordFile ||
+                        name == kCheckpointFile || name == kPreviousCheckpointFile || name == kLogFile ||
+                        is_temporary(name);
       if (ours) std::filesystem::remove(entry.path());
     }
   } catch (const std::filesystem::filesystem_error& error) {
@@ -42,6 +54,7 @@ void prepare_run_directory(const std::filesystem::path& directory) {
 }
 
 void remove_temporaries(const std::filesystem::path& directory) {
+  check_is_own_directory(directory);
   try {
     for (const auto& entry : std::filesystem::directory_iterator(directory)) {
       if (is_temporary(entry.path().filename().string())) std::filesystem::remove(entry.path());

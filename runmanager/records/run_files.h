@@ -19,11 +19,17 @@ inline constexpr const char* kSweepFile = "sweep.json";
 /// In the sweep's directory: results.csv and results.json, without the extension.
 inline constexpr const char* kResults = "results";
 
+/// Throws IoError if the directory of a run is a symbolic link: removing and writing files there would change
+/// a directory that is not this run's.
+void check_is_own_directory(const std::filesystem::path& directory);
+
 /// Makes `directory` and its parents, and removes the files that an earlier start of the run left there:
-/// events, run.json, checkpoints and log. Other files stay. Throws IoError.
+/// events, run.json, checkpoints and log. Other files stay, also events files of other programs. Throws
+/// IoError, also if the directory is a symbolic link.
 void prepare_run_directory(const std::filesystem::path& directory);
 
-/// Removes the temporary files of write_file_atomically() that killed processes have left. Throws IoError.
+/// Removes the temporary files of write_file_atomically() that killed processes have left. Throws
+/// IoError as prepare_run_directory() does.
 void remove_temporaries(const std::filesystem::path& directory);
 
 /// Whether the directory holds an events file.

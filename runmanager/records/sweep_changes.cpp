@@ -8,13 +8,11 @@
 #include <optional>
 #include <set>
 
-#include "core/base/file.h"
+#include "core/data/json_text.h"
 #include "runmanager/records/run_files.h"
 
 namespace sweep {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string runs_text(std::size_t count) { return fmt::format("{} run{}", count, count == 1 ? "" : "s"); }
 
@@ -43,7 +41,7 @@ std::optional<std::vector<std::string>> runs_of_sweep_file(const std::filesystem
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;
   try {
-    return Json::parse(read_file(path)).at("runs").get<std::vector<std::string>>();
+    return read_json_file(path).at("runs").get<std::vector<std::string>>();
   } catch (const std::exception&) {
     return std::nullopt;  // Damaged; it is written again.
   }

@@ -1,6 +1,5 @@
 #include "runmanager/records/sweep_directory.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 
 namespace sweep {
 namespace {
@@ -34,10 +34,15 @@ std::string this_process() {
   return fmt::format("process {} on {}", ::getpid(), host.data());
 }
 
-std::string read_owner(int fd) {
+// What the lock file says; "" while nobody holds it.
+std::string lock_text(int fd) {
   std::array<char, 512> text{};
   const ssize_t length = ::pread(fd, text.data(), text.size() - 1, 0);
-  std::string owner(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  return {text.data(), length > 0 ? static_cast<std::size_t>(length) : 0};
+}
+
+std::string read_owner(int fd) {
+  std::string owner = lock_text(fd);
   while (!owner.empty() && owner.back() == '\n') owner.pop_back();
   return owner.empty() ? "another process" : owner;
 }
@@ -66,28 +71,34 @@ bool try_lock(int fd) {
   }
 }
 
-// Returns the descriptor of the locked file. Throws if another process has the lock.
+// Another process has the lock.
+class HeldError : public IoError {
+ public:
+  using IoError::IoError;
+};
+
+// Returns the descriptor of the locked file. Throws HeldError if another process has the lock.
 int lock(const fs::path& directory) {
   const fs::path path = directory / kLockFile;
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) throw_io(directory, "cannot write here", errno);
+  FileDescriptor file = open_output_file(path, OutputMode::kUpdate);
+  const int fd = file.get();
   if (!try_lock(fd)) {
     const int error = errno;
     const std::string owner = read_owner(fd);
-    ::close(fd);
     if (error != EWOULDBLOCK) throw_io(path, "cannot lock", error);
-    throw IoError(
+    throw HeldError(
         fmt::format("{}: held by another sweep, {}. Wait for it, or use --fresh or another --logdir.",
                     directory.string(), owner));
   }
+  // A file of the user's that is called so, or a hard link to one.
+  if (const std::string text = lock_text(fd); !text.empty() && !text.starts_with("process "))
+    throw IoError(path.string() + ": is not the lock file of a sweep; it is left as it is");
   const std::string owner = this_process() + "\n";
   if (::ftruncate(fd, 0) != 0 ||
       ::pwrite(fd, owner.data(), owner.size(), 0) != static_cast<ssize_t>(owner.size())) {
-    const int error = errno;
-    ::close(fd);
-    throw_io(path, "cannot write", error);
+    throw_io(path, "cannot write", errno);
   }
-  return fd;
+  return file.release();
 }
 
 // `path`, or the nearest directory above it that exists.
@@ -116,15 +127,17 @@ void SweepDirectory::check(const fs::path& logdir, const std::string& name, bool
   std::error_code error;
   if (!fs::is_directory(existing, error)) throw_io(existing, "cannot make a log directory here", ENOTDIR);
   if (::access(existing.c_str(), W_OK | X_OK) != 0) throw_io(existing, "cannot write here", errno);
-  if (existing == path) ::close(lock(path));
+  // With `fresh`, another process has taken the number since; open() takes the next one.
+  if (existing == path && !fresh) ::close(lock(path));
 }
 
 bool SweepDirectory::is_held(const fs::path& path) {
-  const int fd = ::open((path / kLockFile).c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool held = ::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  ::close(fd);
-  return held;
+  try {
+    const FileDescriptor file = open_regular_file(path / kLockFile);
+    return ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  } catch (const DataError&) {
+    return false;
+  }
 }
 
 SweepDirectory SweepDirectory::open(const fs::path& logdir, const std::string& name, bool fresh) {
@@ -135,7 +148,11 @@ SweepDirectory SweepDirectory::open(const fs::path& logdir, const std::string& n
     const bool made = !error && fs::create_directory(path, error);
     if (error) throw_io(path, "cannot make this directory", error.value());
     if (fresh && !made) continue;  // Another process took that number in between.
-    return SweepDirectory(path, lock(path));
+    try {
+      return SweepDirectory(path, lock(path));
+    } catch (const HeldError&) {
+      if (!fresh) throw;  // A sweep of that very name has begun in the new directory.
+    }
   }
 }
 

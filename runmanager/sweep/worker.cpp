@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -19,6 +20,8 @@
 
 #include "core/base/error.h"
 #include "core/base/out_of_memory.h"
+#include "core/base/printable.h"
+#include "core/base/start_thread.h"
 #include "proto/worker.pb.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/sweep/message_socket.h"
@@ -42,9 +45,17 @@ constexpr double kSecondsBetweenMessages = 1.0 / 15;
 // thread trains. Everything else is queued for the main thread.
 class Inbox {
  public:
-  explicit Inbox(MessageSocket& socket) : socket_(socket), thread_([this] { listen(); }) {}
-  /// The other end must have closed, or this waits for it.
-  ~Inbox() { thread_.join(); }
+  explicit Inbox(MessageSocket& socket)
+      : socket_(socket), thread_(start_thread("receives messages", [this] { listen(); })) {}
+  /// Ends the thread, also if the other end has not closed.
+  ~Inbox() {
+    {
+      const std::lock_guard lock(mutex_);
+      idle_ = true;
+    }
+    ::shutdown(socket_.fd(), SHUT_RD);  // wakes listen()
+    thread_.join();
+  }
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
 
@@ -198,12 +209,12 @@ class Worker {
 
   /// Returns whether another run can follow.
   bool handle(const proto::ToWorker& message) {
-    if (message.has_setup()) {
-      set_up(message.setup());
-      return true;
-    }
     proto::FromWorker answer;
     try {
+      if (message.has_setup()) {
+        set_up(message.setup());
+        return true;
+      }
       return train(message.train());
     } catch (const IoError& error) {
       answer.set_io_error(error.what());
@@ -295,7 +306,7 @@ int run_worker(int fd, int parent, const WorkerEnvironment& environment) {
   if (parent != 0 && ::getppid() != parent) return 1;  // It died before prctl() took effect.
   // A terminal or batch system sends these to all processes of a job. The parent decides what to do and sends
   // a message.
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) ::signal(signal, SIG_IGN);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
   MessageSocket socket(fd);
   Inbox inbox(socket);
   Worker worker(socket, inbox, environment);
@@ -320,7 +331,7 @@ int worker_main(int argc, const char* const* argv, const WorkerEnvironment& envi
     fmt::print(stderr, kOutOfMemory);
     return kWorkerOutOfMemory;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "sweep worker: {}\n", error.what());
+    fmt::print(stderr, "sweep worker: {}\n", printable(error.what()));
     return 1;
   }
 }

@@ -44,7 +44,7 @@ class SpawnAttributes {
     sigset_t none, handled;
     ::sigemptyset(&none);
     ::sigemptyset(&handled);
-    for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) ::sigaddset(&handled, signal);
+    for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGPIPE}) ::sigaddset(&handled, signal);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
     ::posix_spawnattr_setsigdefault(&attributes_, &handled);
     ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -98,10 +98,26 @@ WorkerProcess::~WorkerProcess() { kill(); }
 
 void WorkerProcess::kill() {
   if (pid_ == 0) return;
-  ::kill(pid_, SIGKILL);
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  if (::kill(pid_, SIGKILL) == 0) {
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  } else {
+    wait_for_end_without_signal();
   }
   pid_ = 0;
+}
+
+// A worker that cannot be killed ends by itself once its socket is closed. One that hangs is left behind: it
+// ends with this process at the latest (PR_SET_PDEATHSIG).
+void WorkerProcess::wait_for_end_without_signal() {
+  constexpr int kTries = 400;  // 5 ms each
+  ::shutdown(socket_.fd(), SHUT_RDWR);
+  for (int tries = 0; tries < kTries; ++tries) {
+    const pid_t ended = ::waitpid(pid_, nullptr, WNOHANG);
+    if (ended == pid_ || (ended < 0 && errno != EINTR)) return;
+    ::kill(pid_, SIGKILL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
 std::string WorkerProcess::exit_reason() {

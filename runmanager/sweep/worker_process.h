@@ -31,7 +31,7 @@ class WorkerProcess {
   MessageSocket& socket() { return socket_; }
   pid_t pid() const { return pid_; }
 
-  /// Sends SIGKILL and waits until the process is gone.
+  /// Sends SIGKILL and waits until the process is gone; for two seconds at most if it cannot be signalled.
   void kill();
 
   /// Waits for the end of a process that has closed its socket. Returns "killed by SIGSEGV", "ended with exit
@@ -39,6 +39,8 @@ class WorkerProcess {
   std::string exit_reason();
 
  private:
+  void wait_for_end_without_signal();
+
   WorkerProcess(pid_t pid, MessageSocket socket) : pid_(pid), socket_(std::move(socket)) {}
 
   pid_t pid_;  // 0 once it has ended

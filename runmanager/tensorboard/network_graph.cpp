@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "core/spec/activation.h"
 
@@ -76,15 +79,23 @@ std::string scope_name(const Network& network, const Layer& layer) {
   return scope;
 }
 
-std::string operation_node_name(const Network& network, const Layer& layer) {
-  std::string name = operation_name(layer.type);
-  // The sum of a residual is beside the scopes of its layers, and its name must differ from theirs.
-  const auto is_scope = [&](const Layer& other) {
-    const std::string inner = layer.name + "." + name;
-    return other.name == inner || other.name.starts_with(inner + ".");
-  };
-  while (std::any_of(network.layers().begin(), network.layers().end(), is_scope)) name += "_";
-  return scope_name(network, layer) + "/" + name;
+// The names of the nodes of operations, by layer.
+std::vector<std::string> operation_node_names(const Network& network) {
+  std::unordered_set<std::string> scopes;  // "block1.conv1" and "block1"
+  for (const Layer& layer : network.layers()) {
+    for (std::size_t end = 0; end != std::string::npos;) {
+      end = layer.name.find('.', end + 1);
+      scopes.insert(layer.name.substr(0, end));
+    }
+  }
+  std::vector<std::string> names;
+  for (const Layer& layer : network.layers()) {
+    std::string name = operation_name(layer.type);
+    // The sum of a residual is beside the scopes of its layers, and its name must differ from theirs.
+    while (scopes.contains(layer.name + "." + name)) name += "_";
+    names.push_back(scope_name(network, layer) + "/" + name);
+  }
+  return names;
 }
 
 GraphNode buffer_node(const Parameter& buffer, const std::string& scope, const std::string& device) {
@@ -140,14 +151,14 @@ tbwriter::Graph network_graph(const Network& network, const Device& device, cons
        .device = device_name,
        .attributes = {{"shape", batch_of(network.input())}},
        .output_shapes = {batch_of(network.input())}});
-  const auto source = [&](std::size_t layer) {
-    return layer == kNetworkInput ? images : operation_node_name(network, network.layers()[layer]);
-  };
-  for (const Layer& layer : network.layers()) {
+  const std::vector<std::string> names = operation_node_names(network);
+  const auto source = [&](std::size_t layer) { return layer == kNetworkInput ? images : names[layer]; };
+  for (std::size_t i = 0; i < network.layers().size(); ++i) {
+    const Layer& layer = network.layers()[i];
     const std::string scope = scope_name(network, layer);
     GraphNode operation;
     operation.op = operation_name(layer.type);
-    operation.name = operation_node_name(network, layer);
+    operation.name = names[i];
     operation.device = device_name;
     for (const std::size_t input : layer.inputs) operation.inputs.push_back(source(input));
     operation.output_shapes = {batch_of(layer.output)};
@@ -189,14 +200,18 @@ std::vector<tbwriter::NodeProfile> network_profile(const Network& network, const
                                                    std::span<const LayerProfile> layers, std::int64_t samples,
                                                    std::int64_t start_micros) {
   std::vector<tbwriter::NodeProfile> nodes;
-  for (const Layer& layer : network.layers()) {
-    const auto measured = std::find_if(layers.begin(), layers.end(),
-                                       [&](const LayerProfile& p) { return p.layer == layer.name; });
-    if (measured == layers.end()) continue;
+  const std::vector<std::string> names = operation_node_names(network);
+  std::unordered_map<std::string_view, const LayerProfile*> profiles;
+  for (const LayerProfile& profile : layers) profiles.emplace(profile.layer, &profile);
+  for (std::size_t i = 0; i < network.layers().size(); ++i) {
+    const Layer& layer = network.layers()[i];
+    const auto found = profiles.find(layer.name);
+    if (found == profiles.end()) continue;
+    const LayerProfile* measured = found->second;
     // TensorBoard takes 0 for "did not run", so a layer that took any time gets at least 1.
     const std::int64_t micros =
         measured->seconds > 0 ? std::max(1LL, std::llround(measured->seconds * 1e6)) : 0;
-    nodes.push_back({.node = operation_node_name(network, layer),
+    nodes.push_back({.node = names[i],
                      .device = graph_device(device),
                      .start_micros = start_micros,
                      .duration_micros = micros,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/printable.h"
 #include "runmanager/terminal/table.h"
 
 namespace sweep {
@@ -69,6 +70,7 @@ class Progress::ActiveRun final : public TrainingObserver {
 
   void begin_run(const RunPlan& plan) override {
     plan_ = plan;
+    plan_.name = printable(plan.name);
     started_ = true;
     epochs_done_ = plan.trained_epochs;
     phase_ = "start";
@@ -163,7 +165,7 @@ Progress::Progress(Terminal terminal, std::function<double()> clock, bool quiet,
     : terminal_(std::move(terminal)),
       clock_(std::move(clock)),
       quiet_(quiet),
-      sweep_(std::move(sweep)),
+      sweep_(printable(sweep)),
       runs_(runs),
       work_(work),
       start_(clock_()) {}
@@ -189,7 +191,7 @@ void Progress::end_run(std::size_t number, const RunRecord& run) {
   const bool completed = run.status == RunStatus::kCompleted;
   if (completed && !terminal_.interactive) return;  // Its epochs have a line each.
   if (completed) {
-    std::string line = paint(kGreen, terminal_.unicode ? "✓ " : "+ ") + run.name;
+    std::string line = paint(kGreen, terminal_.unicode ? "✓ " : "+ ") + printable(run.name);
     if (!run.epochs.empty()) line += "  " + metrics_text(run.epochs.back());
     if (run.run_seconds) line += paint(kDim, "  " + human_seconds(*run.run_seconds));
     write_line(line);
@@ -199,8 +201,8 @@ void Progress::end_run(std::size_t number, const RunRecord& run) {
   const std::string mark = terminal_.unicode ? (is_failure ? "✗ " : "– ") : (is_failure ? "x " : "- ");
   const std::string place = terminal_.interactive ? mark : fmt::format("[{}/{}] ", number, runs_);
   const std::string_view color = is_failure ? kRed : kYellow;
-  write_line(paint(color, place) + run.name + "  " + paint(color, to_string(run.status)) +
-             (run.error ? ": " + *run.error : ""));
+  write_line(paint(color, place) + printable(run.name) + "  " + paint(color, to_string(run.status)) +
+             (run.error ? ": " + printable(*run.error) : ""));
 }
 
 void Progress::keep_runs(std::size_t count) {
@@ -210,7 +212,7 @@ void Progress::keep_runs(std::size_t count) {
   write_line(paint(kDim, fmt::format("{} finished run{} kept", count, count == 1 ? "" : "s")));
 }
 
-void Progress::message(std::string_view line) { write_line(line); }
+void Progress::message(std::string_view line) { write_line(printable(line)); }
 
 // Writes the line above the bars: erases them, and makes the next draw due.
 void Progress::write_line(std::string_view line) {

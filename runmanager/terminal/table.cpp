@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "core/base/printable.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/terminal/terminal.h"
 
@@ -137,9 +138,10 @@ std::vector<Column> all_columns(const std::vector<RunRecord>& runs, const std::v
 std::vector<Column> fill_columns(std::vector<Column> columns, const std::vector<RunRecord>& runs) {
   for (Column& column : columns) {
     bool used = false;
+    column.title = printable(column.title);
     column.width = display_width(column.title);
     for (const RunRecord& run : runs) {
-      column.cells.push_back(column.text(run));
+      column.cells.push_back(printable(column.text(run)));
       used |= !column.cells.back().empty();
       column.width = std::max(column.width, display_width(column.cells.back()));
     }
@@ -192,7 +194,7 @@ std::string without_trailing_blanks(std::string line) {
 
 std::string first_line(std::string_view text) {
   std::string line(text.substr(0, text.find('\n')));
-  return line.size() < text.size() ? line + " …" : line;
+  return printable(line) + (line.size() < text.size() ? " …" : "");
 }
 
 // The first line of an error, cut to the room that is left after `line`.

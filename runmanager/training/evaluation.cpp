@@ -1,6 +1,7 @@
 #include "runmanager/training/evaluation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "core/data/data_loader.h"
@@ -37,6 +38,15 @@ std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::
     after_batch();
   }
   return outputs;
+}
+
+std::size_t count_non_finite(const Weights& weights) {
+  std::size_t count = 0;
+  for (const std::vector<float>* values : {&weights.parameters, &weights.buffers}) {
+    count += static_cast<std::size_t>(
+        std::count_if(values->begin(), values->end(), [](float value) { return !std::isfinite(value); }));
+  }
+  return count;
 }
 
 StepProfile profile_step(Engine& engine, const Device& device, const Samples& samples,

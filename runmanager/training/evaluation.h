@@ -8,6 +8,7 @@
 
 #include "core/data/dataset.h"
 #include "core/engine/engine.h"
+#include "runmanager/records/checkpoint.h"
 
 namespace sweep {
 
@@ -19,6 +20,9 @@ Totals evaluate_samples(Engine& engine, const Samples& samples, std::size_t batc
 /// The network's outputs before softmax, [samples.count, classes] row-major.
 std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::size_t classes,
                                    std::size_t batch_size, const std::function<void()>& after_batch);
+
+/// How many parameters and buffers are infinite or NaN.
+std::size_t count_non_finite(const Weights& weights);
 
 struct StepProfile {
   std::vector<LayerProfile> layers;

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "core/base/error.h"
+#include "core/base/printable.h"
 #include "runmanager/records/run_records.h"
 #include "runmanager/training/run_recorder.h"
 
@@ -33,7 +34,7 @@ class RunManager::Implementation {
     try {
       end_run(RunStatus::kInterrupted, "the program ended before the run did");
     } catch (const std::exception& error) {
-      fmt::print(stderr, "{}\n", error.what());
+      fmt::print(stderr, "{}\n", printable(error.what()));
     }
   }
 

@@ -309,6 +309,7 @@ void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatu
 
 void record_lost_run(const RecorderOptions& options, const Run& run, const RunRecord& record) {
   const std::filesystem::path directory = run_directory(options, run);
+  check_is_own_directory(directory);
   std::error_code error;
   // Its process may have ended before it made the directory, or the directory was removed.
   std::filesystem::create_directory(directory, error);

@@ -4,7 +4,6 @@
 #include <spdlog/logger.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "core/base/error.h"
@@ -13,11 +12,12 @@
 #include "runmanager/records/checkpoint_writer.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/terminal/table.h"
+#include "runmanager/training/divergence.h"
 #include "runmanager/training/evaluation.h"
+#include "runmanager/training/log_file.h"
 #include "runmanager/training/resume_point.h"
 #include "runmanager/training/run_recorder.h"
 #include "runmanager/training/stop_signals.h"
-#include "runmanager/training/text_log.h"
 
 namespace sweep {
 namespace {
@@ -25,11 +25,6 @@ namespace {
 // Thrown through the training loop when a signal asks to stop.
 struct Stopped {
   int signal;
-};
-
-class DivergedError : public TrainingError {
- public:
-  using TrainingError::TrainingError;
 };
 
 // Trains one run; used once.
@@ -102,7 +97,7 @@ class RunTrainer {
     }
     if (!old)
       recorder_.emplace(recorder_options, run, *run_.network, loader_, *options_.image_grids, record_);
-    log_ = open_text_log(recorder_->directory() / kLogFile, /*truncate=*/!old);
+    log_ = open_log_file(recorder_->directory() / kLogFile, /*is_new=*/!old);
     open_checkpoint(old.has_value(), is_previous);
     if (old) {
       restore_events();
@@ -242,10 +237,19 @@ class RunTrainer {
     if (const auto seconds = engine_->take_device_seconds()) recorder_->track_device_seconds(*seconds);
     if (epoch_ == 0 && config_.log.graph) profile();
     if (config_.log.histograms) recorder_->track_parameters(*engine_);
-    if (run_.data->validation.count > 0) {
-      recorder_->track_validation(evaluate(run_.data->validation, "validation"));
-    }
-    start_checkpoint(recorder_->end_epoch());
+    if (run_.data->validation.count > 0) validate();
+    finish_epoch();
+    const double begin = options_.clock();
+    TrainingState state = capture_state(*engine_);
+    check_weights(state.weights, place());
+    recorder_->add_logging_seconds(options_.clock() - begin);
+    start_checkpoint(recorder_->end_epoch(), std::move(state));
+  }
+
+  void validate() {
+    const Totals totals = evaluate(run_.data->validation, "validation");
+    check_validation_loss(totals, place());
+    recorder_->track_validation(totals);
   }
 
   // Fetches the sums of the batches since the last call, which end before batch `end` of the epoch. Engines
@@ -253,16 +257,14 @@ class RunTrainer {
   Totals track_totals(std::int64_t end) {
     if (untracked_ == 0) return {};
     const Totals totals = engine_->take_totals();
-    if (!std::isfinite(totals.loss)) {
-      const std::string batches = untracked_ == 1
-                                      ? fmt::format("batch {}", end)
-                                      : fmt::format("one of batches {} to {}", end - untracked_ + 1, end);
-      throw DivergedError(fmt::format("diverged at epoch {}, {}: the loss is {}; try a smaller lr than {}",
-                                      epoch_ + 1, batches, totals.loss, config_.lr));
-    }
+    check_training_loss(totals, place(end - untracked_, end));
     recorder_->track(totals);
     observer_.batch(totals, static_cast<std::size_t>(std::exchange(untracked_, 0)));
     return totals;
+  }
+
+  TrainingPlace place(std::int64_t begin = 0, std::int64_t end = 0) const {
+    return {.epoch = epoch_ + 1, .begin = begin, .end = end, .lr = config_.lr};
   }
 
   StepValues step_values(int epoch, std::int64_t batch) const {
@@ -330,12 +332,11 @@ class RunTrainer {
     recorder_->end(status, reason);
   }
 
-  // Starts to write the epoch's checkpoint; training goes on meanwhile. The state is copied here, so that it
-  // is of this epoch.
-  void start_checkpoint(const EpochRecord& epoch) {
-    finish_epoch();
+  // Starts to write the epoch's checkpoint; training goes on meanwhile. `state` is a copy, so that it stays
+  // that of this epoch.
+  void start_checkpoint(const EpochRecord& epoch, TrainingState state) {
     const double begin = options_.clock();
-    checkpoint_->start(capture_state(*engine_), record_, recorder_->position(steps_), config_.epochs == 1);
+    checkpoint_->start(std::move(state), record_, recorder_->position(steps_), config_.epochs == 1);
     unfinished_ = epoch;
     recorder_->add_logging_seconds(options_.clock() - begin);
   }

@@ -9,7 +9,7 @@
 namespace sweep {
 namespace {
 
-constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGUSR1};
+constexpr std::array<int, 4> kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
 
 // Global, because a signal handler gets no argument of its own. Only lock-free atomics are safe in one.
 std::atomic<int> first_signal{0};
@@ -19,7 +19,8 @@ std::array<struct sigaction, kSignals.size()> previous;
 extern "C" void record_signal(int signal) {
   int none = 0;
   const bool is_first = first_signal.compare_exchange_strong(none, signal);
-  if (is_first || signal == SIGUSR1) return;
+  // When a terminal is closed, the shell and the kernel may send SIGHUP each.
+  if (is_first || signal == SIGUSR1 || signal == SIGHUP) return;
   // Ends the line of the progress bars, so that the shell's prompt does not appear behind them.
   if (::isatty(STDERR_FILENO) != 0) [[maybe_unused]]
     const auto written = ::write(STDERR_FILENO, "\n", 1);
@@ -36,7 +37,12 @@ StopSignals::StopSignals() {
   // itself.
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &action, &previous[i]);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    ::sigaction(kSignals[i], &action, &previous[i]);
+    // nohup has this signal ignored, and the training is to go on after it.
+    if (kSignals[i] == SIGHUP && previous[i].sa_handler == SIG_IGN)
+      ::sigaction(SIGHUP, &previous[i], nullptr);
+  }
 }
 
 StopSignals::~StopSignals() {
@@ -53,6 +59,8 @@ const char* signal_name(int signal) {
       return "SIGTERM";
     case SIGUSR1:
       return "SIGUSR1";
+    case SIGHUP:
+      return "SIGHUP";
     case kTimeIsUp:
       return "--max-time";
     case kOtherRunFailed:

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace sweep {
 
 FakeEngine::FakeEngine(const Network& network, FakeTraining& training)
@@ -20,13 +22,14 @@ void FakeEngine::train(const Batch& batch, double learning_rate) {
   totals_.correct += totals.correct;
   totals_.samples += totals.samples;
   for (float& value : parameters_) value += 1;
+  if (steps_ == training_.breaks_weights_in_step) parameters_[0] = std::numeric_limits<float>::infinity();
   ++steps_;
   ++training_.batches;
 }
 
 void FakeEngine::evaluate(const Batch& batch) {
   const auto samples = static_cast<std::int64_t>(batch.size());
-  totals_.loss += 0.25 * static_cast<double>(samples);
+  totals_.loss += training_.evaluation_loss * static_cast<double>(samples);
   totals_.correct += samples;
   totals_.samples += samples;
 }

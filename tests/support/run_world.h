@@ -23,13 +23,15 @@ using tbwriter::TemporaryDirectory;
 struct FakeTraining {
   /// Totals of one training batch; `step` counts the engine's batches from 0.
   std::function<Totals(const Batch&, std::int64_t step)> on_train;
-  std::size_t engines = 0;              // made so far
-  std::size_t batches = 0;              // trained by all of them
-  std::vector<float> first_parameters;  // of the last engine, as they were set
-  EngineOptions options;                // of the last engine
-  std::string kernels;                  // of all engines
-  std::vector<double> learning_rates;   // of every trained batch
-  std::vector<double> momenta;          // as they were set
+  std::int64_t breaks_weights_in_step = -1;  // this batch makes the weights infinite, but not its loss
+  double evaluation_loss = 0.25;             // of every sample
+  std::size_t engines = 0;                   // made so far
+  std::size_t batches = 0;                   // trained by all of them
+  std::vector<float> first_parameters;       // of the last engine, as they were set
+  EngineOptions options;                     // of the last engine
+  std::string kernels;                       // of all engines
+  std::vector<double> learning_rates;        // of every trained batch
+  std::vector<double> momenta;               // as they were set
 };
 
 /// Each training batch adds 1 to every parameter, has loss 0.5 and gets half of the samples right.

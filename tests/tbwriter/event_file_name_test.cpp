@@ -50,5 +50,15 @@ TEST(ListEventFiles, SeesWhatTensorBoardSees) {
   EXPECT_TRUE(list_event_files(directory / "missing").empty());
 }
 
+TEST(EventFileName, KnowsItsOwnNames) {
+  EXPECT_TRUE(is_event_file_name(event_file_name({1700000000, "a.host-1", 12}, 3)));
+  EXPECT_TRUE(is_event_file_name(event_file_name({99, "7", 12}, 1234567)));
+  for (const char* name :
+       {"mynotes.tfevents.txt", "events.out.tfevents.", "events.out.tfevents.1700000000.host.12.3",
+        "events.out.tfevents.1700000000.host.12.v2", "events.out.tfevents.170000000.host.12.000000",
+        "events.out.tfevents.1700000000.12.000000", "events.out.tfevents.1700000000..12.000000.txt"})
+    EXPECT_FALSE(is_event_file_name(name)) << name;
+}
+
 }  // namespace
 }  // namespace sweep::tbwriter

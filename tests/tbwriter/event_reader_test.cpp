@@ -1,6 +1,7 @@
 #include "tbwriter/event_reader.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <string>
@@ -149,6 +150,15 @@ TEST_F(EventReaderTest, NamesAFileThatIsNotThere) {
         << error.what();
   }
   EXPECT_THROW(EventReader(directory_.path()), DataError);
+}
+
+TEST_F(EventReaderTest, ReadsNoPipeAndNoDevice) {
+  TemporaryDirectory directory;
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/zero", directory / "zeros");
+  EXPECT_THROW(EventReader(directory / "pipe"), DataError);
+  EXPECT_THROW(EventReader(directory / "zeros"), DataError);
+  EXPECT_THROW(EventReader(directory.path()), DataError);
 }
 
 }  // namespace

@@ -95,5 +95,19 @@ TEST_F(CutBack, RefusesADirectoryThatIsBeingWritten) {
   EXPECT_THROW(cut_back(run, position), IoError);
 }
 
+TEST_F(CutBack, LeavesTheFilesOfOtherPrograms) {
+  const FilePosition position = write(0);
+  spill(run / "mynotes.tfevents.txt", "mine");
+  cut_back(run, position);
+  EXPECT_EQ(slurp(run / "mynotes.tfevents.txt"), "mine");
+}
+
+TEST_F(CutBack, DoesNotCutThroughALink) {
+  const FilePosition position = write(0);
+  std::filesystem::rename(run / position.file, run / "kept");
+  std::filesystem::create_symlink("kept", run / position.file);
+  EXPECT_THROW(cut_back(run, position), DataError);
+}
+
 }  // namespace
 }  // namespace sweep::tbwriter

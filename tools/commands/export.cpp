@@ -1,5 +1,6 @@
 // `sweep export`: writes the scalars and hyperparameters of a log directory for other programs.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -8,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/printable.h"
 #include "runmanager/inspect/event_export.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
@@ -40,11 +42,12 @@ int export_logdir(const ExportOptions& options) {
                            : format == "markdown" ? export_markdown(logdir)
                                                   : export_csv(logdir);
   if (options.output.empty()) {
-    std::cout << text;
+    // Another program gets the bytes as they are.
+    std::cout << (::isatty(STDOUT_FILENO) != 0 ? printable(text) : text);
   } else {
     write_file_atomically(options.output, text);
   }
-  for (const std::string& damage : logdir.damage) std::cerr << "sweep: " << damage << '\n';
+  for (const std::string& damage : logdir.damage) std::cerr << "sweep: " << printable(damage) << '\n';
   return logdir.damage.empty() ? kExitDone : kExitFailed;
 }
 

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 
+#include "core/base/printable.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/print_json.h"
@@ -23,7 +24,7 @@ int check(const FsckOptions& options) {
   if (options.json) {
     print_json(fsck_json(report));
   } else {
-    std::cout << fsck_text(report, options.verbose);
+    std::cout << printable(fsck_text(report, options.verbose));
   }
   return report.damaged() == 0 ? kExitDone : kExitFailed;
 }

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <memory>
 
+#include "core/base/printable.h"
 #include "core/data/dataset.h"
 #include "core/engine/device.h"
 #include "runmanager/config/data_check.h"
@@ -60,7 +61,7 @@ int print_plan(const PlanOptions& options) {
   if (options.json) {
     print_json(plan_json(plan));
   } else {
-    std::cout << plan_text(plan) << std::flush;
+    std::cout << printable(plan_text(plan)) << std::flush;
   }
   if (!options.replace) {
     WeightsDigests weights;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/base/error.h"
+#include "core/base/printable.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/results.h"
@@ -31,25 +32,27 @@ struct ShowOptions {
 std::string cell(const std::optional<double>& value) { return value ? fmt::format("{:.4f}", *value) : ""; }
 
 void print_run(const RunRecord& run) {
-  std::cout << fmt::format("{}: {}{}\n", run.name, to_string(run.status),
-                           run.device.empty() ? "" : " on " + run.device);
-  if (run.error) std::cout << fmt::format("  {}\n", *run.error);
-  for (const auto& [key, value] : run.params) std::cout << fmt::format("  {} = {}\n", key, param_text(value));
+  std::string text;
+  text += fmt::format("{}: {}{}\n", run.name, to_string(run.status),
+                      run.device.empty() ? "" : " on " + run.device);
+  if (run.error) text += fmt::format("  {}\n", *run.error);
+  for (const auto& [key, value] : run.params) text += fmt::format("  {} = {}\n", key, param_text(value));
   if (!run.epochs.empty()) {
-    std::cout << fmt::format("{:>5}  {:>8}  {:>8}  {:>15}  {:>19}  {:>8}  {:>10}\n", "epoch", "loss",
-                             "accuracy", "validation_loss", "validation_accuracy", "seconds", "images/s");
+    text += fmt::format("{:>5}  {:>8}  {:>8}  {:>15}  {:>19}  {:>8}  {:>10}\n", "epoch", "loss", "accuracy",
+                        "validation_loss", "validation_accuracy", "seconds", "images/s");
   }
   for (const EpochRecord& epoch : run.epochs) {
-    std::cout << fmt::format("{:>5}  {:>8.4f}  {:>8.4f}  {:>15}  {:>19}  {:>8.2f}  {:>10.0f}\n", epoch.epoch,
-                             epoch.loss, epoch.accuracy, cell(epoch.validation_loss),
-                             cell(epoch.validation_accuracy), epoch.epoch_seconds, epoch.images_per_second);
+    text += fmt::format("{:>5}  {:>8.4f}  {:>8.4f}  {:>15}  {:>19}  {:>8.2f}  {:>10.0f}\n", epoch.epoch,
+                        epoch.loss, epoch.accuracy, cell(epoch.validation_loss),
+                        cell(epoch.validation_accuracy), epoch.epoch_seconds, epoch.images_per_second);
   }
-  for (const auto& [name, value] : run.metrics) std::cout << fmt::format("  {} = {:.4f}\n", name, value);
+  for (const auto& [name, value] : run.metrics) text += fmt::format("  {} = {:.4f}\n", name, value);
   if (run.setup_seconds) {
-    std::cout << fmt::format("  {} to set up{}\n", human_seconds(*run.setup_seconds),
-                             run.placement.empty() ? "" : "; samples on the " + run.placement);
+    text += fmt::format("  {} to set up{}\n", human_seconds(*run.setup_seconds),
+                        run.placement.empty() ? "" : "; samples on the " + run.placement);
   }
-  if (run.run_seconds) std::cout << "  " << human_seconds(*run.run_seconds) << '\n';
+  if (run.run_seconds) text += fmt::format("  {}\n", human_seconds(*run.run_seconds));
+  std::cout << printable(text);
 }
 
 // run.json of a killed sweep still says "running". The sweep's lock tells whether it is. Other programs with

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <memory>
 
+#include "core/base/printable.h"
 #include "tools/commands.h"
 #include "tools/worker_program.h"
 
@@ -32,7 +33,9 @@ Command verify_command() {
           .add_to = [](CLI::App& app) -> CommandAction {
             auto options = std::make_shared<VerifyOptions>();
             // Flushed after each, since training the next one takes a while.
-            options->on_run = [](const VerifiedRun& run) { std::cout << verified_text(run) << std::endl; };
+            options->on_run = [](const VerifiedRun& run) {
+              std::cout << printable(verified_text(run)) << std::endl;
+            };
             app.add_option("directory", options->directory, "runs/NAME")->type_name("DIR")->required();
             app.add_option("--runs", options->runs, "so many, spread over the sweep; 0: all")
                 ->type_name("N")

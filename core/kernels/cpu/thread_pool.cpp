@@ -1,5 +1,6 @@
 #include "core/kernels/cpu/thread_pool.h"
 
+#include "core/base/start_thread.h"
 #include "core/kernels/cpu/simd/block.h"
 #include "core/kernels/cpu/simd/denormals.h"
 
@@ -20,10 +21,19 @@ std::uint32_t claim(std::atomic<std::uint32_t>& unclaimed) {
 
 ThreadPool::ThreadPool(int threads) : threads_(static_cast<std::size_t>(threads)) {
   workers_.reserve(static_cast<std::size_t>(threads - 1));
-  for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(static_cast<std::size_t>(t)); });
+  try {
+    for (int t = 1; t < threads; ++t) {
+      workers_.push_back(start_thread("computes", [this, t] { work(static_cast<std::size_t>(t)); }));
+    }
+  } catch (...) {
+    join();  // A running thread must not outlive the members it uses.
+    throw;
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { join(); }
+
+void ThreadPool::join() {
   stop_.store(true, std::memory_order_relaxed);
   generation_.add(1);
   generation_.wake_all();

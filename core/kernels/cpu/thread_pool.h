@@ -67,6 +67,7 @@ class ThreadPool {
   };
 
   void run_task(const Task& task);
+  void join();
   std::uint32_t run_parts(std::size_t thread);
   void work(std::size_t thread);
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -104,6 +105,50 @@ TEST_F(FileTest, AMissingDirectoryIsNamed) {
 TEST_F(FileTest, ReadingWhatIsNotThereOrADirectoryIsADataError) {
   EXPECT_THROW(read_file(directory_ / "missing"), DataError);
   EXPECT_THROW(read_file(directory_.path()), DataError);
+}
+
+TEST_F(FileTest, ReadsNoPipeAndNoDevice) {
+  ASSERT_EQ(::mkfifo((directory_ / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/zero", directory_ / "zeros");
+  for (const char* name : {"pipe", "zeros"}) {
+    EXPECT_THROW(read_file(directory_ / name), DataError) << name;
+    EXPECT_THROW(open_regular_stream(directory_ / name), DataError) << name;
+  }
+}
+
+TEST_F(FileTest, ReadsThroughALinkAndSeeksInAStream) {
+  write_file_atomically(directory_ / "x", "0123456789");
+  std::filesystem::create_symlink("x", directory_ / "link");
+  const auto stream = open_regular_stream(directory_ / "link");
+  std::string text(4, ' ');
+  stream->seekg(3);
+  stream->read(text.data(), 4);
+  EXPECT_EQ(text, "3456");
+  stream->seekg(0, std::ios::end);
+  EXPECT_EQ(stream->tellg(), 10);
+}
+
+TEST_F(FileTest, WritesThroughNoLinkAndIntoNoPipe) {
+  write_file_atomically(directory_ / "target", "mine");
+  std::filesystem::create_symlink("target", directory_ / "link");
+  ASSERT_EQ(::mkfifo((directory_ / "pipe").c_str(), 0600), 0);
+  for (const OutputMode mode : {OutputMode::kNew, OutputMode::kAppend, OutputMode::kUpdate}) {
+    EXPECT_THROW(open_output_file(directory_ / "link", mode), IoError);
+    EXPECT_THROW(open_output_file(directory_ / "pipe", mode), IoError);
+  }
+  EXPECT_EQ(read_file(directory_ / "target"), "mine");
+  write_file_atomically(directory_ / "link", "new");
+  EXPECT_EQ(read_file(directory_ / "link"), "new");
+  EXPECT_EQ(read_file(directory_ / "target"), "mine");
+}
+
+TEST_F(FileTest, LeavesALinkWithTheNameOfItsTemporaryFileAlone) {
+  write_file_atomically(directory_ / "target", "mine");
+  const std::string temporary = "x." + std::to_string(::getpid()) + ".tmp";
+  std::filesystem::create_symlink("target", directory_ / temporary);
+  write_file_atomically(directory_ / "x", "new");
+  EXPECT_EQ(read_file(directory_ / "x"), "new");
+  EXPECT_EQ(read_file(directory_ / "target"), "mine");
 }
 
 }  // namespace

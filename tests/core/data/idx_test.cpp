@@ -178,5 +178,13 @@ TEST(ReadIdx, DoesNotWaitForAPipe) {
   EXPECT_THAT(message_of<DataError>([&] { read_idx(path, 3); }), HasSubstr("is not a regular file"));
 }
 
+TEST(ReadIdx, TakesNoMemoryForContentFarLargerThanItsFile) {
+  // 2 MB that do not shrink, and a header that promises as much as they could be expanded to.
+  const std::string file = test::gzip(test::idx({2000, 1000, 1000}, test::some_bytes(2'000'000)));
+  std::istringstream in(file);
+  EXPECT_THAT(message_of<DataError>([&] { read_idx(in, "small.gz", 3); }),
+              HasSubstr("times the size of the file; unpack it first if that is right"));
+}
+
 }  // namespace
 }  // namespace sweep

@@ -126,6 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
          "f.json:2:7: the file ends inside the list that starts at 2:2, want a closing ]"},
         {"WrongBracket", "{\"a\": [1}", "f.json:1:9: the list that starts at 1:7 is closed by }, want ]"},
         {"TwoDocuments", "{} {}", "f.json:1:4: the document has ended, but '{' follows"},
+        {"NulByteBehindTheEnd", std::string("{}\0", 3), "f.json:1:3: the file holds a NUL byte"},
         {"NulByte", std::string("{\"a\": \0 1}", 10), "f.json:1:7: the file holds a NUL byte"},
         {"NulByteAtTheEnd", std::string("{}\n\0", 4), "f.json:2:1: the file holds a NUL byte"},
         {"NulByteInAString", std::string("[\"a\0b\"]", 7),

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "runmanager/records/csv.h"
 #include "runmanager/records/run_files.h"
 #include "tests/support/run_world.h"
 
@@ -199,6 +200,32 @@ TEST(RunRecord, WithAnyBitFlippedHasAWrongChecksum) {
       EXPECT_THROW(parse_run_record(damaged, "run.json"), DataError) << "bit " << bit << " at " << i;
     }
   }
+}
+
+TEST(RunRecord, WithAValueOfAnotherTypeIsADataErrorThatNamesTheFile) {
+  const auto good = to_json(completed_run());
+  for (const auto& [key, value] : good.items()) {
+    for (const char* wrong : {"[[]]", "17", "\"x\"", "{\"a\": []}"}) {
+      auto json = good;
+      json[key] = nlohmann::ordered_json::parse(wrong);
+      try {
+        parse_run_record(json.dump(), "there/run.json");
+      } catch (const DataError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("there/run.json"));
+      }
+    }
+  }
+  auto json = good;
+  json["provenance"] = 17;
+  EXPECT_THROW(parse_run_record(json.dump(), "there/run.json"), DataError);
+}
+
+TEST(Csv, GivesNoSpreadsheetAFormulaAndReadsBackWhatWasWritten) {
+  const std::vector<std::string> cells = {"=1+2", "+x",   "-x",   "@x",    "'=x",
+                                          "'x",   "-0.5", "-inf", "plain", "\t="};
+  const std::string row = csv_row(cells);
+  EXPECT_THAT(row, testing::StartsWith("'=1+2,'+x,'-x,'@x,''=x,'x,-0.5,-inf,plain,"));
+  EXPECT_EQ(parse_csv_text(row, "f").at(0), cells);
 }
 
 TEST(RunRecord, ThatIsMissingNamesTheFile) {

@@ -2,10 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
+#include <thread>
+#include <vector>
 
 #include "core/base/error.h"
 #include "tests/support/run_world.h"
@@ -71,6 +75,27 @@ TEST(SweepDirectory, FreshTakesTheFirstFreeNumber) {
   EXPECT_EQ(SweepDirectory::open(temporary.path(), "name", true).name(), "name-3");
 }
 
+TEST(SweepDirectory, FreshIsNeverRefusedBecauseOfOthersAtTheSameTime) {
+  TemporaryDirectory temporary;
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      std::vector<SweepDirectory> held;
+      for (int i = 0; i < 50; ++i) {
+        try {
+          SweepDirectory::check(temporary.path(), "name", true);
+          held.push_back(SweepDirectory::open(temporary.path(), "name", true));
+        } catch (const IoError&) {
+          ++refused;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(refused, 0);
+}
+
 TEST(SweepDirectory, CheckRefusesAFileInTheWayAndMakesNothing) {
   TemporaryDirectory temporary;
   tbwriter::spill(temporary / "file", "");
@@ -87,6 +112,28 @@ TEST(SweepDirectory, CheckRefusesADirectoryWithoutPermission) {
   fs::create_directory(temporary / "locked");
   fs::permissions(temporary / "locked", fs::perms::owner_read | fs::perms::owner_exec);
   EXPECT_THROW(SweepDirectory::check(temporary / "locked", "name", false), IoError);
+}
+
+TEST(SweepDirectory, LeavesWhatALinkInPlaceOfItsLockPointsTo) {
+  TemporaryDirectory temporary;
+  tbwriter::spill(temporary / "precious", "mine");
+  fs::create_directories(temporary / "name");
+  fs::create_symlink(temporary / "precious", temporary / "name/.lock");
+  EXPECT_THROW(SweepDirectory::open(temporary.path(), "name", false), IoError);
+  EXPECT_THROW(SweepDirectory::check(temporary.path(), "name", false), IoError);
+  EXPECT_EQ(tbwriter::slurp(temporary / "precious"), "mine");
+  fs::remove(temporary / "name/.lock");
+  fs::create_hard_link(temporary / "precious", temporary / "name/.lock");
+  EXPECT_THROW(SweepDirectory::open(temporary.path(), "name", false), IoError);
+  EXPECT_EQ(tbwriter::slurp(temporary / "precious"), "mine");
+}
+
+TEST(SweepDirectory, DoesNotWaitForAPipeInPlaceOfItsLock) {
+  TemporaryDirectory temporary;
+  fs::create_directories(temporary / "name");
+  ASSERT_EQ(::mkfifo((temporary / "name/.lock").c_str(), 0600), 0);
+  EXPECT_FALSE(SweepDirectory::is_held(temporary / "name"));
+  EXPECT_THROW(SweepDirectory::open(temporary.path(), "name", false), IoError);
 }
 
 }  // namespace

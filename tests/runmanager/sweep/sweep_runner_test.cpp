@@ -166,6 +166,28 @@ TEST(RunSweep, EndsADivergedRunWithTheStateOfItsLastGoodEpoch) {
   }
 }
 
+// No loss of a batch shows these.
+TEST(RunSweep, FindsADivergenceInTheLastUpdateAndInTheValidation) {
+  for (const bool in_update : {true, false}) {
+    World world;
+    if (in_update)
+      world.training.breaks_weights_in_step = 7;
+    else
+      world.training.evaluation_loss = std::numeric_limits<double>::infinity();
+    Sweep sweep = small_sweep();
+    sweep.runs.resize(1);
+    const SweepOutcome outcome = world.run(sweep);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.runs[0].status, RunStatus::kFailed);
+    EXPECT_EQ(outcome.runs[0].epochs.size(), in_update ? 1u : 0u);
+    EXPECT_THAT(outcome.runs[0].error.value(),
+                in_update ? HasSubstr("diverged at epoch 1 (from 0): after its last batch 1 of 51 weights")
+                          : HasSubstr("diverged at epoch 0 (from 0): the validation loss is inf"));
+    if (in_update)
+      EXPECT_EQ(read_safetensors(world.path(kFirst) / "checkpoint.safetensors").metadata.at("epoch"), "0");
+  }
+}
+
 TEST(RunSweep, FinishesTheBatchWhenAskedToStopAndSaysHowToGoOn) {
   World world;
   world.options.command = {"sweep", "my sweep.json", "lr=0.5"};

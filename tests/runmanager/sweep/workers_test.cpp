@@ -9,9 +9,11 @@
 
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
+#include "proto/worker.pb.h"
 #include "runmanager/config/sweep_file.h"
 #include "runmanager/inspect/verify.h"
 #include "runmanager/sweep/sweep_runner.h"
+#include "runmanager/sweep/worker_process.h"
 #include "tests/runmanager/sweep/misbehaviour.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
@@ -332,6 +334,21 @@ TEST_F(Workers, DoNotMakeTheSweepGrowWithTheNumberOfRuns) {
 #ifndef __SANITIZE_ADDRESS__
   EXPECT_LT(resident_megabytes() - first, 5);
 #endif
+}
+
+TEST(WorkerProcess, SaysWhyItCannotBeSetUpAndEnds) {
+  WorkerProcess worker =
+      WorkerProcess::start({.words = {SWEEP_MISBEHAVING_WORKER, "worker"}, .inherited = {}});
+  proto::ToWorker message;
+  proto::SharedMemory& memory = *message.mutable_setup()->add_datasets();
+  memory.set_fd(999);
+  memory.set_description("no description");
+  ASSERT_TRUE(worker.socket().send(message));
+  proto::FromWorker answer;
+  ASSERT_TRUE(worker.socket().receive(answer));
+  EXPECT_TRUE(answer.has_failed());
+  EXPECT_FALSE(worker.socket().receive(answer));
+  EXPECT_EQ(worker.exit_reason(), "ended with exit code 0");
 }
 
 }  // namespace

@@ -174,6 +174,18 @@ TEST(NetworkProfile, FindsTheNodesOfInnerLayersAndSums) {
   EXPECT_THAT(nodes[3].output_shapes, ElementsAre(GraphShape{8, 3, 4, 4}));
 }
 
+TEST(NetworkGraph, TakesLinearTimeForManyLayers) {
+  constexpr std::size_t kLayers = 60'000;  // Quadratic time would be minutes.
+  NetworkSpec spec{"net", {{"0", "flatten", {}}, {"1", "linear", {{"out_features", std::int64_t{1}}}}}};
+  while (spec.layers.size() < kLayers)
+    spec.layers.push_back({std::to_string(spec.layers.size()), "relu", {}});
+  const Network network(std::move(spec), {1, 2, 2});
+  std::vector<LayerProfile> layers;
+  for (const Layer& layer : network.layers()) layers.push_back({layer.name, 0.001, 16});
+  EXPECT_EQ(network_graph(network, {}).nodes.size(), kLayers + 5);
+  EXPECT_EQ(network_profile(network, {}, layers, 8, 0).size(), kLayers);
+}
+
 TEST(NetworkGraph, EndsWithTheLossAndItsArguments) {
   const GraphNode plain = node(network_graph(small_cnn(), {}), "loss");
   EXPECT_EQ(plain.op, "CrossEntropyLoss");

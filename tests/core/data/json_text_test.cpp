@@ -1,0 +1,61 @@
+#include "core/data/json_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_directory.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::ordered_json;
+
+std::string error_of(const std::string& text) {
+  return test::message_of<DataError>([&text] { parse_json_text(text, "f.json:"); });
+}
+
+TEST(ParseJsonText, ReadsWhatJsonHas) {
+  const std::string text =
+      R"({"b":[1,-2,0.5,true,null,{}],"a":{"x":"\u00e4\n","empty":[]},"c":18446744073709551615})";
+  EXPECT_EQ(parse_json_text(text, "f").dump(), Json::parse(text).dump());
+  EXPECT_EQ(parse_json_text(" 7 ", "f"), 7);
+}
+
+TEST(ParseJsonText, RefusesWhatIsNoJson) {
+  for (const char* text : {"", "{", "{} {}", "[1,]", "\"\xff\"", "[1e999]"})
+    EXPECT_THAT(error_of(text), HasSubstr("f.json: is not valid JSON: ")) << text;
+  EXPECT_EQ(error_of(std::string("{}\0", 3)), "f.json: is not valid JSON: it has a NUL byte");
+  EXPECT_EQ(error_of(R"({"a":{"b":1,"b":2}})"), "f.json: has the key \"b\" twice");
+}
+
+TEST(ParseJsonText, RefusesDeepNestingWithoutRecursion) {
+  const std::string deepest = std::string(kMaxJsonDepth, '[') + std::string(kMaxJsonDepth, ']');
+  EXPECT_NO_THROW(parse_json_text(deepest, "f"));
+  EXPECT_EQ(error_of("[" + deepest + "]"), "f.json: is nested too deeply");
+  EXPECT_EQ(error_of(std::string(1'000'000, '[')), "f.json: is nested too deeply");
+  std::string objects;
+  for (int i = 0; i < 100'000; ++i) objects += "{\"a\":";
+  EXPECT_EQ(error_of(objects), "f.json: is nested too deeply");
+}
+
+TEST(ParseJsonText, TakesLinearTimeForManyKeys) {
+  std::string text = "{";
+  for (int i = 0; i < 300'000; ++i) text += (i > 0 ? ",\"k" : "\"k") + std::to_string(i) + "\":0";
+  EXPECT_EQ(parse_json_text(text + "}", "f").size(), 300'000u);  // Quadratic time would be minutes.
+}
+
+TEST(ReadJsonFile, NamesTheFile) {
+  test::TemporaryDirectory directory;
+  const auto path = directory.write("x.json", "{");
+  EXPECT_THAT(test::message_of<DataError>([&] { read_json_file(path); }),
+              HasSubstr(path.string() + ": is not"));
+  EXPECT_EQ(read_json_file(directory.write("y.json", "{\"a\":1}")).at("a"), 1);
+}
+
+}  // namespace
+}  // namespace sweep

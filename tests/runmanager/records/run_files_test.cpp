@@ -1,0 +1,54 @@
+// Which files of a run's directory are removed before it is trained again.
+#include "runmanager/records/run_files.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "tests/support/event_files.h"
+#include "tests/support/message_of.h"
+
+namespace sweep {
+namespace {
+
+using tbwriter::slurp;
+using tbwriter::spill;
+using tbwriter::TemporaryDirectory;
+namespace fs = std::filesystem;
+
+TEST(PrepareRunDirectory, RemovesOnlyWhatThisProgramNamesSo) {
+  TemporaryDirectory directory;
+  const std::vector<std::string> ours = {
+      "run.json",          "checkpoint.safetensors", "log.txt",
+      "run.json.4711.tmp", "run.json.4711-1.tmp",    "events.out.tfevents.1700000000.host.12.000000"};
+  const std::vector<std::string> others = {"mynotes.tfevents.txt", "events.out.tfevents.notes",
+                                           "run.json.txt", "notes.tmp"};
+  for (const std::string& name : ours) spill(directory / name, "old");
+  for (const std::string& name : others) spill(directory / name, "mine");
+  prepare_run_directory(directory.path());
+  for (const std::string& name : ours) EXPECT_FALSE(fs::exists(directory / name)) << name;
+  for (const std::string& name : others) EXPECT_EQ(slurp(directory / name), "mine") << name;
+}
+
+TEST(PrepareRunDirectory, RemovesALinkAndNotItsTarget) {
+  TemporaryDirectory directory;
+  spill(directory / "precious", "mine");
+  fs::create_symlink("precious", directory / "log.txt");
+  prepare_run_directory(directory.path());
+  EXPECT_FALSE(fs::is_symlink(directory / "log.txt"));
+  EXPECT_EQ(slurp(directory / "precious"), "mine");
+}
+
+TEST(PrepareRunDirectory, RefusesALinkedDirectory) {
+  TemporaryDirectory directory;
+  fs::create_directory(directory / "target");
+  spill(directory / "target/run.json", "mine");
+  fs::create_directory_symlink("target", directory / "run");
+  EXPECT_NE(
+      test::message_of<IoError>([&] { prepare_run_directory(directory / "run"); }).find("symbolic link"),
+      std::string::npos);
+  EXPECT_THROW(remove_temporaries(directory / "run"), IoError);
+  EXPECT_EQ(slurp(directory / "target/run.json"), "mine");
+}
+
+}  // namespace
+}  // namespace sweep

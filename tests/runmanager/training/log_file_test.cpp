@@ -1,0 +1,38 @@
+#include "runmanager/training/log_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "core/base/error.h"
+#include "tests/support/event_files.h"
+
+namespace sweep {
+namespace {
+
+using tbwriter::slurp;
+using tbwriter::TemporaryDirectory;
+
+TEST(LogFile, AppendsLinesAtOnce) {
+  TemporaryDirectory directory;
+  const auto log = open_log_file(directory / "log.txt", /*is_new=*/true);
+  log->info("one");
+  EXPECT_THAT(slurp(directory / "log.txt"), testing::EndsWith(" info one\n"));
+  open_log_file(directory / "log.txt", /*is_new=*/false)->warn("two");
+  EXPECT_THAT(slurp(directory / "log.txt"), testing::ContainsRegex(" info one\n.* warning two\n"));
+}
+
+TEST(LogFile, IsWrittenThroughNoLinkAndIntoNoPipe) {
+  TemporaryDirectory directory;
+  tbwriter::spill(directory / "precious", "mine");
+  std::filesystem::create_symlink("precious", directory / "log.txt");
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+  for (const bool is_new : {true, false}) {
+    EXPECT_THROW(open_log_file(directory / "log.txt", is_new), IoError);
+    EXPECT_THROW(open_log_file(directory / "pipe", is_new), IoError);
+  }
+  EXPECT_EQ(slurp(directory / "precious"), "mine");
+}
+
+}  // namespace
+}  // namespace sweep

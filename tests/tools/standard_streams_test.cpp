@@ -1,0 +1,42 @@
+// The program, started with closed or broken standard streams.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/program.h"
+#include "tests/support/quarters.h"
+#include "tests/support/temporary_directory.h"
+
+namespace sweep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Runs a line of shell in which $SWEEP is the program.
+Finished run_shell(const std::string& line, const std::filesystem::path& directory) {
+  return run_program("/bin/sh", {"-c", "SWEEP='" + program_path(SWEEP_PROGRAM) + "'; " + line}, directory);
+}
+
+TEST(StandardStreams, MayBeClosedWhenASweepWithWorkersStarts) {
+  test::TemporaryDirectory directory;
+  write_quarters(directory.path());
+  const std::string words = " quarters.json epochs=1 lr=0.01,0.02 batch_size=50 --jobs 2 --logdir ";
+  for (const std::string closed : {"<&- >&-", "<&-", "<&- >&- 2>&-"}) {
+    const Finished finished =
+        run_shell("timeout 60 \"$SWEEP\"" + words + "'" + closed + "' " + closed, directory.path());
+    // Results that nobody gets are an error; those in the files are there.
+    EXPECT_EQ(finished.code, closed == "<&-" ? 0 : 3) << closed << finished.err;
+    const Finished shown = run_shell("\"$SWEEP\" show '" + closed + "/quarters'", directory.path());
+    EXPECT_THAT(shown.out, HasSubstr("completed")) << closed << shown.err;
+  }
+}
+
+TEST(StandardStreams, AClosedPipeIsAnErrorAndNoSignal) {
+  test::TemporaryDirectory directory;
+  const Finished finished =
+      run_shell("(sleep 0.2; \"$SWEEP\" devices; echo \"code $?\" >&2) | true", directory.path());
+  EXPECT_THAT(finished.err, HasSubstr("standard output cannot be written"));
+  EXPECT_THAT(finished.err, HasSubstr("code 3"));
+}
+
+}  // namespace
+}  // namespace sweep::testing
