@@ -153,7 +153,7 @@ class DirectoryChecker {
     if (completed && events.empty())
       add(directory / "events.out.tfevents.*",
           {.problems = {"is missing: the run is completed, and TensorBoard has nothing of it"}});
-    if (record && !events.empty()) check_event_sizes(directory, *record);
+    if (completed && !events.empty()) check_event_sizes(directory, *record);
     check_run_checkpoint(directory, record);
   }
 

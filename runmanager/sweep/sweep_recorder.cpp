@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <system_error>
 
 #include "core/base/error.h"
 #include "runmanager/records/replaced_runs.h"
@@ -15,6 +17,16 @@ namespace {
 // The results hold all runs. In a sweep of many short runs, writing them after each would take longer than
 // the training, so they are written only as often as takes this fraction of the time.
 constexpr double kTimeForResults = 0.02;
+
+// Whether the start that finished a run may have been killed before the run was on the disk. Syncing all of
+// thousands of finished runs could take a minute, and the kernel has long written the old ones by itself,
+// which it does within half a minute.
+bool may_be_unsynced(const std::filesystem::path& run_directory) {
+  std::error_code error;
+  if (std::filesystem::exists(run_directory / kPreviousCheckpointFile, error)) return true;
+  const auto written = std::filesystem::last_write_time(run_directory / kRunRecordFile, error);
+  return !error && std::filesystem::file_time_type::clock::now() - written < std::chrono::minutes(2);
+}
 
 }  // namespace
 
@@ -35,8 +47,8 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
       disk_(options.directory),
       begin_(options.clock()) {
   for (RunRecord& record : records) {
-    // The start that finished it may have been killed before its files were on the disk.
-    if (record.status == RunStatus::kCompleted) disk_.end_run(record.name);
+    if (record.status == RunStatus::kCompleted && may_be_unsynced(options_.directory / record.name))
+      disk_.end_run(record.name);
     records_.put(std::move(record));
   }
   save();

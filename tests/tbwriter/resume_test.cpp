@@ -77,7 +77,7 @@ TEST_F(CutBack, LeavesWholeRecordsOfAFileThatIsTooShortAndSaysSo) {
 }
 
 TEST_F(CutBack, LeavesTheEarlierFilesWhereOneIsMissingAndCutsThoseThatAreDamaged) {
-  const FilePosition position = write(150);
+  const FilePosition position = write(1);
   const std::vector<std::string> files = list_event_files(run);
   ASSERT_GT(files.size(), 2u);
   ASSERT_NE(files.front(), position.file);
