@@ -50,7 +50,7 @@ TEST_F(HostileFiles, APipeIsReadNowhere) {
 }
 
 TEST_F(HostileFiles, DeepNestingIsRefusedWithTheFilesName) {
-  for (const std::string deep : {std::string(100'000, '['), "{\"runs\":" + std::string(100'000, '[')}) {
+  for (const std::string& deep : {std::string(100'000, '['), "{\"runs\":" + std::string(100'000, '[')}) {
     folder_.write("run/run.json", deep);
     expect_refused({"show", "run"}, "run/run.json: ");
     expect_refused({"fsck", "run"}, "nested too deeply");
