@@ -97,6 +97,7 @@ void inline_networks(JsonNode& root, NetworkFiles& files) {
       Problems unreadable;
       JsonNode network = files.read(file, unreadable);
       if (!unreadable.empty()) return;
+      network.location = file.location;  // so that a file that is named twice is reported where it is named
       value = std::move(network);
     }
     names.make_unique(value);

@@ -134,6 +134,13 @@ TEST_F(SelfContained, ConditionsKnowANetworkByItsFileAndByItsName) {
   }
 }
 
+TEST_F(SelfContained, ANetworkThatIsNamedTwiceIsReportedWhereItIsNamed) {
+  EXPECT_EQ(
+      folder_.error(R"({"dataset": "mnist", "params": {"network": ["net.json", "net.json"]}})"),
+      "s.json:1:57: params.network.1: got an object a second time (the first is at 1:45), want different "
+      "values");
+}
+
 TEST_F(SelfContained, WhatASweepAddsIsAMistakeInAFileThatIsNotOfASweep) {
   EXPECT_THAT(folder_.error(SweepFolder::with(R"("runs": ["lr=1"])")), HasSubstr("unknown key \"runs\""));
   EXPECT_THAT(folder_.error(SweepFolder::with(R"("provenance": {}, "run": 3)")),
