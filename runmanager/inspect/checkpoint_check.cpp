@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
+#include "runmanager/records/checkpoint.h"
 
 namespace sweep {
 namespace {
@@ -71,12 +72,12 @@ void count_non_finite(const TensorFile& file, FileFinding& finding) {
 
 // Checks that the checkpoint of a completed run was written after its last epoch.
 void check_epoch(const TensorFile& file, const RunRecord& record, FileFinding& finding) {
-  const auto epoch = file.metadata.find("epoch");
-  if (epoch == file.metadata.end() || record.status != RunStatus::kCompleted || record.epochs.empty()) return;
-  const std::string last = std::to_string(record.epochs.back().epoch);
-  if (epoch->second != last) {
+  const std::optional<int> epoch = last_epoch_of(file);
+  if (!epoch || record.status != RunStatus::kCompleted || record.epochs.empty()) return;
+  const int last = record.epochs.back().epoch;
+  if (*epoch != last) {
     finding.problems.push_back(
-        fmt::format("is of epoch {}, but the run was completed with epoch {}", epoch->second, last));
+        fmt::format("is of epoch {}, but the run was completed with epoch {}", *epoch, last));
   }
 }
 

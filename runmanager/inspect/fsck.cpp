@@ -75,9 +75,10 @@ void check_record(const RunRecord& record, const fs::path& directory, FileFindin
   if (record.name != directory.filename())
     finding.notes.push_back(fmt::format("is of a run called {}", record.name));
   for (std::size_t i = 0; i < record.epochs.size(); ++i) {
-    if (record.epochs[i].epoch == static_cast<int>(i)) continue;
-    finding.problems.push_back(
-        fmt::format("epoch {} stands in the place of epoch {}; epochs are lost", record.epochs[i].epoch, i));
+    const auto expected = static_cast<int>(i) + 1;
+    if (record.epochs[i].epoch == expected) continue;
+    finding.problems.push_back(fmt::format("epoch {} stands in the place of epoch {}; epochs are lost",
+                                           record.epochs[i].epoch, expected));
     break;
   }
   if (record.status != RunStatus::kCompleted) {

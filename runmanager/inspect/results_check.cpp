@@ -182,7 +182,7 @@ class ResultsChecker {
         const std::string json = epoch_cell(run.epochs[i], kEpochColumns[c]), &csv = (*rows[i])[2 + c];
         if (json != csv)
           return fmt::format("{} of {}, epoch {}: is \"{}\", in results.json \"{}\"", kEpochColumns[c],
-                             run.name, i, csv, json);
+                             run.name, epoch_cell(run.epochs[i], "epoch"), csv, json);
       }
     }
     return "";

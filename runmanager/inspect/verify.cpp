@@ -136,7 +136,7 @@ void compare_records(const RunRecord& before, const RunRecord& after, std::vecto
         fmt::format("had {} epochs and has {} now", before.epochs.size(), after.epochs.size()));
   for (std::size_t i = 0; i < std::min(before.epochs.size(), after.epochs.size()); ++i) {
     const EpochRecord &a = before.epochs[i], &b = after.epochs[i];
-    const std::string epoch = fmt::format("epoch {}: ", i);
+    const std::string epoch = fmt::format("epoch {}: ", a.epoch);
     compare_number(epoch + "loss", a.loss, b.loss, differences);
     compare_number(epoch + "accuracy", a.accuracy, b.accuracy, differences);
     compare_number(epoch + "validation_loss", a.validation_loss, b.validation_loss, differences);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <span>
 #include <sstream>
 
@@ -68,10 +69,13 @@ void append(MetadataText& text, const std::string& more) {
   text.crc = tbwriter::crc32c(more, text.crc);
 }
 
+// "first_step" is written only where it differs, so most files are as they were.
 Json progress_json(const RunRecord& record, const RunPosition& position) {
-  return {{"record", brief_json(record)},
-          {"events", {{"file", position.events_file}, {"bytes", position.events_bytes}}},
-          {"batches", position.batches}};
+  Json json = {{"record", brief_json(record)},
+               {"events", {{"file", position.events_file}, {"bytes", position.events_bytes}}},
+               {"batches", position.batches}};
+  if (position.first_step != RunPosition().first_step) json["events"]["first_step"] = position.first_step;
+  return json;
 }
 
 std::vector<EpochRecord> epochs_of(const std::string& text) {
@@ -92,9 +96,11 @@ RunProgress progress_of(const std::string& text, const std::string& config, cons
   RunProgress progress;
   progress.record = run_record_from_json(record, "its progress");
   progress.record.epochs = epochs_of(epochs);
+  const bool counted_from_zero = count_epochs_from_one(progress.record.epochs);
   progress.position = {json.at("events").at("file").get<std::string>(),
                        json.at("events").at("bytes").get<std::uint64_t>(),
-                       json.at("batches").get<std::int64_t>()};
+                       json.at("batches").get<std::int64_t>(),
+                       json.at("events").value("first_step", std::int64_t{counted_from_zero ? 0 : 1})};
   return progress;
 }
 
@@ -179,6 +185,18 @@ std::string misfits(const TensorFile& file, const Network& network) {
 
 }  // namespace
 
+std::optional<int> last_epoch_of(const TensorFile& file) {
+  const auto found = file.metadata.find("epoch");
+  if (found == file.metadata.end()) return std::nullopt;
+  const std::string& text = found->second;
+  int epoch = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), epoch);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  const auto epochs = file.metadata.find("epochs");
+  const bool counts_from_zero = epochs != file.metadata.end() && epochs->second.starts_with("{\"epoch\":0,");
+  return counts_from_zero ? epoch + 1 : epoch;
+}
+
 std::string kernels_of(const TensorFile& file) {
   const auto found = file.metadata.find(kKernels);
   return found == file.metadata.end() ? "" : found->second;
@@ -204,7 +222,7 @@ void update(CheckpointMetadata& metadata, const RunRecord& record, const RunPosi
   }
   for (; metadata.epoch_count < record.epochs.size(); ++metadata.epoch_count)
     append(metadata.epochs, to_json(record.epochs[metadata.epoch_count]).dump() + "\n");
-  metadata.last_epoch = record.epochs.empty() ? -1 : record.epochs.back().epoch;
+  metadata.last_epoch = record.epochs.empty() ? 0 : record.epochs.back().epoch;
   metadata.progress = compact_json_text(progress_json(record, position));
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,7 @@ struct CheckpointMetadata {
   MetadataText config, provenance;
   MetadataText epochs;  // one line of JSON per epoch
   std::size_t epoch_count = 0;
-  int last_epoch = -1;   // -1: none is finished
+  int last_epoch = 0;    // from 1; 0: none is finished
   std::string progress;  // JSON: the rest of the record, and the position
 };
 
@@ -65,7 +66,7 @@ void update(CheckpointMetadata& metadata, const RunRecord& record, const RunPosi
 
 /// Replaces `path` atomically. Weights have their names in PyTorch's state_dict, so that torch can load them.
 /// The optimizer's arrays are called "optimizer/<state>/<parameter>". Metadata: epoch (the last finished one,
-/// from 0), step_count, kernels (if the engine has any), config, provenance, epochs, progress, and checksums
+/// from 1), step_count, kernels (if the engine has any), config, provenance, epochs, progress, and checksums
 /// of all of them. Throws IoError.
 void write_checkpoint(const std::filesystem::path& path, const Network& network, const TrainingState& state,
                       const CheckpointMetadata& metadata, Survives survives);
@@ -76,6 +77,10 @@ Checkpoint read_checkpoint(const std::filesystem::path& path, const Network& net
 
 /// Throws DataError if any bit of the file is damaged. Needs no network.
 void verify_checkpoint(const std::filesystem::path& path);
+
+/// The last finished epoch, from 1, also in a checkpoint of an earlier version, which counts from 0. None if
+/// the file does not say.
+std::optional<int> last_epoch_of(const TensorFile& checkpoint);
 
 /// Engine::kernels() of the engine that wrote the checkpoint; "" if it had none.
 std::string kernels_of(const TensorFile& checkpoint);

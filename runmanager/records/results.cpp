@@ -252,6 +252,7 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     for (const auto& [key, value] : json.at("params").items())
       run.params.emplace_back(key, param_from_json(value));
     for (const auto& epoch : json.at("epochs")) run.epochs.push_back(epoch_from_json(epoch));
+    count_epochs_from_one(run.epochs);
     // metrics_json() has added the last epoch's values; only the others are the run's own.
     for (const auto& [name, value] : json.at("metrics").items()) {
       const bool of_last_epoch =
@@ -271,6 +272,12 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     run.provenance = json.at("provenance");
     return run;
   });
+}
+
+bool count_epochs_from_one(std::vector<EpochRecord>& epochs) {
+  if (epochs.empty() || epochs.front().epoch != 0) return false;
+  for (EpochRecord& epoch : epochs) ++epoch.epoch;
+  return true;
 }
 
 RunRecord parse_run_record(std::string_view text, std::string_view where) {

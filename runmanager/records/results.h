@@ -23,7 +23,7 @@ RunStatus parse_run_status(std::string_view text);
 
 /// The results of one finished epoch. A missing value was not measured; NaN and infinity are values.
 struct EpochRecord {
-  int epoch = 0;                    // from 0
+  int epoch = 1;                    // from 1; 0 is before training
   double loss = 0;                  // mean over the training samples, as seen while training
   double accuracy = 0;              // in [0, 1]
   std::int64_t number_correct = 0;  // training samples
@@ -61,6 +61,9 @@ struct RunPosition {
   std::string events_file;         // the newest one, without directory
   std::uint64_t events_bytes = 0;  // of that file; events behind it belong to an unfinished epoch
   std::int64_t batches = 0;        // trained in all finished epochs
+  /// The step of epoch 1 in the events. It is 0 in a run that was started before epochs counted from 1: its
+  /// charts go on as they began, so that no step is used twice.
+  std::int64_t first_step = 1;
   bool operator==(const RunPosition&) const = default;
 };
 
@@ -93,6 +96,9 @@ RunRecord run_record_from_json(const nlohmann::ordered_json& json, std::string_v
 RunRecord parse_run_record(std::string_view text, std::string_view where);
 nlohmann::ordered_json to_json(const EpochRecord& epoch);
 EpochRecord epoch_record_from_json(const nlohmann::ordered_json& json, std::string_view where);
+/// Run records of earlier versions count epochs from 0. Makes `epochs` count from 1, as the readers above do
+/// for all epochs of a run. Returns false if they do already.
+bool count_epochs_from_one(std::vector<EpochRecord>& epochs);
 /// Reads a run.json. Throws DataError, naming the file.
 RunRecord read_run_record(const std::filesystem::path& path);
 

@@ -19,7 +19,7 @@ struct RunPlan {
   int epochs = 0;
   std::size_t batches = 0;                        // per epoch
   std::size_t samples = 0;                        // per epoch
-  int first_epoch = 0;                            // an earlier start trained the epochs before it
+  int trained_epochs = 0;                         // by earlier starts
   std::vector<EpochRecord> finished_epochs = {};  // the records of those
 };
 
@@ -31,7 +31,7 @@ class TrainingObserver {
   virtual ~TrainingObserver() = default;
 
   virtual void begin_run(const RunPlan& plan) = 0;
-  /// `epoch`: from 0.
+  /// `epoch`: from 1.
   virtual void begin_epoch(int epoch) = 0;
   /// After one training batch, or after `count` of them with their sums.
   virtual void batch(const Totals& totals, std::size_t count = 1) = 0;

@@ -34,7 +34,7 @@ RunPlan plan_of(const ScheduledRun& run, const proto::Begin& begin) {
                .samples = begin.samples()};
   for (const std::string& epoch : begin.finished())
     plan.finished_epochs.push_back(decode_epoch(epoch, kFromWorker));
-  plan.first_epoch = static_cast<int>(plan.finished_epochs.size());
+  plan.trained_epochs = static_cast<int>(plan.finished_epochs.size());
   return plan;
 }
 

@@ -134,19 +134,19 @@ void RunLog::graph(const Network& network) {
 }
 
 void RunLog::profile(const Network& network, std::span<const LayerProfile> layers, std::int64_t samples,
-                     int epoch) {
+                     std::int64_t step) {
   if (!options_.graph || layers.empty()) return;
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
   const std::int64_t now = std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count();
   writer_.add_graph_profile(fmt::format("step of {} samples", samples),
-                            network_profile(network, device_of(device_), layers, samples, now), epoch);
+                            network_profile(network, device_of(device_), layers, samples, now), step);
 }
 
 void RunLog::images(const tbwriter::EncodedImage& grid) { writer_.add_image("images", grid); }
 
 void RunLog::setup(double seconds) { writer_.add_scalar("Time/setup_seconds", seconds, 0); }
 
-void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rate) {
+void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rate, std::int64_t step) {
   std::vector<tbwriter::ScalarPoint> points = {
       {"Loss/train", record.loss},
       {"Accuracy/train", record.accuracy},
@@ -161,23 +161,23 @@ void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rat
   }
   if (record.device_seconds) points.push_back({"Time/device_seconds", *record.device_seconds});
   if (learning_rate) points.push_back({"Optimizer/lr", *learning_rate});
-  writer_.add_scalars(points, record.epoch);
+  writer_.add_scalars(points, step);
 }
 
 void RunLog::histograms(const Network& network, std::span<const float> values,
-                        std::span<const float> gradients, int epoch) {
+                        std::span<const float> gradients, std::int64_t step) {
   if (!options_.histograms) return;
   for (const Parameter& parameter : network.parameters()) {
     if (!values.empty())
-      writer_.add_histogram(parameter.name, values.subspan(parameter.offset, parameter.count), epoch);
+      writer_.add_histogram(parameter.name, values.subspan(parameter.offset, parameter.count), step);
     if (!gradients.empty()) {
       writer_.add_histogram(parameter.name + ".grad", gradients.subspan(parameter.offset, parameter.count),
-                            epoch);
+                            step);
     }
   }
 }
 
-void RunLog::histograms(const Network& network, const ParameterCounts& counts, int epoch) {
+void RunLog::histograms(const Network& network, const ParameterCounts& counts, std::int64_t step) {
   if (!options_.histograms) return;
   const auto add = [&](const std::string& tag, const ValueCounts& values) {
     const std::vector<double> limits = tbwriter::histogram_limits(values.max);
@@ -190,7 +190,7 @@ void RunLog::histograms(const Network& network, const ParameterCounts& counts, i
                                   .sum_squares = values.sum_squares,
                                   .limits = limits,
                                   .counts = buckets},
-                                 epoch);
+                                 step);
   };
   for (std::size_t i = 0; i < network.parameters().size(); ++i) {
     const std::string& name = network.parameters()[i].name;
@@ -208,8 +208,8 @@ void RunLog::batch(const Totals& totals, std::int64_t batch) {
 }
 
 void RunLog::predictions(const Samples& samples, std::span<const float> outputs,
-                         std::span<const std::string> class_names, std::string_view part, int epoch) {
-  if (options_.predictions) log_predictions(writer_, samples, outputs, class_names, part, epoch);
+                         std::span<const std::string> class_names, std::string_view part, std::int64_t step) {
+  if (options_.predictions) log_predictions(writer_, samples, outputs, class_names, part, step);
 }
 
 void RunLog::metrics(const std::map<std::string, double>& metrics) {

@@ -57,21 +57,22 @@ class RunLog {
   void graph(const Network& network);
   void images(const tbwriter::EncodedImage& grid);
   /// Time and memory of the graph's nodes in one step over `samples` samples.
-  void profile(const Network& network, std::span<const LayerProfile> layers, std::int64_t samples, int epoch);
+  void profile(const Network& network, std::span<const LayerProfile> layers, std::int64_t samples,
+               std::int64_t step);
 
-  /// The one point of Time/setup_seconds.
+  /// The one point of Time/setup_seconds, at step 0: before the first epoch.
   void setup(double seconds);
 
-  /// One point of every per-epoch chart, at step record.epoch.
-  void epoch(const EpochRecord& record, std::optional<double> learning_rate);
+  /// One point of every per-epoch chart. `step`: of the epoch, here and below.
+  void epoch(const EpochRecord& record, std::optional<double> learning_rate, std::int64_t step);
   /// Writes <parameter> and <parameter>.grad. `gradients` may be empty.
   void histograms(const Network& network, std::span<const float> values, std::span<const float> gradients,
-                  int epoch);
+                  std::int64_t step);
   /// The same from values that were counted between parameter_limits().
-  void histograms(const Network& network, const ParameterCounts& counts, int epoch);
+  void histograms(const Network& network, const ParameterCounts& counts, std::int64_t step);
   void batch(const Totals& totals, std::int64_t batch);
   void predictions(const Samples& samples, std::span<const float> outputs,
-                   std::span<const std::string> class_names, std::string_view part, int epoch);
+                   std::span<const std::string> class_names, std::string_view part, std::int64_t step);
   void metrics(const std::map<std::string, double>& metrics);
 
   /// Returns when all events so far are in the file. Throws IoError if writing any of them failed.

@@ -70,14 +70,14 @@ class Progress::ActiveRun final : public TrainingObserver {
   void begin_run(const RunPlan& plan) override {
     plan_ = plan;
     started_ = true;
-    epoch_ = plan.first_epoch;
+    epochs_done_ = plan.trained_epochs;
     phase_ = "start";
     run_start_ = epoch_start_ = progress_.clock_();
     progress_.draw_if_due();
   }
 
   void begin_epoch(int epoch) override {
-    epoch_ = epoch;
+    epochs_done_ = epoch - 1;
     batch_ = 0;
     totals_ = {};
     phase_.clear();
@@ -101,7 +101,7 @@ class Progress::ActiveRun final : public TrainingObserver {
     progress_.draw_if_due();
     if (progress_.quiet_ || progress_.terminal_.interactive) return;
     progress_.write_line(fmt::format("[{}/{}] {}  epoch {}/{}  {}  {}  {} img/s", plan_.number,
-                                     progress_.runs_, plan_.name, epoch.epoch + 1, plan_.epochs,
+                                     progress_.runs_, plan_.name, epoch.epoch, plan_.epochs,
                                      metrics_text(epoch), human_seconds(epoch.epoch_seconds),
                                      human_count(epoch.images_per_second)));
   }
@@ -133,25 +133,26 @@ class Progress::ActiveRun final : public TrainingObserver {
       details.push_back(progress_.paint(kDim, human_count(static_cast<double>(batch_) / seconds) + " it/s"));
       details.push_back(progress_.paint(kDim, human_count(samples / seconds) + " img/s"));
     }
-    const std::string epoch = fmt::format("epoch {}/{}", std::min(epoch_ + 1, plan_.epochs), plan_.epochs);
+    const std::string epoch =
+        fmt::format("epoch {}/{}", std::min(epochs_done_ + 1, plan_.epochs), plan_.epochs);
     return progress_.bar_line(epoch, fraction(), details, width);
   }
 
  private:
   double fraction() const {
     if (plan_.epochs == 0 || plan_.batches == 0) return 0;
-    const double epochs = epoch_ + static_cast<double>(batch_) / static_cast<double>(plan_.batches);
+    const double epochs = epochs_done_ + static_cast<double>(batch_) / static_cast<double>(plan_.batches);
     return std::min(1.0, epochs / plan_.epochs);
   }
   double first_fraction() const {
-    return plan_.epochs == 0 ? 0 : static_cast<double>(plan_.first_epoch) / plan_.epochs;
+    return plan_.epochs == 0 ? 0 : static_cast<double>(plan_.trained_epochs) / plan_.epochs;
   }
 
   Progress& progress_;
   bool started_ = false;
   RunPlan plan_;
   double run_start_ = 0, epoch_start_ = 0;
-  int epoch_ = 0;
+  int epochs_done_ = 0;
   std::size_t batch_ = 0;
   std::string phase_;
   Totals totals_;

@@ -40,8 +40,8 @@ class EpochAccumulator {
   const std::vector<float>& gradients() const { return gradients_; }
   const std::optional<ParameterCounts>& counts() const { return counts_; }
 
-  /// The record of epoch `number`, after end_training(). Without samples, the training loss and accuracy are
-  /// NaN and those of validation are missing.
+  /// The record of epoch `number`, from 1, after end_training(). Without samples, the training loss and
+  /// accuracy are NaN and those of validation are missing.
   EpochRecord record(int number) const;
 
  private:

@@ -65,7 +65,7 @@ class RunManager {
   /// the samples. In run.json, the results and, with the first epoch, Time/setup_seconds.
   void track_setup(double seconds, std::optional<Placement> placement = {});
 
-  /// Starts the next epoch, counted from 0, and its clock.
+  /// Starts the next epoch and its clock. The first one is epoch 1 in all records.
   void begin_epoch();
 
   /// Adds a batch's mean loss, weighted with its size.

@@ -52,7 +52,8 @@ RunRecord new_record(const Run& run, const nlohmann::ordered_json& provenance) {
 // in batches, so where they are written, the step has to be above theirs as well.
 std::int64_t first_step(const Run& run, const RunProgress& progress) {
   const auto epochs = static_cast<std::int64_t>(progress.record.epochs.size());
-  return run.log.batches > 0 ? std::max(epochs, progress.position.batches) : epochs;
+  const std::int64_t next = progress.position.first_step + epochs;
+  return run.log.batches > 0 ? std::max(next, progress.position.batches) : next;
 }
 
 }  // namespace
@@ -98,6 +99,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
   record_.logging_seconds = progress.record.logging_seconds;
   record_.jobs = std::max(run.jobs, progress.record.jobs);
   record_.started = progress.record.started;
+  first_step_ = progress.position.first_step;
   run_begin_ = begin - (record_.epochs.empty() ? 0 : record_.epochs.back().run_seconds);
   log_.emplace(directory_, run, first_step(run, progress));
   save_record(Survives::kKill);
@@ -107,7 +109,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
 RunPosition RunRecorder::position(std::int64_t batches) const {
   if (epoch_) throw std::logic_error("RunRecorder::position() inside an epoch");
   const tbwriter::FilePosition position = log_->position();
-  return {position.file, position.bytes, batches};
+  return {position.file, position.bytes, batches, first_step_};
 }
 
 void RunRecorder::flush() { log_->flush(); }
@@ -165,7 +167,7 @@ void RunRecorder::track_parameters(const Engine& engine) {
 
 void RunRecorder::track_profile(std::span<const LayerProfile> layers, std::int64_t samples) {
   end_training();
-  log_->profile(network_, layers, samples, static_cast<int>(record_.epochs.size()));
+  log_->profile(network_, layers, samples, step_of(next_epoch()));
 }
 
 void RunRecorder::end_training() { epoch().end_training(now(), loader_.wait_seconds()); }
@@ -183,14 +185,14 @@ void RunRecorder::track_validation(const Totals& totals) {
 const EpochRecord& RunRecorder::end_epoch() {
   end_training();
   const double begin = now();
-  const auto number = static_cast<int>(record_.epochs.size());
-  EpochRecord& epoch = record_.epochs.emplace_back(epoch_->record(number));
-  if (epoch.epoch == 0 && record_.setup_seconds) log_->setup(*record_.setup_seconds);
-  log_->epoch(epoch, learning_rate_);
+  EpochRecord& epoch = record_.epochs.emplace_back(epoch_->record(next_epoch()));
+  const std::int64_t step = step_of(epoch.epoch);
+  if (epoch.epoch == 1 && record_.setup_seconds) log_->setup(*record_.setup_seconds);
+  log_->epoch(epoch, learning_rate_, step);
   if (epoch_->counts()) {
-    log_->histograms(network_, *epoch_->counts(), epoch.epoch);
+    log_->histograms(network_, *epoch_->counts(), step);
   } else {
-    log_->histograms(network_, epoch_->values(), epoch_->gradients(), epoch.epoch);
+    log_->histograms(network_, epoch_->values(), epoch_->gradients(), step);
   }
   epoch_.reset();
   epoch.run_seconds = now() - run_begin_;
@@ -207,7 +209,7 @@ void RunRecorder::track_predictions(const Samples& samples, std::span<const floa
   }
   const double begin = now();
   log_->predictions(samples, outputs, class_names, part,
-                    std::max(0, static_cast<int>(record_.epochs.size()) - 1));
+                    record_.epochs.empty() ? 0 : step_of(record_.epochs.back().epoch));
   record_.logging_seconds += now() - begin;
 }
 
@@ -228,6 +230,10 @@ void RunRecorder::end(RunStatus status, std::string_view reason) {
   record_.ended = utc_time();
   save_record(options_.survives);
 }
+
+int RunRecorder::next_epoch() const { return static_cast<int>(record_.epochs.size()) + 1; }
+
+std::int64_t RunRecorder::step_of(int epoch) const { return first_step_ + epoch - 1; }
 
 void RunRecorder::save_record(Survives survives) {
   write_file_atomically(directory_ / kRunRecordFile, json_text(to_json(record_)), survives);

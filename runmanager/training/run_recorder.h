@@ -120,6 +120,10 @@ class RunRecorder {
  private:
   double now() const { return options_.clock(); }
   void save_record(Survives survives);
+  /// The number of the epoch that is open or comes next, from 1.
+  int next_epoch() const;
+  /// The step in TensorBoard of the epoch with this number.
+  std::int64_t step_of(int epoch) const;
   /// The open epoch. Throws std::logic_error if there is none.
   EpochAccumulator& epoch();
 
@@ -130,6 +134,7 @@ class RunRecorder {
   const DataLoader& loader_;
   double run_begin_ = 0;  // of the first start, moved by the time in which the run was not trained
   double last_save_ = 0;
+  std::int64_t first_step_ = RunPosition().first_step;
   std::optional<double> learning_rate_;
   std::optional<EpochAccumulator> epoch_;
   std::optional<RunLog> log_;  // set by both constructors, once the run's directory is prepared

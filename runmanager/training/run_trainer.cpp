@@ -71,8 +71,8 @@ class RunTrainer {
       train();
       end(RunStatus::kCompleted, "");
     } catch (const Stopped& stopped) {
-      end(RunStatus::kInterrupted,
-          fmt::format("stopped by {} in epoch {}", signal_name(stopped.signal), epoch_));
+      end(RunStatus::kInterrupted, fmt::format("stopped by {} in epoch {}", signal_name(stopped.signal),
+                                               std::min(epoch_ + 1, config_.epochs)));
     } catch (const IoError& error) {
       log_->error("{}", error.what());
       throw;
@@ -121,7 +121,7 @@ class RunTrainer {
       epoch_ = static_cast<int>(old->progress.record.epochs.size());
       steps_ = old->progress.position.batches;
       resumed_ = std::move(old->state);
-      log_->info("resumed after epoch {}", epoch_ - 1);
+      log_->info("resumed after epoch {}", epoch_);
     } else {
       if (!problem.empty()) log_->warn("not resumed but trained from the start: {}", problem);
       log_->info("run {} on {}: {} training samples in {} batches, {} parameters", config_.name,
@@ -133,7 +133,7 @@ class RunTrainer {
                          .epochs = config_.epochs,
                          .batches = loader_.batch_count(),
                          .samples = run_.data->train.count,
-                         .first_epoch = epoch_,
+                         .trained_epochs = epoch_,
                          .finished_epochs = record_.epochs});
   }
 
@@ -212,7 +212,7 @@ class RunTrainer {
 
   void train_epoch() {
     apply_thread_count();
-    observer_.begin_epoch(epoch_);
+    observer_.begin_epoch(epoch_ + 1);
     engine_->take_device_seconds();
     recorder_->begin_epoch();
     recorder_->track_learning_rate(step_values(0).learning_rate);
@@ -250,11 +250,10 @@ class RunTrainer {
     const Totals totals = engine_->take_totals();
     if (!std::isfinite(totals.loss)) {
       const std::string batches = untracked_ == 1
-                                      ? fmt::format("batch {}", end - 1)
-                                      : fmt::format("one of batches {} to {}", end - untracked_, end - 1);
-      throw DivergedError(
-          fmt::format("diverged at epoch {}, {} (from 0): the loss is {}; try a smaller lr than {}", epoch_,
-                      batches, totals.loss, config_.lr));
+                                      ? fmt::format("batch {}", end)
+                                      : fmt::format("one of batches {} to {}", end - untracked_ + 1, end);
+      throw DivergedError(fmt::format("diverged at epoch {}, {}: the loss is {}; try a smaller lr than {}",
+                                      epoch_ + 1, batches, totals.loss, config_.lr));
     }
     recorder_->track(totals);
     observer_.batch(totals, static_cast<std::size_t>(std::exchange(untracked_, 0)));
@@ -377,10 +376,10 @@ class RunTrainer {
   std::optional<CheckpointWriter> checkpoint_;  // its thread uses recorder_, so it is destroyed first
   std::optional<EpochRecord> unfinished_;       // trained and recorded; its checkpoint is being written
   int threads_ = 0;                             // of engine_
-  int epoch_ = 0;
-  std::int64_t untracked_ = 0;            // batches since the last take_totals()
-  std::int64_t steps_ = 0;                // batches trained in this run, earlier starts included
-  std::optional<TrainingState> resumed_;  // of the checkpoint, until the engine has it
+  int epoch_ = 0;                               // from 0, unlike in records and messages
+  std::int64_t untracked_ = 0;                  // batches since the last take_totals()
+  std::int64_t steps_ = 0;                      // batches trained in this run, earlier starts included
+  std::optional<TrainingState> resumed_;        // of the checkpoint, until the engine has it
 };
 
 }  // namespace

@@ -196,10 +196,10 @@ TEST_F(Fsck, FindsResultsThatContradictEachOther) {
   EXPECT_THAT(only_damage(sweep() / "results.csv"),
               HasSubstr("lr=0.625,device=cpu, which is not in results.json"));
   edit(sweep() / "results.csv", "0.625", "0.5");
-  edit(sweep() / "results.csv", "completed,0,0.5,", "completed,0,0.625,");
+  edit(sweep() / "results.csv", "completed,1,0.5,", "completed,1,0.625,");
   EXPECT_EQ(only_damage(sweep() / "results.csv"),
-            std::string("loss of ") + kRun + ", epoch 0: is \"0.625\", in results.json \"0.5\"\n");
-  edit(sweep() / "results.csv", "completed,0,0.625,", "completed,0,0.5,");
+            std::string("loss of ") + kRun + ", epoch 1: is \"0.625\", in results.json \"0.5\"\n");
+  edit(sweep() / "results.csv", "completed,1,0.625,", "completed,1,0.5,");
   edit(file("run.json"), "\"completed\"", "\"failed\"");
   EXPECT_EQ(only_damage(sweep() / "results.json"),
             std::string("says ") + kRun + " is completed, its run.json failed\n");

@@ -91,7 +91,7 @@ TEST(Checkpoint, OfOneRunAfterTheOtherEpochHoldsAllEpochs) {
   const Network network(spec(false), {1, 4, 4});
   Checkpoint checkpoint = some_checkpoint(network);
   CheckpointMetadata metadata;
-  for (int epoch = 1; epoch < 4; ++epoch) {
+  for (int epoch = 2; epoch < 5; ++epoch) {
     checkpoint.progress.record.epochs.push_back(checkpoint.progress.record.epochs.back());
     checkpoint.progress.record.epochs.back().epoch = epoch;
     update(metadata, checkpoint.progress.record, checkpoint.progress.position);
@@ -99,6 +99,26 @@ TEST(Checkpoint, OfOneRunAfterTheOtherEpochHoldsAllEpochs) {
     EXPECT_EQ(text_of(read_checkpoint(directory / "c", network).progress.record),
               text_of(checkpoint.progress.record));
   }
+}
+
+TEST(Checkpoint, OfAnEarlierVersionCountsEpochsFromOneAndKeepsTheStepsOfItsEvents) {
+  const TemporaryDirectory directory;
+  const Network network(spec(false), {1, 4, 4});
+  Checkpoint checkpoint = some_checkpoint(network);
+  std::vector<EpochRecord>& epochs = checkpoint.progress.record.epochs;
+  epochs.push_back(epochs.back());
+  for (std::size_t i = 0; i < 2; ++i) epochs[i].epoch = static_cast<int>(i);
+  write(directory / "old", network, checkpoint);
+  EXPECT_EQ(last_epoch_of(read_safetensors(directory / "old")), 2);
+  Checkpoint read = read_checkpoint(directory / "old", network);
+  write(directory / "new", network, read);
+  EXPECT_EQ(last_epoch_of(read_safetensors(directory / "new")), 2);
+  for (const Checkpoint& now : {read, read_checkpoint(directory / "new", network)}) {
+    EXPECT_EQ(now.progress.record.epochs.at(0).epoch, 1);
+    EXPECT_EQ(now.progress.record.epochs.at(1).epoch, 2);
+    EXPECT_EQ(now.progress.position.first_step, 0);
+  }
+  EXPECT_EQ(some_checkpoint(network).progress.position.first_step, 1);
 }
 
 TEST(Checkpoint, IsRefusedWhenCutAnywhereOrWithAFlippedBit) {

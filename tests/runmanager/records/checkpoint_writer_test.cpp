@@ -26,7 +26,7 @@ class CheckpointWriterTest : public ::testing::Test {
   // Adds an epoch to the run and starts its checkpoint, whose weights are all the epoch's number.
   void start(CheckpointWriter& writer, bool is_only = false) {
     EpochRecord epoch;
-    epoch.epoch = static_cast<int>(record_.epochs.size());
+    epoch.epoch = static_cast<int>(record_.epochs.size()) + 1;
     record_.epochs.push_back(epoch);
     writer.start(state(static_cast<float>(epoch.epoch)), record_, {"events", 100, epoch.epoch}, is_only);
   }
@@ -48,13 +48,13 @@ class CheckpointWriterTest : public ::testing::Test {
 TEST_F(CheckpointWriterTest, WritesOneAfterTheOtherWithAllEpochs) {
   int flushed = 0;
   CheckpointWriter writer(path_, kNetwork, [&] { ++flushed; });
-  for (int epoch = 0; epoch < 4; ++epoch) {
+  for (int epoch = 1; epoch < 5; ++epoch) {
     start(writer);
     writer.finish();
-    EXPECT_EQ(flushed, epoch + 1);
+    EXPECT_EQ(flushed, epoch);
     const Checkpoint read = this->read();
     EXPECT_EQ(read.state.weights.parameters, state(static_cast<float>(epoch)).weights.parameters);
-    EXPECT_EQ(read.progress.record.epochs.size(), static_cast<std::size_t>(epoch) + 1);
+    EXPECT_EQ(read.progress.record.epochs.size(), static_cast<std::size_t>(epoch));
     EXPECT_EQ(read.progress.position, (RunPosition{"events", 100, epoch}));
   }
 }

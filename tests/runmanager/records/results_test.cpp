@@ -27,7 +27,7 @@ RunRecord completed_run() {
   run.status = RunStatus::kCompleted;
   run.params = {{"lr", 0.1}, {"shuffle", true}, {"batch_size", std::int64_t{100}}, {"optimizer", "adam"}};
   run.device = "cpu";
-  run.epochs = {{.epoch = 0,
+  run.epochs = {{.epoch = 1,
                  .loss = 0.1,
                  .accuracy = 0.5,
                  .number_correct = 25,
@@ -52,7 +52,7 @@ TEST(ResultsCsv, HasTheColumnsOfTheContractAndThenTheSweptKeys) {
   EXPECT_THAT(rows[0], ElementsAre("run", "status", "epoch", "loss", "accuracy", "number_correct",
                                    "validation_loss", "validation_accuracy", "epoch_seconds", "run_seconds",
                                    "images_per_second", "lr", "shuffle"));
-  EXPECT_THAT(rows[1], ElementsAre("lr=0.1,shuffle=true", "completed", "0", "0.1", "0.5", "25",
+  EXPECT_THAT(rows[1], ElementsAre("lr=0.1,shuffle=true", "completed", "1", "0.1", "0.5", "25",
                                    "0.3333333333333333", "0.75", "1.5", "2", "33.25", "0.1", "true"));
 }
 
@@ -132,12 +132,25 @@ TEST(ResultsJson, SurvivesTextThatIsNotUtf8) {
   EXPECT_EQ(Json::parse(json_text(results_json({run}, "s")))["runs"][0]["error"], "bad \xEF\xBF\xBD byte");
 }
 
+TEST(RunRecord, CountsEpochsFromOneAlsoIfItsFileIsOfAnEarlierVersion) {
+  RunRecord run = completed_run();
+  run.epochs.push_back({.epoch = 2});
+  Json json = to_json(run);
+  for (const int first : {0, 1}) {
+    json["epochs"][0]["epoch"] = first;
+    json["epochs"][1]["epoch"] = first + 1;
+    const RunRecord read = run_record_from_json(json, "test");
+    EXPECT_EQ(read.epochs[0].epoch, 1);
+    EXPECT_EQ(read.epochs[1].epoch, 2);
+  }
+}
+
 TEST(RunRecord, ComesBackFromItsJsonAsItWas) {
   RunRecord run = completed_run();
   run.error = "why";
   run.setup_seconds = 0.75;
   run.placement = "host";
-  run.epochs.push_back({.epoch = 1, .loss = kInfinity, .device_seconds = 0.5});
+  run.epochs.push_back({.epoch = 2, .loss = kInfinity, .device_seconds = 0.5});
   const Json json = Json::parse(json_text(to_json(run)));
   const RunRecord back = run_record_from_json(json, "test");
   EXPECT_EQ(to_json(back).dump(), to_json(run).dump());

@@ -69,7 +69,7 @@ TEST(RestartedSweep, GoesOnWithTheKernelsOfTheCheckpointAndStartsAnewIfThereAreO
     if (kernels == "library") {
       EXPECT_THAT(asked, ElementsAre("library", "")) << "one engine per run";
       EXPECT_EQ(world.training.batches, 4u + 2 * 4) << "the first epoch was finished";
-      EXPECT_THAT(log, HasSubstr("resumed after epoch 0"));
+      EXPECT_THAT(log, HasSubstr("resumed after epoch 1"));
       EXPECT_THAT(log, HasSubstr("kernels: library"));
     } else {
       EXPECT_THAT(asked, ElementsAre("library", "", ""));

@@ -93,7 +93,7 @@ TEST(RunSweep, KeepsWeightsUnderPyTorchsNamesAndOptimizerStateBesideThem) {
   EXPECT_EQ(file.find("out.bias")->shape, (Shape{3}));
   ASSERT_NE(file.find("optimizer/momentum/out.weight"), nullptr);
   EXPECT_EQ(file.find("optimizer/momentum/out.weight")->values.at(0), 8);  // 2 epochs of 4 steps
-  EXPECT_EQ(file.metadata.at("epoch"), "1");
+  EXPECT_EQ(file.metadata.at("epoch"), "2");
   EXPECT_EQ(file.metadata.at("step_count"), "8");
   EXPECT_EQ(Json::parse(file.metadata.at("config"))["seed"], 7);
 }
@@ -158,10 +158,10 @@ TEST(RunSweep, EndsADivergedRunWithTheStateOfItsLastGoodEpoch) {
     const SweepOutcome outcome = world.run(sweep);
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_EQ(outcome.runs[0].status, RunStatus::kFailed);
-    EXPECT_THAT(outcome.runs[0].error.value(), HasSubstr("diverged at epoch 1, batch 2"));
+    EXPECT_THAT(outcome.runs[0].error.value(), HasSubstr("diverged at epoch 2, batch 3"));
     EXPECT_EQ(outcome.runs[0].epochs.size(), 1u);
     const TensorFile file = read_safetensors(world.path(kFirst) / "checkpoint.safetensors");
-    EXPECT_EQ(file.metadata.at("epoch"), "0");
+    EXPECT_EQ(file.metadata.at("epoch"), "1");
     EXPECT_EQ(file.metadata.at("step_count"), "4");
   }
 }
@@ -180,7 +180,7 @@ TEST(RunSweep, FinishesTheBatchWhenAskedToStopAndSaysHowToGoOn) {
   EXPECT_EQ(read_json(world.path(kFirst) / "run.json")["status"], "interrupted");
   EXPECT_EQ(read_json(world.path("results.json"))["runs"][0]["status"], "interrupted");
   EXPECT_THAT(world.terminal_output, HasSubstr("sweep 'my sweep.json' lr=0.5\n"));
-  EXPECT_EQ(read_safetensors(world.path(kFirst) / "checkpoint.safetensors").metadata.at("epoch"), "0");
+  EXPECT_EQ(read_safetensors(world.path(kFirst) / "checkpoint.safetensors").metadata.at("epoch"), "1");
 }
 
 TEST(RunSweep, ExitCodeNamesTheSignal) {

@@ -90,10 +90,10 @@ TEST_F(Workers, LoseExactlyTheBadRunsEachWithItsReason) {
       reasons[lr] = run.error.value_or("");
     }
     EXPECT_EQ(good_bits, bits_of(good)) << jobs;
-    EXPECT_THAT(reasons[kCrashes], AllOf(HasSubstr("killed by SIGSEGV"), HasSubstr("after epoch 1"),
-                                         HasSubstr("epoch 1: loss")));
+    EXPECT_THAT(reasons[kCrashes], AllOf(HasSubstr("killed by SIGSEGV"), HasSubstr("after epoch 2"),
+                                         HasSubstr("epoch 2: loss")));
     EXPECT_THAT(reasons[kHangs], HasSubstr("hanging: no sign of life for"));
-    EXPECT_THAT(reasons[kDiverges], HasSubstr("diverged at epoch 2, batch 6"));
+    EXPECT_THAT(reasons[kDiverges], HasSubstr("diverged at epoch 3, batch 7"));
     EXPECT_THAT(reasons[kWantsMemory], HasSubstr("out of memory"));
     EXPECT_THAT(reasons[kWantsMemoryAndMustNotThrow], HasSubstr("its worker was lost: out of memory"));
     EXPECT_THAT(reasons[kBreaksItsDevice], HasSubstr("illegal address"));
@@ -125,7 +125,7 @@ TEST_F(Workers, TryAFailedRunAgainFromItsLastFinishedEpoch) {
     EXPECT_EQ(outcome.runs[0].epochs[epoch].loss, good.runs.at(0).epochs[epoch].loss) << epoch;
   EXPECT_THAT(terminal_, HasSubstr("will be tried again (1 of 1)"));
   EXPECT_THAT(tbwriter::slurp(outcome.directory / outcome.runs[0].name / "log.txt"),
-              HasSubstr("resumed after epoch 1"));
+              HasSubstr("resumed after epoch 2"));
 }
 
 TEST_F(Workers, DoNotTryADivergedRunAgain) {
@@ -263,7 +263,7 @@ TEST_F(Workers, VerifyFindsEveryBitThatDiffers) {
   EXPECT_THAT(verified_text(report.runs[0]), HasSubstr("conv1.weight: 1 of 36 values differ"));
   EXPECT_THAT(verified_text(report.runs[0]),
               HasSubstr("trained with other kernels: they were a library and are not recorded now"));
-  EXPECT_THAT(verified_text(report.runs[1]), HasSubstr("epoch 1: loss was"));
+  EXPECT_THAT(verified_text(report.runs[1]), HasSubstr("epoch 2: loss was"));
   EXPECT_EQ(report.runs[1].differences.size(), 1u);
 }
 

@@ -72,12 +72,12 @@ std::set<std::string> directories(const fs::path& parent) {
 
 TEST(AggregateOf, IsMeanLeastAndGreatestOfEveryEpoch) {
   const std::vector<RunRecord> runs = {
-      record({{.epoch = 0, .loss = 1, .accuracy = 0.5, .validation_loss = 4, .validation_accuracy = 0.25},
-              {.epoch = 1, .loss = 0.5, .accuracy = 0.75, .validation_loss = 2, .validation_accuracy = 0.5}}),
-      record({{.epoch = 0, .loss = 3, .accuracy = 0.25, .validation_loss = 1, .validation_accuracy = 0.5},
-              {.epoch = 1, .loss = 0.25, .accuracy = 1, .validation_loss = 8, .validation_accuracy = 0.75}}),
-      record({{.epoch = 0, .loss = 5, .accuracy = 0, .validation_loss = 1, .validation_accuracy = 0},
-              {.epoch = 1, .loss = 0, .accuracy = 0.5, .validation_loss = 2, .validation_accuracy = 1}})};
+      record({{.epoch = 1, .loss = 1, .accuracy = 0.5, .validation_loss = 4, .validation_accuracy = 0.25},
+              {.epoch = 2, .loss = 0.5, .accuracy = 0.75, .validation_loss = 2, .validation_accuracy = 0.5}}),
+      record({{.epoch = 1, .loss = 3, .accuracy = 0.25, .validation_loss = 1, .validation_accuracy = 0.5},
+              {.epoch = 2, .loss = 0.25, .accuracy = 1, .validation_loss = 8, .validation_accuracy = 0.75}}),
+      record({{.epoch = 1, .loss = 5, .accuracy = 0, .validation_loss = 1, .validation_accuracy = 0},
+              {.epoch = 2, .loss = 0, .accuracy = 0.5, .validation_loss = 2, .validation_accuracy = 1}})};
   const auto aggregate = aggregate_of(pointers(runs));
   ASSERT_TRUE(aggregate);
   ASSERT_EQ(aggregate->mean.size(), 2u);
@@ -85,7 +85,7 @@ TEST(AggregateOf, IsMeanLeastAndGreatestOfEveryEpoch) {
   EXPECT_EQ(aggregate->mean[0].accuracy, 0.25);
   EXPECT_EQ(aggregate->mean[0].validation_loss, 2);
   EXPECT_EQ(aggregate->mean[0].validation_accuracy, 0.25);
-  EXPECT_EQ(aggregate->mean[1].epoch, 1);
+  EXPECT_EQ(aggregate->mean[1].epoch, 2);
   EXPECT_EQ(aggregate->mean[1].loss, 0.25);
   EXPECT_EQ(aggregate->min[0].loss, 1);
   EXPECT_EQ(aggregate->min[0].accuracy, 0);

@@ -73,7 +73,7 @@ TEST(Progress, ShowsRunEpochSpeedsLossAccuracyAndTimesLeft) {
   Clock clock;
   Progress progress(screen.terminal(120), clock.function(), false, "fashion", 4, 4 * 2 * 1000.0);
   progress.run(1).begin_run({.number = 1, .name = "lr=0.1", .epochs = 2, .batches = 10, .samples = 1000});
-  progress.run(1).begin_epoch(0);
+  progress.run(1).begin_epoch(1);
   for (int i = 0; i < 5; ++i) {
     clock.seconds += 1;
     progress.run(1).batch({.loss = 50, .correct = 80, .samples = 100});
@@ -98,7 +98,7 @@ TEST(Progress, NeverDrawsALineWiderThanTheTerminal) {
     Progress progress(screen.terminal(width), clock.function(), false, "fashion", 400, 1e9);
     progress.run(1).begin_run(
         {.number = 1, .name = std::string(100, 'n'), .epochs = 100, .batches = 1000, .samples = 100000});
-    progress.run(1).begin_epoch(41);
+    progress.run(1).begin_epoch(42);
     clock.seconds += 100;
     progress.run(1).batch({.loss = 5e6, .correct = 80, .samples = 100});
     for (const std::string& line : screen.lines) EXPECT_LT(display_width(line), width) << line;
@@ -111,7 +111,7 @@ TEST(Progress, LeavesFinishedRunsAboveTheBarsAndErasesTheBars) {
   {
     Progress progress(screen.terminal(100), clock.function(), false, "s", 2, 10);
     progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 1, .samples = 10});
-    progress.run(1).begin_epoch(0);
+    progress.run(1).begin_epoch(1);
     progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10});
     RunRecord failed;
     failed.name = "a";
@@ -133,7 +133,7 @@ TEST(Progress, RedrawsAtMostFifteenTimesASecond) {
   Clock clock;
   Progress progress(screen.terminal(100), clock.function(), false, "s", 1, 1e6);
   progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 100000, .samples = 1000000});
-  progress.run(1).begin_epoch(0);
+  progress.run(1).begin_epoch(1);
   for (int i = 0; i < 10000; ++i) {
     clock.seconds += 0.0002;
     progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10});

@@ -22,7 +22,7 @@ RunRecord run(const std::string& name, RunStatus status, double accuracy,
   record.status = status;
   record.params = {{"optimizer", name}, {"lr", 0.01}};
   if (accuracy >= 0) {
-    record.epochs = {{.epoch = 0,
+    record.epochs = {{.epoch = 1,
                       .loss = 1 - accuracy,
                       .accuracy = accuracy,
                       .number_correct = 1,

@@ -78,7 +78,7 @@ TEST_F(RunManagerTest, WritesTheScalarsOfTheContractOncePerEpoch) {
       if (value.tag() == "Loss/train") steps.push_back(event.step());
     }
   }
-  EXPECT_THAT(steps, ElementsAre(0, 1));
+  EXPECT_THAT(steps, ElementsAre(1, 2));
 }
 
 TEST_F(RunManagerTest, MeasuresARunFromItsBeginToItsEnd) {

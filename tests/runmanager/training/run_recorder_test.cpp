@@ -70,8 +70,8 @@ TEST_F(RunRecorderTest, KeepsSetupTimeApartFromTheEpochsAndAcrossAResume) {
   }
   using Points = std::vector<std::pair<std::int64_t, double>>;
   EXPECT_EQ(points["Time/setup_seconds"], (Points{{0, 0.75}}));
-  EXPECT_EQ(points["Time/device_seconds"], (Points{{0, 1.5}, {1, 2.5}}));
-  EXPECT_EQ(points["Time/epoch_seconds"], (Points{{0, 2}, {1, 2}}));
+  EXPECT_EQ(points["Time/device_seconds"], (Points{{1, 1.5}, {2, 2.5}}));
+  EXPECT_EQ(points["Time/epoch_seconds"], (Points{{1, 2}, {2, 2}}));
   EXPECT_EQ(saved_record().setup_seconds, 0.75);
   EXPECT_EQ(saved_record().placement, "host");
   EXPECT_EQ(saved_record().epochs[1].device_seconds, 2.5);
@@ -82,6 +82,30 @@ TEST_F(RunRecorderTest, KeepsSetupTimeApartFromTheEpochsAndAcrossAResume) {
   EXPECT_EQ(saved_record().setup_seconds, 0.75) << "of the first start";
   EXPECT_EQ(saved_record().placement, "device") << "of the last start";
   EXPECT_EQ(saved_record().epochs.size(), 2u);
+}
+
+TEST_F(RunRecorderTest, GoesOnWithTheStepsThatTheRunBeganWith) {
+  for (const std::int64_t first_step : {0, 1}) {
+    RunProgress progress;
+    {
+      RunRecorder recorder(options(), run_, network_, loader_, grids_, record_);
+      progress = {recorder.record(), recorder.position(0)};
+    }
+    progress.position.first_step = first_step;
+    RunRecorder resumed(options(), run_, network_, loader_, progress, record_);
+    for (int epoch = 1; epoch <= 2; ++epoch) {
+      resumed.begin_epoch();
+      EXPECT_EQ(resumed.end_epoch().epoch, epoch);
+    }
+    EXPECT_EQ(resumed.position(0).first_step, first_step);
+    resumed.end(RunStatus::kCompleted, "");
+    std::vector<std::int64_t> steps;
+    for (const proto::Event& event : events()) {
+      for (const auto& value : event.summary().value())
+        if (value.tag() == "Loss/train") steps.push_back(event.step());
+    }
+    EXPECT_EQ(steps, (std::vector<std::int64_t>{first_step, first_step + 1}));
+  }
 }
 
 TEST_F(RunRecorderTest, DoesNotResumeWhereTheEventsAreOfAnotherStart) {
