@@ -17,6 +17,9 @@ class NetworkFiles {
  public:
   explicit NetworkFiles(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
+  /// Returns the content of the file that `name`, a string, names; null at its location, and a problem, if it
+  /// cannot be read or parsed. A network without a name is called by the file's.
+  JsonNode read(const JsonNode& name, Problems& problems);
   /// If "network" of `tree` is the name of a file, puts the file's content there. Reports a file that cannot
   /// be read or parsed, and leaves null there.
   void load(JsonNode& tree, Problems& problems);

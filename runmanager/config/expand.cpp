@@ -107,10 +107,13 @@ Combination make_combination(const SearchSpace& space, const JsonNode& base,
 
 // Combinations with the same assignments are the same run: those that differ only in axes that do not exist
 // in them, and those that two grids have in common.
+// Networks of axes have names that differ, so the name stands for all of the network.
 std::string identity_of(const Combination& combination) {
   std::string identity;
   for (const Assignment& assignment : combination.assignments) {
-    identity += fmt::format("{}={}\n", joined(assignment.path), to_json(assignment.value).dump());
+    const JsonNode* name = assignment.path == KeyPath{"network"} ? assignment.value.find("name") : nullptr;
+    identity += fmt::format("{}={}\n", joined(assignment.path),
+                            to_json(name != nullptr ? *name : assignment.value).dump());
   }
   return identity;
 }

@@ -115,18 +115,18 @@ std::vector<LayerSpec> read_layers(const JsonNode& list, Problems& problems) {
 
 void NetworkFiles::load(JsonNode& tree, Problems& problems) {
   JsonNode* network = tree.find("network");
-  if (network == nullptr || !network->is(JsonKind::kString)) return;
-  const JsonNode name = *network;
-  *network = JsonNode{};
-  network->location = name.location;
+  if (network != nullptr && network->is(JsonKind::kString)) *network = read(JsonNode(*network), problems);
+}
+
+JsonNode NetworkFiles::read(const JsonNode& name, Problems& problems) {
+  JsonNode nothing;
+  nothing.location = name.location;
   if (name.text.empty() || name.text.find('\0') != std::string::npos) {
-    return problems.add_value(name, "the name of a network file, or an object");
+    problems.add_value(name, "the name of a network file, or an object");
+    return nothing;
   }
   const auto cached = cache_.find(name.text);
-  if (cached != cache_.end()) {
-    *network = cached->second;
-    return;
-  }
+  if (cached != cache_.end()) return cached->second;
   fs::path path = directory_ / name.text;
   std::error_code ignored;
   if (name.location->line == 0 && !fs::exists(path, ignored)) {  // From the command line.
@@ -142,8 +142,7 @@ void NetworkFiles::load(JsonNode& tree, Problems& problems) {
         content.members.insert(content.members.begin(),
                                {"name", content.location, from_json(path.stem().string(), content.location)});
       }
-      *network = std::move(content);
-      cache_.emplace(name.text, *network);
+      return cache_.emplace(name.text, std::move(content)).first->second;
     }
   } catch (const DataError& error) {
     const fs::path nearest = nearest_file(path).filename();
@@ -155,6 +154,7 @@ void NetworkFiles::load(JsonNode& tree, Problems& problems) {
   } catch (const ConfigError& error) {
     problems.add_message(error.what());
   }
+  return nothing;
 }
 
 Arguments read_arguments(const JsonNode& object, const NamedType& type,

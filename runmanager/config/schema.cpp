@@ -211,6 +211,13 @@ Json sweep_schema() {
                  {"title", "Sweep file"},
                  {"description", "A grid of hyperparameters: one training for each combination."}};
   schema.update(object_with(properties_of(file_settings())));
+  // What a sweep adds to the sweep.json that it leaves.
+  for (const char* key : {"runs", "excluded", "file"}) {
+    schema["properties"][key] = {{"description", "written by the program; ignored"}};
+    schema["dependentRequired"][key] = {"provenance"};
+  }
+  schema["properties"]["provenance"] = {{"type", "object"},
+                                        {"description", "written by the program; ignored"}};
   // Data and network are needed, be it as plain values or as axes.
   for (const char* key : {"dataset", "network"}) {
     schema["allOf"].push_back(

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <utility>
 
 #include "core/base/error.h"
@@ -15,6 +16,7 @@
 #include "runmanager/config/json_document.h"
 #include "runmanager/config/overrides.h"
 #include "runmanager/config/run_name.h"
+#include "runmanager/config/self_contained.h"
 
 namespace sweep {
 namespace {
@@ -84,6 +86,10 @@ JsonNode with_values(JsonNode tree, std::vector<Assignment> values, NetworkFiles
 }
 
 ParamValue param_of(const JsonNode& node, const KeyPath& path) {
+  if (path == KeyPath{"network"}) {
+    const JsonNode* name = node.find("name");
+    if (name != nullptr && name->is(JsonKind::kString)) return name->text;
+  }
   if (node.is(JsonKind::kBoolean)) return node.boolean;
   if (node.is(JsonKind::kString)) return node.text;
   if (!node.is_number()) return to_json(node).dump();
@@ -131,6 +137,26 @@ void unify_types(const std::vector<std::string>& keys, std::vector<Params>& runs
   }
 }
 
+// Paths are absolute by now, which would make long names; the parts that differ are enough.
+void shorten_paths(const std::vector<Combination>& combinations, std::vector<Params>& runs,
+                   std::vector<ExcludedRun>& excluded) {
+  std::map<std::string, std::vector<std::string>> paths;  // by key
+  for (const Combination& combination : combinations) {
+    for (const Assignment& a : combination.assignments)
+      if (is_file_path(a.path)) paths[a.key].push_back(a.value.text);
+  }
+  for (const auto& [key, values] : paths) {
+    const std::map<std::string, std::string> names = short_paths(values);
+    const auto shorten = [&names, &key = key](Params& params) {
+      for (auto& [name, value] : params) {
+        if (name == key) value = names.at(std::get<std::string>(value));
+      }
+    };
+    for (Params& params : runs) shorten(params);
+    for (ExcludedRun& run : excluded) shorten(run.params);
+  }
+}
+
 nlohmann::ordered_json axes_json(const JsonNode& object) {
   auto json = nlohmann::ordered_json::object();
   Problems ignored;
@@ -142,7 +168,8 @@ nlohmann::ordered_json axes_json(const JsonNode& object) {
   return json;
 }
 
-// Returns the file with overrides and ranges written out: a sweep file that gives the same runs.
+// Returns the file with overrides and ranges written out: a sweep file that gives the same runs, wherever it
+// lies.
 nlohmann::ordered_json expanded_json(const std::string& name, const JsonNode& root, const JsonNode& base) {
   nlohmann::ordered_json json = {{"name", name}};
   json.update(to_json(base));
@@ -187,8 +214,11 @@ int cuda_device_count(const LoadOptions& options) {
 Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, const LoadOptions& options) {
   Problems problems;
   JsonNode root = read_root(file);
-  const std::vector<Assignment> plain = apply_overrides(root, overrides, options, problems);
+  remove_recorded_keys(root);
+  std::vector<Assignment> plain = apply_overrides(root, overrides, options, problems);
   check_keys(root, file_settings(), problems);
+  NetworkFiles files(file.parent_path());
+  make_self_contained(root, plain, file.parent_path(), files);
 
   Sweep sweep;
   sweep.file = file;
@@ -196,7 +226,6 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
   const SearchSpace space = read_search_space(root, problems);
   const char* data = std::getenv("SWEEP_DATA");
   const ReadContext context{file.parent_path(), data != nullptr ? data : "", cuda_device_count(options)};
-  NetworkFiles files(context.directory);
 
   const JsonNode run_tree = without_structure(root);
   // Values as they are where no axis changes them; what is missing here may still come from an axis.
@@ -228,6 +257,7 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
   if (expansion.combinations.empty()) read_run_config(base, context, problems);
   problems.throw_if_any();
 
+  shorten_paths(expansion.combinations, params, sweep.excluded);
   unify_types(sweep.keys, params, sweep.excluded);
   const std::vector<std::string> names = run_names(params);
   for (std::size_t i = 0; i < sweep.runs.size(); ++i) {

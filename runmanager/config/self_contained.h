@@ -1,0 +1,34 @@
+// Makes a sweep file independent of where it lies, so that what a sweep leaves can be given to `sweep` again.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runmanager/config/config_reader.h"
+#include "runmanager/config/expand.h"
+#include "runmanager/config/json_document.h"
+#include "runmanager/config/problems.h"
+
+namespace sweep {
+
+/// Removes what a sweep adds to the sweep.json that it leaves: "runs", "excluded", "file" and "provenance". A
+/// file without "provenance" is left alone, because there these keys are mistakes.
+void remove_recorded_keys(JsonNode& root);
+
+/// Makes the paths of "init" and "dataset.path" absolute, in `root`, its axes and its conditions, and in
+/// `overrides`. Puts the content of network files into axes over "network". There each network has a name of
+/// its own, by which conditions then ask for it: a second one called "mlp" becomes "mlp-2". `directory`: of
+/// the sweep file. Network files that cannot be read are left for the expansion to report.
+void make_self_contained(JsonNode& root, std::vector<Assignment>& overrides,
+                         const std::filesystem::path& directory, NetworkFiles& files);
+
+/// Whether the value at `path` is a path to a file or directory: of "init" or "dataset.path".
+bool is_file_path(const KeyPath& path);
+
+/// What to call each of `paths`, absolute ones: as many of the last parts of all as tell them apart. A single
+/// one is called by its last part.
+std::map<std::string, std::string> short_paths(const std::vector<std::string>& paths);
+
+}  // namespace sweep

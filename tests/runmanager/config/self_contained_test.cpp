@@ -1,0 +1,161 @@
+// What a sweep leaves as sweep.json gives the same runs again, wherever that file lies.
+#include "runmanager/config/self_contained.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/file.h"
+#include "tests/support/sweep_folder.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::names_of;
+using ::testing::Pair;
+using testing::SweepFolder;
+using ::testing::UnorderedElementsAre;
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+// sweep.json as SweepRunner writes it.
+std::string left_by(const Sweep& sweep) {
+  Json file = sweep.resolved;
+  file["runs"] = names_of(sweep);
+  file["excluded"] = Json::array();
+  file["file"] = sweep.file.string();
+  file["provenance"] = {{"version", "1"}};
+  return file.dump(2);
+}
+
+Sweep load_with_device(const fs::path& file, const std::vector<std::string>& overrides = {}) {
+  LoadOptions options;
+  options.cuda_device_count = 1;
+  return load_sweep(file, overrides, options);
+}
+
+void expect_same_runs_again(const Sweep& sweep) {
+  const SweepFolder elsewhere;
+  const Sweep again = load_with_device(elsewhere.write("deep/below/sweep.json", left_by(sweep)));
+  EXPECT_EQ(again.name, sweep.name);
+  EXPECT_EQ(again.keys, sweep.keys);
+  EXPECT_EQ(names_of(again), names_of(sweep));
+  ASSERT_EQ(again.runs.size(), sweep.runs.size());
+  for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
+    EXPECT_EQ(again.runs[i].resolved, sweep.runs[i].resolved) << sweep.runs[i].name;
+    EXPECT_EQ(again.runs[i].params, sweep.runs[i].params) << sweep.runs[i].name;
+  }
+  EXPECT_EQ(again.excluded.size(), sweep.excluded.size());
+  EXPECT_EQ(again.resolved, sweep.resolved) << "nor does it change the third time";
+}
+
+constexpr const char* kNetwork =
+    R"({"layers": [{"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 10}]})";
+constexpr const char* kNamed =
+    R"({"name": "named", "layers": [{"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 10}]})";
+
+class SelfContained : public ::testing::Test {
+ protected:
+  SelfContained() {
+    folder_.write("networks/small.json", kNetwork);
+    folder_.write("networks/other.json", kNamed);
+    folder_.write(
+        "more/small.json",
+        R"({"layers": [{"type": "flatten"}, {"type": "relu"}, {"name": "out", "type": "linear", "out_features": 10}]})");
+  }
+  SweepFolder folder_;
+};
+
+TEST_F(SelfContained, EveryShippedSweepComesBackAsItWas) {
+  int sweeps = 0;
+  for (const auto& file : fs::directory_iterator(fs::path(SWEEP_SOURCE_DIR) / "sweeps")) {
+    if (file.path().extension() != ".json") continue;
+    SCOPED_TRACE(file.path());
+    expect_same_runs_again(load_with_device(file.path()));
+    ++sweeps;
+  }
+  EXPECT_GE(sweeps, 6);
+}
+
+TEST_F(SelfContained, SoDoesASweepWithEverythingThatAFileCanHave) {
+  const fs::path file = folder_.write("s.json", R"({
+    "dataset": {"name": "mine", "path": "data", "validation": 0.25}, "network": "net.json", "repeats": 2,
+    "init": "w/all.safetensors",
+    "params": {"network": ["networks/small.json", "networks/other.json", "more/small.json"],
+               "init": ["w/a.safetensors", "w/b.safetensors"], "dataset.path": ["one/data", "two/data"],
+               "lr": {"logspace": [0.001, 0.1, 3]}, "batch_size": [10, 20, 30],
+               "optimizer": ["sgd", "adam"], "momentum": [0.5, 0.9]},
+    "grids": [{"seed": [1, 2]}, {"seed": [2, 3], "network": ["net.json"]}],
+    "zip": [["lr", "batch_size"]], "when": {"momentum": {"optimizer": "sgd"}},
+    "exclude": [{"network": "more/small.json", "init": "w/a.safetensors"}, {"dataset.path": ["two/data"], "lr": 0.1}]})");
+  const Sweep sweep =
+      load_with_device(file, {"epochs=4", "network=networks/small.json,more/small.json,net.json"});
+  EXPECT_GT(sweep.runs.size(), 50u);
+  EXPECT_GT(sweep.excluded.size(), 10u);
+  expect_same_runs_again(sweep);
+  expect_same_runs_again(load_with_device(file));
+}
+
+TEST_F(SelfContained, PathsOfTheCommandLineAreThoseOfTheCurrentDirectory) {
+  const fs::path file =
+      folder_.write("s.json", R"({"dataset": {"name": "mine", "path": "data"}, "network": "net.json"})");
+  const Sweep sweep = load_with_device(file, {"init=w.safetensors", "dataset.path=a/x,b/x"});
+  EXPECT_EQ(sweep.runs[0].init, fs::current_path() / "w.safetensors");
+  EXPECT_EQ(sweep.runs[1].dataset.path, fs::current_path() / "b/x");
+  EXPECT_THAT(names_of(sweep), ElementsAre("dataset.path=a%2Fx", "dataset.path=b%2Fx"));
+  expect_same_runs_again(sweep);
+}
+
+TEST_F(SelfContained, RunsAreNamedAfterTheirNetworks) {
+  EXPECT_THAT(
+      names_of(folder_.load(
+          R"({"dataset": "mnist", "params": {"network": ["networks/small.json", "networks/other.json"]}})")),
+      ElementsAre("network=small", "network=named"));
+  EXPECT_THAT(
+      names_of(folder_.load(fmt::format(
+          R"({{"dataset": "mnist", "params": {{"network": ["networks/small.json", {}, "more/small.json"]}}}})",
+          kNamed))),
+      ElementsAre("network=small", "network=named", "network=small-2"));
+  EXPECT_THAT(names_of(folder_.load(
+                  R"({"dataset": "mnist", "network": "net.json", "params": {"init": ["w/a.st"]}})")),
+              ElementsAre("init=a.st"));
+}
+
+TEST_F(SelfContained, ConditionsKnowANetworkByItsFileAndByItsName) {
+  for (const char* network : {"networks/other.json", "named"}) {
+    const Sweep sweep = folder_.load(fmt::format(
+        R"({{"dataset": "mnist", "params": {{"network": ["networks/small.json", "networks/other.json"]}},
+             "exclude": [{{"network": "{}"}}]}})",
+        network));
+    EXPECT_THAT(names_of(sweep), ElementsAre("network=small")) << network;
+    expect_same_runs_again(sweep);
+  }
+}
+
+TEST_F(SelfContained, ANetworkThatIsNamedTwiceIsReportedWhereItIsNamed) {
+  EXPECT_EQ(
+      folder_.error(R"({"dataset": "mnist", "params": {"network": ["net.json", "net.json"]}})"),
+      "s.json:1:57: params.network.1: got an object a second time (the first is at 1:45), want different "
+      "values");
+}
+
+TEST_F(SelfContained, WhatASweepAddsIsAMistakeInAFileThatIsNotOfASweep) {
+  EXPECT_THAT(folder_.error(SweepFolder::with(R"("runs": ["lr=1"])")), HasSubstr("unknown key \"runs\""));
+  EXPECT_THAT(folder_.error(SweepFolder::with(R"("provenance": {}, "run": 3)")),
+              HasSubstr("unknown key \"run\""));
+}
+
+TEST(ShortPaths, AreAsManyPartsAsTellThemApart) {
+  EXPECT_THAT(short_paths({"/a/b/w.st"}), ElementsAre(Pair("/a/b/w.st", "w.st")));
+  EXPECT_THAT(short_paths({"/a/b/w.st", "/a/b/v.st", "/a/b/w.st"}),
+              UnorderedElementsAre(Pair("/a/b/w.st", "w.st"), Pair("/a/b/v.st", "v.st")));
+  EXPECT_THAT(short_paths({"/a/b/w.st", "/a/c/w.st"}),
+              UnorderedElementsAre(Pair("/a/b/w.st", "b/w.st"), Pair("/a/c/w.st", "c/w.st")));
+  EXPECT_THAT(short_paths({"/w.st", "/a/w.st", "/"}),
+              UnorderedElementsAre(Pair("/w.st", "w.st"), Pair("/a/w.st", "a/w.st"), Pair("/", "")));
+}
+
+}  // namespace
+}  // namespace sweep
