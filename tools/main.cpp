@@ -22,13 +22,19 @@ int main(int argc, char** argv) {
   try {
     const int code = run_command_line({argv + 1, argv + argc}, all_commands());
     std::cout.flush();
-    if (!std::cout) throw IoError("standard output cannot be written (is the disk full?)");
+    if (!std::cout) {
+      throw IoError(
+          "standard output cannot be written (is the disk full, or was it closed?): what was to be "
+          "shown there is lost");
+    }
     return code;
   } catch (const std::bad_alloc&) {
     std::cerr << kOutOfMemory;
     return kExitFailed;
   } catch (const std::exception& error) {
     std::cerr << "sweep: " << error.what() << '\n';
+  // A reader of the output that goes away, such as head, must not end the training.
+  std::signal(SIGPIPE, SIG_IGN);
     return exit_code(error);
   }
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <type_traits>
 
 #include "core/base/error.h"
@@ -217,8 +218,11 @@ LogOptions read_log(const JsonNode& tree, Problems& problems) {
   const SettingReader reader(node, log_settings(), problems);
   LogOptions log;
   for_each_field(log, [&](const char* name, auto& field) {
+    const JsonNode* given = node != nullptr ? node->find(name) : nullptr;
     if constexpr (std::is_same_v<std::decay_t<decltype(field)>, bool>) {
       field = reader.boolean(name);
+    } else if (given != nullptr && given->is(JsonKind::kBoolean) && std::string_view(name) == "images") {
+      if (!given->boolean) field = 0;  // true is the default.
     } else {
       field = static_cast<int>(reader.integer(name));
     }
@@ -226,17 +230,15 @@ LogOptions read_log(const JsonNode& tree, Problems& problems) {
   return log;
 }
 
-// "cuda:7" on a machine with one CUDA device is a mistake. Plain "cuda" on a machine without any is not: the
-// file may come from another machine, and the run is skipped.
+// "cuda:7" on a machine with one CUDA device is a mistake. Any CUDA device on a machine without one is not:
+// the file may come from another machine, and the run is skipped.
 void check_device_index(const JsonNode& node, int count, Problems& problems) {
   const Device device = parse_device(node.text);
   if (!node.text.starts_with("cuda:")) return;
-  if (device.index == 0 || device.index < count) return;
+  if (count == 0 || device.index < count) return;
   const std::string found =
-      count == 0 ? "this machine has no CUDA device, want cpu, auto, or cuda, whose runs are skipped here"
-      : count == 1
-          ? "this machine has one CUDA device, want cuda or cuda:0"
-          : fmt::format("this machine has {} CUDA devices, want cuda:0 to cuda:{}", count, count - 1);
+      count == 1 ? "this machine has one CUDA device, want cuda or cuda:0"
+                 : fmt::format("this machine has {} CUDA devices, want cuda:0 to cuda:{}", count, count - 1);
   problems.add(*node.location, fmt::format("got {}, but {}", describe(node), found));
 }
 

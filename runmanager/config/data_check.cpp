@@ -71,6 +71,11 @@ void check_network(const RunConfig& run, const std::filesystem::path& file, cons
   }
 }
 
+// A limit is for a quick look at a file that is made for all of the data: its batches are then short.
+bool is_cut_to_less_than_a_batch(const RunConfig& run) {
+  return run.dataset.limit > 0 && run.dataset.limit < run.batch_size;
+}
+
 }  // namespace
 
 std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec) {
@@ -93,7 +98,7 @@ void check_run_against_data(const RunConfig& run, const std::filesystem::path& f
   if (sizes.train == 0) {
     problems.add_message(
         fmt::format("{}: this leaves nothing to train on", origin(run, file, "dataset.validation")));
-  } else if (run.batch_size > sizes.train) {
+  } else if (run.batch_size > sizes.train && !is_cut_to_less_than_a_batch(run)) {
     problems.add_message(fmt::format(
         "{}: got {}{}, want at most {}, the number of training samples", origin(run, file, "batch_size"),
         run.batch_size, run.origins.count("batch_size") > 0 ? "" : " (the default)", sizes.train));

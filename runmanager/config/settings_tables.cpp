@@ -83,6 +83,17 @@ Setting device(std::string name, std::string value, std::string help) {
           SettingFormat{.allowed = kAllowedDevices, .schema = schema, .check = check_device_name}};
 }
 
+Setting image_count(std::string name, std::int64_t value, std::string help) {
+  const Json count = {{"type", "integer"}, {"minimum", 0}, {"maximum", kMaxLoggedImages}};
+  return {{.name = std::move(name),
+           .kind = ArgumentKind::kInteger,
+           .default_value = value,
+           .help = std::move(help)},
+          SettingFormat{.allowed = "",
+                        .schema = {{"anyOf", Json::array({count, Json{{"type", "boolean"}}})}},
+                        .check = check_image_count}};
+}
+
 Json definition(const std::string& name) { return {{"$ref", "#/$defs/" + name}}; }
 
 // An object or list with a reader of its own.
@@ -203,7 +214,7 @@ std::span<const Setting> normalize_settings() {
 
 std::span<const Setting> log_settings() {
   static const std::vector<Setting> settings = {
-      integer("images", 0, 4096, 64, "samples of the first batch that are shown; 0: none"),
+      image_count("images", 64, "samples of the first batch that are shown; 0 or false: none"),
       boolean("graph", true, "the network as a graph"),
       boolean("histograms", true, "every parameter and gradient, per epoch"),
       boolean("hparams", true, "the table of hyperparameters and metrics"),

@@ -69,4 +69,11 @@ bool check_device_name(const JsonNode& node, Problems& problems) {
   return false;
 }
 
+bool check_image_count(const JsonNode& node, Problems& problems) {
+  if (node.is(JsonKind::kBoolean)) return true;
+  if (node.is(JsonKind::kInteger) && node.integer >= 0 && node.integer <= kMaxLoggedImages) return true;
+  problems.add_value(node, fmt::format("an integer >= 0 and <= {}, true or false", kMaxLoggedImages));
+  return false;
+}
+
 }  // namespace sweep

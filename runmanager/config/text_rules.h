@@ -1,4 +1,5 @@
-// Rules for text values that kind and choices do not describe: names of sweeps and devices.
+// Rules for values that kind and choices do not describe: names of sweeps and devices, and counts that may be
+// switched on and off.
 #pragma once
 
 #include <cstddef>
@@ -22,5 +23,11 @@ inline constexpr const char* kAllowedDevices =
 
 /// Checks that parse_device() understands the value. Returns whether it does; if not, a problem was added.
 bool check_device_name(const JsonNode& node, Problems& problems);
+
+/// Samples in the image of the first batch, at most.
+inline constexpr int kMaxLoggedImages = 4096;
+
+/// Checks "log.images": false, true, or a count. Returns whether it is good; if not, a problem was added.
+bool check_image_count(const JsonNode& node, Problems& problems);
 
 }  // namespace sweep

@@ -237,10 +237,13 @@ FsckReport check_directory(const fs::path& directory) {
   return report;
 }
 
-std::string fsck_text(const FsckReport& report) {
+std::string fsck_text(const FsckReport& report, bool all) {
   std::string text;
-  std::size_t notes = 0;
+  std::size_t notes = 0, good = 0;
   for (const FileFinding& file : report.files) {
+    const bool is_good = !file.damaged() && file.notes.empty();
+    good += is_good;
+    if (is_good && !all) continue;
     text += fmt::format("{:<8} {}", state(file), file.path);
     if (file.records) text += fmt::format(": {} readable", plural(*file.records, "record"));
     text += '\n';
@@ -248,8 +251,9 @@ std::string fsck_text(const FsckReport& report) {
     for (const std::string& note : file.notes) text += fmt::format("           note: {}\n", note);
     notes += file.notes.size();
   }
-  return text + fmt::format("{}: {}, {:.1f} MB; {}, {}\n", report.directory.string(),
+  return text + fmt::format("{}: {}, {:.1f} MB; {} ok, {}, {}\n", report.directory.string(),
                             plural(report.files.size(), "file"), static_cast<double>(report.bytes()) / 1e6,
+                            good,
                             report.damaged() == 0 ? "no damage" : fmt::format("{} damaged", report.damaged()),
                             plural(notes, "note"));
 }

@@ -25,8 +25,9 @@ struct FsckReport {
 /// shapes and counts are checked.
 FsckReport check_directory(const std::filesystem::path& directory);
 
-/// A line per file, with its problems and notes below it, and a summary line.
-std::string fsck_text(const FsckReport& report);
+/// A line per file that has problems or notes, with these below it, and a summary line. With `all`, files in
+/// which nothing was found have a line, too.
+std::string fsck_text(const FsckReport& report, bool all = false);
 /// {"directory", "ok", "damaged", "bytes", "files": [{"path", "state": "ok" | "note" | "damaged", "bytes",
 /// "records", "problems", "notes"}]}; "records" only for events files.
 nlohmann::ordered_json fsck_json(const FsckReport& report);

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/base/file.h"
+#include "core/engine/device.h"
+
 #include "tests/support/idx_files.h"
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"
@@ -121,10 +124,6 @@ TEST_F(BadInput, UnknownDevice) {
   expect_refused(SweepFolder::with("\"device\": \"gpu\""),
                  "s.json:2:11: device: got \"gpu\", want cpu, cuda,");
 }
-TEST_F(BadInput, DeviceThatIsNotThere) {
-  expect_refused(SweepFolder::with("\"device\": \"cuda:7\""),
-                 "s.json:2:11: device: got \"cuda:7\", but this machine has");
-}
 TEST_F(BadInput, UnknownLayer) {
   expect_refused(R"({"dataset": "mnist", "network": {"layers": [{"type": "conv3d"}]}})",
                  "s.json:1:54: network.layers.0.type: got \"conv3d\", want conv2d, linear,");
@@ -196,6 +195,40 @@ TEST_F(BadInput, GoodInputIsNotRefused) {  // Otherwise the tests above would pr
   EXPECT_EQ(nlohmann::json::parse(shown.out)["runs"][0]["status"], "completed");
   EXPECT_EQ(run_program({"show", "runs/s/run"}, folder_.path()).code, 0);
   EXPECT_THAT(run_program({"show", "runs/s"}, folder_.path()).out, HasSubstr("completed"));
+}
+
+TEST_F(BadInput, ADeviceThatThisMachineLacksIsSkippedWhateverItsNumber) {
+  if (cuda_unavailable_reason() == std::nullopt) GTEST_SKIP() << "this machine has CUDA";
+  folder_.write("s.json", sweep_on(images(), labels()));
+  const Finished finished = run_program({"s.json", "device=cuda,cuda:0,cuda:7", "--json"}, folder_.path());
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  for (const auto& run : nlohmann::json::parse(finished.out)["runs"]) EXPECT_EQ(run["status"], "skipped");
+}
+
+TEST_F(BadInput, ALimitBelowTheBatchSizeGivesShortBatches) {
+  folder_.write("s.json", sweep_on(images(), labels()));
+  const Finished finished = run_program({"s.json", "dataset.limit=7", "epochs=2", "--json"}, folder_.path());
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  const auto run = nlohmann::json::parse(finished.out)["runs"][0];
+  EXPECT_EQ(run["status"], "completed");
+  EXPECT_EQ(run["epochs"].size(), 2u);
+}
+
+TEST_F(BadInput, ANulByteAfterTheSweepFile) {
+  std::string text = SweepFolder::with("\"lr\": 1");
+  text += '\0';
+  expect_refused(text, "s.json:2:9: the file holds a NUL byte");
+}
+
+TEST_F(BadInput, StandardOutputThatIsClosedEarlyCostsTheTableOnly) {
+  folder_.write("s.json", sweep_on(images(), labels()));
+  const std::string program = program_path(SWEEP_PROGRAM);
+  const Finished finished = run_program(
+      "/bin/sh", {"-c", "{ " + program + " s.json epochs=50; echo $? > code; } | true"}, folder_.path());
+  EXPECT_EQ(read_file(folder_.path() / "code"), "3\n") << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("standard output cannot be written"));
+  const Finished shown = run_program({"show", "runs/s", "--json"}, folder_.path());
+  EXPECT_EQ(nlohmann::json::parse(shown.out)["runs"][0]["status"], "completed");
 }
 
 TEST_F(BadInput, StandardOutputThatIsFullIsAnError) {

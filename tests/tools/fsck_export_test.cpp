@@ -45,6 +45,8 @@ TEST_F(FsckAndExport, FsckTellsDamageByItsExitCode) {
   EXPECT_EQ(whole.code, 0) << whole.out << whole.err;
   EXPECT_THAT(whole.out, HasSubstr("no damage"));
   EXPECT_EQ(whole.err, "");
+  EXPECT_THAT(whole.out, ::testing::Not(HasSubstr("events.out"))) << "only what is wrong has a line";
+  EXPECT_THAT(run({"fsck", "runs", "--verbose"}).out, HasSubstr("ok       a/events.out.tfevents."));
   damage();
   const Finished damaged = run({"fsck", "runs"});
   EXPECT_EQ(damaged.code, 1);
@@ -82,6 +84,13 @@ TEST_F(FsckAndExport, ExportWritesTheFormatThatTheFileIsCalledBy) {
     EXPECT_EQ(finished.out, "");
     EXPECT_THAT(read_file(folder_.path() / name), ::testing::StartsWith(begin));
   }
+  for (const char* name : {"x.txt", "x", "x.cvs", ".csv"}) {
+    const Finished finished = run({"export", "runs", "-o", name});
+    EXPECT_EQ(finished.code, 2) << name;
+    EXPECT_THAT(finished.err, HasSubstr("want .csv, .json or .md, or --format"));
+    EXPECT_FALSE(std::filesystem::exists(folder_.path() / name));
+  }
+  EXPECT_EQ(run({"export", "runs", "-o", "x.txt", "--format", "csv"}).code, 0);
   EXPECT_EQ(run({"export", "runs", "-o", "no/such/folder.csv"}).code, 3);
   EXPECT_EQ(run({"export", "runs", "--tag", "Accuracy"}).code, 2);
   EXPECT_EQ(run({"export", "runs", "--tag", "("}).code, 2);

@@ -1,8 +1,12 @@
 // `sweep export`: writes the scalars and hyperparameters of a log directory for other programs.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <utility>
 
+#include "core/base/error.h"
 #include "core/base/file.h"
 #include "runmanager/inspect/event_export.h"
 #include "tools/commands.h"
@@ -20,14 +24,18 @@ struct ExportOptions {
 
 std::string format_of(const ExportOptions& options) {
   if (!options.format.empty()) return options.format;
+  if (options.output.empty()) return "csv";
   const std::string extension = options.output.extension().string();
-  if (extension == ".json") return "json";
-  return extension == ".md" ? "markdown" : "csv";
+  for (const auto& [known, format] : {std::pair(".csv", "csv"), {".json", "json"}, {".md", "markdown"}}) {
+    if (extension == known) return format;
+  }
+  throw ConfigError(fmt::format("-o {}: the ending names no format, want .csv, .json or .md, or --format",
+                                options.output.string()));
 }
 
 int export_logdir(const ExportOptions& options) {
-  const ExportedLogdir logdir = read_logdir(options.logdir, options.tags);
   const std::string format = format_of(options);
+  const ExportedLogdir logdir = read_logdir(options.logdir, options.tags);
   const std::string text = format == "json"       ? export_json(logdir)
                            : format == "markdown" ? export_markdown(logdir)
                                                   : export_csv(logdir);
@@ -56,7 +64,7 @@ Command export_command() {
         app.add_option(
                "--format", options->format,
                "csv: a row per point; json; markdown: a row per run with last values; default: as FILE is "
-               "called, else csv")
+               "ends, else csv")
             ->check(CLI::IsMember({"csv", "json", "markdown"}));
         app.add_option("-o,--output", options->output, "instead of standard output")->type_name("FILE");
         app.add_option("--tag", options->tags,

@@ -15,6 +15,7 @@ namespace {
 struct FsckOptions {
   std::filesystem::path directory;
   bool json = false;
+  bool verbose = false;  // also files in which nothing was found
 };
 
 int check(const FsckOptions& options) {
@@ -22,7 +23,7 @@ int check(const FsckOptions& options) {
   if (options.json) {
     print_json(fsck_json(report));
   } else {
-    std::cout << fsck_text(report);
+    std::cout << fsck_text(report, options.verbose);
   }
   return report.damaged() == 0 ? kExitDone : kExitFailed;
 }
@@ -38,6 +39,7 @@ Command fsck_command() {
             app.add_option("directory", options->directory, "runs/NAME, a directory in it, or one above")
                 ->type_name("DIR")
                 ->required();
+            app.add_flag("--verbose", options->verbose, "name the files in which nothing was found, too");
             app.add_flag("--json", options->json, "as JSON");
             app.footer("Exit codes: 0 no damage, 1 damage, 2 no such directory or nothing in it to check.");
             return [options](const auto&) { return check(*options); };

@@ -57,9 +57,10 @@ INSTANTIATE_TEST_SUITE_P(
         {"UnknownDevice", R"("params": {"device": ["cpu", "cdua"]})",
          "s.json:2:30: params.device.1: got \"cdua\", want cpu, cuda, cuda:N, cpu:N (N is a device number "
          "from 0) or auto, did you mean \"cuda\"?"},
-        {"DeviceBeyondTheMachine", R"("device": "cuda:7")",
-         "s.json:2:11: device: got \"cuda:7\", but this machine has no CUDA device, want cpu, auto, or cuda, "
-         "whose runs are skipped here"},
+        {"ImagesNegative", R"("log": {"images": -1})",
+         "s.json:2:19: log.images: got -1, want an integer >= 0 and <= 4096, true or false"},
+        {"BatchesBoolean", R"("log": {"batches": true})",
+         "s.json:2:20: log.batches: got true, want an integer >= 0"},
         {"DeviceWithoutNumber", R"("device": "cuda:x")",
          "s.json:2:11: device: got \"cuda:x\", want cpu, cuda, cuda:N, cpu:N (N is a device number from 0) "
          "or auto, did you mean \"cuda\"?"},
@@ -332,7 +333,7 @@ TEST(BadSweepFile, DatasetsAreChecked) {
   EXPECT_THAT(error(R"({"name": "mnist", "valdation": 1})"), HasSubstr("did you mean \"validation\"?"));
   EXPECT_THAT(error(R"({"name": "mnist", "format": "csv"})"),
               HasSubstr("dataset.format: got \"csv\", want idx"));
-  EXPECT_THAT(error(R"({"name": "mnist", "limit": 50})"),
+  EXPECT_THAT(error(R"({"name": "mnist", "validation": 59950})"),
               HasSubstr("batch_size: got 100 (the default), want at most 50"));
   EXPECT_THAT(error(R"({"name": "mnist", "normalize": {"mean": [0.5]}})"),
               HasSubstr("\"std\" is missing, want both"));
@@ -360,6 +361,7 @@ TEST(BadSweepFile, CudaDevicesAreCountedFromZero) {
   EXPECT_EQ(folder.load(one, {}, machine).runs[0].device, "cuda:1");
   machine.cuda_device_count = 0;  // A file from another machine: its run is skipped, which is no mistake.
   EXPECT_EQ(folder.load(SweepFolder::with("\"device\": \"cuda:0\""), {}, machine).runs[0].device, "cuda:0");
+  EXPECT_EQ(folder.load(one, {}, machine).runs[0].device, "cuda:1");
   EXPECT_EQ(folder.load(SweepFolder::with("\"device\": \"cuda\""), {}, machine).runs[0].device, "cuda");
 }
 

@@ -127,6 +127,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"WrongBracket", "{\"a\": [1}", "f.json:1:9: the list that starts at 1:7 is closed by }, want ]"},
         {"TwoDocuments", "{} {}", "f.json:1:4: the document has ended, but '{' follows"},
         {"NulByte", std::string("{\"a\": \0 1}", 10), "f.json:1:7: the file holds a NUL byte"},
+        {"NulByteAtTheEnd", std::string("{}\n\0", 4), "f.json:2:1: the file holds a NUL byte"},
         {"NulByteInAString", std::string("[\"a\0b\"]", 7),
          "f.json:1:4: a string holds the control character U+0000"},
         {"TabInAString", "[\"a\tb\"]", "f.json:1:4: a string holds the control character U+0009"},

@@ -92,6 +92,24 @@ TEST(LoadSweep, EveryKeyReachesTheRun) {
   EXPECT_EQ(run.log.batches, 10);
 }
 
+TEST(LoadSweep, ImagesAreACountOrSwitchedOnOrOff) {
+  const SweepFolder folder;
+  const Sweep sweep = folder.load(SweepFolder::with(R"("params": {"log.images": [true, false, 5]})"));
+  ASSERT_EQ(sweep.runs.size(), 3u);
+  for (const auto& [run, images] : {std::pair(0u, 64), {1u, 0}, {2u, 5}}) {
+    EXPECT_EQ(sweep.runs[run].log.images, images);
+    EXPECT_EQ(sweep.runs[run].resolved["log"]["images"], images);
+  }
+}
+
+TEST(LoadSweep, ALimitBelowTheBatchSizeGivesShortBatches) {
+  const SweepFolder folder;
+  const Sweep sweep = folder.load(SweepFolder::with(R"("batch_size": 100)"), {"dataset.limit=20"});
+  EXPECT_EQ(sweep.runs[0].batch_size, 100u);
+  EXPECT_THAT(folder.error(SweepFolder::with(R"("batch_size": 70000)"), {"dataset.limit=80000"}),
+              HasSubstr("want at most 60000"));
+}
+
 // The resolved settings are a run's identity: with a key missing there, a finished run with another value
 // would be kept as if it were the same.
 TEST(LoadSweep, EveryKeyThatARunCanHaveIsInItsResolvedSettings) {

@@ -217,7 +217,9 @@ TEST_F(Fsck, PrintsTextAndJson) {
   const FsckReport report = check();
   EXPECT_THAT(fsck_text(report),
               AllOf(HasSubstr("damaged  results.csv\n           is missing\n"),
-                    HasSubstr("ok       results.json\n"), HasSubstr("1 damaged, 0 notes\n")));
+                    Not(HasSubstr("results.json")), HasSubstr("; 8 ok, 1 damaged, 0 notes\n")));
+  EXPECT_THAT(fsck_text(report, /*all=*/true),
+              AllOf(HasSubstr("damaged  results.csv\n"), HasSubstr("ok       results.json\n")));
   const auto json = fsck_json(report);
   EXPECT_EQ(json["ok"], false);
   EXPECT_EQ(json["damaged"], 1);
