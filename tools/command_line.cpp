@@ -82,7 +82,8 @@ std::vector<std::string> long_options(const CLI::App& command) {
   return names;
 }
 
-int run_command_line(std::vector<std::string> words, const std::vector<Command>& commands) {
+int run_command_line(std::vector<std::string> words, const std::vector<Command>& commands,
+                     const std::string& program) {
   if (words.empty()) throw ConfigError(kShortHelp);
   CLI::App app("Trains one network per combination of hyperparameters, and logs each for TensorBoard.",
                "sweep");
@@ -99,7 +100,7 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
     actions.push_back(command.add_to(*app.add_subcommand(command.name, command.description)));
   }
 
-  std::vector<std::string> typed = {"sweep"};
+  std::vector<std::string> typed = {program};
   typed.insert(typed.end(), words.begin(), words.end());
   const std::vector<std::string> names = names_of(commands);
   insert_default_command(words, names);

@@ -11,8 +11,8 @@ class App;
 
 namespace sweep {
 
-/// Runs a command after its options are parsed. `typed` is the command line as the user wrote it, with
-/// "sweep" in front. Returns the exit code, or throws an error of core/base/error.h.
+/// Runs a command after its options are parsed. `typed` is the command line as the user wrote it, with the
+/// program in front. Returns the exit code, or throws an error of core/base/error.h.
 using CommandAction = std::function<int(const std::vector<std::string>& typed)>;
 
 /// One command of the program; tools/commands.h lists them.
@@ -32,7 +32,9 @@ inline constexpr const char* kDefaultCommand = "run";
 /// Parses `words`, the command line without the program's name, and runs the command that they name. Help and
 /// version go to stdout. Returns the command's exit code, or 0 after help. Throws ConfigError for words that
 /// it does not understand, with the allowed and the nearest ones. kDefaultCommand has to be in `commands`.
-int run_command_line(std::vector<std::string> words, const std::vector<Command>& commands);
+/// `program`: what the user typed to start the program, for messages that say how to go on.
+int run_command_line(std::vector<std::string> words, const std::vector<Command>& commands,
+                     const std::string& program = "sweep");
 
 /// Names of all options of `command`, in the order of its help: "--epochs".
 std::vector<std::string> long_options(const CLI::App& command);

@@ -1,8 +1,10 @@
 // The `sweep` program: runs the command line, and turns errors into messages and exit codes.
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <new>
+#include <string>
 #include <string_view>
 
 #include "core/base/error.h"
@@ -12,15 +14,29 @@
 #include "tools/exit_code.h"
 #include "tools/worker_program.h"
 
+namespace {
+
+// What was typed to start this program. Scripts that start it for somebody, such as tools/run, put themselves
+// into this variable.
+std::string typed_program(const char* own_name) {
+  const char* script = std::getenv("SWEEP_TYPED_AS");
+  return script != nullptr && *script != '\0' ? script : own_name;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace sweep;
   // Writing beyond the limit on file sizes then is an error, like a full disk, and does not kill the program.
   std::signal(SIGXFSZ, SIG_IGN);
+  // A reader of the output that goes away, such as head, must not end the training.
+  std::signal(SIGPIPE, SIG_IGN);
   if (argc > 1 && argv[1] == std::string_view(kWorkerWord)) return worker_main(argc, argv);
   constexpr const char* kOutOfMemory = "sweep: not enough memory\n";
   exit_when_out_of_memory(kOutOfMemory, kExitFailed);
   try {
-    const int code = run_command_line({argv + 1, argv + argc}, all_commands());
+    const int code = run_command_line({argv + 1, argv + argc}, all_commands(),
+                                      typed_program(argc > 0 ? argv[0] : "sweep"));
     std::cout.flush();
     if (!std::cout) {
       throw IoError(
@@ -33,8 +49,6 @@ int main(int argc, char** argv) {
     return kExitFailed;
   } catch (const std::exception& error) {
     std::cerr << "sweep: " << error.what() << '\n';
-  // A reader of the output that goes away, such as head, must not end the training.
-  std::signal(SIGPIPE, SIG_IGN);
     return exit_code(error);
   }
 }

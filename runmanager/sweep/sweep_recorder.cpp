@@ -21,8 +21,8 @@ constexpr double kTimeForResults = 0.02;
 std::string cost_text(const SweepCost& cost) {
   const double beside = cost.seconds - cost.training_seconds;
   return fmt::format(
-      "{} run{} took {}, of which beside training {} per run ({:.2f}%); logs and checkpoints are {:.2f}%",
-      cost.runs, cost.runs == 1 ? "" : "s", human_seconds(cost.seconds),
+      "{} run{} took {}; beside training {} per run ({:.2f}%), logs and checkpoints are {:.2f}%", cost.runs,
+      cost.runs == 1 ? "" : "s", human_seconds(cost.elapsed_seconds),
       human_seconds(std::max(0.0, beside) / static_cast<double>(cost.runs)), 100 * beside / cost.seconds,
       100 * cost.logging_seconds / cost.seconds);
 }
@@ -32,7 +32,8 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
     : options_(options),
       aggregates_(options.directory, runs),
       progress_(options.terminal, options.clock, options.quiet, options.name, runs.size(), options.work),
-      disk_(options.directory) {
+      disk_(options.directory),
+      begin_(options.clock()) {
   for (RunRecord& record : records) records_.put(std::move(record));
   save();
   aggregates_.update_all(this->records());
@@ -114,6 +115,7 @@ void SweepRecorder::save_if_due() {
 void SweepRecorder::finish() {
   save();
   disk_.finish();
+  cost_.elapsed_seconds = options_.clock() - begin_;
 }
 
 void SweepRecorder::try_save() {

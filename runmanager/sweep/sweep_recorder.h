@@ -21,12 +21,14 @@ namespace sweep {
 /// Where the time of the completed runs went.
 struct SweepCost {
   std::size_t runs = 0;
-  double seconds = 0;           // from their start to their end, results written
+  double elapsed_seconds = 0;   // on the wall clock, from the start of the sweep to its end
+  double seconds = 0;           // the sum over the runs, from their start to their end, results written
   double training_seconds = 0;  // of these: training, validation and test themselves
   double logging_seconds = 0;   // of these: logs, records and checkpoints
 };
 
-/// "8 runs took 6.21 s, of which beside training 1.9 ms per run (0.24%); logs and checkpoints are 0.20%".
+/// "8 runs took 6.21 s; beside training 1.9 ms per run (0.24%), logs and checkpoints are 0.20%". The time is
+/// the wall clock's; the fractions are of the time of the runs, of which several may be trained at once.
 std::string cost_text(const SweepCost& cost);
 
 struct SweepRecorderOptions {
@@ -92,6 +94,7 @@ class SweepRecorder {
   DiskSync disk_;
   double next_save_ = 0;
   SweepCost cost_;
+  double begin_ = 0;                             // of this start
   std::map<std::size_t, double> begin_seconds_;  // of the runs that are being trained
 };
 
