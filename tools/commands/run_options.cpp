@@ -80,6 +80,11 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--logdir", runner.logdir, "where the sweep's directory is made")
       ->type_name("DIR")
       ->capture_default_str();
+  app.add_flag("--fresh", runner.fresh, "start anew in NAME-2, NAME-3, ... instead of resuming");
+  add_training_options(app, runner);
+}
+
+void add_training_options(CLI::App& app, RunnerOptions& runner) {
   app.add_option("--jobs", runner.jobs,
                  "runs at once; auto: one per core. More than one share the cores, so their times are longer")
       ->type_name("N|auto")
@@ -90,7 +95,6 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->type_name("N")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  app.add_flag("--fresh", runner.fresh, "start anew in NAME-2, NAME-3, ... instead of resuming");
   app.add_flag(
       "--replace", runner.replace,
       "train runs again that are there with other settings; the old ones go when the new are finished");

@@ -28,7 +28,9 @@ struct RunOptions {
 
 /// Adds options to `app` that are parsed into `arguments`, which has to live as long as `app`.
 void add_sweep_arguments(CLI::App& app, SweepArguments& arguments);
-/// The same for `sweep run`, sweep arguments included.
+/// Options of how runs are trained, which `sweep run` and `sweep resume` have.
+void add_training_options(CLI::App& app, RunnerOptions& runner);
+/// All options of `sweep run`.
 void add_run_options(CLI::App& app, RunOptions& options);
 
 }  // namespace sweep
