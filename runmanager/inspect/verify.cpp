@@ -15,6 +15,7 @@
 #include "core/base/file.h"
 #include "core/data/safetensors.h"
 #include "core/engine/engine.h"
+#include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/recorded_config.h"
@@ -48,17 +49,9 @@ class ScratchDirectory {
 };
 
 std::vector<RunRecord> finished_runs(const fs::path& directory) {
-  const Json file = Json::parse(read_file(directory / kSweepFile), nullptr, false);
-  if (!file.is_object() || !file.contains("runs") || !file["runs"].is_array()) {
-    throw DataError(fmt::format("{}: is not the directory of a sweep", directory.string()));
-  }
-  std::vector<RunRecord> runs;
-  for (const Json& name : file["runs"]) {
-    const fs::path path = directory / name.get<std::string>() / kRunRecordFile;
-    if (!fs::exists(path)) continue;
-    RunRecord record = read_run_record(path);
-    if (record.status == RunStatus::kCompleted) runs.push_back(std::move(record));
-  }
+  if (!has_runs(directory)) throw DataError(fmt::format("{}: has no runs in it", directory.string()));
+  std::vector<RunRecord> runs = list_runs(directory);
+  std::erase_if(runs, [](const RunRecord& run) { return run.status != RunStatus::kCompleted; });
   if (runs.empty()) throw DataError(fmt::format("{}: has no finished run", directory.string()));
   return runs;
 }
@@ -180,6 +173,9 @@ void compare_weights(const fs::path& before, const fs::path& after, std::vector<
 // and the result is not complete.
 VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
                        const SweepEnvironment& environment, int& exit_code) {
+  if (!record.config.is_object() || !record.config.contains("network"))
+    return {.name = record.name,
+            .not_compared = "it was trained by another program's loop, which only that program can repeat"};
   const fs::path before = options.directory / record.name / kCheckpointFile;
   if (const std::string kernels = kernels_of(read_safetensors(before)); !gives_same_bits(kernels)) {
     return {

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "core/base/error.h"
-#include "core/base/file.h"
 #include "runmanager/config/run_name.h"
+#include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/terminal/table.h"
@@ -21,7 +21,6 @@ namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 struct ShowOptions {
   fs::path directory;  // of a sweep or a run; also the path of a run.json
@@ -53,37 +52,15 @@ void print_run(const RunRecord& run) {
   if (run.run_seconds) std::cout << "  " << human_seconds(*run.run_seconds) << '\n';
 }
 
-Json read_json(const fs::path& path) {
-  Json json = Json::parse(read_file(path), nullptr, false);
-  if (json.is_discarded() || !json.is_object())
-    throw DataError(path.string() + ": is not the JSON that a sweep writes");
-  return json;
-}
-
-// run.json of a killed sweep still says "running". The sweep's lock tells whether it is.
+// run.json of a killed sweep still says "running". The sweep's lock tells whether it is. Other programs with
+// runs have no lock, so for theirs nothing better is known.
 RunRecord with_derived_status(RunRecord run, const fs::path& sweep) {
-  if (run.status != RunStatus::kRunning || SweepDirectory::is_held(sweep)) return run;
+  if (run.status != RunStatus::kRunning || !fs::exists(sweep / "sweep.json") ||
+      SweepDirectory::is_held(sweep))
+    return run;
   run.status = RunStatus::kInterrupted;
   run.error = "its sweep ended without a word; the same command goes on";
   return run;
-}
-
-// The records of the runs that sweep.json names, in its order. A run without a run.json was not started: its
-// record has nothing but the name.
-std::vector<RunRecord> read_sweep_records(const fs::path& directory) {
-  const Json file = read_json(directory / "sweep.json");
-  std::vector<RunRecord> runs;
-  for (const Json& name : file.value("runs", Json::array())) {
-    if (!name.is_string())
-      throw DataError((directory / "sweep.json").string() + ": \"runs\" is no list of names");
-    const fs::path path = directory / name.get<std::string>() / "run.json";
-    if (fs::exists(path)) {
-      runs.push_back(with_derived_status(read_run_record(path), directory));
-    } else {
-      runs.emplace_back().name = name.get<std::string>();
-    }
-  }
-  return runs;
 }
 
 // The hyperparameters of all runs, in the order they first appear.
@@ -108,7 +85,8 @@ void print_run_directory(const fs::path& directory, bool json) {
 }
 
 void print_sweep_directory(const fs::path& directory, bool json) {
-  const std::vector<RunRecord> runs = read_sweep_records(directory);
+  std::vector<RunRecord> runs = list_runs(directory);
+  for (RunRecord& run : runs) run = with_derived_status(std::move(run), directory);
   if (json) {
     print_json(results_json(runs, fs::weakly_canonical(directory).filename().string()));
   } else {
@@ -123,12 +101,13 @@ int show(const ShowOptions& options) {
   const fs::path directory = given.filename() == "run.json" ? given.parent_path() : given;
   if (fs::exists(directory / "run.json")) {
     print_run_directory(directory, options.json);
-  } else if (fs::exists(directory / "sweep.json")) {
+  } else if (has_runs(directory)) {
     print_sweep_directory(directory, options.json);
   } else {
-    throw DataError(
-        fmt::format("{}: {}; want the directory of a sweep (with sweep.json) or of a run (with run.json)",
-                    given.string(), fs::exists(directory) ? "neither of these" : "is not there"));
+    throw DataError(fmt::format(
+        "{}: {}; want the directory of a sweep (with sweep.json), of a run (with run.json), or one "
+        "with runs in it",
+        given.string(), fs::exists(directory) ? "neither of these" : "is not there"));
   }
   return kExitDone;
 }

@@ -1,0 +1,63 @@
+#include "runmanager/inspect/run_listing.h"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/records/run_files.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+std::vector<fs::path> run_directories(const fs::path& directory) {
+  std::vector<fs::path> runs;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (fs::is_regular_file(it->path() / kRunRecordFile, ignored)) runs.push_back(it->path());
+  }
+  return runs;
+}
+
+std::vector<RunRecord> runs_of_sweep(const fs::path& directory) {
+  const std::string path = (directory / kSweepFile).string();
+  const Json file = Json::parse(read_file(path), nullptr, false);
+  if (!file.is_object()) throw DataError(path + ": is not the JSON that a sweep writes");
+  std::vector<RunRecord> runs;
+  for (const Json& name : file.value("runs", Json::array())) {
+    if (!name.is_string()) throw DataError(path + ": \"runs\" is no list of names");
+    const fs::path record = directory / name.get<std::string>() / kRunRecordFile;
+    if (fs::exists(record)) {
+      runs.push_back(read_run_record(record));
+    } else {
+      runs.emplace_back().name = name.get<std::string>();
+    }
+  }
+  return runs;
+}
+
+}  // namespace
+
+bool has_runs(const fs::path& directory) {
+  std::error_code error;
+  return fs::exists(directory / kSweepFile, error) || !run_directories(directory).empty();
+}
+
+std::vector<RunRecord> list_runs(const fs::path& directory) {
+  std::error_code error;
+  if (fs::exists(directory / kSweepFile, error)) return runs_of_sweep(directory);
+  std::vector<RunRecord> runs;
+  for (const fs::path& run : run_directories(directory))
+    runs.push_back(read_run_record(run / kRunRecordFile));
+  std::sort(runs.begin(), runs.end(), [](const RunRecord& a, const RunRecord& b) {
+    return std::tie(a.started, a.name) < std::tie(b.started, b.name);
+  });
+  return runs;
+}
+
+}  // namespace sweep

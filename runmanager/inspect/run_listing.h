@@ -1,0 +1,20 @@
+// Finds the runs in a directory and reads their records.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "runmanager/records/results.h"
+
+namespace sweep {
+
+/// Whether `directory` holds runs: it has a sweep.json, or directories with a run.json.
+bool has_runs(const std::filesystem::path& directory);
+
+/// The records of the runs in `directory`. In a sweep's they are in the order of its sweep.json, and a run
+/// that was not started has a record with nothing but its name. Programs with a training loop of their own
+/// leave no sweep.json: then all runs are listed in the order in which they were started. Throws DataError if
+/// a file cannot be read.
+std::vector<RunRecord> list_runs(const std::filesystem::path& directory);
+
+}  // namespace sweep

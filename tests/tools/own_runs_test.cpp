@@ -1,0 +1,74 @@
+// What the program makes of a directory that RunManager has filled for a training loop of a user's own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/file.h"
+#include "runmanager/training/run_manager.h"
+#include "tests/support/program.h"
+#include "tests/support/run_world.h"
+
+namespace sweep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class OwnRuns : public ::testing::Test {
+ protected:
+  OwnRuns() {
+    const Dataset data = small_dataset();
+    const Network network(small_network(), data.shape);
+    const DataLoader loader(data.train, {.batch_size = 10});
+    RunManager manager({.directory = directory_.path() / "mine"});
+    for (const sweep::Run& run : RunBuilder::get_runs({{"lr", {0.5, 0.25}}})) {
+      manager.begin_run(run, network, loader);
+      for (int epoch = 0; epoch < 2; ++epoch) {
+        manager.begin_epoch();
+        manager.track({.loss = 20, .correct = 30, .samples = 40});
+        manager.end_epoch();
+      }
+      manager.end_run();
+    }
+  }
+
+  Finished run(const std::vector<std::string>& words) const { return run_program(words, directory_.path()); }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(OwnRuns, AreShown) {
+  const Finished table = run({"show", "mine"});
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, ::testing::AllOf(HasSubstr("0.25"), HasSubstr("75.00%"), HasSubstr("completed")));
+  const auto json = nlohmann::json::parse(run({"show", "mine", "--json"}).out);
+  ASSERT_EQ(json["runs"].size(), 2u);
+  EXPECT_EQ(json["runs"][0]["epochs"][1]["epoch"], 2);
+  EXPECT_THAT(run({"show", "mine/lr=0.25"}).out, HasSubstr("lr=0.25: completed"));
+}
+
+TEST_F(OwnRuns, AreChecked) {
+  const Finished good = run({"fsck", "mine"});
+  EXPECT_EQ(good.code, 0) << good.out;
+  EXPECT_THAT(good.out, HasSubstr("4 ok, no damage"));
+  const auto record = directory_.path() / "mine/lr=0.5/run.json";
+  write_file_atomically(record, read_file(record).substr(0, 100));
+  EXPECT_EQ(run({"fsck", "mine"}).code, 1);
+}
+
+TEST_F(OwnRuns, AreExported) {
+  const Finished finished = run({"export", "mine", "--tag", "Loss/train"});
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("lr=0.5,Loss/train,1,"));
+  EXPECT_THAT(finished.out, HasSubstr("lr=0.25,Loss/train,2,"));
+}
+
+TEST_F(OwnRuns, AreNotTrainedAgainToVerifyThem) {
+  const Finished finished = run({"verify", "mine"});
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("lr=0.5: not compared: it was trained by another program's loop"));
+  EXPECT_THAT(finished.out, HasSubstr("0 of 2 finished runs trained again"));
+}
+
+}  // namespace
+}  // namespace sweep::testing
