@@ -7,7 +7,7 @@
 #include <span>
 
 #include "core/base/error.h"
-#include "core/data/content_reader.h"
+#include "core/data/readers/content_reader.h"
 
 namespace sweep {
 namespace {

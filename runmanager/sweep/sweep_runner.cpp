@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/content_reader.h"
+#include "core/data/readers/content_reader.h"
 #include "runmanager/config/sweep_file.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/identity.h"

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
-#include "core/data/content_reader.h"
+#include "core/data/readers/content_reader.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"
