@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/data/readers/images/image_file.h"
@@ -31,20 +32,25 @@ class RowResizer {
   std::vector<std::uint8_t> take_result() { return std::move(result_); }
 
  private:
-  /// The input pixels of one output pixel, and their weights, whose sum is 1.
+  /// For each output pixel of one direction: which input pixels it is made of. The weights of all of them
+  /// stand in one array, those of a pixel add up to 1.
   struct Taps {
-    std::size_t first = 0;
-    std::vector<float> weights;
-    std::size_t end() const { return first + weights.size(); }
+    std::size_t first = 0;    // input pixel
+    std::size_t count = 0;    // of input pixels
+    std::size_t weights = 0;  // index of the first weight
   };
-  static std::vector<Taps> taps(std::uint32_t from, std::uint32_t to);
+  struct Filter {
+    Filter(std::uint32_t from, std::uint32_t to);
+    std::vector<Taps> taps;
+    std::vector<float> weights;
+  };
+  void open_row(std::size_t values);
   void finish_row(std::size_t out_row, const std::vector<float>& sum);
 
-  ImageSize from_;
   ImageSize to_;
   std::size_t channels_;
-  std::vector<Taps> vertical_;
-  std::vector<Taps> horizontal_;
+  Filter vertical_;
+  Filter horizontal_;
   std::size_t rows_ = 0;                   // that have been added
   std::size_t first_open_ = 0;             // output rows before it are finished
   std::vector<std::vector<float>> open_;   // sums of output rows first_open_, first_open_ + 1, …
