@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kHarmlessBytes = 64 << 20;
+constexpr std::uint64_t kHarmlessBytes = 16 << 20;
 constexpr std::uint64_t kLargestExpansion = 100;
 
 }  // namespace

@@ -48,7 +48,7 @@ class InputFile {
   InputFile(std::istream& in, std::string name);
 
   /// Fills `out` and returns out.size(), or less at the end of the content. Throws DataError if the file is
-  /// damaged or a decompression bomb: content of more than 64 MiB that is more than 100 times the file's
+  /// damaged or a decompression bomb: content of more than 16 MiB that is more than 100 times the file's
   /// size.
   std::size_t read(std::span<std::uint8_t> out);
 

@@ -25,7 +25,7 @@ constexpr std::uint64_t kStored = 0, kDeflated = 8, kEncryptedFlag = 1;
 constexpr std::uint64_t kIn64 = 0xffffffff;  // the value stands in the zip64 field
 
 constexpr std::uint64_t kMostDirectoryBytes = 16 << 20;
-constexpr std::uint64_t kHarmlessBytes = 64 << 20;
+constexpr std::uint64_t kHarmlessBytes = 16 << 20;
 constexpr std::uint64_t kLargestExpansion = 100;
 
 struct Member {

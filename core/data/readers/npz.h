@@ -20,7 +20,7 @@ bool is_npz(const std::filesystem::path& path);
 /// Reads the arrays of an archive, in its order, each called as its member without ".npy". Checks each
 /// member's CRC. `in` must be seekable; `name` stands for it in messages. Throws DataError if the archive is
 /// damaged, encrypted or compressed by another method, holds anything but arrays, or if a member is a
-/// decompression bomb: more than 64 MiB that are more than 100 times its compressed size.
+/// decompression bomb: more than 16 MiB that are more than 100 times its compressed size.
 std::vector<NamedArray> read_npz_arrays(std::istream& in, const std::string& name,
                                         const ReadOptions& options);
 

@@ -42,7 +42,8 @@ struct ReadOptions {
   // All formats.
   unsigned threads = 0;          // 0: all cores that the process may use
   std::uint64_t most_bytes = 0;  // largest size of all samples together; 0: the memory of the machine
-  /// Called by the thread that called the reader, a few times a second: samples done, samples in all. What it
+  /// Called by the thread that called the reader, a few times a second: what is done, and of how much
+  /// (images, or files of a format that has few; rows of a table, whose number, 0, is not known). What it
   /// throws ends reading and reaches the caller.
   std::function<void(std::size_t done, std::size_t total)> progress{};
 };
