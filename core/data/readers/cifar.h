@@ -11,7 +11,7 @@
 
 namespace sweep {
 
-/// What a file of records looks like: label bytes, then 3 x 32 x 32 bytes of red, green and blue rows.
+/// The layout of a record: label bytes, then 3 x 32 x 32 bytes of red, green and blue rows.
 struct CifarRecord {
   std::size_t label_bytes;  // 1; 2 in CIFAR-100: coarse and fine
   int classes;              // the last label byte is below
@@ -19,8 +19,8 @@ struct CifarRecord {
 inline constexpr CifarRecord kCifar10 = {1, 10};
 inline constexpr CifarRecord kCifar100 = {2, 100};
 
-/// True if `path`, or the folder in it that the archive makes, holds data_batch_1.bin / train.bin of whole
-/// records.
+/// True if `path`, or the folder in it that the archive makes, holds data_batch_1.bin / train.bin of
+/// whole records.
 bool is_cifar10(const std::filesystem::path& path);
 bool is_cifar100(const std::filesystem::path& path);
 
@@ -29,8 +29,8 @@ bool is_cifar100(const std::filesystem::path& path);
 /// Options used: those for all formats. Throws DataError.
 RawData read_cifar10(std::span<const std::filesystem::path> paths, const ReadOptions& options);
 
-/// Reads train.bin, test.bin if it is there, and the names in fine_label_names.txt; targets are the fine
-/// labels.
+/// Reads train.bin, test.bin if it is there, and the names in fine_label_names.txt; targets are the
+/// fine labels.
 RawData read_cifar100(std::span<const std::filesystem::path> paths, const ReadOptions& options);
 
 /// Appends the records of one file to `part`, whose samples hold bytes. Throws DataError unless there are

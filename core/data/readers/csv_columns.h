@@ -12,11 +12,11 @@
 
 namespace sweep {
 
-/// What a column of a table is for.
+/// The role of a column.
 enum class ColumnUse { kFeature, kLabel, kTarget, kSplit, kIgnored };
 
-/// True for an empty field and the usual words for one without a value: NA, N/A, NaN, null, None, ?, in any
-/// case.
+/// True for an empty field and the usual words for one without a value: NA, N/A, NaN, null, None, ?, in
+/// any case.
 bool is_missing(std::string_view field);
 
 /// `field` without blanks around it.
@@ -31,9 +31,9 @@ class TableColumn {
   const std::string& name() const { return name_; }
   ColumnUse use() const { return use_; }
 
-  /// Adds the field of the next row, which stands in `line` of `file`. Throws DataError for a missing value
-  /// that is not allowed, for text and infinity in a column of numbers, and for more categories than make
-  /// sense.
+  /// Adds the field of the next row, which stands in `line` of `file`. Throws DataError for a missing
+  /// value that is not allowed, for text and infinity in a column of numbers, and for more categories than
+  /// make sense.
   void add(std::string_view field, const std::string& file, std::size_t line);
 
   /// To be called once, after the last row: sorts the categories, by value if all are whole numbers,

@@ -10,7 +10,7 @@ namespace sweep {
 namespace {
 
 constexpr std::size_t kBufferBytes = 256 << 10;
-// What a lost quote may swallow before it is noticed.
+// Limits how much a missing closing quote can swallow before it is reported.
 constexpr std::size_t kMostFieldBytes = 1 << 20;
 constexpr std::size_t kMostFields = 65536;
 

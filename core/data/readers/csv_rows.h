@@ -11,9 +11,9 @@
 namespace sweep {
 
 /// Splits a file into rows and fields. Fields may be quoted, with "" for a quote and with line breaks in
-/// them. Lines end with LF, CRLF or CR; lines without a character are passed over; a byte order mark of UTF-8
-/// is, too. Blanks belong to a field, a quote inside an unquoted field is a character like others. Not
-/// thread-safe.
+/// them. Lines end with LF, CRLF or CR; lines without a character are passed over; a byte order mark of
+/// UTF-8 is, too. Blanks belong to a field, a quote inside an unquoted field is a character like others.
+/// Not thread-safe.
 class CsvRows {
  public:
   /// Fields are separated by whichever of comma, tab and semicolon is most frequent in the first line. `file`
@@ -27,7 +27,7 @@ class CsvRows {
 
   /// The fields of the row, valid until the next call.
   const std::vector<std::string>& fields() const { return fields_; }
-  /// Where the row starts; the first line is 1.
+  /// Line of the file in which the row starts, from 1.
   std::size_t line() const { return row_line_; }
   char separator() const { return separator_; }
 

@@ -15,8 +15,8 @@ namespace sweep {
 struct DataFormat {
   std::string_view name;         // as in a sweep file: "image_folder"
   std::string_view description;  // for a person whose data is not recognised: what it has to look like
-  /// Whether `path`, a file or a folder, is in this format, by a look at its content. Does not throw
-  /// DataError.
+  /// Whether `path`, a file or a folder, is in this format, by a look at its content. Does not
+  /// throw DataError.
   bool (*recognise)(const std::filesystem::path& path);
   /// Reads what recognise() knows, and says exactly what is wrong with anything else. Throws DataError.
   RawData (*read)(std::span<const std::filesystem::path> paths, const ReadOptions& options);

@@ -25,7 +25,7 @@ std::string digest_of(std::span<const std::uint8_t> bytes) {
   return digest.finish();
 }
 
-// What is said of a file that is listed by name anyway.
+// Strips the path from the message: skipped files are listed with their path.
 std::string without_name(const std::string& message, const fs::path& path) {
   const std::string start = path.string() + ": ";
   return message.starts_with(start) ? message.substr(start.size()) : message;

@@ -37,7 +37,7 @@ bool is_image_folder(const std::filesystem::path& path);
 /// classes, a class without files, or a class in another part that the training part has not.
 ImageFolder scan_image_folder(const std::filesystem::path& path);
 
-/// What became of an image file.
+/// The outcome of decoding one image file.
 struct DecodedFile {
   std::string sha256;       // of the file
   std::string problem;      // empty: decoded
@@ -46,8 +46,8 @@ struct DecodedFile {
 
 /// Decodes entries[i] to `out` at i * channels * height * width, on options.threads threads. A file of
 /// another size (only without options.resize) or that is damaged leaves its place as it was, and has a
-/// problem. Memory beside `out`: a file and a few rows for each thread. For callers that decode piece by
-/// piece.
+/// problem. Memory beside `out`: a file and a few rows for each thread. For callers that decode piece
+/// by piece.
 std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, const ReadOptions& options,
                                        ImageSize size, std::span<std::uint8_t> out,
                                        const std::function<void(std::size_t, std::size_t)>& progress);
@@ -55,9 +55,9 @@ std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, cons
 /// Reads an image folder whole. Samples are bytes, [3, height, width] or [1, height, width] with
 /// options.grayscale. Files that are no images, damaged or too large are skipped and listed. Without
 /// options.resize all images must have the size of the first, or DataError is thrown. `files` holds the
-/// folder alone, with the SHA-256 of lines "DIGEST  PATH\n", one per image that was used, as sha256sum prints
-/// them, by part, class and path. Options used: resize, grayscale and those for all formats. Throws
-/// DataError.
+/// folder alone, with the SHA-256 of lines "DIGEST  PATH\n", one per image that was used, as sha256sum
+/// prints them, by part, class and path. Options used: resize, grayscale and those for all formats.
+/// Throws DataError.
 RawData read_image_folder(std::span<const std::filesystem::path> paths, const ReadOptions& options);
 
 }  // namespace sweep

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How many files of a class are looked at to tell whether it holds images.
+// Recognition looks at so many files of each class.
 constexpr int kMostProbes = 16;
 
 // Visible names in `directory`, sorted; "" in `problem` unless it cannot be read.
@@ -51,7 +51,7 @@ std::string part_name(std::string_view folder) {
   return "";
 }
 
-// Whether the folders in `path` are parts of a data set, not classes.
+// True if the folders are parts of a data set, not classes.
 bool is_divided(const std::vector<std::string>& folders) {
   const auto is_part = [](const std::string& name) { return !part_name(name).empty(); };
   return std::all_of(folders.begin(), folders.end(), is_part) &&

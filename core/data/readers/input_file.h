@@ -47,9 +47,9 @@ class InputFile {
   /// From a seekable stream that outlives this; `name` stands for the file in messages.
   InputFile(std::istream& in, std::string name);
 
-  /// Fills `out` and returns out.size(), or less at the end of the content. Throws DataError if the file is
-  /// damaged or a decompression bomb: content of more than 16 MiB that is more than 100 times the file's
-  /// size.
+  /// Fills `out` and returns out.size(), or less at the end of the content. Throws DataError if the file
+  /// is damaged or a decompression bomb: content of more than 16 MiB that is more than 100 times the
+  /// file's size.
   std::size_t read(std::span<std::uint8_t> out);
 
   /// The file cannot hold more content than this.

@@ -120,7 +120,7 @@ bool are_whole(const std::vector<float>& values) {
                      [](float v) { return std::abs(v) <= 16777216.0f && v == std::trunc(v); });
 }
 
-// Whether an array of targets holds classes rather than values.
+// True if an array of targets holds classes rather than values.
 bool holds_classes(const NamedArray& array, const std::string& base_name, const ReadOptions& options) {
   if (!options.targets.empty() || !has_one_value(array)) return false;
   const auto* floats = std::get_if<std::vector<float>>(&array.values);

@@ -11,7 +11,7 @@
 
 namespace sweep {
 
-/// Where the bytes of an array file come from: a file, or a member of an archive.
+/// The bytes of an array file, which come from a file or from a member of an archive.
 struct ByteSource {
   /// Fills `out`, or returns less at the end.
   std::function<std::size_t(std::span<std::uint8_t> out)> read;

@@ -1,4 +1,4 @@
-// What every reader gives: samples and targets in memory, and where they came from.
+// The result of every reader: samples and targets in memory, and where they came from.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace sweep {
 /// them as such; everything else is converted to float32.
 using SampleValues = std::variant<std::vector<std::uint8_t>, std::vector<float>>;
 
-/// The training, validation or test samples. Exactly one of `classes` and `values` is used, the same in all
-/// parts.
+/// The training, validation or test samples. Exactly one of `classes` and `values` is used, the same in
+/// all parts.
 struct RawPart {
   std::size_t count = 0;
   SampleValues samples;

@@ -1,4 +1,4 @@
-// What a person may say about how data is to be read.
+// The options of the readers.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace sweep {
 
-/// What a cell of a table without a value becomes.
+/// The treatment of table cells without a value.
 enum class MissingValues {
   kError,  // the file is refused
   kMean    // NaN; whoever knows the training samples replaces it with fill_missing()
 };
 
-/// How a column of text becomes features.
+/// The encoding of text columns as features.
 enum class Categories {
   kOneHot,  // one feature per category, 0 or 1, named COLUMN=CATEGORY
   kOrdinal  // one feature: the index in the sorted list of categories

@@ -7,7 +7,7 @@
 namespace sweep {
 namespace {
 
-// Where EXIF's orientations 5 to 8 put rows, the image has columns.
+// Orientations 5 to 8 swap rows and columns.
 bool is_transposed(int orientation) { return orientation >= 5; }
 
 std::uint8_t luma(const std::uint8_t* rgb) {

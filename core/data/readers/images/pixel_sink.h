@@ -1,4 +1,4 @@
-// Where decoders of image files put their pixels; inside the readers only.
+// The decoders of image files, and the sink they write pixels to. Private to core/data/readers.
 #pragma once
 
 #include <cstddef>
@@ -53,8 +53,8 @@ class PixelSink {
   std::vector<std::uint8_t> pixels_;  // [height, width, channels], without a resizer
 };
 
-// The decoders: each reads `file`, whose first bytes it has been chosen by, into `sink`. They throw
-// DataError.
+// The decoders: each reads `file`, whose first bytes it has been chosen by, into `sink`. They
+// throw DataError.
 void decode_jpeg(std::span<const std::uint8_t> file, PixelSink& sink);
 void decode_png(std::span<const std::uint8_t> file, PixelSink& sink);
 void decode_bmp(std::span<const std::uint8_t> file, PixelSink& sink);

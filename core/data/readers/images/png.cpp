@@ -12,7 +12,7 @@ namespace {
 
 // No deflate stream expands more than this (zlib's technical notes: 1032:1).
 constexpr std::uint64_t kLargestExpansion = 1032;
-// Of text, profiles and EXIF data, decompressed.
+// Limit for text, profiles and EXIF data, decompressed.
 constexpr std::size_t kMostChunkBytes = 16 << 20;
 
 struct ContextDeleter {
