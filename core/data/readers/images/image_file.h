@@ -48,7 +48,7 @@ inline constexpr std::uint64_t kMostImageBytes = std::uint64_t{256} << 20;
 /// without it, or if the image is interlaced, progressive or WebP. Thread-safe.
 Image decode_image(std::span<const std::uint8_t> file, const ImageOptions& options, const std::string& name);
 
-/// True if `start`, the first 16 bytes of a file or more, look like an image that decode_image() knows.
+/// True if `start`, the first 18 bytes of a file or more, look like an image that decode_image() knows.
 bool starts_image(std::span<const std::uint8_t> start);
 
 /// "JPEG, PNG, BMP, PGM, PPM, WebP": what this build can decode.
