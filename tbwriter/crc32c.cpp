@@ -1,5 +1,9 @@
-// The hardware path runs three independent streams, because the instruction takes three cycles but one can
-// start in every cycle; their results are joined by multiplying with powers of x modulo the polynomial.
+// The hardware path computes three adjacent blocks at once, because the instruction has a latency of three
+// cycles but a throughput of one per cycle. A CRC is linear: the CRC of A followed by B is the CRC of A,
+// advanced over |B| zero bytes, xor the CRC of B from 0. Advancing is a multiplication with x^(8|B|) modulo
+// the polynomial, which tables turn into four loads, since |B| is one of two constants.
+//
+// The portable path is slicing-by-8: eight table lookups per 8 bytes.
 #include "tbwriter/crc32c.h"
 
 #include <array>
@@ -12,9 +16,9 @@
 namespace sweep::tbwriter {
 namespace {
 
-constexpr std::uint32_t kPolynomial = 0x82F63B78u;  // reflected
+constexpr std::uint32_t kPolynomial = 0x82F63B78u;  // bit-reflected: bit 31 is the coefficient of x^0
 
-// table[k][b]: the effect of byte b followed by k zero bytes.
+// table[k][b] is the CRC of byte b followed by k zero bytes.
 constexpr auto make_slicing_tables() {
   std::array<std::array<std::uint32_t, 256>, 8> table{};
   for (std::uint32_t b = 0; b < 256; ++b) {
@@ -40,7 +44,7 @@ std::uint64_t load64(const char* p) {
 
 #if defined(__x86_64__)
 
-// a * b modulo the polynomial; bit 31 is the coefficient of x^0.
+// a · b modulo the polynomial.
 constexpr std::uint32_t multiply_modulo(std::uint32_t a, std::uint32_t b) {
   std::uint32_t product = 0;
   for (std::uint32_t bit = 1u << 31; bit != 0; bit >>= 1) {
@@ -50,7 +54,7 @@ constexpr std::uint32_t multiply_modulo(std::uint32_t a, std::uint32_t b) {
   return product;
 }
 
-// Appending `bytes` zero bytes to a message is linear in its checksum, so four tables of a byte each do it.
+// Advances a CRC over a fixed number of zero bytes: the xor of one entry for each of its four bytes.
 using ShiftTable = std::array<std::array<std::uint32_t, 256>, 4>;
 
 constexpr ShiftTable make_shift_table(std::size_t bytes) {
@@ -75,7 +79,7 @@ std::uint32_t shift(const ShiftTable& table, std::uint32_t crc) {
          table[3][crc >> 24];
 }
 
-// Long blocks make joining rare, short ones serve records of a few hundred bytes.
+// Long blocks make joining rare; short ones are for records of a few hundred bytes.
 constexpr std::size_t kLongBlock = 4096, kShortBlock = 128;
 constexpr ShiftTable kLongShift = make_shift_table(kLongBlock);
 constexpr ShiftTable kShortShift = make_shift_table(kShortBlock);

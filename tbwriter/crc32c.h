@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli), the checksum of RFC 3720, and the masked form that event files keep.
+// CRC-32C (Castagnoli), the checksum of RFC 3720, and the masked form that event files store.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,15 @@
 
 namespace sweep::tbwriter {
 
-/// Returns the checksum of `before` (another call's result, 0 for none) continued with `bytes`. Uses the
-/// processor's instruction where there is one. Thread-safe.
+/// Returns the checksum of `bytes`, continuing from `before`: the checksum of the bytes in front of them, 0
+/// for none. Uses the SSE4.2 instruction if the processor has it. Thread-safe.
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0);
 
-/// The same without any special instruction; what crc32c() falls back to.
+/// The same without special instructions; the fallback of crc32c().
 std::uint32_t crc32c_portable(std::string_view bytes, std::uint32_t before = 0);
 
-/// A checksum of data that holds checksums is weak, so event files store it rotated and shifted.
+/// The stored form of a checksum: rotated, plus a constant, because the CRC of data that contains its own CRC
+/// is weak. As in LevelDB and TensorFlow.
 constexpr std::uint32_t mask_crc(std::uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u; }
 
 }  // namespace sweep::tbwriter

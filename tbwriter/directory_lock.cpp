@@ -21,14 +21,14 @@ void Descriptor::reset() {
   if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }
 
-// The kernel drops this lock when the process dies, so that no leftover can lock a directory for good.
+// flock() rather than a lock file: the kernel releases it when the process dies, so no stale lock remains.
 Descriptor lock_directory(const std::filesystem::path& directory) {
   Descriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0) {
     throw IoError(directory.string() + ": cannot open the run's directory: " + std::strerror(errno));
   }
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
-  if (errno != EWOULDBLOCK) return fd;  // A file system without locks; nothing better is to be had there.
+  if (errno != EWOULDBLOCK) return fd;  // The file system does not support locks.
   const auto files = list_event_files(directory);
   throw IoError(directory.string() + ": another writer has this run's directory" +
                 (files.empty() ? "" : "; its file, named by host and process, is " + files.back()));

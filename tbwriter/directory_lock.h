@@ -1,4 +1,4 @@
-// A run's directory belongs to one writer at a time. Not part of the installed interface.
+// Locks a run's directory for one writer at a time. Not part of the installed interface.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 namespace sweep::tbwriter {
 
-/// Holds a file descriptor. Move-only.
+/// Owns a file descriptor. Move-only.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -16,15 +16,16 @@ class Descriptor {
   ~Descriptor() { reset(); }
   int get() const { return fd_; }
   void reset();
-  /// Gives the descriptor up without closing it.
+  /// Releases ownership without closing the descriptor.
   int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;
 };
 
-/// Locks an existing directory until the descriptor is closed or the process is gone, however it went.
-/// Throws IoError if another writer, in this or another process, has it.
+/// Locks an existing directory until the descriptor is closed or the process has ended in any way.
+/// Does nothing on file systems without locks. Throws IoError if another writer, in this or
+/// another process, holds the lock.
 Descriptor lock_directory(const std::filesystem::path& directory);
 
 }  // namespace sweep::tbwriter

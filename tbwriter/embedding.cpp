@@ -1,5 +1,5 @@
-// The projector reads files beside the events, not events. Numbers are written as text: a binary file that
-// happens to be valid UTF-8 would be taken for text.
+// The projector reads separate files, not events. Tensors are written as text, because TensorBoard would take
+// a binary tensor that happens to be valid UTF-8 for text.
 #include "tbwriter/embedding.h"
 
 #include <charconv>
@@ -13,7 +13,7 @@
 namespace sweep::tbwriter {
 namespace {
 
-constexpr std::int64_t kLargestSprite = 8192;  // pixels each way; what browsers take as a texture
+constexpr std::int64_t kMaxSprite = 8192;  // pixels each way; the largest texture of common browsers
 
 void check(std::span<const float> points, std::int64_t dimensions, const EmbeddingLabels& labels,
            const EmbeddingPictures& pictures) {
@@ -42,7 +42,7 @@ std::string tensor_tsv(std::span<const float> points, std::size_t dimensions) {
   std::string text;
   for (std::size_t i = 0; i < points.size(); ++i) {
     char number[32];
-    // The projector cannot place a point that is nowhere.
+    // The projector cannot display values that are not finite.
     const float value = std::isfinite(points[i]) ? points[i] : 0.0f;
     const auto end = std::to_chars(number, number + sizeof number, value).ptr;
     text.append(number, end);
@@ -64,12 +64,12 @@ std::string labels_tsv(const EmbeddingLabels& labels) {
     text += "\n";
   };
   if (labels.header.size() >= 2)
-    add_row(labels.header);  // A single column has none: it would become a label.
+    add_row(labels.header);  // With a single column, the projector would take the header for a label.
   for (const auto& row : labels.rows) add_row(row);
   return text;
 }
 
-// A directory's name that cannot lead out of the run.
+// A directory name without separators and leading dots, so that it stays inside the run's directory.
 std::string safe_name(std::string_view tag) {
   std::string name = valid_utf8(tag);
   for (char& c : name) {
@@ -79,7 +79,7 @@ std::string safe_name(std::string_view tag) {
   return name;
 }
 
-// As PyTorch names them. A plain ":0" would be cut off by TensorBoard.
+// The step has at least five digits, as in PyTorch; TensorBoard would strip ":0".
 std::string tensor_name(std::string_view tag, std::int64_t step) {
   const std::string number = std::to_string(step);
   return safe_name(tag) + ":" + std::string(number.size() < 5 ? 5 - number.size() : 0, '0') + number;
@@ -106,10 +106,10 @@ void write_embedding(const std::filesystem::path& directory, std::string_view ta
   check(points, dimensions, labels, pictures);
   EncodedImage sprite;
   if (!pictures.pixels.empty()) {
-    // TensorBoard wants a square of pictures, as few a side as hold them all.
+    // TensorBoard expects the smallest square grid that holds all pictures.
     const auto side =
         static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(pictures.size.count))));
-    if (side * pictures.size.height > kLargestSprite || side * pictures.size.width > kLargestSprite) {
+    if (side * pictures.size.height > kMaxSprite || side * pictures.size.width > kMaxSprite) {
       throw UsageError(
           "an embedding's pictures would make a sprite of more than 8192 pixels; use fewer or smaller ones");
     }

@@ -1,4 +1,4 @@
-// Points with labels and pictures for TensorBoard's Projector tab.
+// Embeddings for TensorBoard's Projector tab: points with labels and pictures.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,22 @@
 
 namespace sweep::tbwriter {
 
-/// What is known of the points besides their coordinates.
+/// Labels of the points.
 struct EmbeddingLabels {
-  std::vector<std::string> header = {};             // names of columns; needed if there are two or more
-  std::vector<std::vector<std::string>> rows = {};  // one per point
+  std::vector<std::string> header = {};             // names of the columns; required for two or more columns
+  std::vector<std::vector<std::string>> rows = {};  // [points, columns]; empty: no labels
 };
 
-/// A small picture of each point, [points, channels, height, width] of 8 bits.
+/// A small picture of each point, [points, channels, height, width] with 8 bits
+/// per value; empty: no pictures.
 struct EmbeddingPictures {
   std::span<const std::uint8_t> pixels = {};
   BatchSize size = {};
 };
 
-/// Writes `<directory>/<tag>/<step>/` with tensor, labels and sprite, and adds it to
-/// `projector_config.pbtxt`, which it replaces atomically. See SummaryWriter::add_embedding for values and
-/// errors.
+/// Writes tensor, labels and sprite to `<directory>/<tag>/<step>/` and adds them to `projector_config.pbtxt`,
+/// which is replaced atomically. Parameters and errors are those of SummaryWriter::add_embedding(). Not
+/// thread-safe for the same directory.
 void write_embedding(const std::filesystem::path& directory, std::string_view tag,
                      std::span<const float> points, std::int64_t dimensions, const EmbeddingLabels& labels,
                      const EmbeddingPictures& pictures, std::int64_t step);

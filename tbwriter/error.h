@@ -1,13 +1,13 @@
-// What is thrown for a wrong use of the writer, as opposed to a failure of the disk.
+// The exception for wrong use of the writer; failures of the disk throw IoError.
 #pragma once
 
 #include "core/base/error.h"
 
 namespace sweep::tbwriter {
 
-/// A call that could only lead to a file that TensorBoard shows wrongly or not at all: an empty tag, a tag
-/// that already belongs to another kind of data, sizes that do not fit, a call after close(). The file stays
-/// valid.
+/// A call whose data TensorBoard would show wrongly or not at all: an empty tag, a tag that
+/// already has another kind of data, sizes that do not match, a call after close(). Nothing is
+/// written; the file stays valid.
 class UsageError : public Error {
  public:
   using Error::Error;

@@ -16,7 +16,7 @@ std::optional<double> only_number(std::string_view bytes) {
   return static_cast<double>(value);
 }
 
-// A tensor's one number, as TensorFlow 2 writes scalars; nothing if it is an array or text.
+// The value of a tensor with one number, as TensorFlow 2 writes scalars; nothing for arrays and text.
 std::optional<double> decode_number(std::string_view tensor) {
   constexpr std::int64_t kFloat = 1, kDouble = 2, kInt64 = 9;
   Field field;

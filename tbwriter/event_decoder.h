@@ -1,5 +1,4 @@
-// What an event says, of any program's file: scalars and hyperparameters, for export. The rest is passed
-// over.
+// Decodes scalars and hyperparameters from events of any program, for export. Ignores everything else.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +11,27 @@
 
 namespace sweep::tbwriter {
 
-/// One value of an event. The views are into the payload.
+/// One value of an event. The views point into the payload.
 struct DecodedValue {
   std::string_view tag = {};
-  std::string_view plugin = {};  // of its metadata; "" where there is none, as after a tag's first value
-  std::string_view plugin_content = {};  // the plugin's own message
+  std::string_view plugin = {};  // from its metadata, which only the first value of a tag has; "" without
+  std::string_view plugin_content = {};  // the plugin's encoded message
   std::optional<double> scalar = {};     // a simple_value, or a tensor of one number
 };
 
+/// One event. The views point into the payload.
 struct DecodedEvent {
   double wall_time = 0;  // seconds since 1970
   std::int64_t step = 0;
   std::string_view file_version = {};
-  bool session_start = false;  // what older records of the run have from `step` on no longer counts
+  bool session_start = false;  // older records of the run with this step or a later one are void
   std::vector<DecodedValue> values = {};
 };
 
-/// Decodes a record's payload. Throws DataError if it is no Event.
+/// Decodes a record's payload. Throws DataError if it is not an Event. Thread-safe.
 DecodedEvent decode_event(std::string_view payload);
 
-/// What a run's records of the plugin "hparams" say.
+/// The hparams session of a run.
 struct DecodedSession {
   HParams hparams = {};
   std::optional<double> start_time = {};
@@ -39,8 +39,8 @@ struct DecodedSession {
   std::optional<double> end_time = {};
 };
 
-/// Adds what one record's plugin content says to `session`. Returns whether it was about a session.
-/// Throws DataError if it is no HParamsPluginData.
+/// Adds the content of one hparams record to `session`. Returns whether it has the start or end of a session.
+/// Throws DataError if it is not an HParamsPluginData.
 bool decode_session(std::string_view plugin_content, DecodedSession& session);
 
 }  // namespace sweep::tbwriter

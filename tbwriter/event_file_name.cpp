@@ -54,7 +54,7 @@ SessionName next_session(const std::vector<std::string>& existing, double now) {
     const auto [last, failure] = std::from_chars(first, name.data() + name.size(), seconds);
     if (failure == std::errc{} && last - first == 10)
       session.seconds = std::max(session.seconds, seconds + 1);
-    // Other programs' names may have numbers of other widths; those sort by their digits.
+    // Other programs may write numbers of other widths, which sort by their first digits.
     if (session.seconds > kLastSecond || event_file_name(session, 0) <= name) {
       throw IoError(name + ": no event file can have a later name; move this one out of the run's directory");
     }

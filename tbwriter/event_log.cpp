@@ -19,9 +19,10 @@ namespace {
 
 std::string reason(int error) { return std::strerror(error); }
 
-// So many bytes go to the system at once: few enough that a slow disk is seen to take something.
-constexpr std::size_t kLargestWrite = std::size_t{1} << 20;
+// Bytes per write(). Small enough that a slow disk shows progress within longest_wait.
+constexpr std::size_t kMaxWrite = std::size_t{1} << 20;
 
+// The size of the complete records in the first `limit` bytes.
 std::size_t whole_records(std::string_view bytes, std::size_t limit) {
   std::size_t end = 0;
   while (end < limit) {
@@ -63,7 +64,8 @@ std::shared_ptr<EventLog> EventLog::open(const std::filesystem::path& directory,
   log->file_bytes_ = first_records.size();
   log->appended_ = log->pending_ = first_records.size();
   log->open_file(0);
-  log->write_segment({0, std::string(first_records)});  // At once: a file without them would hide the run.
+  // Written now: TensorBoard would not show a run whose file is empty.
+  log->write_segment({0, std::string(first_records)});
   if (log->failed_) log->throw_failure();
   const BlockSignals block;
   try {
@@ -91,7 +93,7 @@ bool EventLog::wait(std::unique_lock<std::mutex>& lock, Done done) {
 }
 
 bool EventLog::wait_for_room(std::unique_lock<std::mutex>& lock) {
-  flush_wanted_ = true;  // The queue may be smaller than what the thread waits for.
+  flush_wanted_ = true;  // queue_bytes may be smaller than flush_bytes, which the thread waits for
   wake_.notify_one();
   return wait(lock, [this] { return pending_ < options_.queue_bytes; });
 }
@@ -122,11 +124,11 @@ void EventLog::close() {
   closing_ = true;
   wake_.notify_one();
   wait(lock, [this] { return thread_done_; });
-  // A thread that failed ends soon, but one that is stuck in the system may not: it gets its time, too.
+  // wait() returns at once after a failure. The thread then ends soon, unless it is stuck in a system call.
   done_.wait_for(lock, options_.longest_wait, [this] { return thread_done_ || stalled_; });
   closed_ = true;
   if (!thread_done_) {
-    thread_.detach();  // It keeps file and lock as long as the system keeps it.
+    thread_.detach();  // It owns the log, and with it file and lock, until its system call returns.
     throw_failure();
   }
   lock.unlock();
@@ -187,19 +189,19 @@ void EventLog::write_all() {
 
 void EventLog::write_segment(const Segment& segment) {
   if (segment.file != file_number_) {
-    sync_file();  // sync() promises all files, and knows only the newest.
+    sync_file();  // sync() covers all files but syncs only the newest one, so older ones are synced here.
     open_file(segment.file);
   }
   const std::string_view bytes = segment.bytes;
   std::size_t done = 0;
-  std::size_t last = bytes.size();  // bytes not counted as written yet
+  std::size_t last = bytes.size();  // bytes that are not counted as written yet
   int error = 0;
   while (done < bytes.size() && error == 0) {
     {
       const std::unique_lock lock(mutex_);
       if (failed_) break;
     }
-    const std::size_t some = std::min(bytes.size() - done, kLargestWrite);
+    const std::size_t some = std::min(bytes.size() - done, kMaxWrite);
     const ssize_t n = options_.write ? options_.write(file_.get(), bytes.data() + done, some)
                                      : ::write(file_.get(), bytes.data() + done, some);
     if (n < 0 && errno == EINTR) continue;
@@ -208,7 +210,7 @@ void EventLog::write_segment(const Segment& segment) {
       break;
     }
     done += static_cast<std::size_t>(n);
-    // The end of the segment is written only when end_segment() finds the file where it was.
+    // The last part is counted by end_segment(), once it has checked that the file has not been removed.
     if (done == bytes.size()) break;
     const std::unique_lock lock(mutex_);
     count_written(static_cast<std::size_t>(n));
@@ -223,6 +225,8 @@ void EventLog::count_written(std::size_t bytes) {
   done_.notify_all();
 }
 
+// Accounts for a segment of which `done` bytes were written; the last `last` bytes of it are not counted as
+// written yet. `error` is the errno that stopped it, or 0.
 void EventLog::end_segment(const Segment& segment, std::size_t done, std::size_t last, int error) {
   if (segment.bytes.empty()) return;
   struct ::stat status {};
@@ -238,7 +242,7 @@ void EventLog::end_segment(const Segment& segment, std::size_t done, std::size_t
     count_written(last);
     return;
   }
-  // No half record stays behind, so that a reader sees an intact file that ends early.
+  // Removes the incomplete record, so that readers see an intact file that ends early.
   const std::size_t whole = whole_records(segment.bytes, done);
   const std::uint64_t missing = count_records(std::string_view(segment.bytes).substr(whole));
   written_events_ += segment.events - std::min(segment.events, missing);

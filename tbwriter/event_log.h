@@ -1,4 +1,16 @@
-// A run's event files, appended to by any thread and written by one. Not part of the installed interface.
+// The event files of a run: any thread appends, one background thread writes. Not
+// part of the installed interface.
+//
+// append() encodes into the last segment of queue_ under mutex_. The thread swaps the whole queue
+// for an empty one, writes the segments without the lock, and publishes its progress in written_.
+// There is one segment per file, so that a file change keeps its place in the order. Progress is
+// counted in bytes since the start of the session, over all files: flush() remembers appended_ and
+// waits until written_ has reached it.
+//
+// pending_ limits the queue; append() waits for room as long as the disk makes progress. A write()
+// that blocks forever (a dead network file system) cannot be interrupted. After `longest_wait`
+// without progress the log fails, callers return, and close() detaches the thread, which shares
+// ownership of the log for that reason.
 #pragma once
 
 #include <sys/types.h>
@@ -24,25 +36,24 @@
 
 namespace sweep::tbwriter {
 
+/// See WriterOptions.
 struct EventLogOptions {
   std::chrono::milliseconds flush_interval{1000};
   std::size_t flush_bytes = 0;
   std::size_t queue_bytes = 0;
   std::chrono::milliseconds longest_wait{0};
   std::uint64_t max_file_bytes = 0;  // 0: one file
-  /// write(2); tests pass one that is slow.
+  /// Replaces write(2) in tests; empty: write(2).
   std::function<ssize_t(int, const void*, std::size_t)> write = {};
 };
 
-/// Queues whole records and writes them from a thread of its own. The first failure stays and stops all
-/// writing. Nobody waits for a disk that takes nothing for `longest_wait`: that is a failure, too, and the
-/// thread, which cannot be called back from the system, is left to itself; so it owns the log together with
-/// whoever opened it.
+/// Queues whole records and writes them in a background thread. The first failure is kept and stops all
+/// writing; a disk that accepts nothing for `longest_wait` is a failure, too. Thread-safe.
 class EventLog {
  public:
-  /// Locks the directory and creates the session's first file with `first_records` in it, then starts the
-  /// thread. `file_header` makes the records that every later file of the session begins with. Throws
-  /// IoError.
+  /// Creates and locks the directory, creates the session's first file with `first_records` in it, and starts
+  /// the thread. `now` is in seconds since 1970, for the file's name. `file_header` returns the records that
+  /// every later file of the session begins with; it is called with the queue locked. Throws IoError.
   static std::shared_ptr<EventLog> open(const std::filesystem::path& directory,
                                         const EventLogOptions& options, double now,
                                         std::string_view first_records,
@@ -50,9 +61,10 @@ class EventLog {
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
 
-  /// Calls encode(buffer, generation) with the queue locked; what it appends must be whole records.
-  /// `generation` is the number of the session's file that they will be in. Does nothing after a failure, and
-  /// throws UsageError after close(). What encode throws passes through, and what it had appended is dropped.
+  /// Calls encode(buffer, file) with the queue locked, which appends whole records to `buffer`;
+  /// `file` is the number of the session's file that will contain them. After a failure the records
+  /// are dropped. Throws UsageError after close(). If encode throws, the exception passes through
+  /// and what it appended is removed.
   template <class Encode>
   void append(Encode&& encode) {
     std::unique_lock lock(mutex_);
@@ -67,7 +79,7 @@ class EventLog {
     try {
       encode(buffer, queue_.back().file);
     } catch (...) {
-      buffer.resize(before);  // Half a record, and bytes that nobody has counted.
+      buffer.resize(before);  // It may be half a record, and is not counted yet.
       throw;
     }
     const std::size_t added = buffer.size() - before;
@@ -81,23 +93,25 @@ class EventLog {
     if (pending_ >= options_.flush_bytes) wake_.notify_one();
   }
 
-  /// Calls work() with the queue locked.
+  /// Calls work() with the queue locked, for state that is guarded by the same lock.
   template <class Work>
   void locked(Work&& work) {
     std::unique_lock lock(mutex_);
     work();
   }
 
-  /// Waits until all that was appended is written; syncs it too, if asked. Throws the first failure, as
-  /// IoError that says how many events are not in the file; std::bad_alloc if the thread had no memory.
+  /// Waits until everything that was appended is written, and synced to disk if `sync`. Throws
+  /// the first failure as IoError that tells how many events are not in the file, or
+  /// std::bad_alloc if the thread ran out of memory.
   void flush(bool sync);
 
-  /// flush(), stop the thread, close the file, release the directory. Throws the first failure, once.
+  /// Writes the rest, stops the thread, closes the file and unlocks the directory. Throws the first failure;
+  /// further calls do nothing.
   void close();
 
   std::filesystem::path path() const;
 
-  /// Where the newest file ends once all that was appended is written.
+  /// The end of the newest file once everything that was appended is written.
   FilePosition end() const;
 
  private:
@@ -110,7 +124,7 @@ class EventLog {
   EventLog(const std::filesystem::path& directory, const EventLogOptions& options,
            std::function<std::string()> file_header);
 
-  /// Waits for done() as long as the disk takes something. False and a failure if it does not.
+  /// Waits for done() as long as the disk makes progress; otherwise fails. Returns false after a failure.
   template <class Done>
   bool wait(std::unique_lock<std::mutex>& lock, Done done);
   bool wait_for_room(std::unique_lock<std::mutex>& lock);
@@ -128,25 +142,27 @@ class EventLog {
   const std::filesystem::path directory_;
   const EventLogOptions options_;
   const std::function<std::string()> file_header_;
-  Descriptor lock_;
+  Descriptor lock_;  // of the directory
   SessionName session_;
 
   mutable std::mutex mutex_;
-  std::condition_variable wake_;  // for the thread: there is something to do
-  std::condition_variable done_;  // for callers: something was written, or failed
-  std::deque<Segment> queue_;     // never empty; one segment per file
-  std::string spare_;             // an empty buffer with capacity, to be used next
-  std::size_t pending_ = 0;       // bytes appended and not yet written
+  std::condition_variable wake_;  // wakes the thread: there is work
+  std::condition_variable done_;  // wakes callers: progress or failure
+  std::deque<Segment> queue_;     // never empty; the last segment is of the newest file
+  std::string spare_;             // an empty buffer whose capacity is reused
+  std::size_t pending_ = 0;       // bytes appended and not written yet
+  // Bytes since the start of the session, over all files.
   std::uint64_t appended_ = 0, written_ = 0, synced_ = 0;
   std::uint64_t appended_events_ = 0, written_events_ = 0, refused_events_ = 0;
-  std::uint64_t file_bytes_ = 0;  // appended to the newest file
+  std::uint64_t file_bytes_ = 0;  // bytes appended to the newest file
   bool flush_wanted_ = false, sync_wanted_ = false, closing_ = false, closed_ = false, failed_ = false;
-  bool thread_done_ = false, stalled_ = false, out_of_memory_ = false;
+  bool thread_done_ = false, stalled_ = false, out_of_memory_ = false;  // stalled_: longest_wait has passed
   std::string failure_;
-  std::filesystem::path path_;
-  std::uint64_t path_bytes_ = 0;  // written to path_
+  std::filesystem::path path_;    // of the file that is being written
+  std::uint64_t path_bytes_ = 0;  // bytes of whole records in it
 
-  Descriptor file_;  // of the thread, once it runs
+  // Used by the thread alone while it runs.
+  Descriptor file_;
   unsigned file_number_ = 0;
   std::thread thread_;
 };

@@ -12,8 +12,9 @@
 namespace sweep::tbwriter {
 namespace {
 
-// Reads grow from the first to the second, so that neither a small nor a large file costs more than it must.
-constexpr std::size_t kFirstChunk = std::size_t{1} << 12, kLargestChunk = std::size_t{1} << 20;
+// Size of a read: doubles from the first to the second, so that small files need little
+// memory and large ones few calls.
+constexpr std::size_t kFirstChunk = std::size_t{1} << 12, kMaxChunk = std::size_t{1} << 20;
 
 bool only_zeros(std::string_view bytes) { return bytes.find_first_not_of('\0') == std::string_view::npos; }
 
@@ -39,7 +40,7 @@ EventReader::EventReader(const std::filesystem::path& file) : name_(file.string(
   errno = 0;
   if (std::filesystem::is_directory(file)) throw DataError(name_ + ": is a directory, not an events file");
   auto stream = std::make_unique<std::ifstream>();
-  stream->rdbuf()->pubsetbuf(nullptr, 0);  // Reads are large; a second buffer would only copy.
+  stream->rdbuf()->pubsetbuf(nullptr, 0);  // Reads are large; another buffer would only copy.
   stream->open(file, std::ios::binary);
   if (!*stream) throw DataError(name_ + ": cannot open: " + std::strerror(errno != 0 ? errno : ENOENT));
   stream_ = std::move(stream);
@@ -54,8 +55,8 @@ bool EventReader::read_more(std::size_t wanted) {
   while (buffer_.size() < wanted) {
     const std::size_t before = buffer_.size();
     buffer_.resize(before + std::max(chunk_, wanted - before));
-    chunk_ = std::min(2 * chunk_, kLargestChunk);
-    stream_->clear();  // The end of a file that grows is not final.
+    chunk_ = std::min(2 * chunk_, kMaxChunk);
+    stream_->clear();  // The file may have grown since its end was reached.
     errno = 0;
     stream_->read(buffer_.data() + before, static_cast<std::streamsize>(buffer_.size() - before));
     const auto got = static_cast<std::size_t>(stream_->gcount());

@@ -1,4 +1,4 @@
-// Reads event files record by record, checking every byte, and says how a file ends.
+// Reads event files record by record, verifies all checksums, and reports how a file ends.
 #pragma once
 
 #include <cstdint>
@@ -11,40 +11,40 @@
 
 namespace sweep::tbwriter {
 
-/// Why a file gives no further record.
+/// Why there is no further record.
 enum class ReadEnd {
-  kEnd,         // all bytes are whole records
-  kTornTail,    // it ends within a record: still being written, or its writer was killed. Nothing before is
-                // lost.
-  kZeroTail,    // it ends in twelve or more zero bytes: the machine went down before the file system had the
-                // data
-  kBadPayload,  // a record's payload is damaged; skip_record() goes on after it
-  kBadLength,   // a record's length is damaged: what comes after cannot be found
+  kEnd,         // the file consists of complete records
+  kTornTail,    // ends within a record: it is being written, or the writer was killed; nothing before is lost
+  kZeroTail,    // ends in 12 or more zero bytes: the machine crashed before the data reached the disk
+  kBadPayload,  // a record's payload is damaged; skip_record() continues after it
+  kBadLength,   // a record's length is damaged, so later records cannot be found
 };
 
-/// "ends within a record", for people.
+/// "ends within a record": a phrase for messages.
 const char* describe(ReadEnd end);
 
-/// One file, from its beginning. Movable; not thread-safe. Takes at most 64 MiB and a few of memory.
+/// Reads one file from its beginning. Movable; not thread-safe. Holds one record in memory, at most 64 MiB,
+/// and the chunk that is being read.
 class EventReader {
  public:
   /// Throws DataError if the file cannot be opened.
   explicit EventReader(const std::filesystem::path& file);
 
-  /// Reads from a stream instead; `name` is for messages.
+  /// Reads from a stream; `name` stands for the file in messages.
   EventReader(std::unique_ptr<std::istream> stream, std::string name);
 
-  /// Returns the next whole record's payload (a serialised Event), valid until the next call, or nothing at
-  /// end(). Throws DataError if the system cannot read the file.
+  /// Returns the payload of the next record, a serialised Event, valid until the next call; nothing if there
+  /// is none, and end() says why. Throws DataError if reading fails.
   std::optional<std::string_view> next();
 
-  /// Why next() returned nothing. Of a file that grows, next() may be called again after kEnd and kTornTail.
+  /// Why next() returned nothing. After kEnd and kTornTail, next() may be called
+  /// again once the file has grown.
   ReadEnd end() const { return end_; }
 
-  /// Bytes of whole records read and skipped so far: where the file could be cut to be intact.
+  /// Size in bytes of the records that were read or skipped: the file truncated to this size is intact.
   std::uint64_t position() const { return position_; }
 
-  /// Goes past a record whose payload is damaged. Returns whether there was one.
+  /// Skips a record with a damaged payload. Returns whether there was one.
   bool skip_record();
 
  private:
@@ -53,8 +53,8 @@ class EventReader {
 
   std::string name_;
   std::unique_ptr<std::istream> stream_;
-  std::size_t chunk_;   // bytes to read next
-  std::string buffer_;  // bytes [begin_, end of buffer_) are not returned yet
+  std::size_t chunk_;   // bytes of the next read
+  std::string buffer_;  // bytes from begin_ on have not been returned yet
   std::size_t begin_ = 0;
   std::size_t damaged_ = 0;  // size of the damaged record at begin_
   bool stopped_ = false;     // after a damaged length
@@ -62,10 +62,10 @@ class EventReader {
   ReadEnd end_ = ReadEnd::kEnd;
 };
 
-/// What a whole file holds.
+/// The result of reading a whole file.
 struct FileCheck {
-  std::uint64_t records = 0;  // whole ones, before the first damage
-  std::uint64_t bytes = 0;    // that these take
+  std::uint64_t records = 0;  // complete records before the first damage
+  std::uint64_t bytes = 0;    // of these records
   std::uint64_t size = 0;     // of the file
   ReadEnd end = ReadEnd::kEnd;
 };

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "tbwriter/messages.h"
+#include "tbwriter/proto_encoding.h"
 #include "tbwriter/record.h"
 #include "tbwriter/wire.h"
 
@@ -20,7 +20,7 @@ constexpr std::uint32_t kTag = 1, kSimpleValue = 2, kTensor = 8, kMetadata = 9;
 }  // namespace field
 
 constexpr std::int64_t kSessionStart = 1;
-constexpr std::size_t kEventOverhead = 256;  // more than all keys, lengths, time and step of an event take
+constexpr std::size_t kEventOverhead = 256;  // upper bound of the keys, lengths, time and step of an event
 
 void begin_event(std::string& out, double wall_time, std::int64_t step) {
   wire::real(out, field::kWallTime, wall_time);
@@ -39,7 +39,7 @@ void append_metadata(std::string& out, TagState& state, unsigned file) {
   state.metadata_file = file;
 }
 
-// Appends a Summary's value.
+// Appends a Summary.Value with a scalar.
 void append_scalar(std::string& out, TagState& state, double value, unsigned file) {
   const bool with_metadata = state.needs_metadata(file);
   wire::key(out, field::kValue, wire::kBytes);
@@ -57,7 +57,8 @@ std::string version_record(double wall_time) {
   return record;
 }
 
-// TensorBoard's slower reader keeps what an older session wrote unless each session says where it begins.
+// TensorBoard's Python reader discards what an older session wrote from a step on only if the new session
+// says where it begins.
 std::string session_start_record(double wall_time, std::int64_t first_step) {
   std::string event, session, record;
   begin_event(event, wall_time, first_step);
@@ -71,9 +72,9 @@ std::string first_records(double wall_time, std::int64_t first_step) {
   return version_record(wall_time) + session_start_record(wall_time, first_step);
 }
 
-void check_payload(std::size_t size, std::string_view what) {
+void check_payload(std::size_t size, std::string_view tag) {
   if (size <= kLongestPayload) return;
-  throw UsageError("\"" + std::string(what) + "\": an event of " + std::to_string(size) +
+  throw UsageError("\"" + std::string(tag) + "\": an event of " + std::to_string(size) +
                    " bytes was given, but a record must be smaller than 64 MiB");
 }
 
@@ -95,7 +96,7 @@ EventWriter::~EventWriter() {
   try {
     log_->close();
   } catch (const std::exception&) {
-    // Whoever skips close() has chosen not to know.
+    // Callers that want to know call close().
   }
 }
 
@@ -106,7 +107,7 @@ double EventWriter::now() const {
 
 double EventWriter::time_of(const std::optional<double>& wall_time) const {
   if (!wall_time) return now();
-  // TensorBoard's faster reader gives a whole file up at such a time.
+  // TensorBoard's Rust reader abandons a file at such a time.
   if (!std::isfinite(*wall_time)) throw UsageError("a wall time is not a finite number");
   return *wall_time;
 }
@@ -174,7 +175,7 @@ void EventWriter::add_value(std::string_view tag, Kind kind, ValueField value_fi
 
 void EventWriter::add_plugin_record(std::string_view tag, std::string_view plugin, std::string_view content,
                                     std::string_view tensor) {
-  // TensorBoard's Python loader answers with an error for all runs if there is metadata without a value.
+  // TensorBoard's Python loader fails for all runs if there is metadata without a value.
   constexpr std::int64_t kEmpty[] = {0};
   std::string value, summary, event;
   wire::always_bytes(value, field::kTag, tag);

@@ -1,5 +1,5 @@
-// Animated GIF. Gray frames keep every shade; colours are rounded to a cube of 6 x 7 x 6, since GIF has 256
-// at most.
+// Encodes animated GIFs. GIF has at most 256 colours: gray frames keep all shades, RGB is rounded to a cube
+// of 6 x 7 x 6 colours. https://www.w3.org/Graphics/GIF/spec-gif89a.txt
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,9 +15,9 @@ namespace sweep::tbwriter {
 namespace {
 
 constexpr int kReds = 6, kGreens = 7, kBlues = 6;
-constexpr int kCodeBits = 8;  // every pixel is a byte
+constexpr int kCodeBits = 8;  // of the palette's indices
 constexpr unsigned kClear = 1u << kCodeBits, kEnd = kClear + 1;
-constexpr unsigned kMostCodes = 4096;
+constexpr unsigned kMaxCodes = 4096;  // codes have at most 12 bits
 
 std::uint8_t nearest_level(std::uint8_t value, int levels) {
   return static_cast<std::uint8_t>((value * (levels - 1) + 127) / 255);
@@ -40,7 +40,9 @@ std::string palette(std::int64_t channels) {
   return colors;
 }
 
-// LZW with codes of growing width, as GIF packs them: lowest bits first, in blocks of up to 255 bytes.
+// LZW with variable-width codes, packed least significant bit first into blocks of up to 255 bytes.
+// table_[prefix][pixel] is the code of the string `prefix` followed by `pixel`, 0 if there is none yet. When
+// all codes are used, a clear code resets the table on both sides.
 class LzwEncoder {
  public:
   std::string encode(std::span<const std::uint8_t> pixels) {
@@ -54,9 +56,10 @@ class LzwEncoder {
         continue;
       }
       put(prefix);
-      if (next_code_ < kMostCodes) {
+      if (next_code_ < kMaxCodes) {
         next = static_cast<std::uint16_t>(next_code_++);
-        // The decoder knows a code one step later, so widths grow when the last code of a width is taken.
+        // The decoder adds each code one step later than the encoder. Therefore the width grows only after
+        // the first code that does not fit, not when the last one that fits is assigned.
         if (next_code_ > (1u << width_) && width_ < 12) ++width_;
       } else {
         put(kClear);
@@ -96,7 +99,7 @@ class LzwEncoder {
     return out;
   }
 
-  std::vector<std::array<std::uint16_t, 256>> table_{kMostCodes};
+  std::vector<std::array<std::uint16_t, 256>> table_{kMaxCodes};
   unsigned next_code_ = 0, width_ = 0;
   unsigned bits_ = 0, bit_count_ = 0;
   std::string bytes_;

@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "tbwriter/error.h"
-#include "tbwriter/messages.h"
+#include "tbwriter/proto_encoding.h"
 #include "tbwriter/utf8.h"
 #include "tbwriter/wire.h"
 
@@ -14,7 +14,7 @@ namespace sweep::tbwriter {
 namespace {
 
 constexpr std::int64_t kFloat = 1;      // DataType
-constexpr std::int64_t kProducer = 22;  // GraphDef version; the one that PyTorch's writer names
+constexpr std::int64_t kProducer = 22;  // GraphDef version, as PyTorch's writer sets it
 
 std::string shape_message(const GraphShape& shape) {
   std::string message;
@@ -26,7 +26,7 @@ std::string shape_message(const GraphShape& shape) {
   return message;
 }
 
-// "[?, 6, 24, 24]", as the edges are labelled.
+// "[?, 6, 24, 24]", like TensorBoard's labels of edges.
 std::string shape_text(const GraphShape& shape) {
   std::string text = "[";
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -78,7 +78,7 @@ std::string node_message(const GraphNode& node) {
       text += (text.empty() ? "" : ", ") + shape_text(shape);
     }
     wire::always_bytes(shapes, 1, list);
-    attributes["_output_shapes"] = shapes;  // TensorBoard takes it out of the card, hence the text besides.
+    attributes["_output_shapes"] = shapes;  // TensorBoard hides it in the card, hence also as text.
     attributes.try_emplace("output_shapes", attribute_message(text));
   }
   for (const auto& [name, value] : attributes) {

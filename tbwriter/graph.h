@@ -1,4 +1,4 @@
-// A network's graph in plain C++, for TensorBoard's Graphs tab.
+// A network's graph for TensorBoard's Graphs tab.
 #pragma once
 
 #include <cstdint>
@@ -9,28 +9,31 @@
 
 namespace sweep::tbwriter {
 
-/// What is shown in a node's card. Text and lists longer than 1,024 bytes are cut away by TensorBoard.
+/// The value of an attribute in a node's card. TensorBoard drops texts and lists longer than 1,024 bytes.
 using GraphAttribute =
     std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>>;
 
-/// An array's extents, outermost first; -1 is an unknown one, shown as "?" (the batch dimension).
+/// The shape of an array, outermost extent first; -1 is unknown (the batch dimension), shown as "?".
 using GraphShape = std::vector<std::int64_t>;
 
+/// An operation, a parameter or an input.
 struct GraphNode {
-  /// Unique; "conv1/weight" lies in the scope "conv1", which TensorBoard can expand.
+  /// Unique. "conv1/weight" is in the scope "conv1", which TensorBoard shows as
+  /// one node that can be expanded.
   std::string name = {};
-  /// What it computes: "Conv2d". Operations of one kind look alike.
+  /// The operation: "Conv2d". Nodes of one operation have the same look.
   std::string op = {};
-  /// Names of other nodes; "name:1" is the second output, "^name" only an order.
+  /// Names of other nodes; "name:1" is the second output of one, "^name" a control dependency.
   std::vector<std::string> inputs = {};
-  /// "/device:CPU:0", so that TensorBoard can colour by device.
+  /// "/device:CPU:0"; TensorBoard can colour nodes by device.
   std::string device = {};
-  /// Shown in the order of their names.
+  /// Shown sorted by name.
   std::vector<std::pair<std::string, GraphAttribute>> attributes = {};
-  /// One per output; they label the edges that leave this node.
+  /// One per output; they label the outgoing edges.
   std::vector<GraphShape> output_shapes = {};
 };
 
+/// A whole graph, nodes in any order.
 struct Graph {
   std::vector<GraphNode> nodes = {};
 };
@@ -41,8 +44,8 @@ struct NodeProfile {
   std::string device = {};        // "/device:CPU:0"; must end in device:TYPE:N
   std::int64_t start_micros = 0;  // since 1970
   std::int64_t duration_micros = 0;
-  std::int64_t memory_bytes = 0;               // what its outputs take
-  std::vector<GraphShape> output_shapes = {};  // known extents only, no -1
+  std::int64_t memory_bytes = 0;               // of its outputs
+  std::vector<GraphShape> output_shapes = {};  // without unknown extents
 };
 
 }  // namespace sweep::tbwriter

@@ -1,9 +1,11 @@
-// The limits are 0 and +-1e-12 * 1.1^n, each made from the last by one multiplication as the other writers
-// do, so that the same values fall into the same buckets. A value's bucket is found from the high bits of its
-// floating-point form: the numbers that share an exponent and four bits of mantissa differ by at most 1/16,
-// so at most one limit lies among them. A table has, for those high bits, a number to which the low bits are
-// added: the sum's upper part is the bucket, into which it carries if the limit is reached. One load and one
-// addition decide.
+// The limits are 0 and ±1e-12 · 1.1^n. Each is computed from the previous one with one multiplication, as the
+// other writers do, so that values fall into exactly the same buckets.
+//
+// The bucket of a value is looked up, not searched. All numbers that share sign, exponent and the upper four
+// bits of the mantissa (the key) lie within 1/16 of each other, less than the factor 1.1 between limits, so
+// at most one limit is among them: the low bits of the mantissa decide between two neighbouring buckets. The
+// table has one entry per key, built so that adding the low bits to it carries into the bucket's index
+// exactly if the limit is reached: a load, an addition and a shift per value, without a branch.
 #include "tbwriter/histogram.h"
 
 #include <algorithm>
@@ -18,9 +20,9 @@
 namespace sweep::tbwriter {
 namespace {
 
-constexpr double kSmallestLimit = 1e-12, kLargestLimit = 1e20, kGrowth = 1.1;
+constexpr double kSmallestLimit = 1e-12, kLargestLimit = 1e20, kGrowth = 1.1;  // as in TensorFlow
 
-// 0, then the positive limits; magnitude m lies in bucket i if limits[i] <= m < limits[i + 1].
+// 0, then the positive limits. Magnitude m is in bucket i if limits[i] <= m < limits[i + 1].
 const std::vector<double>& magnitude_limits() {
   static const std::vector<double> limits = [] {
     std::vector<double> result{0.0};
@@ -30,7 +32,7 @@ const std::vector<double>& magnitude_limits() {
   return limits;
 }
 
-// Of bucket k, from the most negative one on, where the largest value is `max`.
+// The upper limit of bucket k, counted from the most negative one; `max` is the largest value.
 double right_end(std::size_t k, double max) {
   const auto& limits = magnitude_limits();
   const std::size_t side = limits.size();
@@ -38,12 +40,13 @@ double right_end(std::size_t k, double max) {
   return k - side + 1 < side ? limits[k - side + 1] : std::max(kLargestLimit, max);
 }
 
+// The bits of a floating-point number, and how many low bits are not part of the key.
 template <class Value>
 struct Layout;
 template <>
 struct Layout<float> {
   using Bits = std::uint32_t;
-  static constexpr int kKeyShift = 23 - 4;  // the low bits; the others choose the table's entry
+  static constexpr int kKeyShift = 23 - 4;  // 23 bits of mantissa, 4 of them in the key
 };
 template <>
 struct Layout<double> {
@@ -51,11 +54,12 @@ struct Layout<double> {
   static constexpr int kKeyShift = 52 - 4;
 };
 
-// Counters: negative buckets by magnitude, positive ones, then -0.0, negative values that share its high
-// bits, and whatever is not finite.
-struct Places {
+// Indices of the counters: negative buckets by magnitude, positive buckets by magnitude, then separate ones
+// for -0.0, for the other values with its key, and for values that are not finite. -0.0 belongs to the
+// positive side although its sign bit is set; that is why its key needs two counters of its own.
+struct Counters {
   std::uint32_t negative = 0, positive, minus_zero, after_minus_zero, not_finite, count;
-  explicit Places(std::size_t side)
+  explicit Counters(std::size_t side)
       : positive(static_cast<std::uint32_t>(side)),
         minus_zero(2 * positive),
         after_minus_zero(minus_zero + 1),
@@ -63,28 +67,28 @@ struct Places {
         count(minus_zero + 3) {}
 };
 
-// Entry of the values whose high bits are the same: those whose low bits are below `threshold` belong to
-// counter `index`, the others to the next one. Sum of entry and low bits: index above one bit more than the
-// low ones.
+// The table's entry for one key: values whose low bits are below `threshold` belong to counter `index`, the
+// others to index + 1. The index is stored above kKeyShift + 1 bits, which hold the difference of `threshold`
+// to their carry; one bit more than the low bits have, so that a threshold above all of them never carries.
 template <class Value>
-typename Layout<Value>::Bits step(std::uint32_t index, typename Layout<Value>::Bits threshold) {
+typename Layout<Value>::Bits table_entry(std::uint32_t index, typename Layout<Value>::Bits threshold) {
   using Bits = typename Layout<Value>::Bits;
   constexpr Bits kCarry = Bits{1} << (Layout<Value>::kKeyShift + 1);
   return index * kCarry + (kCarry - threshold);
 }
 
 template <class Value>
-std::vector<typename Layout<Value>::Bits> make_steps() {
+std::vector<typename Layout<Value>::Bits> make_table() {
   using Bits = typename Layout<Value>::Bits;
   constexpr int kShift = Layout<Value>::kKeyShift;
   constexpr Bits kLow = (Bits{1} << kShift) - 1, kNever = Bits{1} << (kShift + 1);
   constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1);
   constexpr Bits kInfinity = std::bit_cast<Bits>(std::numeric_limits<Value>::infinity());
   const auto& limits = magnitude_limits();
-  const Places places(limits.size());
-  // The smallest Value that is not less than a limit, so that comparing Values equals comparing with the
-  // limit. A negative limit belongs to the bucket of smaller magnitudes; no float but 0 is a limit, but all
-  // doubles are.
+  const Counters index(limits.size());
+  // Each limit rounded up to a Value, so that comparing with it gives the same result as comparing with the
+  // limit itself. A value that equals a negative limit belongs to the bucket of smaller magnitudes, hence the
+  // + 1; that happens for every limit in double, and in float only for limits that it represents exactly.
   std::vector<Bits> positive, negative;
   for (const double limit : limits) {
     Value value = static_cast<Value>(limit);
@@ -95,43 +99,44 @@ std::vector<typename Layout<Value>::Bits> make_steps() {
     negative.push_back(std::bit_cast<Bits>(value) + (exact && limit != 0 ? 1 : 0));
   }
   const std::size_t keys = std::size_t{1} << (8 * sizeof(Bits) - Layout<Value>::kKeyShift);
-  std::vector<Bits> steps;
-  steps.reserve(keys);
+  std::vector<Bits> entries;
+  entries.reserve(keys);
   for (std::size_t key = 0; key < keys; ++key) {
     const Bits first = static_cast<Bits>(key) << kShift;
     const Bits sign = first & kSign;
     if ((first & ~kSign) >= kInfinity) {
-      steps.push_back(step<Value>(places.not_finite, kNever));
+      entries.push_back(table_entry<Value>(index.not_finite, kNever));
       continue;
     }
     if (first == kSign) {
-      steps.push_back(step<Value>(places.minus_zero, 1));
+      entries.push_back(table_entry<Value>(index.minus_zero, 1));
       continue;
     }
     const std::vector<Bits>& thresholds = sign != 0 ? negative : positive;
     const auto above = std::upper_bound(thresholds.begin(), thresholds.end(), first & ~kSign);
     const auto bucket = static_cast<std::uint32_t>(above - thresholds.begin() - 1);
     const bool here = above != thresholds.end() && (*above | sign) >> kShift == key;
-    steps.push_back(
-        step<Value>(bucket + (sign != 0 ? places.negative : places.positive), here ? *above & kLow : kNever));
+    entries.push_back(table_entry<Value>(bucket + (sign != 0 ? index.negative : index.positive),
+                                         here ? *above & kLow : kNever));
   }
-  return steps;
+  return entries;
 }
 
+// Sums and extremes of an array.
 struct Sums {
   double sum = 0, sum_squares = 0, min = 0, max = 0;
 };
 
-// Sixteen partial results, so that the compiler can use vectors, and none waits for the one before. The
-// extremes are right if all values are finite.
+// Sixteen partial sums, so that the compiler can vectorise and additions do not wait for each other; their
+// order is fixed. The extremes are correct only if all values are finite.
 template <class Value>
-[[gnu::always_inline]] inline Sums add_up_lanes(std::span<const Value> values) {
+[[gnu::always_inline]] inline Sums sum_up_lanes(std::span<const Value> values) {
   constexpr std::size_t kLanes = 16;
   std::array<double, kLanes> sums{}, squares{};
-  // Compilers do not use vectors for these by themselves, since a NaN makes a minimum depend on the order.
-  using Few [[gnu::vector_size(32)]] = Value;
-  constexpr std::size_t kFew = sizeof(Few) / sizeof(Value);
-  Few least = Few{} + std::numeric_limits<Value>::infinity(), most = -least;
+  // Compilers do not vectorise minima by themselves, because with a NaN the result depends on the order.
+  using Vector [[gnu::vector_size(32)]] = Value;
+  constexpr std::size_t kVector = sizeof(Vector) / sizeof(Value);
+  Vector least = Vector{} + std::numeric_limits<Value>::infinity(), most = -least;
   const std::size_t whole = values.size() / kLanes * kLanes;
   for (std::size_t i = 0; i < whole; i += kLanes) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
@@ -140,8 +145,8 @@ template <class Value>
       squares[lane] += wide * wide;
     }
   }
-  for (std::size_t i = 0; i < whole; i += kFew) {
-    Few some;
+  for (std::size_t i = 0; i < whole; i += kVector) {
+    Vector some;
     std::memcpy(&some, values.data() + i, sizeof some);
     least = some < least ? some : least;
     most = some > most ? some : most;
@@ -158,7 +163,7 @@ template <class Value>
     total.sum += sums[lane];
     total.sum_squares += squares[lane];
   }
-  for (std::size_t lane = 1; lane < kFew; ++lane) {
+  for (std::size_t lane = 1; lane < kVector; ++lane) {
     total.min = std::min(total.min, static_cast<double>(least[lane]));
     total.max = std::max(total.max, static_cast<double>(most[lane]));
   }
@@ -166,20 +171,20 @@ template <class Value>
 }
 
 #if defined(__x86_64__)
-// Without FMA, so that sums are the same on every machine.
+// AVX2 without FMA, so that the sums have the same bits as without AVX2.
 template <class Value>
-[[gnu::target("avx2")]] Sums add_up_avx2(std::span<const Value> values) {
-  return add_up_lanes(values);
+[[gnu::target("avx2")]] Sums sum_up_avx2(std::span<const Value> values) {
+  return sum_up_lanes(values);
 }
 const bool kAvx2 = __builtin_cpu_supports("avx2") != 0;
 #endif
 
 template <class Value>
-Sums add_up(std::span<const Value> values) {
+Sums sum_up(std::span<const Value> values) {
 #if defined(__x86_64__)
-  if (kAvx2) return add_up_avx2(values);
+  if (kAvx2) return sum_up_avx2(values);
 #endif
-  return add_up_lanes(values);
+  return sum_up_lanes(values);
 }
 
 template <class Value>
@@ -187,47 +192,47 @@ Histogram count(std::span<const Value> values) {
   using Bits = typename Layout<Value>::Bits;
   constexpr int kShift = Layout<Value>::kKeyShift;
   constexpr Bits kLow = (Bits{1} << kShift) - 1;
-  static const std::vector<Bits> steps = make_steps<Value>();
+  static const std::vector<Bits> entries = make_table<Value>();
   const auto& limits = magnitude_limits();
   const std::size_t side = limits.size();
-  const Places places(side);
+  const Counters index(side);
 
-  // Two sets of counters, so that equal neighbours do not wait for each other.
+  // Two sets of counters, so that equal neighbours do not increment the same counter one after the other.
   constexpr std::size_t kSets = 2;
-  std::vector<std::uint32_t> counters(kSets * places.count);
-  const Bits* const table = steps.data();
+  std::vector<std::uint32_t> counters(kSets * index.count);
+  const Bits* const table = entries.data();
   const auto add = [table](Value value, std::uint32_t* set) {
     const Bits bits = std::bit_cast<Bits>(value);
     ++set[(table[bits >> kShift] + (bits & kLow)) >> (kShift + 1)];
   };
   std::size_t i = 0;
   for (; i + kSets <= values.size(); i += kSets) {
-    for (std::size_t set = 0; set < kSets; ++set) add(values[i + set], counters.data() + set * places.count);
+    for (std::size_t set = 0; set < kSets; ++set) add(values[i + set], counters.data() + set * index.count);
   }
   for (; i < values.size(); ++i) add(values[i], counters.data());
   for (std::size_t set = 1; set < kSets; ++set) {
-    for (std::size_t k = 0; k < places.count; ++k) counters[k] += counters[set * places.count + k];
+    for (std::size_t k = 0; k < index.count; ++k) counters[k] += counters[set * index.count + k];
   }
-  counters[places.positive] += counters[places.minus_zero];
-  counters[places.negative] += counters[places.after_minus_zero];
+  counters[index.positive] += counters[index.minus_zero];
+  counters[index.negative] += counters[index.after_minus_zero];
 
   Histogram histogram;
   histogram.number = static_cast<double>(values.size());
-  Sums sums = add_up(values);
+  Sums sums = sum_up(values);
   histogram.sum = sums.sum;
   histogram.sum_squares = sums.sum_squares;
-  const std::size_t not_finite = counters[places.not_finite];
+  const std::size_t not_finite = counters[index.not_finite];
   if (not_finite == values.size()) return histogram;
   if (not_finite != 0) {
     std::vector<Value> finite;
     std::ranges::copy_if(values, std::back_inserter(finite),
                          [](Value value) { return std::isfinite(value); });
-    sums = add_up(std::span<const Value>(finite));
+    sums = sum_up(std::span<const Value>(finite));
   }
   histogram.min = sums.min;
   histogram.max = sums.max;
 
-  // From the most negative bucket to the most positive one.
+  // Buckets from the most negative to the most positive one, without the empty ones at the ends.
   const auto at = [&](std::size_t k) { return counters[k < side ? side - 1 - k : k]; };
   std::size_t first = 0, last = 2 * side - 1;
   while (at(first) == 0) ++first;

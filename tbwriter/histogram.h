@@ -1,4 +1,4 @@
-// Counts values in the buckets of TensorFlow's and PyTorch's writers. Not part of the installed interface.
+// Histograms with the buckets of TensorFlow's and PyTorch's writers. Not part of the installed interface.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,21 @@
 
 namespace sweep::tbwriter {
 
-/// Buckets as TensorBoard reads them: bucket i reaches from limits[i - 1] (the first from min) to limits[i]
-/// (the last to max). No empty buckets at the ends. Without values, all is zero and empty.
+/// A histogram as TensorBoard stores it: bucket i reaches from limits[i − 1] (the first one from
+/// min) to limits[i] (the last one to max). There are no empty buckets at the ends. Without
+/// finite values, there are no buckets.
 struct Histogram {
-  double min = 0, max = 0;          // of the finite values
+  double min = 0, max = 0;          // of the finite values; 0 without any
   double number = 0;                // of all values
-  double sum = 0, sum_squares = 0;  // of all values, so NaN once there is one
+  double sum = 0, sum_squares = 0;  // of all values, so not finite if one of them is not
   std::vector<double> limits;
-  std::vector<double> counts;  // finite values only
+  std::vector<double> counts;  // [limits], of the finite values
 };
 
-/// As in summary_writer.h.
+/// See summary_writer.h.
 std::vector<double> histogram_limits(double max);
 
+/// Counts `values`. The bits of all sums are the same on every machine. Thread-safe.
 Histogram make_histogram(std::span<const float> values);
 Histogram make_histogram(std::span<const double> values);
 Histogram make_histogram(Values values);

@@ -5,14 +5,14 @@
 #include <string_view>
 
 #include "tbwriter/error.h"
-#include "tbwriter/messages.h"
+#include "tbwriter/proto_encoding.h"
 #include "tbwriter/utf8.h"
 #include "tbwriter/wire.h"
 
 namespace sweep::tbwriter {
 namespace {
 
-// google.protobuf.Value; a member of its oneof is written even if it is 0, false or empty.
+// google.protobuf.Value. Members of a oneof are written even if they are 0, false or empty.
 std::string encode_value(const HParamValue& value) {
   std::string message;
   if (const auto* flag = std::get_if<bool>(&value)) {
@@ -57,7 +57,7 @@ std::string encode_metric(const MetricInfo& info) {
   return message;
 }
 
-// HParamsPluginData with one member of its oneof; the version is 0, so it is not written.
+// HParamsPluginData with one member of its oneof; version 0 is the default and not written.
 std::string plugin_data(std::uint32_t member, std::string_view content) {
   std::string message;
   wire::always_bytes(message, member, content);
@@ -72,8 +72,7 @@ std::string encode_session_start(const HParams& hparams, double start_time) {
   for (const auto& [name, value] : hparams) {
     if (name.empty()) throw UsageError("a hyperparameter has no name");
     if (!names.insert(name).second) throw UsageError("the hyperparameter " + name + " is given twice");
-    // TensorBoard drops such a value from the row and makes the column's range NaN; no value is what it
-    // means.
+    // TensorBoard would drop such a value from the row but make the column's range NaN, so it is left out.
     if (const auto* number = std::get_if<double>(&value); number != nullptr && !std::isfinite(*number))
       continue;
     std::string entry;

@@ -10,26 +10,27 @@
 
 namespace sweep::tbwriter {
 
-/// TensorBoard knows text, bool and number; integers are stored as doubles. One name must have one type in
-/// all runs.
+/// TensorBoard has text, bool and number; integers are stored as doubles. A name must
+/// have the same type in all runs.
 using HParamValue = std::variant<bool, std::int64_t, double, std::string>;
 
+/// Name and value, in the order to be written. Values that are not finite are not written.
 using HParams = std::vector<std::pair<std::string, HParamValue>>;
 
-/// How a run ended. A run without an end is shown as unknown, which is right for one that still trains or was
-/// killed.
+/// How a run ended. TensorBoard shows a run without an end as unknown, which fits a run that is still
+/// training or was killed.
 enum class SessionStatus { kUnknown = 0, kSuccess = 1, kFailure = 2, kRunning = 3 };
 
-/// One column of the HParams table, where TensorBoard shall not derive it itself.
+/// One hyperparameter column of the HParams table.
 struct HParamInfo {
   enum class Type { kString = 1, kBool = 2, kNumber = 3 };
   std::string name = {};
   Type type = Type::kNumber;
   std::string display_name = {};
   std::string description = {};
-  std::vector<HParamValue> discrete = {};                  // the values to tick in the filter
-  std::optional<std::pair<double, double>> interval = {};  // or the smallest and largest; numbers only
-  bool differs = true;                                     // whether the runs differ in it
+  std::vector<HParamValue> discrete = {};                  // the choices of the filter
+  std::optional<std::pair<double, double>> interval = {};  // or the range of the filter; numbers only
+  bool differs = true;                                     // whether the values of the runs differ
 };
 
 /// One metric column: the last value of scalar `tag` in the run `session/group`.
@@ -40,8 +41,8 @@ struct MetricInfo {
   std::string description = {};
 };
 
-/// The whole table. TensorBoard uses a single one of these in a log directory, whichever it meets first:
-/// write it once, into the top directory, or better not at all, since it derives the same from the sessions.
+/// The whole table. TensorBoard uses only one of these in a log directory, the first that it finds: write it
+/// once, to the top directory, or not at all, since TensorBoard derives the same table from the sessions.
 struct HParamsExperiment {
   std::string name = {};
   std::string description = {};

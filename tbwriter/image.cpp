@@ -12,12 +12,12 @@
 namespace sweep::tbwriter {
 namespace {
 
-constexpr std::int64_t kLargestExtent = 1 << 20;  // pixels; keeps every product below within 64 bits
+constexpr std::int64_t kMaxExtent = 1 << 20;  // pixels; products of three extents fit into 64 bits
 
-void check_extent(const char* what, std::int64_t extent) {
-  if (extent >= 1 && extent <= kLargestExtent) return;
-  throw UsageError(std::string("an image's ") + what + " is " + std::to_string(extent) +
-                   ", but must be 1 to " + std::to_string(kLargestExtent));
+void check_extent(const char* dimension, std::int64_t extent) {
+  if (extent >= 1 && extent <= kMaxExtent) return;
+  throw UsageError(std::string("an image's ") + dimension + " is " + std::to_string(extent) +
+                   ", but must be 1 to " + std::to_string(kMaxExtent));
 }
 
 void check_count(std::size_t got, std::int64_t wanted, const std::string& shape) {
@@ -28,12 +28,12 @@ void check_count(std::size_t got, std::int64_t wanted, const std::string& shape)
 
 std::uint8_t to_byte(std::uint8_t value) { return value; }
 
-// Rounded, so that k / 255 becomes k again for every k. The comparison is false for NaN.
+// Rounds, so that k / 255 becomes k for every k. The comparison is false for NaN, which becomes 0.
 std::uint8_t to_byte(float value) {
   return value > 0.0f ? static_cast<std::uint8_t>(std::min(value, 1.0f) * 255.0f + 0.5f) : std::uint8_t{0};
 }
 
-// Of an RGB canvas.
+// Sets a pixel of an RGB canvas.
 void set_pixel(std::vector<std::uint8_t>& canvas, ImageSize size, std::int64_t x, std::int64_t y,
                const std::array<std::uint8_t, 3>& color) {
   std::copy(color.begin(), color.end(), &canvas[static_cast<std::size_t>((y * size.width + x) * 3)]);
@@ -50,14 +50,14 @@ void draw_outline(std::vector<std::uint8_t>& canvas, ImageSize size, const Box& 
   }
 }
 
-// Black on dark colours could not be read, nor white on bright ones.
+// White on dark colours, otherwise black; weights of red, green and blue as in ITU-R BT.601.
 std::array<std::uint8_t, 3> readable_on(const std::array<std::uint8_t, 3>& color) {
   const int brightness = (299 * color[0] + 587 * color[1] + 114 * color[2]) / 1000;
   const std::uint8_t value = brightness < 64 ? 255 : 0;
   return {value, value, value};
 }
 
-// Pixels of a letter and of the ground, with one pixel of ground around the text.
+// Draws the text with a margin of one pixel of background.
 void draw_label(std::vector<std::uint8_t>& canvas, ImageSize size, const Box& box) {
   const std::vector<char32_t> letters = letters_of(box.label);
   if (letters.empty()) return;
@@ -175,9 +175,9 @@ EncodedImage encode_image_with_boxes(std::span<const std::uint8_t> pixels, Image
   canvas.reserve(static_cast<std::size_t>(size.height * size.width * 3));
   for (const std::uint8_t value : pixels) canvas.insert(canvas.end(), size.channels == 1 ? 3 : 1, value);
   for (Box box : boxes) {
-    // Far outside of every picture, and near enough for sums.
+    // Still far outside every picture, but without overflow in sums.
     for (std::int64_t* place : {&box.left, &box.top, &box.right, &box.bottom})
-      *place = std::clamp(*place, -2 * kLargestExtent, 2 * kLargestExtent);
+      *place = std::clamp(*place, -2 * kMaxExtent, 2 * kMaxExtent);
     draw_outline(canvas, size, box, thickness);
     draw_label(canvas, size, box);
   }

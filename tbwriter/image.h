@@ -1,4 +1,5 @@
-// Pictures as TensorBoard stores them: PNG, encoded once, usable in any number of runs.
+// Encodes pictures and videos as TensorBoard stores them. An encoded picture can
+// be added to any number of runs.
 #pragma once
 
 #include <array>
@@ -10,22 +11,22 @@
 
 namespace sweep::tbwriter {
 
-/// A picture ready to be written. Copyable; immutable by custom, so threads may share one.
+/// An encoded picture. Threads may share one that no thread changes.
 struct EncodedImage {
   std::int64_t width = 0;     // pixels
   std::int64_t height = 0;    // pixels
   std::int64_t channels = 0;  // 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA; as TensorBoard's "colorspace"
-  std::string bytes = {};     // the file: PNG, or GIF for a video
+  std::string bytes = {};     // a PNG file, or a GIF file for a video
 };
 
-/// The sizes of one picture whose samples are stored [height, width, channels].
+/// The shape of a picture, [height, width, channels].
 struct ImageSize {
   std::int64_t height = 0;
   std::int64_t width = 0;
   std::int64_t channels = 1;  // 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA
 };
 
-/// The sizes of pictures stored one after another, [count, channels, height, width], as networks have them.
+/// The shape of a batch of pictures, [count, channels, height, width], as networks use it.
 struct BatchSize {
   std::int64_t count = 0;
   std::int64_t channels = 1;  // 1 gray or 3 RGB
@@ -36,33 +37,35 @@ struct BatchSize {
 /// Red, green and blue.
 using Color = std::array<std::uint8_t, 3>;
 
+/// The layout of a grid of pictures.
 struct GridOptions {
-  int columns = 8;              // >= 1; fewer pictures than that make a narrower grid
-  int padding = 2;              // >= 0, pixels around and between pictures
-  std::uint8_t background = 0;  // of the padding and of missing pictures
+  int columns = 8;              // >= 1; a grid of fewer pictures is narrower
+  int padding = 2;              // pixels around and between pictures, 0 to 4096
+  std::uint8_t background = 0;  // value of the padding and of missing pictures
 };
 
-/// Encodes samples of 8 bits, [height, width, channels].
-/// Throws UsageError if a size is not positive or the number of samples does not match.
+/// Encodes `pixels`, [height, width, channels] with 8 bits each. Throws UsageError if an extent is not
+/// in 1 … 2^20, channels are not in 1 … 4, or the number of values does not match. This and the
+/// functions below are thread-safe.
 EncodedImage encode_image(std::span<const std::uint8_t> pixels, ImageSize size);
 
-/// Encodes a drawing of few colours, which is faster and smaller than as RGB: `pixels`, [height, width], are
-/// numbers of colours in `palette`. Throws UsageError if a size is not positive, `size` has other channels
-/// than 1, the number of pixels does not match, the palette has none or more than 256 colours, or a pixel has
-/// a number that it does not have.
+/// Encodes a drawing with few colours, faster and smaller than as RGB: `pixels`, [height, width], are indices
+/// into `palette`. Throws UsageError for wrong extents as encode_image() does, if size.channels is not 1, the
+/// palette does not have 1 to 256 colours, or an index is out of range.
 EncodedImage encode_drawing(std::span<const std::uint8_t> pixels, ImageSize size,
                             std::span<const Color> palette);
 
-/// Encodes pictures side by side, `columns` a row, as torchvision's make_grid places them: 64 of 28x28 make
-/// 242x242. Throws UsageError if a size is not positive or the number of values does not match.
+/// Encodes pictures as a grid, `columns` per row, with the layout of torchvision's make_grid: 64 pictures of
+/// 28x28 make one of 242x242. Throws UsageError for wrong extents as encode_image() does, for channels other
+/// than 1 and 3, and for options that are out of range.
 EncodedImage encode_image_grid(std::span<const std::uint8_t> pixels, BatchSize size,
                                const GridOptions& options = {});
 
-/// The same for values in [0, 1]: others are clamped, NaN becomes 0.
+/// The same for values in [0, 1]; other values are clamped, NaN becomes 0.
 EncodedImage encode_image_grid(std::span<const float> pixels, BatchSize size,
                                const GridOptions& options = {});
 
-/// The sizes of frames stored one after another, [frames, height, width, channels].
+/// The shape of a video, [frames, height, width, channels].
 struct VideoSize {
   std::int64_t frames = 0;
   std::int64_t height = 0;
@@ -70,13 +73,14 @@ struct VideoSize {
   std::int64_t channels = 1;  // 1 gray or 3 RGB
 };
 
-/// Encodes samples of 8 bits as an animated GIF that repeats for ever. Gray frames stay exact; colours are
-/// rounded to 252. Throws UsageError for sizes that do not fit, or a rate that is not positive.
+/// Encodes values of 8 bits as an animated GIF that repeats forever. Gray frames stay exact; RGB is rounded
+/// to 252 colours. GIF rounds the time of a frame to 1/100 s, at least one. Throws UsageError for sizes that
+/// do not match or do not fit a GIF, and for a frame rate that is not positive.
 EncodedImage encode_video(std::span<const std::uint8_t> pixels, VideoSize size, double frames_per_second);
 
-/// A rectangle of pixels, ends included; what lies outside the picture is not drawn. `label` stands on a
-/// ground of the box's colour in the lower left corner, a line of 8 pixels' height; other characters than
-/// ASCII's are drawn as a frame.
+/// A rectangle of pixels, ends included; parts outside the picture are not drawn. `label` is
+/// drawn 8 pixels high on a background of the box's colour, in the lower left corner; characters
+/// that are not ASCII become a frame.
 struct Box {
   std::int64_t left = 0;
   std::int64_t top = 0;
@@ -86,8 +90,9 @@ struct Box {
   std::string_view label = {};
 };
 
-/// Encodes a picture, as RGB, with the outlines of boxes drawn into it, `thickness` pixels wide, inwards, and
-/// their labels. Throws UsageError as encode_image does; the picture has 1 or 3 channels.
+/// Encodes a picture of 1 or 3 channels as RGB with the outlines of boxes, `thickness` >= 1
+/// pixels wide and inside the box, and their labels. Later boxes cover earlier ones. Throws
+/// UsageError as encode_image() does.
 EncodedImage encode_image_with_boxes(std::span<const std::uint8_t> pixels, ImageSize size,
                                      std::span<const Box> boxes, int thickness = 1);
 

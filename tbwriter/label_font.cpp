@@ -1,5 +1,5 @@
-// Five columns a letter, the lowest bit on top, as displays of 5x8 dots have them: legible at one dot a
-// pixel, and without a font file or a library.
+// A 5x8 font in the format of character displays: five columns per letter, lowest bit on top. Legible at one
+// pixel per dot, and needs neither a font file nor a library.
 #include "tbwriter/label_font.h"
 
 #include <array>
@@ -73,7 +73,7 @@ std::vector<char32_t> letters_of(std::string_view text) {
   std::vector<char32_t> letters;
   for (const char c : valid_utf8(text)) {
     const auto byte = static_cast<unsigned char>(c);
-    if ((byte & 0xC0) == 0x80) continue;  // the rest of a character that is counted already
+    if ((byte & 0xC0) == 0x80) continue;  // a continuation byte
     letters.push_back(byte < 0x80 ? byte : U'\uFFFD');
   }
   return letters;

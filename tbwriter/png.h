@@ -1,5 +1,4 @@
-// Encoding of pixels, with settings measured for grids of small pictures. Not part of the installed
-// interface.
+// Encodes PNG files, tuned for grids of small pictures. Not part of the installed interface.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +9,11 @@
 
 namespace sweep::tbwriter {
 
-/// Returns `pixels`, [height, width, channels], as a PNG file. The sizes must fit and be positive.
+/// Returns a PNG file. `pixels` are [height, width, channels] with 8 bits each; the sizes must match, be
+/// positive, and channels be 1 to 4. Throws UsageError if the file would be too large. Thread-safe.
 std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size);
 
-/// The same for pixels that are numbers of colours in `palette`, 1 to 256 of them; size.channels is 1.
+/// The same for pixels that are indices into `palette`, which has 1 to 256 colours; size.channels is 1.
 std::string encode_png(std::span<const std::uint8_t> pixels, ImageSize size, std::span<const Color> palette);
 
 }  // namespace sweep::tbwriter

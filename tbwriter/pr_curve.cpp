@@ -8,8 +8,8 @@
 namespace sweep::tbwriter {
 namespace {
 
-constexpr double kMinimumCount =
-    1e-7;  // As in the other writers: no division by zero, no change of real counts.
+// As in TensorBoard's and PyTorch's writers: avoids division by zero and is too small to change real counts.
+constexpr double kMinimumCount = 1e-7;
 
 void check(std::span<const std::uint8_t> labels, std::span<const float> scores,
            std::span<const float> weights, int thresholds) {
@@ -44,6 +44,8 @@ std::vector<float> make_pr_curve(std::span<const std::uint8_t> labels, std::span
     const auto bucket = static_cast<std::size_t>(scores[i] * static_cast<float>(thresholds - 1));
     (labels[i] == 1 ? positive : negative)[bucket] += weights.empty() ? 1.0 : static_cast<double>(weights[i]);
   }
+  // Each score is counted once, in the bucket below it; suffix sums give the
+  // counts at or above each threshold.
   for (std::size_t i = n - 1; i-- > 0;) {
     positive[i] += positive[i + 1];
     negative[i] += negative[i + 1];

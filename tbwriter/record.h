@@ -1,4 +1,5 @@
-// The frame around every event in a file: length, its checksum, payload, its checksum; all little endian.
+// The TFRecord framing of events: length, checksum of the length, payload, checksum
+// of the payload; little endian.
 #pragma once
 
 #include <cstddef>
@@ -11,34 +12,34 @@ namespace sweep::tbwriter {
 inline constexpr std::size_t kRecordHeader = 12;  // u64 length, u32 masked checksum of the length
 inline constexpr std::size_t kRecordFooter = 4;   // u32 masked checksum of the payload
 
-/// Larger payloads are never written, and read as damage: TensorBoard's server ends when it meets a huge
-/// length.
+/// Larger payloads are never written and are read as damage: TensorBoard's server
+/// exits when it reads a huge length.
 inline constexpr std::size_t kLongestPayload = (std::size_t{64} << 20) - kRecordHeader - kRecordFooter - 1;
 
-/// Begins a record at the end of `buffer`. Append the payload, then call end_record with the returned
-/// position.
+/// Begins a record at the end of `buffer` and returns its position. Append the payload to
+/// `buffer`, then call end_record().
 std::size_t begin_record(std::string& buffer);
 
-/// Fills in what begin_record left open, and appends the footer.
+/// Completes the record at `begin`: sets the length and both checksums.
 void end_record(std::string& buffer, std::size_t begin);
 
 /// Appends `payload` as one record.
 void append_record(std::string& buffer, std::string_view payload);
 
-/// What stands at the beginning of some bytes of a file.
+/// The record at the beginning of some bytes of a file.
 struct RecordView {
   enum class State {
-    kWhole,       // payload is valid
-    kIncomplete,  // the bytes end before the record does: it may still be being written
-    kBadLength,   // the length is damaged, so where the next record begins is unknown
+    kWhole,       // the payload is valid
+    kIncomplete,  // the bytes end within the record; it may be being written
+    kBadLength,   // the length is damaged, so the beginning of the next record is unknown
     kBadPayload,  // the payload is damaged; the next record begins after `size` bytes
   };
   State state = State::kIncomplete;
   std::string_view payload;
-  std::size_t size = 0;  // of the whole record, where the length is right
+  std::size_t size = 0;  // of the record with its framing, if the length is known; otherwise 0
 };
 
-/// Reads the record at the beginning of `bytes`, checking both checksums. Never throws.
+/// Reads the record at the beginning of `bytes` and verifies both checksums. Never throws.
 RecordView read_record(std::string_view bytes);
 
 }  // namespace sweep::tbwriter

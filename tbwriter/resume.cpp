@@ -29,7 +29,8 @@ void cut_back(const std::filesystem::path& log_dir, const FilePosition& position
                                                         : "has other records"));
   }
   std::error_code error;
-  // Later files go first: should this be interrupted, what is left still begins with all that was saved.
+  // The latest file is removed first. If this is interrupted, the remaining files still begin with all that
+  // was saved, so it can be repeated.
   for (auto later = files.rbegin(); *later > position.file; ++later) {
     std::filesystem::remove(log_dir / *later, error);
     if (error) throw IoError((log_dir / *later).string() + ": cannot remove: " + error.message());

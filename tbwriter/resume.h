@@ -1,4 +1,4 @@
-// Going on with a run: its files are cut back to where its checkpoint was made.
+// Resumes a run: truncates its files to where they were when its checkpoint was made.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,17 @@
 
 namespace sweep::tbwriter {
 
-/// How far a run's files go: the bytes of `file` before `bytes` are whole records, and no later file counts.
+/// The end of a run's files: the first `bytes` bytes of `file`, and no later file.
 struct FilePosition {
   std::string file = {};  // name without directory
   std::uint64_t bytes = 0;
 };
 
-/// Takes away what was written after `position`: the end of that file, and all later event files. What
-/// TensorBoard then shows is what had been added when SummaryWriter::position() returned `position`; a new
-/// SummaryWriter goes on from there. Throws DataError if the file is missing, shorter, or has no record that
-/// ends there, and IoError if a writer has the directory or a file cannot be changed. Except in the last case
-/// nothing is changed then.
+/// Removes what was written after `position`: the rest of that file and all later event files. TensorBoard
+/// then shows what had been added when SummaryWriter::position() returned `position`, and a new SummaryWriter
+/// continues from there. Throws DataError if the file is missing, shorter, or has no record that ends there,
+/// and IoError if a writer has locked the directory; nothing is changed in these cases. Throws IoError if a
+/// file cannot be changed.
 void cut_back(const std::filesystem::path& log_dir, const FilePosition& position);
 
 }  // namespace sweep::tbwriter

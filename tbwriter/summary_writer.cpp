@@ -11,8 +11,8 @@
 #include "tbwriter/audio.h"
 #include "tbwriter/event_writer.h"
 #include "tbwriter/histogram.h"
-#include "tbwriter/messages.h"
 #include "tbwriter/pr_curve.h"
+#include "tbwriter/proto_encoding.h"
 #include "tbwriter/utf8.h"
 #include "tbwriter/wire.h"
 
@@ -25,7 +25,8 @@ std::string pr_curve_content(std::size_t thresholds) {
   return content;
 }
 
-// "a/b" of the line "c" is the run "a_b_c", which cannot lead out of the directory.
+// Tag "a/b" and line "c" give the directory "a_b_c", without separators and leading dots, so that it stays
+// inside the run's.
 std::string line_directory(std::string_view tag, std::string_view line) {
   std::string name = valid_utf8(tag) + "_" + valid_utf8(line);
   std::replace_if(
@@ -54,7 +55,7 @@ void check_mesh(const Mesh& mesh) {
   }
 }
 
-// Whether the shape's extents are not negative and their product is `count`; it may not fit into 64 bits.
+// Whether all extents are >= 0 and their product is `count`. Divides, because the product may overflow.
 bool fits(std::span<const std::int64_t> shape, std::size_t count) {
   if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 0; })) return false;
   if (std::ranges::find(shape, 0) != shape.end()) return count == 0;
@@ -91,7 +92,7 @@ class SummaryWriter::Implementation {
   Implementation(const std::filesystem::path& log_dir, const WriterOptions& options)
       : events(log_dir, options), exceptions_(std::uncaught_exceptions()) {}
 
-  // The writer of a run below this one.
+  // The writer of a line of add_scalar_lines(), which is a run in a subdirectory.
   EventWriter& line(const std::string& directory) {
     const std::lock_guard lock(mutex_);
     auto& writer = lines_[directory];
@@ -107,7 +108,7 @@ class SummaryWriter::Implementation {
   }
 
   void close(SessionStatus status) {
-    // All are closed before the first failure is reported.
+    // Closes all writers before it reports the first failure.
     std::exception_ptr failure;
     for_all([&](EventWriter& writer) {
       try {

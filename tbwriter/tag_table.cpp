@@ -2,20 +2,20 @@
 
 #include <algorithm>
 
-#include "tbwriter/messages.h"
+#include "tbwriter/proto_encoding.h"
 #include "tbwriter/utf8.h"
 
 namespace sweep::tbwriter {
 namespace {
 
-// TensorBoard keeps the step of a metric in 32 bits, and answers for no run at all if one does not fit.
+// TensorBoard stores the step of a metric in 32 bits; its HParams tab fails for all runs if one does not fit.
 constexpr std::int64_t kLargestMetricStep = std::numeric_limits<std::int32_t>::max();
 
 struct KindTraits {
   const char* name;    // in messages
   const char* plugin;  // in metadata
   DataClass data_class;
-  bool needs_metadata;  // TensorBoard finds out the others by itself
+  bool needs_metadata;  // TensorBoard recognises the other kinds without metadata
 };
 
 constexpr KindTraits kKinds[] = {

@@ -1,5 +1,5 @@
-// What a run's files have of each tag: its kind, its metadata, its last step. Not part of the installed
-// interface.
+// What has been written for each tag of a run: kind, metadata, last step. Not
+// part of the installed interface.
 #pragma once
 
 #include <cstdint>
@@ -9,40 +9,44 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "tbwriter/summary_writer.h"
+#include "tbwriter/error.h"
+#include "tbwriter/writer_options.h"
 
 namespace sweep::tbwriter {
 
-/// Kinds of data that a tag can hold; TensorBoard shows only the first one of a tag.
+/// The kind of data of a tag. TensorBoard shows only the first kind that is written for a tag.
 enum class Kind { kScalar, kHistogram, kImage, kImages, kText, kAudio, kPrCurve, kMesh, kTensor };
 
+/// What has been written for one tag.
 struct TagState {
   static constexpr unsigned kNoFile = std::numeric_limits<unsigned>::max();
 
   std::string name = {};  // as written: valid UTF-8
   Kind kind = Kind::kScalar;
-  std::string metadata = {};         // SummaryMetadata; empty: none needed
-  unsigned metadata_file = kNoFile;  // the file that has it
+  std::string metadata = {};         // serialised SummaryMetadata; empty: not needed
+  unsigned metadata_file = kNoFile;  // number of the last file it was written to
   std::int64_t last_step = 0;
   bool has_step = false, warned = false;
 
   bool needs_metadata(unsigned file) const { return !metadata.empty() && metadata_file != file; }
 };
 
-/// Not thread-safe; the writer uses it with its queue locked.
+/// Not thread-safe; EventWriter uses it while the queue is locked.
 class TagTable {
  public:
+  /// `warn` gets a message for people when steps of a tag do not increase.
   explicit TagTable(std::function<void(const std::string&)> warn) : warn_(std::move(warn)) {}
 
-  /// Throws UsageError if a point of this tag, kind and step cannot be shown. Changes nothing.
+  /// Throws UsageError if TensorBoard could not show a point with this tag, kind and step. Changes nothing.
   void check(std::string_view tag, Kind kind, std::int64_t step) const { find(tag, kind, step); }
 
-  /// check(), then notes the point. The first point's details and plugin content become the tag's metadata.
+  /// Does what check() does, then records the point. The details and plugin content of the first point become
+  /// the metadata of the tag.
   TagState& use(std::string_view tag, Kind kind, std::int64_t step, const Details& details,
                 std::string_view plugin_content = {});
 
-  /// From now on refuses scalars with steps that break TensorBoard's HParams tab; throws UsageError if there
-  /// is one.
+  /// From now on refuses scalars with steps that would break TensorBoard's HParams tab. Throws UsageError if
+  /// one has been recorded already.
   void limit_steps();
 
  private:

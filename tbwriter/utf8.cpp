@@ -10,7 +10,9 @@ struct Sequence {
   bool valid;
 };
 
-// Table 3-7 of the Unicode standard: which second bytes may follow which first byte.
+// The sequence at the start of `text`, which is not empty, by table 3-7 of the Unicode
+// standard: only the range of the second byte depends on the first. An invalid sequence is as
+// long as its valid beginning, at least 1.
 Sequence next_sequence(std::string_view text) {
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);

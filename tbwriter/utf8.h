@@ -1,4 +1,4 @@
-// Text that TensorBoard can serve: it answers with an error for a whole run if one text is not UTF-8.
+// Makes text valid UTF-8: TensorBoard fails for a whole run if one text is not.
 #pragma once
 
 #include <string>
@@ -6,9 +6,8 @@
 
 namespace sweep::tbwriter {
 
-/// Returns `text` with every byte that is no part of valid UTF-8 (overlong forms, surrogates and code points
-/// above U+10FFFF included) replaced by U+FFFD, one per maximal part, as Unicode recommends and Python's
-/// decoder does.
+/// Returns `text` with invalid sequences (also overlong forms, surrogates and code points above U+10FFFF)
+/// replaced by U+FFFD, one per maximal subpart, as Unicode recommends and Python's decoder does. Thread-safe.
 std::string valid_utf8(std::string_view text);
 
 }  // namespace sweep::tbwriter

@@ -1,4 +1,4 @@
-// Arrays of the number types that training code uses, as histograms and tensors take them.
+// Type-erased arrays of numbers, the arguments of histograms and tensors.
 #pragma once
 
 #include <cstddef>
@@ -13,20 +13,20 @@ struct Half {
   std::uint16_t bits = 0;
 };
 
-/// The upper half of a float, as its bits.
+/// bfloat16, the upper half of a float, as its bits.
 struct BFloat16 {
   std::uint16_t bits = 0;
 };
 
-/// Exactly the value; NaN and infinity included.
+/// Exact, including NaN and infinity.
 float to_float(Half value);
 float to_float(BFloat16 value);
 
-/// A number type as TensorBoard numbers it.
+/// TensorFlow's DataType of the values.
 enum class ValueType { kFloat = 1, kDouble = 2, kInt64 = 9, kBFloat16 = 14, kHalf = 19 };
 
 template <class Number>
-inline constexpr ValueType kValueType = ValueType{0};  // of no other types
+inline constexpr ValueType kValueType = ValueType{0};  // not supported
 template <>
 inline constexpr ValueType kValueType<float> = ValueType::kFloat;
 template <>
@@ -38,8 +38,8 @@ inline constexpr ValueType kValueType<BFloat16> = ValueType::kBFloat16;
 template <>
 inline constexpr ValueType kValueType<Half> = ValueType::kHalf;
 
-/// Values of one type, in place: owns nothing, copies nothing. Made from a span, vector or array of the five
-/// types.
+/// A view of values of one of the five types above: owns and copies nothing. Converts implicitly from spans,
+/// vectors and arrays.
 class Values {
  public:
   template <std::ranges::contiguous_range Range>
@@ -49,7 +49,7 @@ class Values {
 
   ValueType type() const { return type_; }
   std::size_t count() const { return count_; }
-  std::span<const std::byte> bytes() const;  // as they lie in memory
+  std::span<const std::byte> bytes() const;  // in memory order
 
  private:
   Values(ValueType type, const void* data, std::size_t count) : type_(type), data_(data), count_(count) {}

@@ -1,5 +1,5 @@
-// Protobuf's wire format, as much of it as event files need. Fields in the order of their numbers give the
-// same bytes as the generated classes do. Not part of the installed interface.
+// Writes the subset of protobuf's wire format that event files need. Fields that are written in the order of
+// their numbers give the same bytes as generated classes. Not part of the installed interface.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace sweep::tbwriter::wire {
 
-static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "numbers are copied from memory");
 
 inline void varint(std::string& out, std::uint64_t value) {
   while (value >= 0x80) {
@@ -36,8 +36,8 @@ void raw(std::string& out, Number value) {
   out.append(bytes, sizeof value);
 }
 
-// The always_ functions write defaults too, as members of a oneof need; the others leave them out, as proto3
-// does.
+// The always_ functions also write default values, as members of a oneof require; the
+// others omit them, as proto3 does.
 
 inline void always_integer(std::string& out, std::uint32_t field, std::int64_t value) {
   key(out, field, kVarint);
@@ -62,7 +62,7 @@ inline void real(std::string& out, std::uint32_t field, double value) {
   if (std::bit_cast<std::uint64_t>(value) != 0) always_double(out, field, value);
 }
 
-/// Bytes, text or an embedded message; repeated ones too.
+/// Bytes, text or an embedded message; also an element of a repeated field.
 inline void always_bytes(std::string& out, std::uint32_t field, std::string_view value) {
   key(out, field, kBytes);
   varint(out, value.size());

@@ -1,5 +1,5 @@
-// Reads protobuf's wire format field by field, without recursion or copies. Not part of the installed
-// interface.
+// Reads protobuf's wire format field by field, without recursion and copies. Not
+// part of the installed interface.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace sweep::tbwriter::wire {
 
-/// One field of a message. Of a number, `bytes` are those of a fixed one and `integer` is a varint.
+/// One field of a message: `integer` is the value of a varint, `bytes` that of the other types. The as_
+/// functions return 0 or an empty view if the field has another type, as files of other programs may have.
 struct Field {
   std::uint32_t number = 0;
   Type type = kVarint;
@@ -32,11 +33,12 @@ struct Field {
   }
 };
 
-/// The fields of one message, in order. Throws DataError where the bytes are no message.
+/// Iterates over the fields of a message. Throws DataError if the bytes are not a message. Not thread-safe.
 class Fields {
  public:
   explicit Fields(std::string_view message) : rest_(message) {}
 
+  /// Reads the next field. Returns false at the end.
   bool next(Field& field) {
     if (rest_.empty()) return false;
     const std::uint64_t field_key = read_varint();

@@ -1,14 +1,9 @@
-// The command line: which commands and options there are, and what was asked for.
+// Parses the command line, and runs the command that it names.
 #pragma once
 
-#include <filesystem>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
-
-#include "runmanager/config/sweep_file.h"
-#include "runmanager/sweep/sweep_runner.h"
 
 namespace CLI {
 class App;
@@ -16,32 +11,30 @@ class App;
 
 namespace sweep {
 
-/// What was typed.
-struct CommandLine {
-  std::filesystem::path file;          // run, plan: the sweep file; show, fsck, export: a directory
-  std::vector<std::string> overrides;  // "lr=0.1,0.01"
-  LoadOptions load;
-  RunnerOptions runner;
-  bool json = false;
-  std::string shell;              // completion
-  std::vector<std::string> tags;  // export: regular expressions
-  std::string format;             // export: "csv", "json", "markdown"; empty: as the output file is called
-  std::size_t verify_runs = 0;    // verify: how many; 0: all
-  std::filesystem::path output;   // export: a file; empty: standard output
+/// Runs a command after its options are parsed. `typed` is the command line as the user wrote it, with
+/// "sweep" in front. Returns the exit code, or throws an error of core/base/error.h.
+using CommandAction = std::function<int(const std::vector<std::string>& typed)>;
+
+/// One command of the program; tools/commands.h lists them.
+struct Command {
+  std::string name;         // the first word of the command line
+  std::string description;  // one line of `sweep --help`
+  /// The error message for a line without a required argument; empty if the command has none.
+  std::string missing_argument;
+  /// Adds options and help to `app`, the command's part of the parser, and returns what to do with them. The
+  /// action owns the variables that options are parsed into, and `app` lives as long as the action.
+  std::function<CommandAction(CLI::App& app)> add_to;
 };
 
-/// The commands; each returns an exit code or throws. Tests put others in their place.
-struct Commands {
-  std::function<int(const CommandLine&)> run, plan, show, devices, schema, fsck, export_logdir, verify;
-};
+/// The command of a line whose first word is a sweep file or an option.
+inline constexpr const char* kDefaultCommand = "run";
 
-/// Parses `words`, without the program's name, and runs the command that they name. Prints help and version
-/// to stdout. A first word that is no command is a sweep file. Throws ConfigError for words that cannot be
-/// understood, saying what is allowed and the nearest right word.
-int run_command_line(std::vector<std::string> words, const Commands& commands);
+/// Parses `words`, the command line without the program's name, and runs the command that they name. Help and
+/// version go to stdout. Returns the command's exit code, or 0 after help. Throws ConfigError for words that
+/// it does not understand, with the allowed and the nearest ones. kDefaultCommand has to be in `commands`.
+int run_command_line(std::vector<std::string> words, const std::vector<Command>& commands);
 
-/// A script that completes this command line in "bash", "zsh" or "fish". Throws ConfigError for another
-/// shell.
-std::string completion_script(const CLI::App& app, const std::string& shell);
+/// Names of all options of `command`, in the order of its help: "--epochs".
+std::vector<std::string> long_options(const CLI::App& command);
 
 }  // namespace sweep

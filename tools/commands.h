@@ -1,26 +1,26 @@
-// What each command does.
+// The table of commands. A new one is a file in tools/commands, and here a declaration and a row.
 #pragma once
+
+#include <vector>
 
 #include "tools/command_line.h"
 
 namespace sweep {
 
-/// Trains the runs of a sweep file. Returns the sweep's exit code.
-int run_command(const CommandLine& line);
-/// Prints what run_command() would do.
-int plan_command(const CommandLine& line);
-/// Prints the results table of a sweep's directory, or the record of one run's.
-int show_command(const CommandLine& line);
-/// Prints what is wrong with the files of a directory. Returns kExitFailed if anything is.
-int fsck_command(const CommandLine& line);
-/// Trains finished runs again and prints whether every bit is the same.
-int verify_command(const CommandLine& line);
-/// Prints or writes the scalars and hyperparameters of a log directory. Returns kExitFailed if some of it
-/// could not be read.
-int export_command(const CommandLine& line);
-/// Prints the devices of this machine, and why CUDA is off if it is.
-int devices_command(const CommandLine& line);
-/// Prints the JSON schema of sweep files.
-int schema_command(const CommandLine& line);
+Command run_command();         ///< Trains the runs of a sweep file.
+Command plan_command();        ///< Prints the runs of a sweep file.
+Command show_command();        ///< Prints the results of a sweep or a run.
+Command fsck_command();        ///< Checks files for damage.
+Command verify_command();      ///< Trains finished runs again and compares the bits.
+Command export_command();      ///< Writes scalars and hyperparameters of a log directory.
+Command devices_command();     ///< Prints the devices of this machine.
+Command schema_command();      ///< Prints the JSON schema of sweep files.
+Command completion_command();  ///< Prints a completion script.
+
+/// In the order of `sweep --help`.
+inline std::vector<Command> all_commands() {
+  return {run_command(),    plan_command(),    show_command(),   fsck_command(),      verify_command(),
+          export_command(), devices_command(), schema_command(), completion_command()};
+}
 
 }  // namespace sweep

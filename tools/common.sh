@@ -1,24 +1,24 @@
 # shellcheck shell=bash
 # What tools/run, tools/test and their neighbours share: packages, configuring and building. Sourced by bash.
 #
-# Everything here reads no standard input and writes to stderr only: both belong to the program that is run.
+# Nothing here reads standard input or writes to standard output: both belong to the program that is run.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 
-# What tools/pack has packed holds what is built, and nothing to build it from.
+# Whether this directory was made by tools/pack: it holds programs, and nothing to build them from.
 is_carried() { [ -e "$root/CARRIED" ]; }
 
-# What the tests and benchmarks of such a directory find there instead of where they were built.
+# Tells the tests and benchmarks of such a directory where their files are, which is not where they were built.
 use_carried() {
   export SWEEP_TEST_DATA=$root/tests/data SWEEP_PROGRAM=$root/build/bin/sweep
   [ -n "${SWEEP_DATA:-}" ] || [ ! -d "$root/data" ] || export SWEEP_DATA=$root/data
 }
 
-# Why CUDA cannot be used by PROGRAM on this machine; nothing if it can.
+# cuda_problem PROGRAM: prints why it cannot use CUDA on this machine; prints nothing if it can.
 cuda_problem() { "$1" devices 2>&1 | sed -n 's/^cuda .*cannot be used: //p'; }
 
 say() { printf 'tools/%s: %s\n' "${0##*/}" "$*" >&2; }
-# 2, as for a command line that cannot be followed: nothing was started.
+# Ends with 2, the exit code for a wrong command line: nothing was started.
 die() { say "$@"; exit 2; }
 
 # quietly LOG COMMAND…: keeps the output in LOG; shows its end if the command fails.
@@ -39,14 +39,14 @@ packages() {
                         on && !/^#/ && NF { print $1 }' "$root/tools/packages.txt" | sort -u
 }
 
-# Those of the packages in $@ that are not installed, one a line.
+# missing_packages PACKAGE…: prints those that are not installed, one per line.
 missing_packages() {
   dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
     awk -v wanted="$*" '$1 == "installed" { have[$2] }
                         END { n = split(wanted, names, " "); for (i = 1; i <= n; i++) if (!(names[i] in have)) print names[i] }'
 }
 
-# install_packages SECTION…: installs what is missing; costs some milliseconds when nothing is.
+# install_packages SECTION…: installs what is missing; takes some milliseconds if nothing is.
 install_packages() {
   local wanted missing log as_root=()
   mapfile -t wanted < <(packages "$@")
@@ -64,14 +64,14 @@ install_packages() {
   fi
   say "installing ${#missing[@]} Debian packages: ${missing[*]}"
   log=$(mktemp)
-  # Stale or missing lists are the usual reason why an install fails; offline, packages may be in the cache still.
+  # Old package lists are the usual reason why an install fails. Without a network the packages may still be in apt's cache.
   quietly "$log" "${as_root[@]}" apt-get -q update || say "going on with the package lists there are"
   quietly "$log" "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
     -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 install "${missing[@]}" || { rm -f "$log"; die "cannot install the packages"; }
   rm -f "$log"
 }
 
-# Jobs for the compiler: one per core this process may use, and at least 1.5 GB of memory for each.
+# Prints how many compilers may run at once: one per core of this process, and at least 1.5 GB of memory for each.
 build_jobs() {
   local cores memory
   cores=$(nproc)
@@ -80,14 +80,14 @@ build_jobs() {
   [ "$memory" -lt "$cores" ] && echo "$memory" || echo "$cores"
 }
 
-# What a build directory depends on besides the CMake files: where the sources lie, and the CUDA toolkit.
+# What a build directory depends on besides the CMake files: the path of the sources, the CUDA toolkit, the options.
 build_signature() {
   local nvcc
   nvcc=$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc || echo none)
   printf '%s %s %s\n' "$root" "$nvcc" "$*"
 }
 
-# configured DIR PRESET [-D…]: true if DIR was configured so, or by a person who called cmake directly.
+# configured DIR PRESET [-D…]: whether DIR was configured like this, or by somebody who called cmake directly.
 configured() {
   local build=$1
   shift
@@ -103,20 +103,20 @@ configure() {
   say "configuring ${build#"$root/"}"
   mkdir -p "$build" || die "cannot create $build"
   rm -f "$build/.configured" "$build/build.ninja"
-  # --fresh: what CMake found for another place or another toolkit must not stay in its cache.
+  # --fresh: paths that CMake found for another toolkit or source directory must not stay in its cache.
   quietly "$log" cmake --fresh -S "$root" --preset "$preset" -B "$build" "$@" || die "cannot configure"
   grep -e '^-- CUDA:' "$log" >&2 || true
   build_signature "$preset" "$@" >"$build/.configured"
 }
 
-# build DIR TARGET…: builds the targets; speaks only if that takes a while, and then shows progress on a terminal.
+# build DIR TARGET…: builds the targets. Silent if that takes less than 0.7 s; otherwise shows progress on a terminal.
 build() {
   local build=$1 log=$1/build.log first='' ninja tenths=0 status=0
   shift
   [ -e "$build/.ninja_log" ] || first=" (the first time takes some minutes)"
   ninja -C "$build" -j "$(build_jobs)" "$@" >"$log" 2>&1 </dev/null &
   ninja=$!
-  # What runs in the background of a script does not hear Ctrl-C.
+  # Background processes of a script ignore Ctrl-C, so it is passed on.
   trap 'kill "$ninja" 2>/dev/null; exit 130' INT
   trap 'kill "$ninja" 2>/dev/null; exit 143' TERM
   while kill -0 "$ninja" 2>/dev/null; do

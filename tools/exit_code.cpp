@@ -18,7 +18,7 @@ struct Row {
 };
 
 constexpr Row kTable[] = {
-    {is<ConfigError>, kExitBadInput},  // ShapeError is one, too.
+    {is<ConfigError>, kExitBadInput},  // Also ShapeError, which is derived from it.
     {is<DataError>, kExitBadInput},
     {is<IoError>, kExitUnwritable},
     {is<std::filesystem::filesystem_error>, kExitUnwritable},

@@ -1,4 +1,4 @@
-// Exit codes of the program, in one table.
+// Exit codes of the program. Those of a stopped sweep, 75, 130 and 143, come from SweepOutcome::exit_code.
 #pragma once
 
 #include <exception>
@@ -6,11 +6,11 @@
 namespace sweep {
 
 inline constexpr int kExitDone = 0;        // all runs done or skipped
-inline constexpr int kExitFailed = 1;      // some run failed, memory ran out, or something unforeseen
+inline constexpr int kExitFailed = 1;      // some run failed, memory ran out, or an error of another kind
 inline constexpr int kExitBadInput = 2;    // command line, sweep file or data
 inline constexpr int kExitUnwritable = 3;  // disk, permission, held by another sweep
 
-/// The code for an error that ended the program.
+/// The code for an error that ended the program: kExitFailed unless its type says more.
 int exit_code(const std::exception& error);
 
 }  // namespace sweep

@@ -1,4 +1,4 @@
-// The `sweep` program: reads the command line, calls the library, maps errors to exit codes.
+// The `sweep` program: runs the command line, and turns errors into messages and exit codes.
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -10,25 +10,17 @@
 #include "runmanager/sweep/worker.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
+#include "tools/worker_program.h"
 
 int main(int argc, char** argv) {
   using namespace sweep;
-  // A file that may not grow is an error like a full disk, not an end without a word.
+  // Writing beyond the limit on file sizes then is an error, like a full disk, and does not kill the program.
   std::signal(SIGXFSZ, SIG_IGN);
-  // Not for people, so not among the commands.
-  if (argc > 1 && argv[1] == std::string_view("worker")) return worker_main(argc, argv);
+  if (argc > 1 && argv[1] == std::string_view(kWorkerWord)) return worker_main(argc, argv);
   constexpr const char* kOutOfMemory = "sweep: not enough memory\n";
   exit_when_out_of_memory(kOutOfMemory, kExitFailed);
   try {
-    const Commands commands{.run = run_command,
-                            .plan = plan_command,
-                            .show = show_command,
-                            .devices = devices_command,
-                            .schema = schema_command,
-                            .fsck = fsck_command,
-                            .export_logdir = export_command,
-                            .verify = verify_command};
-    const int code = run_command_line({argv + 1, argv + argc}, commands);
+    const int code = run_command_line({argv + 1, argv + argc}, all_commands());
     std::cout.flush();
     if (!std::cout) throw IoError("standard output cannot be written (is the disk full?)");
     return code;

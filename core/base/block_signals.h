@@ -1,13 +1,14 @@
-// Starting threads that no signal goes to.
+// Starts threads with all signals blocked.
 #pragma once
 
 #include <signal.h>
 
 namespace sweep {
 
-/// While it lives, threads are started with every signal blocked: signals are for the program's own threads,
-/// where they interrupt what they are meant to interrupt, and SIGXFSZ would end the program where write() can
-/// say what is wrong. For the calling thread only.
+/// Blocks every signal in the calling thread until it is destroyed. A new thread inherits the mask, so
+/// threads started meanwhile never receive signals: SIGINT and SIGTERM reach the main thread, whose system
+/// calls they have to interrupt, and a library's thread that exceeds the file size limit gets EFBIG from
+/// write(), which it can report, instead of being killed by SIGXFSZ.
 class BlockSignals {
  public:
   BlockSignals() {

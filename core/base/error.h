@@ -1,4 +1,4 @@
-// The exceptions that this project throws, each with the exit code it leads to.
+// The exceptions that this project throws. tools/exit_code.cpp maps each to an exit code.
 #pragma once
 
 #include <stdexcept>
@@ -6,44 +6,44 @@
 
 namespace sweep {
 
-/// The root of everything this project throws on purpose. what() is written for the person at the
-/// terminal: what was wrong, where, what is allowed, and what to do, in one or a few lines.
+/// Base of every exception that this project throws on purpose. what() is shown to the user as it is: it says
+/// what is wrong, where, what is allowed and what to do, in one line or a few.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A mistake in a command line, a sweep file or the values it leads to.
+/// An invalid command line, sweep file or argument.
 class ConfigError : public Error {
  public:
   using Error::Error;
 };
 
-/// Layers or arrays whose shapes do not fit together. Names the layer or array and both shapes.
+/// Shapes of layers or arrays that do not match. Names the layer or array and both shapes.
 class ShapeError : public ConfigError {
  public:
   using ConfigError::ConfigError;
 };
 
-/// A data set or weights file that is missing, damaged or not what it says it is. Names the file.
+/// A data set or weights file that is missing, damaged or of the wrong kind. Names the file.
 class DataError : public Error {
  public:
   using Error::Error;
 };
 
-/// Output that cannot be written (disk full, permission, removed directory). Names the path.
+/// Output that cannot be written: disk full, no permission, directory removed. Names the path.
 class IoError : public Error {
  public:
   using Error::Error;
 };
 
-/// A device that is not there, cannot be used, or failed. Names the device.
+/// A device that does not exist, cannot be used, or failed. Names the device.
 class DeviceError : public Error {
  public:
   using Error::Error;
 };
 
-/// Training that cannot go on, for example because the loss is no longer a finite number.
+/// Training that cannot continue, for example because the loss is no longer finite.
 class TrainingError : public Error {
  public:
   using Error::Error;

@@ -15,8 +15,8 @@
 namespace sweep {
 namespace {
 
-[[noreturn]] void throw_io(const std::filesystem::path& path, const char* what, int error) {
-  throw IoError(path.string() + ": " + what + ": " + std::strerror(error));
+[[noreturn]] void throw_io(const std::filesystem::path& path, const char* problem, int error) {
+  throw IoError(path.string() + ": " + problem + ": " + std::strerror(error));
 }
 
 struct FileCloser {
@@ -27,7 +27,7 @@ struct FileCloser {
   int fd;
 };
 
-// Closes a descriptor and removes the file again unless release() was called.
+// Closes the descriptor and removes the file unless release() was called.
 class TemporaryFile {
  public:
   TemporaryFile(int fd, std::filesystem::path path) : fd_(fd), path_(std::move(path)) {}
@@ -47,7 +47,7 @@ class TemporaryFile {
   std::filesystem::path path_;
 };
 
-constexpr std::size_t kMostOpenFiles = 32;
+constexpr std::size_t kMaxOpenFiles = 32;  // of sync_files(), far below any limit of descriptors
 
 std::filesystem::path directory_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
@@ -59,7 +59,7 @@ void sync_open_file(int fd, const std::filesystem::path& path) {
 
 void sync_directory(const std::filesystem::path& directory) {
   const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;  // A directory that may be written but not read: the rename has still happened.
+  if (fd < 0) return;  // A directory without read permission cannot be synced; the rename has happened.
   const FileCloser closer(fd);
   ::fsync(fd);
 }
@@ -88,7 +88,7 @@ std::string read_file(const std::filesystem::path& path) {
   std::size_t size = 0;
   for (;;) {
     if (size == content.size())
-      content.resize(size + 4096);  // it grew, or its size was not known, as in /proc
+      content.resize(size + 4096);  // it grew, or stat() reports size 0, as in /proc
     const ssize_t got = ::read(fd, content.data() + size, content.size() - size);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw DataError(path.string() + ": cannot read: " + std::strerror(errno));
@@ -105,7 +105,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts,
                            Survives survives) {
-  // The process id keeps two programs apart; a fixed suffix makes leftovers of a killed one recognisable.
+  // The process id keeps concurrent programs apart; the fixed suffix identifies leftovers of a killed one.
   std::filesystem::path temporary = path;
   temporary += "." + std::to_string(::getpid()) + ".tmp";
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -133,9 +133,9 @@ void sync_files(std::span<const std::filesystem::path> files) {
     if (fd < 0) throw_io(path, "cannot sync", errno);
     open.emplace_back(path, fd);
     directories.insert(directory_of(path));
-    // The disk starts on every file before the first is waited for.
+    // Starts writing back every file before the first fsync() waits for one.
     ::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-    if (open.size() == kMostOpenFiles) {
+    if (open.size() == kMaxOpenFiles) {
       for (const OpenFile& file : open) sync_open_file(file.file.fd, file.path);
       open.clear();
     }

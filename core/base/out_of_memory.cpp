@@ -11,20 +11,20 @@
 namespace sweep {
 namespace {
 
-const char* last_words = "";
+const char* exit_message = "";
 int exit_code = 1;
-std::terminate_handler other_ends = nullptr;
-std::atomic<bool> ran_out{false};
+std::terminate_handler previous_handler = nullptr;
+std::atomic<bool> allocation_failed{false};
 
-// In place of the one that operator new would throw.
+// Called by operator new instead of throwing by itself; notes that it happened.
 [[noreturn]] void on_failed_new() {
-  ran_out = true;
+  allocation_failed = true;
   throw std::bad_alloc();
 }
 
-bool ends_for_want_of_memory() {
-  // Where a noexcept function was inlined, nobody has caught the exception, and it cannot be looked at.
-  if (abi::__cxa_current_exception_type() == nullptr) return ran_out;
+bool terminates_out_of_memory() {
+  // If a noexcept function was inlined, the exception was never caught and there is no current exception.
+  if (abi::__cxa_current_exception_type() == nullptr) return allocation_failed;
   try {
     throw;
   } catch (const std::bad_alloc&) {
@@ -34,22 +34,22 @@ bool ends_for_want_of_memory() {
   }
 }
 
-// Nothing here may take memory.
+// Must not allocate.
 [[noreturn]] void on_terminate() {
-  if (ends_for_want_of_memory()) {
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, last_words, std::strlen(last_words));
+  if (terminates_out_of_memory()) {
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, exit_message, std::strlen(exit_message));
     ::_exit(exit_code);
   }
-  other_ends();
+  previous_handler();
   ::_exit(exit_code);
 }
 
 }  // namespace
 
 void exit_when_out_of_memory(const char* message, int code) {
-  last_words = message;
+  exit_message = message;
   exit_code = code;
-  other_ends = std::set_terminate(on_terminate);
+  previous_handler = std::set_terminate(on_terminate);
   std::set_new_handler(on_failed_new);
 }
 

@@ -1,12 +1,13 @@
-// What becomes of a program that runs out of memory where C++ cannot throw any further.
+// Exits with a message when std::bad_alloc cannot be thrown.
 #pragma once
 
 namespace sweep {
 
-/// From now on, std::bad_alloc in a destructor or another function that must not throw (nlohmann::json's and
-/// std::filesystem's are such) ends the process with exit code `code` and `message` on standard error, where
-/// std::terminate() would call abort(). Other ends stay as they were. `message` is a literal, with its line
-/// break. Call once, from main().
+/// Installs a terminate handler: std::bad_alloc thrown inside a noexcept function (nlohmann::json and
+/// std::filesystem have such functions) then prints `message` to standard error and exits with `code` instead
+/// of calling abort(). Other reasons for std::terminate() still reach the previous handler. `message` must
+/// stay valid until the process exits (a literal) and end with a newline. Call once, from main(), before
+/// threads are started.
 void exit_when_out_of_memory(const char* message, int code);
 
 }  // namespace sweep

@@ -15,6 +15,9 @@ std::uint32_t RandomStream::next_u32() {
   return block_[used_++];
 }
 
+// Lemire, "Fast Random Integer Generation in an Interval" (2019): the upper half of random · bound is the
+// result. It is biased unless the 2^32 mod bound smallest lower halves are rejected; the modulo is needed
+// only if the lower half is below `bound`.
 std::uint32_t RandomStream::below(std::uint32_t bound) {
   std::uint64_t product = static_cast<std::uint64_t>(next_u32()) * bound;
   if (static_cast<std::uint32_t>(product) < bound) {

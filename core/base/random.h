@@ -1,5 +1,5 @@
-// Counter-based random numbers: the n-th value depends on the key and n alone, so every device and every
-// number of threads draws the same ones.
+// Counter-based random numbers: the n-th value depends only on the key and n, so every device draws the same
+// values with any number of threads.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 namespace sweep {
 
 /// Philox4x32-10 of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (SC11); the same function
-/// as in cuRAND and PyTorch's CUDA generator. Returns four independent uniform 32-bit values.
-/// constexpr, so that kernels of GPUs can call it, too.
+/// as in cuRAND and PyTorch's CUDA generator. Returns four independent uniform 32-bit values. constexpr, so
+/// that CUDA kernels can call it as well.
 constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                                   std::array<std::uint32_t, 2> key) {
   constexpr std::uint64_t kMultiplier0 = 0xD2511F53u, kMultiplier1 = 0xCD9E8D57u;
@@ -27,13 +27,15 @@ constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c
   return counter;
 }
 
-/// What a stream of random numbers is for; keeps the uses of one seed independent of each other.
+/// What a stream of random numbers is for. Part of the counter, so that different uses of one seed draw
+/// independent values.
 enum class RandomUse : std::uint32_t { kInitialisation = 1, kShuffle = 2, kDropout = 3, kSearch = 4 };
 
-/// One sequence of values for (seed, use, stream, substream), each in order. Copyable; not thread-safe.
+/// The sequence of values of (seed, use, stream, substream). Copyable; not thread-safe.
 class RandomStream {
  public:
-  /// `stream` and `substream` number independent sequences of one use, for example epoch or parameter index.
+  /// `stream` and `substream` select one of the independent sequences of a use, for example by epoch or by
+  /// index of the parameter.
   RandomStream(std::uint64_t seed, RandomUse use, std::uint32_t stream = 0, std::uint32_t substream = 0);
 
   std::uint32_t next_u32();
@@ -41,14 +43,14 @@ class RandomStream {
   /// Uniform in [0, bound), exactly: Lemire's multiplication with rejection. bound >= 1.
   std::uint32_t below(std::uint32_t bound);
 
-  /// Uniform in [low, high), with 24 random bits, as float arithmetic gives it.
+  /// Uniform in [low, high) with 24 random bits; rounding in float may return `high` itself.
   float uniform(float low, float high);
 
  private:
   std::array<std::uint32_t, 2> key_;
   std::array<std::uint32_t, 4> counter_;
   std::array<std::uint32_t, 4> block_{};
-  unsigned used_ = 4;  // values of block_ already handed out
+  unsigned used_ = 4;  // values of block_ that were returned
 };
 
 }  // namespace sweep

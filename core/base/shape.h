@@ -1,4 +1,4 @@
-// Extents of an array or of one sample; see core/network for how layers change them.
+// The shape of an array or of one sample.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,10 @@
 
 namespace sweep {
 
-/// Extents, outermost first. One sample, without the batch dimension, is [channels, height, width] or
-/// [features].
+/// Extents, outermost first. A sample has no batch dimension: [channels, height, width] or [features].
 using Shape = std::vector<std::int64_t>;
 
-/// Number of elements; 1 for the empty shape.
+/// Number of elements; 1 for the empty shape. Extents must be >= 0 and their product must fit.
 inline std::size_t element_count(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, [](std::size_t n, std::int64_t extent) {
     return n * static_cast<std::size_t>(extent);

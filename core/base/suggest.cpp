@@ -7,7 +7,8 @@
 namespace sweep {
 namespace {
 
-// Optimal string alignment distance. O(a.size() * b.size()).
+// Optimal string alignment distance: d[i][j] is the distance of the first i letters of `a` to the first j of
+// `b`. Time and memory O(a.size() * b.size()).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   const auto same = [](char x, char y) {
     return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
@@ -30,14 +31,15 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest_name(std::string_view wrong, std::span<const std::string> candidates) {
-  constexpr std::size_t kLongestName =
-      64;  // A longer text is no typing mistake, and would take long to compare.
-  if (wrong.size() > kLongestName) return "";
+  // A longer text is not a typing mistake, and the comparison is quadratic.
+  constexpr std::size_t kMaxLength = 64;
+  if (wrong.size() > kMaxLength) return "";
   std::string best;
+  // At most two edits, or a third of a longer name.
   std::size_t best_distance = std::max<std::size_t>(2, wrong.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(wrong, candidate);
-    // Replacing every letter is no resemblance.
+    // A name in which every letter has to be replaced is not similar.
     if (distance < best_distance && distance < std::max(wrong.size(), candidate.size())) {
       best = candidate;
       best_distance = distance;

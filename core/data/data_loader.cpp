@@ -17,10 +17,10 @@
 namespace sweep {
 namespace {
 
-// Per worker. More would only take memory: a worker is either ahead of the training or never will be.
+// Per worker. More would only cost memory: workers either keep ahead of the training or never will.
 constexpr std::size_t kBatchesAhead = 2;
 
-// A batch that a worker gathered. Allocated once per loader.
+// The batch that a worker gathers into. Allocated once per loader.
 struct Buffer {
   std::vector<std::uint8_t> pixels;
   std::vector<std::int32_t> labels;
@@ -33,7 +33,7 @@ std::vector<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed,
   std::vector<std::uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0u);
   RandomStream random(seed, RandomUse::kShuffle, epoch, repeat);
-  for (std::size_t i = count; i > 1; --i) {  // Fisher and Yates, from the end
+  for (std::size_t i = count; i > 1; --i) {  // Fisher-Yates
     std::swap(order[i - 1], order[random.below(static_cast<std::uint32_t>(i))]);
   }
   return order;
@@ -66,7 +66,8 @@ class DataLoader::Implementation {
   }
 
   void begin_epoch(std::uint32_t epoch) {
-    if (prefetcher_) prefetcher_->stop();  // The workers read rows_.
+    // The workers read rows_, so they must be idle while it changes.
+    if (prefetcher_) prefetcher_->stop();
     if (options_.shuffle) {
       rows_ = shuffled_order(samples_.count, options_.seed, options_.repeat, epoch);
       for (std::uint32_t& row : rows_) row += static_cast<std::uint32_t>(samples_.first);
@@ -103,8 +104,9 @@ class DataLoader::Implementation {
 
   void start_workers() {
     if (options_.num_workers == 0 || batch_count_ == 0) return;
-    // More workers than batches would have nothing to do.
+    // More workers than batches would be idle.
     const std::size_t threads = std::min(static_cast<std::size_t>(options_.num_workers), batch_count_);
+    // One buffer more than are made ahead: the caller holds one. The prefetcher needs two.
     buffers_.resize(std::max<std::size_t>(2, std::min(kBatchesAhead * threads + 1, batch_count_)));
     for (Buffer& buffer : buffers_) {
       buffer.pixels.resize(batch_size_ * samples_.set->sample_bytes());
@@ -155,16 +157,16 @@ class DataLoader::Implementation {
 
   const Samples samples_;
   LoaderOptions options_;  // only num_workers ever changes
-  std::size_t batch_size_ =
-      0;  // at most samples_.count, so that buffers are no larger than what they can hold
+  // At most samples_.count, so that no buffer is larger than the set.
+  std::size_t batch_size_ = 0;
   std::size_t batch_count_ = 0;
-  std::vector<std::uint32_t> rows_;        // of the whole set, in the order of this epoch
-  std::vector<std::uint32_t> local_rows_;  // 0, 1, …: those of a gathered batch
+  std::vector<std::uint32_t> rows_;        // indices into the set, in the order of this epoch
+  std::vector<std::uint32_t> local_rows_;  // 0, 1, 2, …: Batch::rows of a gathered batch
   std::vector<Buffer> buffers_;
   Batch batch_;
   std::size_t next_batch_ = 0;
   std::chrono::steady_clock::duration waited_{};
-  std::optional<Prefetcher> prefetcher_;  // last: its threads use everything above
+  std::optional<Prefetcher> prefetcher_;  // last, destroyed first: its threads use the members above
 };
 
 DataLoader::DataLoader(Samples samples, LoaderOptions options)

@@ -1,4 +1,4 @@
-// Batches of a data set, in file order or shuffled, made in the training thread or ahead of it.
+// Makes batches of a data set, in file order or shuffled, in the calling thread or ahead in workers.
 #pragma once
 
 #include <cstddef>
@@ -11,36 +11,40 @@
 
 namespace sweep {
 
-/// One batch. Sample i is the sample_bytes bytes at pixels[rows[i] * sample_bytes] with labels[rows[i]]:
-/// either rows of the whole set, or a copy that a worker gathered. Valid until the next call of the loader
-/// that made it.
+/// One batch. Sample i is the sample_bytes() bytes that start at pixels[rows[i] * sample_bytes()], its label
+/// is labels[rows[i]]. Without workers the spans are the whole set's and `rows` select from them; with
+/// workers they are a contiguous copy and rows are 0, 1, 2, … Valid until the next call of next(),
+/// begin_epoch() or set_num_workers() of the loader that made it.
 struct Batch {
   std::span<const std::uint8_t> pixels;
   std::span<const std::int32_t> labels;
-  std::span<const std::uint32_t> rows;  // [samples in this batch]
-  /// The set whose pixels and labels these are, all of them; null if they are the batch's own. A set never
-  /// changes, so who has it need not read it again.
+  std::span<const std::uint32_t> rows;  // [samples of the batch], indices into pixels and labels
+  /// The set if the spans are those of a whole set, otherwise null. A set never changes, so an engine that
+  /// has copied it to its device needs only `rows`.
   std::shared_ptr<const ImageSet> set = nullptr;
   std::size_t size() const { return rows.size(); }
 };
 
-/// The order in which an epoch visits `count` samples: a uniformly random permutation that depends on (seed,
-/// repeat, epoch, count) alone, so it is the same on every device and for every number of workers.
+/// Returns the order in which an epoch visits `count` samples (at most 2^32 − 1): a uniformly random
+/// permutation of 0 … count − 1 that depends only on the arguments, so it is the same on every device and for
+/// every number of workers. Thread-safe.
 std::vector<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed, std::uint32_t repeat,
                                           std::uint32_t epoch);
 
 struct LoaderOptions {
-  std::size_t batch_size = 1;  // >= 1; the last batch of an epoch may be shorter
-  bool shuffle = false;
-  int num_workers = 0;  // 0: next() prepares the batch itself; n: n threads prepare batches ahead
-  std::uint64_t seed = 0;
-  std::uint32_t repeat = 0;
+  std::size_t batch_size = 1;  // samples, >= 1; the last batch of an epoch may be shorter
+  bool shuffle = false;        // a new order in every epoch, see shuffled_order()
+  int num_workers = 0;         // >= 0; 0: next() makes the batch itself; n: n threads make batches ahead
+  std::uint64_t seed = 0;      // of the order
+  std::uint32_t repeat = 0;    // of the order: distinguishes repetitions of a run with the same seed
 };
 
-/// Not thread-safe: one thread calls begin_epoch() and next().
+/// Iterates over the batches of an epoch, like torch.utils.data.DataLoader. Batches come in the same order
+/// for every number of workers. Not thread-safe.
 class DataLoader {
  public:
-  /// Throws ConfigError if batch_size is 0 or num_workers is negative.
+  /// Throws ConfigError if batch_size is 0, num_workers is negative, `samples` reach beyond their set, the
+  /// set has 2^32 samples or more, or the system cannot start so many threads.
   DataLoader(Samples samples, LoaderOptions options);
   ~DataLoader();
   DataLoader(const DataLoader&) = delete;
@@ -48,20 +52,20 @@ class DataLoader {
 
   const Samples& samples() const;
   const LoaderOptions& options() const;
-  /// Batches in an epoch; the last may be short.
+  /// Batches of an epoch, the shorter last one included.
   std::size_t batch_count() const;
 
-  /// Between epochs: as if options() had said so from the start. Throws as the constructor.
+  /// Changes the number of workers between epochs; an epoch that has begun is abandoned. Throws as the
+  /// constructor does.
   void set_num_workers(int num_workers);
 
-  /// Starts epoch `epoch` (from 0) at batch 0; a previous epoch may be left unfinished.
+  /// Starts epoch `epoch` (from 0) at batch 0. The previous epoch need not be finished.
   void begin_epoch(std::uint32_t epoch);
 
-  /// Returns the next batch in order, or nullptr after the last.
+  /// Returns the next batch, or nullptr after the last one and before the first begin_epoch().
   const Batch* next();
 
-  /// Seconds that the calling thread spent inside next() since begin_epoch(): preparing, or waiting for a
-  /// worker.
+  /// Seconds that next() has taken since begin_epoch(), making batches or waiting for workers.
   double wait_seconds() const;
 
  private:

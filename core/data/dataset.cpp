@@ -1,7 +1,6 @@
 #include "core/data/dataset.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <future>
@@ -10,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
-#include "core/data/idx.h"
+#include "core/data/data_format.h"
 #include "core/data/known_datasets.h"
 
 namespace sweep {
@@ -18,38 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Part {
-  const char* images;  // name without ".gz"
-  const char* labels;
-};
-constexpr Part kTrain = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte"};
-constexpr Part kTest = {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
-
 std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
-
-// Returns the file of that name in `directory`, plain or compressed, or an empty path.
-fs::path find_file(const fs::path& directory, const std::string& name) {
-  std::string dotted = name;  // as some copies on the web are called: train-images.idx3-ubyte
-  dotted.replace(dotted.rfind("-idx"), 1, ".");
-  for (const std::string& base : {name, dotted}) {
-    for (const char* ending : {"", ".gz"}) {
-      std::error_code error;
-      fs::path path = directory / (base + ending);
-      if (fs::exists(path, error)) return path;
-    }
-  }
-  return {};
-}
-
-// Why `directory` does not hold a data set, or "" if it does.
-std::string why_not_there(const fs::path& directory) {
-  std::error_code error;
-  if (!fs::exists(directory, error)) return "no such directory";
-  if (!fs::is_directory(directory, error)) return "not a directory";
-  if (find_file(directory, kTrain.images).empty())
-    return std::string("no ") + kTrain.images + " or " + kTrain.images + ".gz in it";
-  return "";
-}
 
 // What to do about files that are damaged or missing.
 std::string advice(const std::string& name) {
@@ -65,11 +33,11 @@ std::vector<std::string> known_names() {
 }
 
 // Returns the directory that holds the data set called `name`.
-fs::path find_directory(const std::string& name) {
+fs::path find_directory(const std::string& name, const DataFormat& format) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
-    throw ConfigError(
-        "the data set's name " + in_quotes(name) +
-        " cannot be looked for: it must be a plain name such as \"fashion-mnist\", or come with a path");
+    throw ConfigError("the data set's name " + in_quotes(name) +
+                      " cannot be looked for: it must be a plain name such as " +
+                      in_quotes(known_datasets().front().name) + ", or come with a path");
   }
   std::vector<std::pair<std::string, fs::path>> places;  // how to show it, where it is (empty: nowhere)
   const auto environment = [](const char* variable) {
@@ -93,7 +61,7 @@ fs::path find_directory(const std::string& name) {
 
   std::string message = "data set " + in_quotes(name) + " not found. Looked in:\n";
   for (const auto& [shown, path] : places) {
-    const std::string reason = path.empty() ? "SWEEP_DATA is not set" : why_not_there(path);
+    const std::string reason = path.empty() ? "SWEEP_DATA is not set" : format.missing_reason(path);
     if (reason.empty()) return path;
     message += "  " + shown + ": " + reason + "\n";
   }
@@ -112,47 +80,27 @@ fs::path find_directory(const std::string& name) {
       in_quotes(name) + ", or give the data set a \"path\".");
 }
 
-struct LoadedPart {
-  std::shared_ptr<const ImageSet> set;
-  DataFile images, labels;
-};
-
-LoadedPart load_part(const fs::path& directory, const Part& part) {
-  const fs::path images_path = find_file(directory, part.images);
-  const fs::path labels_path = find_file(directory, part.labels);
-  for (const auto& [path, name] :
-       {std::pair(images_path, part.images), std::pair(labels_path, part.labels)}) {
-    if (path.empty()) throw DataError(directory.string() + ": has no " + name + " or " + name + ".gz");
-  }
-  // The small file first: mistakes show at once.
-  const IdxFile labels = read_idx(labels_path, 1);
-  IdxFile images = read_idx(images_path, 3);
-  if (images.extents[0] != labels.extents[0]) {
-    throw DataError(images_path.string() + ": holds " + std::to_string(images.extents[0]) + " images, but " +
-                    labels_path.string() + " holds " + std::to_string(labels.extents[0]) + " labels");
-  }
-  auto set = std::make_shared<ImageSet>();
-  set->shape = {1, images.extents[1], images.extents[2]};
-  set->pixels = std::move(images.values);
-  set->labels = std::vector<std::int32_t>(labels.values.begin(), labels.values.end());
-  return {std::move(set), {images_path, images.sha256}, {labels_path, labels.sha256}};
-}
-
-void check_labels(const LoadedPart& part, std::size_t classes, const std::string& why) {
-  const Elements<std::int32_t>& labels = part.set->labels;
+void check_labels(const SplitData& part, std::size_t classes, const std::string& why) {
+  const MaybeOwnedArray<std::int32_t>& labels = part.set->labels;
   const auto wrong = std::find_if(labels.begin(), labels.end(), [&](std::int32_t label) {
     return static_cast<std::size_t>(label) >= classes;
   });
   if (wrong == labels.end()) return;
-  throw DataError(part.labels.path.string() + ": label " + std::to_string(*wrong) + " of sample " +
+  throw DataError(part.files.back().path.string() + ": label " + std::to_string(*wrong) + " of sample " +
                   std::to_string(wrong - labels.begin()) + " (from 0) is out of range: " + why + " 0 to " +
                   std::to_string(classes - 1));
 }
 
-void check_digest(const DataFile& file, std::string_view expected, const std::string& name) {
-  if (file.sha256 == expected) return;
+// `expected` has one digest per file, in the format's order.
+void check_digests(const SplitData& part, std::span<const std::string_view> expected,
+                   const std::string& name) {
+  const auto [actual, digest] =
+      std::mismatch(part.files.begin(), part.files.end(), expected.begin(), expected.end(),
+                    [](const DataFile& file, std::string_view sha256) { return file.sha256 == sha256; });
+  if (actual == part.files.end()) return;
+  const DataFile& file = *actual;
   throw DataError(file.path.string() + ": well-formed, but not a file of " + in_quotes(name) +
-                  ": the SHA-256 of its content is " + file.sha256 + ", expected " + std::string(expected) +
+                  ": the SHA-256 of its content is " + file.sha256 + ", expected " + std::string(*digest) +
                   ". A data set of your own needs another name");
 }
 
@@ -195,15 +143,14 @@ std::size_t validation_count(const DatasetSpec& spec, std::size_t total) {
   return count;
 }
 
-Dataset assemble(const DatasetSpec& spec, const fs::path& directory) {
-  const bool has_test =
-      !find_file(directory, kTest.images).empty() || !find_file(directory, kTest.labels).empty();
+Dataset assemble(const DatasetSpec& spec, const DataFormat& format, const fs::path& directory) {
+  const bool has_test = format.has_test(directory);
   // The test set is inflated beside the training set. Default launch policy: without another thread it is
   // done here.
-  std::future<LoadedPart> test_part;
-  if (has_test) test_part = std::async([&] { return load_part(directory, kTest); });
-  const LoadedPart train = load_part(directory, kTrain);
-  const LoadedPart test = has_test ? test_part.get() : LoadedPart{};
+  std::future<SplitData> test_part;
+  if (has_test) test_part = std::async([&] { return format.read(directory, Split::kTest); });
+  const SplitData train = format.read(directory, Split::kTrain);
+  const SplitData test = has_test ? test_part.get() : SplitData{};
 
   const KnownDataset* known = find_known_dataset(spec.name);
   const auto largest = *std::max_element(train.set->labels.begin(), train.set->labels.end());
@@ -215,15 +162,13 @@ Dataset assemble(const DatasetSpec& spec, const fs::path& directory) {
         test, classes,
         known != nullptr ? "the classes of " + in_quotes(spec.name) + " are" : "the training labels are");
     if (test.set->shape != train.set->shape) {
-      throw DataError(test.images.path.string() + ": its images are " + to_string(test.set->shape) +
+      throw DataError(test.files.front().path.string() + ": its images are " + to_string(test.set->shape) +
                       ", those for training " + to_string(train.set->shape));
     }
   }
   if (known != nullptr) {
-    check_digest(train.images, known->train_images, spec.name);
-    check_digest(train.labels, known->train_labels, spec.name);
-    if (has_test) check_digest(test.images, known->test_images, spec.name);
-    if (has_test) check_digest(test.labels, known->test_labels, spec.name);
+    check_digests(train, known->train_sha256, spec.name);
+    check_digests(test, known->test_sha256, spec.name);
   }
 
   Dataset dataset;
@@ -241,25 +186,29 @@ Dataset assemble(const DatasetSpec& spec, const fs::path& directory) {
   if (validation > 0) dataset.validation = {train.set, total - validation, limited(validation)};
   if (has_test) dataset.test = {test.set, 0, limited(test.set->size())};
   dataset.transform = spec.transform;
-  dataset.files = {train.images, train.labels};
-  if (has_test) dataset.files.insert(dataset.files.end(), {test.images, test.labels});
+  dataset.files = train.files;
+  dataset.files.insert(dataset.files.end(), test.files.begin(), test.files.end());
   return dataset;
 }
 
 }  // namespace
 
 Dataset load_dataset(const DatasetSpec& spec) {
-  if (spec.format != "idx") {
-    throw ConfigError("unknown data set format " + in_quotes(spec.format) + "; allowed: \"idx\"");
+  const DataFormat* format = find_data_format(spec.format);
+  if (format == nullptr) {
+    std::string names;
+    for (const DataFormat& known : data_formats())
+      names += (names.empty() ? "" : ", ") + in_quotes(known.name);
+    throw ConfigError("unknown data set format " + in_quotes(spec.format) + "; allowed: " + names);
   }
   fs::path directory = spec.path;
   if (directory.empty()) {
-    directory = find_directory(spec.name);
-  } else if (const std::string reason = why_not_there(directory); !reason.empty()) {
+    directory = find_directory(spec.name, *format);
+  } else if (const std::string reason = format->missing_reason(directory); !reason.empty()) {
     throw DataError(directory.string() + ": no data set there: " + reason);
   }
   try {
-    Dataset dataset = assemble(spec, directory);
+    Dataset dataset = assemble(spec, *format, directory);
     check_transform(spec.transform, dataset.shape);
     return dataset;
   } catch (const DataError& error) {

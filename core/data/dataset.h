@@ -1,4 +1,4 @@
-// Image data sets in memory: bytes as the files hold them, shared by all runs of a sweep.
+// Image data sets in memory: the bytes of the files, shared by all runs of a sweep.
 #pragma once
 
 #include <cstddef>
@@ -12,25 +12,27 @@
 #include <vector>
 
 #include "core/base/shape.h"
-#include "core/data/elements.h"
+#include "core/data/maybe_owned_array.h"
 
 namespace sweep {
 
-/// x = (byte / 255 − mean[c]) / std[c] for channel c; both empty: x = byte / 255.
+/// Input normalisation, as torchvision.transforms.Normalize: x = (byte / 255 − mean[c]) / std[c] for channel
+/// c. Both are [channels], or both are empty: x = byte / 255.
 struct PixelTransform {
   std::vector<float> mean;
-  std::vector<float> std;
+  std::vector<float> std;  // > 0
 };
 
-/// What a sweep file says of its data.
+/// A data set as the sweep file describes it.
 struct DatasetSpec {
   std::string name{};            // "fashion-mnist", "mnist", or any name with a path
-  std::filesystem::path path{};  // directory; empty: looked for, see load_dataset()
+  std::filesystem::path path{};  // directory; empty: load_dataset() searches for it
   std::string format = "idx";
-  /// Samples, or a fraction in [0, 1), of the training file; taken from its end, before `limit` applies.
+  /// Size of the validation set: a number of samples, or a fraction in [0, 1) of the training file. It is
+  /// taken from the end of the training file, before `limit` applies.
   std::variant<std::size_t, double> validation = std::size_t{0};
-  /// Use the first so many samples of each part: training, validation and test. So runs that learn from less
-  /// are validated on the same samples. 0: all.
+  /// Uses only the first `limit` samples of each of training, validation and test; 0: all. The validation
+  /// samples are therefore the same ones for every size of the training set.
   std::size_t limit = 0;
   PixelTransform transform{};
   friend bool operator==(const DatasetSpec& a, const DatasetSpec& b) {
@@ -39,27 +41,29 @@ struct DatasetSpec {
   }
 };
 
-/// Samples as bytes. Immutable once built; may be shared between threads.
+/// Labelled images as bytes. Immutable once built; may be shared between threads.
 struct ImageSet {
-  Shape shape;                    // of one sample: [channels, height, width]
-  Elements<std::uint8_t> pixels;  // [count, channels, height, width]
-  Elements<std::int32_t> labels;  // [count], each in [0, classes)
+  Shape shape;                           // of one sample: [channels, height, width]
+  MaybeOwnedArray<std::uint8_t> pixels;  // [count, channels, height, width]
+  MaybeOwnedArray<std::int32_t> labels;  // [count], each in [0, classes)
 
   std::size_t size() const { return labels.size(); }
+  /// Bytes of one sample.
   std::size_t sample_bytes() const { return element_count(shape); }
+  /// The bytes of sample i, [channels, height, width]; i < size().
   std::span<const std::uint8_t> sample(std::size_t i) const {
     return std::span<const std::uint8_t>(pixels).subspan(i * sample_bytes(), sample_bytes());
   }
 };
 
-/// Samples first … first + count − 1 of a set: the training or the validation part, without copying.
+/// Samples first … first + count − 1 of a set: a training or validation part, without copying.
 struct Samples {
   std::shared_ptr<const ImageSet> set;
   std::size_t first = 0;
   std::size_t count = 0;
 };
 
-/// One file that was read, for the provenance of a run.
+/// One file that was read; recorded with a run.
 struct DataFile {
   std::filesystem::path path;
   std::string sha256;  // of the decompressed content, 64 hexadecimal digits
@@ -68,7 +72,7 @@ struct DataFile {
 struct Dataset {
   std::string name;
   Shape shape;  // of one sample
-  /// As many as there are classes; "0", "1", … where the set has no names.
+  /// [classes]; "0", "1", … if the classes have no names.
   std::vector<std::string> class_names;
   Samples train;
   Samples validation;  // the end of the training file; count 0 if there is none
@@ -77,11 +81,11 @@ struct Dataset {
   std::vector<DataFile> files;
 };
 
-/// Loads and checks a data set: magic numbers, sizes, label range, and the SHA-256 of files whose content is
-/// known. A set is looked for in spec.path; without one in $SWEEP_DATA/<name>, /usr/share/datasets/<name>,
-/// /usr/local/share/datasets/<name> and ${XDG_CACHE_HOME:-~/.cache}/sweep/<name>, in that order.
-/// Throws DataError naming the file and what is wrong with it, or every place that was looked in; ConfigError
-/// for an unknown format, or a validation part that leaves nothing to train on.
+/// Loads and validates a data set: magic numbers, sizes, label range, and the SHA-256 of well-known sets. If
+/// spec.path is empty, searches $SWEEP_DATA/<name>, /usr/share/datasets/<name>,
+/// /usr/local/share/datasets/<name> and ${XDG_CACHE_HOME:-~/.cache}/sweep/<name>, in that order. Throws
+/// DataError naming the file and what is wrong with it, or every directory that was searched; ConfigError for
+/// an unknown format, a wrong transform, or a validation part that leaves no training set. Thread-safe.
 Dataset load_dataset(const DatasetSpec& spec);
 
 }  // namespace sweep

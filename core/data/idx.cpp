@@ -13,7 +13,7 @@ namespace sweep {
 namespace {
 
 constexpr std::uint8_t kUnsignedByte = 0x08;
-constexpr std::uint64_t kTooMany = UINT64_MAX;
+constexpr std::uint64_t kOverflow = UINT64_MAX;  // the product of the extents does not fit
 
 std::string hexadecimal(std::span<const std::uint8_t> bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -88,13 +88,13 @@ IdxFile read_idx(std::istream& in, const std::string& name, std::size_t dimensio
     const std::uint32_t extent =
         (std::uint32_t{p[0]} << 24) | (std::uint32_t{p[1]} << 16) | (std::uint32_t{p[2]} << 8) | p[3];
     file.extents.push_back(extent);
-    if (__builtin_mul_overflow(bytes, std::uint64_t{extent}, &bytes)) bytes = kTooMany;
+    if (__builtin_mul_overflow(bytes, std::uint64_t{extent}, &bytes)) bytes = kOverflow;
   }
   if (bytes == 0) throw DataError(name + ": holds nothing: its header says " + to_string(file.extents));
   const std::string promised = "its header promises " + to_string(file.extents) + " = " +
-                               (bytes == kTooMany ? "more than 2^64" : std::to_string(bytes)) +
+                               (bytes == kOverflow ? "more than 2^64" : std::to_string(bytes)) +
                                " bytes of data";
-  // Before memory is taken, so that a damaged header cannot ask for all of it.
+  // Before allocating, so that a damaged header cannot ask for all of the memory.
   if (bytes > reader.most_content()) {
     throw DataError(name + ": too short: " + promised + ", which a file of this size cannot hold");
   }
@@ -106,7 +106,7 @@ IdxFile read_idx(std::istream& in, const std::string& name, std::size_t dimensio
                     std::to_string(header.size() + values_read) + " of " + total + " bytes");
   }
   std::array<std::uint8_t, 1> more;
-  // This read also reaches the end of the compressed data, where its checksum is compared.
+  // This read also reaches the end of the compressed data, where zlib compares its checksum.
   if (reader.read(more) != 0) {
     throw DataError(name + ": too long: " + promised + ", but more than those " + total + " bytes are there");
   }
@@ -119,7 +119,7 @@ IdxFile read_idx(const std::filesystem::path& path, std::size_t dimensions) {
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status))
     throw DataError(path.string() + ": cannot open: " + std::strerror(ENOENT));
-  // Opening a pipe would wait for ever.
+  // Opening a pipe would block forever.
   if (!std::filesystem::is_regular_file(status)) throw DataError(path.string() + ": is not a regular file");
   errno = 0;
   std::ifstream in(path, std::ios::binary);

@@ -1,4 +1,5 @@
-// The IDX file format of MNIST and its relatives: one array of bytes behind a header of its extents.
+// The IDX file format of MNIST and similar sets: a header with the extents of one array of bytes, then the
+// bytes. Described at http://yann.lecun.com/exdb/mnist/.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +14,17 @@
 namespace sweep {
 
 struct IdxFile {
-  Shape extents;                     // [count] of labels, [count, height, width] of images; each >= 1
+  Shape extents;                     // labels: [count], images: [count, height, width]; each >= 1
   std::vector<std::uint8_t> values;  // row-major
-  std::string sha256;                // of the whole decompressed content
+  std::string sha256;                // of the whole decompressed content, 64 hexadecimal digits
 };
 
-/// Reads an IDX file of unsigned bytes with `dimensions` extents, plain or gzip-compressed. Throws DataError,
-/// naming the file, what was found and what was expected. Memory is taken only for what the file can hold.
+/// Reads an IDX file of unsigned bytes with `dimensions` extents (at most 255), plain or gzip-compressed.
+/// Throws DataError, naming the file, what was found and what was expected. Never allocates more than a file
+/// of that size can hold. Thread-safe.
 IdxFile read_idx(const std::filesystem::path& path, std::size_t dimensions);
 
-/// The same from a seekable stream; `name` stands for the file in messages.
+/// Reads from a seekable stream; `name` stands for the file in messages.
 IdxFile read_idx(std::istream& in, const std::string& name, std::size_t dimensions);
 
 }  // namespace sweep

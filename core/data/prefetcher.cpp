@@ -57,7 +57,7 @@ std::optional<std::size_t> Prefetcher::next() {
   made_.wait(lock, [&] { return slot.state != State::kEmpty; });
   if (slot.state == State::kFailed) {
     const std::exception_ptr error = std::exchange(slot.error, nullptr);
-    lock.unlock();
+    lock.unlock();  // stop() locks, and waits for the workers
     stop();
     std::rethrow_exception(error);
   }
@@ -84,7 +84,7 @@ void Prefetcher::work() {
     --busy_;
     slot.state = error ? State::kFailed : State::kReady;
     slot.error = std::move(error);
-    made_.notify_one();
+    made_.notify_one();  // only the thread that calls next() or stop() waits for it
   }
 }
 

@@ -1,4 +1,9 @@
-// Makes numbered items ahead of their use in background threads, and hands them out in order.
+// Runs numbered jobs ahead of their use in background threads, and returns their results in order.
+//
+// Slots form a ring: item i is made in slot i mod slots. Items are claimed in order (started_), may finish in
+// any order, and are returned in order (handed_out_). A worker may claim item i only once the item that used
+// its slot before, i − slots, has been released by next(). All counters and slot states are guarded by
+// mutex_; make() runs without the lock, on a slot that no other thread touches until it is marked ready.
 #pragma once
 
 #include <condition_variable>
@@ -12,30 +17,30 @@
 
 namespace sweep {
 
-/// One thread calls the methods; `make` runs in the workers, for different slots at once. An item is made
-/// once, in whichever worker is free, so results must depend on its number alone.
+/// One thread calls the methods; `make` runs in the workers, concurrently for different slots. Each item is
+/// made once, by whichever worker is free, so the result must depend only on its number.
 class Prefetcher {
  public:
-  /// Makes item `item` in the place numbered `slot`, in [0, slots). What it throws reaches next().
+  /// Makes item `item` in slot `slot`, in [0, slots). next() rethrows its exceptions.
   using Make = std::function<void(std::size_t item, std::size_t slot)>;
 
-  /// `threads` >= 1; at most slots − 1 items are made ahead of the one in use. `slots` >= 2.
+  /// `threads` >= 1, `slots` >= 2: at most slots − 1 items are made ahead of the one in use.
   /// Throws std::system_error if a thread cannot be started.
   Prefetcher(std::size_t threads, std::size_t slots, Make make);
 
-  /// Waits for the items being made, and drops the others.
+  /// Waits for the items being made; the others are not made.
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  /// Lets no further item start, and returns when none is being made: what `make` reads may be changed then.
+  /// Starts no further item and returns when none is being made. What `make` reads may be changed afterwards.
   void stop();
 
-  /// Starts over with items 0 … count − 1. Calls stop() first.
+  /// Calls stop(), then starts over with items 0 … count − 1.
   void start(std::size_t count);
 
-  /// Returns the slot of the next item, waiting for it, or nothing after the last; the slot returned before
-  /// may be overwritten then. Throws what `make` threw for that item, and after that returns nothing.
+  /// Waits for the next item and returns its slot, or nothing after the last item. Releases the slot returned
+  /// by the previous call. If `make` threw for this item, rethrows the exception; later calls return nothing.
   std::optional<std::size_t> next();
 
  private:
@@ -51,16 +56,16 @@ class Prefetcher {
 
   const Make make_;
   std::mutex mutex_;
-  std::condition_variable may_make_;  // an item may be started, or the end has come
+  std::condition_variable may_make_;  // a worker may claim an item, or must exit
   std::condition_variable made_;      // an item was finished
   std::vector<Slot> slots_;
   std::size_t count_ = 0;       // items of this round; 0 while stopped
-  std::size_t started_ = 0;     // items that workers have taken
+  std::size_t started_ = 0;     // items that workers have claimed
   std::size_t handed_out_ = 0;  // items that next() has returned
-  std::size_t released_ = 0;    // items that are no longer in use: handed_out_, or one less
+  std::size_t released_ = 0;    // items whose slots are free again: handed_out_, or one less
   std::size_t busy_ = 0;        // items being made now
   bool ending_ = false;
-  std::vector<std::thread> threads_;  // last: it uses everything above
+  std::vector<std::thread> threads_;  // last: the threads use the members above
 };
 
 }  // namespace sweep

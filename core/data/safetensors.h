@@ -1,4 +1,4 @@
-// The safetensors file format: named float arrays, as Hugging Face defines it.
+// The safetensors file format of Hugging Face: named float tensors.
 #pragma once
 
 #include <filesystem>
@@ -14,49 +14,51 @@
 
 namespace sweep {
 
+/// A tensor that was read.
 struct NamedTensor {
   std::string name;
   Shape shape;
-  std::vector<float> values;  // row-major; F64, F16, BF16 and I64 are converted
+  std::vector<float> values;  // row-major; F64, F16, BF16 and I64 are converted to float
 };
 
+/// The content of a file.
 struct TensorFile {
-  std::vector<NamedTensor> tensors;             // in the order of the file
+  std::vector<NamedTensor> tensors;             // in the order of the header
   std::map<std::string, std::string> metadata;  // the file's "__metadata__"
 
   /// Returns the tensor called `name`, or nullptr.
   const NamedTensor* find(std::string_view name) const;
 };
 
-/// A tensor whose values are kept elsewhere, for writing.
+/// A tensor to be written. Owns nothing.
 struct TensorView {
   std::string name;
   Shape shape;
   std::span<const float> values;  // row-major
 };
 
-/// A file to be written. Tensors whose values follow each other in memory are written in one piece.
+/// A file to be written. Tensors that are adjacent in memory are written with one call.
 struct TensorFileView {
   std::vector<TensorView> tensors;
   std::map<std::string, std::string> metadata;
-  /// More metadata: each value stands in JSON already, without its quotes. For long texts that stay or grow,
-  /// which need not be escaped for each file.
+  /// More metadata, whose values are escaped already, see escaped_text(). For long texts that are written
+  /// again and again, so that they are escaped only once.
   std::vector<std::pair<std::string, std::string_view>> escaped_metadata = {};
 };
 
-/// `text` as it stands in JSON, between the quotes. Throws nlohmann::json::type_error if it is not UTF-8.
+/// Returns `text` as a JSON string without the quotes. Throws nlohmann::json::type_error if it is not UTF-8.
 std::string escaped_text(const std::string& text);
 
-/// Throws DataError, naming the file and what is wrong, unless it is a well-formed safetensors file of
-/// floats.
+/// Reads a file. Throws DataError, naming the file and what is wrong, unless it is a well-formed safetensors
+/// file whose tensors are F32, F64, F16, BF16 or I64. Thread-safe, as the functions below.
 TensorFile read_safetensors(const std::filesystem::path& path);
 
-/// The same from the bytes of a file; `name` stands for the file in messages.
+/// Reads the bytes of a file; `name` stands for the file in messages.
 TensorFile parse_safetensors(std::string_view content, const std::string& name);
 
-/// Replaces `path` atomically, as write_file_atomically() does; values are stored as F32, in the order given.
-/// Throws IoError; DataError, naming the tensor, if the format cannot hold it: a name used twice, not UTF-8
-/// or "__metadata__", or a wrong number of values.
+/// Replaces `path` with write_file_atomically(). Values are stored as F32, in the given order. Throws
+/// IoError; DataError, naming the tensor, for a name that is used twice, "__metadata__" or not UTF-8, and for
+/// a number of values that does not match the shape.
 void write_safetensors(const std::filesystem::path& path, const TensorFileView& file,
                        Survives survives = Survives::kPowerCut);
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file,

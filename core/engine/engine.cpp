@@ -11,7 +11,7 @@ void Engine::set_momentum(double) {
 }
 
 bool gives_same_bits(std::string_view kernels) {
-  // "own" and what is no JSON at all name kernels that have no other way.
+  // Texts that are not JSON objects, such as "own", name kernels that are deterministic.
   const auto json = nlohmann::json::parse(kernels, nullptr, false);
   return !json.is_object() || json.value("same_bits", nlohmann::json(true)) != false;
 }

@@ -23,10 +23,10 @@ void check_outputs(std::span<const float> outputs, const Batch& batch, const Net
                    std::to_string(batch.size()) + " samples of " + std::to_string(classes));
 }
 
-void check_count(std::size_t given, std::size_t wanted, const char* function, const char* what) {
-  if (given == wanted) return;
+void check_count(std::size_t given, std::size_t expected, const char* function, const char* noun) {
+  if (given == expected) return;
   throw ShapeError(std::string(function) + ": " + std::to_string(given) + " values for " +
-                   std::to_string(wanted) + " " + what);
+                   std::to_string(expected) + " " + noun);
 }
 
 void check_optimizer_state(std::span<const OptimizerState> state, const OptimizerOptions& optimizer) {
@@ -38,9 +38,7 @@ void check_optimizer_state(std::span<const OptimizerState> state, const Optimize
 }
 
 OptimizerOptions changed_momentum(const OptimizerOptions& optimizer, double momentum) {
-  const std::vector<std::string> names = state_names(optimizer);
-  if (!std::holds_alternative<AdamOptions>(optimizer) &&
-      std::find(names.begin(), names.end(), "momentum_buffer") == names.end()) {
+  if (!has_momentum(optimizer)) {
     throw ConfigError("set_momentum: this engine was made for an optimizer without momentum");
   }
   return with_momentum(optimizer, momentum);

@@ -1,4 +1,5 @@
-// What every engine refuses, in the same words on all devices. Not part of the installed interface.
+// Checks that all engines share, so that messages are the same on all devices. Not
+// part of the installed interface.
 #pragma once
 
 #include <cstddef>
@@ -8,21 +9,21 @@
 
 namespace sweep {
 
-/// Throws ShapeError if `batch` is larger than `batch_size` or its samples are not of the network's input
-/// size.
+/// Throws ShapeError if `batch` is larger than `batch_size` or its samples are
+/// not of the network's input size.
 void check_batch(const Batch& batch, const Network& network, std::size_t batch_size);
 
-/// Throws ShapeError if `outputs` has not room for the outputs of `batch`.
+/// Throws ShapeError unless `outputs` has the size of the outputs of `batch`.
 void check_outputs(std::span<const float> outputs, const Batch& batch, const Network& network);
 
-/// Throws ShapeError if there are not `wanted` values; `function` and `what` ("parameters") are for the
-/// message.
-void check_count(std::size_t given, std::size_t wanted, const char* function, const char* what);
+/// Throws ShapeError if `given` is not `expected`; `function` ("set_parameters") and `noun` ("parameters")
+/// are for the message.
+void check_count(std::size_t given, std::size_t expected, const char* function, const char* noun);
 
 /// Throws ConfigError if the arrays are not those that `optimizer` keeps.
 void check_optimizer_state(std::span<const OptimizerState> state, const OptimizerOptions& optimizer);
 
-/// The optimizer of an engine with another momentum. Throws ConfigError if it was made without.
+/// Returns `optimizer` with another momentum. Throws ConfigError if it has none, see has_momentum().
 OptimizerOptions changed_momentum(const OptimizerOptions& optimizer, double momentum);
 
 }  // namespace sweep

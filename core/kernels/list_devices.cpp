@@ -1,4 +1,4 @@
-// What this machine has to train on: the CPU, and what the driver and the libraries of CUDA show.
+// Lists the devices of this machine: the CPU, and what the CUDA driver and libraries report.
 #include <sched.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@
 namespace sweep {
 namespace {
 
-// The model name as /proc/cpuinfo has it; "CPU" where there is none (other architectures, other systems).
+// The model name in /proc/cpuinfo; "CPU" on architectures and systems that have none.
 std::string cpu_model() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);) {

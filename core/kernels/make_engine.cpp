@@ -1,4 +1,4 @@
-// Chooses the engine of a device.
+// Creates the engine for a device.
 #include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "core/kernels/cpu/cpu_engine.h"

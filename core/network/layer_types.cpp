@@ -2,6 +2,7 @@
 #include <array>
 
 #include "core/network/layer_spec.h"
+#include "core/spec/activation.h"
 
 namespace sweep {
 namespace {
@@ -32,10 +33,9 @@ ArgumentType bias() {
   return {"bias", ArgumentKind::kBoolean, true, 0, 0, false, false, "whether a learned bias is added"};
 }
 
-}  // namespace
-
-std::span<const NamedType> layer_types() {
-  static const std::vector<NamedType> types = {
+// In the order that messages and the schema show: the activations follow the layers with weights.
+std::vector<NamedType> make_layer_types() {
+  std::vector<NamedType> types = {
       {"conv2d",
        {width("out_channels", "channels of the output"),
         pair("kernel_size", std::nullopt, 1, "height and width of the kernel"),
@@ -46,11 +46,9 @@ std::span<const NamedType> layer_types() {
          "groups of channels that do not see each other; divides the channels of input and output"},
         bias()}},
       {"linear", {width("out_features", "features of the output"), bias()}},
-      {"relu", {}},
-      {"leaky_relu", {number("negative_slope", 0.01, -kUnbounded, kUnbounded, "factor of values below 0")}},
-      {"tanh", {}},
-      {"sigmoid", {}},
-      {"gelu", {}},
+  };
+  for (const ActivationType& activation : activation_types()) types.push_back(activation.type);
+  const std::vector<NamedType> others = {
       {"max_pool2d",
        {pair("kernel_size", std::nullopt, 1, "height and width of the window"),
         pair("stride", std::nullopt, 1, "step between windows; the kernel size if left out", true),
@@ -73,6 +71,14 @@ std::span<const NamedType> layer_types() {
       {"sequential", {}},
       {"residual", {}},
   };
+  types.insert(types.end(), others.begin(), others.end());
+  return types;
+}
+
+}  // namespace
+
+std::span<const NamedType> layer_types() {
+  static const std::vector<NamedType> types = make_layer_types();
   return types;
 }
 

@@ -24,8 +24,7 @@ std::int64_t integer_of(const Layer& layer, const char* name) {
   return std::get<std::int64_t>(layer.arguments.at(name));
 }
 
-// Extent of a sliding window's output; the same formula for convolution and pooling (PyTorch, ceil_mode
-// false).
+// Output shape of a sliding window, for convolution and pooling: PyTorch's formula with ceil_mode false.
 Shape window_output(const Layer& layer, std::int64_t channels, Pair stride, Pair padding, Pair dilation) {
   const Pair kernel = pair_of(layer, "kernel_size");
   Shape output{channels, 0, 0};
@@ -93,7 +92,7 @@ void infer_output(Layer& layer) {
   }
 }
 
-// Shape of the layer's weight, empty if it has none.
+// Shape of the layer's weight, in PyTorch's layout; empty if it has none.
 Shape weight_shape(const Layer& layer) {
   if (layer.type == "linear") return {layer.output[0], layer.input[0]};
   if (layer.type == "batch_norm2d" && std::get<bool>(layer.arguments.at("affine"))) return {layer.input[0]};
@@ -102,22 +101,22 @@ Shape weight_shape(const Layer& layer) {
   return {layer.output[0], layer.input[0] / integer_of(layer, "groups"), kernel[0], kernel[1]};
 }
 
-void add_array(std::vector<Parameter>& arrays, std::vector<std::size_t>& places, std::string name,
+void add_array(std::vector<Parameter>& arrays, std::vector<std::size_t>& indices, std::string name,
                Shape shape, std::int64_t fan_in, float initial) {
   const std::size_t offset = arrays.empty() ? 0 : arrays.back().offset + arrays.back().count;
   const std::size_t count = element_count(shape);
-  places.push_back(arrays.size());
+  indices.push_back(arrays.size());
   arrays.push_back({std::move(name), std::move(shape), offset, count, fan_in, initial});
 }
 
-// Makes one list of nested layers, with all shapes.
+// Flattens nested layers into one list and infers their shapes.
 class Flattener {
  public:
   Flattener(const std::string& network, const Shape& input, std::vector<Layer>& layers,
             std::vector<Parameter>& parameters, std::vector<Parameter>& buffers)
       : network_(network), input_(input), layers_(layers), parameters_(parameters), buffers_(buffers) {}
 
-  // Appends `specs`, the first of which gets its input from layer `input`. Returns the place of the last.
+  // Appends `specs`, the first of which reads the output of layer `input`. Returns the index of the last.
   std::size_t append(std::span<const LayerSpec> specs, const std::string& prefix, std::size_t input) {
     for (const LayerSpec& spec : specs) {
       const std::string name = prefix + spec.name;
@@ -155,11 +154,11 @@ class Flattener {
   }
 
   std::size_t append_layer(const LayerSpec& spec, const std::string& name, std::vector<std::size_t> inputs) {
-    const std::string what = "layer \"" + name + "\"";
-    const NamedType& type = require_type(layer_types(), spec.type, what);
+    const std::string label = "layer \"" + name + "\"";  // for messages
+    const NamedType& type = require_type(layer_types(), spec.type, label);
     Layer layer{name,
                 spec.type,
-                complete_arguments(type, spec.arguments, what),
+                complete_arguments(type, spec.arguments, label),
                 output_of(inputs[0]),
                 {},
                 std::move(inputs),
@@ -200,7 +199,7 @@ std::size_t count_floats(std::span<const Parameter> arrays) {
   return arrays.empty() ? 0 : arrays.back().offset + arrays.back().count;
 }
 
-// Multiply-adds times two of one sample; 0 for a layer that is no sum of products.
+// Floating-point operations of one sample, two per multiply-add; 0 for layers other than conv2d and linear.
 double layer_flops(const Network& network, const Layer& layer) {
   if (layer.type != "conv2d" && layer.type != "linear") return 0;
   const Parameter& weight = network.parameters()[layer.parameters.front()];
@@ -235,7 +234,8 @@ double Network::forward_flops() const {
 double Network::training_flops() const {
   double flops = 0;
   for (const Layer& layer : layers_) {
-    // Forward, the weight's gradient and the input's; nobody needs the gradient of the network's input.
+    // Forward, gradient of the weight, gradient of the input; the last is not
+    // computed for the network's input.
     const bool first = layer.inputs[0] == kNetworkInput;
     flops += (first ? 2 : 3) * layer_flops(*this, layer);
   }

@@ -10,17 +10,8 @@
 namespace sweep {
 namespace {
 
-std::string number_text(double value) {
-  char buffer[32];
-  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
-  return std::string(buffer, end);
-}
-
-std::vector<std::string> names_of(const std::vector<ArgumentType>& arguments) {
-  std::vector<std::string> names;
-  for (const ArgumentType& argument : arguments) names.push_back(argument.name);
-  return names;
-}
+// A limit from here on only catches typing errors, so messages leave it out.
+constexpr double kLargeLimit = 1e9;
 
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
@@ -28,56 +19,109 @@ std::string joined(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-// Converts what a person may write (3 for [3, 3], 1 for 1.0) to the kind of `type`; nothing if it does not
-// fit.
-std::optional<ArgumentValue> converted(const ArgumentType& type, const ArgumentValue& value) {
-  const auto* integer = std::get_if<std::int64_t>(&value);
-  switch (type.kind) {
+std::string did_you_mean(std::string_view wrong, const std::vector<std::string>& names) {
+  const std::string nearest = nearest_name(wrong, names);
+  return nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?";
+}
+
+bool in_range(const ArgumentType& type, double value) {
+  if (!std::isfinite(value)) return false;
+  return type.exclusive ? value > type.minimum && value < type.maximum
+                        : value >= type.minimum && value <= type.maximum;
+}
+
+// " >= 0 and <= 1", or "" without limits.
+std::string range_text(const ArgumentType& type) {
+  std::string text;
+  if (std::isfinite(type.minimum)) text = (type.exclusive ? " > " : " >= ") + number_text(type.minimum);
+  if (type.maximum < kLargeLimit) {
+    text += std::string(text.empty() ? "" : " and") + (type.exclusive ? " < " : " <= ") +
+            number_text(type.maximum);
+  }
+  return text;
+}
+
+template <typename T>
+const T* get(const ArgumentValue& value) {
+  return std::get_if<T>(&value);
+}
+
+using IntegerPair = std::array<std::int64_t, 2>;
+using NumberPair = std::array<double, 2>;
+
+std::optional<double> as_number(const ArgumentValue& value) {
+  if (const auto* integer = get<std::int64_t>(value)) return static_cast<double>(*integer);
+  if (const auto* number = get<double>(value)) return *number;
+  return std::nullopt;
+}
+
+// The elements of a pair or list; empty for anything else.
+std::vector<double> as_numbers(const ArgumentValue& value) {
+  return std::visit(
+      [](const auto& v) -> std::vector<double> {
+        using V = std::decay_t<decltype(v)>;
+        if constexpr (std::is_arithmetic_v<V> || std::is_same_v<V, std::string>) {
+          return {};
+        } else {
+          std::vector<double> numbers;
+          for (const auto x : v) numbers.push_back(static_cast<double>(x));
+          return numbers;
+        }
+      },
+      value);
+}
+
+// Converts what people may write (3 for [3, 3], 1 for 1.0) to the form of `kind`; nothing if it does not fit.
+std::optional<ArgumentValue> converted(ArgumentKind kind, const ArgumentValue& value) {
+  const auto* integer = get<std::int64_t>(value);
+  switch (kind) {
     case ArgumentKind::kBoolean:
-      if (std::holds_alternative<bool>(value)) return value;
+      if (get<bool>(value) != nullptr) return value;
       break;
     case ArgumentKind::kInteger:
       if (integer != nullptr) return value;
       break;
     case ArgumentKind::kIntegerPair:
-      if (integer != nullptr) return std::array<std::int64_t, 2>{*integer, *integer};
-      if (std::holds_alternative<std::array<std::int64_t, 2>>(value)) return value;
+      if (integer != nullptr) return IntegerPair{*integer, *integer};
+      if (get<IntegerPair>(value) != nullptr) return value;
       break;
     case ArgumentKind::kNumber:
-      if (integer != nullptr) return static_cast<double>(*integer);
-      if (std::holds_alternative<double>(value)) return value;
+      if (const auto number = as_number(value)) return *number;
       break;
     case ArgumentKind::kNumberPair:
-      if (const auto* pair = std::get_if<std::array<std::int64_t, 2>>(&value)) {
-        return std::array<double, 2>{static_cast<double>((*pair)[0]), static_cast<double>((*pair)[1])};
-      }
-      if (std::holds_alternative<std::array<double, 2>>(value)) return value;
+      if (const auto numbers = as_numbers(value); numbers.size() == 2)
+        return NumberPair{numbers[0], numbers[1]};
+      break;
+    case ArgumentKind::kNumberList:
+      if (auto numbers = as_numbers(value); !numbers.empty()) return numbers;
+      break;
+    case ArgumentKind::kCountOrFraction:
+      if (as_number(value)) return value;
       break;
     case ArgumentKind::kChoice:
-      if (std::holds_alternative<std::string>(value)) return value;
+    case ArgumentKind::kPath:
+      if (get<std::string>(value) != nullptr) return value;
+      break;
+    case ArgumentKind::kCustom:
       break;
   }
   return std::nullopt;
 }
 
-bool in_range(const ArgumentType& type, const ArgumentValue& value) {
-  const auto fits = [&](double x) {
-    return type.exclusive ? x > type.minimum && x < type.maximum : x >= type.minimum && x <= type.maximum;
-  };
-  return std::visit(
-      [&](const auto& v) {
-        using V = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<V, bool>) {
-          return true;
-        } else if constexpr (std::is_same_v<V, std::string>) {
-          return std::find(type.choices.begin(), type.choices.end(), v) != type.choices.end();
-        } else if constexpr (std::is_arithmetic_v<V>) {
-          return fits(static_cast<double>(v));
-        } else {
-          return std::all_of(v.begin(), v.end(), [&](auto x) { return fits(static_cast<double>(x)); });
-        }
-      },
-      value);
+// `value` has the form of the type's kind.
+bool allowed(const ArgumentType& type, const ArgumentValue& value) {
+  if (type.kind == ArgumentKind::kCountOrFraction) {
+    const double number = *as_number(value);
+    return number >= 0 && (get<std::int64_t>(value) != nullptr ? number <= type.maximum : number < 1);
+  }
+  if (const auto* text = get<std::string>(value)) {
+    if (type.kind == ArgumentKind::kPath) return !text->empty() && text->find('\0') == std::string::npos;
+    return std::find(type.choices.begin(), type.choices.end(), *text) != type.choices.end();
+  }
+  if (get<bool>(value) != nullptr) return true;
+  if (const auto number = as_number(value)) return in_range(type, *number);
+  const std::vector<double> numbers = as_numbers(value);
+  return std::all_of(numbers.begin(), numbers.end(), [&](double x) { return in_range(type, x); });
 }
 
 }  // namespace
@@ -89,54 +133,65 @@ const NamedType* find_type(std::span<const NamedType> types, std::string_view na
 }
 
 const NamedType& require_type(std::span<const NamedType> types, std::string_view name,
-                              std::string_view what) {
+                              std::string_view subject) {
   if (const NamedType* type = find_type(types, name)) return *type;
   std::vector<std::string> names;
   for (const NamedType& type : types) names.push_back(type.name);
-  const std::string nearest = nearest_name(name, names);
-  throw ConfigError(std::string(what) + ": unknown type \"" + std::string(name) + "\"; allowed: " +
-                    joined(names) + (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?"));
+  throw ConfigError(std::string(subject) + ": unknown type \"" + std::string(name) +
+                    "\"; allowed: " + joined(names) + did_you_mean(name, names));
 }
 
-std::string allowed_text(const ArgumentType& type) {
-  std::string text;
-  switch (type.kind) {
-    case ArgumentKind::kBoolean:
-      return "true or false";
-    case ArgumentKind::kInteger:
-      text = "an integer";
-      break;
-    case ArgumentKind::kIntegerPair:
-      text = "an integer or a pair [height, width] of integers";
-      break;
-    case ArgumentKind::kNumber:
-      text = "a number";
-      break;
-    case ArgumentKind::kNumberPair:
-      text = "a pair of numbers";
-      break;
-    case ArgumentKind::kChoice:
-      return "one of " + joined(type.choices);
-  }
-  const bool bounded_above = type.maximum < kUnbounded;
-  const bool bounded_below = type.minimum > -kUnbounded;
-  if (bounded_below) text += (type.exclusive ? " > " : " >= ") + number_text(type.minimum);
-  if (bounded_above)
-    text += std::string(bounded_below ? " and" : "") + (type.exclusive ? " < " : " <= ") +
-            number_text(type.maximum);
-  return text;
+const ArgumentType* find_argument(const NamedType& type, std::string_view name) {
+  const auto found = std::find_if(type.arguments.begin(), type.arguments.end(),
+                                  [&](const ArgumentType& a) { return a.name == name; });
+  return found == type.arguments.end() ? nullptr : &*found;
 }
 
-Arguments complete_arguments(const NamedType& type, const Arguments& given, std::string_view what) {
-  const std::string start(what);
+std::optional<ArgumentValue> checked_value(const ArgumentType& type, const ArgumentValue& value) {
+  std::optional<ArgumentValue> result = converted(type.kind, value);
+  if (result && !allowed(type, *result)) result.reset();
+  return result;
+}
+
+std::string allowed_text(const ArgumentType& type, const ArgumentValue* given) {
+  const auto text = [&]() -> std::string {
+    switch (type.kind) {
+      case ArgumentKind::kBoolean:
+        return "true or false";
+      case ArgumentKind::kInteger:
+        return "an integer" + range_text(type);
+      case ArgumentKind::kIntegerPair:
+        return "an integer, or a pair of integers," + range_text(type);
+      case ArgumentKind::kNumber:
+        return "a number" + range_text(type);
+      case ArgumentKind::kNumberPair:
+        return "a pair of numbers" + range_text(type);
+      case ArgumentKind::kNumberList:
+        return "a list of numbers" + range_text(type) + ", one per channel";
+      case ArgumentKind::kCountOrFraction:
+        return "a count (an integer >= 0) or a fraction (a number >= 0 and < 1)";
+      case ArgumentKind::kChoice:
+        return listed(type.choices);
+      case ArgumentKind::kPath:
+        return "a path";
+      case ArgumentKind::kCustom:
+        break;
+    }
+    return "an object";
+  }();
+  const std::optional<double> number = given != nullptr ? as_number(*given) : std::nullopt;
+  const bool too_large = number && *number > type.maximum && type.maximum >= kLargeLimit;
+  return too_large ? text + " and <= " + number_text(type.maximum) : text;
+}
+
+Arguments complete_arguments(const NamedType& type, const Arguments& given, std::string_view subject) {
+  const std::string start(subject);
   for (const auto& [name, value] : given) {
-    const auto known = std::find_if(type.arguments.begin(), type.arguments.end(),
-                                    [&key = name](const ArgumentType& a) { return a.name == key; });
-    if (known != type.arguments.end()) continue;
-    const std::vector<std::string> names = names_of(type.arguments);
-    const std::string nearest = nearest_name(name, names);
-    throw ConfigError(start + ": " + type.name + " has no argument \"" + name + "\"; allowed: " +
-                      joined(names) + (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?"));
+    if (find_argument(type, name) != nullptr) continue;
+    std::vector<std::string> names;
+    for (const ArgumentType& argument : type.arguments) names.push_back(argument.name);
+    throw ConfigError(start + ": " + type.name + " has no argument \"" + name +
+                      "\"; allowed: " + joined(names) + did_you_mean(name, names));
   }
   Arguments complete;
   for (const ArgumentType& argument : type.arguments) {
@@ -150,10 +205,10 @@ Arguments complete_arguments(const NamedType& type, const Arguments& given, std:
       }
       continue;
     }
-    const std::optional<ArgumentValue> value = converted(argument, found->second);
-    if (!value || !in_range(argument, *value)) {
+    const std::optional<ArgumentValue> value = checked_value(argument, found->second);
+    if (!value) {
       throw ConfigError(start + ": \"" + argument.name + "\": got " + to_string(found->second) + ", want " +
-                        allowed_text(argument));
+                        allowed_text(argument, &found->second));
     }
     complete[argument.name] = *value;
   }
@@ -173,10 +228,33 @@ std::string to_string(const ArgumentValue& value) {
         } else if constexpr (std::is_same_v<V, std::string>) {
           return "\"" + v + "\"";
         } else {
-          return "[" + to_string(ArgumentValue(v[0])) + ", " + to_string(ArgumentValue(v[1])) + "]";
+          std::string text;
+          for (const auto x : v) text += (text.empty() ? "" : ", ") + to_string(ArgumentValue(x));
+          return "[" + text + "]";
         }
       },
       value);
+}
+
+std::string number_text(double value) {
+  char buffer[64];
+  const auto print = [&](std::chars_format format) {
+    const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, format);
+    return std::string(buffer, result.ptr);
+  };
+  // Python's rule for when to use an exponent; plain to_chars would make 0.0001 "1e-04".
+  const double size = std::abs(value);
+  const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
+  return print(plain ? std::chars_format::fixed : std::chars_format::scientific);
+}
+
+std::string listed(std::span<const std::string> names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
+    text += names[i];
+  }
+  return text;
 }
 
 }  // namespace sweep

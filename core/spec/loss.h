@@ -1,4 +1,4 @@
-// Losses by PyTorch's names and arguments.
+// Loss functions by PyTorch's names and arguments.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ struct LossSpec {
   Arguments arguments = {};            // what was given, without defaults
 };
 
-/// Every loss that the engines know, with its arguments.
+/// Every loss that the engines implement, with its arguments.
 std::span<const NamedType> loss_types();
 
 /// cross_entropy: torch.nn.CrossEntropyLoss of the outputs, averaged over the batch; with label smoothing s
@@ -25,7 +25,8 @@ struct LossOptions {
   double label_smoothing = 0;  // of cross_entropy, in [0, 1]
 };
 
-/// Fills in defaults and checks. Throws ConfigError for an unknown type or argument.
+/// Fills in defaults and validates. Throws ConfigError for an unknown type or
+/// argument, or one that is out of range.
 LossOptions resolve_loss(const LossSpec& spec);
 
 }  // namespace sweep

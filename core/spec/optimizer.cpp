@@ -22,40 +22,7 @@ double number_of(const Arguments& arguments, const char* name) {
   return std::get<double>(arguments.at(name));
 }
 
-}  // namespace
-
-std::span<const NamedType> optimizer_types() {
-  static const std::vector<NamedType> types = {
-      {"sgd",
-       {number("momentum", 0, 0, "share of the previous update that is kept"),
-        number("dampening", 0, 0, "share of the gradient that momentum leaves out"),
-        number("weight_decay", 0, 0, "L2 penalty, added to the gradient"),
-        {"nesterov", ArgumentKind::kBoolean, false, 0, 0, false, false, "Nesterov momentum"}}},
-      {"adam", adam_arguments(0)},
-      {"adamw", adam_arguments(0.01)},
-      {"rmsprop",
-       {number("alpha", 0.99, 0, "decay of the running square of the gradient"),
-        number("eps", 1e-8, 0, "added to the denominator"),
-        number("weight_decay", 0, 0, "L2 penalty, added to the gradient"),
-        number("momentum", 0, 0, "share of the previous update that is kept"),
-        {"centered", ArgumentKind::kBoolean, false, 0, 0, false, false,
-         "whether the gradient's variance takes the place of its square"}}},
-  };
-  return types;
-}
-
-OptimizerOptions resolve_optimizer(const OptimizerSpec& spec) {
-  const NamedType& type = require_type(optimizer_types(), spec.type, "optimizer");
-  const Arguments a = complete_arguments(type, spec.arguments, "optimizer");
-  if (spec.type == "adam" || spec.type == "adamw") {
-    const auto betas = std::get<std::array<double, 2>>(a.at("betas"));
-    return AdamOptions{betas[0], betas[1], number_of(a, "eps"), number_of(a, "weight_decay"),
-                       spec.type == "adamw"};
-  }
-  if (spec.type == "rmsprop") {
-    return RmspropOptions{number_of(a, "alpha"), number_of(a, "eps"), number_of(a, "weight_decay"),
-                          number_of(a, "momentum"), std::get<bool>(a.at("centered"))};
-  }
+OptimizerOptions resolve_sgd(const Arguments& a) {
   const SgdOptions sgd{number_of(a, "momentum"), number_of(a, "dampening"), number_of(a, "weight_decay"),
                        std::get<bool>(a.at("nesterov"))};
   if (sgd.nesterov && (sgd.momentum == 0 || sgd.dampening != 0)) {
@@ -64,28 +31,97 @@ OptimizerOptions resolve_optimizer(const OptimizerSpec& spec) {
   return sgd;
 }
 
-std::vector<std::string> state_names(const OptimizerOptions& options) {
-  if (const auto* sgd = std::get_if<SgdOptions>(&options)) {
-    return sgd->momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{};
-  }
-  if (const auto* rmsprop = std::get_if<RmspropOptions>(&options)) {
-    std::vector<std::string> names = {"square_avg"};
-    if (rmsprop->centered) names.emplace_back("grad_avg");
-    if (rmsprop->momentum != 0) names.emplace_back("momentum_buffer");
-    return names;
-  }
-  return {"exp_avg", "exp_avg_sq"};
+AdamOptions resolve_betas(const Arguments& a, bool decoupled) {
+  const auto betas = std::get<std::array<double, 2>>(a.at("betas"));
+  return {betas[0], betas[1], number_of(a, "eps"), number_of(a, "weight_decay"), decoupled};
 }
 
-OptimizerOptions with_momentum(OptimizerOptions optimizer, double momentum) {
-  if (auto* adam = std::get_if<AdamOptions>(&optimizer)) {
-    adam->beta1 = momentum;
-  } else if (auto* rmsprop = std::get_if<RmspropOptions>(&optimizer)) {
-    rmsprop->momentum = momentum;
-  } else {
-    std::get<SgdOptions>(optimizer).momentum = momentum;
-  }
-  return optimizer;
+OptimizerOptions resolve_adam(const Arguments& a) { return resolve_betas(a, false); }
+
+OptimizerOptions resolve_adamw(const Arguments& a) { return resolve_betas(a, true); }
+
+OptimizerOptions resolve_rmsprop(const Arguments& a) {
+  return RmspropOptions{number_of(a, "alpha"), number_of(a, "eps"), number_of(a, "weight_decay"),
+                        number_of(a, "momentum"), std::get<bool>(a.at("centered"))};
+}
+
+struct OptimizerType {
+  NamedType type;
+  OptimizerOptions (*resolve)(const Arguments& complete);
+};
+
+// In the order that messages and the schema show.
+const std::vector<OptimizerType>& rows() {
+  static const std::vector<OptimizerType> rows = {
+      {{"sgd",
+        {number("momentum", 0, 0, "share of the previous update that is kept"),
+         number("dampening", 0, 0, "share of the gradient that momentum leaves out"),
+         number("weight_decay", 0, 0, "L2 penalty, added to the gradient"),
+         {"nesterov", ArgumentKind::kBoolean, false, 0, 0, false, false, "Nesterov momentum"}}},
+       resolve_sgd},
+      {{"adam", adam_arguments(0)}, resolve_adam},
+      {{"adamw", adam_arguments(0.01)}, resolve_adamw},
+      {{"rmsprop",
+        {number("alpha", 0.99, 0, "decay of the running square of the gradient"),
+         number("eps", 1e-8, 0, "added to the denominator"),
+         number("weight_decay", 0, 0, "L2 penalty, added to the gradient"),
+         number("momentum", 0, 0, "share of the previous update that is kept"),
+         {"centered", ArgumentKind::kBoolean, false, 0, 0, false, false,
+          "whether the gradient's variance takes the place of its square"}}},
+       resolve_rmsprop},
+  };
+  return rows;
+}
+
+std::vector<std::string> names_of(const SgdOptions& sgd) {
+  return sgd.momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{};
+}
+
+std::vector<std::string> names_of(const AdamOptions&) { return {"exp_avg", "exp_avg_sq"}; }
+
+std::vector<std::string> names_of(const RmspropOptions& rmsprop) {
+  std::vector<std::string> names = {"square_avg"};
+  if (rmsprop.centered) names.emplace_back("grad_avg");
+  if (rmsprop.momentum != 0) names.emplace_back("momentum_buffer");
+  return names;
+}
+
+bool uses_momentum(const SgdOptions& sgd) { return sgd.momentum != 0; }
+bool uses_momentum(const AdamOptions&) { return true; }
+bool uses_momentum(const RmspropOptions& rmsprop) { return rmsprop.momentum != 0; }
+
+void set_momentum(SgdOptions& sgd, double momentum) { sgd.momentum = momentum; }
+void set_momentum(AdamOptions& adam, double momentum) { adam.beta1 = momentum; }
+void set_momentum(RmspropOptions& rmsprop, double momentum) { rmsprop.momentum = momentum; }
+
+}  // namespace
+
+std::span<const NamedType> optimizer_types() {
+  static const std::vector<NamedType> types = [] {
+    std::vector<NamedType> result;
+    for (const OptimizerType& row : rows()) result.push_back(row.type);
+    return result;
+  }();
+  return types;
+}
+
+OptimizerOptions resolve_optimizer(const OptimizerSpec& spec) {
+  const NamedType& type = require_type(optimizer_types(), spec.type, "optimizer");
+  const auto row = static_cast<std::size_t>(&type - optimizer_types().data());
+  return rows()[row].resolve(complete_arguments(type, spec.arguments, "optimizer"));
+}
+
+std::vector<std::string> state_names(const OptimizerOptions& options) {
+  return std::visit([](const auto& optimizer) { return names_of(optimizer); }, options);
+}
+
+bool has_momentum(const OptimizerOptions& options) {
+  return std::visit([](const auto& optimizer) { return uses_momentum(optimizer); }, options);
+}
+
+OptimizerOptions with_momentum(OptimizerOptions options, double momentum) {
+  std::visit([&](auto& optimizer) { set_momentum(optimizer, momentum); }, options);
+  return options;
 }
 
 }  // namespace sweep

@@ -1,53 +1,70 @@
 // Optimizers by PyTorch's names, arguments and defaults.
+//
+// To add one: its options here, in the variant; its row and its overloads in optimizer.cpp; its formula
+// in core/kernels/cpu/kernels/optimizer_kernels.cpp and core/kernels/cuda/kernels/optimizer.cu.
+// Whatever depends on the kind of optimizer is a set of overloads without a general one, so the
+// compiler names what is missing.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "core/spec/arguments.h"
 
 namespace sweep {
 
-/// An optimizer as the sweep file describes it. The learning rate is an argument of its own, set per step.
+/// An optimizer as the sweep file describes it, without the learning rate, which is passed to every step.
 struct OptimizerSpec {
   std::string type = "sgd";  // a name from optimizer_types()
   Arguments arguments;       // what was given, without defaults
 };
 
-/// Every optimizer that the engines know, with its arguments (without lr).
+/// Every optimizer that the engines implement, with its arguments except lr.
+/// Thread-safe, as all of this header.
 std::span<const NamedType> optimizer_types();
 
-/// torch.optim.SGD: g += weight_decay·w; b = momentum·b + (1 − dampening)·g (b = g in the first step);
-/// g = nesterov ? g + momentum·b : b; w −= lr·g.
+/// torch.optim.SGD. With w the weight, g its gradient, b the momentum buffer: g += weight_decay·w; b =
+/// momentum·b + (1 − dampening)·g (b = g in the first step); g = nesterov ? g + momentum·b : b; w −= lr·g.
 struct SgdOptions {
   double momentum = 0, dampening = 0, weight_decay = 0;
   bool nesterov = false;
 };
 
-/// torch.optim.Adam with bias correction: weight decay is added to the gradient (L2). With `decoupled`
-/// torch.optim.AdamW: the weights shrink by lr · weight_decay in every step instead.
+/// torch.optim.Adam with bias correction; weight decay is added to the gradient (L2). With `decoupled`,
+/// torch.optim.AdamW: the weights are multiplied with 1 − lr · weight_decay in every step instead.
 struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
   bool decoupled = false;
 };
 
-/// torch.optim.RMSprop: s = alpha·s + (1 − alpha)·g²; with `centered` s − mean(g)² takes the place of s; with
-/// momentum b = momentum·b + g / (sqrt(s) + eps), w −= lr·b.
+/// torch.optim.RMSprop: s = alpha·s + (1 − alpha)·g²; with `centered`, s is replaced by s − mean(g)²; with
+/// momentum, b = momentum·b + g / (sqrt(s) + eps), w −= lr·b.
 struct RmspropOptions {
   double alpha = 0.99, eps = 1e-8, weight_decay = 0, momentum = 0;
   bool centered = false;
 };
 
+/// The largest number of arrays that an optimizer keeps, see state_names().
+inline constexpr std::size_t kMaxOptimizerStates = 3;
+
 using OptimizerOptions = std::variant<SgdOptions, AdamOptions, RmspropOptions>;
 
-/// Fills in defaults and checks. Throws ConfigError for an unknown type or argument.
+/// Fills in defaults and validates. Throws ConfigError for an unknown type or
+/// argument, or one that is out of range.
 OptimizerOptions resolve_optimizer(const OptimizerSpec& spec);
 
-/// PyTorch's names of the arrays that the optimizer keeps, each as long as the parameters.
+/// PyTorch's names of the arrays that the optimizer keeps, each with one value per parameter; at most
+/// kMaxOptimizerStates. Engines store them in this order.
 std::vector<std::string> state_names(const OptimizerOptions& options);
 
-/// The same optimizer with another momentum (of sgd and rmsprop) or beta1 (of adam and adamw).
-OptimizerOptions with_momentum(OptimizerOptions optimizer, double momentum);
+/// Whether the momentum may change during training. sgd and rmsprop: if it is not 0, since otherwise they
+/// keep no array for it. adam and adamw: always (beta1).
+bool has_momentum(const OptimizerOptions& options);
+
+/// Returns the optimizer with another momentum (sgd, rmsprop) or beta1 (adam, adamw), in [0, 1).
+OptimizerOptions with_momentum(OptimizerOptions options, double momentum);
 
 }  // namespace sweep

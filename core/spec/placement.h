@@ -1,4 +1,4 @@
-// Where a device with memory of its own reads the samples from.
+// Where a GPU reads the samples from.
 #pragma once
 
 #include <span>
@@ -8,16 +8,16 @@
 namespace sweep {
 
 enum class Placement {
-  kAuto,    // kDevice if the set fits into the memory that is free when it is first needed, else kHost
-  kDevice,  // the whole set is copied to the device once, and batches name its rows
-  kHost,    // each batch is gathered on the host and copied while the device works on the one before
+  kAuto,    // kDevice if the set fits into the memory that is free when it is first needed, otherwise kHost
+  kDevice,  // the whole set is copied to the device once; a batch is a list of its rows
+  kHost,    // each batch is gathered on the host and copied while the device works on the previous one
 };
 
-/// "auto", "device", "host".
+/// "auto", "device", "host", in the order of the enum.
 std::span<const std::string> placement_names();
 const std::string& placement_name(Placement placement);
 
-/// Throws ConfigError, saying what is allowed, if there is no such name.
+/// Throws ConfigError, listing the allowed names, for any other name.
 Placement parse_placement(std::string_view name);
 
 }  // namespace sweep

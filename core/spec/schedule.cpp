@@ -10,7 +10,7 @@
 namespace sweep {
 namespace {
 
-using Followers = std::variant<ConstantSchedule, StepSchedule, CosineSchedule>;
+using AfterWarmup = std::variant<ConstantSchedule, StepSchedule, CosineSchedule>;
 
 ArgumentType number(std::string name, double value, double minimum, double maximum, bool exclusive,
                     std::string help) {
@@ -22,8 +22,8 @@ ArgumentType flag(std::string name, bool value, std::string help) {
 }
 
 ArgumentType epochs(std::string name, std::optional<ArgumentValue> value, bool optional, std::string help) {
-  constexpr double kMost = 1e9;
-  return {std::move(name), ArgumentKind::kInteger, std::move(value), 1, kMost, optional,
+  constexpr double kMax = 1e9;
+  return {std::move(name), ArgumentKind::kInteger, std::move(value), 1, kMax, optional,
           false,           std::move(help)};
 }
 
@@ -35,7 +35,7 @@ std::int64_t integer_of(const Arguments& arguments, const char* name) {
   return std::get<std::int64_t>(arguments.at(name));
 }
 
-Followers resolve_follower(const ScheduleSpec& spec, const Arguments& a) {
+AfterWarmup resolve_after_warmup(const ScheduleSpec& spec, const Arguments& a) {
   if (spec.type == "step") return StepSchedule{integer_of(a, "step_size"), number_of(a, "gamma")};
   if (spec.type == "constant") return ConstantSchedule{};
   const auto given = a.find("T_max");
@@ -76,7 +76,8 @@ double rate(const WarmupSchedule& warmup, double lr, int epoch, int epochs) {
   return lr * (warmup.start_factor + (warmup.end_factor - warmup.start_factor) * part);
 }
 
-// OneCycleLR.get_lr(), in its words.
+// OneCycleLR.get_lr() of PyTorch. Steps count from 0, so a phase of n steps ends at step n − 1; PyTorch
+// subtracts one more for the end of the second phase, and so does this.
 StepValues one_cycle(const OneCycleSchedule& cycle, double max_lr, double step, double total_steps) {
   struct Phase {
     double end_step, start_lr, end_lr, start_momentum, end_momentum;
@@ -92,7 +93,7 @@ StepValues one_cycle(const OneCycleSchedule& cycle, double max_lr, double step, 
   double start_step = 0;
   const Phase* phase = phases.data();
   for (; phase != &phases.back() && step > phase->end_step; ++phase) start_step = phase->end_step;
-  // A phase of one step is at its end at once; PyTorch divides by zero there.
+  // A phase of one step is at its end immediately; PyTorch divides by zero there.
   const double length = phase->end_step - start_step;
   const double part = length == 0 ? 1 : (step - start_step) / length;
   const auto between = [&](double start, double end) {
@@ -102,6 +103,17 @@ StepValues one_cycle(const OneCycleSchedule& cycle, double max_lr, double step, 
   StepValues values{between(phase->start_lr, phase->end_lr)};
   if (cycle.cycle_momentum) values.momentum = between(phase->start_momentum, phase->end_momentum);
   return values;
+}
+
+template <class ByEpoch>
+StepValues step_values(const ByEpoch& schedule, double learning_rate, const TrainingPoint& point) {
+  return {rate(schedule, learning_rate, point.epoch, point.epochs)};
+}
+
+StepValues step_values(const OneCycleSchedule& cycle, double learning_rate, const TrainingPoint& point) {
+  const std::int64_t step = point.epoch * point.steps_per_epoch + point.step;
+  return one_cycle(cycle, learning_rate, static_cast<double>(step),
+                   static_cast<double>(point.epochs * point.steps_per_epoch));
 }
 
 }  // namespace
@@ -155,11 +167,11 @@ ScheduleOptions resolve_schedule(const ScheduleSpec& spec) {
   }
   if (spec.type == "one_cycle") return resolve_one_cycle(a);
   if (spec.type != "warmup") {
-    return std::visit([](auto schedule) { return ScheduleOptions(schedule); }, resolve_follower(spec, a));
+    return std::visit([](auto schedule) { return ScheduleOptions(schedule); }, resolve_after_warmup(spec, a));
   }
   WarmupSchedule warmup{
       number_of(a, "start_factor"), number_of(a, "end_factor"), integer_of(a, "total_iters"), {}};
-  // torch.optim.lr_scheduler.LinearLR refuses the same.
+  // As torch.optim.lr_scheduler.LinearLR.
   if (warmup.start_factor == 0) throw ConfigError("schedule: start_factor must be > 0");
   if (spec.then.empty()) return warmup;
   const ScheduleSpec& then = spec.then.front();
@@ -167,25 +179,12 @@ ScheduleOptions resolve_schedule(const ScheduleSpec& spec) {
     throw ConfigError("schedule: after a warmup comes one of constant, step and cosine, not " + then.type);
   }
   const NamedType& then_type = require_type(schedule_types(), then.type, "schedule");
-  warmup.then = resolve_follower(then, complete_arguments(then_type, then.arguments, "schedule"));
+  warmup.then = resolve_after_warmup(then, complete_arguments(then_type, then.arguments, "schedule"));
   return warmup;
 }
 
 StepValues values_at(const ScheduleOptions& schedule, double learning_rate, const TrainingPoint& point) {
-  if (const auto* cycle = std::get_if<OneCycleSchedule>(&schedule)) {
-    const std::int64_t step = point.epoch * point.steps_per_epoch + point.step;
-    return one_cycle(*cycle, learning_rate, static_cast<double>(step),
-                     static_cast<double>(point.epochs * point.steps_per_epoch));
-  }
-  return std::visit(
-      [&](const auto& by_epoch) -> StepValues {
-        if constexpr (std::is_same_v<std::decay_t<decltype(by_epoch)>, OneCycleSchedule>) {
-          return {};
-        } else {
-          return {rate(by_epoch, learning_rate, point.epoch, point.epochs)};
-        }
-      },
-      schedule);
+  return std::visit([&](const auto& s) { return step_values(s, learning_rate, point); }, schedule);
 }
 
 OptimizerOptions scheduled_optimizer(const OptimizerOptions& optimizer, const ScheduleOptions& schedule) {

@@ -1,4 +1,4 @@
-// Schedules of the learning rate by PyTorch's arguments and defaults.
+// Learning rate schedules with PyTorch's arguments and defaults.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ namespace sweep {
 struct ScheduleSpec {
   std::string type = "constant";  // a name from schedule_types()
   Arguments arguments = {};       // what was given, without defaults
-  std::vector<ScheduleSpec> then =
-      {};  // of warmup: at most one, constant, step or cosine, that comes after it
+  /// The schedule after a warmup, at most one: constant, step or cosine.
+  std::vector<ScheduleSpec> then = {};
 };
 
-/// Every schedule, with its arguments. Those that count epochs change the rate between epochs; one_cycle
-/// changes it with every step.
+/// Every schedule, with its arguments. one_cycle changes the learning rate after every step, the others after
+/// every epoch. Thread-safe, as all of this header.
 std::span<const NamedType> schedule_types();
 
-/// Whether `then` may follow a warmup.
+/// Whether a schedule of this type may follow a warmup.
 bool can_follow_warmup(std::string_view type);
 
-/// lr.
+/// The learning rate stays lr.
 struct ConstantSchedule {};
 
 /// torch.optim.lr_scheduler.StepLR: lr · gamma^floor(epoch / step_size).
@@ -37,26 +37,27 @@ struct StepSchedule {
   double gamma = 0.1;
 };
 
-/// CosineAnnealingLR: eta_min + (lr − eta_min) · (1 + cos(π · epoch / T_max)) / 2.
+/// torch.optim.lr_scheduler.CosineAnnealingLR: eta_min + (lr − eta_min) · (1 + cos(π · epoch / T_max)) / 2.
 struct CosineSchedule {
-  std::optional<std::int64_t> t_max;  // epochs; none: all epochs of the training, or those after the warmup
+  std::optional<std::int64_t> t_max;  // epochs; none: all of the training, or all after the warmup
   double eta_min = 0;
 };
 
-/// OneCycleLR over all steps of the training, with max_lr = lr: from lr / div_factor up to lr during the
-/// first pct_start of the steps, and down to lr / div_factor / final_div_factor (with three_phase first back
-/// to lr / div_factor in as many steps). Momentum goes the other way, between max_momentum and base_momentum.
+/// torch.optim.lr_scheduler.OneCycleLR over all steps of the training, with max_lr = lr: rises from
+/// lr / div_factor to lr during the first pct_start of the steps, then falls to
+/// lr / div_factor / final_div_factor; with three_phase, first back to lr / div_factor in as many steps.
+/// Momentum moves in the opposite direction, between max_momentum and base_momentum.
 struct OneCycleSchedule {
   double pct_start = 0.3;
-  bool linear = false;  // straight lines instead of half cosines
+  bool linear = false;  // anneal_strategy "linear" instead of "cos"
   bool cycle_momentum = true;
   double base_momentum = 0.85, max_momentum = 0.95;
   double div_factor = 25, final_div_factor = 1e4;
   bool three_phase = false;
 };
 
-/// LinearLR over epochs: from lr · start_factor to lr · end_factor in total_iters epochs; then stays, or goes
-/// on with `then`, whose epochs count from there (SequentialLR).
+/// torch.optim.lr_scheduler.LinearLR over epochs: from lr · start_factor to lr · end_factor in total_iters
+/// epochs. Afterwards the rate stays, or `then` continues with epoch 0 (SequentialLR).
 struct WarmupSchedule {
   double start_factor = 1.0 / 3, end_factor = 1;
   std::int64_t total_iters = 5;
@@ -66,10 +67,11 @@ struct WarmupSchedule {
 using ScheduleOptions =
     std::variant<ConstantSchedule, StepSchedule, CosineSchedule, OneCycleSchedule, WarmupSchedule>;
 
-/// Fills in defaults and checks. Throws ConfigError for an unknown type or argument.
+/// Fills in defaults and validates. Throws ConfigError for an unknown type or argument, one that is out of
+/// range, or a `then` that is not possible.
 ScheduleOptions resolve_schedule(const ScheduleSpec& spec);
 
-/// A step of a training.
+/// The position of a step in a training.
 struct TrainingPoint {
   int epoch = 0;          // from 0
   std::int64_t step = 0;  // in the epoch, from 0
@@ -77,18 +79,18 @@ struct TrainingPoint {
   std::int64_t steps_per_epoch = 1;
 };
 
-/// What an optimizer step is taken with.
+/// The values that a schedule sets for one optimizer step.
 struct StepValues {
   double learning_rate = 0;
-  std::optional<double> momentum = {};  // see with_momentum(); none: the optimizer's own
+  std::optional<double> momentum = {};  // see with_momentum(); none: the optimizer keeps its own
 };
 
-/// A function of its arguments alone, so a training that goes on in the middle needs no other state.
-/// `learning_rate` is the training's own.
+/// Returns the values for one step. A pure function, so a resumed training needs no state of the schedule.
+/// `learning_rate` is the one of the training's configuration.
 StepValues values_at(const ScheduleOptions& schedule, double learning_rate, const TrainingPoint& point);
 
-/// The optimizer that a training with this schedule is made with: with the momentum of its first step if the
-/// schedule moves it. PyTorch's OneCycleLR, too, gives momentum to an sgd or rmsprop without.
+/// Returns the optimizer to create an engine with: if the schedule changes the momentum, with the momentum of
+/// the first step. Like PyTorch's OneCycleLR, this gives momentum to an sgd or rmsprop that had none.
 OptimizerOptions scheduled_optimizer(const OptimizerOptions& optimizer, const ScheduleOptions& schedule);
 
 }  // namespace sweep

@@ -16,21 +16,22 @@ std::vector<Axis> read_axes(const JsonNode& object, Problems& problems) {
   }
   for (const JsonMember& member : object.members) {
     std::vector<JsonNode> values = axis_values(member.value, problems);
-    std::optional<KeyPath> path = resolve_key(member.key, *member.key_place, true, problems);
+    std::optional<KeyPath> path = resolve_key(member.key, *member.key_location, true, problems);
     if (!path || values.empty()) continue;
-    const auto twin =
+    const auto duplicate =
         std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.path == *path; });
-    if (twin != axes.end()) {
-      problems.add(*member.key_place, fmt::format("{} is the same key as {}, want one of them",
-                                                  in_quotes(member.key), in_quotes(twin->key)));
+    if (duplicate != axes.end()) {
+      problems.add(*member.key_location, fmt::format("{} is the same key as {}, want one of them",
+                                                     in_quotes(member.key), in_quotes(duplicate->key)));
       continue;
     }
-    axes.push_back({member.key, std::move(*path), member.key_place, std::move(values)});
+    axes.push_back({member.key, std::move(*path), member.key_location, std::move(values)});
   }
   return axes;
 }
 
-// The axes of "params" and one of "grids" together: the grid's replace those of the same key.
+// Returns the axes of "params" and of one grid together. An axis of the grid replaces that of the same key in
+// its position, so that the order of keys (and with it the names of runs) stays that of "params".
 std::vector<Axis> merged(std::vector<Axis> base, std::vector<Axis> more) {
   for (Axis& axis : more) {
     const auto same =
@@ -77,14 +78,14 @@ std::vector<std::string> axis_keys(const std::vector<Grid>& grids) {
   return keys;
 }
 
-// The key of an axis, or nothing with a problem.
-std::optional<KeyPath> resolve_axis(const std::string& key, const JsonPlace& place,
+// Resolves the key of an axis of any grid; adds a problem and returns nothing if there is no such axis.
+std::optional<KeyPath> resolve_axis(const std::string& key, const JsonLocation& location,
                                     const std::vector<Grid>& grids, Problems& problems) {
-  std::optional<KeyPath> path = resolve_key(key, place, true, problems);
+  std::optional<KeyPath> path = resolve_key(key, location, true, problems);
   if (!path || has_axis(grids, *path)) return path;
   const std::vector<std::string> keys = axis_keys(grids);
-  problems.add(place, fmt::format("{} is no axis, want one of: {}{}", in_quotes(key), fmt::join(keys, ", "),
-                                  suggestion(key, keys)));
+  problems.add(location, fmt::format("{} is no axis, want one of: {}{}", in_quotes(key),
+                                     fmt::join(keys, ", "), suggestion(key, keys)));
   return std::nullopt;
 }
 
@@ -93,13 +94,13 @@ void check_zip_lengths(const JsonNode& group, const std::vector<std::size_t>& in
   for (const std::size_t index : indices) {
     const Axis &first = grid.axes[indices[0]], &other = grid.axes[index];
     if (other.values.size() == first.values.size()) continue;
-    problems.add(*group.place,
+    problems.add(*group.location,
                  fmt::format("{} has {} values and {} has {}, want as many of both", in_quotes(first.key),
                              first.values.size(), in_quotes(other.key), other.values.size()));
   }
 }
 
-// The group's axes in `grid`; none if the grid has none of them.
+// Zips those axes of the group that `grid` has. A grid may have none of them, or one, which then moves alone.
 void add_zip_group(const JsonNode& group, const std::vector<KeyPath>& paths, Grid& grid, Problems& problems) {
   std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < grid.axes.size(); ++i) {
@@ -127,10 +128,10 @@ void read_zip(const JsonNode& root, std::vector<Grid>& grids, Problems& problems
         problems.add_value(key, "the key of an axis, a string");
         continue;
       }
-      std::optional<KeyPath> path = resolve_axis(key.text, *key.place, grids, problems);
+      std::optional<KeyPath> path = resolve_axis(key.text, *key.location, grids, problems);
       if (!path) continue;
       if (!used.insert(*path).second)
-        problems.add(*key.place, fmt::format("{} is zipped twice", in_quotes(key.text)));
+        problems.add(*key.location, fmt::format("{} is zipped twice", in_quotes(key.text)));
       paths.push_back(std::move(*path));
     }
     for (Grid& grid : grids) add_zip_group(group, paths, grid, problems);
@@ -144,15 +145,15 @@ std::vector<Condition> read_conditions(const JsonNode& object, Problems& problem
     return conditions;
   }
   for (const JsonMember& member : object.members) {
-    std::optional<KeyPath> path = resolve_key(member.key, *member.key_place, true, problems);
+    std::optional<KeyPath> path = resolve_key(member.key, *member.key_location, true, problems);
     if (!path) continue;
     std::vector<JsonNode> values = {member.value};
     const std::optional<Setting> setting = setting_at(*path);
-    if (member.value.is(JsonKind::kArray) && (!setting || setting->kind != SettingKind::kNumberPair)) {
+    if (member.value.is(JsonKind::kArray) && (!setting || setting->kind != ArgumentKind::kNumberPair)) {
       values = member.value.elements;
       if (values.empty()) problems.add_value(member.value, "at least one value");
     }
-    // A condition with a mistyped value would silently never hold.
+    // A condition with a mistyped value would never hold, without a word.
     for (const JsonNode& value : values) {
       if (setting) check_value(value, *setting, problems);
     }
@@ -170,7 +171,7 @@ std::vector<ExcludeRule> read_exclude(const JsonNode& root, Problems& problems) 
     return rules;
   }
   for (const JsonNode& element : list->elements) {
-    rules.push_back({element.place, read_conditions(element, problems)});
+    rules.push_back({element.location, read_conditions(element, problems)});
     if (rules.back().conditions.empty()) rules.pop_back();  // Reported; it would leave out everything.
   }
   return rules;
@@ -186,24 +187,26 @@ std::vector<WhenRule> read_when(const JsonNode& root, const std::vector<Grid>& g
   }
   for (const JsonMember& member : object->members) {
     std::vector<Condition> conditions = read_conditions(member.value, problems);
-    std::optional<KeyPath> path = resolve_axis(member.key, *member.key_place, grids, problems);
-    if (path) rules.push_back({std::move(*path), member.key_place, std::move(conditions)});
+    std::optional<KeyPath> path = resolve_axis(member.key, *member.key_location, grids, problems);
+    if (path) rules.push_back({std::move(*path), member.key_location, std::move(conditions)});
   }
   return rules;
 }
 
-// An axis that depends on itself, through any number of others, has no meaning.
+// Reports axes whose conditions depend on the axis itself, through any number of other rules, and drops all
+// rules then: RuleChecker::is_active() recurses through them and would not end. The search walks the graph
+// "rule -> keys of its conditions -> rules of those keys" from each rule; files have a handful of rules.
 void check_cycles(std::vector<WhenRule>& rules, Problems& problems) {
   const auto depends = [&](const WhenRule& from, const KeyPath& target) {
     std::set<KeyPath> reached;
-    std::vector<const WhenRule*> open = {&from};
-    while (!open.empty()) {
-      const WhenRule* rule = open.back();
-      open.pop_back();
+    std::vector<const WhenRule*> pending = {&from};
+    while (!pending.empty()) {
+      const WhenRule* rule = pending.back();
+      pending.pop_back();
       for (const Condition& condition : rule->conditions) {
         if (!reached.insert(condition.path).second) continue;
         for (const WhenRule& next : rules) {
-          if (next.path == condition.path) open.push_back(&next);
+          if (next.path == condition.path) pending.push_back(&next);
         }
       }
     }
@@ -213,7 +216,7 @@ void check_cycles(std::vector<WhenRule>& rules, Problems& problems) {
       std::any_of(rules.begin(), rules.end(), [&](const WhenRule& r) { return depends(r, r.path); });
   for (const WhenRule& rule : rules) {
     if (depends(rule, rule.path))
-      problems.add(*rule.place, "this axis depends on itself, want conditions on other keys");
+      problems.add(*rule.location, "this axis depends on itself, want conditions on other keys");
   }
   if (cyclic) rules.clear();
 }

@@ -11,12 +11,12 @@
 
 namespace sweep {
 
-/// A key and the values that it takes in turn.
+/// A swept key and its values.
 struct Axis {
-  std::string key;                         // as written: "momentum"
-  KeyPath path;                            // "optimizer", "momentum"
-  std::shared_ptr<const JsonPlace> place;  // of the key
-  std::vector<JsonNode> values;            // at least one, all different
+  std::string key;                               // as written: "momentum"
+  KeyPath path;                                  // "optimizer", "momentum"
+  std::shared_ptr<const JsonLocation> location;  // of the key
+  std::vector<JsonNode> values;                  // at least one, all different
 };
 
 /// Holds where the value at `path` is one of `values`.
@@ -26,16 +26,16 @@ struct Condition {
   std::vector<JsonNode> values;
 };
 
-/// Combinations for which all conditions hold are left out.
+/// Leaves out the combinations for which all conditions hold.
 struct ExcludeRule {
-  std::shared_ptr<const JsonPlace> place;
+  std::shared_ptr<const JsonLocation> location;
   std::vector<Condition> conditions;
 };
 
 /// The axis at `path` exists only where all conditions hold.
 struct WhenRule {
   KeyPath path;
-  std::shared_ptr<const JsonPlace> place;
+  std::shared_ptr<const JsonLocation> location;
   std::vector<Condition> conditions;
 };
 
@@ -45,7 +45,7 @@ struct Grid {
   std::vector<std::vector<std::size_t>> zipped;
 };
 
-/// The whole space: the union of the grids, without what the rules leave out.
+/// Everything that is to run: the union of the grids, minus what the rules leave out.
 struct SearchSpace {
   std::vector<Grid> grids;  // at least one; without "grids" in the file the one of "params"
   std::vector<ExcludeRule> exclude;
@@ -56,9 +56,9 @@ struct SearchSpace {
 /// Reads "params", "grids", "zip", "exclude", "when" and "repeats" of `root`, and reports every mistake.
 SearchSpace read_search_space(const JsonNode& root, Problems& problems);
 
-/// The values of an axis: those of a list, or those that {"range"}, {"linspace"} or {"logspace"} stand for,
-/// each with its place. Empty, with a problem, if it is neither. Values are computed to 12 digits: 0.3, not
-/// 0.30000000000000004.
+/// Returns the values of an axis, each with its location: the elements of a list, or the numbers that
+/// {"range"}, {"linspace"} or {"logspace"} stand for. Adds a problem and returns nothing if `node` is none of
+/// these. Computed numbers are rounded to 12 digits: 0.3, not 0.30000000000000004.
 std::vector<JsonNode> axis_values(const JsonNode& node, Problems& problems);
 
 }  // namespace sweep

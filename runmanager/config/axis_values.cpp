@@ -1,4 +1,4 @@
-// The values of one axis: a list as written, or a range that is counted out.
+// The values of one axis: a list as written, or a range that is computed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,27 +12,28 @@
 namespace sweep {
 namespace {
 
-constexpr double kMostValues = 10000;  // More is a slip of the pen, and would fill the memory.
+constexpr double kMaxAxisValues = 10000;  // More is a typing error, and would fill the memory.
 
 constexpr std::string_view kAxisForms =
     "a list of values, {\"range\": [first, last, step]}, {\"linspace\": [first, last, count]} or "
     "{\"logspace\": [first, last, count]}";
 
-// Sums and powers leave noise in the last digits that names of runs would show.
-double without_noise(double value) { return std::strtod(fmt::format("{:.12g}", value).c_str(), nullptr); }
+// Rounds to 12 digits. Sums and powers leave rounding errors in the last digits (0.30000000000000004), which
+// the names of runs would show.
+double rounded(double value) { return std::strtod(fmt::format("{:.12g}", value).c_str(), nullptr); }
 
 std::vector<double> range(double first, double last, double step) {
   std::vector<double> values;
   // The tolerance keeps the last value of [0.1, 0.3, 0.1], which is 2.0000000000000004 steps away or less.
   const auto steps = static_cast<int>(std::floor((last - first) / step + 1e-9));
-  for (int i = 0; i <= steps; ++i) values.push_back(without_noise(first + i * step));
+  for (int i = 0; i <= steps; ++i) values.push_back(rounded(first + i * step));
   return values;
 }
 
 std::vector<double> linspace(double first, double last, int count) {
   std::vector<double> values;
   for (int i = 0; i < count; ++i)
-    values.push_back(without_noise(first + (last - first) * i / std::max(1, count - 1)));
+    values.push_back(rounded(first + (last - first) * i / std::max(1, count - 1)));
   if (count > 1) values.back() = last;
   return values;
 }
@@ -42,34 +43,34 @@ std::vector<double> logspace(double first, double last, int count) {
   std::vector<double> values;
   for (int i = 0; i < count; ++i) {
     const double t = static_cast<double>(i) / std::max(1, count - 1);
-    values.push_back(without_noise(std::exp(std::log(first) * (1 - t) + std::log(last) * t)));
+    values.push_back(rounded(std::exp(std::log(first) * (1 - t) + std::log(last) * t)));
   }
   values.front() = first;
   if (count > 1) values.back() = last;
   return values;
 }
 
-// What is wrong with the three numbers, or "".
-std::string fault_of(std::string_view form, const JsonNode& first, const JsonNode& last,
-                     const JsonNode& third) {
+// Returns what is wrong with the three numbers, or "".
+std::string range_error(std::string_view form, const JsonNode& first, const JsonNode& last,
+                        const JsonNode& third) {
   if (form == "range") {
     if (third.number == 0) return "the step is 0, want another";
     if ((last.number - first.number) / third.number < 0) return "the step leads away from the last value";
-    if ((last.number - first.number) / third.number > kMostValues) {
-      return fmt::format("these are more than {} values", number_text(kMostValues));
+    if ((last.number - first.number) / third.number > kMaxAxisValues) {
+      return fmt::format("these are more than {} values", number_text(kMaxAxisValues));
     }
     return "";
   }
-  if (!third.is(JsonKind::kInteger) || third.number < 1 || third.number > kMostValues) {
+  if (!third.is(JsonKind::kInteger) || third.number < 1 || third.number > kMaxAxisValues) {
     return fmt::format("the count is {}, want an integer >= 1 and <= {}", describe(third),
-                       number_text(kMostValues));
+                       number_text(kMaxAxisValues));
   }
   if (form == "logspace" && (first.number <= 0 || last.number <= 0))
     return "the ends of a logspace must be > 0";
   return "";
 }
 
-std::vector<JsonNode> counted_values(const JsonMember& member, Problems& problems) {
+std::vector<JsonNode> computed_values(const JsonMember& member, Problems& problems) {
   const JsonNode& list = member.value;
   const bool numbers = list.is(JsonKind::kArray) && list.elements.size() == 3 &&
                        std::all_of(list.elements.begin(), list.elements.end(), [](const JsonNode& e) {
@@ -82,8 +83,8 @@ std::vector<JsonNode> counted_values(const JsonMember& member, Problems& problem
     return {};
   }
   const JsonNode &first = list.elements[0], &last = list.elements[1], &third = list.elements[2];
-  if (const std::string fault = fault_of(member.key, first, last, third); !fault.empty()) {
-    problems.add(*list.place, fault);
+  if (const std::string error = range_error(member.key, first, last, third); !error.empty()) {
+    problems.add(*list.location, error);
     return {};
   }
   const int count = is_range ? 0 : static_cast<int>(third.integer);
@@ -96,8 +97,8 @@ std::vector<JsonNode> counted_values(const JsonMember& member, Problems& problem
                                     [](double v) { return v == std::round(v) && std::abs(v) < 1e15; });
   std::vector<JsonNode> nodes;
   for (const double value : values) {
-    nodes.push_back(integers ? from_json(static_cast<std::int64_t>(value), list.place)
-                             : from_json(value, list.place));
+    nodes.push_back(integers ? from_json(static_cast<std::int64_t>(value), list.location)
+                             : from_json(value, list.location));
   }
   return nodes;
 }
@@ -110,9 +111,9 @@ void check_different(const std::vector<JsonNode>& values, Problems& problems) {
     const std::string text = value.is_number() ? number_text(value.number) : to_json(value).dump();
     const auto [found, is_new] = seen.emplace(text, &value);
     if (is_new) continue;
-    const JsonPlace& first = *found->second->place;
+    const JsonLocation& first = *found->second->location;
     problems.add(
-        *value.place,
+        *value.location,
         fmt::format("got {} a second time{}, want different values", describe(value),
                     first.line > 0 ? fmt::format(" (the first is at {}:{})", first.line, first.column) : ""));
   }
@@ -132,7 +133,7 @@ std::vector<JsonNode> axis_values(const JsonNode& node, Problems& problems) {
       problems.add_unknown_key(member, forms);
       return {};
     }
-    values = counted_values(member, problems);
+    values = computed_values(member, problems);
   } else {
     problems.add_value(node, kAxisForms);
   }

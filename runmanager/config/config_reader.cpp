@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <type_traits>
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
@@ -14,42 +14,37 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A path in the file is meant from where the file lies; one on the command line from where the person stands.
+// Paths in the file are relative to the file; those on the command line (line 0) to the current directory.
 fs::path resolved_path(const JsonNode& node, const fs::path& directory) {
   const fs::path path = node.text;
-  if (path.is_absolute() || node.place == nullptr || node.place->line == 0) return path;
+  if (path.is_absolute() || node.location == nullptr || node.location->line == 0) return path;
   return (directory / path).lexically_normal();
 }
 
-// Means or standard deviations: one number per channel.
-std::vector<float> read_channels(const JsonNode* node, bool positive, Problems& problems) {
-  std::vector<float> values;
-  if (node == nullptr) return values;
-  const Setting setting{"", SettingKind::kNumberList, positive ? 0 : -1e6, 1e6, positive};
-  if (!check_value(*node, setting, problems)) return values;
-  for (const JsonNode& element : node->elements) values.push_back(static_cast<float>(element.number));
-  return values;
-}
-
 PixelTransform read_normalize(const JsonNode& node, Problems& problems) {
-  static const std::string keys[] = {"mean", "std"};
   PixelTransform transform;
   if (!node.is(JsonKind::kObject)) {
     problems.add_value(node, "an object with \"mean\" and \"std\", a list each");
     return transform;
   }
-  for (const JsonMember& member : node.members) {
-    if (member.key != "mean" && member.key != "std") problems.add_unknown_key(member, keys);
-  }
+  check_keys(node, normalize_settings(), problems);
+  const SettingReader reader(&node, normalize_settings(), problems);
+  const auto read_channels = [&](std::string_view name) {
+    std::vector<float> values;
+    if (const JsonNode* list = reader.find(name)) {
+      for (const JsonNode& element : list->elements) values.push_back(static_cast<float>(element.number));
+    }
+    return values;
+  };
   const JsonNode *mean = node.find("mean"), *std = node.find("std");
   if (mean == nullptr || std == nullptr) {
-    problems.add(*node.place,
+    problems.add(*node.location,
                  fmt::format("{} is missing, want both \"mean\" and \"std\"", mean ? "\"std\"" : "\"mean\""));
   }
-  transform.mean = read_channels(mean, false, problems);
-  transform.std = read_channels(std, true, problems);
+  transform.mean = read_channels("mean");
+  transform.std = read_channels("std");
   if (mean != nullptr && std != nullptr && transform.mean.size() != transform.std.size()) {
-    problems.add(*node.place,
+    problems.add(*node.location,
                  fmt::format("\"mean\" has {} values and \"std\" has {}, want one per channel in both",
                              transform.mean.size(), transform.std.size()));
   }
@@ -77,7 +72,7 @@ DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Probl
   DatasetSpec dataset;
   const JsonNode* node = tree.find("dataset");
   if (node == nullptr) {
-    problems.add(*tree.place,
+    problems.add(*tree.location,
                  fmt::format("\"dataset\" is missing, want {} or an object", listed(dataset_names())));
     return dataset;
   }
@@ -92,20 +87,20 @@ DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Probl
   }
   check_keys(*node, dataset_settings(), problems);
   const SettingReader reader(node, dataset_settings(), problems);
-  if (reader.given("path")) dataset.path = resolved_path(reader.value("path"), context.directory);
+  if (const JsonNode* path = reader.find("path")) dataset.path = resolved_path(*path, context.directory);
   if (const JsonNode* name = node->find("name")) {
     check_dataset_name(*name, reader.given("path"), context, problems);
     dataset.name = name->text;
   } else {
-    problems.add(*node->place, fmt::format("\"name\" is missing, want {}, or any name with a path",
-                                           listed(dataset_names())));
+    problems.add(*node->location, fmt::format("\"name\" is missing, want {}, or any name with a path",
+                                              listed(dataset_names())));
   }
   dataset.format = reader.text("format");
-  const JsonNode validation = reader.value("validation");
-  if (validation.is(JsonKind::kInteger)) {
-    dataset.validation = static_cast<std::size_t>(validation.integer);
+  const ArgumentValue validation = reader.value("validation");
+  if (const auto* count = std::get_if<std::int64_t>(&validation)) {
+    dataset.validation = static_cast<std::size_t>(*count);
   } else {
-    dataset.validation = validation.number;
+    dataset.validation = std::get<double>(validation);
   }
   dataset.limit = static_cast<std::size_t>(reader.integer("limit"));
   if (const JsonNode* normalize = node->find("normalize"))
@@ -122,8 +117,8 @@ Placement read_placement(const JsonNode& tree, Problems& problems) {
 // A name from `types`, or an object with that name and arguments; without a name the arguments are those of
 // spec.type. Returns whether it is good.
 template <typename Spec>
-bool read_named(const JsonNode& node, std::span<const NamedType> types, std::span<const std::string> own_keys,
-                Spec& spec, Problems& problems) {
+bool read_named(const JsonNode& node, std::span<const NamedType> types,
+                std::span<const std::string> reserved_keys, Spec& spec, Problems& problems) {
   const std::vector<std::string> names = type_names(types);
   if (!node.is(JsonKind::kString) && !node.is(JsonKind::kObject)) {
     problems.add_value(node, listed(names) + ", or an object with that \"name\" and arguments");
@@ -139,60 +134,76 @@ bool read_named(const JsonNode& node, std::span<const NamedType> types, std::spa
     spec.type = name->text;
   }
   const std::size_t problems_before = problems.size();
-  spec.arguments = read_arguments(node, *find_type(types, spec.type), own_keys, problems);
+  spec.arguments = read_arguments(node, *find_type(types, spec.type), reserved_keys, problems);
   return problems.size() == problems_before;
 }
 
 // Reports arguments that are good alone, but not together: nesterov without momentum.
 template <typename Resolve>
-void check_together(const JsonNode& node, const std::string& key, const Resolve& resolve,
-                    Problems& problems) {
+void check_combination(const JsonNode& node, const std::string& key, const Resolve& resolve,
+                       Problems& problems) {
   try {
     resolve();
   } catch (const ConfigError& error) {
     std::string_view message = error.what();
-    if (message.starts_with(key + ": ")) message.remove_prefix(key.size() + 2);  // The place says so already.
-    problems.add(*node.place, message);
+    if (message.starts_with(key + ": "))
+      message.remove_prefix(key.size() + 2);  // The location says so already.
+    problems.add(*node.location, message);
   }
 }
 
 OptimizerSpec read_optimizer(const JsonNode& tree, Problems& problems) {
-  static const std::string own_keys[] = {"name"};
+  static const std::string reserved_keys[] = {"name"};
   OptimizerSpec optimizer;
   const JsonNode* node = tree.find("optimizer");
-  if (node != nullptr && read_named(*node, optimizer_types(), own_keys, optimizer, problems))
-    check_together(
+  if (node != nullptr && read_named(*node, optimizer_types(), reserved_keys, optimizer, problems))
+    check_combination(
         *node, "optimizer", [&] { resolve_optimizer(optimizer); }, problems);
   return optimizer;
 }
 
 LossSpec read_loss(const JsonNode& tree, Problems& problems) {
-  static const std::string own_keys[] = {"name"};
+  static const std::string reserved_keys[] = {"name"};
   LossSpec loss;
-  if (const JsonNode* node = tree.find("loss")) read_named(*node, loss_types(), own_keys, loss, problems);
+  if (const JsonNode* node = tree.find("loss"))
+    read_named(*node, loss_types(), reserved_keys, loss, problems);
   return loss;
 }
 
 ScheduleSpec read_schedule(const JsonNode& tree, Problems& problems) {
-  static const std::string own_keys[] = {"name"}, warmup_keys[] = {"name", "then"};
+  static const std::string reserved_keys[] = {"name"}, warmup_keys[] = {"name", "then"};
   ScheduleSpec schedule;
   const JsonNode* node = tree.find("schedule");
   if (node == nullptr) return schedule;
   const JsonNode *name = node->find("name"), *then = node->find("then");
   const bool warmup = name != nullptr && name->is(JsonKind::kString) && name->text == "warmup";
-  bool good = read_named(*node, schedule_types(),
-                         warmup ? std::span<const std::string>(warmup_keys) : own_keys, schedule, problems);
+  bool good =
+      read_named(*node, schedule_types(), warmup ? std::span<const std::string>(warmup_keys) : reserved_keys,
+                 schedule, problems);
   if (warmup && then != nullptr) {
     std::vector<NamedType> followers;
     for (const NamedType& type : schedule_types()) {
       if (can_follow_warmup(type.name)) followers.push_back(type);
     }
-    good = read_named(*then, followers, own_keys, schedule.then.emplace_back(), problems) && good;
+    good = read_named(*then, followers, reserved_keys, schedule.then.emplace_back(), problems) && good;
   }
   if (good)
-    check_together(
+    check_combination(
         *node, "schedule", [&] { resolve_schedule(schedule); }, problems);
   return schedule;
+}
+
+// Calls visit(key, field) for each key of "log". Used both ways, so that none is read and not written.
+template <typename Options, typename Visit>
+void for_each_field(Options& log, const Visit& visit) {
+  visit("images", log.images);
+  visit("graph", log.graph);
+  visit("histograms", log.histograms);
+  visit("hparams", log.hparams);
+  visit("text", log.text);
+  visit("layout", log.layout);
+  visit("predictions", log.predictions);
+  visit("batches", log.batches);
 }
 
 LogOptions read_log(const JsonNode& tree, Problems& problems) {
@@ -205,52 +216,46 @@ LogOptions read_log(const JsonNode& tree, Problems& problems) {
   if (node != nullptr) check_keys(*node, log_settings(), problems);
   const SettingReader reader(node, log_settings(), problems);
   LogOptions log;
-  log.images = static_cast<int>(reader.integer("images"));
-  log.graph = reader.boolean("graph");
-  log.histograms = reader.boolean("histograms");
-  log.hparams = reader.boolean("hparams");
-  log.text = reader.boolean("text");
-  log.layout = reader.boolean("layout");
-  log.predictions = reader.boolean("predictions");
-  log.batches = static_cast<int>(reader.integer("batches"));
+  for_each_field(log, [&](const char* name, auto& field) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, bool>) {
+      field = reader.boolean(name);
+    } else {
+      field = static_cast<int>(reader.integer(name));
+    }
+  });
   return log;
 }
 
-// "cuda:7" on a machine with one such device is a mistake; plain "cuda" without any is not: the file may come
-// from another machine, and its run is skipped.
+// "cuda:7" on a machine with one CUDA device is a mistake. Plain "cuda" on a machine without any is not: the
+// file may come from another machine, and the run is skipped.
 void check_device_index(const JsonNode& node, int count, Problems& problems) {
-  if (!node.is(JsonKind::kString) || node.text.rfind("cuda:", 0) != 0 || node.place == nullptr) return;
-  Device device;
-  try {
-    device = parse_device(node.text);
-  } catch (const ConfigError&) {
-    return;  // Reported as an unknown device already.
-  }
+  const Device device = parse_device(node.text);
+  if (!node.text.starts_with("cuda:")) return;
   if (device.index == 0 || device.index < count) return;
-  const std::string have =
+  const std::string found =
       count == 0 ? "this machine has no CUDA device, want cpu, auto, or cuda, whose runs are skipped here"
       : count == 1
           ? "this machine has one CUDA device, want cuda or cuda:0"
           : fmt::format("this machine has {} CUDA devices, want cuda:0 to cuda:{}", count, count - 1);
-  problems.add(*node.place, fmt::format("got {}, but {}", describe(node), have));
+  problems.add(*node.location, fmt::format("got {}, but {}", describe(node), found));
 }
 
-void note_origins(const JsonNode& node, const std::string& path,
-                  std::map<std::string, std::string, std::less<>>& origins) {
-  if (node.place != nullptr && !path.empty()) origins[path] = to_string(*node.place);
+void record_origins(const JsonNode& node, const std::string& path,
+                    std::map<std::string, std::string, std::less<>>& origins) {
+  if (node.location != nullptr && !path.empty()) origins[path] = to_string(*node.location);
   for (const JsonMember& member : node.members) {
-    note_origins(member.value, path.empty() ? member.key : path + "." + member.key, origins);
+    record_origins(member.value, path.empty() ? member.key : path + "." + member.key, origins);
   }
-  // Of lists, errors found later only point at layers.
+  // Errors found later point into lists only for layers.
   if (!path.starts_with("network.") || (!path.ends_with(".layers") && !path.ends_with(".shortcut"))) return;
   for (std::size_t i = 0; i < node.elements.size(); ++i) {
-    note_origins(node.elements[i], path + "." + std::to_string(i), origins);
+    record_origins(node.elements[i], path + "." + std::to_string(i), origins);
   }
 }
 
 nlohmann::ordered_json arguments_json(const Arguments& arguments, const NamedType& type) {
   auto json = nlohmann::ordered_json::object();
-  for (const ArgumentType& argument : type.arguments) {  // In the order of the table, not of the alphabet.
+  for (const ArgumentType& argument : type.arguments) {  // In the table's order; Arguments is sorted by name.
     const auto found = arguments.find(argument.name);
     if (found != arguments.end())
       std::visit([&](const auto& value) { json[argument.name] = value; }, found->second);
@@ -305,16 +310,16 @@ nlohmann::ordered_json schedule_json(const ScheduleSpec& schedule) {
 }  // namespace
 
 fs::path nearest_file(const fs::path& missing) {
-  constexpr std::size_t kMostFiles = 1000;  // A directory with more than that is no place for a guess.
+  constexpr std::size_t kMaxFiles = 1000;  // Larger directories take too long for a guess.
   const fs::path directory = missing.has_parent_path() ? missing.parent_path() : ".";
   std::vector<std::string> names;
   std::error_code failed;
-  for (fs::directory_iterator it(directory, failed), end; !failed && it != end && names.size() < kMostFiles;
+  for (fs::directory_iterator it(directory, failed), end; !failed && it != end && names.size() < kMaxFiles;
        it.increment(failed)) {
     if (it->path().extension() == ".json") names.push_back(it->path().filename().string());
   }
   std::sort(names.begin(),
-            names.end());  // Directories have no order; equally near names must not take turns.
+            names.end());  // Directories have no order; the suggestion must not depend on it.
   const std::string nearest = nearest_name(missing.filename().string(), names);
   return nearest.empty() ? fs::path() : missing.parent_path() / nearest;
 }
@@ -326,7 +331,7 @@ RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Prob
   config.dataset = read_dataset(tree, context, problems);
   config.placement = read_placement(tree, problems);
   if (const JsonNode* network = tree.find("network"); network == nullptr) {
-    problems.add(*tree.place, "\"network\" is missing, want the name of a network file, or an object");
+    problems.add(*tree.location, "\"network\" is missing, want the name of a network file, or an object");
   } else if (!network->is(JsonKind::kNull)) {
     config.network = read_network(*network, problems);
   } else if (problems
@@ -336,7 +341,7 @@ RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Prob
   config.optimizer = read_optimizer(tree, problems);
   config.schedule = read_schedule(tree, problems);
   config.loss = read_loss(tree, problems);
-  if (reader.given("clip_norm")) config.clip_norm = reader.number("clip_norm");
+  if (const JsonNode* clip_norm = reader.find("clip_norm")) config.clip_norm = clip_norm->number;
   config.epochs = static_cast<int>(reader.integer("epochs"));
   config.seed = static_cast<std::uint64_t>(reader.integer("seed"));
   config.lr = reader.number("lr");
@@ -345,17 +350,16 @@ RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Prob
   config.num_workers = static_cast<int>(reader.integer("num_workers"));
   config.precision = parse_precision(reader.text("precision"));
   config.deterministic = reader.boolean("deterministic");
-  const JsonNode device = reader.value("device");
-  check_device_index(device, context.cuda_device_count, problems);
-  config.device = device.text;
-  if (reader.given("init")) config.init = resolved_path(reader.value("init"), context.directory);
+  config.device = reader.text("device");
+  if (const JsonNode* device = reader.find("device"))
+    check_device_index(*device, context.cuda_device_count, problems);
+  if (const JsonNode* init = reader.find("init")) config.init = resolved_path(*init, context.directory);
   config.log = read_log(tree, problems);
-  note_origins(tree, "", config.origins);
+  record_origins(tree, "", config.origins);
   return config;
 }
 
 nlohmann::ordered_json resolved_json(const RunConfig& config) {
-  const LogOptions& log = config.log;
   nlohmann::ordered_json json = {{"dataset", dataset_json(config.dataset, config.placement)},
                                  {"network", network_json(config.network)},
                                  {"optimizer", named_json(config.optimizer, optimizer_types())},
@@ -373,9 +377,7 @@ nlohmann::ordered_json resolved_json(const RunConfig& config) {
                                  {"deterministic", config.deterministic}};
   if (config.clip_norm > 0) json["clip_norm"] = config.clip_norm;
   if (!config.init.empty()) json["init"] = config.init.string();
-  json["log"] = {{"images", log.images},           {"graph", log.graph},    {"histograms", log.histograms},
-                 {"hparams", log.hparams},         {"text", log.text},      {"layout", log.layout},
-                 {"predictions", log.predictions}, {"batches", log.batches}};
+  for_each_field(config.log, [&](const char* name, auto field) { json["log"][name] = field; });
   return json;
 }
 

@@ -11,8 +11,8 @@
 
 namespace sweep {
 
-/// Reads network files once each, and finds them: relative to the sweep file; one that was named on the
-/// command line also relative to the current directory. Not thread-safe.
+/// Reads network files, each once. Names are relative to the sweep file; one from the command line is also
+/// looked for in the current directory. Not thread-safe.
 class NetworkFiles {
  public:
   explicit NetworkFiles(std::filesystem::path directory) : directory_(std::move(directory)) {}
@@ -26,28 +26,29 @@ class NetworkFiles {
   std::map<std::string, JsonNode> cache_;
 };
 
-/// The JSON file beside `missing`, which is not there, whose name is nearest to it; empty if none is near.
+/// Returns the JSON file in the directory of `missing` whose name is nearest to it; empty if none is near.
 std::filesystem::path nearest_file(const std::filesystem::path& missing);
 
-/// What the checks need to know of the world.
+/// What the checks need to know besides the file.
 struct ReadContext {
   std::filesystem::path directory;       // of the sweep file
   std::filesystem::path data_directory;  // $SWEEP_DATA: data sets in it are known by name, too; may be empty
   int cuda_device_count = 0;
 };
 
-/// Reads every setting but `index`, `name` and `params`. Reports every mistake; where there is one, the
-/// default stands.
+/// Reads every setting of a run, but not its `index`, `name` and `params`. Reports every mistake; the field
+/// then keeps its default.
 RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Problems& problems);
 
 /// Reads "network", an object. Reports every mistake.
 NetworkSpec read_network(const JsonNode& node, Problems& problems);
 
-/// Reads arguments of a layer or optimizer from the members of `object`, apart from those in `own_keys`.
-Arguments read_arguments(const JsonNode& object, const NamedType& type, std::span<const std::string> own_keys,
-                         Problems& problems);
+/// Reads the arguments of a layer or optimizer from the members of `object`, except those in `reserved_keys`.
+/// Reports every mistake.
+Arguments read_arguments(const JsonNode& object, const NamedType& type,
+                         std::span<const std::string> reserved_keys, Problems& problems);
 
-/// Every setting of the run with its value, defaults included, as a sweep file would say it.
+/// Returns every setting of the run with its value, defaults included, as a sweep file of that run.
 nlohmann::ordered_json resolved_json(const RunConfig& config);
 
 }  // namespace sweep

@@ -2,38 +2,43 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "core/base/error.h"
+#include "core/data/known_datasets.h"
 #include "core/network/network.h"
+#include "runmanager/config/problems.h"
 
 namespace sweep {
 namespace {
 
-constexpr std::size_t kMostParameters = std::size_t{1}
-                                        << 31;  // 8 GiB of floats; gradients and state come on top.
+// 8 GiB of floats; gradients and state come on top.
+constexpr std::size_t kMaxParameters = std::size_t{1} << 31;
 
 std::string origin(const RunConfig& run, const std::filesystem::path& file, const std::string& key) {
   const auto found = run.origins.find(key);
   return found != run.origins.end() ? found->second : fmt::format("{}: {}", file.string(), key);
 }
 
-// Place of the first layer that does not fit, "2" or "2.layers.0"; nothing if each of them fits. `shape` is
-// that of the first one's input.
+// Returns the path of the first layer that does not fit, "2" or "2.layers.0", or nothing if each of them
+// fits. `shape` is the input of layers[0]. Each layer is built as a network of its own, on the output of the
+// one before: the whole network's error would not say which layer it is about.
 std::optional<std::string> first_bad_layer(std::span<const LayerSpec> layers, Shape shape) {
   for (std::size_t i = 0; i < layers.size(); ++i) {
     LayerSpec layer = layers[i];
     layer.name = "layer";
     try {
-      // Whatever the layer gives, a network may end with a flatten.
+      // A network must end with a flat output; flatten takes any shape.
       const Network alone({"", {layer, {"end", "flatten", {}}}}, shape);
       shape = alone.layers()[alone.layers().size() - 2].output;
     } catch (const ConfigError&) {
-      const std::string place = std::to_string(i);
-      if (const auto inner = first_bad_layer(layer.layers, shape)) return place + ".layers." + *inner;
-      if (const auto inner = first_bad_layer(layer.shortcut, shape)) return place + ".shortcut." + *inner;
-      return place;
+      const std::string index = std::to_string(i);
+      if (const auto inner = first_bad_layer(layer.layers, shape)) return index + ".layers." + *inner;
+      if (const auto inner = first_bad_layer(layer.shortcut, shape)) return index + ".shortcut." + *inner;
+      return index;
     }
   }
   return std::nullopt;
@@ -41,8 +46,8 @@ std::optional<std::string> first_bad_layer(std::span<const LayerSpec> layers, Sh
 
 void check_network(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
                    Problems& problems) {
-  const auto layer_origin = [&](const std::string& place) {
-    return origin(run, file, "network.layers." + place);
+  const auto layer_origin = [&](const std::string& path) {
+    return origin(run, file, "network.layers." + path);
   };
   const std::string last = std::to_string(run.network.layers.size() - 1);
   try {
@@ -53,10 +58,10 @@ void check_network(const RunConfig& run, const std::filesystem::path& file, cons
           fmt::format("{}: the network ends with {} outputs, want at least {}, one per class",
                       layer_origin(last), outputs, sizes.classes));
     }
-    if (network.parameter_count() > kMostParameters) {
+    if (network.parameter_count() > kMaxParameters) {
       problems.add_message(fmt::format("{}: the network has {} weights, want at most {}",
                                        origin(run, file, "network"), network.parameter_count(),
-                                       kMostParameters));
+                                       kMaxParameters));
     }
   } catch (const ConfigError& error) {
     // If each layer fits, it is the end that does not.
@@ -69,13 +74,16 @@ void check_network(const RunConfig& run, const std::filesystem::path& file, cons
 }  // namespace
 
 std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec) {
-  constexpr std::size_t kTrain = 60000;
-  if (!spec.path.empty() || (spec.name != "fashion-mnist" && spec.name != "mnist")) return std::nullopt;
+  const KnownDataset* known = find_known_dataset(spec.name);
+  if (known == nullptr || !spec.path.empty()) return std::nullopt;
+  const std::size_t total = known->train_samples;
   const auto* fraction = std::get_if<double>(&spec.validation);
   const std::size_t validation = fraction != nullptr
-                                     ? static_cast<std::size_t>(*fraction * static_cast<double>(kTrain))
+                                     ? static_cast<std::size_t>(*fraction * static_cast<double>(total))
                                      : std::get<std::size_t>(spec.validation);
-  DataSizes sizes{{1, 28, 28}, 10, validation < kTrain ? kTrain - validation : 0};
+  DataSizes sizes{{known->shape.begin(), known->shape.end()},
+                  known->class_names.size(),
+                  validation < total ? total - validation : 0};
   if (spec.limit > 0) sizes.train = std::min(sizes.train, spec.limit);
   return sizes;
 }
@@ -96,6 +104,18 @@ void check_run_against_data(const RunConfig& run, const std::filesystem::path& f
                                      origin(run, file, "dataset.normalize"), mean.size(), sizes.shape.at(0)));
   }
   check_network(run, file, sizes, problems);
+}
+
+void check_against_data(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of) {
+  Problems problems;
+  std::vector<std::pair<DatasetSpec, DataSizes>> known;
+  for (const RunConfig& run : sweep.runs) {
+    auto found = std::find_if(known.begin(), known.end(),
+                              [&](const auto& entry) { return entry.first == run.dataset; });
+    if (found == known.end()) found = known.insert(known.end(), {run.dataset, sizes_of(run.dataset)});
+    check_run_against_data(run, sweep.file, found->second, problems);
+  }
+  problems.throw_if_any();
 }
 
 }  // namespace sweep

@@ -1,18 +1,36 @@
 // Checks of a run's settings against the sizes of its data.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <functional>
+#include <optional>
 
-#include "runmanager/config/problems.h"
+#include "core/base/shape.h"
 #include "runmanager/config/run_config.h"
-#include "runmanager/config/sweep_file.h"
 
 namespace sweep {
 
+class Problems;
+
+/// Sizes of a data set that values of a sweep file are checked against.
+struct DataSizes {
+  Shape shape;              // of one sample: [channels, height, width]
+  std::size_t classes = 0;  // 0: not known
+  std::size_t train = 0;    // samples to train on, without the validation part
+};
+
+/// Returns sizes that are known without reading the data: those of known_datasets() when no path is given.
+std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec);
+
 /// Reports a batch larger than the training set, layers that do not fit a sample, fewer outputs than classes,
-/// and a normalisation for another number of channels; each with the place that the run remembers in
-/// `origins`.
+/// and a normalization for another number of channels. Each message starts with the location that the run's
+/// `origins` have for the key, or with `file`, the sweep file, where the key was not given.
 void check_run_against_data(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
                             Problems& problems);
+
+/// Checks every run of the sweep before anything trains. `sizes_of` is called once per different data set; it
+/// may throw. Throws ConfigError in the format of load_sweep().
+void check_against_data(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of);
 
 }  // namespace sweep

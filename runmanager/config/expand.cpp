@@ -8,7 +8,7 @@
 namespace sweep {
 namespace {
 
-constexpr std::size_t kMostRuns = 100000;  // Each is a directory; beyond this it is a slip of the pen.
+constexpr std::size_t kMaxRuns = 100000;  // Each is a directory; more is a typing error.
 
 // Axes that move as one: a zipped group, or a single axis.
 using Dimension = std::vector<std::size_t>;
@@ -28,14 +28,18 @@ std::vector<Dimension> dimensions_of(const Grid& grid) {
   return dimensions;
 }
 
-// Values in the dimension: the shortest axis, because unequal ones are reported elsewhere.
+// Returns the number of values of the shortest axis. Zipped axes of different lengths are reported where they
+// are read; expansion goes on to find other mistakes.
 std::size_t extent_of(const Dimension& dimension, const Grid& grid) {
   std::size_t extent = grid.axes[dimension[0]].values.size();
   for (const std::size_t axis : dimension) extent = std::min(extent, grid.axes[axis].values.size());
   return extent;
 }
 
-// Answers what value a key has in one combination, as far as rules are concerned.
+// Evaluates the rules for one combination. A condition asks for the current value of a key: that of its axis
+// if the axis exists in this combination, else that of the file. Whether an axis exists depends on "when"
+// rules, whose conditions may ask for other conditional axes; this recursion ends because cyclic rules have
+// been dropped.
 class RuleChecker {
  public:
   RuleChecker(const SearchSpace& space, const JsonNode& base, const std::vector<Assignment>& all)
@@ -56,7 +60,7 @@ class RuleChecker {
   }
 
  private:
-  // Of an optimizer or data set given as an object, conditions name the name.
+  // Conditions compare an optimizer or data set that is an object by its name.
   static JsonNode named(const JsonNode& value) {
     const JsonNode* name = value.find("name");
     return name != nullptr ? *name : value;
@@ -82,10 +86,11 @@ std::string exclusion_reason(const ExcludeRule& rule) {
     for (const JsonNode& value : condition.values) values.push_back(to_json(value).dump());
     parts.push_back(condition.key + " is " + listed(values));
   }
-  return fmt::format("{}: {}", to_string(*rule.place), fmt::join(parts, " and "));
+  return fmt::format("{}: {}", to_string(*rule.location), fmt::join(parts, " and "));
 }
 
-// The combination with these values, rules applied.
+// Applies the rules to one element of the product: drops axes that do not exist, and finds the first
+// exclusion.
 Combination make_combination(const SearchSpace& space, const JsonNode& base,
                              const std::vector<Assignment>& all) {
   const RuleChecker checker(space, base, all);
@@ -100,6 +105,8 @@ Combination make_combination(const SearchSpace& space, const JsonNode& base,
   return combination;
 }
 
+// Combinations with the same assignments are the same run: those that differ only in axes that do not exist
+// in them, and those that two grids have in common.
 std::string identity_of(const Combination& combination) {
   std::string identity;
   for (const Assignment& assignment : combination.assignments) {
@@ -108,7 +115,8 @@ std::string identity_of(const Combination& combination) {
   return identity;
 }
 
-// Calls `use` with the chosen index of every dimension, the last varying fastest.
+// Calls `use` with the chosen index of every dimension, the last varying fastest: counts like an odometer.
+// Without dimensions the product has one element.
 template <typename Use>
 void for_each_product(const std::vector<std::size_t>& extents, const Use& use) {
   std::vector<std::size_t> chosen(extents.size(), 0);
@@ -127,7 +135,7 @@ void expand_grid(const SearchSpace& space, const Grid& grid, const JsonNode& bas
   for (const Dimension& dimension : dimensions) extents.push_back(extent_of(dimension, grid));
 
   std::vector<Assignment> all;
-  for (const Axis& axis : grid.axes) all.push_back({axis.key, axis.path, axis.place, {}});
+  for (const Axis& axis : grid.axes) all.push_back({axis.key, axis.path, axis.location, {}});
   for_each_product(extents, [&](const std::vector<std::size_t>& chosen) {
     for (std::size_t d = 0; d < dimensions.size(); ++d) {
       for (const std::size_t axis : dimensions[d]) all[axis].value = grid.axes[axis].values[chosen[d]];
@@ -141,7 +149,7 @@ void expand_grid(const SearchSpace& space, const Grid& grid, const JsonNode& bas
   });
 }
 
-// Runs of all grids before rules, or more than kMostRuns if that many.
+// Runs of all grids before rules. A double, because the product may exceed any integer.
 double count_runs(const SearchSpace& space) {
   double total = 0;
   for (const Grid& grid : space.grids) {
@@ -158,10 +166,10 @@ double count_runs(const SearchSpace& space) {
 Expansion expand(const SearchSpace& space, const JsonNode& base, Problems& problems) {
   Expansion expansion;
   const double runs = count_runs(space);
-  if (runs > static_cast<double>(kMostRuns)) {
+  if (runs > static_cast<double>(kMaxRuns)) {
     const JsonNode* params = base.find("params");
-    problems.add(params != nullptr ? *params->place : *base.place,
-                 fmt::format("these are {:.0f} runs, want at most {}", runs, kMostRuns));
+    problems.add(params != nullptr ? *params->location : *base.location,
+                 fmt::format("these are {:.0f} runs, want at most {}", runs, kMaxRuns));
     return expansion;
   }
   std::set<std::string> seen;
@@ -178,7 +186,7 @@ Expansion expand(const SearchSpace& space, const JsonNode& base, Problems& probl
                             std::all_of(expansion.combinations.begin(), expansion.combinations.end(),
                                         [](const Combination& c) { return !c.excluded.empty(); });
   if (nothing_left)
-    problems.add(*base.find("exclude")->place, "every combination is excluded, want at least one run");
+    problems.add(*base.find("exclude")->location, "every combination is excluded, want at least one run");
   return expansion;
 }
 

@@ -15,7 +15,7 @@ namespace sweep {
 struct Assignment {
   std::string key;
   KeyPath path;
-  std::shared_ptr<const JsonPlace> place;  // of the key
+  std::shared_ptr<const JsonLocation> location;  // of the key
   JsonNode value;
 };
 
@@ -31,10 +31,10 @@ struct Expansion {
   std::vector<Combination> combinations;
 };
 
-/// Takes the product of each grid's axes; the last varies fastest, zipped axes move together at the place of
-/// the first of them, repeats vary fastest of all. A combination that a "when" makes equal to an earlier one
-/// is dropped. `base` is the file, whose plain values conditions may ask for. Adds a problem, and returns
-/// nothing, beyond 100 000 runs.
+/// Takes the product of each grid's axes. The last axis varies fastest, zipped axes move together in the
+/// position of the first of them, and repeats vary fastest of all. A combination that a "when" makes equal to
+/// an earlier one is dropped. `base` is the file, whose plain values conditions may ask for. Adds a problem,
+/// and returns nothing, beyond 100 000 runs.
 Expansion expand(const SearchSpace& space, const JsonNode& base, Problems& problems);
 
 }  // namespace sweep

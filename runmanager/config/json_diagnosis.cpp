@@ -17,7 +17,7 @@ bool is_word_character(char c) {
          c == '$';
 }
 
-// "line 3, column 5" of an offset; only used inside a message, so a walk from the start is fine.
+// Returns "LINE:COLUMN" of an offset. Only used in messages, so a walk from the start is fast enough.
 std::string where(std::string_view text, std::size_t offset) {
   std::size_t line = 1, column = 1;
   for (const char c : text.substr(0, offset)) {
@@ -31,7 +31,7 @@ std::string where(std::string_view text, std::size_t offset) {
   return fmt::format("{}:{}", line, column);
 }
 
-// Offset of the quote that ends the string at `start`, or npos if its line ends before.
+// Returns the offset of the quote that ends the string at `start`, or npos if the line ends before.
 std::size_t end_of_string(std::string_view text, std::size_t start) {
   for (std::size_t i = start + 1; i < text.size() && text[i] != '\n'; ++i) {
     if (text[i] == '"') return i;
@@ -84,7 +84,7 @@ JsonMistake explain_word(std::string_view text, std::size_t start) {
                       word, nearest.empty() ? "" : fmt::format(", did you mean {}?", nearest))};
 }
 
-// The character a person sees, or its number if there is nothing to see.
+// Returns the character in quotes, or its number if it cannot be printed.
 std::string shown(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte >= 0x20 && byte < 0x7F ? fmt::format("'{}'", c) : fmt::format("the byte 0x{:02X}", byte);
@@ -134,7 +134,8 @@ JsonMistake explain_json_error(std::string_view text, std::size_t accepted, cons
   if (const std::size_t bad = find_bad_utf8(text); bad != std::string_view::npos) {
     return {bad, fmt::format("the byte 0x{:02X} is not UTF-8", static_cast<unsigned char>(text[bad]))};
   }
-  // What follows the last good token: blanks, perhaps a comma or colon, and then what is wrong.
+  // After the last good token come blanks, perhaps a comma or colon, and then the mistake. The cases below go
+  // from the specific to the general; each relies on those before it not having matched.
   std::size_t at = text.find_first_not_of(kBlanks, accepted);
   std::size_t separator = std::string_view::npos;
   if (at != std::string_view::npos && (text[at] == ',' || text[at] == ':') && !open.empty()) {
@@ -173,7 +174,8 @@ JsonMistake explain_json_error(std::string_view text, std::size_t accepted, cons
   }
   if (open.empty() && accepted > 0)
     return {at, fmt::format("the document has ended, but {} follows", shown(c))};
-  // An object's key is followed by a colon; a good token that a comma or bracket must follow has none.
+  // Two tokens in a row without a separator: a colon is missing after a key, a comma after a value. Only the
+  // parser knows which; its message says so.
   const bool accepted_opens = accepted > 0 && (text[accepted - 1] == '{' || text[accepted - 1] == '[');
   if (!open.empty() && separator == std::string_view::npos && !accepted_opens) {
     if (reason.find("object separator") != std::string_view::npos) {

@@ -1,4 +1,4 @@
-// Why a text is not JSON, in words for the person who wrote it.
+// Explains why a text is not JSON to the person who wrote it.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct JsonMistake {
   std::string message;     // "a comma is missing before this value"
 };
 
-/// Which brackets are open, outermost first: offsets of '{' and '['.
+/// Offsets of the '{' and '[' that are not closed yet, outermost first.
 using OpenBrackets = std::vector<std::size_t>;
 
 /// Explains why `text` cannot be read further than `accepted`, the end of the last good token. `reason` is

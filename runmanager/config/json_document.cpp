@@ -3,24 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <optional>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/spec/arguments.h"
 #include "runmanager/config/json_diagnosis.h"
 
 namespace sweep {
 namespace {
 
-constexpr std::size_t kDeepest = 64;  // Far beyond any sweep file, far below what overflows a stack.
+constexpr std::size_t kMaxDepth = 64;  // Far beyond any sweep file, far below what overflows a stack.
 
 std::string joined_path(const std::string& path, std::string_view key) {
   return path.empty() ? std::string(key) : path + "." + std::string(key);
 }
 
-// Turns byte offsets, asked for in rising order, into lines and columns.
+// Converts byte offsets to lines and columns. Offsets must not decrease: the text is walked once.
 class LineCounter {
  public:
   explicit LineCounter(std::string_view text) : text_(text) {}
@@ -44,8 +43,14 @@ class LineCounter {
   std::size_t at_ = 0, line_ = 1, column_ = 1;
 };
 
-// Builds the tree from nlohmann's events. These come without positions, but each comes right after its token
-// was accepted, so the next token of the text is the one that the event is about.
+// Builds the tree from the events of nlohmann's SAX parser, which come without positions. Each event comes in
+// the order of the text and is about one token, so the builder walks the text beside the parser: position_ is
+// the end of the last token seen, and the next event is about the token after it. The walk needs no checks of
+// its own, because the parser has accepted every token that an event is about; only strings (with escapes)
+// and literals have to be skipped to their end.
+//
+// Containers that are still open wait in open_, outermost first; close() moves one into its parent. A
+// member's key is added by key(), its value by add() when that is complete.
 class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
  public:
   TreeBuilder(std::string_view text, std::shared_ptr<const std::string> source, bool has_lines,
@@ -77,7 +82,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     skip_string();
     JsonNode node;
     node.kind = JsonKind::kString;
-    node.place = place_of(start, value_path());
+    node.location = location_of(start, value_path());
     node.text = std::move(value);
     return add(std::move(node));
   }
@@ -90,76 +95,74 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   bool key(string_t& key) override {
     const std::size_t start = next_token();
     skip_string();
-    Level& level = levels_.back();
-    auto place = place_of(start, joined_path(level.node.place->path, key));
-    if (const JsonMember* first = level.node.find_member(key)) {
+    JsonNode& object = open_.back();
+    auto location = location_of(start, joined_path(object.location->path, key));
+    if (const JsonMember* first = object.find_member(key)) {
       return fail(start, fmt::format("the key {} stands here twice; the first is at {}:{}", in_quotes(key),
-                                     first->key_place->line, first->key_place->column));
+                                     first->key_location->line, first->key_location->column));
     }
-    level.node.members.push_back({std::move(key), std::move(place), {}});
+    object.members.push_back({std::move(key), std::move(location), {}});
     return true;
   }
 
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
-    OpenBrackets open;
-    for (const Level& level : levels_) open.push_back(level.node.place->offset);
-    mistake_ = explain_json_error(text_, at_, open, error.what());
+    OpenBrackets brackets;
+    for (const JsonNode& node : open_) brackets.push_back(node.location->offset);
+    mistake_ = explain_json_error(text_, position_, brackets, error.what());
     return false;
   }
 
-  JsonNode take_root() { return std::move(root_); }
+  JsonNode release_root() { return std::move(root_); }
   const std::optional<JsonMistake>& mistake() const { return mistake_; }
 
  private:
-  struct Level {
-    JsonNode node;
-  };
-
   bool fail(std::size_t offset, std::string message) {
     mistake_ = JsonMistake{offset, std::move(message)};
     return false;
   }
 
-  // Start of the token that the current event is about. Commas and colons before it have been accepted
-  // already.
+  // Returns the start of the token that the current event is about. The parser has accepted the commas and
+  // colons before it.
   std::size_t next_token() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n,:").find(text_[at_]) != std::string_view::npos)
-      ++at_;
-    return at_;
+    while (position_ < text_.size() &&
+           std::string_view(" \t\r\n,:").find(text_[position_]) != std::string_view::npos)
+      ++position_;
+    return position_;
   }
   void skip_string() {
-    for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) {
-      if (text_[at_] == '\\') ++at_;
+    for (++position_; position_ < text_.size() && text_[position_] != '"'; ++position_) {
+      if (text_[position_] == '\\') ++position_;
     }
-    ++at_;
+    ++position_;
   }
 
-  std::shared_ptr<const JsonPlace> place_of(std::size_t start, std::string path) {
-    JsonPlace place{source_, 0, 0, start, std::move(path)};
+  std::shared_ptr<const JsonLocation> location_of(std::size_t start, std::string path) {
+    JsonLocation location{source_, 0, 0, start, std::move(path)};
     if (has_lines_) {
       lines_.move_to(start);
-      place.line = lines_.line();
-      place.column = lines_.column();
+      location.line = lines_.line();
+      location.column = lines_.column();
     }
-    return std::make_shared<const JsonPlace>(std::move(place));
+    return std::make_shared<const JsonLocation>(std::move(location));
   }
 
   std::string value_path() const {
-    if (levels_.empty()) return root_path_;
-    const JsonNode& parent = levels_.back().node;
-    if (parent.is(JsonKind::kObject)) return joined_path(parent.place->path, parent.members.back().key);
-    return joined_path(parent.place->path, std::to_string(parent.elements.size()));
+    if (open_.empty()) return root_path_;
+    const JsonNode& parent = open_.back();
+    if (parent.is(JsonKind::kObject)) return joined_path(parent.location->path, parent.members.back().key);
+    return joined_path(parent.location->path, std::to_string(parent.elements.size()));
   }
 
-  // A number, true, false or null, as written.
+  // Skips a number, true, false or null and returns a node with its text.
   JsonNode literal(JsonKind kind) {
     const std::size_t start = next_token();
-    while (at_ < text_.size() && std::string_view(" \t\r\n,:]}").find(text_[at_]) == std::string_view::npos)
-      ++at_;
+    while (position_ < text_.size() &&
+           std::string_view(" \t\r\n,:]}").find(text_[position_]) == std::string_view::npos)
+      ++position_;
     JsonNode node;
     node.kind = kind;
-    node.text = std::string(text_.substr(start, at_ - start));
-    node.place = place_of(start, value_path());
+    node.text = std::string(text_.substr(start, position_ - start));
+    node.location = location_of(start, value_path());
     return node;
   }
 
@@ -171,11 +174,11 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool add(JsonNode node) {
-    if (levels_.empty()) {
+    if (open_.empty()) {
       root_ = std::move(node);
       return true;
     }
-    JsonNode& parent = levels_.back().node;
+    JsonNode& parent = open_.back();
     if (parent.is(JsonKind::kObject)) {
       parent.members.back().value = std::move(node);
     } else {
@@ -186,21 +189,21 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
 
   bool open(JsonKind kind) {
     const std::size_t start = next_token();
-    if (levels_.size() == kDeepest)
-      return fail(start, fmt::format("more than {} brackets inside each other", kDeepest));
-    ++at_;
+    if (open_.size() == kMaxDepth)
+      return fail(start, fmt::format("more than {} brackets inside each other", kMaxDepth));
+    ++position_;
     JsonNode node;
     node.kind = kind;
-    node.place = place_of(start, value_path());
-    levels_.push_back({std::move(node)});
+    node.location = location_of(start, value_path());
+    open_.push_back(std::move(node));
     return true;
   }
 
   bool close() {
     next_token();
-    ++at_;
-    JsonNode node = std::move(levels_.back().node);
-    levels_.pop_back();
+    ++position_;
+    JsonNode node = std::move(open_.back());
+    open_.pop_back();
     return add(std::move(node));
   }
 
@@ -209,8 +212,8 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   bool has_lines_;
   std::string root_path_;
   LineCounter lines_;
-  std::size_t at_ = 0;  // end of the last token that became part of the tree
-  std::vector<Level> levels_;
+  std::size_t position_ = 0;    // end of the last token that became part of the tree
+  std::vector<JsonNode> open_;  // containers without their closing bracket yet
   JsonNode root_;
   std::optional<JsonMistake> mistake_;
 };
@@ -225,10 +228,10 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
 
 }  // namespace
 
-std::string to_string(const JsonPlace& place) {
-  std::string text = place.source ? *place.source : "";
-  if (place.line > 0) text += fmt::format(":{}:{}", place.line, place.column);
-  if (!place.path.empty()) text += ": " + place.path;
+std::string to_string(const JsonLocation& location) {
+  std::string text = location.source ? *location.source : "";
+  if (location.line > 0) text += fmt::format(":{}:{}", location.line, location.column);
+  if (!location.path.empty()) text += ": " + location.path;
   return text;
 }
 
@@ -259,7 +262,7 @@ JsonNode parse_json(std::string_view text, const std::string& source, bool has_l
   const bool whole = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   if (builder.mistake()) throw_mistake(text, source, has_lines, *builder.mistake());
   if (!whole) throw_mistake(text, source, has_lines, {0, "not a JSON document"});
-  return builder.take_root();
+  return builder.release_root();
 }
 
 nlohmann::ordered_json to_json(const JsonNode& node) {
@@ -287,9 +290,9 @@ nlohmann::ordered_json to_json(const JsonNode& node) {
   return object;
 }
 
-JsonNode from_json(const nlohmann::ordered_json& json, std::shared_ptr<const JsonPlace> place) {
+JsonNode from_json(const nlohmann::ordered_json& json, std::shared_ptr<const JsonLocation> location) {
   JsonNode node;
-  node.place = place;
+  node.location = location;
   if (json.is_boolean()) {
     node.kind = JsonKind::kBoolean;
     node.boolean = json.get<bool>();
@@ -309,11 +312,11 @@ JsonNode from_json(const nlohmann::ordered_json& json, std::shared_ptr<const Jso
     node.text = json.get<std::string>();
   } else if (json.is_array()) {
     node.kind = JsonKind::kArray;
-    for (const auto& element : json) node.elements.push_back(from_json(element, place));
+    for (const auto& element : json) node.elements.push_back(from_json(element, location));
   } else if (json.is_object()) {
     node.kind = JsonKind::kObject;
     for (const auto& [key, value] : json.items())
-      node.members.push_back({key, place, from_json(value, place)});
+      node.members.push_back({key, location, from_json(value, location)});
   }
   return node;
 }
@@ -344,12 +347,12 @@ bool same_value(const JsonNode& a, const JsonNode& b) {
 }
 
 std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kLongest = 60;  // Bytes shown; enough to recognise a value by.
+  constexpr std::size_t kMaxShown = 60;  // bytes; enough to recognise a value by
   std::string shown = "\"";
   std::size_t i = 0;
   for (; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    if (i >= kLongest && (byte & 0xC0u) != 0x80u) break;  // Never cut inside a character.
+    if (i >= kMaxShown && (byte & 0xC0u) != 0x80u) break;  // Never cut inside a character.
     if (byte < 0x20 || byte == 0x7F) {
       shown += fmt::format("\\u{:04x}", byte);
     } else {
@@ -376,18 +379,6 @@ std::string describe(const JsonNode& node) {
       break;
   }
   return node.members.empty() ? "an empty object" : "an object";
-}
-
-std::string number_text(double value) {
-  char buffer[64];
-  const auto print = [&](std::chars_format format) {
-    const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, format);
-    return std::string(buffer, result.ptr);
-  };
-  // Python's rule for when an exponent reads better; plain to_chars would make 0.0001 "1e-04".
-  const double size = std::abs(value);
-  const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
-  return print(plain ? std::chars_format::fixed : std::chars_format::scientific);
 }
 
 }  // namespace sweep

@@ -1,4 +1,4 @@
-// JSON whose every value and key knows where it stands, so that a mistake can be pointed at.
+// JSON with the location of every value and key, so that messages can point at them.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace sweep {
 
-/// Where a value or key stands, and what it is called.
-struct JsonPlace {
+/// Where a value or key stands, and its path.
+struct JsonLocation {
   std::shared_ptr<const std::string> source;  // the file as it was named, or `override "lr=-1"`
   std::size_t line = 0;                       // from 1; 0: the source has no lines
   std::size_t column = 0;                     // in characters (not bytes), from 1
@@ -22,13 +22,13 @@ struct JsonPlace {
 
 /// "sweeps/fashion.json:7:13: params.lr.0"; without line and column, or without the path, where there are
 /// none.
-std::string to_string(const JsonPlace& place);
+std::string to_string(const JsonLocation& location);
 
 enum class JsonKind { kNull, kBoolean, kInteger, kNumber, kString, kArray, kObject };
 
 struct JsonMember;
 
-/// A value with its place. Copies share the places.
+/// A value with its location. Copies share locations.
 struct JsonNode {
   JsonKind kind = JsonKind::kNull;
   bool boolean = false;
@@ -37,7 +37,7 @@ struct JsonNode {
   std::string text;                 // the string; or the number as it was written
   std::vector<JsonNode> elements;   // kArray
   std::vector<JsonMember> members;  // kObject, in the order of the file; keys differ
-  std::shared_ptr<const JsonPlace> place;
+  std::shared_ptr<const JsonLocation> location;
 
   bool is(JsonKind k) const { return kind == k; }
   bool is_number() const { return kind == JsonKind::kInteger || kind == JsonKind::kNumber; }
@@ -49,35 +49,32 @@ struct JsonNode {
 
 struct JsonMember {
   std::string key;
-  std::shared_ptr<const JsonPlace> key_place;
+  std::shared_ptr<const JsonLocation> key_location;
   JsonNode value;
 };
 
 /// Parses one JSON document (RFC 8259, at most 64 levels deep, no repeated keys, numbers that fit a double,
 /// integers that fit 64 bits signed; larger ones become doubles). A UTF-8 byte order mark is skipped.
-/// `source` names the document in messages; with `has_lines` false, places have no line and column. `path` is
-/// put before the path of every value. Throws ConfigError: "SOURCE:LINE:COLUMN: what is wrong".
+/// `source` names the document in messages; with `has_lines` false, locations have no line and column. `path`
+/// is put before the path of every value. Throws ConfigError: "SOURCE:LINE:COLUMN: what is wrong".
 JsonNode parse_json(std::string_view text, const std::string& source, bool has_lines = true,
                     const std::string& path = "");
 
-/// The value without places, members in order.
+/// The value without locations, members in order.
 nlohmann::ordered_json to_json(const JsonNode& node);
 
-/// A value that stands at `place`, from JSON made by the program. Integers beyond 64 bits signed become
+/// Returns a value at `location` from JSON that the program made. Integers beyond 64 bits signed become
 /// doubles.
-JsonNode from_json(const nlohmann::ordered_json& json, std::shared_ptr<const JsonPlace> place);
+JsonNode from_json(const nlohmann::ordered_json& json, std::shared_ptr<const JsonLocation> location);
 
-/// Whether both stand for the same value; 1 and 1.0 do, and members may differ in order.
+/// Whether both are the same value. 1 and 1.0 are, and members may differ in order.
 bool same_value(const JsonNode& a, const JsonNode& b);
 
-/// What a message calls the value: `"adma"`, `-1`, `true`, `null`, `an empty list`, `a list of 3`, `an
-/// object`. Long strings are cut, and what a terminal would not show is escaped.
+/// Returns what messages call the value: `"adma"`, `-1`, `true`, `null`, `an empty list`, `a list of 3`, `an
+/// object`. Long strings are cut, and control characters are escaped.
 std::string describe(const JsonNode& node);
 
 /// The string in quotes as describe() shows it.
 std::string in_quotes(std::string_view text);
-
-/// `text` as the shortest decimal that reads back as the same double: "0.01", "1e-05".
-std::string number_text(double value);
 
 }  // namespace sweep

@@ -6,7 +6,6 @@
 #include <charconv>
 
 #include "core/network/layer_spec.h"
-#include "core/spec/loss.h"
 #include "core/spec/optimizer.h"
 #include "core/spec/schedule.h"
 
@@ -25,26 +24,36 @@ KeyPath split(std::string_view key) {
 
 std::optional<Setting> argument_setting(std::span<const NamedType> types, std::string_view name) {
   for (const NamedType& type : types) {
-    for (const ArgumentType& argument : type.arguments) {
-      if (argument.name == name) return to_setting(argument);
-    }
+    if (const ArgumentType* argument = find_argument(type, name)) return Setting{*argument};
   }
   return std::nullopt;
 }
 
-// What the file's key names when it is a name, or is not there: "sgd" for "optimizer".
+const SettingFormat* format_of(std::string_view key) {
+  const Setting* setting = find_setting(file_settings(), key);
+  return setting != nullptr && setting->format ? &*setting->format : nullptr;
+}
+
+// The row for a part of the file's key: "images" of "log", "momentum" of "optimizer".
+std::optional<Setting> part_setting(const SettingFormat& format, std::string_view part) {
+  if (format.types != nullptr) return argument_setting(format.types(), part);
+  const Setting* setting = format.settings != nullptr ? find_setting(format.settings(), part) : nullptr;
+  return setting != nullptr ? std::optional(*setting) : std::nullopt;
+}
+
+// The name that holds where the file's key is not given: "sgd" for "optimizer".
 std::optional<std::string> default_name(std::string_view key) {
-  if (key == "optimizer") return OptimizerSpec{}.type;
-  if (key == "schedule") return ScheduleSpec{}.type;
-  if (key == "loss") return LossSpec{}.type;
-  return std::nullopt;
+  const SettingFormat* format = format_of(key);
+  if (format == nullptr || format->default_type.empty()) return std::nullopt;
+  return format->default_type;
 }
 
 bool is_optimizer_argument(std::string_view name) {
   return argument_setting(optimizer_types(), name).has_value();
 }
 
-// "network.layers.conv1.bias", "network.layers.block1.shortcut.0.bias": layers in layers, to any depth.
+// Accepts "network.layers.conv1.bias" and "network.layers.block1.shortcut.0.bias": "network", then pairs of a
+// list and a layer in it, to any depth, then the argument. So the number of parts is even.
 bool is_layer_argument(const KeyPath& path) {
   if (path[0] != "network" || path.size() < 4 || path.size() % 2 != 0) return false;
   for (std::size_t i = 1; i + 1 < path.size(); i += 2) {
@@ -53,7 +62,7 @@ bool is_layer_argument(const KeyPath& path) {
   return true;
 }
 
-// Every key that an axis can have, for suggestions.
+// Returns every key that an axis can have, for suggestions.
 std::vector<std::string> sweepable_keys() {
   std::vector<std::string> keys;
   for (const Setting& setting : file_settings()) {
@@ -71,8 +80,9 @@ bool is_index(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// The element that `part` names, or nullptr with a problem.
-JsonNode* find_element(JsonNode& list, const std::string& part, const JsonPlace& key_place,
+// Returns the element that `part` names, or adds a problem and returns nullptr. Names come first: a layer
+// without one is found by its index, and no name reads like the index of another layer.
+JsonNode* find_element(JsonNode& list, const std::string& part, const JsonLocation& key_location,
                        Problems& problems) {
   std::vector<std::string> names;
   for (JsonNode& element : list.elements) {
@@ -83,42 +93,44 @@ JsonNode* find_element(JsonNode& list, const std::string& part, const JsonPlace&
   }
   if (is_index(part)) {
     std::size_t index = list.elements.size();
-    std::from_chars(part.data(), part.data() + part.size(), index);  // Out of range: stays beyond the end.
+    std::from_chars(part.data(), part.data() + part.size(), index);  // Out of range: `index` keeps the size.
     if (index < list.elements.size()) return &list.elements[index];
   }
   if (list.elements.empty()) {
-    problems.add(key_place, fmt::format("there is no {}, the list is empty", in_quotes(part)));
+    problems.add(key_location, fmt::format("there is no {}, the list is empty", in_quotes(part)));
     return nullptr;
   }
-  problems.add(key_place, fmt::format("there is no {}, want an index from 0 to {}{}{}", in_quotes(part),
-                                      list.elements.size() - 1,
-                                      names.empty() ? "" : fmt::format(" or a name: {}", listed(names)),
-                                      suggestion(part, names)));
+  problems.add(key_location, fmt::format("there is no {}, want an index from 0 to {}{}{}", in_quotes(part),
+                                         list.elements.size() - 1,
+                                         names.empty() ? "" : fmt::format(" or a name: {}", listed(names)),
+                                         suggestion(part, names)));
   return nullptr;
 }
 
 JsonNode* find_or_add_member(JsonNode& object, const std::string& part,
-                             const std::shared_ptr<const JsonPlace>& key_place) {
+                             const std::shared_ptr<const JsonLocation>& key_location) {
   if (JsonNode* found = object.find(part)) return found;
-  object.members.push_back({part, key_place, {}});
-  object.members.back().value.place = key_place;
+  object.members.push_back({part, key_location, {}});
+  object.members.back().value.location = key_location;
   return &object.members.back().value;
 }
 
-// Makes an object of what stands where one is needed: nothing, or the name of a data set or an optimizer.
+// Turns `node`, which needs to have members, into an object: null, or the short form of one ("sgd" for
+// {"name": "sgd"}). Returns false, and changes nothing, for other values. `key` is the node's own.
 bool make_object(JsonNode& node, const std::string& key) {
   if (node.is(JsonKind::kObject)) return true;
   if (node.is(JsonKind::kNull)) {
     node.kind = JsonKind::kObject;
     return true;
   }
-  if (!node.is(JsonKind::kString) || (key != "dataset" && key != "then" && !default_name(key))) {
-    return false;
-  }
+  const SettingFormat* format = format_of(key);
+  // "then" is the one key below the top that names a type: the schedule after a warmup.
+  const bool short_form = key == "then" || (format != nullptr && format->short_form);
+  if (!node.is(JsonKind::kString) || !short_form) return false;
   JsonNode object;
   object.kind = JsonKind::kObject;
-  object.place = node.place;
-  object.members.push_back({"name", node.place, node});
+  object.location = node.location;
+  object.members.push_back({"name", node.location, node});
   node = std::move(object);
   return true;
 }
@@ -146,7 +158,7 @@ const JsonNode* find_path(const JsonNode& root, const KeyPath& path) {
 
 std::string joined(const KeyPath& path) { return fmt::format("{}", fmt::join(path, ".")); }
 
-std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& place, bool for_axis,
+std::optional<KeyPath> resolve_key(const std::string& key, const JsonLocation& location, bool for_axis,
                                    Problems& problems) {
   KeyPath path = split(key);
   if (path.size() > 1 && path[0] == "params") path.erase(path.begin());
@@ -156,60 +168,59 @@ std::optional<KeyPath> resolve_key(const std::string& key, const JsonPlace& plac
   if (complete && setting != nullptr) {
     if (for_axis && !setting->sweepable) {
       const bool repeats = setting->name == "repeats";
-      problems.add(place, fmt::format("{} cannot be swept{}", in_quotes(key),
-                                      repeats ? ", it stands at the top of the file" : ""));
+      problems.add(location, fmt::format("{} cannot be swept{}", in_quotes(key),
+                                         repeats ? ", it stands at the top of the file" : ""));
       return std::nullopt;
     }
-    const bool has_parts = setting->kind == SettingKind::kDataset || setting->kind == SettingKind::kNetwork ||
-                           setting->kind == SettingKind::kLog || !types_of(setting->kind).empty();
+    const bool has_parts = setting->format && setting->format->has_parts;
     if (path.size() == 1 || has_parts) return path;
-    problems.add(place, fmt::format("{} has no parts, want just {}", in_quotes(path[0]), in_quotes(path[0])));
+    problems.add(location,
+                 fmt::format("{} has no parts, want just {}", in_quotes(path[0]), in_quotes(path[0])));
     return std::nullopt;
   }
   if (complete && path.size() == 1 && is_optimizer_argument(path[0])) return KeyPath{"optimizer", path[0]};
 
   const std::vector<std::string> keys = sweepable_keys();
   std::string hint = suggestion(path[0], keys);
-  if (find_setting(dataset_settings(), key) != nullptr)
-    hint = fmt::format(", did you mean \"dataset.{}\"?", key);
-  if (find_setting(log_settings(), key) != nullptr) hint = fmt::format(", did you mean \"log.{}\"?", key);
-  if (argument_setting(schedule_types(), key)) hint = fmt::format(", did you mean \"schedule.{}\"?", key);
-  if (argument_setting(loss_types(), key)) hint = fmt::format(", did you mean \"loss.{}\"?", key);
+  for (const Setting& top : file_settings()) {
+    if (top.format && part_setting(*top.format, key))
+      hint = fmt::format(", did you mean \"{}.{}\"?", top.name, key);
+  }
   if (argument_setting(layer_types(), key))
     hint = fmt::format(", did you mean \"network.layers.LAYER.{}\"?", key);
-  problems.add(place,
+  problems.add(location,
                fmt::format("unknown key {}, allowed: {}, and parts of these such as optimizer.momentum{}",
                            in_quotes(key), fmt::join(keys, ", "), hint));
   return std::nullopt;
 }
 
 std::optional<Setting> setting_at(const KeyPath& path) {
-  const auto copy = [](const Setting* setting) { return setting ? std::optional(*setting) : std::nullopt; };
-  if (path.size() == 1) return copy(find_setting(file_settings(), path[0]));
-  if (path[0] == "dataset" && path.size() == 2) return copy(find_setting(dataset_settings(), path[1]));
-  if (path[0] == "log" && path.size() == 2) return copy(find_setting(log_settings(), path[1]));
-  if (path.size() == 3 && path[0] == "schedule" && path[1] == "then")
-    return argument_setting(schedule_types(), path[2]);
-  const Setting* named = path.size() == 2 ? find_setting(file_settings(), path[0]) : nullptr;
-  if (named != nullptr && !types_of(named->kind).empty())
-    return argument_setting(types_of(named->kind), path[1]);
+  if (path.size() == 1) {
+    const Setting* setting = find_setting(file_settings(), path[0]);
+    return setting != nullptr ? std::optional(*setting) : std::nullopt;
+  }
   if (is_layer_argument(path)) return argument_setting(layer_types(), path.back());
+  const SettingFormat* format = format_of(path[0]);
+  if (path.size() == 2 && format != nullptr) return part_setting(*format, path[1]);
+  if (path.size() == 3 && path[0] == "schedule" && path[1] == "then") return part_setting(*format, path[2]);
   return std::nullopt;
 }
 
 void set_value(JsonNode& root, const KeyPath& path, const JsonNode& value,
-               const std::shared_ptr<const JsonPlace>& key_place, Problems& problems) {
+               const std::shared_ptr<const JsonLocation>& key_location, Problems& problems) {
+  // Walks down, creating members where there are none, so that "log.images" works without a "log". The order
+  // of calls matters: "optimizer" = "adam" after "optimizer.momentum" would undo it (see with_values()).
   JsonNode* node = &root;
   for (std::size_t i = 0; i < path.size(); ++i) {
     if (node->is(JsonKind::kArray)) {
-      node = find_element(*node, path[i], *key_place, problems);
+      node = find_element(*node, path[i], *key_location, problems);
       if (node == nullptr) return;
     } else if (i == 0 || make_object(*node, path[i - 1])) {
-      node = find_or_add_member(*node, path[i], key_place);
+      node = find_or_add_member(*node, path[i], key_location);
     } else {
       const KeyPath parent(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(i));
-      problems.add(*key_place, fmt::format("{} is {} and has no {}", in_quotes(joined(parent)),
-                                           describe(*node), in_quotes(path[i])));
+      problems.add(*key_location, fmt::format("{} is {} and has no {}", in_quotes(joined(parent)),
+                                              describe(*node), in_quotes(path[i])));
       return;
     }
   }
@@ -229,11 +240,12 @@ std::optional<JsonNode> value_at(const JsonNode& root, const KeyPath& path) {
       return *node;
   }
   if (path.size() == 1 || (path.size() == 2 && path[1] == "name")) {
-    if (const auto name = default_name(path[0])) return from_json(*name, root.place);
+    if (const auto name = default_name(path[0])) return from_json(*name, root.location);
   }
   const std::optional<Setting> setting = setting_at(path);
-  if (!setting || setting->default_value.is_null()) return std::nullopt;
-  return from_json(setting->default_value, root.place);
+  if (!setting || !setting->default_value) return std::nullopt;
+  return std::visit([&](const auto& value) { return from_json(value, root.location); },
+                    *setting->default_value);
 }
 
 }  // namespace sweep

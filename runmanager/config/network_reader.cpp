@@ -16,11 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLongestLayerName = 64;
+constexpr std::size_t kMaxLayerNameLength = 64;
 
-// "conv1": what may stand in names of parameters, graphs and keys.
+// Layer names become parts of parameter names, graph nodes and dotted keys, so no dots or slashes.
 bool is_layer_name(const std::string& name) {
-  return !name.empty() && name.size() <= kLongestLayerName &&
+  return !name.empty() && name.size() <= kMaxLayerNameLength &&
          std::all_of(name.begin(), name.end(), [](char c) {
            return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
          });
@@ -29,27 +29,16 @@ bool is_layer_name(const std::string& name) {
 void check_layer_name(const JsonNode& node, std::size_t index, Problems& problems) {
   if (!node.is(JsonKind::kString) || !is_layer_name(node.text)) {
     problems.add_value(
-        node, fmt::format("a name of letters, digits, _ and -, at most {} of them", kLongestLayerName));
+        node, fmt::format("a name of letters, digits, _ and -, at most {} of them", kMaxLayerNameLength));
   } else if (node.text.find_first_not_of("0123456789") == std::string::npos &&
              node.text != std::to_string(index)) {
-    problems.add(*node.place,
+    problems.add(*node.location,
                  fmt::format("got {}, which reads like the index of a layer, want a word", describe(node)));
   }
 }
 
-ArgumentValue argument_value(const JsonNode& node) {
-  if (node.is(JsonKind::kBoolean)) return node.boolean;
-  if (node.is(JsonKind::kInteger)) return node.integer;
-  if (node.is(JsonKind::kNumber)) return node.number;
-  if (node.is(JsonKind::kString)) return node.text;
-  const JsonNode &first = node.elements.at(0), &second = node.elements.at(1);
-  if (first.is(JsonKind::kInteger) && second.is(JsonKind::kInteger))
-    return std::array{first.integer, second.integer};
-  return std::array{first.number, second.number};
-}
-
-// Keys of a layer besides its arguments.
-std::vector<std::string> own_keys(const std::string& type) {
+// Keys of a layer that are not arguments.
+std::vector<std::string> reserved_keys(const std::string& type) {
   std::vector<std::string> keys = {"name", "type"};
   if (has_inner_layers(type)) keys.emplace_back("layers");
   if (type == "residual") keys.emplace_back("shortcut");
@@ -58,11 +47,11 @@ std::vector<std::string> own_keys(const std::string& type) {
 
 std::vector<LayerSpec> read_layers(const JsonNode& list, Problems& problems);
 
-// What sequential and residual hold.
+// Reads the layers inside a sequential or residual.
 void read_inner_layers(const JsonNode& node, LayerSpec& layer, Problems& problems) {
   const JsonNode* layers = node.find("layers");
   if (layers == nullptr) {
-    problems.add(*node.place, fmt::format("{} needs \"layers\", a list of layers", layer.type));
+    problems.add(*node.location, fmt::format("{} needs \"layers\", a list of layers", layer.type));
   } else if (!layers->is(JsonKind::kArray) || layers->elements.empty()) {
     problems.add_value(*layers, "a list with at least one layer");
   } else {
@@ -74,7 +63,7 @@ void read_inner_layers(const JsonNode& node, LayerSpec& layer, Problems& problem
   layer.shortcut = read_layers(*shortcut, problems);
   for (std::size_t i = 0; i < layer.layers.size(); ++i) {
     if (layer.layers[i].name != "shortcut") continue;
-    problems.add(*layers->elements[i].place,
+    problems.add(*layers->elements[i].location,
                  "a layer is called \"shortcut\", which is what the residual's shortcut is called, want "
                  "another name");
   }
@@ -94,7 +83,7 @@ LayerSpec read_layer(const JsonNode& node, std::size_t index, Problems& problems
   const std::vector<std::string> types = type_names(layer_types());
   const JsonNode* type_node = node.find("type");
   if (type_node == nullptr) {
-    problems.add(*node.place, fmt::format("a layer needs a \"type\": {}", listed(types)));
+    problems.add(*node.location, fmt::format("a layer needs a \"type\": {}", listed(types)));
     return layer;
   }
   const NamedType* type =
@@ -105,7 +94,7 @@ LayerSpec read_layer(const JsonNode& node, std::size_t index, Problems& problems
     return layer;
   }
   layer.type = type->name;
-  layer.arguments = read_arguments(node, *type, own_keys(layer.type), problems);
+  layer.arguments = read_arguments(node, *type, reserved_keys(layer.type), problems);
   if (has_inner_layers(layer.type)) read_inner_layers(node, layer, problems);
   return layer;
 }
@@ -116,8 +105,8 @@ std::vector<LayerSpec> read_layers(const JsonNode& list, Problems& problems) {
   for (std::size_t i = 0; i < list.elements.size(); ++i) {
     layers.push_back(read_layer(list.elements[i], i, problems));
     if (names.insert(layers.back().name).second) continue;
-    problems.add(*list.elements[i].place, fmt::format("a second layer is called {}, want different names",
-                                                      in_quotes(layers.back().name)));
+    problems.add(*list.elements[i].location, fmt::format("a second layer is called {}, want different names",
+                                                         in_quotes(layers.back().name)));
   }
   return layers;
 }
@@ -129,7 +118,7 @@ void NetworkFiles::load(JsonNode& tree, Problems& problems) {
   if (network == nullptr || !network->is(JsonKind::kString)) return;
   const JsonNode name = *network;
   *network = JsonNode{};
-  network->place = name.place;
+  network->location = name.location;
   if (name.text.empty() || name.text.find('\0') != std::string::npos) {
     return problems.add_value(name, "the name of a network file, or an object");
   }
@@ -140,7 +129,7 @@ void NetworkFiles::load(JsonNode& tree, Problems& problems) {
   }
   fs::path path = directory_ / name.text;
   std::error_code ignored;
-  if (name.place->line == 0 && !fs::exists(path, ignored)) {  // From the command line.
+  if (name.location->line == 0 && !fs::exists(path, ignored)) {  // From the command line.
     if (fs::exists(name.text, ignored)) path = name.text;
   }
   path = path.lexically_normal();
@@ -151,7 +140,7 @@ void NetworkFiles::load(JsonNode& tree, Problems& problems) {
     } else {
       if (content.find("name") == nullptr) {
         content.members.insert(content.members.begin(),
-                               {"name", content.place, from_json(path.stem().string(), content.place)});
+                               {"name", content.location, from_json(path.stem().string(), content.location)});
       }
       *network = std::move(content);
       cache_.emplace(name.text, *network);
@@ -160,7 +149,7 @@ void NetworkFiles::load(JsonNode& tree, Problems& problems) {
     const fs::path nearest = nearest_file(path).filename();
     const fs::path suggested = fs::path(name.text).parent_path() / nearest;
     problems.add(
-        *name.place,
+        *name.location,
         fmt::format("got {}, want a network file; {}{}", describe(name), error.what(),
                     nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", suggested.string())));
   } catch (const ConfigError& error) {
@@ -168,32 +157,31 @@ void NetworkFiles::load(JsonNode& tree, Problems& problems) {
   }
 }
 
-Arguments read_arguments(const JsonNode& object, const NamedType& type, std::span<const std::string> own_keys,
-                         Problems& problems) {
+Arguments read_arguments(const JsonNode& object, const NamedType& type,
+                         std::span<const std::string> reserved_keys, Problems& problems) {
   Arguments arguments;
   std::vector<std::string> names;
   for (const ArgumentType& argument : type.arguments) names.push_back(argument.name);
-  for (const std::string& key : own_keys) {
+  for (const std::string& key : reserved_keys) {
     if (key != "name" && key != "type") names.push_back(key);
   }
   for (const JsonMember& member : object.members) {
-    if (std::find(own_keys.begin(), own_keys.end(), member.key) != own_keys.end()) continue;
-    const auto argument = std::find_if(type.arguments.begin(), type.arguments.end(),
-                                       [&](const ArgumentType& a) { return a.name == member.key; });
-    if (argument == type.arguments.end()) {
+    if (std::find(reserved_keys.begin(), reserved_keys.end(), member.key) != reserved_keys.end()) continue;
+    const ArgumentType* argument = find_argument(type, member.key);
+    if (argument == nullptr) {
       problems.add(
-          *member.key_place,
+          *member.key_location,
           fmt::format("{} has no argument {}, {}{}", type.name, in_quotes(member.key),
                       names.empty() ? "it takes none" : fmt::format("allowed: {}", fmt::join(names, ", ")),
                       suggestion(member.key, names)));
-    } else if (check_value(member.value, to_setting(*argument), problems)) {
-      arguments[argument->name] = argument_value(member.value);
+    } else if (auto value = read_value(member.value, *argument, problems)) {
+      arguments[argument->name] = std::move(*value);
     }
   }
   for (const ArgumentType& argument : type.arguments) {
     if (argument.default_value || argument.optional || object.find(argument.name) != nullptr) continue;
-    problems.add(*object.place, fmt::format("{} needs {}, {}", type.name, in_quotes(argument.name),
-                                            allowed_text(to_setting(argument))));
+    problems.add(*object.location,
+                 fmt::format("{} needs {}, {}", type.name, in_quotes(argument.name), allowed_text(argument)));
   }
   return arguments;
 }
@@ -215,7 +203,7 @@ NetworkSpec read_network(const JsonNode& node, Problems& problems) {
   }
   const JsonNode* layers = node.find("layers");
   if (layers == nullptr) {
-    problems.add(*node.place, "a network needs \"layers\", a list of objects");
+    problems.add(*node.location, "a network needs \"layers\", a list of objects");
     return network;
   }
   if (!layers->is(JsonKind::kArray) || layers->elements.empty()) {

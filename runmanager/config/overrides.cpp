@@ -15,12 +15,12 @@ namespace {
 struct Override {
   std::string key;
   KeyPath path;
-  std::shared_ptr<const JsonPlace> place;
+  std::shared_ptr<const JsonLocation> location;
   std::vector<JsonNode> values;  // at least one
   bool is_list = false;          // one JSON array or range, which stands for values of an axis
 };
 
-// Splits at commas outside of brackets and quotes.
+// Splits at commas outside of brackets and quotes, so that [3,3],[5,5] is two values.
 std::vector<std::string> split_values(const std::string& text) {
   std::vector<std::string> parts(1);
   int depth = 0;
@@ -46,13 +46,13 @@ std::vector<std::string> split_values(const std::string& text) {
 
 bool wants_text(const KeyPath& path) {
   const std::optional<Setting> setting = setting_at(path);
-  return setting && (setting->kind == SettingKind::kName || setting->kind == SettingKind::kPath);
+  return setting && setting->kind == ArgumentKind::kPath;
 }
 
-JsonNode read_value(const std::string& text, const Override& override) {
+JsonNode read_override_value(const std::string& text, const Override& override) {
   if (!wants_text(override.path)) {
     try {
-      return parse_json(text, *override.place->source, false, override.place->path);
+      return parse_json(text, *override.location->source, false, override.location->path);
     } catch (const ConfigError&) {
       // Not JSON: a word such as adam or cuda:1.
     }
@@ -60,39 +60,39 @@ JsonNode read_value(const std::string& text, const Override& override) {
   JsonNode node;
   node.kind = JsonKind::kString;
   node.text = text;
-  node.place = override.place;
+  node.location = override.location;
   return node;
 }
 
-std::shared_ptr<const JsonPlace> place_of(const std::string& label, const std::string& key) {
-  return std::make_shared<const JsonPlace>(
-      JsonPlace{std::make_shared<const std::string>(label), 0, 0, 0, key});
+std::shared_ptr<const JsonLocation> location_of(const std::string& label, const std::string& key) {
+  return std::make_shared<const JsonLocation>(
+      JsonLocation{std::make_shared<const std::string>(label), 0, 0, 0, key});
 }
 
 std::optional<Override> read_override(const std::string& text, const std::string& label, Problems& problems) {
   const std::size_t equals = text.find('=');
   Override override;
-  override.place = place_of(label, "");
+  override.location = location_of(label, "");
   if (find_bad_utf8(text) != std::string::npos) {
-    problems.add(*override.place, "not UTF-8 text");
+    problems.add(*override.location, "not UTF-8 text");
     return std::nullopt;
   }
   if (equals == std::string::npos || equals == 0) {
-    problems.add(*override.place, "want KEY=VALUE or KEY=VALUE,VALUE,…");
+    problems.add(*override.location, "want KEY=VALUE or KEY=VALUE,VALUE,…");
     return std::nullopt;
   }
   override.key = text.substr(0, equals);
-  override.place = place_of(label, override.key);
-  std::optional<KeyPath> path = resolve_key(override.key, *override.place, false, problems);
+  override.location = location_of(label, override.key);
+  std::optional<KeyPath> path = resolve_key(override.key, *override.location, false, problems);
   if (!path) return std::nullopt;
   override.path = std::move(*path);
   if (override.key.rfind("params.", 0) == 0) override.key = override.key.substr(7);
   for (const std::string& part : split_values(text.substr(equals + 1))) {
     if (part.empty()) {
-      problems.add(*override.place, "a value is missing, want KEY=VALUE or KEY=VALUE,VALUE,…");
+      problems.add(*override.location, "a value is missing, want KEY=VALUE or KEY=VALUE,VALUE,…");
       return std::nullopt;
     }
-    override.values.push_back(read_value(part, override));
+    override.values.push_back(read_override_value(part, override));
   }
   const JsonNode& first = override.values[0];
   const bool is_range = first.is(JsonKind::kObject) && first.members.size() == 1 &&
@@ -106,7 +106,7 @@ JsonNode axis_node(const Override& override) {
   if (override.is_list) return override.values[0];
   JsonNode list;
   list.kind = JsonKind::kArray;
-  list.place = override.place;
+  list.location = override.location;
   list.elements = override.values;
   return list;
 }
@@ -116,7 +116,7 @@ bool replace_axis(JsonNode* axes, const Override& override) {
   if (axes == nullptr || !axes->is(JsonKind::kObject)) return false;
   Problems ignored;  // Mistakes in the file's own keys are reported when its axes are read.
   for (JsonMember& member : axes->members) {
-    const std::optional<KeyPath> path = resolve_key(member.key, *member.key_place, true, ignored);
+    const std::optional<KeyPath> path = resolve_key(member.key, *member.key_location, true, ignored);
     if (!path || *path != override.path) continue;
     member.value = axis_node(override);
     return true;
@@ -129,20 +129,20 @@ void add_axis(JsonNode& root, const Override& override) {
   if (params == nullptr) {
     JsonNode object;
     object.kind = JsonKind::kObject;
-    object.place = override.place;
-    root.members.push_back({"params", override.place, std::move(object)});
+    object.location = override.location;
+    root.members.push_back({"params", override.location, std::move(object)});
     params = &root.members.back().value;
   }
   if (params->is(JsonKind::kObject))
-    params->members.push_back({override.key, override.place, axis_node(override)});
+    params->members.push_back({override.key, override.location, axis_node(override)});
 }
 
-// A list for a key that takes pairs, such as kernel_size=[3,3], is one value; for others it is an axis.
+// A list for a key that takes pairs, such as kernel_size=[3,3], is one value. For other keys it is an axis.
 bool list_is_value(const Override& override) {
   if (!override.is_list || !override.values[0].is(JsonKind::kArray)) return false;
   const std::optional<Setting> setting = setting_at(override.path);
   if (!setting) return true;  // Such as dataset.normalize.mean.
-  return setting->kind == SettingKind::kIntegerPair || setting->kind == SettingKind::kNumberPair;
+  return setting->kind == ArgumentKind::kIntegerPair || setting->kind == ArgumentKind::kNumberPair;
 }
 
 void apply(JsonNode& root, const Override& override, std::vector<Assignment>& plain, Problems& problems) {
@@ -155,17 +155,17 @@ void apply(JsonNode& root, const Override& override, std::vector<Assignment>& pl
       override.path.size() == 1 ? find_setting(file_settings(), override.path[0]) : nullptr;
   const bool several = override.values.size() > 1 || (override.is_list && !list_is_value(override));
   if (setting != nullptr && !setting->sweepable) {
-    const bool simple = setting->kind == SettingKind::kName || setting->kind == SettingKind::kInteger;
+    const bool simple = setting->kind == ArgumentKind::kPath || setting->kind == ArgumentKind::kInteger;
     if (!simple || several) {
-      problems.add(*override.place, simple ? fmt::format("want one value: {}", allowed_text(*setting))
-                                           : "this cannot be given on the command line, only in the file");
+      problems.add(*override.location, simple ? fmt::format("want one value: {}", allowed_text(*setting))
+                                              : "this cannot be given on the command line, only in the file");
       return;
     }
-    set_value(root, override.path, override.values[0], override.place, problems);
+    set_value(root, override.path, override.values[0], override.location, problems);
   } else if (several) {
     add_axis(root, override);
   } else {
-    plain.push_back({override.key, override.path, override.place, override.values[0]});
+    plain.push_back({override.key, override.path, override.location, override.values[0]});
   }
 }
 
@@ -173,7 +173,7 @@ void apply(JsonNode& root, const Override& override, std::vector<Assignment>& pl
 
 std::vector<Assignment> apply_overrides(JsonNode& root, std::span<const std::string> overrides,
                                         const LoadOptions& options, Problems& problems) {
-  std::vector<std::pair<std::string, std::string>> texts;  // and how messages call them
+  std::vector<std::pair<std::string, std::string>> texts;  // what messages call them
   for (const std::string& text : overrides)
     texts.emplace_back(text, fmt::format("override {}", in_quotes(text)));
   if (options.epochs) texts.emplace_back("epochs=" + *options.epochs, "--epochs " + *options.epochs);
@@ -188,7 +188,7 @@ std::vector<Assignment> apply_overrides(JsonNode& root, std::span<const std::str
     const std::optional<Override> override = read_override(text, label, problems);
     if (!override) continue;
     if (!seen.insert(override->path).second) {
-      problems.add(*override->place,
+      problems.add(*override->location,
                    fmt::format("{} is given twice, want it once", in_quotes(override->key)));
       continue;
     }

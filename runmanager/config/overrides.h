@@ -7,8 +7,8 @@
 
 #include "runmanager/config/expand.h"
 #include "runmanager/config/json_document.h"
+#include "runmanager/config/load_options.h"
 #include "runmanager/config/problems.h"
-#include "runmanager/config/sweep_file.h"
 
 namespace sweep {
 

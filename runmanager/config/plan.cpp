@@ -12,13 +12,6 @@
 namespace sweep {
 namespace {
 
-// Arrays beside weights and gradients, each as large as the weights.
-int state_arrays(const SgdOptions& sgd) { return sgd.momentum != 0 ? 1 : 0; }
-int state_arrays(const AdamOptions&) { return 2; }  // The two running means.
-int state_arrays(const RmspropOptions& rmsprop) {
-  return 1 + (rmsprop.momentum != 0 ? 1 : 0) + (rmsprop.centered ? 1 : 0);
-}
-
 std::string bytes_text(std::uint64_t bytes) {
   constexpr std::array<const char*, 4> kUnits = {"B", "KiB", "MiB", "GiB"};
   double value = static_cast<double>(bytes);
@@ -52,8 +45,8 @@ SweepPlan make_plan(const Sweep& sweep, const std::function<DataSizes(const Data
     planned.parameter_count = network.parameter_count();
     const OptimizerOptions optimizer =
         scheduled_optimizer(resolve_optimizer(run.optimizer), resolve_schedule(run.schedule));
-    const auto arrays =
-        static_cast<std::uint64_t>(2 + std::visit([](const auto& o) { return state_arrays(o); }, optimizer));
+    // Weights and gradients, and what the optimizer keeps: arrays of one float per parameter each.
+    const std::uint64_t arrays = 2 + state_names(optimizer).size();
     planned.memory_bytes = arrays * sizeof(float) * network.parameter_count();
     planned.training_flops = network.training_flops() * static_cast<double>(sizes.train);
     plan.runs.push_back(std::move(planned));

@@ -1,4 +1,4 @@
-// What a sweep would do, without doing it.
+// What a sweep would train, without training it.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/engine/device.h"
+#include "runmanager/config/data_check.h"
 #include "runmanager/config/run_config.h"
-#include "runmanager/config/sweep_file.h"
 
 namespace sweep {
 
@@ -33,14 +33,14 @@ struct SweepPlan {
   std::vector<ExcludedRun> excluded;
 };
 
-/// `sizes_of` gives the sizes of a run's data; `unavailable` why a device cannot be used with a
-/// precision, or nothing.
+/// Returns the plan of `sweep`. `sizes_of` returns the sizes of a data set and is called once per different
+/// one; `unavailable` returns why a device cannot be used with a precision, or nothing. Both may throw.
 SweepPlan make_plan(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of,
                     const std::function<std::optional<std::string>(const Device&, Precision)>& unavailable);
 
 nlohmann::ordered_json plan_json(const SweepPlan& plan);
 
-/// A table with a line per run, then what is left out and why, then the sums. Ends with a newline.
+/// Returns a table with a line per run, then what is left out and why, then the totals. Ends with a newline.
 std::string plan_text(const SweepPlan& plan);
 
 }  // namespace sweep

@@ -12,9 +12,9 @@
 namespace sweep {
 namespace {
 
-constexpr std::size_t kMostMessages = 20;  // What fits on a screen; the rest is counted.
+constexpr std::size_t kMaxMessages = 20;  // What fits on a screen; the rest is counted.
 
-// Words that other programs use for a key of ours and that no spelling distance finds.
+// Names that other programs use for our keys and that edit distance does not find.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kSynonyms = {{
     {"learning_rate", "lr"},
     {"learningrate", "lr"},
@@ -53,15 +53,6 @@ std::string suggestion(std::string_view wrong, std::span<const std::string> cand
   return nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest);
 }
 
-std::string listed(std::span<const std::string> names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
-    text += names[i];
-  }
-  return text;
-}
-
 void Problems::insert(const std::string& source, std::size_t offset, std::string message) {
   if (!seen_.insert(message).second) return;
   auto found = std::find(sources_.begin(), sources_.end(), source);
@@ -69,19 +60,20 @@ void Problems::insert(const std::string& source, std::size_t offset, std::string
   entries_.push_back({static_cast<std::size_t>(found - sources_.begin()), offset, std::move(message)});
 }
 
-void Problems::add(const JsonPlace& place, std::string_view text) {
-  insert(place.source ? *place.source : "", place.offset, fmt::format("{}: {}", to_string(place), text));
+void Problems::add(const JsonLocation& location, std::string_view text) {
+  insert(location.source ? *location.source : "", location.offset,
+         fmt::format("{}: {}", to_string(location), text));
 }
 
 void Problems::add_value(const JsonNode& node, std::string_view allowed, std::string_view nearest) {
-  add(*node.place, fmt::format("got {}, want {}{}", describe(node), allowed,
-                               nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest)));
+  add(*node.location, fmt::format("got {}, want {}{}", describe(node), allowed,
+                                  nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest)));
 }
 
 void Problems::add_unknown_key(const JsonMember& member, std::span<const std::string> allowed) {
   const std::string names =
       allowed.empty() ? "nothing is allowed here" : fmt::format("allowed: {}", fmt::join(allowed, ", "));
-  add(*member.key_place,
+  add(*member.key_location,
       fmt::format("unknown key {}, {}{}", in_quotes(member.key), names, suggestion(member.key, allowed)));
 }
 
@@ -95,10 +87,10 @@ void Problems::throw_if_any() const {
     return std::pair(a->source, a->offset) < std::pair(b->source, b->offset);
   });
   std::string text;
-  for (std::size_t i = 0; i < sorted.size() && i < kMostMessages; ++i) {
+  for (std::size_t i = 0; i < sorted.size() && i < kMaxMessages; ++i) {
     text += (i > 0 ? "\n" : "") + sorted[i]->message;
   }
-  if (sorted.size() > kMostMessages) text += fmt::format("\n… and {} more", sorted.size() - kMostMessages);
+  if (sorted.size() > kMaxMessages) text += fmt::format("\n… and {} more", sorted.size() - kMaxMessages);
   throw ConfigError(text);
 }
 

@@ -1,4 +1,4 @@
-// All mistakes of a sweep file, collected so that they are reported together.
+// Collects the mistakes of a sweep file, to report them together.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@
 
 namespace sweep {
 
-/// Collects mistakes; the same one found in many runs counts once. Not thread-safe.
+/// Mistakes found so far. The same one found in many runs counts once. Not thread-safe.
 class Problems {
  public:
-  /// "PLACE: text".
-  void add(const JsonPlace& place, std::string_view text);
-  /// "PLACE: got FOUND, want ALLOWED", with ", did you mean "NEAREST"?" unless that is empty.
+  /// "LOCATION: text".
+  void add(const JsonLocation& location, std::string_view text);
+  /// "LOCATION: got FOUND, want ALLOWED", with ", did you mean "NEAREST"?" unless that is empty.
   void add_value(const JsonNode& node, std::string_view allowed, std::string_view nearest = {});
   /// A key that is none of `allowed`; names them all, and the nearest.
   void add_unknown_key(const JsonMember& member, std::span<const std::string> allowed);
-  /// A whole message of another reader, which names its place itself.
+  /// A whole message, which starts with its location.
   void add_message(std::string message);
 
   bool empty() const { return entries_.empty(); }
@@ -44,10 +44,7 @@ class Problems {
   std::set<std::string> seen_;
 };
 
-/// ", did you mean "lr"?", or "" if no candidate is near. Knows what other programs call a key, too.
+/// Returns ", did you mean "lr"?", or "" if no candidate is near. Knows what other programs call a key.
 std::string suggestion(std::string_view wrong, std::span<const std::string> candidates);
-
-/// "a, b or c".
-std::string listed(std::span<const std::string> names);
 
 }  // namespace sweep

@@ -1,4 +1,4 @@
-// What the sweep file becomes: a list of runs, each with every setting resolved.
+// What a sweep file expands to: a list of runs, each with every setting resolved.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ using ParamValue = std::variant<bool, std::int64_t, double, std::string>;
 
 using Params = std::vector<std::pair<std::string, ParamValue>>;
 
-/// Which of the logged things are wanted; the sweep file's "log".
+/// What is logged besides scalars; the sweep file's "log".
 struct LogOptions {
   int images = 64;  // samples in the grid of the first batch; 0: none
   bool graph = true;
@@ -66,8 +66,8 @@ struct RunConfig {
   std::filesystem::path init;              // weights to start from; empty: drawn from the seed
   LogOptions log;
 
-  /// Where a setting stands, for errors that are found later: key path ("batch_size", "network.layers.0") to
-  /// "FILE:LINE:COLUMN: key.path". Only keys that were given.
+  /// Where a setting stands in the file, for errors that are found later: key path ("batch_size",
+  /// "network.layers.0") to "FILE:LINE:COLUMN: key.path". Only keys that were given.
   std::map<std::string, std::string, std::less<>> origins;
   nlohmann::ordered_json resolved;  // the sweep file as this run sees it: swept keys replaced by their values
 };

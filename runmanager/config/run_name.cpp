@@ -7,13 +7,13 @@
 #include <map>
 #include <set>
 
-#include "runmanager/config/json_document.h"
+#include "core/spec/arguments.h"
 
 namespace sweep {
 namespace {
 
-constexpr std::size_t kLongestValue = 48;
-constexpr std::size_t kLongestName = 200;  // File systems allow 255 bytes; some wrappers of them less.
+constexpr std::size_t kMaxValueLength = 48;
+constexpr std::size_t kMaxNameLength = 200;  // File systems allow 255 bytes; encrypting ones less.
 
 bool is_safe(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
@@ -68,10 +68,10 @@ std::string param_text(const ParamValue& value) {
 std::string run_name(const Params& params) {
   std::string name;
   for (const auto& [key, value] : params) {
-    name +=
-        (name.empty() ? "" : ",") + escaped(key) + "=" + shortened(escaped(param_text(value)), kLongestValue);
+    name += (name.empty() ? "" : ",") + escaped(key) + "=" +
+            shortened(escaped(param_text(value)), kMaxValueLength);
   }
-  return name.empty() ? "run" : shortened(name, kLongestName);
+  return name.empty() ? "run" : shortened(name, kMaxNameLength);
 }
 
 std::vector<std::string> run_names(const std::vector<Params>& runs) {

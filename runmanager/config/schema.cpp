@@ -1,7 +1,6 @@
 #include "runmanager/config/schema.h"
 
 #include "core/network/layer_spec.h"
-#include "core/spec/loss.h"
 #include "core/spec/optimizer.h"
 #include "core/spec/schedule.h"
 #include "runmanager/config/settings.h"
@@ -32,12 +31,10 @@ Json list_of(Json items, std::size_t minimum = 0) {
   return schema;
 }
 
-Json limited(const char* type, const Setting& setting) {
+Json limited(const char* type, const ArgumentType& value) {
   Json schema = {{"type", type}};
-  if (setting.minimum > -kUnbounded)
-    schema[setting.exclusive ? "exclusiveMinimum" : "minimum"] = setting.minimum;
-  if (setting.maximum < kUnbounded)
-    schema[setting.exclusive ? "exclusiveMaximum" : "maximum"] = setting.maximum;
+  if (value.minimum > -kUnbounded) schema[value.exclusive ? "exclusiveMinimum" : "minimum"] = value.minimum;
+  if (value.maximum < kUnbounded) schema[value.exclusive ? "exclusiveMaximum" : "maximum"] = value.maximum;
   return schema;
 }
 
@@ -47,73 +44,51 @@ Json pair_of(Json items) {
   return schema;
 }
 
-// The schema of a setting's value, without its help and default.
-Json value_schema(const Setting& setting) {
-  switch (setting.kind) {
-    case SettingKind::kBoolean:
+// The schema of a simple value, without its help and default.
+Json value_schema(const ArgumentType& type) {
+  switch (type.kind) {
+    case ArgumentKind::kBoolean:
       return {{"type", "boolean"}};
-    case SettingKind::kInteger:
-      return limited("integer", setting);
-    case SettingKind::kIntegerPair:
-      return any_of({limited("integer", setting), pair_of(limited("integer", setting))});
-    case SettingKind::kNumber:
-      return limited("number", setting);
-    case SettingKind::kNumberPair:
-      return pair_of(limited("number", setting));
-    case SettingKind::kNumberList:
-      return list_of(limited("number", setting), 1);
-    case SettingKind::kCountOrFraction:
+    case ArgumentKind::kInteger:
+      return limited("integer", type);
+    case ArgumentKind::kIntegerPair:
+      return any_of({limited("integer", type), pair_of(limited("integer", type))});
+    case ArgumentKind::kNumber:
+      return limited("number", type);
+    case ArgumentKind::kNumberPair:
+      return pair_of(limited("number", type));
+    case ArgumentKind::kNumberList:
+      return list_of(limited("number", type), 1);
+    case ArgumentKind::kCountOrFraction:
       return any_of({Json{{"type", "integer"}, {"minimum", 0}},
                      Json{{"type", "number"}, {"minimum", 0}, {"exclusiveMaximum", 1}}});
-    case SettingKind::kChoice:
-      return {{"enum", setting.choices}};
-    case SettingKind::kDevice:
-      return {{"type", "string"}, {"pattern", "^(auto|(cpu|cuda)(:[0-9]+)?)$"}};
-    case SettingKind::kName:
-      return {{"type", "string"},
-              {"minLength", 1},
-              {"maxLength", 100},
-              {"pattern", R"(^[^\u0000-\u001f\u007f. \-/\\:*?"<>|][^\u0000-\u001f\u007f/\\:*?"<>|]*$)"}};
-    case SettingKind::kPath:
+    case ArgumentKind::kChoice:
+      return {{"enum", type.choices}};
+    case ArgumentKind::kPath:
       return {{"type", "string"}, {"minLength", 1}};
-    case SettingKind::kDataset:
-      return reference("dataset");
-    case SettingKind::kNetwork:
-      return any_of({Json{{"type", "string"}, {"minLength", 1}}, reference("network")});
-    case SettingKind::kOptimizer:
-      return reference("optimizer");
-    case SettingKind::kSchedule:
-      return reference("schedule");
-    case SettingKind::kLoss:
-      return reference("loss");
-    case SettingKind::kLog:
-      return reference("log");
-    case SettingKind::kAxes:
-      return reference("axes");
-    case SettingKind::kZip:
-      return list_of(list_of({{"type", "string"}}, 2));
-    case SettingKind::kExclude:
-      return list_of(reference("conditions"));
-    case SettingKind::kWhen:
-      return {{"type", "object"}, {"additionalProperties", reference("conditions")}};
-    case SettingKind::kGrids:
-      return list_of(reference("axes"), 1);
-    case SettingKind::kAnything:
+    case ArgumentKind::kCustom:
       break;
   }
   return Json::object();
 }
 
-Json setting_schema(const Setting& setting) {
-  Json schema = value_schema(setting);
-  if (!setting.help.empty()) schema["description"] = setting.help;
-  if (!setting.default_value.is_null()) schema["default"] = setting.default_value;
+Json value_schema(const Setting& setting) {
+  if (!setting.format) return value_schema(static_cast<const ArgumentType&>(setting));
+  return setting.format->schema.is_null() ? Json::object() : setting.format->schema;
+}
+
+// Adds help and default to the schema of a value.
+Json described(Json schema, const ArgumentType& type) {
+  if (!type.help.empty()) schema["description"] = type.help;
+  if (type.default_value)
+    std::visit([&](const auto& value) { schema["default"] = value; }, *type.default_value);
   return schema;
 }
 
 Json properties_of(std::span<const Setting> settings) {
   Json properties = Json::object();
-  for (const Setting& setting : settings) properties[setting.name] = setting_schema(setting);
+  for (const Setting& setting : settings)
+    properties[setting.name] = described(value_schema(setting), setting);
   return properties;
 }
 
@@ -124,7 +99,7 @@ Json type_schema(const NamedType& type, const std::string& selector, Json proper
   std::vector<std::string> required;
   if (selector_required) required.push_back(selector);
   for (const ArgumentType& argument : type.arguments) {
-    properties[argument.name] = setting_schema(to_setting(argument));
+    properties[argument.name] = described(value_schema(argument), argument);
     if (!argument.default_value && !argument.optional) required.push_back(argument.name);
   }
   return object_with(std::move(properties), std::move(required));
@@ -162,29 +137,26 @@ Json named_schema(std::span<const NamedType> types, const std::string& default_t
   return {{"anyOf", std::move(choices)}, {"default", default_type}};
 }
 
-Json schedule_schema() {
+// Adds what may come after a warmup to the schema of "schedule".
+void add_warmup_followers(Json& schema) {
   std::vector<NamedType> followers;
   for (const NamedType& type : schedule_types()) {
     if (can_follow_warmup(type.name)) followers.push_back(type);
   }
   Json then = named_schema(followers, ScheduleSpec{}.type);
   then["description"] = "what comes after the warmup, with epochs counted from there";
-  Json schema = named_schema(schedule_types(), ScheduleSpec{}.type);
   for (Json& choice : schema["anyOf"]) {
     if (choice.contains("properties") && choice["properties"]["name"]["const"] == "warmup")
       choice["properties"]["then"] = then;
   }
-  return schema;
 }
 
 Json dataset_schema() {
   std::vector<std::string> known(dataset_names().begin(), dataset_names().end());
   Json properties = properties_of(dataset_settings());
-  const Setting mean{"mean", SettingKind::kNumberList, -1e6, 1e6},
-      std{"std", SettingKind::kNumberList, 0, 1e6, true};
   properties["name"]["type"] = "string";
   properties["normalize"].update(
-      object_with({{"mean", value_schema(mean)}, {"std", value_schema(std)}}, {"mean", "std"}));
+      object_with(properties_of(normalize_settings()), setting_names(normalize_settings())));
   Json object = object_with(std::move(properties), {"name"});
   object["anyOf"] =
       Json::array({Json{{"required", {"path"}}}, Json{{"properties", {{"name", {{"enum", known}}}}}}});
@@ -217,12 +189,17 @@ Json axes_schema() {
   }
   for (const NamedType& type : optimizer_types()) {
     for (const ArgumentType& argument : type.arguments) {
-      properties[argument.name] = axis_schema(value_schema(to_setting(argument)));
+      properties[argument.name] = axis_schema(value_schema(argument));
     }
   }
   Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
+  std::string keys_with_parts;
+  for (const Setting& setting : file_settings()) {
+    if (setting.format && setting.format->has_parts)
+      keys_with_parts += (keys_with_parts.empty() ? "" : "|") + setting.name;
+  }
   schema["patternProperties"] = {
-      {R"(^(params\.)?(dataset|network|optimizer|schedule|loss|log)\..)", axis_schema(Json::object())}};
+      {R"(^(params\.)?()" + keys_with_parts + R"()\..)", axis_schema(Json::object())}};
   schema["additionalProperties"] = false;
   return schema;
 }
@@ -246,17 +223,20 @@ Json sweep_schema() {
   Json network = object_with(
       {{"name", {{"type", "string"}, {"minLength", 1}}}, {"layers", reference("layers")}}, {"layers"});
   network["patternProperties"] = {{R"(^\$)", Json::object()}};
-  schema["$defs"] = {{"dataset", dataset_schema()},
-                     {"network", std::move(network)},
-                     {"layers", std::move(layers)},
-                     {"layer", layer_schema()},
-                     {"optimizer", named_schema(optimizer_types(), OptimizerSpec{}.type)},
-                     {"schedule", schedule_schema()},
-                     {"loss", named_schema(loss_types(), LossSpec{}.type)},
-                     {"log", object_with(properties_of(log_settings()))},
-                     {"range", range_schema()},
-                     {"axes", axes_schema()},
-                     {"conditions", {{"type", "object"}, {"minProperties", 1}}}};
+  Json& definitions = schema["$defs"];
+  definitions = {{"dataset", dataset_schema()},
+                 {"network", std::move(network)},
+                 {"layers", std::move(layers)},
+                 {"layer", layer_schema()}};
+  for (const Setting& setting : file_settings()) {
+    const std::span<const NamedType> types = named_types(setting);
+    if (!types.empty()) definitions[setting.name] = named_schema(types, setting.format->default_type);
+  }
+  add_warmup_followers(definitions["schedule"]);
+  definitions.update({{"log", object_with(properties_of(log_settings()))},
+                      {"range", range_schema()},
+                      {"axes", axes_schema()},
+                      {"conditions", {{"type", "object"}, {"minProperties", 1}}}});
   return schema;
 }
 

@@ -1,129 +1,203 @@
-// The tables themselves: one line per key.
+// The tables themselves: one row per key.
+#include "core/data/data_format.h"
 #include "core/data/known_datasets.h"
+#include "core/spec/loss.h"
+#include "core/spec/optimizer.h"
 #include "core/spec/placement.h"
 #include "core/spec/precision.h"
+#include "core/spec/schedule.h"
 #include "runmanager/config/settings.h"
+#include "runmanager/config/text_rules.h"
 
 namespace sweep {
 namespace {
 
-// Doubles hold every integer up to here, and so do all readers of JSON.
-constexpr double kLargestInteger = 9007199254740992.0;
-constexpr double kMost = 1e9;  // More epochs, repeats or samples than anybody means.
+using Json = nlohmann::ordered_json;
+
+constexpr double kMaxExactInteger = 9007199254740992.0;  // 2^53: doubles hold every integer up to here.
+constexpr double kMaxCount = 1e9;  // Catches typing errors in epochs, repeats or samples.
 
 Setting integer(std::string name, double minimum, double maximum, std::int64_t value, std::string help,
                 bool sweepable = true) {
-  return {std::move(name), SettingKind::kInteger, minimum,  maximum, false, {},
-          value,           std::move(help),       sweepable};
+  return {{.name = std::move(name),
+           .kind = ArgumentKind::kInteger,
+           .default_value = value,
+           .minimum = minimum,
+           .maximum = maximum,
+           .help = std::move(help)},
+          std::nullopt,
+          sweepable};
+}
+
+Setting number(std::string name, std::optional<ArgumentValue> value, bool positive, std::string help) {
+  return {{.name = std::move(name),
+           .kind = ArgumentKind::kNumber,
+           .default_value = std::move(value),
+           .exclusive = positive,
+           .help = std::move(help)}};
 }
 
 Setting boolean(std::string name, bool value, std::string help) {
-  return {std::move(name), SettingKind::kBoolean, 0, 0, false, {}, value, std::move(help)};
+  return {{.name = std::move(name),
+           .kind = ArgumentKind::kBoolean,
+           .default_value = value,
+           .help = std::move(help)}};
 }
 
-Setting part(std::string name, SettingKind kind, std::string help, bool sweepable) {
-  return {std::move(name), kind, 0, 0, false, {}, nullptr, std::move(help), sweepable};
+// `value` has to be one of `choices`.
+Setting choice(std::string name, std::vector<std::string> choices, std::string value, std::string help) {
+  return {{.name = std::move(name),
+           .kind = ArgumentKind::kChoice,
+           .default_value = std::move(value),
+           .help = std::move(help),
+           .choices = std::move(choices)}};
 }
 
-Setting named(std::string name, SettingKind kind, std::string help) {
-  return {std::move(name), kind, 0, 0, false, type_names(types_of(kind)), nullptr, std::move(help)};
+Setting path(std::string name, std::string help) {
+  return {{.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)}};
+}
+
+// Numbers per channel.
+Setting channels(std::string name, double minimum, bool positive) {
+  return {{.name = std::move(name),
+           .kind = ArgumentKind::kNumberList,
+           .minimum = minimum,
+           .maximum = 1e6,
+           .exclusive = positive}};
+}
+
+Setting directory_name(std::string name, std::string help, bool sweepable) {
+  const Json schema = {
+      {"type", "string"},
+      {"minLength", 1},
+      {"maxLength", kMaxNameLength},
+      {"pattern", R"(^[^\u0000-\u001f\u007f. \-/\\:*?"<>|][^\u0000-\u001f\u007f/\\:*?"<>|]*$)"}};
+  return {{.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)},
+          SettingFormat{.allowed = "a directory name", .schema = schema, .check = check_directory_name},
+          sweepable};
+}
+
+Setting device(std::string name, std::string value, std::string help) {
+  const Json schema = {{"type", "string"}, {"pattern", "^(auto|(cpu|cuda)(:[0-9]+)?)$"}};
+  return {{.name = std::move(name), .default_value = std::move(value), .help = std::move(help)},
+          SettingFormat{.allowed = kAllowedDevices, .schema = schema, .check = check_device_name}};
+}
+
+Json definition(const std::string& name) { return {{"$ref", "#/$defs/" + name}}; }
+
+// An object or list with a reader of its own.
+Setting custom(std::string name, std::string help, bool sweepable, SettingFormat format) {
+  return {{.name = std::move(name), .help = std::move(help)}, std::move(format), sweepable};
+}
+
+// A type by its name, or an object with that name and the type's arguments.
+Setting named(const std::string& name, std::span<const NamedType> (*types)(), std::string default_type,
+              std::string help) {
+  return custom(name, std::move(help), true,
+                {.schema = definition(name),
+                 .has_parts = true,
+                 .short_form = true,
+                 .types = types,
+                 .default_type = std::move(default_type)});
+}
+
+// A list of `items`, at least `minimum` of them.
+Json list_of(Json items, std::size_t minimum = 0) {
+  Json schema = {{"type", "array"}, {"items", std::move(items)}};
+  if (minimum > 0) schema["minItems"] = minimum;
+  return schema;
+}
+
+std::vector<std::string> data_format_names() {
+  std::vector<std::string> names;
+  for (const DataFormat& format : data_formats()) names.emplace_back(format.name);
+  return names;
 }
 
 }  // namespace
 
 std::span<const Setting> file_settings() {
   static const std::vector<Setting> settings = {
-      part("name", SettingKind::kName,
-           "directory of the sweep below the log directory; default: the file's name", false),
-      part("dataset", SettingKind::kDataset, "what to train on: a name, or an object", true),
-      part("network", SettingKind::kNetwork, "a network file, relative to this one, or an object with layers",
-           true),
-      named("optimizer", SettingKind::kOptimizer, "a name, or an object with a name and PyTorch's arguments"),
-      named("schedule", SettingKind::kSchedule,
+      directory_name("name", "directory of the sweep below the log directory; default: the file's name",
+                     false),
+      custom("dataset", "what to train on: a name, or an object", true,
+             {.schema = definition("dataset"),
+              .has_parts = true,
+              .short_form = true,
+              .settings = dataset_settings}),
+      custom("network", "a network file, relative to this one, or an object with layers", true,
+             {.schema = {{"anyOf",
+                          Json::array({Json{{"type", "string"}, {"minLength", 1}}, definition("network")})}},
+              .has_parts = true}),
+      named("optimizer", optimizer_types, OptimizerSpec{}.type,
+            "a name, or an object with a name and PyTorch's arguments"),
+      named("schedule", schedule_types, ScheduleSpec{}.type,
             "how lr changes while training: a name, or an object with a name and PyTorch's arguments"),
-      named("loss", SettingKind::kLoss,
+      named("loss", loss_types, LossSpec{}.type,
             "what training makes small: a name, or an object with a name and PyTorch's arguments"),
-      {"clip_norm",
-       SettingKind::kNumber,
-       0,
-       kUnbounded,
-       false,
-       {},
-       nullptr,
-       "gradients longer than this, all parameters as one vector, are shortened to it; 0, the default: "
-       "never"},
-      integer("epochs", 1, kMost, 1, "passes over the training set"),
-      integer("seed", 0, kLargestInteger, 0, "start of all random numbers: initial weights and sample order"),
-      integer("repeats", 1, kMost, 1, "trainings of each combination, each with random numbers of its own",
-              false),
-      {"lr", SettingKind::kNumber, 0, kUnbounded, true, {}, 0.01, "learning rate"},
-      integer("batch_size", 1, kMost, 100,
+      number("clip_norm", std::nullopt, false,
+             "gradients longer than this, all parameters as one vector, are shortened to it; 0, the default: "
+             "never"),
+      integer("epochs", 1, kMaxCount, 1, "passes over the training set"),
+      integer("seed", 0, kMaxExactInteger, 0,
+              "start of all random numbers: initial weights and sample order"),
+      integer("repeats", 1, kMaxCount, 1,
+              "trainings of each combination, each with random numbers of its own", false),
+      number("lr", 0.01, true, "learning rate"),
+      integer("batch_size", 1, kMaxCount, 100,
               "samples per optimizer step; the last batch of an epoch may be shorter"),
       boolean("shuffle", true, "whether every epoch visits the samples in a new order"),
       integer("num_workers", 0, 1024, 0,
               "threads that prepare batches ahead; 0: the training thread does it"),
-      {"device",
-       SettingKind::kDevice,
-       0,
-       0,
-       false,
-       {},
-       "auto",
-       "where to train; auto: CUDA if there is one, else the CPU"},
-      {"precision",
-       SettingKind::kChoice,
-       0,
-       0,
-       false,
-       {precision_names().begin(), precision_names().end()},
-       precision_name(Precision::kFp32),
-       "bf16: conv2d and linear round their factors to bf16, sums and all else stay fp32; only on CPUs that "
-       "have it"},
+      device("device", "auto", "where to train; auto: CUDA if there is one, else the CPU"),
+      choice("precision", {precision_names().begin(), precision_names().end()},
+             precision_name(Precision::kFp32),
+             "bf16: conv2d and linear round their factors to bf16, sums and all else stay fp32; only on CPUs "
+             "that have it"),
       boolean(
           "deterministic", true,
           "false: on CUDA, libraries may add up in any order where that is faster; the same run then gives "
           "other last bits each time. Nothing on the CPU"),
-      part("init", SettingKind::kPath, "safetensors file of weights to start from, relative to this file",
-           true),
-      part("log", SettingKind::kLog, "what is logged besides the scalars", true),
-      part("params", SettingKind::kAxes, "the axes: key, and the list of values to try", false),
-      part("zip", SettingKind::kZip, "lists of keys of axes that advance together", false),
-      part("exclude", SettingKind::kExclude, "combinations to leave out", false),
-      part("when", SettingKind::kWhen, "axes that only exist where other keys have certain values", false),
-      part("grids", SettingKind::kGrids,
-           "several sets of axes, each combined with params; all their runs together", false),
-      part("$schema", SettingKind::kAnything, "for editors; ignored", false),
+      path("init", "safetensors file of weights to start from, relative to this file"),
+      custom("log", "what is logged besides the scalars", true,
+             {.schema = definition("log"), .has_parts = true, .settings = log_settings}),
+      custom("params", "the axes: key, and the list of values to try", false, {.schema = definition("axes")}),
+      custom("zip", "lists of keys of axes that advance together", false,
+             {.schema = list_of(list_of({{"type", "string"}}, 2))}),
+      custom("exclude", "combinations to leave out", false, {.schema = list_of(definition("conditions"))}),
+      custom("when", "axes that only exist where other keys have certain values", false,
+             {.schema = {{"type", "object"}, {"additionalProperties", definition("conditions")}}}),
+      custom("grids", "several sets of axes, each combined with params; all their runs together", false,
+             {.schema = list_of(definition("axes"), 1)}),
+      custom("$schema", "for editors; ignored", false, {}),
   };
   return settings;
 }
 
 std::span<const Setting> dataset_settings() {
   static const std::vector<Setting> settings = {
-      part("name", SettingKind::kName, "fashion-mnist or mnist, or any name with a path", true),
-      part("path", SettingKind::kPath, "directory of the files, relative to this file", true),
-      {"format", SettingKind::kChoice, 0, 0, false, {"idx"}, "idx", "how the files are written"},
-      {"validation",
-       SettingKind::kCountOrFraction,
-       0,
-       kMost,
-       false,
-       {},
-       0,
-       "samples, or fraction, of the end of the training set that is kept for validation"},
-      integer("limit", 0, kMost, 0, "use only the first so many samples; 0: all"),
-      {"placement",
-       SettingKind::kChoice,
-       0,
-       0,
-       false,
-       {placement_names().begin(), placement_names().end()},
-       placement_name(Placement::kAuto),
-       "where a GPU reads the samples from: its own memory, or batches that num_workers threads gather and "
-       "copy; "
-       "auto: its own if they fit. The same on the CPU"},
-      part("normalize", SettingKind::kAnything, "mean and std per channel: x = (byte / 255 - mean) / std",
-           true),
+      directory_name("name", listed(dataset_names()) + ", or any name with a path", true),
+      path("path", "directory of the files, relative to this file"),
+      choice("format", data_format_names(), std::string(data_formats().front().name),
+             "how the files are written"),
+      {{.name = "validation",
+        .kind = ArgumentKind::kCountOrFraction,
+        .default_value = std::int64_t{0},
+        .maximum = kMaxCount,
+        .help = "samples, or fraction, of the end of the training set that is kept for validation"}},
+      integer("limit", 0, kMaxCount, 0, "use only the first so many samples; 0: all"),
+      choice("placement", {placement_names().begin(), placement_names().end()},
+             placement_name(Placement::kAuto),
+             "where a GPU reads the samples from: its own memory, or batches that num_workers threads gather "
+             "and copy; auto: its own if they fit. The same on the CPU"),
+      custom("normalize", "mean and std per channel: x = (byte / 255 - mean) / std", true,
+             {.settings = normalize_settings}),
   };
+  return settings;
+}
+
+std::span<const Setting> normalize_settings() {
+  static const std::vector<Setting> settings = {channels("mean", -1e6, false), channels("std", 0, true)};
   return settings;
 }
 
@@ -137,7 +211,7 @@ std::span<const Setting> log_settings() {
       boolean("layout", true, "the custom scalars dashboard"),
       boolean("predictions", true,
               "PR curves, confusion matrix and misclassified samples at the end of a run"),
-      integer("batches", 0, kMost, 0, "loss and accuracy every so many batches; 0: never"),
+      integer("batches", 0, kMaxCount, 0, "loss and accuracy every so many batches; 0: never"),
   };
   return settings;
 }
@@ -149,34 +223,6 @@ std::span<const std::string> dataset_names() {
     return list;
   }();
   return names;
-}
-
-Setting to_setting(const ArgumentType& type) {
-  Setting setting{type.name, SettingKind::kBoolean, type.minimum, type.maximum, type.exclusive, {}, nullptr,
-                  type.help};
-  switch (type.kind) {
-    case ArgumentKind::kBoolean:
-      break;
-    case ArgumentKind::kInteger:
-      setting.kind = SettingKind::kInteger;
-      break;
-    case ArgumentKind::kIntegerPair:
-      setting.kind = SettingKind::kIntegerPair;
-      break;
-    case ArgumentKind::kNumber:
-      setting.kind = SettingKind::kNumber;
-      break;
-    case ArgumentKind::kNumberPair:
-      setting.kind = SettingKind::kNumberPair;
-      break;
-    case ArgumentKind::kChoice:
-      setting.kind = SettingKind::kChoice;
-      setting.choices = type.choices;
-      break;
-  }
-  if (type.default_value)
-    std::visit([&](const auto& value) { setting.default_value = value; }, *type.default_value);
-  return setting;
 }
 
 }  // namespace sweep

@@ -25,7 +25,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t kRunsCheckedAfterProblem = 2000;
 
 std::string read_sweep_text(const fs::path& file) {
-  constexpr std::uintmax_t kLargestFile = 16u << 20;  // Nobody writes that by hand; it is some other file.
+  constexpr std::uintmax_t kLargestFile =
+      16u << 20;  // Larger ones are some other file, not JSON written by hand.
   std::error_code failed;
   const fs::file_status status = fs::status(file, failed);
   if (fs::is_character_file(status) || fs::is_block_file(status)) {
@@ -47,7 +48,7 @@ JsonNode read_root(const fs::path& file) {
   JsonNode root = parse_json(read_sweep_text(file), file.string());
   if (!root.is(JsonKind::kObject)) {
     throw ConfigError(fmt::format("{}: got {}, want an object: {{\"name\": …, \"dataset\": …}}",
-                                  to_string(*root.place), describe(root)));
+                                  to_string(*root.location), describe(root)));
   }
   return root;
 }
@@ -57,28 +58,27 @@ bool is_structural(const std::string& key) {
   return setting != nullptr && !setting->sweepable;
 }
 
-// The part of the file that a run consists of.
+// Returns the file without axes, rules and its name: what a single run consists of.
 JsonNode without_structure(JsonNode root) {
   std::erase_if(root.members, [](const JsonMember& member) { return is_structural(member.key); });
   return root;
 }
 
-// Sets values from the outside in, so that "optimizer" does not undo "optimizer.momentum"; the network's file
-// is read as soon as its name is settled.
+// Returns `tree` with `values` set. Short paths come first, so that "optimizer" does not undo
+// "optimizer.momentum". The network's file is read once "network" itself is set, and before values below it.
 JsonNode with_values(JsonNode tree, std::vector<Assignment> values, NetworkFiles& files, Problems& problems) {
   std::stable_sort(values.begin(), values.end(),
                    [](const Assignment& a, const Assignment& b) { return a.path.size() < b.path.size(); });
   std::size_t i = 0;
   for (; i < values.size() && values[i].path.size() == 1; ++i) {
-    set_value(tree, values[i].path, values[i].value, values[i].place, problems);
+    set_value(tree, values[i].path, values[i].value, values[i].location, problems);
   }
   files.load(tree, problems);
   const JsonNode* network = tree.find("network");
   const bool network_failed = network == nullptr || network->is(JsonKind::kNull);
   for (; i < values.size(); ++i) {
-    if (network_failed && values[i].path[0] == "network")
-      continue;  // What is wrong with it has been reported.
-    set_value(tree, values[i].path, values[i].value, values[i].place, problems);
+    if (network_failed && values[i].path[0] == "network") continue;  // Reported by files.load().
+    set_value(tree, values[i].path, values[i].value, values[i].location, problems);
   }
   return tree;
 }
@@ -87,9 +87,9 @@ ParamValue param_of(const JsonNode& node, const KeyPath& path) {
   if (node.is(JsonKind::kBoolean)) return node.boolean;
   if (node.is(JsonKind::kString)) return node.text;
   if (!node.is_number()) return to_json(node).dump();
-  // A learning rate of 1 is a number, not an integer, whatever stands beside it in the list.
+  // A learning rate of 1 is a number, not an integer: the key's type decides, not how the value is written.
   const std::optional<Setting> setting = setting_at(path);
-  const bool is_double = node.is(JsonKind::kNumber) || (setting && setting->kind == SettingKind::kNumber);
+  const bool is_double = node.is(JsonKind::kNumber) || (setting && setting->kind == ArgumentKind::kNumber);
   if (is_double) return node.number;
   return node.integer;
 }
@@ -101,7 +101,8 @@ Params params_of(const Combination& combination, bool repeats) {
   return params;
 }
 
-// One type per key: integers beside fractions become doubles, anything else that is mixed becomes text.
+// Gives each key one type in all runs, as TensorBoard needs it: integers beside fractions become doubles, any
+// other mix becomes text.
 void unify_types(const std::vector<std::string>& keys, std::vector<Params>& runs,
                  std::vector<ExcludedRun>& excluded) {
   for (const std::string& key : keys) {
@@ -141,12 +142,16 @@ nlohmann::ordered_json axes_json(const JsonNode& object) {
   return json;
 }
 
-// The file as it was understood: itself a sweep file that gives the same runs.
+// Returns the file with overrides and ranges written out: a sweep file that gives the same runs.
 nlohmann::ordered_json expanded_json(const std::string& name, const JsonNode& root, const JsonNode& base) {
   nlohmann::ordered_json json = {{"name", name}};
   json.update(to_json(base));
-  for (const char* key : {"repeats", "zip", "exclude", "when"}) {
-    if (const JsonNode* node = root.find(key)) json[key] = to_json(*node);
+  for (const Setting& setting : file_settings()) {
+    // The name is there; axes follow with their values written out.
+    if (setting.sweepable || setting.name == "name" || setting.name == "params" || setting.name == "grids" ||
+        setting.name[0] == '$')
+      continue;
+    if (const JsonNode* node = root.find(setting.name)) json[setting.name] = to_json(*node);
   }
   if (const JsonNode* params = root.find("params")) json["params"] = axes_json(*params);
   if (const JsonNode* grids = root.find("grids")) {
@@ -160,11 +165,11 @@ std::string sweep_name(const JsonNode& root, const fs::path& file, Problems& pro
   if (const JsonNode* name = root.find("name")) {
     return check_value(*name, *find_setting(file_settings(), "name"), problems) ? name->text : "";
   }
-  // The same rules hold for the file's name, and the way out is to give another.
-  const JsonNode stem = from_json(file.stem().string(), root.place);
+  // The file's name is held to the same rules; the message then asks for a "name".
+  const JsonNode stem = from_json(file.stem().string(), root.location);
   Problems found;
   if (!check_value(stem, *find_setting(file_settings(), "name"), found)) {
-    problems.add(*root.place,
+    problems.add(*root.location,
                  fmt::format("the file's name {} cannot name a directory, want a \"name\"", describe(stem)));
   }
   return stem.text;
@@ -199,7 +204,7 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
   const JsonNode base = with_values(run_tree, plain, files, base_problems);
   JsonNode rule_base = root;
   for (const JsonMember& member : base.members) {
-    set_value(rule_base, {member.key}, member.value, member.key_place, base_problems);
+    set_value(rule_base, {member.key}, member.value, member.key_location, base_problems);
   }
   const Expansion expansion = expand(space, rule_base, problems);
   sweep.keys = expansion.keys;
@@ -236,18 +241,6 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
   }
   problems.throw_if_any();
   return sweep;
-}
-
-void check_against_data(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of) {
-  Problems problems;
-  std::vector<std::pair<DatasetSpec, DataSizes>> known;
-  for (const RunConfig& run : sweep.runs) {
-    auto found = std::find_if(known.begin(), known.end(),
-                              [&](const auto& entry) { return entry.first == run.dataset; });
-    if (found == known.end()) found = known.insert(known.end(), {run.dataset, sizes_of(run.dataset)});
-    check_run_against_data(run, sweep.file, found->second, problems);
-  }
-  problems.throw_if_any();
 }
 
 }  // namespace sweep

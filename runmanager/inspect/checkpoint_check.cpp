@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kOptimizerPrefix = "optimizer/";
 
-// Checks the tensor called `name`, whose first extent is to be `outputs`.
+// Checks that the tensor `name` exists and that its first extent is `outputs`.
 void check_parameter(const TensorFile& file, const std::string& name, const Json& outputs,
                      FileFinding& finding) {
   const NamedTensor* tensor = file.find(name);
@@ -28,45 +28,48 @@ void check_parameter(const TensorFile& file, const std::string& name, const Json
   }
 }
 
-// Every layer with parameters that the run's configuration names. Inputs of a layer are not in it.
+// Checks the tensors of the network's own conv2d and linear layers against the configuration of the run. Only
+// the first extent is known, since the configuration has no input sizes. Layers inside a sequential or
+// residual one are not checked.
 void check_layers(const TensorFile& file, const Json& layers, FileFinding& finding) {
   for (const Json& layer : layers) {
     if (!layer.is_object() || !layer.value("name", Json()).is_string()) continue;
     const std::string name = layer["name"].get<std::string>();
     const char* outputs = layer.contains("out_channels") ? "out_channels" : "out_features";
-    if (!layer.contains(outputs)) continue;  // It has no parameters.
+    if (!layer.contains(outputs)) continue;  // No weight matrix, or none of its own.
     check_parameter(file, name + ".weight", layer[outputs], finding);
     if (layer.value("bias", Json(true)) == true)
       check_parameter(file, name + ".bias", layer[outputs], finding);
   }
 }
 
-// "optimizer/exp_avg/conv1.weight" has a value for each of conv1.weight.
+// Checks that optimizer state, such as "optimizer/exp_avg/conv1.weight", has the shape of its parameter.
 void check_optimizer(const TensorFile& file, FileFinding& finding) {
   for (const NamedTensor& tensor : file.tensors) {
     if (!tensor.name.starts_with(kOptimizerPrefix)) continue;
     const std::size_t slash = tensor.name.find('/', kOptimizerPrefix.size());
-    const std::string parameter = slash == std::string::npos ? "" : tensor.name.substr(slash + 1);
-    const NamedTensor* of = file.find(parameter);
-    if (of == nullptr) {
-      finding.problems.push_back(fmt::format("has {}, but no {}", tensor.name, parameter));
-    } else if (of->shape != tensor.shape) {
+    const std::string name = slash == std::string::npos ? "" : tensor.name.substr(slash + 1);
+    const NamedTensor* parameter = file.find(name);
+    if (parameter == nullptr) {
+      finding.problems.push_back(fmt::format("has {}, but no {}", tensor.name, name));
+    } else if (parameter->shape != tensor.shape) {
       finding.problems.push_back(fmt::format("{} is {}, but {} is {}", tensor.name, to_string(tensor.shape),
-                                             parameter, to_string(of->shape)));
+                                             name, to_string(parameter->shape)));
     }
   }
 }
 
+// A note, not a problem: the weights of a run that diverged are not finite.
 void count_non_finite(const TensorFile& file, FileFinding& finding) {
   std::size_t count = 0;
   for (const NamedTensor& tensor : file.tensors) {
     count += static_cast<std::size_t>(std::count_if(tensor.values.begin(), tensor.values.end(),
                                                     [](float value) { return !std::isfinite(value); }));
   }
-  // A run may have diverged.
   if (count > 0) finding.notes.push_back(fmt::format("{} of its values are not finite", count));
 }
 
+// Checks that the checkpoint of a completed run was written after its last epoch.
 void check_epoch(const TensorFile& file, const RunRecord& record, FileFinding& finding) {
   const auto epoch = file.metadata.find("epoch");
   if (epoch == file.metadata.end() || record.status != RunStatus::kCompleted || record.epochs.empty()) return;
@@ -84,9 +87,7 @@ void check_checkpoint(const std::filesystem::path& path, const RunRecord* record
   try {
     file = read_safetensors(path);
   } catch (const DataError& error) {
-    std::string what = error.what();
-    if (what.starts_with(path.string() + ": ")) what.erase(0, path.string().size() + 2);
-    finding.problems.push_back(what + "; the weights are lost");
+    finding.problems.push_back(without_path(error.what(), path) + "; the weights are lost");
     return;
   }
   if (file.tensors.empty()) finding.problems.emplace_back("holds no weights");

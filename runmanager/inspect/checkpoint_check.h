@@ -1,15 +1,15 @@
-// Whether a checkpoint is whole, and fits the network of its run.
+// Checks that a checkpoint is complete and fits the network of its run.
 #pragma once
 
 #include <filesystem>
 
-#include "runmanager/inspect/fsck.h"
+#include "runmanager/inspect/file_finding.h"
 #include "runmanager/records/results.h"
 
 namespace sweep {
 
-/// Adds to `finding` what is wrong with the file at `path`. `record` is its run's, or null where that cannot
-/// be read.
+/// Checks the checkpoint at `path` and adds problems and notes to `finding`. `record` is the run's, or null
+/// if it cannot be read; then the network is not checked.
 void check_checkpoint(const std::filesystem::path& path, const RunRecord* record, FileFinding& finding);
 
 }  // namespace sweep

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using tbwriter::ReadEnd;
 
+// Selects tags by regular expressions; without any, all of them.
 class TagFilter {
  public:
   explicit TagFilter(const std::vector<std::string>& patterns) {
@@ -46,12 +47,12 @@ class TagFilter {
   std::vector<std::regex> patterns_;
 };
 
-// Collects what the events files of one directory say.
+// Reads the events files of one directory, in their order, as one run.
 class RunReader {
  public:
   RunReader(std::string name, const TagFilter& filter) : filter_(filter) { run_.name = std::move(name); }
 
-  // Adds to `damage` what cannot be read.
+  // Adds a message to `damage` for records that cannot be read. All those behind a damaged length are lost.
   void read(const fs::path& path, std::vector<std::string>& damage) {
     tbwriter::EventReader reader(path);
     std::uint64_t lost = 0;
@@ -71,21 +72,22 @@ class RunReader {
                                    describe(reader.end())));
   }
 
-  ExportedRun take() {
+  // The run, without scalars that have no points left. Call it last.
+  ExportedRun finish() {
     std::erase_if(run_.scalars, [](const ExportedScalar& scalar) { return scalar.points.empty(); });
     return std::move(run_);
   }
 
  private:
   struct Tag {
-    std::string plugin;                // as its first value said
-    std::optional<std::size_t> index;  // into run_.scalars, if it is wanted
+    std::string plugin;                // of its first value
+    std::optional<std::size_t> index;  // in run_.scalars; empty for tags that are not exported
   };
 
-  // Returns false for what is no event.
+  // Returns false if `payload` is not an event.
   bool add(std::string_view payload) try {
     const tbwriter::DecodedEvent event = tbwriter::decode_event(payload);
-    if (event.session_start) forget_from(event.step);
+    if (event.session_start) drop_from(event.step);
     for (const tbwriter::DecodedValue& value : event.values) {
       if (value.plugin == "hparams") {
         tbwriter::decode_session(value.plugin_content, run_.session);
@@ -98,7 +100,8 @@ class RunReader {
     return false;
   }
 
-  // Only a tag's first value says which plugin it is for. A single number may be, say, a text's or a curve's.
+  // Looks the tag of `value` up, or adds it. Only a tag's first value names its plugin. A value with a single
+  // number need not be a scalar: it may belong to a text or a curve.
   Tag& find(const tbwriter::DecodedValue& value) {
     const auto [at, is_new] = tags_.try_emplace(std::string(value.tag));
     Tag& tag = at->second;
@@ -112,7 +115,9 @@ class RunReader {
     return tag;
   }
 
-  void forget_from(std::int64_t step) {
+  // A resumed run starts its new file at `step`. TensorBoard then drops what older files have from there on,
+  // and so does this.
+  void drop_from(std::int64_t step) {
     for (ExportedScalar& scalar : run_.scalars)
       std::erase_if(scalar.points, [step](const ExportedPoint& point) { return point.step >= step; });
   }
@@ -122,6 +127,7 @@ class RunReader {
   std::unordered_map<std::string, Tag> tags_;
 };
 
+// Reads the runs of a log directory: every directory with events files is one.
 class LogdirReader {
  public:
   LogdirReader(const fs::path& top, const TagFilter& filter) : filter_(filter) { logdir_.directory = top; }
@@ -153,7 +159,7 @@ class LogdirReader {
         logdir_.damage.emplace_back(unreadable.what());
       }
     }
-    logdir_.runs.push_back(run.take());
+    logdir_.runs.push_back(run.finish());
   }
 
   const TagFilter& filter_;
@@ -165,7 +171,8 @@ bool has_points(const ExportedLogdir& logdir) {
                      [](const ExportedRun& run) { return !run.scalars.empty(); });
 }
 
-// Names of all runs' hyperparameters or scalars, in the order they first come.
+// Collects names over all runs, each once, in the order they first appear. names_of(run, add) calls add(name)
+// for every name of a run.
 template <typename NamesOf>
 std::vector<std::string> all_names(const ExportedLogdir& logdir, NamesOf names_of) {
   std::vector<std::string> names;
@@ -190,7 +197,8 @@ std::vector<std::string> tag_names(const ExportedLogdir& logdir) {
   });
 }
 
-// A run's values for `names`, "" where it has none. A later start of the run may have said them again.
+// The run's values of the hyperparameters `names`, "" where it has none. A resumed run has written them
+// again; the last value counts.
 std::vector<std::string> hparam_cells(const ExportedRun& run, const std::vector<std::string>& names) {
   std::map<std::string, std::string> values;
   for (const auto& [name, value] : run.session.hparams) values[name] = param_text(value);
@@ -199,7 +207,7 @@ std::vector<std::string> hparam_cells(const ExportedRun& run, const std::vector<
   return cells;
 }
 
-// JSON's text; bytes that are not UTF-8 are replaced.
+// A JSON string. Bytes that are not UTF-8 are replaced.
 std::string json_string(std::string_view text) {
   return Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -248,7 +256,7 @@ std::string export_csv(const ExportedLogdir& logdir) {
   for (const std::string& name : names) header.push_back("hparam." + name);
   std::string csv = csv_row(header);
   for (const ExportedRun& run : logdir.runs) {
-    // All but the point is the same in many rows, which are many more than tags.
+    // The rows of a tag differ only in the point, so the rest is formatted once.
     const std::vector<std::string> cells = hparam_cells(run, names);
     const std::string tail = cells.empty() ? "\n" : "," + csv_row(cells);
     for (const ExportedScalar& scalar : run.scalars) {
@@ -271,7 +279,7 @@ std::string export_csv(const ExportedLogdir& logdir) {
 }
 
 std::string export_json(const ExportedLogdir& logdir) {
-  // Written piece by piece: a tree of all points would take many times their size.
+  // Formatted directly: a JSON tree of all points would take many times their size.
   std::string json = fmt::format("{{\"logdir\": {},\n \"runs\": [", json_string(logdir.directory.string()));
   const auto out = std::back_inserter(json);
   for (std::size_t r = 0; r < logdir.runs.size(); ++r) {

@@ -1,5 +1,5 @@
-// Scalars and hyperparameters of a log directory, also of one that other programs wrote, as CSV, JSON or
-// Markdown.
+// Exports the scalars and hyperparameters of a log directory as CSV, JSON or Markdown. It may come from other
+// programs, such as PyTorch.
 #pragma once
 
 #include <cstdint>
@@ -24,32 +24,32 @@ struct ExportedScalar {
 };
 
 struct ExportedRun {
-  std::string name;  // its directory, relative to the log directory; "." for that itself, as in TensorBoard
-  tbwriter::DecodedSession session;     // hyperparameters, and how it ended
-  std::vector<ExportedScalar> scalars;  // in the order their tags first came
+  std::string name;  // its directory relative to the log directory; "." for that itself, as in TensorBoard
+  tbwriter::DecodedSession session;     // hyperparameters, start and end
+  std::vector<ExportedScalar> scalars;  // in the order of their first points
 };
 
 struct ExportedLogdir {
   std::filesystem::path directory;
-  std::vector<ExportedRun> runs;    // by name
-  std::vector<std::string> damage;  // what could not be read, in words; empty if all could be
+  std::vector<ExportedRun> runs;    // sorted by name
+  std::vector<std::string> damage;  // a message for each thing that could not be read
 };
 
-/// Reads every events file below `directory`; links are not followed. With `tags`, only scalars of which one
-/// of these regular expressions (ECMAScript) matches the beginning: "Loss/" takes all of that group. Points
-/// that a continued run has written again count once, as TensorBoard shows them. Throws ConfigError for a
-/// wrong expression; DataError if there is no such directory, no events file in it, or no tag that matches.
+/// Reads every events file below `directory`; links are not followed. With `tags`, regular expressions in the
+/// syntax of ECMAScript, only scalars are read whose tag begins with a match of one: "Loss/" selects that
+/// group. Points that a resumed run wrote again count once, as TensorBoard shows them. Throws ConfigError for
+/// an invalid expression; DataError if there is no such directory, no events file in it, or no matching tag.
 ExportedLogdir read_logdir(const std::filesystem::path& directory, const std::vector<std::string>& tags = {});
 
-/// A row per point: run, tag, step, wall_time, value, and then "hparam.<name>" for each hyperparameter of any
-/// run. A run without scalars has one row with empty cells. Quoted and written as in results.csv.
+/// One row per point: run, tag, step, wall_time, value, and a column "hparam.<name>" for every hyperparameter
+/// of any run. A run without scalars has one row with empty cells. Quoted as results.csv is.
 std::string export_csv(const ExportedLogdir& logdir);
 
 /// {"logdir", "runs": [{"name", "hparams", "status", "start_time", "end_time", "scalars": {tag: [{"step",
 /// "wall_time", "value"}]}}]}. NaN and infinities are strings, as in results.json.
 std::string export_json(const ExportedLogdir& logdir);
 
-/// One table: a row per run, with its hyperparameters and the last value of each scalar.
+/// A table with a row per run: its hyperparameters and the last value of each scalar.
 std::string export_markdown(const ExportedLogdir& logdir);
 
 }  // namespace sweep

@@ -21,13 +21,8 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using tbwriter::ReadEnd;
 
-// Messages of other parts begin with the whole path, which the report has already.
-std::string without_path(std::string message, const fs::path& path) {
-  if (message.starts_with(path.string() + ": ")) message.erase(0, path.string().size() + 2);
-  return message;
-}
-
-// An events file of TensorBoard begins with its version; empty if this one does.
+// TensorBoard recognises an events file by its first record, the file version. Returns what is wrong with it,
+// or "".
 std::string first_record_problem(std::string_view payload) {
   try {
     if (tbwriter::decode_event(payload).file_version.starts_with("brain.Event:")) return "";
@@ -37,8 +32,10 @@ std::string first_record_problem(std::string_view payload) {
   }
 }
 
-// Reads every record. `finished` says that nothing may be missing at the end.
-void check_events(const fs::path& path, bool finished, FileFinding& finding) {
+// Reads every record. Length and payload of a record have checksums of their own: after a damaged payload the
+// next record can be read, after a damaged length nothing can. A torn last record is what a killed run
+// leaves, so it is a problem only if the run is `completed`, and a note otherwise.
+void check_events(const fs::path& path, bool completed, FileFinding& finding) {
   tbwriter::EventReader reader(path);
   std::uint64_t readable = 0, record = 0;
   for (;; ++record) {
@@ -66,13 +63,14 @@ void check_events(const fs::path& path, bool finished, FileFinding& finding) {
   } else if (reader.end() != ReadEnd::kEnd) {
     const std::string end = fmt::format("{}: record {} at byte {} is not whole, {} bytes are lost",
                                         describe(reader.end()), record, reader.position(), rest);
-    (finished ? finding.problems : finding.notes)
-        .push_back(finished ? end + ", though the run was completed" : end);
+    (completed ? finding.problems : finding.notes)
+        .push_back(completed ? end + ", though the run was completed" : end);
   } else if (record == 0) {
-    (finished ? finding.problems : finding.notes).emplace_back("is empty");
+    (completed ? finding.problems : finding.notes).emplace_back("is empty");
   }
 }
 
+// Checks the record of the run in `directory` against itself.
 void check_record(const RunRecord& record, const fs::path& directory, FileFinding& finding) {
   if (record.name != directory.filename())
     finding.notes.push_back(fmt::format("is of a run called {}", record.name));
@@ -105,10 +103,10 @@ class DirectoryChecker {
   }
 
  private:
-  // Subdirectories first: the results are compared with their records. Links are not followed, as they may
-  // lead in circles.
-  RunRecords check(const fs::path& directory) {
-    RunRecords records;
+  // Checks a directory and everything below it, and returns the records found. Subdirectories come first,
+  // because the results are compared with their records. Links are not followed, since they may form a cycle.
+  RecordsByName check(const fs::path& directory) {
+    RecordsByName records;
     std::error_code error;
     std::vector<fs::path> children;
     for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
@@ -131,11 +129,11 @@ class DirectoryChecker {
     return records;
   }
 
-  // The files of a run, if this is one's directory.
-  void check_run(const fs::path& directory, RunRecords& records) {
+  // Checks the files of a run, if `directory` is one's.
+  void check_run(const fs::path& directory, RecordsByName& records) {
     const std::optional<RunRecord> record = check_run_record(directory, records);
     const bool completed = record && record->status == RunStatus::kCompleted;
-    const std::vector<std::string> events = event_files(directory);
+    const std::vector<std::string> events = list_events(directory);
     for (const std::string& name : events) {
       FileFinding finding;
       try {
@@ -148,10 +146,10 @@ class DirectoryChecker {
     if (completed && events.empty())
       add(directory / "events.out.tfevents.*",
           {.problems = {"is missing: the run is completed, and TensorBoard has nothing of it"}});
-    check_checkpoint_of(directory, record);
+    check_run_checkpoint(directory, record);
   }
 
-  std::optional<RunRecord> check_run_record(const fs::path& directory, RunRecords& records) {
+  std::optional<RunRecord> check_run_record(const fs::path& directory, RecordsByName& records) {
     const fs::path path = directory / kRunRecordFile;
     std::error_code error;
     if (!fs::exists(path, error)) return std::nullopt;
@@ -169,7 +167,7 @@ class DirectoryChecker {
     return record;
   }
 
-  void check_checkpoint_of(const fs::path& directory, const std::optional<RunRecord>& record) {
+  void check_run_checkpoint(const fs::path& directory, const std::optional<RunRecord>& record) {
     const fs::path path = directory / kCheckpointFile;
     std::error_code error;
     if (fs::exists(path, error)) {
@@ -179,12 +177,12 @@ class DirectoryChecker {
       add(path, std::move(finding));
     } else if (record && record->status == RunStatus::kCompleted && !record->epochs.empty() &&
                record->config.is_object() && !record->config.empty()) {
-      // A training loop of the user's own has no configuration here, and need not keep weights.
+      // A run of the user's own training loop has no configuration in its record, and may keep no weights.
       add(path, {.problems = {"is missing: the weights are lost"}});
     }
   }
 
-  std::vector<std::string> event_files(const fs::path& directory) {
+  std::vector<std::string> list_events(const fs::path& directory) {
     try {
       return tbwriter::list_event_files(directory);
     } catch (const IoError& error) {
@@ -206,7 +204,8 @@ const char* state(const FileFinding& file) {
   return file.damaged() ? "damaged" : file.notes.empty() ? "ok" : "note";
 }
 
-std::string count(std::uint64_t number, std::string_view noun) {
+// "1 file", "2 files".
+std::string plural(std::uint64_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
 
@@ -242,16 +241,16 @@ std::string fsck_text(const FsckReport& report) {
   std::size_t notes = 0;
   for (const FileFinding& file : report.files) {
     text += fmt::format("{:<8} {}", state(file), file.path);
-    if (file.records) text += fmt::format(": {} readable", count(*file.records, "record"));
+    if (file.records) text += fmt::format(": {} readable", plural(*file.records, "record"));
     text += '\n';
     for (const std::string& problem : file.problems) text += fmt::format("           {}\n", problem);
     for (const std::string& note : file.notes) text += fmt::format("           note: {}\n", note);
     notes += file.notes.size();
   }
   return text + fmt::format("{}: {}, {:.1f} MB; {}, {}\n", report.directory.string(),
-                            count(report.files.size(), "file"), static_cast<double>(report.bytes()) / 1e6,
+                            plural(report.files.size(), "file"), static_cast<double>(report.bytes()) / 1e6,
                             report.damaged() == 0 ? "no damage" : fmt::format("{} damaged", report.damaged()),
-                            count(notes, "note"));
+                            plural(notes, "note"));
 }
 
 Json fsck_json(const FsckReport& report) {

@@ -1,44 +1,34 @@
-// Checks what a sweep has left on disk: every record's checksum, checkpoints, records of runs, results.
+// Checks the files of a sweep for damage: checksums of events, checkpoints, run.json, results.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "runmanager/inspect/file_finding.h"
+
 namespace sweep {
-
-/// What was found about one file. Texts are for people.
-struct FileFinding {
-  std::string path = {};                      // relative to the directory that was checked
-  std::vector<std::string> problems = {};     // damage: what is wrong, where, and what is lost
-  std::vector<std::string> notes = {};        // worth knowing, no damage: the torn tail of an unfinished run
-  std::optional<std::uint64_t> records = {};  // of an events file: those that can be read
-  std::uint64_t bytes = 0;                    // read
-
-  bool damaged() const { return !problems.empty(); }
-};
 
 struct FsckReport {
   std::filesystem::path directory;
   std::vector<FileFinding> files;  // by path
 
-  std::size_t damaged() const;  // files
-  std::uint64_t bytes() const;  // of all files
+  std::size_t damaged() const;  // number of damaged files
+  std::uint64_t bytes() const;  // size of all files
 };
 
-/// Checks the directory of a sweep or of a run, or a log directory with any of these below it, also ones that
-/// other programs wrote. Only reads. Throws DataError if there is no such directory, or nothing in it to
-/// check; what is wrong with a file is in the report. A checkpoint's values have no checksum: of these only
-/// shape and number can be checked.
+/// Checks every file below `directory`: the directory of a sweep or a run, or any log directory above these,
+/// also one that other programs wrote. Only reads. Damage is in the report; throws DataError only if there is
+/// no such directory or nothing to check in it. The values of a checkpoint have no checksum, so only their
+/// shapes and counts are checked.
 FsckReport check_directory(const std::filesystem::path& directory);
 
-/// One line per file, with lines below it for what is wrong, and a summary.
+/// A line per file, with its problems and notes below it, and a summary line.
 std::string fsck_text(const FsckReport& report);
 /// {"directory", "ok", "damaged", "bytes", "files": [{"path", "state": "ok" | "note" | "damaged", "bytes",
-/// "records", "problems", "notes"}]}; "records" only of events files.
+/// "records", "problems", "notes"}]}; "records" only for events files.
 nlohmann::ordered_json fsck_json(const FsckReport& report);
 
 }  // namespace sweep

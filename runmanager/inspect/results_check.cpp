@@ -26,16 +26,18 @@ constexpr std::array<const char*, 9> kEpochColumns = {"epoch",
                                                       "run_seconds",
                                                       "images_per_second"};
 
-// What results.json says of one run.
+// A run in results.json.
 struct ResultsRun {
   std::string name;
   RunStatus status = RunStatus::kPending;
   Json epochs;
 };
 
-// Written while a sweep goes on: the files after it may know more.
+// Whether the run may still change. Results are written before a run ends, too, so for such a run other files
+// may be newer.
 bool is_open(RunStatus status) { return status == RunStatus::kPending || status == RunStatus::kRunning; }
 
+// The cell of results.csv that belongs to a value of results.json.
 std::string epoch_cell(const Json& epoch, const char* column) {
   const auto value = epoch.find(column);
   if (value == epoch.end() || value->is_null()) return "";
@@ -48,15 +50,16 @@ std::string epoch_cell(const Json& epoch, const char* column) {
 
 class ResultsChecker {
  public:
-  ResultsChecker(const fs::path& directory, const RunRecords& records)
+  ResultsChecker(const fs::path& directory, const RecordsByName& records)
       : directory_(directory), records_(records) {}
 
   std::vector<FileFinding> check() {
+    // A training loop of the user's own leaves only the results, and those only if it saves them.
     const bool has_json = fs::exists(directory_ / "results.json"),
                has_csv = fs::exists(directory_ / "results.csv"),
-               of_program = fs::exists(directory_ / ".lock") || fs::exists(directory_ / "sweep.json");
-    if (of_program) check_file("sweep.json", &ResultsChecker::check_sweep);
-    if (of_program || has_json || has_csv) {
+               has_sweep = fs::exists(directory_ / ".lock") || fs::exists(directory_ / "sweep.json");
+    if (has_sweep) check_file("sweep.json", &ResultsChecker::check_sweep);
+    if (has_sweep || has_json || has_csv) {
       check_file("results.json", &ResultsChecker::check_json);
       check_file("results.csv", &ResultsChecker::check_csv);
     }
@@ -65,9 +68,9 @@ class ResultsChecker {
   }
 
  private:
-  // Reads the file and has it checked; a file that is missing or cannot be parsed is damage.
+  // Reads the file `name` and runs `check_text` on it. A file that is missing or cannot be parsed is damaged.
   void check_file(const std::string& name,
-                  void (ResultsChecker::*examine)(const std::string&, FileFinding&)) {
+                  void (ResultsChecker::*check_text)(const std::string&, FileFinding&)) {
     FileFinding finding{.path = name};
     std::error_code error;
     if (!fs::exists(directory_ / name, error)) {
@@ -76,7 +79,7 @@ class ResultsChecker {
       try {
         const std::string text = read_file(directory_ / name);
         finding.bytes = text.size();
-        (this->*examine)(text, finding);
+        (this->*check_text)(text, finding);
       } catch (const DataError& wrong) {
         finding.problems.emplace_back(wrong.what());
       } catch (const Json::exception& wrong) {
@@ -118,7 +121,7 @@ class ResultsChecker {
 
   void compare_with_record(const ResultsRun& run, FileFinding& finding) const {
     const auto at = records_.find(run.name);
-    if (at == records_.end() || !at->second) return;  // Told with that file.
+    if (at == records_.end() || !at->second) return;  // Reported with that file.
     const RunRecord& record = *at->second;
     std::string difference;
     if (record.status != run.status) {
@@ -166,6 +169,7 @@ class ResultsChecker {
     }
   }
 
+  // Describes the first difference between the rows of a run and results.json; "" if there is none.
   static std::string csv_difference(const ResultsRun& run,
                                     const std::vector<const std::vector<std::string>*>& rows) {
     if (rows.size() != std::max<std::size_t>(1, run.epochs.size()))
@@ -184,7 +188,7 @@ class ResultsChecker {
     return "";
   }
 
-  // Runs that the results know as begun or ended, and that have no record.
+  // Reports runs that have ended according to results.json but have no run.json.
   void check_missing_records() {
     if (!results_) return;
     for (const ResultsRun& run : *results_) {
@@ -204,7 +208,7 @@ class ResultsChecker {
   }
 
   const fs::path& directory_;
-  const RunRecords& records_;
+  const RecordsByName& records_;
   std::vector<FileFinding> findings_;
   std::optional<std::vector<std::string>> sweep_runs_;
   std::optional<std::vector<ResultsRun>> results_;
@@ -212,7 +216,7 @@ class ResultsChecker {
 
 }  // namespace
 
-std::vector<FileFinding> check_results(const fs::path& directory, const RunRecords& records) {
+std::vector<FileFinding> check_results(const fs::path& directory, const RecordsByName& records) {
   return ResultsChecker(directory, records).check();
 }
 

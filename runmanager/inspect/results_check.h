@@ -1,4 +1,4 @@
-// Whether sweep.json, results.json, results.csv and the records of the runs say the same.
+// Checks that sweep.json, results.json, results.csv and the run.json of every run agree.
 #pragma once
 
 #include <filesystem>
@@ -7,17 +7,18 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/inspect/fsck.h"
+#include "runmanager/inspect/file_finding.h"
 #include "runmanager/records/results.h"
 
 namespace sweep {
 
-/// The records of a sweep's runs by name, "." for the directory itself; of a run whose record cannot be read,
-/// nothing.
-using RunRecords = std::map<std::string, std::optional<RunRecord>>;
+/// Records by the run's name, relative to the checked directory; "." is that directory itself. nullopt for a
+/// run.json that cannot be read.
+using RecordsByName = std::map<std::string, std::optional<RunRecord>>;
 
-/// One finding for each of the three files that is there or is missing and should not be, and one for each
-/// run.json that should be there. Paths are relative to `directory`.
-std::vector<FileFinding> check_results(const std::filesystem::path& directory, const RunRecords& records);
+/// Compares the three files of the sweep in `directory` with each other and with `records`. Returns a
+/// finding, with a path relative to `directory`, for each file that exists or should exist and for each
+/// missing run.json.
+std::vector<FileFinding> check_results(const std::filesystem::path& directory, const RecordsByName& records);
 
 }  // namespace sweep

@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Gone with the object.
+// A temporary directory. The destructor removes it with its content.
 class ScratchDirectory {
  public:
   ScratchDirectory() {
@@ -63,16 +63,17 @@ std::vector<RunRecord> finished_runs(const fs::path& directory) {
   return runs;
 }
 
-// So many, as evenly over the sweep as can be.
-std::vector<RunRecord> chosen(std::vector<RunRecord> runs, std::size_t count) {
+// Chooses `count` of the runs, evenly spread; 0: all.
+std::vector<RunRecord> choose_runs(std::vector<RunRecord> runs, std::size_t count) {
   if (count == 0 || count >= runs.size()) return runs;
-  std::vector<RunRecord> some;
-  for (std::size_t i = 0; i < count; ++i) some.push_back(runs[i * runs.size() / count]);
-  return some;
+  std::vector<RunRecord> chosen;
+  for (std::size_t i = 0; i < count; ++i) chosen.push_back(runs[i * runs.size() / count]);
+  return chosen;
 }
 
-// As the run was configured, but without logs, which cannot matter.
-RunConfig config_of(const RunRecord& record) {
+// The configuration of the run on the device that it was trained on, and without logs, which change no
+// result. Relative paths are resolved from the directory that the sweep was started in.
+RunConfig config_without_logs(const RunRecord& record) {
   RunConfig config = recorded_config(record);
   const fs::path directory = record.provenance.value("directory", "");
   if (!config.dataset.path.empty()) config.dataset.path = directory / config.dataset.path;
@@ -85,7 +86,7 @@ RunConfig config_of(const RunRecord& record) {
                 .text = false,
                 .layout = false,
                 .predictions = false};
-  // A worker has nothing but this.
+  // Workers are sent only `resolved`, so it has to say the same.
   config.resolved["device"] = record.device;
   config.resolved["dataset"]["path"] = config.dataset.path.string();
   if (config.dataset.path.empty()) config.resolved["dataset"].erase("path");
@@ -95,22 +96,26 @@ RunConfig config_of(const RunRecord& record) {
   return config;
 }
 
+// Unlike ==, tells NaN equal to itself and 0 different from -0.
 bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-void compare_number(const std::string& what, std::optional<double> was, std::optional<double> is,
+// Adds a sentence to `differences` unless both values have the same bits or are missing.
+void compare_number(const std::string& label, std::optional<double> before, std::optional<double> after,
                     std::vector<std::string>& differences) {
-  if (was.has_value() == is.has_value() && (!was || same_bits(*was, *is))) return;
+  if (before.has_value() == after.has_value() && (!before || same_bits(*before, *after))) return;
   const auto text = [](std::optional<double> value) {
     return value ? fmt::format("{:.17g}", *value) : std::string("missing");
   };
-  differences.push_back(fmt::format("{} was {} and is {} now", what, text(was), text(is)));
+  differences.push_back(fmt::format("{} was {} and is {} now", label, text(before), text(after)));
 }
 
-void compare_records(const RunRecord& was, const RunRecord& is, std::vector<std::string>& differences) {
+// Compares the records of a run from both trainings. "dataset", "init_sha256" and "numerics" say whether the
+// second one had the same input and computes the same bits at all.
+void compare_records(const RunRecord& before, const RunRecord& after, std::vector<std::string>& differences) {
   for (const char* key : {"dataset", "init_sha256", "numerics"}) {
-    Json old = was.provenance.value(key, Json()), now = is.provenance.value(key, Json());
+    Json old = before.provenance.value(key, Json()), now = after.provenance.value(key, Json());
     if (std::string_view(key) == "dataset") {
       for (Json* files : {&old, &now}) {
         if (!files->is_object() || !files->contains("files")) continue;
@@ -122,29 +127,31 @@ void compare_records(const RunRecord& was, const RunRecord& is, std::vector<std:
                                         std::string_view(key) == "dataset" ? "data set" : key, old.dump(),
                                         now.dump()));
   }
-  if (is.status != RunStatus::kCompleted) {
-    differences.push_back(fmt::format("{} now: {}", to_string(is.status), is.error.value_or("")));
+  if (after.status != RunStatus::kCompleted) {
+    differences.push_back(fmt::format("{} now: {}", to_string(after.status), after.error.value_or("")));
     return;
   }
-  if (was.epochs.size() != is.epochs.size())
-    differences.push_back(fmt::format("had {} epochs and has {} now", was.epochs.size(), is.epochs.size()));
-  for (std::size_t i = 0; i < std::min(was.epochs.size(), is.epochs.size()); ++i) {
-    const EpochRecord &a = was.epochs[i], &b = is.epochs[i];
+  if (before.epochs.size() != after.epochs.size())
+    differences.push_back(
+        fmt::format("had {} epochs and has {} now", before.epochs.size(), after.epochs.size()));
+  for (std::size_t i = 0; i < std::min(before.epochs.size(), after.epochs.size()); ++i) {
+    const EpochRecord &a = before.epochs[i], &b = after.epochs[i];
     const std::string epoch = fmt::format("epoch {}: ", i);
     compare_number(epoch + "loss", a.loss, b.loss, differences);
     compare_number(epoch + "accuracy", a.accuracy, b.accuracy, differences);
     compare_number(epoch + "validation_loss", a.validation_loss, b.validation_loss, differences);
     compare_number(epoch + "validation_accuracy", a.validation_accuracy, b.validation_accuracy, differences);
   }
-  for (const auto& [name, value] : was.metrics) {
-    const auto now = is.metrics.find(name);
-    compare_number(name, value, now == is.metrics.end() ? std::nullopt : std::optional(now->second),
+  for (const auto& [name, value] : before.metrics) {
+    const auto now = after.metrics.find(name);
+    compare_number(name, value, now == after.metrics.end() ? std::nullopt : std::optional(now->second),
                    differences);
   }
 }
 
-void compare_weights(const fs::path& was, const fs::path& is, std::vector<std::string>& differences) {
-  const TensorFile old = read_safetensors(was), now = read_safetensors(is);
+// Compares the tensors of two checkpoints: weights and optimizer state.
+void compare_weights(const fs::path& before, const fs::path& after, std::vector<std::string>& differences) {
+  const TensorFile old = read_safetensors(before), now = read_safetensors(after);
   const std::string old_kernels = kernels_of(old), new_kernels = kernels_of(now);
   if (old_kernels != new_kernels)
     differences.push_back(fmt::format("trained with other kernels: they were {} and are {} now",
@@ -169,10 +176,12 @@ void compare_weights(const fs::path& was, const fs::path& is, std::vector<std::s
   }
 }
 
+// Trains the run of `record` again and compares. If the training was stopped by a signal, sets `exit_code`,
+// and the result is not complete.
 VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
                        const SweepEnvironment& environment, int& exit_code) {
-  const fs::path was = options.directory / record.name / kCheckpointFile;
-  if (const std::string kernels = kernels_of(read_safetensors(was)); !gives_same_bits(kernels)) {
+  const fs::path before = options.directory / record.name / kCheckpointFile;
+  if (const std::string kernels = kernels_of(read_safetensors(before)); !gives_same_bits(kernels)) {
     return {
         .name = record.name,
         .not_compared = fmt::format("trained with \"deterministic\": false, by kernels that give other bits "
@@ -181,24 +190,24 @@ VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
   }
   const ScratchDirectory scratch;
   std::ostringstream ignored;
-  SweepEnvironment world = environment;
-  world.out = &ignored;
+  SweepEnvironment silent = environment;
+  silent.out = &ignored;
   Sweep sweep;
   sweep.name = "verify";
   sweep.file = options.directory / kSweepFile;
-  sweep.runs = {config_of(record)};
+  sweep.runs = {config_without_logs(record)};
   for (const auto& [key, value] : record.params) sweep.keys.push_back(key);
   sweep.resolved = {{"name", "verify"}};
   const SweepOutcome outcome = run_sweep(
-      sweep, {.logdir = scratch.path(), .threads = options.threads, .strict = true, .quiet = true}, world);
+      sweep, {.logdir = scratch.path(), .threads = options.threads, .strict = true, .quiet = true}, silent);
   VerifiedRun run{.name = record.name};
   if (outcome.exit_code > 1) {
     exit_code = outcome.exit_code;
     return run;
   }
   compare_records(record, outcome.runs.at(0), run.differences);
-  const fs::path is = outcome.directory / record.name / kCheckpointFile;
-  if (fs::exists(is)) compare_weights(was, is, run.differences);
+  const fs::path after = outcome.directory / record.name / kCheckpointFile;
+  if (fs::exists(after)) compare_weights(before, after, run.differences);
   return run;
 }
 
@@ -208,7 +217,7 @@ VerifyReport verify_sweep(const VerifyOptions& options, const SweepEnvironment& 
   std::vector<RunRecord> runs = finished_runs(options.directory);
   VerifyReport report;
   report.finished = runs.size();
-  for (const RunRecord& record : chosen(std::move(runs), options.runs)) {
+  for (const RunRecord& record : choose_runs(std::move(runs), options.runs)) {
     int stopped = 0;
     VerifiedRun run = verify_run(record, options, environment, stopped);
     if (stopped != 0) {

@@ -27,7 +27,7 @@ void append_tensors(TensorFileView& file, std::span<const Parameter> layout, std
   }
 }
 
-// The tensors of `layout` in one array; all of them must be there.
+// The tensors of `layout` in one array. Throws DataError if one is missing.
 std::vector<float> joined_tensors(const TensorFile& file, std::span<const Parameter> layout,
                                   std::size_t count, const std::string& prefix) {
   std::vector<float> values(count);
@@ -43,7 +43,7 @@ std::vector<float> joined_tensors(const TensorFile& file, std::span<const Parame
   return values;
 }
 
-// The format has no checksum of its own. Of a TensorFile or a TensorFileView.
+// CRC-32C of all tensors, because safetensors has no checksum. `File`: TensorFile or TensorFileView.
 template <class File>
 std::uint32_t checksum(const File& file) {
   std::uint32_t crc = 0;
@@ -54,7 +54,8 @@ std::uint32_t checksum(const File& file) {
   return crc;
 }
 
-// Of what stands in the metadata: that of each text, and of all these together.
+// One checksum of the checksums of all metadata values. Kept apart, those of long values need not be computed
+// anew for every checkpoint.
 std::string metadata_checksum(std::initializer_list<std::uint32_t> checksums) {
   std::string all;
   for (const std::uint32_t crc : checksums) all += std::to_string(crc) + " ";
@@ -109,25 +110,30 @@ std::vector<std::string> optimizer_arrays(const TensorFile& file) {
   return names;
 }
 
-const std::string& metadata(const TensorFile& file, const std::string& key) {
+const std::string& required_metadata(const TensorFile& file, const std::string& key) {
   const auto found = file.metadata.find(key);
   if (found == file.metadata.end()) throw DataError("has no \"" + key + "\", so no run can go on from it");
   return found->second;
 }
 
-Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
-  const std::string &progress = metadata(file, "progress"), &epochs = metadata(file, "epochs"),
-                    &config = metadata(file, "config"), &provenance = metadata(file, "provenance");
-  const std::string kernels = kernels_of(file);
+void check_checksums(const TensorFile& file) {
+  const std::string &progress = required_metadata(file, "progress"),
+                    &epochs = required_metadata(file, "epochs"), &config = required_metadata(file, "config"),
+                    &provenance = required_metadata(file, "provenance");
   using tbwriter::crc32c;
-  if (metadata(file, "crc32c") != std::to_string(checksum(file)) ||
-      metadata(file, "progress_crc32c") !=
-          metadata_checksum(
-              {crc32c(progress), crc32c(epochs), crc32c(config), crc32c(provenance), crc32c(kernels)})) {
+  if (required_metadata(file, "crc32c") != std::to_string(checksum(file)) ||
+      required_metadata(file, "progress_crc32c") !=
+          metadata_checksum({crc32c(progress), crc32c(epochs), crc32c(config), crc32c(provenance),
+                             crc32c(kernels_of(file))})) {
     throw DataError("is damaged: its checksum is not that of its content");
   }
+}
+
+Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
+  check_checksums(file);
   Checkpoint checkpoint;
-  checkpoint.progress = progress_of(progress, config, provenance, epochs);
+  checkpoint.progress = progress_of(required_metadata(file, "progress"), required_metadata(file, "config"),
+                                    required_metadata(file, "provenance"), required_metadata(file, "epochs"));
   TrainingState& state = checkpoint.state;
   state.weights.parameters = joined_tensors(file, network.parameters(), network.parameter_count(), "");
   state.weights.buffers = joined_tensors(file, network.buffers(), network.buffer_count(), "");
@@ -135,11 +141,12 @@ Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
     state.optimizer.push_back({name, joined_tensors(file, network.parameters(), network.parameter_count(),
                                                     std::string(kOptimizerPrefix) + name + "/")});
   }
-  state.step_count = std::stoll(metadata(file, "step_count"));
-  state.kernels = kernels;
+  state.step_count = std::stoll(required_metadata(file, "step_count"));
+  state.kernels = kernels_of(file);
   return checkpoint;
 }
 
+// Why the tensor of `parameter` cannot be loaded; "" if it can.
 std::string misfit(const TensorFile& file, const Parameter& parameter) {
   const NamedTensor* tensor = file.find(parameter.name);
   if (tensor == nullptr) return fmt::format("\n  missing: {} {}", parameter.name, to_string(parameter.shape));
@@ -152,7 +159,7 @@ bool has_name(std::span<const Parameter> layout, const std::string& name) {
   return std::any_of(layout.begin(), layout.end(), [&name](const Parameter& p) { return p.name == name; });
 }
 
-// One line per tensor that does not fit; empty if all do.
+// One line per tensor that is missing, misshaped or unexpected; "" if there is none.
 std::string misfits(const TensorFile& file, const Network& network) {
   std::string text;
   for (const Parameter& parameter : network.parameters()) text += misfit(file, parameter);
@@ -160,7 +167,7 @@ std::string misfits(const TensorFile& file, const Network& network) {
   for (const NamedTensor& tensor : file.tensors) {
     const bool known =
         has_name(network.parameters(), tensor.name) || has_name(network.buffers(), tensor.name);
-    // PyTorch's batch norm counts its batches, which nothing here needs.
+    // PyTorch's batch norm counts its batches, and nothing here uses that count.
     const bool unneeded =
         tensor.name.starts_with(kOptimizerPrefix) || tensor.name.ends_with(".num_batches_tracked");
     if (!known && !unneeded) {
@@ -190,19 +197,19 @@ void restore_state(Engine& engine, const TrainingState& state) {
   engine.set_optimizer_state(state.optimizer, state.step_count);
 }
 
-void update(CheckpointTexts& texts, const RunRecord& record, const RunPosition& position) {
-  if (texts.config.text.empty()) {
-    append(texts.config, compact_json_text(record.config));
-    append(texts.provenance, compact_json_text(record.provenance));
+void update(CheckpointMetadata& metadata, const RunRecord& record, const RunPosition& position) {
+  if (metadata.config.text.empty()) {
+    append(metadata.config, compact_json_text(record.config));
+    append(metadata.provenance, compact_json_text(record.provenance));
   }
-  for (; texts.epoch_count < record.epochs.size(); ++texts.epoch_count)
-    append(texts.epochs, to_json(record.epochs[texts.epoch_count]).dump() + "\n");
-  texts.last_epoch = record.epochs.empty() ? -1 : record.epochs.back().epoch;
-  texts.progress = compact_json_text(progress_json(record, position));
+  for (; metadata.epoch_count < record.epochs.size(); ++metadata.epoch_count)
+    append(metadata.epochs, to_json(record.epochs[metadata.epoch_count]).dump() + "\n");
+  metadata.last_epoch = record.epochs.empty() ? -1 : record.epochs.back().epoch;
+  metadata.progress = compact_json_text(progress_json(record, position));
 }
 
 void write_checkpoint(const std::filesystem::path& path, const Network& network, const TrainingState& state,
-                      const CheckpointTexts& texts, Survives survives) {
+                      const CheckpointMetadata& metadata, Survives survives) {
   TensorFileView file;
   append_tensors(file, network.parameters(), state.weights.parameters, "");
   append_tensors(file, network.buffers(), state.weights.buffers, "");
@@ -210,18 +217,19 @@ void write_checkpoint(const std::filesystem::path& path, const Network& network,
     append_tensors(file, network.parameters(), array.values,
                    std::string(kOptimizerPrefix) + array.name + "/");
   }
-  file.metadata = {{"format", "pt"},
-                   {"epoch", std::to_string(texts.last_epoch)},
-                   {"step_count", std::to_string(state.step_count)},
-                   {"progress", texts.progress},
-                   {"progress_crc32c",
-                    metadata_checksum({tbwriter::crc32c(texts.progress), texts.epochs.crc, texts.config.crc,
-                                       texts.provenance.crc, tbwriter::crc32c(state.kernels)})},
-                   {"crc32c", std::to_string(checksum(file))}};
+  file.metadata = {
+      {"format", "pt"},
+      {"epoch", std::to_string(metadata.last_epoch)},
+      {"step_count", std::to_string(state.step_count)},
+      {"progress", metadata.progress},
+      {"progress_crc32c",
+       metadata_checksum({tbwriter::crc32c(metadata.progress), metadata.epochs.crc, metadata.config.crc,
+                          metadata.provenance.crc, tbwriter::crc32c(state.kernels)})},
+      {"crc32c", std::to_string(checksum(file))}};
   if (!state.kernels.empty()) file.metadata[kKernels] = state.kernels;
-  file.escaped_metadata = {{"config", texts.config.escaped},
-                           {"provenance", texts.provenance.escaped},
-                           {"epochs", texts.epochs.escaped}};
+  file.escaped_metadata = {{"config", metadata.config.escaped},
+                           {"provenance", metadata.provenance.escaped},
+                           {"epochs", metadata.epochs.escaped}};
   write_safetensors(path, file, survives);
 }
 
@@ -233,8 +241,17 @@ Checkpoint read_checkpoint(const std::filesystem::path& path, const Network& net
     throw DataError(fmt::format("{}: {}", path.string(), error.what()));
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{}: its progress is not JSON: {}", path.string(), error.what()));
-  } catch (const std::logic_error& error) {  // of a number
+  } catch (const std::logic_error& error) {  // of std::stoll()
     throw DataError(fmt::format("{}: its step_count is no number", path.string()));
+  }
+}
+
+void verify_checkpoint(const std::filesystem::path& path) {
+  const TensorFile file = read_safetensors(path);
+  try {
+    check_checksums(file);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", path.string(), error.what()));
   }
 }
 

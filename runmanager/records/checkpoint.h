@@ -1,7 +1,8 @@
-// checkpoint.safetensors: a network's weights under PyTorch's names, with all that training goes on from.
+// checkpoint.safetensors: a network's weights under PyTorch's names, and everything else that training needs
+// to be resumed.
 //
-// It is written after every epoch and is what decides which epochs of a run are finished: the rest of the
-// run's files is cut back to it when the run is resumed.
+// It is written after every epoch and decides which epochs of a run are finished: when the run is resumed,
+// its other files are cut back to the checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +18,23 @@
 
 namespace sweep {
 
-/// Values of a network, as its state_dict in PyTorch holds them.
+/// The values in a network's state_dict.
 struct Weights {
   std::vector<float> parameters;  // in the layout of Network::parameters()
   std::vector<float> buffers;     // in the layout of Network::buffers()
 };
 
-/// Everything that training goes on from.
+/// The state of training between two batches.
 struct TrainingState {
   Weights weights;
   std::vector<OptimizerState> optimizer;
   std::int64_t step_count = 0;
-  std::string kernels = {};  // Engine::kernels(), so that the bits stay the same
+  std::string kernels = {};  // Engine::kernels(): other kernels could train other bits
 };
 
 TrainingState capture_state(const Engine& engine);
-/// The inverse of capture_state(), for an engine of the same network and optimizer. Throws ConfigError for
-/// another optimizer. Leaves the kernels, which an engine is made with.
+/// The inverse of capture_state(), for an engine of the same network and optimizer. Does not set `kernels`,
+/// which the engine must have been made with. Throws ConfigError for another optimizer.
 void restore_state(Engine& engine, const TrainingState& state);
 
 struct Checkpoint {
@@ -41,43 +42,46 @@ struct Checkpoint {
   RunProgress progress;
 };
 
-/// A text as it stands in a file's metadata.
+/// A metadata value in the forms that the file needs.
 struct MetadataText {
   std::string text;
-  std::string escaped;    // the same as JSON has it between quotes
+  std::string escaped;    // `text` inside a JSON string, without the quotes
   std::uint32_t crc = 0;  // CRC-32C of `text`
 };
 
-/// What a checkpoint says of its run. Kept from one to the next, so that not all of it is written out for
-/// each: the settings stay, and each epoch adds a record. Of one run only.
-struct CheckpointTexts {
+/// The metadata of a run's checkpoints. It is kept from one checkpoint to the next, because most of it stays:
+/// only a line per epoch is appended, so the cost of a checkpoint does not grow with the number of epochs.
+/// Belongs to one run.
+struct CheckpointMetadata {
   MetadataText config, provenance;
-  MetadataText epochs;  // a line of JSON for each
+  MetadataText epochs;  // one line of JSON per epoch
   std::size_t epoch_count = 0;
-  int last_epoch = -1;
-  std::string progress;  // the rest of the record, and the position; JSON
+  int last_epoch = -1;   // -1: none is finished
+  std::string progress;  // JSON: the rest of the record, and the position
 };
 
-/// Brings `texts` to where the run is now.
-void update(CheckpointTexts& texts, const RunRecord& record, const RunPosition& position);
+/// Updates `metadata` to the current state of the run.
+void update(CheckpointMetadata& metadata, const RunRecord& record, const RunPosition& position);
 
-/// Replaces `path` atomically. Weights are called as in PyTorch's state_dict, so torch loads them as they
-/// are; the optimizer's arrays are "optimizer/<state>/<parameter>". Metadata: epoch (the last finished one,
-/// from 0), step_count, kernels (if the engine chose any), config, provenance, epochs, progress, and
-/// checksums of all that. Throws IoError.
+/// Replaces `path` atomically. Weights have their names in PyTorch's state_dict, so that torch can load them.
+/// The optimizer's arrays are called "optimizer/<state>/<parameter>". Metadata: epoch (the last finished one,
+/// from 0), step_count, kernels (if the engine has any), config, provenance, epochs, progress, and checksums
+/// of all of them. Throws IoError.
 void write_checkpoint(const std::filesystem::path& path, const Network& network, const TrainingState& state,
-                      const CheckpointTexts& texts, Survives survives);
+                      const CheckpointMetadata& metadata, Survives survives);
 
-/// Throws DataError if the file is damaged in any bit, is not of `network`, or lacks what training goes on
-/// from.
+/// Throws DataError if any bit of the file is damaged, if it is of another network, or if it has weights
+/// only.
 Checkpoint read_checkpoint(const std::filesystem::path& path, const Network& network);
 
-/// Engine::kernels() of a checkpoint's engine; "" if it had nothing to choose.
+/// Throws DataError if any bit of the file is damaged. Needs no network.
+void verify_checkpoint(const std::filesystem::path& path);
+
+/// Engine::kernels() of the engine that wrote the checkpoint; "" if it had none.
 std::string kernels_of(const TensorFile& checkpoint);
 
-/// Reads weights for `network` from a safetensors file; optimizer state, and PyTorch's counts of batches
-/// (num_batches_tracked), are left out. Throws DataError that lists every missing, unexpected and misshaped
-/// tensor.
+/// Reads weights for `network` from a safetensors file. Ignores optimizer state and PyTorch's
+/// num_batches_tracked. Throws DataError that lists every missing, unexpected and misshaped tensor.
 Weights load_weights(const std::filesystem::path& path, const Network& network);
 
 }  // namespace sweep

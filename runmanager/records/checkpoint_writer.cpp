@@ -22,7 +22,7 @@ CheckpointWriter::~CheckpointWriter() {
 void CheckpointWriter::start(TrainingState state, const RunRecord& record, const RunPosition& position,
                              bool is_only) {
   state_ = std::move(state);
-  update(texts_, record, position);
+  update(metadata_, record, position);
   if (is_only) {
     write();
     return;
@@ -64,8 +64,9 @@ void CheckpointWriter::loop() {
 
 void CheckpointWriter::write() {
   try {
+    // A checkpoint whose events are not in their file cannot be resumed from, so they come first.
     flush_events_();
-    write_checkpoint(path_, network_, state_, texts_, Survives::kKill);
+    write_checkpoint(path_, network_, state_, metadata_, Survives::kKill);
   } catch (...) {
     error_ = std::current_exception();
   }

@@ -1,4 +1,4 @@
-// Writes a run's checkpoints while the run goes on, so that training does not wait for files.
+// Writes a run's checkpoints in a thread, so that training does not wait for files.
 #pragma once
 
 #include <condition_variable>
@@ -14,26 +14,29 @@
 
 namespace sweep {
 
-/// One checkpoint at a time, written by a thread of its own. Used by one thread.
+/// Writes one checkpoint at a time. The trainer hands a copy of the state to the thread with start() and
+/// collects the result with finish(). Between the two, the thread owns the state; otherwise the caller does.
+/// Methods are called by one thread.
 class CheckpointWriter {
  public:
-  /// Replaces `path` each time. `flush_events` brings the run's events to their file, without which a
-  /// checkpoint is of no use; it is called from the writer's thread. `network` must outlive this.
+  /// Every checkpoint replaces `path`. `flush_events` writes the run's events to their file; the writer's
+  /// thread calls it before each checkpoint, which says how far the events reach. `network` must outlive the
+  /// writer.
   CheckpointWriter(std::filesystem::path path, const Network& network, std::function<void()> flush_events);
-  /// Waits for what was started; its error is lost.
+  /// Waits for a checkpoint that was started. Its error is lost.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  /// Begins to write a checkpoint of what the arguments are now. The one before must have been finished.
-  /// Nothing is gained from a thread for a run's only one, `is_only`: that is written at once, and finish()
-  /// says how that went.
+  /// Starts to write a checkpoint of the arguments' current values. finish() must have returned for the one
+  /// before. `is_only`: the run has no other checkpoint, so there is no training to overlap with, and it is
+  /// written at once without a thread; finish() reports its error all the same.
   void start(TrainingState state, const RunRecord& record, const RunPosition& position, bool is_only);
 
   /// Whether finish() would return at once.
   bool is_ready() const;
 
-  /// Returns when the checkpoint is in its file. Throws what kept it from that: IoError, std::bad_alloc.
+  /// Returns when the checkpoint is in its file. Throws the writer's error: IoError or std::bad_alloc.
   void finish();
 
  private:
@@ -44,9 +47,10 @@ class CheckpointWriter {
   const Network& network_;
   const std::function<void()> flush_events_;
 
-  // Of the thread while it is busy, else of the caller.
+  // Used by the thread while busy_, else by the caller. busy_ changes under mutex_, which orders the
+  // accesses.
   TrainingState state_;
-  CheckpointTexts texts_;
+  CheckpointMetadata metadata_;
   std::exception_ptr error_;
 
   mutable std::mutex mutex_;

@@ -10,7 +10,7 @@
 namespace sweep {
 namespace {
 
-// Spaces at the ends are quoted as well, because some readers strip them.
+// Cells with leading or trailing spaces are quoted, too, because some readers strip them.
 std::string csv_field(std::string_view text) {
   const bool plain = text.find_first_of(",\"\r\n") == std::string_view::npos &&
                      (text.empty() || (text.front() != ' ' && text.back() != ' '));

@@ -57,6 +57,7 @@ void DiskSync::sync_round() {
   std::set<std::string> runs;
   {
     const std::lock_guard lock(mutex_);
+    // Runs that have ended since the last round are synced in this one and then forgotten.
     runs.swap(ended_);
     runs.insert(running_.begin(), running_.end());
   }
@@ -75,7 +76,7 @@ void DiskSync::loop() {
     std::string error;
     try {
       sync_round();
-    } catch (const std::exception& failure) {  // Also of memory: nobody else is here to catch it.
+    } catch (const std::exception& failure) {  // std::bad_alloc, too: it must not leave the thread.
       error = failure.what();
     }
     lock.lock();

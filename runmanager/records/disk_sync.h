@@ -1,9 +1,9 @@
-// Brings what a sweep has written to the disk, beside the training.
+// Syncs a sweep's files to the disk while runs are trained.
 //
-// What is written survives the end of the program at once, because the kernel keeps it; only a power cut
-// needs the disk to have it. Waiting for that takes as long as many epochs of a small network, so a thread of
-// its own does it every few seconds, for many files at a time. A power cut so costs at most those seconds of
-// work: checkpoints carry a checksum, and a run whose files do not fit together is trained again.
+// Written data is in the kernel and survives the end of the program at once. Only a power cut needs it on the
+// disk. Waiting for the disk takes as long as many epochs of a small network, so a thread does that every few
+// seconds, for many files at a time. A power cut therefore costs at most those seconds of work: checkpoints
+// carry a checksum, and a run whose files do not fit together is trained again.
 #pragma once
 
 #include <condition_variable>
@@ -19,19 +19,19 @@ namespace sweep {
 /// Any thread may call any method.
 class DiskSync {
  public:
-  /// `directory` is the sweep's; its own files are synced, too.
+  /// `directory`: of the sweep; its own files are synced, too. Starts the thread.
   explicit DiskSync(std::filesystem::path directory, double seconds_between = 10);
-  /// Does not sync what is left; an error is lost.
+  /// Stops the thread without syncing what is left. Errors are lost: finish() reports them.
   ~DiskSync();
   DiskSync(const DiskSync&) = delete;
   DiskSync& operator=(const DiskSync&) = delete;
 
-  /// The run of that name is being written ...
+  /// From now on, the files of the run with this name are synced in every round.
   void begin_run(const std::string& run);
-  /// ... and is no more.
+  /// The run is synced once more, in the next round.
   void end_run(const std::string& run);
 
-  /// Returns when the disk has everything. Throws IoError, also for what failed before.
+  /// Returns when all files are on the disk. Throws IoError, also for an error of an earlier round.
   void finish();
 
  private:
@@ -40,8 +40,8 @@ class DiskSync {
 
   const std::filesystem::path directory_;
   const double seconds_between_;
-  std::mutex round_;  // held while files are synced; locked before mutex_
-  std::mutex mutex_;  // of what follows
+  std::mutex round_;  // held during a round, so that finish() waits for it; locked before mutex_
+  std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;
   std::set<std::string> running_, ended_;
   std::string error_;

@@ -7,7 +7,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A text stands for itself, without the quotes of JSON; bytes that are not UTF-8 are replaced.
+// Strings lose the quotes of JSON. Bytes that are not UTF-8 are replaced.
 std::string plain(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);

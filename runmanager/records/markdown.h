@@ -8,15 +8,15 @@
 
 namespace sweep {
 
-/// Text that Markdown and HTML show as it is, in one line: special characters are escaped.
+/// Escapes `text` so that Markdown and HTML show it unchanged, on one line.
 std::string markdown_text(std::string_view text);
 
 /// Every cell is escaped; rows shorter than the header get empty cells.
 std::string markdown_table(const std::vector<std::string>& header,
                            const std::vector<std::vector<std::string>>& rows);
 
-/// A table of key and value. Objects inside objects have dotted keys; an array is one cell per element if it
-/// holds objects, else one cell.
+/// A table of keys and values. Nested objects get dotted keys. An array of objects gets a row per element,
+/// any other array one row.
 std::string markdown_table(const nlohmann::ordered_json& object);
 
 }  // namespace sweep

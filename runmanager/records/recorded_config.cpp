@@ -4,27 +4,58 @@
 
 #include <cstdlib>
 #include <limits>
+#include <memory>
+#include <utility>
 
 #include "core/base/error.h"
 #include "runmanager/config/config_reader.h"
 
 namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Gives every value and key below `node` its own path, so that a message can name it. There are no lines,
+// because there is no text.
+void set_locations(JsonNode& node, const std::shared_ptr<const std::string>& source,
+                   const std::string& path) {
+  const auto location_at = [&source](std::string value_path) {
+    return std::make_shared<const JsonLocation>(
+        JsonLocation{.source = source, .line = 0, .column = 0, .offset = 0, .path = std::move(value_path)});
+  };
+  const std::string prefix = path.empty() ? "" : path + ".";
+  node.location = location_at(path);
+  for (std::size_t i = 0; i < node.elements.size(); ++i)
+    set_locations(node.elements[i], source, prefix + std::to_string(i));
+  for (JsonMember& member : node.members) {
+    member.key_location = location_at(prefix + member.key);
+    set_locations(member.value, source, prefix + member.key);
+  }
+}
+
+// The tree that parse_json() would return for the text of `settings`.
+JsonNode settings_tree(const Json& settings, const std::string& source) {
+  JsonNode tree = from_json(settings, nullptr);
+  set_locations(tree, std::make_shared<const std::string>(source), "");
+  return tree;
+}
+
+}  // namespace
 
 RunConfig recorded_config(const RunRecord& record) {
   try {
-    nlohmann::ordered_json settings = record.config;
-    // The only setting that is no key of a sweep file: there it is made of "repeats".
+    Json settings = record.config;
+    // The only setting that is not a key of the sweep file, which has "repeats".
     const auto repeat = settings.at("repeat").get<std::uint32_t>();
     settings.erase("repeat");
     Problems problems;
-    // Whether the devices are here is not asked: the record says where it was to train.
+    // The record names the device; whether it is here was checked when the run was prepared.
     const char* data = std::getenv("SWEEP_DATA");
     const ReadContext context{.directory = {},
                               .data_directory = data != nullptr ? data : "",
                               .cuda_device_count = std::numeric_limits<int>::max()};
-    RunConfig config =
-        read_run_config(parse_json(settings.dump(), fmt::format("configuration of {}", record.name), false),
-                        context, problems);
+    const JsonNode tree = settings_tree(settings, fmt::format("configuration of {}", record.name));
+    RunConfig config = read_run_config(tree, context, problems);
     problems.throw_if_any();
     config.repeat = repeat;
     config.name = record.name;

@@ -1,4 +1,4 @@
-// A run's configuration back from its record: for processes and commands that have no sweep file.
+// Rebuilds a run's configuration from its record: for worker processes and commands without a sweep file.
 #pragma once
 
 #include "runmanager/config/run_config.h"
@@ -6,9 +6,9 @@
 
 namespace sweep {
 
-/// The configuration that `record` was made with; `index` is not in it. Relative paths stay as they are, from
-/// the directory where the sweep was started. Throws DataError, naming the run, if the record's configuration
-/// is not one that this version understands.
+/// The configuration of the run, except `index`, which a record does not have. Relative paths stay relative
+/// to the directory where the sweep was started. Throws DataError, naming the run, if the record's
+/// configuration is not one that this version understands.
 RunConfig recorded_config(const RunRecord& record);
 
 }  // namespace sweep

@@ -81,15 +81,15 @@ std::string optional_text(const Json& object, const char* key) {
   return at == object.end() || at->is_null() ? "" : at->get<std::string>();
 }
 
-// What convert() gives; its errors say that `where` is no `what`.
+// Calls `convert`. Turns its errors into a DataError: `where` is not a `type`.
 template <typename Convert>
-auto converted(std::string_view where, std::string_view what, const Convert& convert) {
+auto converted(std::string_view where, std::string_view type, const Convert& convert) {
   try {
     return convert();
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{}: not a {}: {}", where, what, error.what()));
+    throw DataError(fmt::format("{}: not a {}: {}", where, type, error.what()));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: not a {}: {}", where, what, error.what()));
+    throw DataError(fmt::format("{}: not a {}: {}", where, type, error.what()));
   }
 }
 
@@ -102,7 +102,7 @@ ParamValue param_from_json(const Json& json) {
 
 enum class RecordParts { kAll, kBrief };
 
-// The values a person looks for first: those of the last epoch, then those of the whole run.
+// "metrics" of run.json: the values of the last epoch, then those of the whole run.
 Json metrics_json(const RunRecord& run) {
   Json metrics = Json::object();
   if (!run.epochs.empty()) {
@@ -252,6 +252,7 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     for (const auto& [key, value] : json.at("params").items())
       run.params.emplace_back(key, param_from_json(value));
     for (const auto& epoch : json.at("epochs")) run.epochs.push_back(epoch_from_json(epoch));
+    // metrics_json() has added the last epoch's values; only the others are the run's own.
     for (const auto& [name, value] : json.at("metrics").items()) {
       const bool of_last_epoch =
           name == "loss" || name == "accuracy" || name == "validation_loss" || name == "validation_accuracy";

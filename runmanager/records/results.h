@@ -1,4 +1,4 @@
-// Results of a sweep: a record per run, and the files results.csv, results.json and run.json made of it.
+// The results of a sweep: a record per run, and its forms in results.csv, results.json and run.json.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ std::string_view to_string(RunStatus status);
 /// Throws DataError on any other text.
 RunStatus parse_run_status(std::string_view text);
 
-/// What one finished epoch gave. A missing value was not measured; NaN and infinity are values.
+/// The results of one finished epoch. A missing value was not measured; NaN and infinity are values.
 struct EpochRecord {
   int epoch = 0;                    // from 0
   double loss = 0;                  // mean over the training samples, as seen while training
@@ -33,19 +33,19 @@ struct EpochRecord {
   double epoch_seconds = 0;                   // the training part, without validation and logging
   double run_seconds = 0;                     // from the run's start to this epoch's end, everything included
   double images_per_second = 0;               // training samples / epoch_seconds
-  double data_wait_seconds = 0;               // that the training thread waited for batches
+  double data_wait_seconds = 0;               // in which the training thread waited for batches
   std::optional<double> device_seconds = {};  // Engine::take_device_seconds() of the training part
 };
 
-/// One run as run.json keeps it.
+/// One run, as run.json has it.
 struct RunRecord {
   std::string name;
   RunStatus status = RunStatus::kPending;
   Params params;
   std::string device;  // "cpu", "cuda:0": where it trained or was to train; empty while unknown
-  int jobs = 1;  // runs that were trained at once on the machine, this one included: its times are longer
+  int jobs = 1;        // runs at once on the machine, this one included; more than 1 makes times longer
   std::vector<EpochRecord> epochs;
-  std::string started, ended;             // by the clock on the wall, in UTC; the first start, the last end
+  std::string started, ended;             // UTC, see utc_time(); of the first start and the last end
   std::optional<double> run_seconds;      // of the whole run; none before its end
   std::optional<double> setup_seconds;    // part of run_seconds before the first epoch: engine, data, graphs
   std::string placement;                  // of the samples, "device" or "host", where that differs
@@ -56,27 +56,26 @@ struct RunRecord {
   nlohmann::ordered_json provenance;
 };
 
-/// Where a run's files and its training stand after its last finished epoch.
+/// How far a run's events and its training reach after its last finished epoch.
 struct RunPosition {
-  std::string events_file;         // the newest, without directory ...
-  std::uint64_t events_bytes = 0;  // ... as far as it belongs to the finished epochs
-  std::int64_t batches = 0;        // trained in them
+  std::string events_file;         // the newest one, without directory
+  std::uint64_t events_bytes = 0;  // of that file; events behind it belong to an unfinished epoch
+  std::int64_t batches = 0;        // trained in all finished epochs
   bool operator==(const RunPosition&) const = default;
 };
 
-/// How far an unfinished run has got: what its checkpoint keeps beside the network's state.
+/// The progress of an unfinished run: what its checkpoint keeps beside the training state.
 struct RunProgress {
   RunRecord record;  // with its finished epochs
   RunPosition position;
 };
 
 /// The table of results.csv: "run, status, epoch, loss, …" and then one column per swept key. A run without a
-/// finished epoch has one row with empty cells. Quoted as RFC 4180 says, lines end in \n; numbers have the
-/// fewest digits that read back to the same double; nan, inf and -inf stand for themselves. If runs shared
-/// the machine, a last column "jobs" says how many were trained at once.
+/// finished epoch has one row with empty cells. csv.h describes the format of cells. If runs shared the
+/// machine, a last column "jobs" has the number of runs at once.
 std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys);
 
-/// Whether a run was trained beside others, so that its times are longer than they would be alone.
+/// Whether any run was trained beside others, which makes its times longer.
 bool any_shared(const std::vector<RunRecord>& runs);
 
 /// The content of results.json: {"sweep", "runs": [{"name", "status", "params", "epochs", "run_seconds",
@@ -86,10 +85,9 @@ bool any_shared(const std::vector<RunRecord>& runs);
 nlohmann::ordered_json results_json(const std::vector<RunRecord>& runs, std::string_view sweep);
 
 nlohmann::ordered_json to_json(const RunRecord& run);
-/// The same without "epochs", "config" and "provenance", which are most of its text and mostly stay as they
-/// are.
+/// The same without "epochs", "config" and "provenance", which are most of it and rarely change.
 nlohmann::ordered_json brief_json(const RunRecord& run);
-/// The inverse of to_json(). Throws DataError, naming `where`, if it is no run record.
+/// The inverse of to_json(). Throws DataError, naming `where`, if `json` is not a run record.
 RunRecord run_record_from_json(const nlohmann::ordered_json& json, std::string_view where);
 /// The same from the text of a run.json.
 RunRecord parse_run_record(std::string_view text, std::string_view where);
@@ -101,7 +99,7 @@ RunRecord read_run_record(const std::filesystem::path& path);
 nlohmann::ordered_json to_json(const ParamValue& value);
 /// {"lr": 0.01, "device": "cpu"}, in the order given.
 nlohmann::ordered_json to_json(const Params& params);
-/// A double for JSON: a number, or one of the strings above.
+/// A number, or "NaN", "Infinity" or "-Infinity", which JSON has no numbers for.
 nlohmann::ordered_json json_number(double value);
 
 }  // namespace sweep

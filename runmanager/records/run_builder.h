@@ -1,4 +1,4 @@
-// The Cartesian product of hyperparameters, for programs with a training loop of their own.
+// The Cartesian product of hyperparameters, for programs with their own training loop.
 #pragma once
 
 #include <initializer_list>
@@ -11,21 +11,21 @@
 
 namespace sweep {
 
-/// One combination of hyperparameters, as a training loop and RunManager::begin_run() use it.
+/// One combination of hyperparameters, for a training loop and RunManager::begin_run().
 struct Run {
-  std::string name;               // its directory, "lr=0.01,batch_size=100"; empty: refused by RunManager
+  std::string name;               // of its directory, "lr=0.01,batch_size=100"; must not be empty
   Params params;                  // in the order of the axes
   std::string device = "cpu";     // for the graph and the records
   LossSpec loss;                  // for the graph
-  LogOptions log;                 // what begin_run(), end_epoch() and end_run() write
+  LogOptions log;                 // which events are written
   nlohmann::ordered_json config;  // every other setting, for run.json and the Text tab; may be null
-  int jobs = 1;                   // runs that are trained at once on this machine, this one included
+  int jobs = 1;                   // runs at once on this machine, this one included; for the records
 
-  /// Value of `key`. Throws ConfigError, listing the keys there are, if there is none.
+  /// The value of `key`. Throws ConfigError, listing all keys, if there is none.
   const ParamValue& at(std::string_view key) const;
 
-  /// run.get<double>("lr"); an integer is converted where T is double. Throws ConfigError if the type is
-  /// another.
+  /// run.get<double>("lr"). `T`: bool, std::int64_t, double or std::string. An integer is converted to
+  /// double; any other difference of type throws ConfigError.
   template <typename T>
   T get(std::string_view key) const;
 };
@@ -44,8 +44,8 @@ class RunBuilder {
  public:
   using Axis = std::pair<std::string, std::vector<ParamValue>>;
 
-  /// Every combination, the last key fastest, as itertools.product orders them. A "device" axis sets
-  /// Run::device. Without axes there is one run, without params. Names are all different, and safe as
+  /// Every combination, in the order of itertools.product: the last key varies fastest. An axis "device" also
+  /// sets Run::device. Without axes there is one run, without params. Names are unique and valid as
   /// directories. Throws ConfigError for an axis without values or a repeated key.
   static std::vector<Run> get_runs(const std::vector<Axis>& params);
 };

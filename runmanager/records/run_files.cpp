@@ -8,10 +8,10 @@ namespace sweep {
 namespace {
 
 bool is_events_file(const std::filesystem::path& path) {
-  return path.filename().string().find("tfevents") != std::string::npos;  // what TensorBoard looks for
+  return path.filename().string().find("tfevents") != std::string::npos;  // TensorBoard's criterion
 }
 
-// "run.json.4711.tmp": as write_file_atomically() calls them.
+// "run.json.4711.tmp": a name that write_file_atomically() makes.
 bool is_temporary(const std::string& name) {
   if (!name.ends_with(".tmp")) return false;
   const auto begins = [&name](const char* file) { return name.starts_with(std::string(file) + "."); };

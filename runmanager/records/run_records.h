@@ -1,5 +1,5 @@
-// The records of all runs of a sweep, and the files of results made of them. Not part of the installed
-// interface.
+// The records of all runs of a sweep, in order, and the results that are made of them. Not part of the
+// installed interface.
 #pragma once
 
 #include <filesystem>
@@ -11,20 +11,21 @@
 
 namespace sweep {
 
-/// Not thread-safe.
+/// Names are unique. Not thread-safe.
 class RunRecords {
  public:
   const std::vector<RunRecord>& all() const { return records_; }
   bool is_first(const RunRecord& record) const { return &record == records_.data(); }
 
-  /// The record of the run of that name; an empty one is added if there is none. Valid until the next call.
+  /// The record of the run of that name; adds an empty one if there is none. Valid until another is added.
   RunRecord& at(const std::string& name);
-  /// Takes the place of the record of that name, or is added.
+  /// The record at `position`, which must be there. Valid until another is added.
+  RunRecord& at(std::size_t position) { return records_.at(position); }
+  /// Replaces the record of that name, or adds it.
   void put(RunRecord record);
-  void clear() { records_.clear(); }
 
-  /// Replaces `base`.csv, whose columns begin with `keys`, and `base`.json, of the sweep called `name`.
-  /// Throws IoError.
+  /// Replaces `base`.csv and `base`.json. `name`: of the sweep. `keys`: the first columns for params; others
+  /// follow in the order of the runs. Throws IoError.
   void save(const std::filesystem::path& base, const std::string& name, std::vector<std::string> keys,
             Survives survives) const;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -18,7 +19,7 @@ using Json = nlohmann::ordered_json;
 std::string runs_text(std::size_t count) { return fmt::format("{} run{}", count, count == 1 ? "" : "s"); }
 
 // The first names, and how many there are besides.
-std::string some_of(const std::vector<std::string>& names) {
+std::string first_names(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 3;
   const std::size_t shown = std::min(names.size(), kMost);
   const std::string text =
@@ -36,7 +37,7 @@ std::vector<std::string> without(const std::vector<std::string>& names,
   return rest;
 }
 
-// The runs of the last start, or nothing if there was none.
+// The names of the last start's runs; empty if there was none.
 std::optional<std::vector<std::string>> runs_of_sweep_file(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kSweepFile;
   std::error_code error;
@@ -48,30 +49,76 @@ std::optional<std::vector<std::string>> runs_of_sweep_file(const std::filesystem
   }
 }
 
+// Names of the runs that `belongs` is true for.
+template <typename Predicate>
+std::vector<std::string> names_of(std::span<const RunConfig> runs, std::span<const ExistingRun> existing,
+                                  const Predicate& belongs) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (belongs(runs[i], existing[i])) names.push_back(runs[i].name);
+  }
+  return names;
+}
+
+void add_changes_of_existing(std::span<const RunConfig> runs, std::span<const ExistingRun> existing,
+                             std::vector<std::string>& changes) {
+  const auto replaced = names_of(runs, existing, [](const RunConfig&, const ExistingRun& run) {
+    return run.fate == RunFate::kInTheWay;
+  });
+  if (!replaced.empty()) {
+    changes.push_back(
+        fmt::format("{} with other settings {} trained again; each old one is removed when its "
+                    "new one has finished: {}",
+                    runs_text(replaced.size()), replaced.size() == 1 ? "is" : "are", first_names(replaced)));
+  }
+  const auto adopted = names_of(
+      runs, existing, [](const RunConfig& config, const ExistingRun& run) { return run.is_adopted(config); });
+  if (!adopted.empty()) {
+    changes.push_back(
+        fmt::format("{} from an earlier start {} the same under another name and {} renamed: {}",
+                    runs_text(adopted.size()), adopted.size() == 1 ? "is" : "are",
+                    adopted.size() == 1 ? "was" : "were", first_names(adopted)));
+  }
+  const auto longer = names_of(runs, existing, [](const RunConfig& config, const ExistingRun& run) {
+    return run.fate == RunFate::kContinued && run.record && run.record->status == RunStatus::kCompleted &&
+           static_cast<int>(run.record->epochs.size()) < config.epochs;
+  });
+  if (!longer.empty()) {
+    changes.push_back(fmt::format("{} {} finished with fewer epochs and {} on: {}", runs_text(longer.size()),
+                                  longer.size() == 1 ? "was" : "were", longer.size() == 1 ? "goes" : "go",
+                                  first_names(longer)));
+  }
+  // Notes are mostly the same for all runs: one line each, with the runs that it is about.
+  std::map<std::string, std::vector<std::string>> notes;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!existing[i].note.empty()) notes[existing[i].note].push_back(runs[i].name);
+  }
+  for (const auto& [note, names] : notes) changes.push_back(fmt::format("{}: {}", first_names(names), note));
+}
+
 }  // namespace
 
 std::vector<std::string> changes_since(const std::filesystem::path& directory,
                                        std::span<const RunConfig> runs,
-                                       const std::vector<std::string>& outdated) {
+                                       std::span<const ExistingRun> existing) {
   std::vector<std::string> changes;
-  if (!outdated.empty()) {
-    changes.push_back(fmt::format(
-        "{} finished run{} had other settings and {} trained again; with --fresh they would be kept: {}",
-        outdated.size(), outdated.size() == 1 ? "" : "s", outdated.size() == 1 ? "is" : "are",
-        some_of(outdated)));
-  }
+  add_changes_of_existing(runs, existing, changes);
   const std::optional<std::vector<std::string>> old = runs_of_sweep_file(directory);
   if (!old) return changes;
-  std::vector<std::string> now;
-  for (const RunConfig& run : runs) now.push_back(run.name);
-  const std::vector<std::string> added = without(now, *old), retired = without(*old, now);
+  // A renamed run is neither new nor gone.
+  std::vector<std::string> now, adopted;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!existing[i].is_adopted(runs[i])) now.push_back(runs[i].name);
+    if (existing[i].is_adopted(runs[i])) adopted.push_back(existing[i].directory);
+  }
+  const std::vector<std::string> added = without(now, *old), retired = without(without(*old, now), adopted);
   if (!added.empty())
     changes.push_back(
-        fmt::format("{} new since the last start: {}", runs_text(added.size()), some_of(added)));
+        fmt::format("{} new since the last start: {}", runs_text(added.size()), first_names(added)));
   if (!retired.empty()) {
     changes.push_back(fmt::format("{} no longer in the file; what {} left stays: {}",
                                   runs_text(retired.size()), retired.size() == 1 ? "it has" : "they have",
-                                  some_of(retired)));
+                                  first_names(retired)));
   }
   return changes;
 }

@@ -1,4 +1,4 @@
-// What a person should know when a sweep's file is no longer what it was at the last start.
+// Describes how a sweep has changed since its last start.
 #pragma once
 
 #include <filesystem>
@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "runmanager/config/run_config.h"
+#include "runmanager/records/existing_runs.h"
 
 namespace sweep {
 
-/// Sentences about runs that are new, that the file no longer has, and `outdated`: finished, but with other
-/// settings. `directory` is the sweep's, as the last start has left it. Empty if nothing has changed.
+/// Sentences about runs that are new, renamed, continued, replaced, or no longer in the file. `directory` is
+/// the sweep's, as the last start has left it; `existing` has an entry for each of `runs`. Empty if nothing
+/// has changed.
 std::vector<std::string> changes_since(const std::filesystem::path& directory,
                                        std::span<const RunConfig> runs,
-                                       const std::vector<std::string>& outdated);
+                                       std::span<const ExistingRun> existing);
 
 }  // namespace sweep

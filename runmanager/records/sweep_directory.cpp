@@ -24,8 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLockFile = ".lock";
 
-[[noreturn]] void throw_io(const fs::path& path, const std::string& what, int error) {
-  throw IoError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(error)));
+[[noreturn]] void throw_io(const fs::path& path, const std::string& message, int error) {
+  throw IoError(fmt::format("{}: {}: {}", path.string(), message, std::strerror(error)));
 }
 
 std::string this_process() {
@@ -42,7 +42,7 @@ std::string read_owner(int fd) {
   return owner.empty() ? "another process" : owner;
 }
 
-// Whether the process that read_owner() names was here and is gone.
+// Whether the process that read_owner() names was on this machine and is gone.
 bool owner_is_gone(const std::string& owner) {
   int pid = 0;
   std::array<char, 256> host{}, here{};
@@ -51,7 +51,8 @@ bool owner_is_gone(const std::string& owner) {
   return std::strcmp(host.data(), here.data()) == 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
 }
 
-// Workers of a sweep that was killed hold its lock for the moment until they are gone, too.
+// The workers of a killed sweep have inherited its lock and hold it for the moment until they are gone, too.
+// So the lock is tried for a while if its owner is gone.
 bool try_lock(int fd) {
   constexpr int kTries = 200;  // times 10 ms
   for (int tries = 0;; ++tries) {
@@ -65,7 +66,7 @@ bool try_lock(int fd) {
   }
 }
 
-// Returns the locked file; throws if somebody else has it.
+// Returns the descriptor of the locked file. Throws if another process has the lock.
 int lock(const fs::path& directory) {
   const fs::path path = directory / kLockFile;
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -89,7 +90,7 @@ int lock(const fs::path& directory) {
   return fd;
 }
 
-// The nearest path above (or at) `path` that is there.
+// `path`, or the nearest directory above it that exists.
 fs::path nearest_existing(fs::path path) {
   std::error_code error;
   while (!fs::exists(path, error) && path.has_parent_path() && path != path.parent_path())
@@ -97,8 +98,8 @@ fs::path nearest_existing(fs::path path) {
   return path;
 }
 
-// The directory itself, or with `fresh` the first free one; without making it.
-fs::path choose(const fs::path& logdir, const std::string& name, bool fresh) {
+// <logdir>/<name>, or with `fresh` the first such path that is free. Makes nothing.
+fs::path choose_path(const fs::path& logdir, const std::string& name, bool fresh) {
   fs::path path = logdir / name;
   std::error_code error;
   for (int number = 2; fresh && fs::exists(fs::symlink_status(path, error)); ++number) {
@@ -110,7 +111,7 @@ fs::path choose(const fs::path& logdir, const std::string& name, bool fresh) {
 }  // namespace
 
 void SweepDirectory::check(const fs::path& logdir, const std::string& name, bool fresh) {
-  const fs::path path = fs::absolute(choose(logdir, name, fresh));
+  const fs::path path = fs::absolute(choose_path(logdir, name, fresh));
   const fs::path existing = nearest_existing(path);
   std::error_code error;
   if (!fs::is_directory(existing, error)) throw_io(existing, "cannot make a log directory here", ENOTDIR);
@@ -128,7 +129,7 @@ bool SweepDirectory::is_held(const fs::path& path) {
 
 SweepDirectory SweepDirectory::open(const fs::path& logdir, const std::string& name, bool fresh) {
   for (;;) {
-    const fs::path path = choose(logdir, name, fresh);
+    const fs::path path = choose_path(logdir, name, fresh);
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
     const bool made = !error && fs::create_directory(path, error);
@@ -150,7 +151,8 @@ bool SweepDirectory::exists() const {
 
 SweepDirectory::~SweepDirectory() {
   if (fd_ < 0) return;
-  // The file stays: removing it would let a third process lock a new one beside somebody who holds this one.
+  // The file stays. If it were removed, a process that has opened it already could lock it while another one
+  // locks a new file of the same name.
   [[maybe_unused]] const int emptied = ::ftruncate(fd_, 0);
   ::close(fd_);
 }

@@ -1,46 +1,35 @@
 #include "runmanager/sweep/run_scheduler.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <deque>
-#include <limits>
-#include <memory>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "proto/worker.pb.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/training/stop_signals.h"
 
 namespace sweep {
 namespace {
 
-constexpr int kPollMilliseconds = 100;
-constexpr double kStepsBeforeStall = 10;
-constexpr std::size_t kGapsKept = 100;
-constexpr double kStallsBeforeFirstStep = 5;
-// Messages of a lost worker end somewhere; its log says more.
+// Bounds how late a signal or a deadline is noticed while no run has events.
+constexpr std::chrono::milliseconds kWait{100};
+// A run hangs when it is silent for longer than SchedulerOptions::stall_seconds and this many times its usual
+// interval between events, so that runs with slow batches are left alone.
+constexpr double kIntervalsBeforeStall = 10;
+constexpr std::size_t kIntervalsKept = 100;
+// Before its first batch a run may compile kernels or measure them.
+constexpr double kStallFactorBeforeFirstBatch = 5;
+// Of log.txt, in the error of a run that was lost.
 constexpr std::size_t kLogLinesShown = 3;
 
-// A place for one run at a time, with the worker that trains there.
-struct Slot {
-  std::unique_ptr<WorkerProcess> worker;
-  const ScheduledRun* job = nullptr;  // nullptr: idle
-  double begin = 0;                   // of the job
-  double last_sign = 0;               // when the worker was last heard of
-  std::vector<double> gaps;           // between its signs of life in training
-  int threads = 0;
-  bool asked_to_stop = false;
-};
-
-// The end of the run's log, to say what it did last.
-std::string log_tail(const std::filesystem::path& run) {
+// The last lines of the run's log, which tell what it did before it was lost.
+std::string log_tail(const std::filesystem::path& run_directory) {
   std::string text;
   try {
-    text = read_file(run / kLogFile);
+    text = read_file(run_directory / kLogFile);
   } catch (const DataError&) {
     return "";
   }
@@ -57,337 +46,279 @@ std::string last_epoch_text(const RunRecord& record) {
                                : fmt::format("after epoch {}", record.epochs.back().epoch);
 }
 
-EpochRecord epoch_of(const std::string& json) {
-  return epoch_record_from_json(nlohmann::ordered_json::parse(json), "a worker's message");
-}
-
-class Scheduler {
+// One thread runs everything here. The loop starts runs in free slots, waits for events, passes them on to
+// the recorder and the progress display, and ends runs that have passed a deadline.
+class RunScheduler {
  public:
-  Scheduler(const std::vector<ScheduledRun>& runs, const std::vector<SharedDataset>& datasets,
-            const SchedulerOptions& options, SweepBook& book)
-      : options_(options), book_(book), datasets_(datasets), attempts_(runs.size()) {
-    for (const ScheduledRun& run : runs) waiting_.push_back(&run);
-    first_ = runs.data();
-    jobs_ = options.jobs > 0 ? options.jobs : automatic_jobs(runs.size(), options.cores);
-    slots_.resize(std::min(static_cast<std::size_t>(jobs_), std::max<std::size_t>(1, runs.size())));
+  RunScheduler(const std::vector<ScheduledRun>& runs, RunExecutor& executor, const SchedulerOptions& options,
+               SweepRecorder& recorder)
+      : options_(options), executor_(executor), recorder_(recorder) {
+    for (const ScheduledRun& run : runs) waiting_.push_back({.run = &run});
+    for (std::size_t i = 0; i < options.slots; ++i) slots_.emplace_back(*this, i);
   }
 
   void run() {
-    last_look_ = options_.clock();
+    last_wait_end_ = options_.clock();
     for (;;) {
-      if (stop_ == 0) stop_if(options_.stop_requested());
-      if (stop_ == 0) start_jobs();
-      if (busy() == 0) break;
-      book_.save_if_due();  // while the workers train
-      wait_for_messages();
+      if (stop_signal_ == 0) stop_all(options_.stop_requested());
+      if (stop_signal_ == 0) start_runs();
+      if (active_runs() == 0) break;
+      recorder_.save_if_due();
+      wait_for_events();
       for (Slot& slot : slots_) {
-        if (slot.job != nullptr) take_messages(slot);
+        if (slot.is_active()) executor_.deliver(slot.index, slot);
       }
       check_deadlines();
     }
-    dismiss_workers();
   }
 
  private:
-  std::size_t busy() const {
+  struct Attempt {
+    const ScheduledRun* run = nullptr;  // nullptr: none
+    int retries = 0;                    // attempts before this one
+  };
+
+  // A slot of the executor with the run in it. Forwards the run's events.
+  struct Slot final : RunListener {
+    Slot(RunScheduler& s, std::size_t i) : scheduler(s), index(i) {}
+
+    void begin_run(const RunPlan& plan) override { scheduler.begin_run(*this, plan); }
+    // Always followed by batch(), which counts as the sign of life of both.
+    void begin_epoch(int epoch) override { scheduler.progress_of(*this).begin_epoch(epoch); }
+    void batch(const Totals& totals, std::size_t count) override {
+      const double now = scheduler.options_.clock();
+      if (intervals.size() == kIntervalsKept) intervals.pop_front();
+      intervals.push_back(now - last_event);
+      last_event = now;
+      scheduler.progress_of(*this).batch(totals, count);
+    }
+    void phase(std::string_view name) override {
+      last_event = scheduler.options_.clock();
+      scheduler.progress_of(*this).phase(name);
+    }
+    void end_epoch(const EpochRecord& epoch) override { scheduler.end_epoch(*this, epoch); }
+    void end_run(TrainedRun trained) override { scheduler.end_run(*this, std::move(trained)); }
+    void lose_run(const std::string& reason) override { scheduler.lose_run(*this, reason); }
+    void fail_writing(const std::string& error) override { scheduler.fail_writing(*this, error); }
+
+    bool is_active() const { return attempt.run != nullptr; }
+    const ScheduledRun& run() const { return *attempt.run; }
+
+    RunScheduler& scheduler;
+    const std::size_t index;
+    Attempt attempt;
+    double begin = 0;              // of the attempt
+    double last_event = 0;         // of the run
+    std::deque<double> intervals;  // seconds from the event before to each of the last batches
+    int threads = 0;
+    bool stop_requested = false;
+  };
+
+  std::size_t active_runs() const {
     return static_cast<std::size_t>(
-        std::count_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.job != nullptr; }));
+        std::count_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.is_active(); }));
   }
 
-  // How many of the cores a slot has for its run while `active` are trained.
+  TrainingObserver& progress_of(const Slot& slot) { return recorder_.progress().run(slot.run().run + 1); }
+
+  // The slot's part of the cores while `active` runs are trained. The first slots get the remainder.
   int threads_of(const Slot& slot, std::size_t active) const {
     if (options_.threads > 0) return options_.threads;
-    const auto share = static_cast<int>(active);
-    const auto position = static_cast<int>(&slot - slots_.data());
-    return std::max(1, options_.cores / share + (position < options_.cores % share ? 1 : 0));
+    const auto divisor = static_cast<int>(active);
+    const bool gets_one_more = static_cast<int>(slot.index) < options_.cores % divisor;
+    return std::max(1, options_.cores / divisor + (gets_one_more ? 1 : 0));
   }
 
-  // With --jobs auto a GPU has one run at a time: two would only take turns.
   bool device_is_free(const Device& device) const {
-    if (options_.jobs > 0 || device.type == DeviceType::kCpu) return true;
+    if (!options_.one_run_per_gpu || device.type == DeviceType::kCpu) return true;
     return std::none_of(slots_.begin(), slots_.end(), [&device](const Slot& slot) {
-      return slot.job != nullptr && slot.job->prepared.device == device;
+      return slot.is_active() && slot.run().prepared.device == device;
     });
   }
 
-  void start_jobs() {
+  void start_runs() {
     for (Slot& slot : slots_) {
-      if (slot.job != nullptr) continue;
-      const auto next = std::find_if(waiting_.begin(), waiting_.end(), [this](const ScheduledRun* run) {
-        return device_is_free(run->prepared.device);
+      if (slot.is_active()) continue;
+      const auto next = std::find_if(waiting_.begin(), waiting_.end(), [this](const Attempt& attempt) {
+        return device_is_free(attempt.run->prepared.device);
       });
       if (next == waiting_.end()) break;
-      const ScheduledRun* job = *next;
+      const Attempt attempt = *next;
       waiting_.erase(next);
-      start(slot, *job);
+      start(slot, attempt);
     }
-    share_cores();
+    hand_out_idle_cores();
   }
 
-  // Runs that are still trained when no others wait get the cores of those that have ended.
-  void share_cores() {
-    if (!waiting_.empty()) return;
-    const std::size_t active = busy();
-    for (Slot& slot : slots_) {
-      if (slot.job == nullptr) continue;
-      const int threads = threads_of(slot, active);
-      if (threads <= slot.threads) continue;
-      slot.threads = threads;
-      proto::ToWorker message;
-      message.set_threads(threads);
-      slot.worker->socket().send(message);
-    }
-  }
-
-  void start(Slot& slot, const ScheduledRun& job) {
-    options_.check_directory();  // A worker would make it again, without what was there.
-    const std::size_t active = std::min(slots_.size(), busy() + waiting_.size() + 1);
-    if (!slot.worker) {
-      slot.worker = std::make_unique<WorkerProcess>(WorkerProcess::start(options_.worker));
-      slot.worker->socket().send(setup());
-    }
-    slot.job = &job;
+  void start(Slot& slot, const Attempt& attempt) {
+    // A run makes its directory, and with it the sweep's, without the files that were there.
+    options_.check_directory();
+    const std::size_t active = std::min(slots_.size(), active_runs() + waiting_.size() + 1);
+    slot.attempt = attempt;
     slot.threads = threads_of(slot, active);
-    slot.begin = slot.last_sign = options_.clock();
-    slot.gaps.clear();
-    slot.asked_to_stop = false;
-    book_.begin_run(job.run);
-    RunRecord record = book_.record(job.run);
+    slot.begin = slot.last_event = options_.clock();
+    slot.intervals.clear();
+    slot.stop_requested = false;
+    const std::size_t run = slot.run().run;
+    RunRecord record = recorder_.record(run);
     record.status = RunStatus::kRunning;
     record.jobs = static_cast<int>(active);
     record.epochs.clear();
     record.error.reset();
-    proto::ToWorker message;
-    proto::Train& train = *message.mutable_train();
-    train.set_index(job.run);
-    train.set_dataset(job.dataset);
-    train.set_threads(slot.threads);
-    train.set_record(compact_json_text(to_json(record)));
-    book_.manager().update(std::move(record));
-    // A worker that is already gone is noticed when its messages are taken.
-    slot.worker->socket().send(message);
+    recorder_.begin_run(run, record);
+    executor_.start(slot.index, slot.run(), record, slot.threads);
   }
 
-  proto::ToWorker setup() const {
-    proto::ToWorker message;
-    proto::Setup& setup = *message.mutable_setup();
-    setup.set_directory(book_.manager().directory().string());
-    setup.set_name(book_.manager().directory().filename().string());
-    setup.set_layout_run(book_.manager().records().front().name);
-    for (const SharedDataset& dataset : datasets_) {
-      proto::SharedSet& set = *setup.add_datasets();
-      set.set_fd(dataset.fd());
-      set.set_description(compact_json_text(dataset.description()));
-    }
-    return message;
-  }
-
-  void wait_for_messages() {
-    std::vector<pollfd> descriptors;
+  // When no run waits any more, the remaining ones get the cores of those that have ended.
+  void hand_out_idle_cores() {
+    if (!waiting_.empty()) return;
+    const std::size_t active = active_runs();
     for (Slot& slot : slots_) {
-      if (slot.job != nullptr) descriptors.push_back({slot.worker->socket().fd(), POLLIN, 0});
+      if (!slot.is_active()) continue;
+      const int threads = threads_of(slot, active);
+      if (threads <= slot.threads) continue;
+      slot.threads = threads;
+      executor_.set_threads(slot.index, threads);
     }
-    ::poll(descriptors.data(), descriptors.size(), kPollMilliseconds);
+  }
+
+  void wait_for_events() {
+    executor_.wait(kWait);
     const double now = options_.clock();
-    // A sweep that was stopped itself, by Ctrl-Z or a laptop's lid, has not heard its workers either.
-    const double lost = now - last_look_ - 1e-3 * kPollMilliseconds;
+    // After Ctrl-Z or a suspend of the machine, the clock has gone on while neither this process nor the
+    // workers did anything. That time must not count against the runs.
+    const double lost = now - last_wait_end_ - std::chrono::duration<double>(kWait).count();
     if (lost > 1) {
       for (Slot& slot : slots_) {
-        slot.begin += lost;
-        slot.last_sign += lost;
+        slot.begin = std::min(now, slot.begin + lost);
+        slot.last_event = std::min(now, slot.last_event + lost);
       }
     }
-    last_look_ = now;
+    last_wait_end_ = now;
   }
 
-  void take_messages(Slot& slot) {
-    auto arrived = MessageSocket::Arrived::kMessage;
-    try {
-      while (slot.job != nullptr && slot.worker) {
-        proto::FromWorker message;
-        arrived = slot.worker->socket().poll(message);
-        if (arrived != MessageSocket::Arrived::kMessage) break;
-        handle(slot, message);
-      }
-    } catch (const DataError& error) {
-      slot.worker->kill();
-      lose(slot, error.what());
-      return;
-    } catch (const nlohmann::json::exception& error) {
-      slot.worker->kill();
-      lose(slot, fmt::format("its worker sent what is no message: {}", error.what()));
-      return;
-    }
-    if (arrived == MessageSocket::Arrived::kEnd && slot.job != nullptr) {
-      lose(slot, fmt::format("its worker was lost: {}", slot.worker->how_it_ended()));
-    }
+  void begin_run(Slot& slot, const RunPlan& plan) {
+    slot.last_event = options_.clock();
+    recorder_.set_finished_epochs(slot.run().run, plan.finished_epochs);
+    progress_of(slot).begin_run(plan);
   }
 
-  void handle(Slot& slot, const proto::FromWorker& message) {
-    const double now = options_.clock();
-    const std::size_t run = slot.job->run;
-    TrainingObserver& observer = book_.progress().run(run + 1);
-    switch (message.content_case()) {
-      case proto::FromWorker::kBegin:
-        begin(slot, message.begin(), observer);
-        break;
-      case proto::FromWorker::kBatches: {
-        const proto::Batches& batches = message.batches();
-        if (slot.gaps.size() == kGapsKept) slot.gaps.erase(slot.gaps.begin());
-        slot.gaps.push_back(now - slot.last_sign);
-        if (batches.begins_epoch()) observer.begin_epoch(batches.epoch());
-        observer.batch({.loss = batches.loss(), .correct = batches.correct(), .samples = batches.samples()},
-                       batches.count());
-        break;
-      }
-      case proto::FromWorker::kPhase:
-        observer.phase(message.phase());
-        break;
-      case proto::FromWorker::kEpoch: {
-        const EpochRecord epoch = epoch_of(message.epoch());
-        book_.end_epoch(run, epoch);
-        observer.end_epoch(epoch);
-        break;
-      }
-      case proto::FromWorker::kEnd:
-        book_.manager().update(run_record_from_json(nlohmann::ordered_json::parse(message.end().record()),
-                                                    "a worker's message"));
-        if (!message.end().usable()) slot.worker.reset();
-        end_job(slot);
-        break;
-      case proto::FromWorker::kFailed:
-        slot.worker.reset();
-        lose(slot, message.failed());
-        break;
-      case proto::FromWorker::kIoError:
-        if (!only_its_directory_is_gone(slot)) throw IoError(message.io_error());
-        lose(slot, fmt::format("its directory was removed while it was trained ({})", message.io_error()));
-        break;
-      case proto::FromWorker::CONTENT_NOT_SET:
-        throw DataError("its worker sent a message without content");
-    }
-    slot.last_sign = now;
+  void end_epoch(Slot& slot, const EpochRecord& epoch) {
+    slot.last_event = options_.clock();
+    recorder_.end_epoch(slot.run().run, epoch);
+    progress_of(slot).end_epoch(epoch);
   }
 
-  void begin(const Slot& slot, const proto::Begin& begin, TrainingObserver& observer) {
-    const std::size_t run = slot.job->run;
-    RunRecord record = book_.record(run);
-    for (const std::string& epoch : begin.finished()) record.epochs.push_back(epoch_of(epoch));
-    const auto finished = static_cast<int>(record.epochs.size());
-    book_.manager().update(std::move(record));
-    observer.begin_run({.number = run + 1,
-                        .name = slot.job->prepared.config->name,
-                        .epochs = begin.epochs(),
-                        .batches = begin.batches(),
-                        .samples = begin.samples(),
-                        .first_epoch = finished});
+  void end_run(Slot& slot, TrainedRun trained) {
+    recorder_.update(slot.run().run, std::move(trained.record));
+    end_attempt(slot, trained.failure);
   }
 
-  // Somebody did not want this run; the others have what they need.
-  bool only_its_directory_is_gone(const Slot& slot) const {
-    const std::filesystem::path run = book_.manager().directory() / slot.job->prepared.config->name;
+  // Records the end of a run that could not do so itself.
+  void lose_run(Slot& slot, const std::string& reason) {
+    const ScheduledRun& run = slot.run();
+    RunRecord record = recorder_.record(run.run);
+    record.status = slot.stop_requested ? RunStatus::kInterrupted : RunStatus::kFailed;
+    record.error = fmt::format("{} {}{}", reason, last_epoch_text(record),
+                               log_tail(recorder_.directory() / record.name));
+    record.run_seconds = options_.clock() - slot.begin;
+    recorder_.record_lost_run(run.run, describe_run(*run.prepared.config, run.prepared.device, record.jobs),
+                              std::move(record));
+    end_attempt(slot, RunFailure::kError);
+  }
+
+  void kill_run(Slot& slot, const std::string& reason) {
+    executor_.kill(slot.index);
+    lose_run(slot, reason);
+  }
+
+  // A full disk ends the sweep, because no other run could go on either. If somebody has removed the
+  // directory of this run, only this run fails.
+  void fail_writing(Slot& slot, const std::string& error) {
+    if (!only_run_directory_is_gone(slot)) throw IoError(error);
+    lose_run(slot, fmt::format("its directory was removed while it was trained ({})", error));
+  }
+
+  bool only_run_directory_is_gone(const Slot& slot) const {
+    const std::filesystem::path run = recorder_.directory() / slot.run().prepared.config->name;
     std::error_code error;
     if (std::filesystem::exists(run, error) || error) return false;
     options_.check_directory();
     return true;
   }
 
-  // The run's worker is gone before the run has ended.
-  void lose(Slot& slot, const std::string& why) {
-    slot.worker.reset();
-    const PreparedRun& prepared = slot.job->prepared;
-    RunRecord record = book_.record(slot.job->run);
-    record.status = slot.asked_to_stop ? RunStatus::kInterrupted : RunStatus::kFailed;
-    record.error = fmt::format("{} {}{}", why, last_epoch_text(record),
-                               log_tail(book_.manager().directory() / prepared.config->name));
-    record.run_seconds = options_.clock() - slot.begin;
-    book_.manager().conclude_run(describe_run(*prepared.config, prepared.device, record.jobs),
-                                 std::move(record));
-    end_job(slot);
-  }
-
-  void end_job(Slot& slot) {
-    const ScheduledRun* job = std::exchange(slot.job, nullptr);
-    const RunRecord& record = book_.record(job->run);
-    int& attempts = attempts_[static_cast<std::size_t>(job - first_)];
+  // The run of the slot has its record for this attempt. Decides what follows: another attempt, or the end.
+  void end_attempt(Slot& slot, RunFailure failure) {
+    Attempt attempt = std::exchange(slot.attempt, {});
+    const std::size_t run = attempt.run->run;
+    const RunRecord& record = recorder_.record(run);
     const bool failed = record.status == RunStatus::kFailed;
-    const bool diverged = failed && record.error && record.error->starts_with(kDiverged);
-    if (failed && !diverged && stop_ == 0 && attempts < options_.retry) {
-      ++attempts;
-      waiting_.push_back(job);
-      book_.progress().message(fmt::format("{} failed and will be tried again ({} of {}): {}", record.name,
-                                           attempts, options_.retry, record.error.value_or("")));
+    // The same bits would diverge again.
+    const bool can_retry = failed && failure != RunFailure::kDiverged;
+    if (can_retry && stop_signal_ == 0 && attempt.retries < options_.retry) {
+      ++attempt.retries;
+      waiting_.push_back(attempt);
+      recorder_.progress().message(fmt::format("{} failed and will be tried again ({} of {}): {}",
+                                               record.name, attempt.retries, options_.retry,
+                                               record.error.value_or("")));
       return;
     }
-    book_.end_run(job->run);
-    if (failed && options_.fail_fast) stop_if(kOtherRunFailed);
+    recorder_.end_run(run);
+    if (failed && options_.fail_fast) stop_all(kOtherRunFailed);
   }
 
-  void stop_if(int signal) {
-    if (signal == 0 || stop_ != 0) return;
-    stop_ = signal;
+  void stop_all(int signal) {
+    if (signal == 0 || stop_signal_ != 0) return;
+    stop_signal_ = signal;
     stop_begin_ = options_.clock();
     for (Slot& slot : slots_) {
-      if (slot.job == nullptr) continue;
-      slot.asked_to_stop = true;
-      proto::ToWorker message;
-      message.set_stop_signal(signal);
-      slot.worker->socket().send(message);
+      if (!slot.is_active()) continue;
+      slot.stop_requested = true;
+      executor_.request_stop(slot.index, signal);
     }
   }
 
-  // How long a worker may be silent: by far longer than it has been so far.
-  double patience(const Slot& slot) const {
-    // A device may compile kernels first, and then train many batches before it says anything.
-    if (slot.gaps.empty()) return kStallsBeforeFirstStep * options_.stall_seconds;
-    std::vector<double> gaps = slot.gaps;
-    const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
-    std::nth_element(gaps.begin(), middle, gaps.end());
-    return std::max(options_.stall_seconds, kStepsBeforeStall * *middle);
+  // Seconds without an event after which a run hangs.
+  double stall_limit(const Slot& slot) const {
+    if (slot.intervals.empty()) return kStallFactorBeforeFirstBatch * options_.stall_seconds;
+    std::vector<double> intervals(slot.intervals.begin(), slot.intervals.end());
+    const auto median = intervals.begin() + static_cast<std::ptrdiff_t>(intervals.size() / 2);
+    std::nth_element(intervals.begin(), median, intervals.end());
+    return std::max(options_.stall_seconds, kIntervalsBeforeStall * *median);
   }
 
   void check_deadlines() {
     const double now = options_.clock();
     for (Slot& slot : slots_) {
-      if (slot.job == nullptr) continue;
-      if (stop_ != 0) {
-        if (now - stop_begin_ < options_.stop_seconds) continue;
-        slot.worker->kill();
-        lose(slot, fmt::format("stopped by {}, to which its worker did not answer,", signal_name(stop_)));
+      if (!slot.is_active()) continue;
+      const double silent = now - slot.last_event;
+      if (stop_signal_ != 0) {
+        if (now - stop_begin_ >= options_.stop_seconds)
+          kill_run(slot, fmt::format("stopped by {}, to which its worker did not answer,",
+                                     signal_name(stop_signal_)));
       } else if (options_.timeout > 0 && now - slot.begin > options_.timeout) {
-        slot.worker->kill();
-        lose(slot, fmt::format("timeout: it took longer than {:g} s and was ended", options_.timeout));
-      } else if (now - slot.last_sign > options_.stall_seconds && now - slot.last_sign > patience(slot)) {
-        slot.worker->kill();
-        lose(slot, fmt::format("hanging: no sign of life for {:.0f} s; its worker was ended",
-                               now - slot.last_sign));
+        kill_run(slot, fmt::format("timeout: it took longer than {:g} s and was ended", options_.timeout));
+      } else if (silent > options_.stall_seconds && silent > stall_limit(slot)) {
+        kill_run(slot, fmt::format("hanging: no sign of life for {:.0f} s; its worker was ended", silent));
       }
     }
   }
 
-  void dismiss_workers() {
-    // Closing the connection would do, too, but this way all of them end at the same time.
-    for (Slot& slot : slots_) slot.worker.reset();
-  }
-
   const SchedulerOptions& options_;
-  SweepBook& book_;
-  const std::vector<SharedDataset>& datasets_;
-  int jobs_ = 1;
-  const ScheduledRun* first_ = nullptr;
-  std::vector<int> attempts_;  // beyond the first, per run
-  std::deque<const ScheduledRun*> waiting_;
-  std::vector<Slot> slots_;
-  int stop_ = 0;
+  RunExecutor& executor_;
+  SweepRecorder& recorder_;
+  std::deque<Attempt> waiting_;  // first attempts in the order of the sweep, then retries
+  std::deque<Slot> slots_;       // a deque, because a Slot cannot be moved
+  int stop_signal_ = 0;          // why all runs are to stop; 0: they are not
   double stop_begin_ = 0;
-  double last_look_ = 0;
+  double last_wait_end_ = 0;
 };
 
 }  // namespace
 
-void train_in_workers(const std::vector<ScheduledRun>& runs, const std::vector<SharedDataset>& datasets,
-                      const SchedulerOptions& options, SweepBook& book) {
-  if (!runs.empty()) Scheduler(runs, datasets, options, book).run();
+void schedule_runs(const std::vector<ScheduledRun>& runs, RunExecutor& executor,
+                   const SchedulerOptions& options, SweepRecorder& recorder) {
+  RunScheduler(runs, executor, options, recorder).run();
 }
 
 int automatic_jobs(std::size_t runs, int cores) {

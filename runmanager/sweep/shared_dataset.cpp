@@ -19,7 +19,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kAlignment = 64;
+// The memory holds the arrays of all distinct ImageSets one after the other: pixels, then labels, each
+// aligned. The description says where each array begins.
+constexpr std::size_t kAlignment = 64;  // bytes: a cache line, and the widest SIMD vector
 
 struct Mapping {
   Mapping(int fd, std::size_t size, int protection) : bytes(size) {
@@ -37,55 +39,53 @@ struct Mapping {
   std::size_t bytes = 0;
 };
 
-// Where the arrays of one ImageSet lie.
-struct Place {
+// Offsets of the arrays of one ImageSet, in bytes.
+struct SetLayout {
   std::shared_ptr<const ImageSet> set;
   std::size_t pixels = 0, labels = 0;
 };
 
-std::size_t place_behind(std::size_t end, std::size_t bytes, std::size_t& begin) {
-  begin = (end + kAlignment - 1) / kAlignment * kAlignment;
-  return begin + bytes;
-}
+std::size_t aligned(std::size_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
 
-// The distinct sets of the parts, laid out one behind the other; returns the bytes of all.
-std::size_t lay_out(const Dataset& dataset, std::vector<Place>& places) {
+// Lays out the distinct sets of the dataset's parts, which mostly share one. Returns the size of the memory.
+std::size_t lay_out(const Dataset& dataset, std::vector<SetLayout>& layouts) {
   std::size_t end = 0;
   for (const Samples* part : {&dataset.train, &dataset.validation, &dataset.test}) {
-    const bool known = std::any_of(places.begin(), places.end(),
-                                   [part](const Place& place) { return place.set == part->set; });
+    const bool known = std::any_of(layouts.begin(), layouts.end(),
+                                   [part](const SetLayout& layout) { return layout.set == part->set; });
     if (part->set == nullptr || known) continue;
-    Place& place = places.emplace_back();
-    place.set = part->set;
-    end = place_behind(end, part->set->pixels.size(), place.pixels);
-    end = place_behind(end, part->set->labels.size() * sizeof(std::int32_t), place.labels);
+    SetLayout& layout = layouts.emplace_back();
+    layout.set = part->set;
+    layout.pixels = aligned(end);
+    layout.labels = aligned(layout.pixels + part->set->pixels.size());
+    end = layout.labels + part->set->labels.size() * sizeof(std::int32_t);
   }
   return end;
 }
 
-Json part_json(const Samples& part, const std::vector<Place>& places) {
+Json part_json(const Samples& part, const std::vector<SetLayout>& layouts) {
   Json set = nullptr;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (places[i].set == part.set) set = i;
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    if (layouts[i].set == part.set) set = i;
   }
   return {{"set", set}, {"first", part.first}, {"count", part.count}};
 }
 
-Json describe_dataset(const Dataset& dataset, const std::vector<Place>& places, std::size_t bytes) {
+Json describe_dataset(const Dataset& dataset, const std::vector<SetLayout>& layouts, std::size_t bytes) {
   Json sets = Json::array(), files = Json::array();
-  for (const Place& place : places) {
-    sets.push_back({{"shape", place.set->shape},
-                    {"pixels", {place.pixels, place.set->pixels.size()}},
-                    {"labels", {place.labels, place.set->labels.size()}}});
+  for (const SetLayout& layout : layouts) {
+    sets.push_back({{"shape", layout.set->shape},
+                    {"pixels", {layout.pixels, layout.set->pixels.size()}},
+                    {"labels", {layout.labels, layout.set->labels.size()}}});
   }
   for (const DataFile& file : dataset.files)
     files.push_back({{"path", file.path.string()}, {"sha256", file.sha256}});
   return {{"name", dataset.name},
           {"shape", dataset.shape},
           {"class_names", dataset.class_names},
-          {"train", part_json(dataset.train, places)},
-          {"validation", part_json(dataset.validation, places)},
-          {"test", part_json(dataset.test, places)},
+          {"train", part_json(dataset.train, layouts)},
+          {"validation", part_json(dataset.validation, layouts)},
+          {"test", part_json(dataset.test, layouts)},
           {"mean", dataset.transform.mean},
           {"std", dataset.transform.std},
           {"files", std::move(files)},
@@ -93,9 +93,10 @@ Json describe_dataset(const Dataset& dataset, const std::vector<Place>& places, 
           {"bytes", bytes}};
 }
 
+// `layout`: [offset in bytes, count]. The array keeps the mapping alive.
 template <typename T>
-Elements<T> elements_of(const std::shared_ptr<const Mapping>& mapping, const Json& place) {
-  const auto offset = place.at(0).get<std::size_t>(), count = place.at(1).get<std::size_t>();
+MaybeOwnedArray<T> mapped_array(const std::shared_ptr<const Mapping>& mapping, const Json& layout) {
+  const auto offset = layout.at(0).get<std::size_t>(), count = layout.at(1).get<std::size_t>();
   if (offset > mapping->bytes || count > (mapping->bytes - offset) / sizeof(T))
     throw DataError("a shared data set is larger than its memory");
   const auto* first =
@@ -108,8 +109,8 @@ Dataset dataset_of(const std::shared_ptr<const Mapping>& mapping, const Json& de
   for (const Json& json : description.at("sets")) {
     auto set = std::make_shared<ImageSet>();
     set->shape = json.at("shape").get<Shape>();
-    set->pixels = elements_of<std::uint8_t>(mapping, json.at("pixels"));
-    set->labels = elements_of<std::int32_t>(mapping, json.at("labels"));
+    set->pixels = mapped_array<std::uint8_t>(mapping, json.at("pixels"));
+    set->labels = mapped_array<std::int32_t>(mapping, json.at("labels"));
     sets.push_back(std::move(set));
   }
   const auto part = [&](const char* name) {
@@ -138,10 +139,10 @@ Dataset dataset_of(const std::shared_ptr<const Mapping>& mapping, const Json& de
 }  // namespace
 
 SharedDataset::SharedDataset(const Dataset& dataset) {
-  std::vector<Place> places;
-  const std::size_t bytes = lay_out(dataset, places);
+  std::vector<SetLayout> layouts;
+  const std::size_t bytes = lay_out(dataset, layouts);
   fd_ = ::memfd_create("sweep-data", MFD_CLOEXEC);
-  // Allocated at once: where there is too little memory, a write to the mapping would end the process.
+  // Allocated now, because a write to a mapping without memory behind it would end the process with SIGBUS.
   const int error = fd_ < 0 ? errno : bytes == 0 ? 0 : ::posix_fallocate(fd_, 0, static_cast<off_t>(bytes));
   if (error != 0) {
     if (fd_ >= 0) ::close(fd_);
@@ -150,14 +151,14 @@ SharedDataset::SharedDataset(const Dataset& dataset) {
   }
   try {
     const Mapping writable(fd_, bytes, PROT_READ | PROT_WRITE);
-    for (const Place& place : places) {
+    for (const SetLayout& layout : layouts) {
       char* base = static_cast<char*>(writable.data);
-      const ImageSet& set = *place.set;
-      if (!set.pixels.empty()) std::memcpy(base + place.pixels, set.pixels.data(), set.pixels.size());
+      const ImageSet& set = *layout.set;
+      if (!set.pixels.empty()) std::memcpy(base + layout.pixels, set.pixels.data(), set.pixels.size());
       if (!set.labels.empty())
-        std::memcpy(base + place.labels, set.labels.data(), set.labels.size() * sizeof(std::int32_t));
+        std::memcpy(base + layout.labels, set.labels.data(), set.labels.size() * sizeof(std::int32_t));
     }
-    description_ = describe_dataset(dataset, places, bytes);
+    description_ = describe_dataset(dataset, layouts, bytes);
     dataset_ = open_shared_dataset(fd_, description_);
   } catch (...) {
     ::close(fd_);
@@ -178,7 +179,7 @@ Dataset open_shared_dataset(int fd, const Json& description) {
   try {
     const auto bytes = description.at("bytes").get<std::size_t>();
     struct stat info {};
-    // Reading behind the end of the memory would end the process.
+    // Reading a mapping beyond the end of its file would end the process with SIGBUS.
     if (::fstat(fd, &info) != 0 || static_cast<std::size_t>(info.st_size) < bytes)
       throw DataError("a shared data set is larger than its memory");
     return dataset_of(std::make_shared<const Mapping>(fd, bytes, PROT_READ), description);

@@ -1,4 +1,4 @@
-// A data set that all processes of a sweep see, and that is in memory once.
+// A data set in memory that all processes of a sweep share.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,21 +7,21 @@
 
 namespace sweep {
 
-/// Owns the memory as long as it or its dataset() lives.
+/// Owns a memfd with the samples. The memory lives as long as this object, a mapping in any process, or a
+/// dataset() made from it.
 class SharedDataset {
  public:
-  /// Copies the samples of `dataset` to memory of their own (memfd). Throws IoError if the kernel gives none.
+  /// Copies the samples of `dataset` to a new memfd. Throws IoError if there is not enough memory.
   explicit SharedDataset(const Dataset& dataset);
   ~SharedDataset();
   SharedDataset(SharedDataset&& other) noexcept;
   SharedDataset& operator=(SharedDataset&&) = delete;
   SharedDataset(const SharedDataset&) = delete;
 
-  /// The same data set, with its samples in that memory.
+  /// The same data set, with its samples in the shared memory.
   const Dataset& dataset() const { return dataset_; }
-  /// What a process that is started with this descriptor gives to open_shared_dataset(), and ...
+  /// The arguments of open_shared_dataset() in another process, which has to inherit the descriptor.
   int fd() const { return fd_; }
-  /// ... what it needs to know besides.
   const nlohmann::ordered_json& description() const { return description_; }
 
  private:
@@ -30,8 +30,8 @@ class SharedDataset {
   Dataset dataset_;
 };
 
-/// The data set in another process; the samples are not copied. Throws IoError if the memory cannot be
-/// mapped, and DataError if `description` is not its.
+/// Opens the data set in another process without copying the samples. `fd` may be closed afterwards. Throws
+/// IoError if the memory cannot be mapped, and DataError if `description` does not belong to it.
 Dataset open_shared_dataset(int fd, const nlohmann::ordered_json& description);
 
 }  // namespace sweep

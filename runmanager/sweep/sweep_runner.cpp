@@ -6,23 +6,26 @@
 #include <chrono>
 #include <csignal>
 #include <iostream>
-#include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/readers/content_reader.h"
-#include "runmanager/config/sweep_file.h"
+#include "runmanager/config/data_check.h"
 #include "runmanager/records/checkpoint.h"
-#include "runmanager/records/identity.h"
+#include "runmanager/records/existing_runs.h"
 #include "runmanager/records/provenance.h"
+#include "runmanager/records/replaced_runs.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/sweep_changes.h"
 #include "runmanager/records/sweep_directory.h"
+#include "runmanager/sweep/dataset_cache.h"
+#include "runmanager/sweep/in_process_executor.h"
+#include "runmanager/sweep/requested_runs.h"
 #include "runmanager/sweep/run_scheduler.h"
 #include "runmanager/sweep/shared_dataset.h"
-#include "runmanager/sweep/sweep_book.h"
+#include "runmanager/sweep/sweep_recorder.h"
+#include "runmanager/sweep/worker_pool.h"
 #include "runmanager/terminal/table.h"
-#include "runmanager/training/run_trainer.h"
 #include "runmanager/training/stop_signals.h"
 
 namespace sweep {
@@ -30,90 +33,55 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Loads each data set of a sweep once.
-class DatasetCache {
- public:
-  explicit DatasetCache(std::function<Dataset(const DatasetSpec&)> load) : load_(std::move(load)) {}
-
-  std::shared_ptr<const Dataset> get(const DatasetSpec& spec) {
-    for (const auto& [known, data] : loaded_) {
-      if (known == spec) return data;
-    }
-    loaded_.emplace_back(spec, std::make_shared<const Dataset>(load_(spec)));
-    return loaded_.back().second;
-  }
-
-  std::size_t position(const DatasetSpec& spec) const {
-    const auto found = std::find_if(loaded_.begin(), loaded_.end(),
-                                    [&spec](const auto& entry) { return entry.first == spec; });
-    return static_cast<std::size_t>(found - loaded_.begin());
-  }
-
-  // All of them, in memory for other processes; here they are forgotten.
-  std::vector<SharedDataset> take_shared() {
-    std::vector<SharedDataset> shared;
-    for (auto& [spec, data] : loaded_) {
-      shared.emplace_back(*data);
-      data.reset();
-    }
-    loaded_.clear();
-    return shared;
-  }
-
- private:
-  std::function<Dataset(const DatasetSpec&)> load_;
-  std::vector<std::pair<DatasetSpec, std::shared_ptr<const Dataset>>> loaded_;
-};
-
-std::string file_sha256(const std::filesystem::path& path) {
-  const std::string content = read_file(path);
-  Sha256 digest;
-  digest.update({reinterpret_cast<const std::uint8_t*>(content.data()), content.size()});
-  return digest.finish();
-}
-
+// Runs one sweep, in the order of run(). Everything that can fail because of the configuration comes before
+// the first file is written.
 class SweepRunner {
  public:
   SweepRunner(const Sweep& sweep, const RunnerOptions& options, SweepEnvironment environment)
-      : sweep_(sweep), options_(options), world_(std::move(environment)), data_(world_.load_dataset) {
-    if (!world_.clock) {
-      world_.clock = [] {
+      : sweep_(sweep),
+        options_(options),
+        environment_(std::move(environment)),
+        data_(environment_.load_dataset) {
+    if (!environment_.clock) {
+      environment_.clock = [] {
         return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
       };
     }
-    if (!world_.stop_requested) {
+    if (!environment_.stop_requested) {
       signals_.emplace();
-      world_.stop_requested = StopSignals::requested;
+      environment_.stop_requested = StopSignals::requested;
     }
     if (options_.max_time > 0) {
-      const double end = world_.clock() + options_.max_time;
-      world_.stop_requested = [asked = world_.stop_requested, clock = world_.clock, end] {
+      const double end = environment_.clock() + options_.max_time;
+      environment_.stop_requested = [asked = environment_.stop_requested, clock = environment_.clock, end] {
         const int signal = asked();
         return signal != 0 ? signal : clock() >= end ? kTimeIsUp : 0;
       };
     }
-    if (world_.out == nullptr) world_.out = &std::cout;
+    if (environment_.out == nullptr) environment_.out = &std::cout;
   }
 
   SweepOutcome run() {
     check_options();
     SweepDirectory::check(options_.logdir, sweep_.name, options_.fresh);
-    // A directory that is there is locked before it is read; a new one is made only when the sweep can start.
+    // An existing directory is locked before it is read. A new one is made only when the sweep can start.
     if (!options_.fresh && std::filesystem::exists(options_.logdir / sweep_.name)) open_directory();
-    find_finished();
+    load_data();
+    find_existing();
     prepare();
     if (!directory_) open_directory();
     provenance_ = program_provenance(options_.command);
-    changes_ = changes_since(directory_->path(), sweep_.runs, outdated_);
+    changes_ = changes_since(directory_->path(), sweep_.runs, existing_);
+    make_room(directory_->path(), sweep_.runs, existing_);
     write_sweep_file();
     train_all();
     return conclude();
   }
 
  private:
-  // What a process that trains its runs itself cannot do.
+  // Refuses what needs worker processes if there are none.
   void check_options() const {
-    if (!world_.worker_command.empty()) return;
+    if (!environment_.worker_command.empty()) return;
     if (options_.jobs > 1) throw ConfigError("several runs at once need worker processes");
     if (options_.timeout > 0) throw ConfigError("ending a run that takes too long needs worker processes");
   }
@@ -123,51 +91,40 @@ class SweepRunner {
     remove_temporaries(directory_->path());
   }
 
-  // Which runs an earlier start has finished, with the same identity.
-  void find_finished() {
-    records_.resize(sweep_.runs.size());
-    kept_.resize(sweep_.runs.size());
-    for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
-      const RunConfig& config = sweep_.runs[i];
-      records_[i].name = config.name;
-      records_[i].params = config.params;
-      records_[i].config = config.resolved;
-      if (!directory_) continue;
-      const std::filesystem::path run_directory = directory_->path() / config.name;
-      if (!std::filesystem::exists(run_directory / kRunRecordFile)) continue;
-      std::optional<RunRecord> old = read_ended(run_directory);
-      if (!old) continue;
-      if (same_identity(*old, config)) {
-        records_[i] = std::move(*old);
-        kept_[i] = true;
-      } else {
-        outdated_.push_back(config.name);
+  // The data is part of what a run is, so it is loaded also if all runs are finished. Data that is gone
+  // matters only if something is to be trained with it.
+  void load_data() {
+    for (const RunConfig& config : sweep_.runs) {
+      try {
+        data_.get(config.dataset);
+      } catch (const DataError&) {
+        if (!data_error_) data_error_ = std::current_exception();
       }
     }
   }
 
-  // A run that is not to be trained again.
-  std::optional<RunRecord> read_ended(const std::filesystem::path& run_directory) const {
-    try {
-      RunRecord record = read_run_record(run_directory / kRunRecordFile);
-      if (record.status == RunStatus::kFailed && !options_.retry_failed) return record;
-      if (record.status != RunStatus::kCompleted || !has_events(run_directory)) return std::nullopt;
-      return record;
-    } catch (const DataError&) {
-      return std::nullopt;  // Damaged, or of another version: trained again.
+  // What earlier starts have left of the runs. Throws if some of it is in the way.
+  void find_existing() {
+    records_.resize(sweep_.runs.size());
+    kept_.resize(sweep_.runs.size());
+    existing_.resize(sweep_.runs.size());
+    for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
+      records_[i].name = sweep_.runs[i].name;
+      records_[i].params = sweep_.runs[i].params;
+      records_[i].config = sweep_.runs[i].resolved;
     }
-  }
-
-  bool same_identity(const RunRecord& old, const RunConfig& config) {
-    Json provenance = {{"numerics", kNumericsVersion}};
-    if (!config.init.empty()) provenance["init_sha256"] = init_digest(config.init);
-    return sweep::same_identity(old, config, provenance);
-  }
-
-  const std::string& init_digest(const std::filesystem::path& file) {
-    std::string& digest = digests_[file.string()];
-    if (digest.empty() && !file.empty()) digest = file_sha256(file);
-    return digest;
+    if (!directory_) return;
+    const std::vector<RequestedRun> requests =
+        requested_runs(sweep_, data_, weights_digests_, environment_.parse_device);
+    existing_ = find_existing_runs(directory_->path(), requests, options_.retry_failed);
+    if (!options_.replace) refuse_runs_in_the_way(directory_->path(), requests, existing_);
+    for (std::size_t i = 0; i < existing_.size(); ++i) {
+      if (existing_[i].fate != RunFate::kKept) continue;
+      kept_[i] = true;
+      records_[i] = *existing_[i].record;
+      records_[i].name = sweep_.runs[i].name;
+      records_[i].params = sweep_.runs[i].params;
+    }
   }
 
   // Loads and checks everything that the runs to be trained need; throws before anything is written.
@@ -175,6 +132,7 @@ class SweepRunner {
     prepared_.resize(sweep_.runs.size());
     const bool all_kept = std::all_of(kept_.begin(), kept_.end(), [](bool kept) { return kept; });
     if (all_kept) return;
+    if (data_error_) std::rethrow_exception(data_error_);
     check_against_data(sweep_, [this](const DatasetSpec& spec) {
       const auto data = data_.get(spec);
       return DataSizes{.shape = data->shape, .classes = data->class_names.size(), .train = data->train.count};
@@ -184,8 +142,8 @@ class SweepRunner {
       const RunConfig& config = sweep_.runs[i];
       PreparedRun& run = prepared_[i];
       run.config = &config;
-      run.device = world_.parse_device(config.device);
-      run.unavailable = world_.unavailable_reason(run.device, config.precision);
+      run.device = environment_.parse_device(config.device);
+      run.unavailable = environment_.unavailable_reason(run.device, config.precision);
       run.data = data_.get(config.dataset);
       run.network = std::make_shared<const Network>(config.network, run.data->shape);
       if (!config.init.empty()) run.weights = load_weights(config.init, *run.network);
@@ -212,45 +170,51 @@ class SweepRunner {
     provenance["dataset"] = dataset_provenance(*run.data);
     if (!run.config->init.empty()) {
       provenance["init"] = run.config->init.string();
-      provenance["init_sha256"] = init_digest(run.config->init);
+      provenance["init_sha256"] = weights_digests_.get(run.config->init);
     }
     return provenance;
   }
 
-  double work_of(const PreparedRun& run) const {
+  // Training samples times epochs: what the progress display measures the time left by.
+  double work(const PreparedRun& run) const {
     if (run.config == nullptr || run.unavailable) return 0;
     return static_cast<double>(run.data->train.count) * run.config->epochs;
   }
 
   void train_all() {
-    double work = 0;
-    for (const PreparedRun& run : prepared_) work += work_of(run);
+    double total_work = 0;
+    for (const PreparedRun& run : prepared_) total_work += work(run);
     for (std::size_t i = 0; i < prepared_.size(); ++i) {
       if (prepared_[i].config == nullptr) continue;
       records_[i].provenance = prepared_[i].provenance = run_provenance(prepared_[i]);
     }
-    SweepBook book({.directory = directory_->path(),
-                    .name = directory_->name(),
-                    .keys = sweep_.keys,
-                    .clock = world_.clock,
-                    .terminal = world_.terminal,
-                    .quiet = options_.quiet,
-                    .work = work},
-                   sweep_.runs, std::move(records_));
-    for (const std::string& change : changes_) book.progress().message(change);
-    book.progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
+    SweepRecorder recorder({.directory = directory_->path(),
+                            .name = directory_->name(),
+                            .keys = sweep_.keys,
+                            .clock = environment_.clock,
+                            .terminal = environment_.terminal,
+                            .quiet = options_.quiet,
+                            .work = total_work,
+                            .replaces = replaced_runs()},
+                           sweep_.runs, std::move(records_));
+    for (const std::string& change : changes_) recorder.progress().message(change);
+    recorder.progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
     try {
-      skip_unavailable(book);
-      world_.worker_command.empty() ? train_here(book) : train_elsewhere(book);
-      book.finish();
+      skip_unavailable(recorder);
+      std::vector<ScheduledRun> runs = runs_to_train();
+      if (!runs.empty()) {
+        environment_.worker_command.empty() ? train_here(runs, recorder) : train_in_workers(runs, recorder);
+      }
+      recorder.finish();
       check_directory();
     } catch (const IoError&) {
+      // If the whole directory is gone, that is the reason, whichever file was missed first.
       check_directory();
-      book.save_what_can_be();
+      recorder.try_save();
       throw;
     }
-    cost_ = book.cost();
-    records_ = book.manager().records();
+    cost_ = recorder.cost();
+    records_ = recorder.records();
   }
 
   void check_directory() const {
@@ -260,94 +224,98 @@ class SweepRunner {
                     directory_->path().string()));
   }
 
-  void skip_unavailable(SweepBook& book) {
+  void skip_unavailable(SweepRecorder& recorder) {
     for (std::size_t i = 0; i < prepared_.size(); ++i) {
       const PreparedRun& run = prepared_[i];
       if (run.config == nullptr || !run.unavailable) continue;
-      book.manager().skip_run(describe_run(*run.config, run.device), *run.unavailable,
-                              options_.strict ? RunStatus::kFailed : RunStatus::kSkipped);
-      book.end_run(i);
+      recorder.skip_run(i, describe_run(*run.config, run.device),
+                        options_.strict ? RunStatus::kFailed : RunStatus::kSkipped, *run.unavailable);
     }
   }
 
-  bool is_to_train(std::size_t run) const {
-    return prepared_[run].config != nullptr && !prepared_[run].unavailable;
-  }
-
-  void train_here(SweepBook& book) {
-    for (std::size_t i = 0; i < prepared_.size(); ++i) {
-      if (!is_to_train(i)) continue;
-      for (int attempt = 0;; ++attempt) {
-        if (world_.stop_requested() != 0) return;
-        book.begin_run(i);
-        train_run(prepared_[i], book.manager(), book.progress().run(i + 1),
-                  {.make_engine = world_.make_engine,
-                   .clock = world_.clock,
-                   .stop_requested = world_.stop_requested,
-                   .threads = [this] { return options_.threads; }});
-        if (book.record(i).status != RunStatus::kFailed || attempt >= options_.retry) break;
-        if (book.record(i).error.value_or("").starts_with(kDiverged)) break;
-      }
-      book.end_run(i);
-      book.save_if_due();
-      if (options_.fail_fast && book.record(i).status == RunStatus::kFailed) return;
+  // Runs whose old directories wait for the new ones to finish, from this start or an earlier one.
+  std::set<std::size_t> replaced_runs() const {
+    std::set<std::size_t> runs;
+    const std::set<std::string> names = runs_set_aside(directory_->path());
+    for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
+      if (names.contains(sweep_.runs[i].name)) runs.insert(i);
     }
+    return runs;
   }
 
-  void train_elsewhere(SweepBook& book) {
+  std::vector<ScheduledRun> runs_to_train() {
     std::vector<ScheduledRun> runs;
     for (std::size_t i = 0; i < prepared_.size(); ++i) {
-      if (is_to_train(i))
-        runs.push_back({i, std::move(prepared_[i]), data_.position(prepared_[i].config->dataset)});
+      if (prepared_[i].config == nullptr || prepared_[i].unavailable) continue;
+      runs.push_back({i, std::move(prepared_[i]), data_.position(sweep_.runs[i].dataset)});
     }
-    if (runs.empty()) return;
-    // From here on the samples are in memory that the workers see, and only there; what was checked of
-    // networks and weights the workers make for themselves.
     prepared_.clear();
+    return runs;
+  }
+
+  SchedulerOptions scheduler_options(std::size_t slots) {
+    return {.slots = slots,
+            .one_run_per_gpu = options_.jobs == 0,
+            .threads = options_.threads,
+            .cores = available_cores(),
+            .retry = options_.retry,
+            .fail_fast = options_.fail_fast,
+            .timeout = options_.timeout,
+            .stall_seconds = environment_.stall_seconds,
+            .clock = environment_.clock,
+            .stop_requested = environment_.stop_requested,
+            .check_directory = [this] { check_directory(); }};
+  }
+
+  void train_here(const std::vector<ScheduledRun>& runs, SweepRecorder& recorder) {
+    InProcessExecutor executor({.directory = directory_->path(),
+                                .make_engine = environment_.make_engine,
+                                .clock = environment_.clock,
+                                .stop_requested = environment_.stop_requested,
+                                .threads = {}});
+    schedule_runs(runs, executor, scheduler_options(1), recorder);
+  }
+
+  void train_in_workers(std::vector<ScheduledRun>& runs, SweepRecorder& recorder) {
+    // The samples move to memory that the workers see, so this process drops its own. Networks and weights
+    // were loaded for the checks only: each worker makes its own.
     for (ScheduledRun& run : runs) {
       run.prepared.data.reset();
       run.prepared.network.reset();
       run.prepared.weights = {};
     }
-    const std::vector<SharedDataset> datasets = data_.take_shared();
-    SchedulerOptions options{.jobs = options_.jobs,
-                             .threads = options_.threads,
-                             .cores = available_cores(),
-                             .retry = options_.retry,
-                             .fail_fast = options_.fail_fast,
-                             .timeout = options_.timeout,
-                             .stall_seconds = world_.stall_seconds,
-                             .worker = {world_.worker_command, {directory_->lock_fd()}},
-                             .clock = world_.clock,
-                             .stop_requested = world_.stop_requested,
-                             .check_directory = [this] { check_directory(); }};
-    for (const SharedDataset& dataset : datasets) options.worker.inherited.push_back(dataset.fd());
-    train_in_workers(runs, datasets, options, book);
+    const std::vector<SharedDataset> datasets = data_.move_to_shared_memory();
+    const int jobs = options_.jobs > 0 ? options_.jobs : automatic_jobs(runs.size(), available_cores());
+    const std::size_t slots = std::min(static_cast<std::size_t>(jobs), runs.size());
+    // The lock is inherited, so that nobody else writes to the directory before the last worker is gone.
+    WorkerPool executor({environment_.worker_command, {directory_->lock_fd()}}, directory_->path(), datasets,
+                        slots);
+    schedule_runs(runs, executor, scheduler_options(slots), recorder);
   }
 
   SweepOutcome conclude() {
     if (options_.json) {
-      *world_.out << json_text(results_json(records_, directory_->name()));
+      *environment_.out << json_text(results_json(records_, directory_->name()));
     } else {
-      *world_.out << results_table(
+      *environment_.out << results_table(
           records_, sweep_.keys,
           {.color = stdout_color(), .unicode = stdout_unicode(), .width = stdout_width()});
     }
-    world_.out->flush();
-    const int signal = world_.stop_requested();
-    if (!options_.quiet && cost_.runs > 0) world_.terminal.write("\n" + cost_text(cost_) + "\n");
+    environment_.out->flush();
+    const int signal = environment_.stop_requested();
+    if (!options_.quiet && cost_.runs > 0) environment_.terminal.write("\n" + cost_text(cost_) + "\n");
     if (!options_.quiet) {
-      world_.terminal.write(fmt::format("\nTo look at it: tensorboard --logdir {}\n",
-                                        shell_command({options_.logdir.string()})));
+      environment_.terminal.write(fmt::format("\nTo look at it: tensorboard --logdir {}\n",
+                                              shell_command({options_.logdir.string()})));
     }
     if (signal != 0 && !options_.command.empty()) {
-      world_.terminal.write(
+      environment_.terminal.write(
           fmt::format("Stopped by {}. To go on: {}\n", signal_name(signal), resume_command()));
     }
     return {.runs = records_, .directory = directory_->path(), .exit_code = exit_code(signal)};
   }
 
-  // The same command; of a fresh directory, one that names it.
+  // The same command. One with --fresh would make yet another directory, so this one is named instead.
   std::string resume_command() const {
     std::vector<std::string> words = options_.command;
     if (options_.fresh) {
@@ -368,18 +336,19 @@ class SweepRunner {
 
   const Sweep& sweep_;
   const RunnerOptions& options_;
-  SweepEnvironment world_;
+  SweepEnvironment environment_;
   std::optional<StopSignals> signals_;
   DatasetCache data_;
-  std::map<std::string, std::string> digests_;  // of files with weights
+  WeightsDigests weights_digests_;
   std::optional<SweepDirectory> directory_;
   Json provenance_;
   SweepCost cost_;
   std::vector<RunRecord> records_;     // one per run of the sweep
-  std::vector<bool> kept_;             // finished before
-  std::vector<PreparedRun> prepared_;  // config is null where kept
-  std::vector<std::string> outdated_;  // finished before, with other settings
-  std::vector<std::string> changes_;   // of the sweep file since the last start, in words
+  std::vector<bool> kept_;             // one per run: ended in an earlier start, and is not trained again
+  std::vector<PreparedRun> prepared_;  // one per run, until runs_to_train(); config is null where kept
+  std::vector<ExistingRun> existing_;  // one per run: what earlier starts have left of it
+  std::exception_ptr data_error_;      // why a data set could not be loaded
+  std::vector<std::string> changes_;   // of the sweep file since the last start, as sentences
 };
 
 }  // namespace

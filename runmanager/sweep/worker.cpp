@@ -21,41 +21,42 @@
 #include "core/base/out_of_memory.h"
 #include "proto/worker.pb.h"
 #include "runmanager/records/recorded_config.h"
-#include "runmanager/records/run_files.h"
-#include "runmanager/sweep/messages.h"
+#include "runmanager/sweep/message_socket.h"
 #include "runmanager/sweep/shared_dataset.h"
-#include "runmanager/training/run_manager.h"
+#include "runmanager/sweep/wire_format.h"
 #include "runmanager/training/run_trainer.h"
 
 namespace sweep {
 namespace {
 
-using Json = nlohmann::ordered_json;
+constexpr const char* kToWorker = "a message to a worker";
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// More often than the terminal is drawn says nothing new.
+// The terminal is drawn as often; more messages would show nothing new.
 constexpr double kSecondsBetweenMessages = 1.0 / 15;
 
-// Takes messages off the socket while a run is trained.
+// Receives messages in a thread of its own, so that a stop or a thread count reaches the run that the main
+// thread trains. Everything else is queued for the main thread.
 class Inbox {
  public:
   explicit Inbox(MessageSocket& socket) : socket_(socket), thread_([this] { listen(); }) {}
+  /// The other end must have closed, or this waits for it.
   ~Inbox() { thread_.join(); }
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
 
-  /// Waits for the next message that is work; nothing once the other end has closed.
+  /// Waits for the next queued message; empty once the other end has closed.
   std::optional<proto::ToWorker> next() {
     std::unique_lock lock(mutex_);
     idle_ = true;
-    wake_.wait(lock, [this] { return !work_.empty() || closed_; });
-    if (work_.empty()) return std::nullopt;
+    wake_.wait(lock, [this] { return !queue_.empty() || closed_; });
+    if (queue_.empty()) return std::nullopt;
     idle_ = false;
-    proto::ToWorker message = std::move(work_.front());
-    work_.pop_front();
+    proto::ToWorker message = std::move(queue_.front());
+    queue_.pop_front();
     return message;
   }
 
@@ -75,12 +76,13 @@ class Inbox {
         continue;
       }
       const std::lock_guard lock(mutex_);
-      work_.push_back(std::move(message));
+      queue_.push_back(std::move(message));
       wake_.notify_one();
     }
     const std::lock_guard lock(mutex_);
     closed_ = true;
-    // Nobody is there any more who would want the run that is being trained.
+    // The sweep is gone. Training on would only keep its directory locked, and the last checkpoint is enough
+    // to resume from.
     if (!idle_) ::_exit(1);
     wake_.notify_one();
   }
@@ -89,15 +91,16 @@ class Inbox {
   std::atomic<int> stop_{0}, threads_{0};
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<proto::ToWorker> work_;
-  bool idle_ = true, closed_ = false;
-  std::thread thread_;  // last: it uses all the others
+  std::deque<proto::ToWorker> queue_;
+  bool idle_ = true;  // the main thread waits in next()
+  bool closed_ = false;
+  std::thread thread_;  // last, because it uses all the others
 };
 
-// Sends what happens in a run, as often as somebody could want to see it.
-class Reporter final : public TrainingObserver {
+// Sends the progress of a run to the sweep. Batches and phases are merged into a few messages a second.
+class ProgressSender final : public TrainingObserver {
  public:
-  Reporter(MessageSocket& socket, const RunManager& manager) : socket_(socket), manager_(manager) {}
+  explicit ProgressSender(MessageSocket& socket) : socket_(socket) {}
 
   void begin_run(const RunPlan& plan) override {
     proto::FromWorker message;
@@ -105,8 +108,7 @@ class Reporter final : public TrainingObserver {
     begin.set_epochs(plan.epochs);
     begin.set_batches(plan.batches);
     begin.set_samples(plan.samples);
-    for (const EpochRecord& epoch : manager_.records().back().epochs)
-      begin.add_finished(compact_json_text(to_json(epoch)));
+    for (const EpochRecord& epoch : plan.finished_epochs) begin.add_finished(encode(epoch));
     socket_.send(message);
   }
 
@@ -126,18 +128,19 @@ class Reporter final : public TrainingObserver {
     if (is_due()) send_batches();
   }
 
-  void phase(std::string_view what) override {
-    if (!is_due() && what == phase_) return;
-    phase_ = what;
+  void phase(std::string_view name) override {
+    if (!is_due() && name == phase_) return;
+    phase_ = name;
     proto::FromWorker message;
     message.set_phase(phase_);
     socket_.send(message);
   }
 
   void end_epoch(const EpochRecord& epoch) override {
+    // The next epoch may have begun already; its batches then wait for their own message.
     if (epoch.epoch == epoch_) send_batches();
     proto::FromWorker message;
-    message.set_epoch(compact_json_text(to_json(epoch)));
+    message.set_epoch(encode(epoch));
     socket_.send(message);
   }
 
@@ -165,15 +168,29 @@ class Reporter final : public TrainingObserver {
   }
 
   MessageSocket& socket_;
-  const RunManager& manager_;
-  double next_ = 0;
+  double next_ = 0;  // when the next message is due
   int epoch_ = 0;
-  bool is_new_ = true;
-  std::size_t batches_ = 0;
+  bool is_new_ = true;       // no batch of epoch_ was sent yet
+  std::size_t batches_ = 0;  // not sent yet, like totals_
   Totals totals_;
   std::string phase_;
 };
 
+proto::Failure wire_failure(RunFailure failure) {
+  switch (failure) {
+    case RunFailure::kNone:
+      return proto::FAILURE_NONE;
+    case RunFailure::kError:
+      return proto::FAILURE_ERROR;
+    case RunFailure::kDiverged:
+      return proto::FAILURE_DIVERGED;
+    case RunFailure::kDevice:
+      return proto::FAILURE_DEVICE;
+  }
+  return proto::FAILURE_ERROR;
+}
+
+// Handles messages in the main thread: sets up the data sets once, then trains run after run.
 class Worker {
  public:
   Worker(MessageSocket& socket, Inbox& inbox, const WorkerEnvironment& environment)
@@ -196,27 +213,21 @@ class Worker {
       answer.set_failed(error.what());
     }
     socket_.send(answer);
-    return false;  // What such an end has left behind is not known.
+    return false;  // The state of this process is unknown after such an error.
   }
 
  private:
   void set_up(const proto::Setup& setup) {
-    for (const proto::SharedSet& set : setup.datasets()) {
-      datasets_.push_back(
-          std::make_shared<const Dataset>(open_shared_dataset(set.fd(), Json::parse(set.description()))));
-      ::close(set.fd());  // The mapping stays.
+    directory_ = setup.directory();
+    for (const proto::SharedMemory& memory : setup.datasets()) {
+      datasets_.push_back(std::make_shared<const Dataset>(
+          open_shared_dataset(memory.fd(), decode_json(memory.description(), kToWorker))));
+      ::close(memory.fd());  // The mapping stays.
     }
-    manager_.emplace(RunManagerOptions{.directory = setup.directory(),
-                                       .name = setup.name(),
-                                       .keys = {},
-                                       .provenance = {},
-                                       .clock = steady_seconds,
-                                       .layout_run = setup.layout_run(),
-                                       .survives = Survives::kKill});
   }
 
   bool train(const proto::Train& train) {
-    const RunRecord record = run_record_from_json(Json::parse(train.record()), "a message to a worker");
+    const RunRecord record = decode_run(train.record(), kToWorker);
     RunConfig config = recorded_config(record);
     config.index = train.index();
     PreparedRun run;
@@ -228,22 +239,22 @@ class Worker {
     run.provenance = record.provenance;
     run.jobs = record.jobs;
     inbox_.set_threads(train.threads());
-    manager_->forget();
-    manager_->expect({record});
-    Reporter reporter(socket_, *manager_);
-    const bool usable = train_run(run, *manager_, reporter,
-                                  {.make_engine = environment_.make_engine,
-                                   .clock = steady_seconds,
-                                   .stop_requested = [this] { return inbox_.stop_signal(); },
-                                   .threads = [this] { return inbox_.threads(); }});
+    ProgressSender progress(socket_);
+    const TrainedRun trained = train_run(run, progress,
+                                         {.directory = directory_,
+                                          .make_engine = environment_.make_engine,
+                                          .clock = steady_seconds,
+                                          .stop_requested = [this] { return inbox_.stop_signal(); },
+                                          .threads = [this] { return inbox_.threads(); },
+                                          .image_grids = &image_grids_});
     proto::FromWorker message;
-    message.mutable_end()->set_record(compact_json_text(to_json(manager_->records().back())));
-    message.mutable_end()->set_usable(usable);
+    message.mutable_end()->set_record(encode(trained.record));
+    message.mutable_end()->set_failure(wire_failure(trained.failure));
     socket_.send(message);
-    return usable;
+    return trained.failure != RunFailure::kDevice;
   }
 
-  // Runs of a sweep mostly share one.
+  // The network of the last run again, if this run has the same one, as most runs of a sweep do.
   std::shared_ptr<const Network> network_of(const RunConfig& config, const Dataset& data) {
     std::string key = config.resolved.at("network").dump() + to_string(data.shape);
     if (key != network_key_) {
@@ -256,18 +267,19 @@ class Worker {
   MessageSocket& socket_;
   Inbox& inbox_;
   const WorkerEnvironment& environment_;
+  std::filesystem::path directory_;  // of the sweep
   std::vector<std::shared_ptr<const Dataset>> datasets_;
-  std::optional<RunManager> manager_;
+  ImageGridCache image_grids_;
   std::shared_ptr<const Network> network_;
   std::string network_key_;
 };
 
-// Engines of a sweep mostly want the same memory, one after another. Given back to the kernel in between,
-// each would have it cleared and mapped page by page again, which for short runs is a tenth of their time.
+// The engines of consecutive runs mostly allocate the same memory. If it went back to the kernel in between,
+// the kernel would clear and map it page by page for each run, which takes a tenth of the time of short runs.
 void keep_freed_memory() {
   constexpr int kMostKept = 256 << 20;  // bytes
   ::mallopt(M_TRIM_THRESHOLD, kMostKept);
-  ::mallopt(M_MMAP_THRESHOLD, kMostKept / 8);  // at most 32 MiB, says mallopt(3)
+  ::mallopt(M_MMAP_THRESHOLD, kMostKept / 8);  // mallopt(3) allows at most 32 MiB.
 }
 
 bool read_number(const char* text, int& number) {
@@ -280,14 +292,16 @@ bool read_number(const char* text, int& number) {
 int run_worker(int fd, int parent, const WorkerEnvironment& environment) {
   keep_freed_memory();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (parent != 0 && ::getppid() != parent) return 1;  // It died before this was asked for.
-  // They go to all processes of a terminal or a job; the parent tells what to do.
+  if (parent != 0 && ::getppid() != parent) return 1;  // It died before prctl() took effect.
+  // A terminal or batch system sends these to all processes of a job. The parent decides what to do and sends
+  // a message.
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) ::signal(signal, SIG_IGN);
   MessageSocket socket(fd);
   Inbox inbox(socket);
   Worker worker(socket, inbox, environment);
   while (const auto message = inbox.next()) {
-    if (!worker.handle(*message)) ::_exit(0);  // The inbox still waits; everything is written.
+    // Without destructors, because the inbox's would wait for the socket to close. All files are written.
+    if (!worker.handle(*message)) ::_exit(0);
   }
   return 0;
 }

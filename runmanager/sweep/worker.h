@@ -1,10 +1,8 @@
-// A worker: a process that trains runs for a sweep, one after the other, and tells it how they get on.
+// A worker: a process that trains runs for a sweep, one after the other, and reports their progress over a
+// socket. proto/worker.proto has the messages.
 //
-// A run that crashes, hangs or breaks its device ends one worker, and the sweep goes on with another. The
+// A run that crashes, hangs or breaks its device costs one worker, and the sweep goes on with another. The
 // sweep's own process never touches a GPU.
-//
-// Messages to a worker: "setup" (once), "train", "threads", "stop"; from it: "begin", "batch", "phase",
-// "epoch", then "end" with the run's record, or "failed", or "io_error" when files cannot be written.
 #pragma once
 
 #include <functional>
@@ -14,22 +12,22 @@
 
 namespace sweep {
 
-/// The world around a worker. Tests replace parts of it.
+/// What a worker uses from outside. Tests replace it.
 struct WorkerEnvironment {
   std::function<std::unique_ptr<Engine>(const Network&, const EngineOptions&)> make_engine =
       sweep::make_engine;
 };
 
-/// Trains what is asked for over the socket `fd` until its other end closes. Ends with the process `parent`
-/// (0: whichever started it), however that dies. SIGINT, SIGTERM and SIGUSR1 are left to the parent. Returns
-/// an exit code.
+/// Trains the runs that are requested over the socket `fd`, until its other end closes. Ends with the process
+/// `parent`, however that dies; 0: not checked at the start. Ignores SIGINT, SIGTERM and SIGUSR1, which the
+/// parent handles. Returns an exit code.
 int run_worker(int fd, int parent, const WorkerEnvironment& environment = {});
 
-/// The exit code of a worker that could not even say that it was out of memory.
+/// The exit code of a worker that ran out of memory where it could not report that.
 inline constexpr int kWorkerOutOfMemory = 12;  // ENOMEM
 
-/// main() of a worker that was started as PROGRAM worker FD PARENT. Returns an exit code; prints what is
-/// wrong with the arguments.
+/// main() of a worker, started as PROGRAM worker FD PARENT. Prints what is wrong with the arguments. Returns
+/// an exit code.
 int worker_main(int argc, const char* const* argv, const WorkerEnvironment& environment = {});
 
 }  // namespace sweep

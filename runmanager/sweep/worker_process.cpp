@@ -21,7 +21,7 @@
 namespace sweep {
 namespace {
 
-// "SIGSEGV"; the C library knows the names without the prefix.
+// "SIGSEGV". The C library's names lack the prefix.
 std::string name_of_signal(int signal) {
   const char* name = ::sigabbrev_np(signal);
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
@@ -31,7 +31,7 @@ std::string describe_end(int status) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == kWorkerOutOfMemory) return "out of memory";
   if (WIFEXITED(status)) return fmt::format("ended with exit code {}", WEXITSTATUS(status));
   const int signal = WTERMSIG(status);
-  // Nobody but the kernel sends it on its own.
+  // This process does not ask for the reason after killing a worker itself, so it was somebody else.
   const char* hint = signal == SIGKILL ? " (by hand, or by the kernel for want of memory)" : "";
   return fmt::format("killed by {}{}", name_of_signal(signal), hint);
 }
@@ -58,7 +58,7 @@ class SpawnAttributes {
   SpawnAttributes(const SpawnAttributes&) = delete;
   SpawnAttributes& operator=(const SpawnAttributes&) = delete;
 
-  // A duplicate onto itself only takes close-on-exec away, in the child.
+  // Duplicating a descriptor onto itself clears its close-on-exec flag, in the child only.
   void inherit(int fd) { ::posix_spawn_file_actions_adddup2(&actions_, fd, fd); }
 
   posix_spawnattr_t attributes_;
@@ -104,11 +104,11 @@ void WorkerProcess::kill() {
   pid_ = 0;
 }
 
-std::string WorkerProcess::how_it_ended() {
+std::string WorkerProcess::exit_reason() {
   if (pid_ == 0) return "ended";
-  constexpr int kPatience = 200;  // times 5 ms
+  constexpr int kTries = 200;  // 5 ms each
   int status = 0;
-  for (int tries = 0; tries < kPatience; ++tries) {
+  for (int tries = 0; tries < kTries; ++tries) {
     if (::waitpid(pid_, &status, WNOHANG) == pid_) {
       pid_ = 0;
       return describe_end(status);

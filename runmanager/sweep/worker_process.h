@@ -1,4 +1,4 @@
-// A worker as its sweep sees it: a child process with a socket to it.
+// A worker process as the sweep handles it: a child process and a socket to it.
 #pragma once
 
 #include <sys/types.h>
@@ -6,21 +6,21 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/sweep/messages.h"
+#include "runmanager/sweep/message_socket.h"
 
 namespace sweep {
 
 struct WorkerCommand {
   std::vector<std::string> words;  // the program and its first arguments: {"/proc/self/exe", "worker"}
-  std::vector<int> inherited;      // descriptors that it gets under the same numbers, beside its socket
+  std::vector<int> inherited;      // further descriptors that it gets, under the same numbers
 };
 
-/// Not thread-safe. The process is killed with the object.
+/// Not thread-safe. The destructor kills the process.
 class WorkerProcess {
  public:
-  /// Starts `command.words` with two more arguments, the number of its socket and the caller's process id.
-  /// The child has the signal handling of a fresh process, and standard error for its output. Throws IoError
-  /// if no process can be started.
+  /// Starts `command.words` with two more arguments: the number of its socket and the caller's process id.
+  /// The child has default signal handling, an empty signal mask, /dev/null for input and the caller's
+  /// standard error for output. Throws IoError if no process can be started.
   static WorkerProcess start(const WorkerCommand& command);
 
   ~WorkerProcess();
@@ -31,12 +31,12 @@ class WorkerProcess {
   MessageSocket& socket() { return socket_; }
   pid_t pid() const { return pid_; }
 
-  /// SIGKILL, and waits for its end.
+  /// Sends SIGKILL and waits until the process is gone.
   void kill();
 
-  /// Waits for the end of a process that has closed its socket, and says what it was: "killed by SIGSEGV",
-  /// "ended with exit code 3". One that does not end is killed after a second.
-  std::string how_it_ended();
+  /// Waits for the end of a process that has closed its socket. Returns "killed by SIGSEGV", "ended with exit
+  /// code 3" and the like. A process that does not end within a second is killed.
+  std::string exit_reason();
 
  private:
   WorkerProcess(pid_t pid, MessageSocket socket) : pid_(pid), socket_(std::move(socket)) {}

@@ -24,7 +24,7 @@ double mean_of(std::span<const double> values) {
   return sum / static_cast<double>(values.size());
 }
 
-// std::min_element would take or leave a NaN depending on where it stands.
+// Comparisons with NaN are false, so std::min_element would return it or not depending on its position.
 bool has_nan(std::span<const double> values) {
   return std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); });
 }
@@ -55,14 +55,14 @@ AggregatePoint point_of(std::span<const RunRecord* const> runs, std::size_t epoc
           .validation_accuracy = over_runs([](const EpochRecord& e) { return e.validation_accuracy; })};
 }
 
-bool is_over(RunStatus status) {
+bool has_ended(RunStatus status) {
   return status == RunStatus::kCompleted || status == RunStatus::kFailed || status == RunStatus::kSkipped;
 }
 
 void remove_run(const std::filesystem::path& directory) {
   if (!std::filesystem::exists(directory)) return;
   prepare_run_directory(directory);
-  std::error_code not_empty;  // Then somebody has put files of his own there.
+  std::error_code not_empty;  // Other files in the directory keep it.
   std::filesystem::remove(directory, not_empty);
 }
 
@@ -101,7 +101,7 @@ std::optional<Aggregate> aggregate_of(std::span<const RunRecord* const> repeats)
 AggregateRuns::AggregateRuns(std::filesystem::path directory, std::span<const RunConfig> runs)
     : directory_(std::move(directory)) {
   std::map<std::string, std::size_t> known;  // params without the repeat: combination
-  std::vector<Params> named;                 // what all directories are called after
+  std::vector<Params> named;                 // the params that each directory is named after
   for (const RunConfig& run : runs) named.push_back(run.params);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Params params = runs[i].params;
@@ -116,7 +116,7 @@ AggregateRuns::AggregateRuns(std::filesystem::path directory, std::span<const Ru
     }
     combinations_[at->second].runs.push_back(i);
   }
-  // Named together with the runs, so that no two are alike.
+  // Named together with the runs, so that all names are unique.
   const std::vector<std::string> names = run_names(named);
   auto next = names.begin() + static_cast<std::ptrdiff_t>(runs.size());
   for (Combination& combination : combinations_) {
@@ -145,12 +145,12 @@ std::vector<std::string> AggregateRuns::names() const {
 
 void AggregateRuns::write(const Combination& combination, std::span<const RunRecord> records) const {
   std::vector<const RunRecord*> repeats;
-  bool over = true;
+  bool all_ended = true;
   for (const std::size_t run : combination.runs) {
     repeats.push_back(&records[run]);
-    over = over && is_over(records[run].status);
+    all_ended = all_ended && has_ended(records[run].status);
   }
-  const std::optional<Aggregate> aggregate = over ? aggregate_of(repeats) : std::nullopt;
+  const std::optional<Aggregate> aggregate = all_ended ? aggregate_of(repeats) : std::nullopt;
   for (std::size_t i = 0; i < kStatistics.size(); ++i) {
     const std::filesystem::path directory = directory_ / combination.names[i];
     if (aggregate) {

@@ -1,4 +1,4 @@
-// Runs for TensorBoard that show the mean, the least and the greatest of a combination's repeats.
+// Extra runs in TensorBoard with the mean, minimum and maximum over the repeats of a combination.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace sweep {
 
-/// Mean, minimum or maximum of one epoch over repeats; what was not measured is missing.
+/// The mean, minimum or maximum of one epoch over the repeats. Values that were not measured are missing.
 struct AggregatePoint {
   int epoch = 0;
   double loss = 0;
@@ -26,26 +26,25 @@ struct Aggregate {
   std::vector<AggregatePoint> mean, min, max;  // one point per epoch that all of the runs have
 };
 
-/// Of the completed runs among `repeats`; nothing if they are fewer than two. NaN in one run is NaN in all
-/// three.
+/// Aggregates the completed runs among `repeats`; empty if there are fewer than two. NaN in one run makes all
+/// three NaN.
 std::optional<Aggregate> aggregate_of(std::span<const RunRecord* const> repeats);
 
-/// Writes <combination>,aggregate=mean and so on beside the runs of a sweep with repeats: ordinary runs for
-/// TensorBoard with tags as the runs have them, without hyperparameters, and not in the results. Not
+/// Writes <combination>,aggregate=mean, =min and =max beside the runs of a sweep with repeats. To TensorBoard
+/// they are ordinary runs with the same tags, without hyperparameters. They are not in the results. Not
 /// thread-safe.
 class AggregateRuns {
  public:
-  /// `directory` is the sweep's. Runs that have no "repeat" among their params are left out.
+  /// `directory`: of the sweep. Runs without "repeat" among their params are ignored.
   AggregateRuns(std::filesystem::path directory, std::span<const RunConfig> runs);
 
-  /// Writes the aggregates of the run's combination anew, or removes them while one of its runs is still to
-  /// be done or fewer than two are completed. `records` are of all runs, in the sweep's order. Throws
-  /// IoError.
+  /// Rewrites the aggregates of the run's combination. Removes them while one of its runs has not ended, or
+  /// if fewer than two are completed. `records`: of all runs, in the sweep's order. Throws IoError.
   void update(std::size_t run, std::span<const RunRecord> records) const;
-  /// The same for every combination.
+  /// Does the same for every combination.
   void update_all(std::span<const RunRecord> records) const;
 
-  /// Names of all directories that update() may write.
+  /// The names of all directories that update() may write.
   std::vector<std::string> names() const;
 
  private:

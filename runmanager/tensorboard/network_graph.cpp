@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/spec/activation.h"
+
 namespace sweep {
 namespace {
 
@@ -11,8 +13,7 @@ using tbwriter::GraphAttribute;
 using tbwriter::GraphNode;
 using tbwriter::GraphShape;
 
-// A "/" of a name would open a scope of its own, and TensorBoard takes "^" and ":" in inputs for its own
-// syntax.
+// In node names, TensorBoard takes "/" as the separator of scopes, and "^" and ":" as syntax of inputs.
 std::string node_name(std::string text, const char* fallback) {
   for (char& c : text) {
     if (c == '/' || c == '^' || c == ':' || static_cast<unsigned char>(c) <= ' ') c = '_';
@@ -20,26 +21,22 @@ std::string node_name(std::string text, const char* fallback) {
   return text.empty() ? fallback : text;
 }
 
-// PyTorch's class names, which people know from its graphs; a type that is not here shows its own name.
+// PyTorch's class names, which its graphs show, too. Other types keep their own name.
 std::string operation_name(const std::string& type) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kNames = {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kNames = {
       {{"conv2d", "Conv2d"},
        {"linear", "Linear"},
-       {"relu", "ReLU"},
-       {"leaky_relu", "LeakyReLU"},
-       {"tanh", "Tanh"},
-       {"sigmoid", "Sigmoid"},
-       {"gelu", "GELU"},
        {"max_pool2d", "MaxPool2d"},
        {"avg_pool2d", "AvgPool2d"},
        {"adaptive_avg_pool2d", "AdaptiveAvgPool2d"},
        {"batch_norm2d", "BatchNorm2d"},
        {"dropout", "Dropout"},
        {"flatten", "Flatten"},
-       {"residual", "Add"}}};  // What is left of one when its layers are drawn by themselves.
+       {"residual", "Add"}}};  // Its layers are nodes of their own; only the sum is left.
   for (const auto& [from, to] : kNames) {
     if (from == type) return std::string(to);
   }
+  if (const ActivationType* activation = find_activation(type)) return std::string(activation->torch_class);
   return type;
 }
 
@@ -68,7 +65,7 @@ std::string leaf_name(const std::string& parameter) { return parameter.substr(pa
 
 std::string root_name(const Network& network) { return node_name(network.name(), "network"); }
 
-// "block1.conv1" lies in the scope of block1.
+// "block1.conv1" gets the scope conv1 inside the scope block1.
 std::string scope_name(const Network& network, const Layer& layer) {
   std::string scope = root_name(network);
   for (std::size_t start = 0; start <= layer.name.size();) {
@@ -81,7 +78,7 @@ std::string scope_name(const Network& network, const Layer& layer) {
 
 std::string operation_node_name(const Network& network, const Layer& layer) {
   std::string name = operation_name(layer.type);
-  // A residual's sum stands beside its layers' scopes, and must not be called as one of them.
+  // The sum of a residual is beside the scopes of its layers, and its name must differ from theirs.
   const auto is_scope = [&](const Layer& other) {
     const std::string inner = layer.name + "." + name;
     return other.name == inner || other.name.starts_with(inner + ".");
@@ -135,7 +132,7 @@ tbwriter::Graph network_graph(const Network& network, const Device& device, cons
   tbwriter::Graph graph;
   const auto add = [&graph](GraphNode node) { graph.nodes.push_back(std::move(node)); };
 
-  // The network's scope must not be called as one of the nodes beside it.
+  // The nodes beside the network's scope must not have its name.
   const std::string images = root == "images" ? "input_images" : "images";
   add({.name = images,
        .op = "Input",
@@ -196,7 +193,7 @@ std::vector<tbwriter::NodeProfile> network_profile(const Network& network, const
     const auto measured = std::find_if(layers.begin(), layers.end(),
                                        [&](const LayerProfile& p) { return p.layer == layer.name; });
     if (measured == layers.end()) continue;
-    // What took time must not be shown as if it had not run.
+    // TensorBoard takes 0 for "did not run", so a layer that took any time gets at least 1.
     const std::int64_t micros =
         measured->seconds > 0 ? std::max(1LL, std::llround(measured->seconds * 1e6)) : 0;
     nodes.push_back({.node = operation_node_name(network, layer),

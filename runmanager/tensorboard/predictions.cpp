@@ -26,7 +26,8 @@ constexpr std::array<std::array<std::uint8_t, 5>, 10> kDigits = {{{7, 5, 5, 5, 7
                                                                   {7, 5, 7, 5, 7},
                                                                   {7, 5, 7, 1, 7}}};
 
-// The shades are white for 0 to dark blue for all; the last two numbers of the palette are for the rest.
+// The palette: shades from white for 0 to dark blue for 1, then one grey for lines and one for digits on
+// white.
 constexpr std::size_t kShades = 254;
 constexpr std::uint8_t kWhite = 0, kLineColor = kShades, kInkColor = kShades + 1;
 
@@ -42,24 +43,25 @@ std::vector<tbwriter::Color> palette() {
   return colors;
 }
 
-// The square root keeps the few mistakes of a good network visible.
+// The palette index for a part of a row, in [0, 1]. The square root keeps the few mistakes of a good network
+// visible.
 std::uint8_t shade(double part) {
   return static_cast<std::uint8_t>(std::lround(std::sqrt(part) * (kShades - 1)));
 }
 
-// A picture of colours of the palette that text can be drawn into.
+// An image in colours of the palette.
 class Canvas {
  public:
   Canvas(std::size_t width, std::size_t height, std::uint8_t ground)
       : width_(width), height_(height), pixels_(width * height, ground) {}
 
-  // Must lie inside.
+  // The rectangle must be inside the canvas.
   void fill(std::size_t left, std::size_t top, std::size_t width, std::size_t height, std::uint8_t color) {
     for (std::size_t y = top; y < top + height; ++y)
       std::fill_n(pixels_.begin() + static_cast<std::ptrdiff_t>(y * width_ + left), width, color);
   }
 
-  // Centred on (x, y), each pixel of the digits `scale` wide.
+  // Centres the number on (x, y). Each pixel of a digit becomes a square of `scale` pixels.
   void draw_number(std::int64_t number, std::size_t x, std::size_t y, std::size_t scale, std::uint8_t color) {
     const std::string digits = std::to_string(number);
     const std::size_t width = (digits.size() * 4 - 1) * scale;
@@ -84,7 +86,7 @@ class Canvas {
 
  private:
   std::size_t width_, height_;
-  std::vector<std::uint8_t> pixels_;  // [height, width], numbers in the palette
+  std::vector<std::uint8_t> pixels_;  // [height, width], indices into the palette
 };
 
 std::size_t largest(std::span<const float> row) {

@@ -1,4 +1,4 @@
-// What a trained classifier gets right and wrong: confusion matrix, PR curves, misclassified samples.
+// The quality of a trained classifier in TensorBoard: confusion matrix, PR curves, misclassified samples.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace sweep {
 
-/// Softmax of each row, [rows, classes] row-major. A row that is not finite becomes NaN.
+/// The softmax of each row of `outputs`, [rows, classes] row-major. A row with NaN or infinity becomes NaN.
 std::vector<float> softmax_rows(std::span<const float> outputs, std::size_t classes);
 
-/// One sample that was put into a wrong class.
+/// A sample that was predicted to be of another class.
 struct Misclassified {
   std::size_t sample = 0;  // index within the samples
   std::int32_t label = 0;
@@ -28,13 +28,14 @@ struct Misclassified {
 std::vector<std::int64_t> confusion_matrix(std::span<const float> outputs,
                                            std::span<const std::int32_t> labels, std::size_t classes);
 
-/// The wrong ones, most confident first (then by sample), at most `limit`.
+/// Up to `limit` misclassified samples, the most confident first; equal ones in the order of the samples.
+/// `probabilities`: [labels.size(), classes] row-major.
 std::vector<Misclassified> most_confident_mistakes(std::span<const float> probabilities,
                                                    std::span<const std::int32_t> labels, std::size_t classes,
                                                    std::size_t limit);
 
-/// A picture of the matrix: a row per label, a column per prediction, darker for a larger part of its row,
-/// with the count in each cell.
+/// An image of the matrix with a row per label and a column per prediction. A cell shows its count, and is
+/// the darker the larger its part of the row.
 tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> counts, std::size_t classes);
 
 /// Writes everything about the predictions to `writer` at `step`: pr_curve/<class>,

@@ -18,7 +18,7 @@ constexpr std::size_t kKeptGrids = 16;
 tbwriter::WriterOptions writer_options(std::int64_t first_step = 0) {
   tbwriter::WriterOptions options;
   options.first_step = first_step;
-  options.end_session_on_close = false;  // Only close() knows how the run ended.
+  options.end_session_on_close = false;  // close() writes the end, with the run's status.
   return options;
 }
 
@@ -33,7 +33,8 @@ tbwriter::SessionStatus session_status(RunStatus status) {
   }
 }
 
-// The Graphs tab colours by device; a name that is no device ("auto" of a foreign loop) is shown as the CPU.
+// The device for the colours of the Graphs tab. Programs with their own training loop may have other names
+// than devices in Run::device; those count as the CPU.
 Device device_of(const std::string& name) {
   try {
     return parse_device(name);
@@ -61,7 +62,7 @@ std::vector<std::uint32_t> first_rows(const DataLoader& loader, std::size_t limi
 std::span<const double> parameter_limits() {
   static const std::vector<double> limits = [] {
     std::vector<double> all = tbwriter::histogram_limits(0);
-    all.pop_back();  // the last bucket is open
+    all.pop_back();  // The last bucket has no upper limit.
     return all;
   }();
   return limits;
@@ -226,7 +227,7 @@ void RunLog::close(RunStatus status, std::string_view reason) {
   if (!reason.empty()) {
     writer_.add_text("status", fmt::format("**{}**: {}", to_string(status), markdown_text(reason)));
   }
-  // The first end of a session is the last word for TensorBoard, so an interrupted run gets none.
+  // TensorBoard uses the first end of a session that it finds, so an interrupted run must not have one.
   if (session_ && status != RunStatus::kInterrupted) writer_.add_hparams_end(session_status(status));
   writer_.close();
 }

@@ -1,4 +1,5 @@
-// What one run shows in TensorBoard: tags, session and pictures, as the rest of the world expects them.
+// The events of one run for TensorBoard: scalars, histograms, images, graph, text and the session of the
+// HParams tab.
 #pragma once
 
 #include <cstdint>
@@ -21,36 +22,37 @@
 
 namespace sweep {
 
-/// Encoded grids of first batches. Runs of a sweep often begin with the same samples, so each grid is encoded
-/// once. Not thread-safe.
+/// Encoded image grids of first batches. Runs of a sweep often begin with the same samples, so each grid is
+/// encoded only once. Not thread-safe.
 class ImageGridCache {
  public:
-  /// The grid of the first batch that `loader` will give, at most `limit` samples, 8 a row with 2 pixels
-  /// between them; nothing if the samples are no pictures (1 or 3 channels). Does not disturb the loader.
+  /// The grid of the first batch that `loader` will give: up to `limit` samples, 8 a row, with 2 pixels
+  /// between them. nullptr if the samples are not images of 1 or 3 channels. Valid until the next call. Does
+  /// not change the state of the loader.
   const tbwriter::EncodedImage* first_batch(const DataLoader& loader, std::size_t limit);
 
  private:
-  // The data set (kept alive, so that its address means it alone) and the rows in the grid.
+  // The data set and the rows in the grid. Owning the set makes its address unique as long as the key exists.
   using Key = std::pair<std::shared_ptr<const ImageSet>, std::vector<std::uint32_t>>;
-  std::vector<std::pair<Key, tbwriter::EncodedImage>> grids_;  // the newest last; few are kept
+  std::vector<std::pair<Key, tbwriter::EncodedImage>> grids_;  // the newest last; the oldest are dropped
 };
 
-/// Limits for Engine::count_parameters() that give the buckets of all other histograms.
+/// Bucket limits for Engine::count_parameters(), the same as those of histograms made from values.
 std::span<const double> parameter_limits();
 
-/// Writes the events of one run. Not thread-safe.
+/// Writes the events of one run. LogOptions of the run switch parts of them off. Not thread-safe, except
+/// flush(). Any call may throw IoError.
 class RunLog {
  public:
-  /// Opens the events file and writes the start of the session: hparams and the text of configuration and
-  /// provenance, as far as run.log asks for them. Throws IoError.
+  /// Opens the events file and writes the start of the session (hparams), configuration and provenance.
   RunLog(const std::filesystem::path& directory, const Run& run, const nlohmann::ordered_json& provenance);
 
-  /// Goes on with a run whose older files end where its checkpoint was made: opens a further file, without
-  /// that start. No point of the older files has a step of `first_step` or above. Throws IoError.
+  /// Continues a run whose older files end at its checkpoint: opens a further file, without the start of a
+  /// session. `first_step`: above the steps of all points in the older files.
   RunLog(const std::filesystem::path& directory, const Run& run, std::int64_t first_step);
 
-  /// The layout of the Custom Scalars tab. For one run of a sweep only, the first: TensorBoard merges several
-  /// badly.
+  /// Writes the layout of the Custom Scalars tab. Only one run of a sweep may do so, because TensorBoard
+  /// merges several layouts badly.
   void layout();
   void graph(const Network& network);
   void images(const tbwriter::EncodedImage& grid);
@@ -62,23 +64,24 @@ class RunLog {
 
   /// One point of every per-epoch chart, at step record.epoch.
   void epoch(const EpochRecord& record, std::optional<double> learning_rate);
-  /// <parameter> and <parameter>.grad; `gradients` may be empty.
+  /// Writes <parameter> and <parameter>.grad. `gradients` may be empty.
   void histograms(const Network& network, std::span<const float> values, std::span<const float> gradients,
                   int epoch);
-  /// The same of values that were counted between parameter_limits().
+  /// The same from values that were counted between parameter_limits().
   void histograms(const Network& network, const ParameterCounts& counts, int epoch);
   void batch(const Totals& totals, std::int64_t batch);
   void predictions(const Samples& samples, std::span<const float> outputs,
                    std::span<const std::string> class_names, std::string_view part, int epoch);
   void metrics(const std::map<std::string, double>& metrics);
 
-  /// Throws IoError if anything written so far failed.
+  /// Returns when all events so far are in the file. Throws IoError if writing any of them failed.
+  /// Thread-safe.
   void flush();
   /// How far the events reach once flush() has returned.
   tbwriter::FilePosition position() const;
 
-  /// Ends the session (an interrupted one stays open, since it may go on), says the reason and closes the
-  /// file.
+  /// Writes the reason and the end of the session, and closes the file. The session of an interrupted run
+  /// stays open, because the run may be resumed.
   void close(RunStatus status, std::string_view reason);
 
  private:

@@ -11,22 +11,23 @@ namespace sweep {
 namespace {
 
 constexpr double kSecondsBetweenDraws = 1.0 / 15;
-// A guess of the time left is noise before this much of the work, or this much time.
-constexpr double kFirstGuessPart = 0.005, kFirstGuessSeconds = 0.5;
+// Before this fraction of the work, or this time, an estimate of the time left would be noise.
+constexpr double kMinEstimateFraction = 0.005, kMinEstimateSeconds = 0.5;
 
-constexpr std::size_t kMostLines = 16;  // More runs at once than that are not shown each.
+constexpr std::size_t kMaxRunLines = 16;  // Further active runs have no line.
 constexpr int kPercentWidth = 7;
-constexpr int kInfosWidth = 60;  // loss, accuracy, time left and both speeds
+constexpr int kDetailsWidth = 60;  // room for loss, accuracy, time left and both speeds
 
+// Parameters of the escape sequence SGR, "ESC [ n m" (ECMA-48).
 constexpr std::string_view kBold = "1", kDim = "2", kRed = "31", kGreen = "32", kYellow = "33", kCyan = "36";
 
-// The parts of a line's end, joined as far as they fit; the first is the most important.
-std::string joined(const std::vector<std::string>& parts, int room) {
+// Joins as many details as fit into `columns`. The most important ones come first.
+std::string join_fitting(const std::vector<std::string>& details, int columns) {
   std::string text;
-  for (const std::string& part : parts) {
-    if (part.empty()) continue;
-    const std::string longer = text.empty() ? part : text + "  " + part;
-    if (display_width(longer) > room) break;
+  for (const std::string& detail : details) {
+    if (detail.empty()) continue;
+    const std::string longer = text.empty() ? detail : text + "  " + detail;
+    if (display_width(longer) > columns) break;
     text = longer;
   }
   return text;
@@ -37,21 +38,22 @@ std::string padded(std::string text, int width) {
   return text;
 }
 
-// "7 s", "1 m 05 s": tenths would only flicker.
+// "7 s", "1 m 05 s". Tenths would flicker with every redraw.
 std::string whole_seconds(double seconds) {
   return seconds < 59.5 ? fmt::format("{:.0f} s", std::floor(seconds)) : human_seconds(seconds);
 }
 
-std::string time_left(double part, double seconds) {
-  if (part >= 1) return "";
-  if (part < kFirstGuessPart || seconds < kFirstGuessSeconds) return "";
-  return whole_seconds(std::ceil(seconds / part * (1 - part))) + " left";
+// Assumes that the rest goes on at the mean speed so far.
+std::string time_left(double fraction, double seconds) {
+  if (fraction >= 1) return "";
+  if (fraction < kMinEstimateFraction || seconds < kMinEstimateSeconds) return "";
+  return whole_seconds(std::ceil(seconds / fraction * (1 - fraction))) + " left";
 }
 
-// To the start of the first of so many lines.
-std::string up(int lines) { return lines > 1 ? fmt::format("\r\x1b[{}A", lines - 1) : "\r"; }
+// Moves the cursor from the last of `lines` lines to the start of the first.
+std::string cursor_up(int lines) { return lines > 1 ? fmt::format("\r\x1b[{}A", lines - 1) : "\r"; }
 
-std::string results_of(const EpochRecord& epoch) {
+std::string metrics_text(const EpochRecord& epoch) {
   std::string text = fmt::format("loss {:.4f}  acc {:.2f}%", epoch.loss, 100 * epoch.accuracy);
   if (epoch.validation_loss) text += fmt::format("  val loss {:.4f}", *epoch.validation_loss);
   if (epoch.validation_accuracy) text += fmt::format("  val acc {:.2f}%", 100 * *epoch.validation_accuracy);
@@ -60,17 +62,17 @@ std::string results_of(const EpochRecord& epoch) {
 
 }  // namespace
 
-// One run that is being trained.
+// The progress of one run. The training of the run reports to it, and a report may redraw all bars.
 class Progress::ActiveRun final : public TrainingObserver {
  public:
   explicit ActiveRun(Progress& progress) : progress_(progress) {}
 
   void begin_run(const RunPlan& plan) override {
     plan_ = plan;
-    begun_ = true;
+    started_ = true;
     epoch_ = plan.first_epoch;
     phase_ = "start";
-    run_begin_ = epoch_begin_ = progress_.clock_();
+    run_start_ = epoch_start_ = progress_.clock_();
     progress_.draw_if_due();
   }
 
@@ -79,7 +81,7 @@ class Progress::ActiveRun final : public TrainingObserver {
     batch_ = 0;
     totals_ = {};
     phase_.clear();
-    epoch_begin_ = progress_.clock_();
+    epoch_start_ = progress_.clock_();
   }
 
   void batch(const Totals& totals, std::size_t count) override {
@@ -90,8 +92,8 @@ class Progress::ActiveRun final : public TrainingObserver {
     progress_.draw_if_due();
   }
 
-  void phase(std::string_view what) override {
-    phase_ = what;
+  void phase(std::string_view name) override {
+    phase_ = name;
     progress_.draw_if_due();
   }
 
@@ -100,53 +102,55 @@ class Progress::ActiveRun final : public TrainingObserver {
     if (progress_.quiet_ || progress_.terminal_.interactive) return;
     progress_.write_line(fmt::format("[{}/{}] {}  epoch {}/{}  {}  {}  {} img/s", plan_.number,
                                      progress_.runs_, plan_.name, epoch.epoch + 1, plan_.epochs,
-                                     results_of(epoch), human_seconds(epoch.epoch_seconds),
+                                     metrics_text(epoch), human_seconds(epoch.epoch_seconds),
                                      human_count(epoch.images_per_second)));
   }
 
-  bool begun() const { return begun_; }
+  bool started() const { return started_; }
   const std::string& name() const { return plan_.name; }
-  /// In samples times epochs; those that an earlier start has trained count as done.
+  // In samples times epochs. Epochs that an earlier start has trained count as done.
   double work() const { return static_cast<double>(plan_.samples) * plan_.epochs; }
-  double work_done() const { return part() * work(); }
+  double work_done() const { return fraction() * work(); }
 
-  // `with_name`: of several runs, each has only this line.
+  // The line with the bar. `with_name`: there are several active runs. A single one has its name above.
   std::string line(int width, bool with_name) const {
     const double now = progress_.clock_();
-    const double seconds = now - epoch_begin_;
+    const double seconds = now - epoch_start_;
     const auto samples = static_cast<double>(totals_.samples);
-    std::vector<std::string> infos;
+    std::vector<std::string> details;
     if (with_name)
-      infos.push_back(
+      details.push_back(
           progress_.paint(kCyan, fit_width(name(), std::max(16, width / 3), progress_.terminal_.unicode)));
     if (totals_.samples > 0) {
-      infos.push_back(fmt::format("loss {:.4f}", totals_.loss / samples));
-      infos.push_back(fmt::format("acc {:5.2f}%", 100 * static_cast<double>(totals_.correct) / samples));
+      details.push_back(fmt::format("loss {:.4f}", totals_.loss / samples));
+      details.push_back(fmt::format("acc {:5.2f}%", 100 * static_cast<double>(totals_.correct) / samples));
     }
-    const double trained = part() - first_part(), whole = 1 - first_part();
-    infos.push_back(!phase_.empty() ? phase_ : time_left(whole > 0 ? trained / whole : 1, now - run_begin_));
+    // A resumed run has not trained the epochs before its first one, so they must not count for its speed.
+    const double trained = fraction() - first_fraction(), whole = 1 - first_fraction();
+    details.push_back(!phase_.empty() ? phase_
+                                      : time_left(whole > 0 ? trained / whole : 1, now - run_start_));
     if (phase_.empty() && seconds > 0 && batch_ > 0) {
-      infos.push_back(progress_.paint(kDim, human_count(static_cast<double>(batch_) / seconds) + " it/s"));
-      infos.push_back(progress_.paint(kDim, human_count(samples / seconds) + " img/s"));
+      details.push_back(progress_.paint(kDim, human_count(static_cast<double>(batch_) / seconds) + " it/s"));
+      details.push_back(progress_.paint(kDim, human_count(samples / seconds) + " img/s"));
     }
     const std::string epoch = fmt::format("epoch {}/{}", std::min(epoch_ + 1, plan_.epochs), plan_.epochs);
-    return progress_.bar_line(epoch, part(), infos, width);
+    return progress_.bar_line(epoch, fraction(), details, width);
   }
 
  private:
-  double part() const {
+  double fraction() const {
     if (plan_.epochs == 0 || plan_.batches == 0) return 0;
     const double epochs = epoch_ + static_cast<double>(batch_) / static_cast<double>(plan_.batches);
     return std::min(1.0, epochs / plan_.epochs);
   }
-  double first_part() const {
+  double first_fraction() const {
     return plan_.epochs == 0 ? 0 : static_cast<double>(plan_.first_epoch) / plan_.epochs;
   }
 
   Progress& progress_;
-  bool begun_ = false;
+  bool started_ = false;
   RunPlan plan_;
-  double run_begin_ = 0, epoch_begin_ = 0;
+  double run_start_ = 0, epoch_start_ = 0;
   int epoch_ = 0;
   std::size_t batch_ = 0;
   std::string phase_;
@@ -161,7 +165,7 @@ Progress::Progress(Terminal terminal, std::function<double()> clock, bool quiet,
       sweep_(std::move(sweep)),
       runs_(runs),
       work_(work),
-      begin_(clock_()) {}
+      start_(clock_()) {}
 
 Progress::~Progress() { clear(); }
 
@@ -175,17 +179,17 @@ void Progress::end_run(std::size_t number, const RunRecord& run) {
   ++finished_;
   failed_ += run.status == RunStatus::kFailed;
   skipped_ += run.status == RunStatus::kSkipped;
-  // A run that stopped early is done as far as the time left is concerned.
+  // For the time left, a run that ended early counts as all of its work.
   if (const auto active = active_.find(number); active != active_.end()) {
     work_done_ += active->second->work();
     active_.erase(active);
   }
   if (quiet_ && run.status != RunStatus::kFailed) return;
   const bool completed = run.status == RunStatus::kCompleted;
-  if (completed && !terminal_.interactive) return;  // Its epochs have been shown.
+  if (completed && !terminal_.interactive) return;  // Its epochs have a line each.
   if (completed) {
     std::string line = paint(kGreen, terminal_.unicode ? "✓ " : "+ ") + run.name;
-    if (!run.epochs.empty()) line += "  " + results_of(run.epochs.back());
+    if (!run.epochs.empty()) line += "  " + metrics_text(run.epochs.back());
     if (run.run_seconds) line += paint(kDim, "  " + human_seconds(*run.run_seconds));
     write_line(line);
     return;
@@ -207,7 +211,7 @@ void Progress::keep_runs(std::size_t count) {
 
 void Progress::message(std::string_view line) { write_line(line); }
 
-// Above the bars, which the next draw puts back.
+// Writes the line above the bars: erases them, and makes the next draw due.
 void Progress::write_line(std::string_view line) {
   clear();
   terminal_.write(std::string(line) + "\n");
@@ -216,7 +220,7 @@ void Progress::write_line(std::string_view line) {
 
 void Progress::clear() {
   if (drawn_lines_ == 0) return;
-  terminal_.write(up(drawn_lines_) + "\x1b[J");
+  terminal_.write(cursor_up(drawn_lines_) + "\x1b[J");
   drawn_lines_ = 0;
 }
 
@@ -228,58 +232,60 @@ void Progress::draw_if_due() {
   draw();
 }
 
-// One run has a line for its name and one for its bar; of several, each has one, as many as there is room
-// for.
+// Draws over the lines of the last time, so that nothing flickers: cursor to their start, new text, and "ESC
+// [ K" erases the rest of each old line. A single active run has a line for its name and one for its bar;
+// several have one line each. The last line is the sweep's.
 void Progress::draw() {
   const int width = std::max(1, terminal_.width() - 1);  // The last column would wrap on some terminals.
   std::vector<std::string> lines;
   std::vector<const ActiveRun*> runs;
   for (const auto& [number, run] : active_) {
-    if (run->begun()) runs.push_back(run.get());
+    if (run->started()) runs.push_back(run.get());
   }
   if (runs.size() == 1) lines.push_back(paint(kCyan, fit_width(runs[0]->name(), width, terminal_.unicode)));
-  for (std::size_t i = 0; i < std::min(runs.size(), kMostLines); ++i)
+  for (std::size_t i = 0; i < std::min(runs.size(), kMaxRunLines); ++i)
     lines.push_back(runs[i]->line(width, runs.size() > 1));
   lines.push_back(sweep_line(width));
   std::string text;
-  if (drawn_lines_ > static_cast<int>(lines.size())) clear();
-  if (drawn_lines_ > 0) text = up(drawn_lines_);
+  if (drawn_lines_ > static_cast<int>(lines.size())) clear();  // Otherwise old lines would stay below.
+  if (drawn_lines_ > 0) text = cursor_up(drawn_lines_);
   for (std::size_t i = 0; i < lines.size(); ++i) text += (i == 0 ? "" : "\n") + lines[i] + "\x1b[K";
   terminal_.write(text);
   drawn_lines_ = static_cast<int>(lines.size());
 }
 
 std::string Progress::sweep_line(int width) const {
-  const double seconds = clock_() - begin_;
+  const double seconds = clock_() - start_;
   double done = work_done_;
   std::size_t training = 0;
   for (const auto& [number, run] : active_) {
     done += run->work_done();
-    training += run->begun();
+    training += run->started();
   }
-  const double part = work_ > 0 ? std::min(1.0, done / work_) : 0;
-  std::vector<std::string> infos;
-  infos.push_back(time_left(part, seconds));
-  if (failed_ > 0) infos.push_back(paint(kRed, fmt::format("{} failed", failed_)));
-  if (skipped_ > 0) infos.push_back(paint(kYellow, fmt::format("{} skipped", skipped_)));
-  if (kept_ > 0) infos.push_back(fmt::format("{} kept", kept_));
-  infos.push_back(paint(kDim, whole_seconds(seconds) + " so far"));
-  infos.push_back(paint(kDim, sweep_));
-  return bar_line(fmt::format("run {}/{}", std::min(finished_ + training, runs_), runs_), part, infos, width);
+  const double fraction = work_ > 0 ? std::min(1.0, done / work_) : 0;
+  std::vector<std::string> details;
+  details.push_back(time_left(fraction, seconds));
+  if (failed_ > 0) details.push_back(paint(kRed, fmt::format("{} failed", failed_)));
+  if (skipped_ > 0) details.push_back(paint(kYellow, fmt::format("{} skipped", skipped_)));
+  if (kept_ > 0) details.push_back(fmt::format("{} kept", kept_));
+  details.push_back(paint(kDim, whole_seconds(seconds) + " so far"));
+  details.push_back(paint(kDim, sweep_));
+  return bar_line(fmt::format("run {}/{}", std::min(finished_ + training, runs_), runs_), fraction, details,
+                  width);
 }
 
-// "epoch 2/3     ━━━━━━╸━━━━━━  43%  …": the bars of both lines stand below each other.
-std::string Progress::bar_line(const std::string& counter, double part, const std::vector<std::string>& infos,
-                               int width) const {
+// "epoch 2/3     ━━━━━━╸━━━━━━  43%  …". All counters have the same width, so the bars are aligned.
+std::string Progress::bar_line(const std::string& counter, double fraction,
+                               const std::vector<std::string>& details, int width) const {
   const int counter_width = std::max(12, 2 * static_cast<int>(std::to_string(runs_).size()) + 7);
-  const int bar_width = std::clamp(width - counter_width - kPercentWidth - kInfosWidth, 8, 40);
-  std::string line = paint(kBold, padded(counter, counter_width)) + bar(part, bar_width) +
-                     fmt::format(" {:3.0f}%  ", std::floor(100 * part));
-  return fit_width(line + joined(infos, width - display_width(line)), width, terminal_.unicode);
+  const int bar_width = std::clamp(width - counter_width - kPercentWidth - kDetailsWidth, 8, 40);
+  std::string line = paint(kBold, padded(counter, counter_width)) + bar(fraction, bar_width) +
+                     fmt::format(" {:3.0f}%  ", std::floor(100 * fraction));
+  return fit_width(line + join_fitting(details, width - display_width(line)), width, terminal_.unicode);
 }
 
-std::string Progress::bar(double part, int width) const {
-  const int halves = static_cast<int>(std::floor(std::clamp(part, 0.0, 1.0) * 2 * width));
+std::string Progress::bar(double fraction, int width) const {
+  const int halves = static_cast<int>(std::floor(std::clamp(fraction, 0.0, 1.0) * 2 * width));
   std::string full, rest;
   if (!terminal_.unicode) {
     full.assign(static_cast<std::size_t>(halves / 2), '#');
@@ -288,7 +294,7 @@ std::string Progress::bar(double part, int width) const {
   }
   for (int i = 0; i < halves / 2; ++i) full += "━";
   if (halves % 2 != 0) full += "╸";
-  // Without colours the thin line tells what is left; with them, the dim one.
+  // The rest is dim; without colours it is a thin line instead.
   for (int i = (halves + 1) / 2; i < width; ++i) rest += terminal_.color ? "━" : "─";
   return paint(kGreen, full) + paint(kDim, rest);
 }

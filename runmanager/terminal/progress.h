@@ -1,5 +1,4 @@
-// Progress of a sweep on the terminal: a bar for each run and one for the sweep, or a line per epoch in a
-// log.
+// Progress of a sweep: bars on a terminal, a line per epoch in a log.
 #pragma once
 
 #include <cstddef>
@@ -18,27 +17,28 @@
 
 namespace sweep {
 
-/// Shows where a sweep stands. On an interactive terminal a few lines are redrawn at most 15 times a second,
-/// and finished runs scroll away above them; elsewhere a line is written per epoch. Drawing never throws, and
-/// a call between two redraws costs a look at the clock. Not thread-safe.
+/// Shows the progress of a sweep. On an interactive terminal there is a bar for each active run and one for
+/// the sweep, redrawn at most 15 times a second, and finished runs scroll away above them; elsewhere a line
+/// is written per epoch. Calls between redraws only read the clock. Drawing never throws. Not thread-safe.
 class Progress {
  public:
-  /// `work` is the number of training samples times epochs of all the runs that are to be trained, for the
-  /// time left. A quiet one writes nothing but messages.
+  /// `clock` returns seconds and never goes back. `sweep` is the sweep's name, and `runs` the number of its
+  /// runs, finished ones included. `work` is the sum of training samples times epochs over the runs to be
+  /// trained, from which the time left is estimated. If `quiet`, only messages and failed runs are written.
   Progress(Terminal terminal, std::function<double()> clock, bool quiet, std::string sweep, std::size_t runs,
            double work);
-  ~Progress();  ///< Takes the bars away.
+  ~Progress();  ///< Erases the bars.
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// To be told of the training of run `number`, from 1. Valid until end_run() of that number.
+  /// The observer that shows the training of run `number`, from 1. Valid until end_run() of that number.
   TrainingObserver& run(std::size_t number);
-  /// Also for a run that was never begun: skipped, or failed before it.
+  /// Shows how run `number` ended. Also for a run that never began, because it was skipped or failed early.
   void end_run(std::size_t number, const RunRecord& run);
-  /// `count` runs were finished before; they are not trained again.
+  /// Counts `count` runs as finished that an earlier start has trained.
   void keep_runs(std::size_t count);
 
-  /// A line that stays, also where progress is not wanted.
+  /// Writes a line that stays, also if quiet.
   void message(std::string_view line);
 
  private:
@@ -48,9 +48,9 @@ class Progress {
   void draw_if_due();
   void draw();
   std::string sweep_line(int width) const;
-  std::string bar_line(const std::string& counter, double part, const std::vector<std::string>& infos,
+  std::string bar_line(const std::string& counter, double fraction, const std::vector<std::string>& details,
                        int width) const;
-  std::string bar(double part, int width) const;
+  std::string bar(double fraction, int width) const;
   std::string paint(std::string_view code, std::string_view text) const;
   Terminal terminal_;
   std::function<double()> clock_;
@@ -59,13 +59,13 @@ class Progress {
   std::size_t runs_;
   double work_;
 
-  double begin_ = 0;
+  double start_ = 0;  // by clock_
   double next_draw_ = 0;
-  int drawn_lines_ = 0;
+  int drawn_lines_ = 0;  // the cursor is in the last of them
   std::size_t finished_ = 0, failed_ = 0, skipped_ = 0, kept_ = 0;
-  double work_done_ = 0;
+  double work_done_ = 0;  // of runs that have ended
 
-  std::map<std::size_t, std::unique_ptr<ActiveRun>> active_;  // by number
+  std::map<std::size_t, std::unique_ptr<ActiveRun>> active_;  // by the run's number
 };
 
 }  // namespace sweep

@@ -14,22 +14,26 @@ namespace {
 
 constexpr int kGap = 2;  // blanks between columns
 
+// On a narrow terminal the columns of the least importance are left out, but never those from here on: the
+// parameters and the status.
+constexpr int kAlwaysShown = 900;
+
 struct Column {
   std::string title;
   std::function<std::string(const RunRecord&)> text;
-  bool right = true;
-  int importance = 0;  // the smallest goes first where the terminal is narrow
-  std::vector<std::string> cells = {};
-  int width = 0;
+  bool right_aligned = true;
+  int importance = 0;
+  std::vector<std::string> cells = {};  // by run
+  int width = 0;                        // display columns
 };
 
 std::string number(std::optional<double> value, const char* format) {
   return value ? fmt::format(fmt::runtime(format), *value) : "";
 }
 
-std::string percent(std::optional<double> part) {
-  if (!part) return "";
-  return std::isfinite(*part) ? fmt::format("{:.2f}%", 100 * *part) : fmt::format("{}", *part);
+std::string percent(std::optional<double> fraction) {
+  if (!fraction) return "";
+  return std::isfinite(*fraction) ? fmt::format("{:.2f}%", 100 * *fraction) : fmt::format("{}", *fraction);
 }
 
 const EpochRecord* last_epoch(const RunRecord& run) {
@@ -41,15 +45,15 @@ std::optional<double> metric(const RunRecord& run, const std::string& name) {
   return at != run.metrics.end() ? std::optional(at->second) : std::nullopt;
 }
 
-// A column of the last epoch's values; empty for a run without epochs.
-auto of_last_epoch(std::function<std::string(const EpochRecord&)> text) {
+// The text of a cell from the last epoch's record; "" for a run without epochs.
+auto from_last_epoch(std::function<std::string(const EpochRecord&)> text) {
   return [text = std::move(text)](const RunRecord& run) {
     const EpochRecord* last = last_epoch(run);
     return last != nullptr ? text(*last) : std::string();
   };
 }
 
-bool looks_numeric(const ParamValue& value) {
+bool is_number(const ParamValue& value) {
   return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
 }
 
@@ -62,13 +66,13 @@ Column param_column(const std::string& key, const std::vector<RunRecord>& runs) 
   };
   const bool numeric = std::all_of(runs.begin(), runs.end(), [&find](const RunRecord& run) {
     const ParamValue* value = find(run);
-    return value == nullptr || looks_numeric(*value);
+    return value == nullptr || is_number(*value);
   });
   const auto text = [find](const RunRecord& run) {
     const ParamValue* value = find(run);
     return value != nullptr ? fit_width(param_text(*value), 32) : std::string();
   };
-  return {key, text, numeric, 1000};
+  return {key, text, numeric, kAlwaysShown};
 }
 
 double mean_epoch_seconds(const RunRecord& run) {
@@ -77,41 +81,46 @@ double mean_epoch_seconds(const RunRecord& run) {
   return total / static_cast<double>(run.epochs.size());
 }
 
-// A time that says more of the machine than of the run.
-std::string marked(const RunRecord& run, const std::string& time) { return run.jobs > 1 ? "~" + time : time; }
+// Marks a time of a run that shared the machine with others: it was longer than it would be alone.
+std::string mark_if_shared(const RunRecord& run, const std::string& time) {
+  return run.jobs > 1 ? "~" + time : time;
+}
 
 std::vector<Column> all_columns(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys) {
   std::vector<Column> columns;
   for (const std::string& key : keys) columns.push_back(param_column(key, runs));
-  if (keys.empty()) columns.push_back({"run", [](const RunRecord& run) { return run.name; }, false, 1000});
-  columns.push_back(
-      {"status", [](const RunRecord& run) { return std::string(to_string(run.status)); }, false, 900});
+  if (keys.empty())
+    columns.push_back({"run", [](const RunRecord& run) { return run.name; }, false, kAlwaysShown});
+  columns.push_back({"status", [](const RunRecord& run) { return std::string(to_string(run.status)); }, false,
+                     kAlwaysShown});
   columns.push_back(
       {"epochs",
        [](const RunRecord& run) { return run.epochs.empty() ? "" : std::to_string(run.epochs.size()); }, true,
        200});
   columns.push_back(
-      {"loss", of_last_epoch([](const EpochRecord& e) { return number(e.loss, "{:.4f}"); }), true, 700});
+      {"loss", from_last_epoch([](const EpochRecord& e) { return number(e.loss, "{:.4f}"); }), true, 700});
   columns.push_back(
-      {"accuracy", of_last_epoch([](const EpochRecord& e) { return percent(e.accuracy); }), true, 800});
-  columns.push_back({"val loss",
-                     of_last_epoch([](const EpochRecord& e) { return number(e.validation_loss, "{:.4f}"); }),
-                     true, 400});
+      {"accuracy", from_last_epoch([](const EpochRecord& e) { return percent(e.accuracy); }), true, 800});
+  columns.push_back(
+      {"val loss", from_last_epoch([](const EpochRecord& e) { return number(e.validation_loss, "{:.4f}"); }),
+       true, 400});
   columns.push_back({"val acc",
-                     of_last_epoch([](const EpochRecord& e) { return percent(e.validation_accuracy); }), true,
-                     750});
+                     from_last_epoch([](const EpochRecord& e) { return percent(e.validation_accuracy); }),
+                     true, 750});
   columns.push_back(
       {"test acc", [](const RunRecord& run) { return percent(metric(run, "test_accuracy")); }, true, 600});
   columns.push_back({"s/epoch",
                      [](const RunRecord& run) {
-                       return run.epochs.empty() ? "" : marked(run, human_seconds(mean_epoch_seconds(run)));
+                       return run.epochs.empty()
+                                  ? ""
+                                  : mark_if_shared(run, human_seconds(mean_epoch_seconds(run)));
                      },
                      true, 500});
   columns.push_back({"img/s",
                      [](const RunRecord& run) {
                        return run.epochs.empty()
                                   ? ""
-                                  : marked(run, human_count(run.epochs.back().images_per_second));
+                                  : mark_if_shared(run, human_count(run.epochs.back().images_per_second));
                      },
                      true, 300});
   columns.push_back(
@@ -124,8 +133,8 @@ std::vector<Column> all_columns(const std::vector<RunRecord>& runs, const std::v
   return columns;
 }
 
-// Fills in cells and widths; a column without any value is left out.
-std::vector<Column> measured(std::vector<Column> columns, const std::vector<RunRecord>& runs) {
+// Sets the cells and widths of the columns. Removes columns without any value.
+std::vector<Column> fill_columns(std::vector<Column> columns, const std::vector<RunRecord>& runs) {
   for (Column& column : columns) {
     bool used = false;
     column.width = display_width(column.title);
@@ -140,36 +149,37 @@ std::vector<Column> measured(std::vector<Column> columns, const std::vector<RunR
   return columns;
 }
 
+// With the gap in front, where the best run has its star.
 int total_width(const std::vector<Column>& columns) {
   int width = 0;
   for (const Column& column : columns) width += column.width + kGap;
   return width;
 }
 
-std::string padded(const std::string& text, int width, bool right) {
+std::string padded(const std::string& text, int width, bool right_aligned) {
   const std::string blanks(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ');
-  return right ? blanks + text : text + blanks;
+  return right_aligned ? blanks + text : text + blanks;
 }
 
-// What the terminal needs to know about one row.
-struct Paint {
+// Escape sequences of colours; all empty without colours.
+struct Colors {
   std::string_view dim, bold, red, yellow, green, off;
 };
 
-Paint paint(bool color) {
-  if (!color) return {};
+Colors colors_if(bool wanted) {
+  if (!wanted) return {};
   return {"\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[0m"};
 }
 
-std::string_view status_color(const Paint& p, RunStatus status) {
+std::string_view status_color(const Colors& colors, RunStatus status) {
   switch (status) {
     case RunStatus::kFailed:
-      return p.red;
+      return colors.red;
     case RunStatus::kSkipped:
     case RunStatus::kInterrupted:
-      return p.yellow;
+      return colors.yellow;
     case RunStatus::kPending:
-      return p.dim;
+      return colors.dim;
     default:
       return "";
   }
@@ -180,16 +190,62 @@ std::string without_trailing_blanks(std::string line) {
   return line;
 }
 
-std::string one_line(std::string_view text) {
+std::string first_line(std::string_view text) {
   std::string line(text.substr(0, text.find('\n')));
   return line.size() < text.size() ? line + " …" : line;
 }
 
-// The first line of an error, as much as there is room for behind `line`.
-std::string reason(std::string_view error, const std::string& line, const TableOptions& options) {
-  const std::string text = one_line(error);
+// The first line of an error, cut to the room that is left after `line`.
+std::string fit_reason(std::string_view error, const std::string& line, const TableOptions& options) {
+  const std::string text = first_line(error);
   if (options.width == 0) return text;
   return fit_width(text, std::max(0, options.width - display_width(line)), options.unicode);
+}
+
+// Leaves out the least important columns until the table fits into `width`; 0: no limit.
+std::vector<Column> fit_columns(std::vector<Column> columns, int width) {
+  while (width > 0 && columns.size() > 1 && total_width(columns) > width) {
+    const auto least = std::min_element(columns.begin(), columns.end(), [](const Column& a, const Column& b) {
+      return a.importance < b.importance;
+    });
+    if (least->importance >= kAlwaysShown) break;
+    columns.erase(least);
+  }
+  return columns;
+}
+
+// The titles, and a rule below them.
+std::string header(const std::vector<Column>& columns, const Colors& colors, const TableOptions& options) {
+  const std::string gap(kGap, ' ');
+  std::string titles = gap, rule = gap;
+  for (const Column& column : columns) {
+    titles += padded(column.title, column.width, column.right_aligned) + gap;
+    for (int i = 0; i < column.width; ++i) rule += options.unicode ? "─" : "-";
+    rule += gap;
+  }
+  return fmt::format("{}{}{}\n{}{}{}\n", colors.bold, without_trailing_blanks(titles), colors.off, colors.dim,
+                     without_trailing_blanks(rule), colors.off);
+}
+
+// The line of runs[index], without colours. A run that has an error ends with its reason. If it has no epochs
+// either, the reason stands right after the status, where the other columns would be empty.
+std::string row(const RunRecord& run, std::size_t index, bool is_best, const std::vector<Column>& columns,
+                const TableOptions& options) {
+  const std::string gap(kGap, ' ');
+  std::string line = !is_best ? gap : options.unicode ? "★ " : "* ";
+  for (const Column& column : columns) {
+    if (run.epochs.empty() && run.error && column.importance < kAlwaysShown) {
+      line += fit_reason(*run.error, line, options);
+      return without_trailing_blanks(line);
+    }
+    line += padded(column.cells[index], column.width, column.right_aligned) + gap;
+  }
+  line = without_trailing_blanks(line);
+  if (run.error) {
+    line += gap;
+    line += fit_reason(*run.error, line, options);
+  }
+  return line;
 }
 
 }  // namespace
@@ -245,55 +301,26 @@ std::optional<std::size_t> best_run(const std::vector<RunRecord>& runs) {
 
 std::string results_table(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
                           const TableOptions& options) {
-  std::vector<Column> columns = measured(all_columns(runs, keys), runs);
-  const std::string star = options.unicode ? "★ " : "* ";
-  while (options.width > 0 && columns.size() > 1 && total_width(columns) > options.width) {
-    const auto least = std::min_element(columns.begin(), columns.end(), [](const Column& a, const Column& b) {
-      return a.importance < b.importance;
-    });
-    if (least->importance >= 900) break;
-    columns.erase(least);
-  }
-  const Paint p = paint(options.color);
+  const std::vector<Column> columns = fit_columns(fill_columns(all_columns(runs, keys), runs), options.width);
+  const Colors colors = colors_if(options.color);
   const std::optional<std::size_t> best = best_run(runs);
-
-  std::string header(kGap, ' '), rule(kGap, ' ');
-  for (const Column& column : columns) {
-    header += padded(column.title, column.width, column.right) + std::string(kGap, ' ');
-    for (int i = 0; i < column.width; ++i) rule += options.unicode ? "─" : "-";
-    rule += std::string(kGap, ' ');
-  }
-  std::string table = fmt::format("{}{}{}\n{}{}{}\n", p.bold, without_trailing_blanks(header), p.off, p.dim,
-                                  without_trailing_blanks(rule), p.off);
+  std::string table = header(columns, colors, options);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const RunRecord& run = runs[i];
-    if (run.status == RunStatus::kPending) continue;  // After an interrupt they would fill the screen.
+    if (runs[i].status == RunStatus::kPending) continue;  // After an early stop they would fill the screen.
     const bool is_best = best == i;
-    std::string line = is_best ? star : std::string(kGap, ' ');
-    bool reason_shown = false;
-    for (const Column& column : columns) {
-      // A run without epochs has nothing behind its status but the reason.
-      if (run.epochs.empty() && run.error && column.importance < 900) {
-        line += reason(*run.error, line, options);
-        reason_shown = true;
-        break;
-      }
-      line += padded(column.cells[i], column.width, column.right) + std::string(kGap, ' ');
-    }
-    line = without_trailing_blanks(line);
-    if (run.error && !reason_shown) {
-      line += std::string(kGap, ' ');
-      line += reason(*run.error, line, options);
-    }
-    const std::string_view color = is_best ? p.green : status_color(p, run.status);
-    table += color.empty() ? line + "\n" : fmt::format("{}{}{}\n", color, line, p.off);
+    const std::string line = row(runs[i], i, is_best, columns, options);
+    const std::string_view color = is_best ? colors.green : status_color(colors, runs[i].status);
+    table += color.empty() ? line + "\n" : fmt::format("{}{}{}\n", color, line, colors.off);
   }
   const auto pending = std::count_if(runs.begin(), runs.end(),
                                      [](const RunRecord& run) { return run.status == RunStatus::kPending; });
   if (pending > 0) {
-    table += fmt::format("  {}{} run{} not started{}\n", p.dim, pending, pending == 1 ? "" : "s", p.off);
+    table +=
+        fmt::format("  {}{} run{} not started{}\n", colors.dim, pending, pending == 1 ? "" : "s", colors.off);
   }
-  if (any_shared(runs)) table += fmt::format("  {}~ timed while runs shared the machine{}\n", p.dim, p.off);
+  if (any_shared(runs)) {
+    table += fmt::format("  {}~ timed while runs shared the machine{}\n", colors.dim, colors.off);
+  }
   return table;
 }
 

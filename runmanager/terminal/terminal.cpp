@@ -17,11 +17,11 @@ std::string_view environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// https://no-color.org: set and not empty.
+// A variable NO_COLOR that is not empty switches colours off: https://no-color.org.
 bool color_wanted() { return environment("NO_COLOR").empty() && environment("TERM") != "dumb"; }
 
-// A locale that is not set at all, as in most containers, says nothing of the terminal, which today shows
-// UTF-8.
+// The first of these variables that is set decides, as in POSIX. Without any, as in most containers, nothing
+// is known about the terminal, and nearly all show UTF-8.
 bool shows_unicode() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const std::string_view value = environment(name);
@@ -45,7 +45,7 @@ void write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // A terminal that went away is no reason to lose a training.
+    if (written <= 0) return;  // A closed terminal must not end the training.
     text.remove_prefix(static_cast<std::size_t>(written));
   }
 }
@@ -54,7 +54,7 @@ struct Range {
   std::uint32_t first, last;
 };
 
-// Blocks of Unicode's EastAsianWidth.txt (W and F) that matter in names; emoji among them.
+// The blocks of Unicode's EastAsianWidth.txt (W and F) that are likely in names, emoji included.
 constexpr std::array<Range, 13> kWide = {{{0x1100, 0x115f},
                                           {0x2e80, 0x303e},
                                           {0x3041, 0x33ff},
@@ -68,7 +68,7 @@ constexpr std::array<Range, 13> kWide = {{{0x1100, 0x115f},
                                           {0xffe0, 0xffe6},
                                           {0x1f300, 0x1faff},
                                           {0x20000, 0x3fffd}}};
-// Combining marks and other characters without a width of their own.
+// Combining marks, joiners and variation selectors: they take no column.
 constexpr std::array<Range, 6> kZero = {{{0x0300, 0x036f},
                                          {0x200b, 0x200f},
                                          {0x20d0, 0x20ff},
@@ -86,11 +86,11 @@ bool in_any(const std::array<Range, N>& ranges, std::uint32_t c) {
 
 struct Glyph {
   std::size_t bytes = 1;
-  int width = 0;
+  int width = 0;  // columns
 };
 
-// The character, or the escape sequence, that `text` begins with. A byte that is no UTF-8 counts as one
-// column.
+// The character or the escape sequence (CSI: "ESC [", parameters, a final byte from @ to ~) that `text`
+// begins with. A byte that is not UTF-8 takes one column.
 Glyph first_glyph(std::string_view text) {
   const auto byte = static_cast<unsigned char>(text[0]);
   if (byte == 0x1b && text.size() > 1 && text[1] == '[') {
@@ -147,7 +147,7 @@ std::string fit_width(std::string_view text, int columns, bool unicode) {
       cut = true;
       if (columns >= 1) fitted += ellipsis;
     }
-    // Escape sequences behind the cut still count: they switch colours off.
+    // Escape sequences behind the cut are kept, since they switch colours off.
     if (!cut || glyph.width == 0) fitted += text.substr(0, glyph.bytes);
     used += glyph.width;
     text.remove_prefix(glyph.bytes);

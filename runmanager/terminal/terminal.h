@@ -1,4 +1,4 @@
-// What the terminal on stderr can show: width, colour, redrawing. Decides once, from the environment.
+// What a terminal can show (width, colours, redrawing), and how wide text is on it.
 #pragma once
 
 #include <functional>
@@ -7,32 +7,33 @@
 
 namespace sweep {
 
-/// A copyable description of the place where progress goes. Not thread-safe.
+/// Where progress is written, and what can be shown there. Copyable; not thread-safe.
 struct Terminal {
   bool interactive = false;                        // lines can be redrawn: a TTY that is not TERM=dumb
   bool color = false;                              // interactive, and NO_COLOR is not set
-  bool unicode = true;                             // the locale names no other character set
-  std::function<int()> width = [] { return 80; };  // columns, asked before each redraw
-  std::function<void(std::string_view)> write = [](std::string_view) {};  // writes bytes at once
+  bool unicode = true;                             // characters beyond ASCII can be shown
+  std::function<int()> width = [] { return 80; };  // columns; called before each redraw
+  std::function<void(std::string_view)> write = [](std::string_view) {};  // unbuffered
 
-  /// The process's stderr, with NO_COLOR, TERM and the locale's variables honoured.
+  /// The process's stderr. Reads NO_COLOR, TERM and the locale's variables (LC_ALL, LC_CTYPE, LANG).
   static Terminal of_process();
 };
 
 /// Whether tables on stdout may use colour: a TTY, no NO_COLOR, no TERM=dumb.
 bool stdout_color();
 
-/// Columns of stdout; 0 if it is no TTY, where lines may be of any length.
+/// Columns of stdout; 0 if it is not a TTY, where lines may have any length.
 int stdout_width();
 
-/// Whether characters beyond ASCII can be shown: not if the locale names another character set.
+/// Whether characters beyond ASCII can be shown on stdout: the locale does not name another encoding.
 bool stdout_unicode();
 
-/// Columns that `text` (UTF-8) takes: wide characters count two, combining ones and escape sequences none.
+/// The number of columns that `text` (UTF-8) takes: two for wide characters, none for combining ones and
+/// escape sequences.
 int display_width(std::string_view text);
 
-/// `text` cut to at most `columns`, with an ellipsis where something was left out. Escape sequences are kept
-/// whole.
+/// `text` cut to at most `columns`, with an ellipsis ("…", or "~" without `unicode`) if something was left
+/// out. All escape sequences are kept, those behind the cut as well.
 std::string fit_width(std::string_view text, int columns, bool unicode = true);
 
 }  // namespace sweep

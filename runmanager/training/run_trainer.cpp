@@ -9,24 +9,27 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/random.h"
+#include "core/data/data_loader.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/checkpoint_writer.h"
-#include "runmanager/records/identity.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/terminal/table.h"
+#include "runmanager/training/evaluation.h"
+#include "runmanager/training/resume_point.h"
+#include "runmanager/training/run_recorder.h"
 #include "runmanager/training/stop_signals.h"
 
 namespace sweep {
 namespace {
 
-// A CPU takes two blocks of 16 samples on one thread: more of them say nothing new. With few samples a GPU's
-// times would be those of its launches.
-constexpr std::size_t kProfiledOnCpu = 32, kProfiledOnCuda = 1000;
-
 // Thrown through the training loop when a signal asks to stop.
 struct Stopped {
   int signal;
+};
+
+class DivergedError : public TrainingError {
+ public:
+  using TrainingError::TrainingError;
 };
 
 std::shared_ptr<spdlog::logger> open_log(const std::filesystem::path& path, bool truncate) {
@@ -43,13 +46,16 @@ std::shared_ptr<spdlog::logger> open_log(const std::filesystem::path& path, bool
   }
 }
 
+// Trains one run; used once.
+//
+// An epoch is finished when its checkpoint is in its file. A thread writes it while the next epoch trains, so
+// two epochs can be open: the one that trains, and `unfinished_`, whose checkpoint is on its way. Everything
+// that ends the run waits for that checkpoint first.
 class RunTrainer {
  public:
-  RunTrainer(const PreparedRun& run, RunManager& manager, TrainingObserver& observer,
-             const TrainerOptions& options)
+  RunTrainer(const PreparedRun& run, TrainingObserver& observer, const TrainerOptions& options)
       : run_(run),
         config_(*run.config),
-        manager_(manager),
         observer_(observer),
         options_(options),
         loader_(run.data->train, {.batch_size = config_.batch_size,
@@ -58,8 +64,9 @@ class RunTrainer {
                                   .seed = config_.seed,
                                   .repeat = config_.repeat}) {}
 
-  bool run() {
+  TrainedRun run() {
     begin();
+    RunFailure failure = RunFailure::kNone;
     try {
       train();
       end(RunStatus::kCompleted, "");
@@ -70,40 +77,53 @@ class RunTrainer {
       log_->error("{}", error.what());
       throw;
     } catch (const std::bad_alloc&) {
+      failure = RunFailure::kError;
       end(RunStatus::kFailed, "out of memory");
     } catch (const DeviceError& error) {
+      failure = RunFailure::kDevice;
       end(RunStatus::kFailed, error.what());
-      return false;
+    } catch (const DivergedError& error) {
+      failure = RunFailure::kDiverged;
+      end(RunStatus::kFailed, error.what());
     } catch (const std::exception& error) {
+      failure = RunFailure::kError;
       end(RunStatus::kFailed, error.what());
     }
-    return true;
+    return {.record = std::move(record_), .failure = failure};
   }
 
  private:
+  // Opens the run's files: those of an earlier start, if its last epoch can be continued, else new ones.
   void begin() {
     const Run run = describe_run(config_, run_.device, run_.jobs);
-    std::string trouble;  // why an old checkpoint is of no use
-    std::optional<Checkpoint> old = usable_checkpoint(trouble);
-    if (old && !makes_same_engine(old->state.kernels, trouble)) old.reset();
+    const RecorderOptions recorder_options{.directory = options_.directory,
+                                           .clock = options_.clock,
+                                           .provenance = run_.provenance,
+                                           .writes_layout = config_.index == 0,
+                                           .survives = Survives::kKill};
+    auto [old, problem] = find_resume_point(run_, options_.directory / config_.name);
+    // The engine comes before the files: with other kernels the run has to start from the beginning, which
+    // removes what the earlier start has written.
+    if (old && !makes_same_engine(old->state.kernels, problem)) old.reset();
     if (old) {
       try {
-        manager_.resume_run(run, *run_.network, loader_, old->progress);
+        recorder_.emplace(recorder_options, run, *run_.network, loader_, old->progress, record_);
       } catch (const DataError& error) {
-        trouble = error.what();
+        problem = error.what();
         old.reset();
         engine_.reset();
       }
     }
-    if (!old) manager_.begin_run(run, *run_.network, loader_);
-    log_ = open_log(manager_.run_directory() / kLogFile, /*truncate=*/!old);
+    if (!old)
+      recorder_.emplace(recorder_options, run, *run_.network, loader_, *options_.image_grids, record_);
+    log_ = open_log(recorder_->directory() / kLogFile, /*truncate=*/!old);
     if (old) {
       epoch_ = static_cast<int>(old->progress.record.epochs.size());
       steps_ = old->progress.position.batches;
       resumed_ = std::move(old->state);
       log_->info("resumed after epoch {}", epoch_ - 1);
     } else {
-      if (!trouble.empty()) log_->warn("not resumed but trained from the start: {}", trouble);
+      if (!problem.empty()) log_->warn("not resumed but trained from the start: {}", problem);
       log_->info("run {} on {}: {} training samples in {} batches, {} parameters", config_.name,
                  run_.device.name(), run_.data->train.count, loader_.batch_count(),
                  run_.network->parameter_count());
@@ -113,34 +133,21 @@ class RunTrainer {
                          .epochs = config_.epochs,
                          .batches = loader_.batch_count(),
                          .samples = run_.data->train.count,
-                         .first_epoch = epoch_});
+                         .first_epoch = epoch_,
+                         .finished_epochs = record_.epochs});
   }
 
-  // What an earlier start has left, if this run can go on from it.
-  std::optional<Checkpoint> usable_checkpoint(std::string& trouble) const {
-    const std::filesystem::path file = manager_.directory() / config_.name / kCheckpointFile;
-    std::error_code error;
-    if (!std::filesystem::exists(file, error)) return std::nullopt;
-    try {
-      Checkpoint old = read_checkpoint(file, *run_.network);
-      if (same_identity(old.progress.record, config_, run_.provenance)) return old;
-      trouble = "the checkpoint is of a run with other settings";
-    } catch (const DataError& damaged) {
-      trouble = damaged.what();
-    }
-    return std::nullopt;
-  }
-
-  // Makes the engine, if it can go on with the kernels that trained so far. An engine that cannot be made is
-  // left to train(), which says why.
-  bool makes_same_engine(const std::string& kernels, std::string& trouble) {
+  // Makes the engine with the kernels that have trained the run so far. Returns false and sets `problem` if
+  // there are others now, whose bits may differ. An engine that cannot be made is left to train(), which
+  // reports why.
+  bool makes_same_engine(const std::string& kernels, std::string& problem) {
     try {
       engine_ = make_engine(kernels);
     } catch (const std::exception&) {
       return true;
     }
     if (engine_->kernels() == kernels) return true;
-    trouble =
+    problem =
         fmt::format("the checkpoint was trained with other kernels than there are now, {} instead of {}",
                     engine_->kernels(), kernels.empty() ? "unknown ones" : kernels);
     engine_.reset();
@@ -148,30 +155,19 @@ class RunTrainer {
   }
 
   std::unique_ptr<Engine> make_engine(const std::string& kernels) {
-    const std::uint64_t seed = weights_seed(config_.seed, config_.repeat);
-    threads_ = options_.threads();
-    return options_.make_engine(
-        *run_.network, {.device = run_.device,
-                        .threads = threads_,
-                        .batch_size = config_.batch_size,
-                        .optimizer = scheduled_optimizer(resolve_optimizer(config_.optimizer), schedule_),
-                        .transform = run_.data->transform,
-                        .seed = seed,
-                        .loss = resolve_loss(config_.loss),
-                        .clip_norm = config_.clip_norm,
-                        .kernels = kernels,
-                        .placement = config_.placement,
-                        .precision = config_.precision,
-                        .deterministic = config_.deterministic});
+    EngineOptions options = engine_options(run_);
+    options.kernels = kernels;
+    options.threads = threads_ = options_.threads();
+    return options_.make_engine(*run_.network, options);
   }
 
-  // Makes the engine do now what it does only once, and leaves it no rest for the first epoch.
+  // Makes the engine do its one-time work now, so that it does not count as part of the first epoch.
   std::optional<Placement> prepare_engine() {
     std::vector<Samples> evaluation;
     for (const Samples* part : {&run_.data->validation, &run_.data->test})
       if (part->count > 0) evaluation.push_back(*part);
     const std::optional<Placement> placement = engine_->prepare(run_.data->train, evaluation);
-    // Such an engine reads rows of the set: there is nothing to prepare ahead.
+    // With the samples on its device, the engine gathers batches itself: there is nothing to prepare ahead.
     loader_.set_num_workers(placement == Placement::kDevice ? 0 : config_.num_workers);
     return placement;
   }
@@ -195,7 +191,7 @@ class RunTrainer {
     }
     const std::optional<Placement> placement = prepare_engine();
     const double seconds = options_.clock() - begin;
-    manager_.track_setup(seconds, placement);
+    recorder_->track_setup(seconds, placement);
     log_->info("set up in {:.3g} s{}", seconds,
                placement ? fmt::format(", samples on the {}", placement_name(*placement)) : "");
     for (; epoch_ < config_.epochs; ++epoch_) train_epoch();
@@ -203,8 +199,9 @@ class RunTrainer {
     if (config_.log.predictions) log_predictions();
   }
 
-  // The number of threads changes no bit, so neither does an engine with others that goes on.
-  void follow_threads() {
+  // A sweep gives a run more threads when others have ended. The number of threads changes no bit, so a new
+  // engine can continue from the state of the old one.
+  void apply_thread_count() {
     if (options_.threads() == threads_) return;
     const TrainingState state = capture_state(*engine_);
     engine_ = make_engine(state.kernels);
@@ -214,39 +211,40 @@ class RunTrainer {
   }
 
   void train_epoch() {
-    follow_threads();
+    apply_thread_count();
     observer_.begin_epoch(epoch_);
     engine_->take_device_seconds();
-    manager_.begin_epoch();
-    manager_.track_learning_rate(step_values(0).learning_rate);
+    recorder_->begin_epoch();
+    recorder_->track_learning_rate(step_values(0).learning_rate);
     loader_.begin_epoch(static_cast<std::uint32_t>(epoch_));
     std::int64_t batch = 0;
     for (const Batch* samples = loader_.next(); samples != nullptr; samples = loader_.next(), ++batch) {
       const StepValues values = step_values(batch);
       if (values.momentum) engine_->set_momentum(*values.momentum);
       const bool logged = config_.log.batches > 0 && steps_ % config_.log.batches == 0;
-      if (logged) track_totals(batch);  // so that the next are this batch's alone
+      if (logged) track_totals(batch);  // so that the next totals are of this batch alone
       engine_->train(*samples, values.learning_rate);
       ++untracked_;
       if (logged || untracked_ >= engine_->batches_between_totals()) {
         const Totals totals = track_totals(batch + 1);
-        if (logged) manager_.track_batch(totals, steps_);
+        if (logged) recorder_->track_batch(totals, steps_);
       }
       ++steps_;
-      look_around();
+      after_batch();
     }
     track_totals(batch);
-    manager_.end_training();
-    if (const auto seconds = engine_->take_device_seconds()) manager_.track_device_seconds(*seconds);
+    recorder_->end_training();
+    if (const auto seconds = engine_->take_device_seconds()) recorder_->track_device_seconds(*seconds);
     if (epoch_ == 0 && config_.log.graph) profile();
-    if (config_.log.histograms) manager_.track_parameters(*engine_);
+    if (config_.log.histograms) recorder_->track_parameters(*engine_);
     if (run_.data->validation.count > 0) {
-      manager_.track_validation(evaluate(run_.data->validation, "validation"));
+      recorder_->track_validation(evaluate(run_.data->validation, "validation"));
     }
-    start_checkpoint(manager_.end_epoch());
+    start_checkpoint(recorder_->end_epoch());
   }
 
-  // Takes the sums of the batches before `end` that are not tracked yet.
+  // Fetches the sums of the batches since the last call, which end before batch `end` of the epoch. Engines
+  // keep them on their device, and fetching them waits for it: hence not after every batch.
   Totals track_totals(std::int64_t end) {
     if (untracked_ == 0) return {};
     const Totals totals = engine_->take_totals();
@@ -254,10 +252,11 @@ class RunTrainer {
       const std::string batches = untracked_ == 1
                                       ? fmt::format("batch {}", end - 1)
                                       : fmt::format("one of batches {} to {}", end - untracked_, end - 1);
-      throw TrainingError(fmt::format("{} at epoch {}, {} (from 0): the loss is {}; try a smaller lr than {}",
-                                      kDiverged, epoch_, batches, totals.loss, config_.lr));
+      throw DivergedError(
+          fmt::format("diverged at epoch {}, {} (from 0): the loss is {}; try a smaller lr than {}", epoch_,
+                      batches, totals.loss, config_.lr));
     }
-    manager_.track(totals);
+    recorder_->track(totals);
     observer_.batch(totals, static_cast<std::size_t>(std::exchange(untracked_, 0)));
     return totals;
   }
@@ -270,35 +269,28 @@ class RunTrainer {
                       .steps_per_epoch = static_cast<std::int64_t>(loader_.batch_count())});
   }
 
+  // Once per run. Leaves the state of the training alone.
   void profile() {
     const double begin = options_.clock();
-    const std::size_t most = run_.device.type == DeviceType::kCpu ? kProfiledOnCpu : kProfiledOnCuda;
-    DataLoader loader(run_.data->train, {.batch_size = std::min(config_.batch_size, most)});
-    loader.begin_epoch(0);
-    if (const Batch* batch = loader.next()) {
-      manager_.track_profile(engine_->profile(*batch), static_cast<std::int64_t>(batch->size()));
-    }
-    manager_.add_logging_seconds(options_.clock() - begin);
+    const StepProfile step = profile_step(*engine_, run_.device, run_.data->train, config_.batch_size);
+    if (step.samples > 0) recorder_->track_profile(step.layers, step.samples);
+    recorder_->add_logging_seconds(options_.clock() - begin);
   }
 
   Totals evaluate(const Samples& samples, std::string_view part) {
     observer_.phase(part);
-    DataLoader loader(samples, {.batch_size = config_.batch_size});
-    loader.begin_epoch(0);
-    while (const Batch* batch = loader.next()) {
-      engine_->evaluate(*batch);
+    return evaluate_samples(*engine_, samples, config_.batch_size, [this, part] {
       observer_.phase(part);
-      look_around();
-    }
-    return engine_->take_totals();
+      after_batch();
+    });
   }
 
   void measure_test() {
     if (run_.data->test.count == 0) return;
     const Totals totals = evaluate(run_.data->test, "test");
     const auto samples = static_cast<double>(totals.samples);
-    manager_.track_metric("test_loss", totals.loss / samples);
-    manager_.track_metric("test_accuracy", static_cast<double>(totals.correct) / samples);
+    recorder_->track_metric("test_loss", totals.loss / samples);
+    recorder_->track_metric("test_accuracy", static_cast<double>(totals.correct) / samples);
   }
 
   void log_predictions() {
@@ -307,25 +299,22 @@ class RunTrainer {
     const Samples& samples = has_validation ? data.validation : has_test ? data.test : data.train;
     observer_.phase("predictions");
     const std::size_t classes = element_count(run_.network->output());
-    std::vector<float> outputs(samples.count * classes);
-    std::size_t done = 0;
-    DataLoader loader(samples, {.batch_size = config_.batch_size});
-    loader.begin_epoch(0);
-    while (const Batch* batch = loader.next()) {
-      engine_->predict(*batch, std::span(outputs).subspan(done * classes, batch->size() * classes));
-      done += batch->size();
-      observer_.phase("predictions");
-      look_around();
-    }
-    manager_.track_predictions(samples, outputs, data.class_names,
-                               has_validation ? "validation"
-                               : has_test     ? "test"
-                                              : "training");
+    const std::vector<float> outputs =
+        predict_samples(*engine_, samples, classes, config_.batch_size, [this] {
+          observer_.phase("predictions");
+          after_batch();
+        });
+    recorder_->track_predictions(samples, outputs, data.class_names,
+                                 has_validation ? "validation"
+                                 : has_test     ? "test"
+                                                : "training");
   }
 
+  // Waits for the last checkpoint before the run's files are closed: only then is it known which epochs are
+  // finished, and the writer's thread no longer flushes the events.
   void end(RunStatus status, const std::string& reason) {
     finish_epoch();
-    const auto& metrics = manager_.record().metrics;
+    const auto& metrics = record_.metrics;
     if (metrics.contains("test_loss"))
       log_->info("test: loss {:.6g}, accuracy {:.6g}", metrics.at("test_loss"), metrics.at("test_accuracy"));
     if (status == RunStatus::kCompleted) {
@@ -334,31 +323,31 @@ class RunTrainer {
       log_->log(status == RunStatus::kFailed ? spdlog::level::err : spdlog::level::warn, "{}: {}",
                 to_string(status), reason);
     }
-    manager_.end_run(status, reason);
+    recorder_->end(status, reason);
   }
 
-  // The training goes on while the checkpoint is written. It is not synced: whoever keeps the sweep does
-  // that.
+  // Starts to write the epoch's checkpoint; training goes on meanwhile. The state is copied here, so that it
+  // is of this epoch. Events are flushed before the checkpoint is written, because it says how far they
+  // reach. The checkpoint is not synced to the disk: DiskSync does that for all runs.
   void start_checkpoint(const EpochRecord& epoch) {
     finish_epoch();
     const double begin = options_.clock();
     if (!checkpoint_) {
-      checkpoint_.emplace(manager_.run_directory() / kCheckpointFile, *run_.network,
-                          [&manager = manager_] { manager.flush(); });
+      checkpoint_.emplace(recorder_->directory() / kCheckpointFile, *run_.network,
+                          [this] { recorder_->flush(); });
     }
-    checkpoint_->start(capture_state(*engine_), manager_.record(), manager_.position(steps_),
-                       config_.epochs == 1);
+    checkpoint_->start(capture_state(*engine_), record_, recorder_->position(steps_), config_.epochs == 1);
     unfinished_ = epoch;
-    manager_.add_logging_seconds(options_.clock() - begin);
+    recorder_->add_logging_seconds(options_.clock() - begin);
   }
 
-  // Waits for the checkpoint of the last epoch, if there is one on its way. With it the epoch is finished.
+  // Waits for the checkpoint that is being written, if any, and reports its epoch as finished.
   void finish_epoch() {
     if (!unfinished_) return;
     const double begin = options_.clock();
     const EpochRecord epoch = *std::exchange(unfinished_, std::nullopt);
     checkpoint_->finish();
-    manager_.add_logging_seconds(options_.clock() - begin);
+    recorder_->add_logging_seconds(options_.clock() - begin);
     log_->info("epoch {}: loss {:.6g}, accuracy {:.6g}{}, {:.3g} s, {} images/s", epoch.epoch, epoch.loss,
                epoch.accuracy,
                epoch.validation_loss
@@ -369,52 +358,35 @@ class RunTrainer {
     observer_.end_epoch(epoch);
   }
 
-  // Between batches, also of an evaluation.
-  void look_around() {
+  // After every batch, of training and of evaluation.
+  void after_batch() {
     if (unfinished_ && checkpoint_->is_ready()) finish_epoch();
     if (const int signal = options_.stop_requested(); signal != 0) throw Stopped{signal};
   }
 
   const PreparedRun& run_;
   const RunConfig& config_;
-  RunManager& manager_;
   TrainingObserver& observer_;
   const TrainerOptions& options_;
   const ScheduleOptions schedule_ = resolve_schedule(config_.schedule);
   DataLoader loader_;
+  RunRecord record_;
+  std::optional<RunRecorder> recorder_;  // refers to loader_ and record_
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<spdlog::logger> log_;
-  std::optional<CheckpointWriter> checkpoint_;
-  std::optional<EpochRecord> unfinished_;  // trained and recorded, but for its checkpoint
-  int threads_ = 0;
+  std::optional<CheckpointWriter> checkpoint_;  // its thread uses recorder_, so it is destroyed first
+  std::optional<EpochRecord> unfinished_;       // trained and recorded; its checkpoint is being written
+  int threads_ = 0;                             // of engine_
   int epoch_ = 0;
   std::int64_t untracked_ = 0;            // batches since the last take_totals()
-  std::int64_t steps_ = 0;                // batches trained in this run
-  std::optional<TrainingState> resumed_;  // to begin with
+  std::int64_t steps_ = 0;                // batches trained in this run, earlier starts included
+  std::optional<TrainingState> resumed_;  // of the checkpoint, until the engine has it
 };
 
 }  // namespace
 
-bool train_run(const PreparedRun& run, RunManager& manager, TrainingObserver& observer,
-               const TrainerOptions& options) {
-  return RunTrainer(run, manager, observer, options).run();
-}
-
-std::uint64_t weights_seed(std::uint64_t seed, std::uint32_t repeat) {
-  if (repeat == 0) return seed;
-  const auto mixed = philox4x32({repeat, 0, 0, static_cast<std::uint32_t>(RandomUse::kInitialisation)},
-                                {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
-  return static_cast<std::uint64_t>(mixed[1]) << 32 | mixed[0];
-}
-
-Run describe_run(const RunConfig& config, const Device& device, int jobs) {
-  return {.name = config.name,
-          .params = config.params,
-          .device = device.name(),
-          .loss = config.loss,
-          .log = config.log,
-          .config = config.resolved,
-          .jobs = jobs};
+TrainedRun train_run(const PreparedRun& run, TrainingObserver& observer, const TrainerOptions& options) {
+  return RunTrainer(run, observer, options).run();
 }
 
 }  // namespace sweep

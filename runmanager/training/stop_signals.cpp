@@ -11,16 +11,16 @@ namespace {
 
 constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGUSR1};
 
-// A signal handler can only reach what is global.
+// Global, because a signal handler gets no argument of its own. Only lock-free atomics are safe in one.
 std::atomic<int> first_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 std::array<struct sigaction, kSignals.size()> previous;
 
-extern "C" void note_signal(int signal) {
+extern "C" void record_signal(int signal) {
   int none = 0;
   const bool is_first = first_signal.compare_exchange_strong(none, signal);
   if (is_first || signal == SIGUSR1) return;
-  // The shell's prompt shall not stand behind the bars.
+  // Ends the line of the progress bars, so that the shell's prompt does not appear behind them.
   if (::isatty(STDERR_FILENO) != 0) [[maybe_unused]]
     const auto written = ::write(STDERR_FILENO, "\n", 1);
   ::_exit(128 + signal);
@@ -31,8 +31,10 @@ extern "C" void note_signal(int signal) {
 StopSignals::StopSignals() {
   first_signal = 0;
   struct sigaction action = {};
-  action.sa_handler = note_signal;
-  action.sa_flags = SA_RESTART;  // File writes go on; the training loop looks after each batch.
+  action.sa_handler = record_signal;
+  // Interrupted system calls, such as writes to files, continue: the training loop asks for the signal
+  // itself.
+  action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &action, &previous[i]);
 }

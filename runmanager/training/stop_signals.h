@@ -1,11 +1,11 @@
-// Ctrl-C and its relatives: the first asks to stop after the batch, the second leaves at once.
+// Ctrl-C and the like: the first signal asks to stop after the batch, the second ends the process at once.
 #pragma once
 
 namespace sweep {
 
-/// While one exists, SIGINT, SIGTERM and SIGUSR1 are noted instead of ending the process; a second SIGINT or
-/// SIGTERM ends it at once, with exit code 128 + signal. At most one at a time. The previous handling is
-/// restored at the end.
+/// While an object exists, SIGINT, SIGTERM and SIGUSR1 are recorded instead of ending the process. A second
+/// SIGINT or SIGTERM ends it at once, with exit code 128 + signal. At most one object may exist, because
+/// signal handling is the process's. The destructor restores the previous handling.
 class StopSignals {
  public:
   StopSignals();
@@ -13,14 +13,14 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// The first signal that came, or 0.
+  /// The first signal since the object was made, or 0. Thread-safe.
   static int requested();
 };
 
-/// Reasons to stop that are no signals but are passed on like them.
+/// Reasons to stop that are handled like signals.
 inline constexpr int kTimeIsUp = -1, kOtherRunFailed = -2;
 
-/// "SIGINT", "--max-time"; "a signal" for those not handled here.
+/// "SIGINT", "--max-time"; "a signal" for any that is not handled here.
 const char* signal_name(int signal);
 
 }  // namespace sweep

@@ -1,4 +1,4 @@
-// Environment variables for the time of a test.
+// Environment variables that last as long as a test.
 #pragma once
 
 #include <cstdlib>
@@ -7,13 +7,15 @@
 
 namespace sweep::test {
 
-/// Sets an environment variable, and its old value again at the end. nullptr: unset.
+/// Sets an environment variable, or unsets it if `value` is nullptr, and restores it when the object is
+/// destroyed.
 class Environment {
  public:
   Environment(const char* name, const char* value) : name_(name) {
     if (const char* old = std::getenv(name)) old_ = old;
     set(value);
   }
+  Environment(const char* name, const std::string& value) : Environment(name, value.c_str()) {}
   ~Environment() { set(old_ ? old_->c_str() : nullptr); }
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;

@@ -1,4 +1,4 @@
-// Bytes, and events parsed by the generated classes.
+// Event files as tests read them: whole files, and events parsed by the classes that protoc generates.
 #pragma once
 
 #include <filesystem>
@@ -12,18 +12,21 @@ namespace sweep::tbwriter {
 
 using test::TemporaryDirectory;
 
+/// Bytes as two hexadecimal digits each.
 std::string from_hex(const std::string& text);
 std::string to_hex(const std::string& bytes);
-std::string masked_crc_hex(const std::string& bytes);  // as it lies in a file
+/// The masked CRC-32C of `bytes` as an event file stores it, little-endian.
+std::string masked_crc_hex(const std::string& bytes);
 
+/// The content of a file; "" if it cannot be read.
 std::string slurp(const std::filesystem::path& file);
+/// Replaces the content of a file.
 void spill(const std::filesystem::path& file, const std::string& bytes);
 
-/// Every event of a file, parsed by the generated classes. Fails the test if anything of the file is not a
-/// whole event.
+/// Every event of a file. Fails the test unless the file consists of whole events.
 std::vector<proto::Event> read_events(const std::filesystem::path& file);
 
-/// The same for all event files of a directory, in their order.
+/// The events of all event files of a directory, in the order of the files.
 std::vector<proto::Event> read_run(const std::filesystem::path& directory);
 
 /// The values that the events hold for a tag.

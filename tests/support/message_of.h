@@ -1,4 +1,4 @@
-// What an exception says.
+// The messages of exceptions.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -21,7 +21,7 @@ std::string idx_header(std::initializer_list<std::uint32_t> extents) {
   return header;
 }
 
-// Pictures of 8x8 with one bright quarter out of four, which is the class.
+// Images of 8x8 pixels whose class is the bright one of their four quarters.
 void write_part(const fs::path& directory, const std::string& part, std::uint32_t count) {
   std::string images = idx_header({count, 8, 8}), labels = idx_header({count});
   for (std::uint32_t i = 0; i < count; ++i) {

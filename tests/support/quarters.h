@@ -1,4 +1,4 @@
-// A data set that can be learned in a moment, a sweep over it, and what of its results must not change.
+// A data set that is learned within a second, a sweep over it, and the reproducible part of its results.
 #pragma once
 
 #include <filesystem>
@@ -8,13 +8,13 @@
 
 namespace sweep {
 
-/// Writes `directory`/data, pictures of 8x8 with one bright quarter out of four, which is the class, and
-/// `directory`/quarters.json, 4 runs of 6 epochs over it.
+/// Writes `directory`/data, images of 8x8 pixels whose class is the bright one of their four quarters, and
+/// `directory`/quarters.json, a sweep of 4 runs of 6 epochs over them.
 void write_quarters(const std::filesystem::path& directory);
 
-/// Everything of a sweep's runs that does not depend on the clock.
+/// Everything in a sweep's results that does not depend on the clock: statuses, losses, metrics, weights.
 std::string bits_of(const SweepOutcome& outcome);
-/// The same of one run; `directory` is the sweep's.
+/// The same for one run. `directory`: of the sweep.
 std::string bits_of(const RunRecord& run, const std::filesystem::path& directory);
 
 }  // namespace sweep

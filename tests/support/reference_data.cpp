@@ -41,9 +41,9 @@ std::vector<float> values_from(const TensorFile& file, std::span<const Parameter
 }  // namespace
 
 std::filesystem::path reference_path(const std::string& name) {
-  // The variable goes before where the tests were built: they may have been carried elsewhere.
-  const char* carried = std::getenv("SWEEP_TEST_DATA");
-  return std::filesystem::path(carried != nullptr ? carried : SWEEP_TEST_DATA) / name;
+  // Tests may have been moved away from where they were built.
+  const char* moved = std::getenv("SWEEP_TEST_DATA");
+  return std::filesystem::path(moved != nullptr ? moved : SWEEP_TEST_DATA) / name;
 }
 
 NetworkSpec network_from_json(const std::string& name, const nlohmann::json& layers) {

@@ -15,17 +15,18 @@ namespace sweep::test {
 /// tests/data/<name>.
 std::filesystem::path reference_path(const std::string& name);
 
-/// Layers as the sweep file writes them: [{"name", "type", "arguments": {…}}], sequential and
-/// residual with "layers" and "shortcut".
+/// Layers as make_references.py writes them: [{"name", "type", "arguments": {…}}], sequential and residual
+/// with "layers" and "shortcut".
 NetworkSpec network_from_json(const std::string& name, const nlohmann::json& layers);
 
-/// The parameters of `network`, taken from tensors called prefix + parameter name.
+/// The parameters of `network`, from the tensors named `prefix` + the parameter's name. Throws if one is
+/// missing or has another shape.
 std::vector<float> parameters_from(const TensorFile& file, const Network& network, const std::string& prefix);
 
-/// The same for its buffers.
+/// The same for the running statistics of `network`.
 std::vector<float> buffers_from(const TensorFile& file, const Network& network, const std::string& prefix);
 
-/// All of a set as one batch, or a part of it: owns what the batch points to.
+/// A batch that owns the samples it points to.
 struct OwnedBatch {
   std::vector<std::uint8_t> pixels;
   std::vector<std::int32_t> labels;

@@ -1,4 +1,4 @@
-// A world without time, terminal and arithmetic, in which sweeps run at once: for the tests of the run half.
+// Replacements for clock, terminal, data and engine, with which a sweep runs in milliseconds.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace sweep {
 
 using tbwriter::TemporaryDirectory;
 
-/// What a fake engine does, and what was asked of it. Shared by all engines of a world.
+/// The behaviour of the fake engines, and a record of their calls. Shared by all engines of a World.
 struct FakeTraining {
   /// Totals of one training batch; `step` counts the engine's batches from 0.
   std::function<Totals(const Batch&, std::int64_t step)> on_train;
@@ -32,8 +32,8 @@ struct FakeTraining {
   std::vector<double> momenta;          // as they were set
 };
 
-/// Each trained batch adds 1 to every parameter and gives loss 0.5 and half of the samples right; predicts
-/// class 0.
+/// Each training batch adds 1 to every parameter, has loss 0.5 and gets half of the samples right.
+/// Predictions are class 0.
 class FakeEngine final : public Engine {
  public:
   FakeEngine(const Network& network, FakeTraining& training);
@@ -58,11 +58,11 @@ class FakeEngine final : public Engine {
   std::int64_t steps_ = 0;
 };
 
-/// 40 samples to train on, 10 to validate and 20 to test with: 4x4 grey pictures of 3 classes called a, b/c
+/// 40 samples for training, 10 for validation and 20 for testing: 4x4 grey images of 3 classes called a, b/c
 /// and d.
 Dataset small_dataset();
 
-/// flatten and one linear layer, 4x4 pictures to 3 classes.
+/// flatten and one linear layer, from 4x4 images to 3 classes.
 NetworkSpec small_network();
 
 /// A run of 2 epochs of 4 batches on the CPU.
@@ -71,11 +71,11 @@ RunConfig small_run(std::size_t index, double lr, const std::string& device = "c
 /// Two such runs, lr 0.5 and 0.25.
 Sweep small_sweep();
 
-/// Everything run_sweep() touches. "cuda" is missing because "there is none here".
+/// Everything that run_sweep() uses from outside. The device "cuda" is unavailable: "there is none here".
 struct World {
   TemporaryDirectory directory;
   FakeTraining training;
-  double seconds = 1000;  // the clock's; each look adds `tick`
+  double seconds = 1000;  // the clock's time; each call adds `tick`
   double tick = 0.001;
   int signal = 0;
   std::size_t data_loads = 0;
@@ -89,13 +89,14 @@ struct World {
   std::filesystem::path path(const std::string& name) const { return options.logdir / "small" / name; }
 };
 
-/// name -> value of the last point of every scalar of the events.
+/// The last value of every scalar in the events, by tag.
 std::map<std::string, double> last_scalars(const std::vector<proto::Event>& events);
 
-/// Lines of a text, without their ends.
+/// The lines of a text, without line breaks.
 std::vector<std::string> lines_of(const std::string& text);
 
-/// Reads RFC 4180: rows of fields. Written for the tests alone, so that it shares no mistake with the writer.
+/// Parses CSV (RFC 4180) into rows of fields. Independent of the program's own code, so that a mistake there
+/// is found.
 std::vector<std::vector<std::string>> parse_csv(const std::string& text);
 
 }  // namespace sweep

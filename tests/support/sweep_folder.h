@@ -1,4 +1,4 @@
-// A folder with sweep files for one test, and what loading them gives.
+// A folder with sweep files for one test, which loads them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace sweep::testing {
 
-/// Gone with the object. Files in it are named without the folder in what error() returns.
+/// Removed with the object. error() returns messages without the path of the folder.
 class SweepFolder {
  public:
   SweepFolder() {
@@ -34,7 +34,7 @@ class SweepFolder {
     return load_sweep(write("s.json", text), overrides, options);
   }
 
-  /// The message of the ConfigError or DataError; "" with a test failure if there is none.
+  /// Returns the message of the ConfigError or DataError; if there is none, fails the test and returns "".
   std::string error(const std::string& text, const std::vector<std::string>& overrides = {},
                     LoadOptions options = {}) const {
     try {
@@ -46,7 +46,7 @@ class SweepFolder {
     return "";
   }
 
-  /// The settings of a good file, and `more` after them: `"lr": 0.1, "params": {…}`.
+  /// Returns a good file with `more` after its data set and network: `"lr": 0.1, "params": {…}`.
   static std::string with(const std::string& more) {
     return "{\"dataset\": \"fashion-mnist\", \"network\": \"net.json\",\n" + more + "}";
   }

@@ -1,4 +1,4 @@
-// The one temporary directory of all tests.
+// Temporary directories.
 #pragma once
 
 #include <stdlib.h>
@@ -30,8 +30,9 @@ class TemporaryDirectory {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 
-  /// Writes a file in it, whose folders it makes, and returns its path. A file of that name is removed first:
-  /// ext4 takes a file that is overwritten to the disk at once, which is slow.
+  /// Writes a file, creates the folders it is in, and returns its path. An old file of that name is removed
+  /// first, because ext4 flushes a file that is truncated and written again to the disk at once, which is
+  /// slow.
   std::filesystem::path write(const std::string& name, std::string_view content) const {
     const std::filesystem::path path = path_ / name;
     std::filesystem::create_directories(path.parent_path());

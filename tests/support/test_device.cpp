@@ -28,7 +28,7 @@ class NeedsTheDevice : public testing::Environment {
     if (wanted_device() == kLibrary) ::setenv("SWEEP_CUDA_KERNELS", "library", 1);
     const auto reason = unavailable_reason(device());
     if (!reason) return;
-    // GoogleTest counts tests that an environment skips as passed; CTest goes by these words.
+    // GoogleTest counts tests that an environment skips as passed; CTest looks for these words.
     std::cout << "[  SKIPPED ] all tests\n";
     GTEST_SKIP() << "no test can run on " << device().name() << ": " << *reason;
   }

@@ -1,25 +1,25 @@
-// On which device the tests of engines run: one program of tests serves them all.
+// The device that the tests of engines run on: one program serves all of them.
 #pragma once
 
 #include "core/engine/device.h"
 
 namespace sweep::test {
 
-/// What SWEEP_TEST_DEVICE says: "cpu" (also without the variable), "cuda", or "cuda-library", where NVIDIA's
-/// libraries do whatever they can. Without the variable, programs that are linked with the stand-in take
-/// that. Where the device is missing every test is skipped, with the
-/// reason.
+/// The device of the environment variable SWEEP_TEST_DEVICE: "cpu", "cuda", or "cuda-library", which is cuda
+/// with NVIDIA's libraries for everything that they can do. Without the variable, programs linked with the
+/// stand-in use that, and others the CPU. Every test is skipped, with the reason, where the device is
+/// missing.
 Device device();
 
-/// Whether the device is the stand-in, on which an epoch takes minutes.
+/// Whether the device is the host in a GPU's place, on which an epoch takes minutes.
 bool device_is_stand_in();
 
 }  // namespace sweep::test
 
-/// Leaves a test of what only the CPU engine has (threads, instruction sets, profiles).
+/// Skips a test of what only the CPU engine has: threads, instruction sets, profiles.
 #define SKIP_UNLESS_CPU() \
   if (sweep::test::device().type != sweep::DeviceType::kCpu) GTEST_SKIP() << "of the CPU engine only"
 
-/// Leaves a test that would take minutes on the stand-in.
+/// Skips a test that would take minutes on the stand-in.
 #define SKIP_ON_STAND_IN() \
   if (sweep::test::device_is_stand_in()) GTEST_SKIP() << "takes too long on the stand-in for a GPU"

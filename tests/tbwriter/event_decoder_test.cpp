@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "proto/tensorboard/event.pb.h"
 #include "proto/tensorboard/hparams.pb.h"
-#include "tbwriter/messages.h"
+#include "tbwriter/proto_encoding.h"
 
 namespace sweep::tbwriter {
 namespace {

@@ -1,12 +1,12 @@
-// The program, given bad input: one clear message on stderr, the right exit code, at once, and nothing
-// written.
+// The program, given bad input: one clear message on stderr and the right exit code, within a second, and no
+// file is written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cstdint>
 
+#include "tests/support/idx_files.h"
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"
 
@@ -15,33 +15,18 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string big_endian(std::uint32_t value) {
-  std::string bytes;
-  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
-  return bytes;
-}
-
 constexpr std::uint32_t kSamples = 60;
 
-// The format is described at yann.lecun.com/exdb/mnist: 0x0803 for unsigned bytes in three dimensions.
-std::string images(std::uint32_t magic = 0x0803) {
-  return big_endian(magic) + big_endian(kSamples) + big_endian(28) + big_endian(28) +
-         std::string(kSamples * 28 * 28, '\x40');
+// `type`: the third byte of the file, 8 for unsigned bytes.
+std::string images(char type = 8) {
+  std::string bytes = test::idx({kSamples, 28, 28}, std::string(kSamples * 28 * 28, '\x40'));
+  bytes[2] = type;
+  return bytes;
 }
 std::string labels(char last = 9) {
-  std::string bytes = big_endian(0x0801) + big_endian(kSamples);
-  for (std::uint32_t i = 0; i + 1 < kSamples; ++i) bytes += static_cast<char>(i % 10);
-  return bytes + last;
-}
-
-std::string gzipped(const std::string& content, const std::filesystem::path& scratch) {
-  gzFile file = gzopen(scratch.c_str(), "wb");
-  gzwrite(file, content.data(), static_cast<unsigned>(content.size()));
-  gzclose(file);
-  std::ifstream in(scratch, std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  std::filesystem::remove(scratch);
-  return bytes;
+  std::string values;
+  for (std::uint32_t i = 0; i + 1 < kSamples; ++i) values += static_cast<char>(i % 10);
+  return test::idx({kSamples}, values + last);
 }
 
 class BadInput : public ::testing::Test {
@@ -150,14 +135,11 @@ TEST_F(BadInput, ShapesThatDoNotFit) {
                  "but gets [1, 28, 28]");
 }
 TEST_F(BadInput, CutGzip) {
-  const std::string whole = gzipped(images(), folder_.path() / "scratch");
-  expect_refused(
-      sweep_on(whole.substr(0, whole.size() / 2), gzipped(labels(), folder_.path() / "scratch"), ".gz"),
-      "train-images-idx3-ubyte.gz");
+  const std::string whole = test::gzip(images());
+  expect_refused(sweep_on(whole.substr(0, whole.size() / 2), test::gzip(labels()), ".gz"),
+                 "train-images-idx3-ubyte.gz");
 }
-TEST_F(BadInput, WrongMagic) {
-  expect_refused(sweep_on(images(0x0903), labels()), "train-images-idx3-ubyte");
-}
+TEST_F(BadInput, WrongMagic) { expect_refused(sweep_on(images(9), labels()), "train-images-idx3-ubyte"); }
 TEST_F(BadInput, CutImages) {
   expect_refused(sweep_on(images().substr(0, 1000), labels()), "train-images-idx3-ubyte");
 }
@@ -188,7 +170,7 @@ TEST_F(BadInput, LogDirectoryThatCannotBeWritten) {
 TEST_F(BadInput, CommandLines) {
   folder_.write("s.json", sweep_on(images(), labels()));
   expect_words_refused({"plna", "s.json"}, "did you mean \"plan\"?");
-  expect_words_refused({"s.json", "--launcher", "slurm"}, "--launcher is not available in this version");
+  expect_words_refused({"s.json", "--launcher", "slurm"}, "unknown option --launcher, allowed: --help,");
   expect_words_refused({"s.json", "--epoch", "3"}, "did you mean \"--epochs\"?");
   expect_words_refused({"s.json", "--epochs", "0"}, "--epochs 0: epochs: got 0, want an integer >= 1");
   expect_words_refused({"s.json", "oops"}, "override \"oops\": want KEY=VALUE");
@@ -217,9 +199,7 @@ TEST_F(BadInput, GoodInputIsNotRefused) {  // Otherwise the tests above would pr
 }
 
 TEST_F(BadInput, StandardOutputThatIsFullIsAnError) {
-  const std::string program = SWEEP_PROGRAM;
-  const int status = std::system(("'" + program + "' schema > /dev/full 2> /dev/null").c_str());
-  EXPECT_EQ(WEXITSTATUS(status), 3);
+  EXPECT_EQ(run_program({"schema"}, folder_.path(), {.standard_output = "/dev/full"}).code, 3);
 }
 
 }  // namespace

@@ -1,38 +1,54 @@
-// What the words of a command line lead to.
+// The command line: which command runs with which options, and the messages for mistakes.
 #include "tools/command_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
+#include <map>
 #include <new>
 
 #include "core/base/error.h"
+#include "tests/support/message_of.h"
+#include "tools/commands.h"
+#include "tools/commands/run_options.h"
 #include "tools/exit_code.h"
 
 namespace sweep {
 namespace {
 
+using ::testing::_;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
-/// Commands that only note that they were called.
+/// The real commands, with actions that only record the call.
 struct Called {
   std::string command;
-  CommandLine line;
+  std::vector<std::string> typed;
+  std::map<std::string, std::vector<std::string>> options;  // by name, positional ones without "--"
   int code = 0;
 
-  Commands commands() {
-    const auto note = [this](const char* name) {
-      return [this, name](const CommandLine& l) {
-        command = name;
-        line = l;
-        return code;
+  std::vector<Command> commands() {
+    std::vector<Command> all = all_commands();
+    for (Command& row : all) {
+      row.add_to = [this, name = row.name, add_to = row.add_to](CLI::App& app) -> CommandAction {
+        const CommandAction owner_of_options = add_to(app);
+        return [this, name, owner_of_options, &app](const std::vector<std::string>& words) {
+          command = name;
+          typed = words;
+          options.clear();
+          for (const CLI::Option* option : app.get_options()) {
+            if (option->count() > 0) options[option->get_name()] = option->results();
+          }
+          return code;
+        };
       };
-    };
-    return {note("run"),    note("plan"), note("show"),   note("devices"),
-            note("schema"), note("fsck"), note("export"), note("verify")};
+    }
+    return all;
   }
   int operator()(const std::vector<std::string>& words) { return run_command_line(words, commands()); }
   std::string error(const std::vector<std::string>& words) {
@@ -46,56 +62,65 @@ struct Called {
   }
 };
 
+/// What the words of `sweep run` are parsed into.
+RunOptions parse_run(const std::vector<std::string>& words) {
+  RunOptions options;
+  const Command run = {.name = kDefaultCommand,
+                       .description = "",
+                       .missing_argument = "",
+                       .add_to = [&](CLI::App& app) -> CommandAction {
+                         add_run_options(app, options);
+                         return [](const auto&) { return 0; };
+                       }};
+  EXPECT_EQ(run_command_line(words, {run}), 0);
+  return options;
+}
+
 TEST(CommandLine, AFileAloneIsRun) {
   Called called;
   called.code = 75;
   EXPECT_EQ(called({"a/b.json", "lr=0.1,0.01", "epochs=3"}), 75);
   EXPECT_EQ(called.command, "run");
-  EXPECT_EQ(called.line.file, "a/b.json");
-  EXPECT_THAT(called.line.overrides, ElementsAre("lr=0.1,0.01", "epochs=3"));
-  EXPECT_EQ(called.line.runner.logdir, "runs");
-  EXPECT_EQ(called.line.runner.jobs, 1);
-  EXPECT_EQ(called.line.runner.threads, 0);
-  EXPECT_THAT(called.line.runner.command, ElementsAre("sweep", "a/b.json", "lr=0.1,0.01", "epochs=3"));
+  EXPECT_THAT(called.typed, ElementsAre("sweep", "a/b.json", "lr=0.1,0.01", "epochs=3"));
+  const RunOptions options = parse_run({"a/b.json", "lr=0.1,0.01", "epochs=3"});
+  EXPECT_EQ(options.sweep.file, "a/b.json");
+  EXPECT_THAT(options.sweep.overrides, ElementsAre("lr=0.1,0.01", "epochs=3"));
+  EXPECT_EQ(options.runner.logdir, "runs");
+  EXPECT_EQ(options.runner.jobs, 1);
+  EXPECT_EQ(options.runner.threads, 0);
 }
 
 TEST(CommandLine, OptionsMayStandAnywhere) {
-  Called called;
-  called({"--logdir", "/tmp/x", "a.json", "--epochs", "3", "lr=1", "--seed=5", "--threads", "2", "seed=1",
-          "--fresh", "--fail-fast", "--strict", "--quiet", "--json"});
-  EXPECT_EQ(called.command, "run");
-  EXPECT_EQ(called.line.file, "a.json");
-  EXPECT_THAT(called.line.overrides, ElementsAre("lr=1", "seed=1"));
-  EXPECT_EQ(called.line.runner.logdir, "/tmp/x");
-  EXPECT_EQ(called.line.load.epochs, "3");
-  EXPECT_EQ(called.line.load.seed, "5");
-  EXPECT_EQ(called.line.runner.threads, 2);
-  EXPECT_TRUE(called.line.runner.fresh && called.line.runner.fail_fast && called.line.runner.strict);
-  EXPECT_TRUE(called.line.runner.quiet && called.line.json);
+  const RunOptions options =
+      parse_run({"--logdir", "/tmp/x", "a.json", "--epochs", "3", "lr=1", "--seed=5", "--threads", "2",
+                 "seed=1", "--fresh", "--fail-fast", "--strict", "--quiet", "--json"});
+  EXPECT_EQ(options.sweep.file, "a.json");
+  EXPECT_THAT(options.sweep.overrides, ElementsAre("lr=1", "seed=1"));
+  EXPECT_EQ(options.runner.logdir, "/tmp/x");
+  EXPECT_EQ(options.sweep.load.epochs, "3");
+  EXPECT_EQ(options.sweep.load.seed, "5");
+  EXPECT_EQ(options.runner.threads, 2);
+  EXPECT_TRUE(options.runner.fresh && options.runner.fail_fast && options.runner.strict);
+  EXPECT_TRUE(options.runner.quiet && options.runner.json);
 }
 
-TEST(CommandLine, KernelsMayBeAskedForTheSameBitsOrNot) {
-  Called called, yes, no;
-  called({"a.json"});
-  yes({"a.json", "--deterministic"});
-  no({"plan", "a.json", "--no-deterministic"});
-  EXPECT_EQ(called.line.load.deterministic, std::nullopt);
-  EXPECT_EQ(yes.line.load.deterministic, true);
-  EXPECT_EQ(no.line.load.deterministic, false);
+TEST(CommandLine, DeterminismIsTheFilesUnlessAnOptionSaysOtherwise) {
+  EXPECT_EQ(parse_run({"a.json"}).sweep.load.deterministic, std::nullopt);
+  EXPECT_EQ(parse_run({"a.json", "--deterministic"}).sweep.load.deterministic, true);
+  EXPECT_EQ(parse_run({"a.json", "--no-deterministic"}).sweep.load.deterministic, false);
 }
 
-TEST(CommandLine, HowRunsAreTrainedCanBeChosen) {
-  Called called;
-  called({"a.json", "--jobs", "4", "--retry", "2", "--timeout", "60", "--max-time=1.5", "--no-retry-failed"});
-  EXPECT_EQ(called.line.runner.jobs, 4);
-  EXPECT_EQ(called.line.runner.retry, 2);
-  EXPECT_EQ(called.line.runner.timeout, 60);
-  EXPECT_EQ(called.line.runner.max_time, 1.5);
-  EXPECT_FALSE(called.line.runner.retry_failed);
-  Called other;
-  other({"a.json", "--jobs", "auto"});
-  EXPECT_EQ(other.line.runner.jobs, 0);
-  EXPECT_TRUE(other.line.runner.retry_failed);
+TEST(CommandLine, RunnerOptionsAreParsed) {
+  const RunOptions options = parse_run(
+      {"a.json", "--jobs", "4", "--retry", "2", "--timeout", "60", "--max-time=1.5", "--no-retry-failed"});
+  EXPECT_EQ(options.runner.jobs, 4);
+  EXPECT_EQ(options.runner.retry, 2);
+  EXPECT_EQ(options.runner.timeout, 60);
+  EXPECT_EQ(options.runner.max_time, 1.5);
+  EXPECT_FALSE(options.runner.retry_failed);
+  const RunOptions others = parse_run({"a.json", "--jobs", "auto"});
+  EXPECT_EQ(others.runner.jobs, 0);
+  EXPECT_TRUE(others.runner.retry_failed);
 }
 
 TEST(CommandLine, NumbersOfJobsAndSecondsAreChecked) {
@@ -113,66 +138,55 @@ TEST(CommandLine, NumbersOfJobsAndSecondsAreChecked) {
   EXPECT_TRUE(called.command.empty());
 }
 
-TEST(CommandLine, EveryCommandIsFound) {
+TEST(CommandLine, EveryCommandIsFoundWithItsOptions) {
   Called called;
   called({"run", "a.json"});
   EXPECT_EQ(called.command, "run");
-  called({"plan", "a.json", "lr=1", "--json"});
+  called({"plan", "a.json", "lr=1", "--json", "--no-deterministic"});
   EXPECT_EQ(called.command, "plan");
-  EXPECT_THAT(called.line.overrides, ElementsAre("lr=1"));
-  EXPECT_TRUE(called.line.json);
-  called({"show", "runs/a", "--json"});
-  EXPECT_EQ(called.command, "show");
-  EXPECT_EQ(called.line.file, "runs/a");
-  called({"fsck", "runs/a", "--json"});
-  EXPECT_EQ(called.command, "fsck");
-  EXPECT_EQ(called.line.file, "runs/a");
-  EXPECT_TRUE(called.line.json);
+  EXPECT_THAT(called.options, UnorderedElementsAre(Pair("file", ElementsAre("a.json")),
+                                                   Pair("overrides", ElementsAre("lr=1")), Pair("--json", _),
+                                                   Pair("--no-deterministic", _)));
+  for (const char* command : {"show", "fsck"}) {
+    called({command, "runs/a", "--json"});
+    EXPECT_EQ(called.command, command);
+    EXPECT_THAT(called.options,
+                UnorderedElementsAre(Pair("directory", ElementsAre("runs/a")), Pair("--json", _)));
+  }
   called({"export", "--tag", "Loss/", "runs", "--tag=Accuracy/", "--format", "json", "-o", "a.csv"});
   EXPECT_EQ(called.command, "export");
-  EXPECT_EQ(called.line.file, "runs");
-  EXPECT_THAT(called.line.tags, ElementsAre("Loss/", "Accuracy/"));
-  EXPECT_EQ(called.line.format, "json");
-  EXPECT_EQ(called.line.output, "a.csv");
+  EXPECT_THAT(called.options, UnorderedElementsAre(Pair("logdir", ElementsAre("runs")),
+                                                   Pair("--tag", ElementsAre("Loss/", "Accuracy/")),
+                                                   Pair("--format", ElementsAre("json")),
+                                                   Pair("--output", ElementsAre("a.csv"))));
   called({"verify", "runs/a", "--runs", "3", "--threads", "2"});
   EXPECT_EQ(called.command, "verify");
-  EXPECT_EQ(called.line.file, "runs/a");
-  EXPECT_EQ(called.line.verify_runs, 3u);
-  EXPECT_EQ(called.line.runner.threads, 2);
-  called({"devices"});
+  EXPECT_THAT(called.options,
+              UnorderedElementsAre(Pair("directory", ElementsAre("runs/a")), Pair("--runs", ElementsAre("3")),
+                                   Pair("--threads", ElementsAre("2"))));
+  called({"devices", "--json"});
   EXPECT_EQ(called.command, "devices");
   called({"schema"});
   EXPECT_EQ(called.command, "schema");
+  called({"completion", "zsh"});
+  EXPECT_EQ(called.command, "completion");
 }
 
-TEST(CommandLine, AMistypedCommandIsToldTheNearest) {
+TEST(CommandLine, AMistypedCommandGetsTheNearestSuggested) {
   Called called;
   EXPECT_EQ(called.error({"plna", "x.json"}),
             "plna: no such file, and no command: run, plan, show, fsck, verify, export, devices, schema, "
-            "completion, "
-            "did you mean "
-            "\"plan\"?");
-  EXPECT_EQ(called.error({"report", "runs/x"}), "the command report is not available in this version");
+            "completion, did you mean \"plan\"?");
+  EXPECT_THAT(called.error({"report", "runs/x"}), HasSubstr("report: no such file, and no command: run, "));
 }
 
-TEST(CommandLine, AMistypedOptionIsToldTheNearest) {
+TEST(CommandLine, AMistypedOptionGetsTheNearestSuggested) {
   Called called;
   EXPECT_THAT(called.error({"a.json", "--log-dir", "x"}), HasSubstr("unknown option --log-dir, allowed: "));
   EXPECT_THAT(called.error({"a.json", "--log-dir", "x"}), HasSubstr("did you mean \"--logdir\"?"));
   EXPECT_THAT(called.error({"plan", "a.json", "--fresh"}),
               HasSubstr("unknown option --fresh, allowed: --help, --epochs, --seed, --deterministic, "
                         "--no-deterministic, --json"));
-  EXPECT_TRUE(called.command.empty());
-}
-
-TEST(CommandLine, OptionsThatAreNotBuiltAreNotAccepted) {
-  Called called;
-  for (const char* option : {"--fuse", "--launcher"}) {
-    EXPECT_EQ(called.error({"a.json", option, "1"}),
-              std::string(option) + " is not available in this version");
-    EXPECT_EQ(called.error({"a.json", option + std::string("=1")}),
-              std::string(option) + " is not available in this version");
-  }
   EXPECT_TRUE(called.command.empty());
 }
 
@@ -189,6 +203,7 @@ TEST(CommandLine, MissingAndWrongArgumentsAreMistakes) {
   EXPECT_THAT(called.error({"plan"}), HasSubstr("a sweep file is needed: sweep plan SWEEP.json"));
   EXPECT_THAT(called.error({"show"}), HasSubstr("a directory is needed: sweep show runs/NAME"));
   EXPECT_THAT(called.error({"fsck"}), HasSubstr("a directory is needed: sweep fsck runs/NAME"));
+  EXPECT_THAT(called.error({"verify"}), HasSubstr("a directory is needed: sweep verify runs/NAME"));
   EXPECT_THAT(called.error({"export"}), HasSubstr("a log directory is needed: sweep export LOGDIR"));
   EXPECT_THAT(called.error({"completion"}), HasSubstr("a shell is needed: sweep completion bash|zsh|fish"));
   EXPECT_EQ(called.error({"lr=1"}), "a sweep file is needed in front of lr=1: sweep SWEEP.json lr=1");
@@ -196,8 +211,6 @@ TEST(CommandLine, MissingAndWrongArgumentsAreMistakes) {
   EXPECT_THAT(called.error({"a.json", "--threads", "-1"}), HasSubstr("--threads"));
   EXPECT_THAT(called.error({"a.json", "--logdir"}), HasSubstr("--logdir"));
   EXPECT_THAT(called.error({"export", "runs", "--format", "xml"}), HasSubstr("--format"));
-  EXPECT_THAT(called.error({"completion", "csh"}),
-              HasSubstr("completion: got \"csh\", want bash, zsh or fish"));
   EXPECT_TRUE(called.command.empty());
 }
 
@@ -205,16 +218,14 @@ TEST(CommandLine, AFileMayHaveTheNameOfACommandIfItIsWrittenAsAPath) {
   Called called;
   called({"./plan"});
   EXPECT_EQ(called.command, "run");
-  EXPECT_EQ(called.line.file, "./plan");
+  EXPECT_THAT(called.options, ElementsAre(Pair("file", ElementsAre("./plan"))));
 }
 
 std::string printed(const std::vector<std::string>& words) {
-  Called called;
   ::testing::internal::CaptureStdout();
-  const int code = called(words);
+  const int code = run_command_line(words, all_commands());
   const std::string text = ::testing::internal::GetCapturedStdout();
   EXPECT_EQ(code, 0);
-  EXPECT_TRUE(called.command.empty());
   return text;
 }
 
@@ -227,6 +238,10 @@ TEST(CommandLine, HelpAndVersionGoToStandardOutput) {
 }
 
 TEST(CommandLine, CompletionKnowsEveryCommandAndOption) {
+  EXPECT_THAT(test::message_of<ConfigError>([] {
+                run_command_line({"completion", "csh"}, all_commands());
+              }),
+              HasSubstr("completion: got \"csh\", want bash, zsh or fish"));
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const std::string script = printed({"completion", shell});
     for (const char* word : {"run", "plan", "show", "fsck", "export", "devices", "schema", "completion",

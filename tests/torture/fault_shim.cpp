@@ -1,14 +1,16 @@
-// Preloaded into a program: lets its N-th call of a function on a file fail, or ends the program before or
+// Preloaded into a program: makes its N-th call of a function on a file fail, or kills the program before or
 // after it.
 //
-//   SWEEP_FAULT=ROLE:ACTION:FUNCTION:N   ROLE parent or worker (a process with "worker" as its first
-//   argument);
-//     ACTION kill-before, kill-after, kill-both (with the parent process), fail-once, fail-always;
-//     FUNCTION write, fsync, rename, open, close, ftruncate, malloc; N counts from 1, mallocs only once a
-//     file was opened: before main() a program cannot say what is wrong
-//   SWEEP_FAULT_DIR=PATH                 only files below count
-//   SWEEP_FAULT_ERRNO=28                 of failing calls; default EIO, of malloc always ENOMEM
-//   SWEEP_FAULT_MARK=FILE                is made once a call was struck
+//   SWEEP_FAULT=ROLE:ACTION:FUNCTION:N
+//     ROLE       parent or worker; a worker is a process with "worker" as its first argument
+//     ACTION     kill-before, kill-after, kill-both (with the parent process), fail-once, fail-always
+//     FUNCTION   write, fsync, rename, open, close, ftruncate, malloc
+//     N          counts from 1; mallocs count only after a file was opened, because before main() a program
+//     cannot report
+//                what is wrong
+//   SWEEP_FAULT_DIR=PATH     only files below it count
+//   SWEEP_FAULT_ERRNO=28     errno of failing calls; default EIO, of malloc always ENOMEM
+//   SWEEP_FAULT_MARK=FILE    is created when a call was struck
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -20,7 +20,7 @@ struct ConvCase {
   std::size_t in_channels, size, out_channels, kernel, stride, padding;
 };
 
-// A convolution of one block of images with all the arrays that its three kernels need.
+// A convolution of one block of images, with all arrays that its three kernels need.
 struct Convolution {
   explicit Convolution(const ConvCase& c) : size(c.size), padding(c.padding) {
     const std::size_t in = c.size + 2 * c.padding, out = (in - c.kernel) / c.stride + 1;
@@ -36,7 +36,7 @@ struct Convolution {
          c.stride,
          1,
          1,
-         cpu::spread_over_cache(in * in) * kLanes};
+         cpu::conflict_free_stride(in * in) * kLanes};
     gradient = {nullptr, out, out + 2 * cpu::kGradientBorder, cpu::kGradientBorder, 1, 1};
     input = AlignedBuffer(g.in_channels * g.in_plane);
     weights = AlignedBuffer(g.in_channels * g.out_channels * g.taps());
@@ -62,8 +62,8 @@ struct Convolution {
   AlignedBuffer input, weights, packed, transposed, output, spread, grad_in;
 };
 
-// The same with bf16 factors. Joining the pairs of activations is part of the work, packing weights is not:
-// it is done once per batch.
+// The same with bf16 factors. Packing activations into pairs is part of the measured time; packing weights,
+// which is done once per batch, is not.
 struct Bf16Convolution : Convolution {
   explicit Bf16Convolution(const ConvCase& c) : Convolution(c), forward(g), backward(g) {
     forward.in_channels = cpu::pair_count(g.in_channels);
@@ -74,10 +74,10 @@ struct Bf16Convolution : Convolution {
     transposed_pairs = AlignedBuffer(backward.out_channels * g.taps() * g.in_channels);
     const std::size_t tile = kernels->channel_tile;
     cpu::pack_conv_weights(g, tile, weights.data(), packed.data());
-    cpu::pair_conv_weights(g, tile, g.in_channels, g.out_channels, packed.data(), pairs.data());
+    cpu::pack_conv_weight_pairs(g, tile, g.in_channels, g.out_channels, packed.data(), pairs.data());
     cpu::pack_conv_weights_transposed(g, tile, weights.data(), transposed.data());
-    cpu::pair_conv_weights(g, tile, g.out_channels, g.in_channels, transposed.data(),
-                           transposed_pairs.data());
+    cpu::pack_conv_weight_pairs(g, tile, g.out_channels, g.in_channels, transposed.data(),
+                                transposed_pairs.data());
   }
 
   const cpu::Bf16Kernels* kernels = cpu::bf16_hardware_kernels();
@@ -85,7 +85,8 @@ struct Bf16Convolution : Convolution {
   AlignedBuffer input_pairs, gradient_pairs, pairs, transposed_pairs;
 };
 
-// The same by Winograd's algorithm, where ConvOp takes it. FLOP/s count the multiply-adds of the formula.
+// The same by Winograd's algorithm, where ConvOp uses it. FLOP/s count the
+// multiply-adds of the direct formula.
 struct WinogradConvolution : Convolution {
   explicit WinogradConvolution(const ConvCase& c)
       : Convolution(c),
@@ -137,7 +138,7 @@ void register_conv_benchmarks() {
       cpu::conv_backward_input(v.g, v.gradient, v.transposed.data(), v.padding, v.padding, v.size, v.size,
                                v.grad_in.data());
     });
-    if (cpu::winograd_pays(Convolution(c).g)) {
+    if (cpu::use_winograd(Convolution(c).g)) {
       add<WinogradConvolution>("conv/" + shape + "/forward/winograd", c, [](WinogradConvolution& v) {
         cpu::winograd_forward(v.g, v.input.data(), v.frequencies.data(), nullptr, true, v.output.data(),
                               v.scratch.data());
@@ -152,14 +153,14 @@ void register_conv_benchmarks() {
     }
     if (cpu::bf16_hardware_kernels() == nullptr || c.in_channels == 1) continue;
     add<Bf16Convolution>("conv/" + shape + "/forward/bf16", c, [](Bf16Convolution& v) {
-      cpu::join_channels(v.input.data(), v.g.in_channels, v.g.in_height * v.g.in_width * kLanes, v.g.in_plane,
-                         v.input_pairs.data());
+      cpu::pack_channel_pairs(v.input.data(), v.g.in_channels, v.g.in_height * v.g.in_width * kLanes,
+                              v.g.in_plane, v.input_pairs.data());
       v.kernels->conv_forward(v.forward, v.input_pairs.data(), v.pairs.data(), nullptr, true,
                               v.output.data());
     });
     add<Bf16Convolution>("conv/" + shape + "/input/bf16", c, [](Bf16Convolution& v) {
-      cpu::join_channels(v.gradient.data, v.g.out_channels, v.gradient.rows * v.gradient.pitch * kLanes,
-                         v.gradient.channel_floats(), v.gradient_pairs.data());
+      cpu::pack_channel_pairs(v.gradient.data, v.g.out_channels, v.gradient.rows * v.gradient.pitch * kLanes,
+                              v.gradient.channel_floats(), v.gradient_pairs.data());
       cpu::ConvGradient pairs = v.gradient;
       pairs.data = v.gradient_pairs.data();
       v.kernels->conv_backward_input(v.backward, pairs, v.transposed_pairs.data(), v.padding, v.padding,

@@ -1,11 +1,11 @@
-"""The tables of cuda_speed.py, and what was wanted beside what was measured."""
+"""The tables of cuda_speed.py: measurements beside their targets."""
 import statistics
 
 import machine
 from training_speed import cell
 
-# Milliseconds of an epoch at most, and times PyTorch's speed at least.
-WANTED = {
+# Targets: at most so many milliseconds per epoch, at least so many times PyTorch's speed.
+TARGETS = {
     "CNN, 100": {"ms": 12, "eager": 20, "compile": 4, "loader": 200},
     "CNN, 1000": {"ms": 4, "eager": 8, "compile": 4, "loader": 500},
     "CNN, 10000": {"ms": 4, "eager": 3, "compile": 2, "loader": 500},
@@ -13,7 +13,7 @@ WANTED = {
     "cats and dogs, 100": {"eager": 1.5},
     "residual network, 128": {"eager": 1.5},
 }
-RUNS_WANTED = 1.0  # seconds of all runs of cpu-vs-cuda.json, start-up not counted
+RUNS_TARGET = 1.0  # seconds of all runs of cpu-vs-cuda.json, start-up not counted
 PEERS = {"eager": "eager, data on the GPU", "compile": "compiled, reduce-overhead", "loader": "eager, DataLoader"}
 
 
@@ -22,7 +22,7 @@ def verdict(good):
 
 
 def ratio(programs, variant, wanted):
-    """"12.3 x (20: **no**)": times PyTorch's speed, what was wanted, and whether it is that."""
+    """"12.3 x (20: **no**)": times PyTorch's speed, the target, and whether it is reached."""
     if not programs.get(variant) or not programs.get("sweep"):
         return "missing"
     value = statistics.median(programs[variant]) / statistics.median(programs["sweep"])
@@ -43,7 +43,7 @@ def epoch_table(bench):
         " | ".join(f" {variant} / sweep" for variant in PEERS) + " |"
     yield "|---" * (2 + 2 * len(PEERS)) + "|"
     for name, programs in bench.epochs.items():
-        wanted = WANTED.get(name, {})
+        wanted = TARGETS.get(name, {})
         yield (f"| {name} | {limit(programs, wanted.get('ms'))} | " +
                " | ".join(cell(programs.get(v, [])) for v in PEERS) + " | " +
                " | ".join(ratio(programs, v, wanted.get(v)) for v in PEERS) + " |")
@@ -64,8 +64,8 @@ def sweep_lines(sweeps):
     yield "| | seconds |"
     yield "|---|---|"
     yield f"| whole program | {cell(sweeps['sweep'])} |"
-    yield (f"| the runs without what each does once | {cell(sweeps['runs'])}, at most {RUNS_WANTED:g} s wanted: "
-           f"{verdict(runs <= RUNS_WANTED)} |")
+    yield (f"| the runs without what each does once | {cell(sweeps['runs'])}, at most {RUNS_TARGET:g} s wanted: "
+           f"{verdict(runs <= RUNS_TARGET)} |")
     if sweeps.get("loader"):
         theirs = statistics.median(sweeps["loader"])
         yield f"| PyTorch with DataLoader, whole program | {cell(sweeps['loader'])}, {theirs / whole:.1f} x |"
@@ -128,7 +128,7 @@ def report(bench, about, facts, torch, seconds):
 def as_json(bench, about, facts, torch):
     return {"date": machine.now().strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": about, "gpu": facts,
             "rounds": bench.args.rounds, "quick": bench.args.quick,
-            "versions": {"sweep": bench.args.commit, "pytorch": torch}, "unit": "seconds", "wanted": WANTED,
+            "versions": {"sweep": bench.args.commit, "pytorch": torch}, "unit": "seconds", "wanted": TARGETS,
             "epochs": bench.epochs, "details": bench.details, "sweeps": bench.sweeps,
             "choices": [{"what": group, "case": name, "epochs": programs}
                         for (group, name), programs in bench.choices.items()],

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Measures training on a GPU against PyTorch on the same GPU, in turn, round by round, and writes tables of medians.
+"""Measures training on a GPU against PyTorch on the same GPU, and writes tables of medians.
 
   cuda_speed.py --sweep PROGRAM --engine-benchmark PROGRAM [--device-limits PROGRAM] [--device cuda|cpu] [--rounds N]
                 [--seconds N] [--only TEXT] [--quick] [--results PATH | --results-folder FOLDER] [--commit NAME]
 
-Peers with a compiler or a loader take their time, and are run once, where there is a ratio that is wanted of them.
+Every round runs all programs once; PyTorch with a compiler or a DataLoader is slow, so it is run only in the first round and
+only where there is a target for it.
 PATH.md and PATH.json are written, or FOLDER/<date>-<GPU>-cuda.{md,json}. Run with a Python whose torch sees the GPU;
 without it PyTorch's columns say so. Nothing new is started after --seconds, and no peer may take longer than
 --peer-seconds: what is missing then is named. --quick takes few samples, and with --device cpu no GPU: it shows that
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import cuda_report
 import machine
-from training_speed import Case, ROOT, our_engine, our_run, printed_seconds, run, torch_program
+from training_speed import Case, ROOT, time_engine_epoch, train_run, parse_seconds, run, torch_command
 
 CASES = [
     Case("CNN", "fashion-cnn", 100, 0), Case("CNN", "fashion-cnn", 1000, 0), Case("CNN", "fashion-cnn", 10000, 0),
@@ -30,7 +31,7 @@ CASES = [
     Case("cats and dogs", "cats-dogs", 100, 0, (1, 50, 50), 2, 1000),
     Case("residual network", "resnet", 128, 0, (3, 32, 32), 10, 1024),
 ]
-# What PyTorch runs with, and epochs: of those with a compiler and with a loader one is long enough.
+# Options of PyTorch's program, and epochs. With a DataLoader one epoch is long enough.
 VARIANTS = {
     "eager": (["--data", "resident"], 3),
     "compile": (["--data", "resident", "--compile", "--compile-mode", "reduce-overhead"], 3),
@@ -47,80 +48,80 @@ class Bench:
         self.epochs, self.details, self.sweeps, self.choices, self.missing = {}, {}, {}, {}, []
         self.dataset = {"limit": QUICK_SAMPLES} if args.quick else {}
 
-    def left(self):
+    def seconds_left(self):
         return self.end - time.monotonic()
 
-    def attempt(self, what, measure):
-        """What `measure` gives, or nothing: a peer or a choice that fails must not cost the other figures."""
-        if self.left() < 5:
-            self.missing.append(f"{what}: no time was left")
+    def attempt(self, label, measure):
+        """Returns the result of `measure`, or None if it fails or no time is left; the other measurements go on."""
+        if self.seconds_left() < 5:
+            self.missing.append(f"{label}: no time was left")
             return None
-        print(f"{what} ({self.left():.0f} s left)", file=sys.stderr, flush=True)
+        print(f"{label} ({self.seconds_left():.0f} s left)", file=sys.stderr, flush=True)
         try:
             return measure()
         except subprocess.TimeoutExpired as error:
-            self.missing.append(f"{what}: took longer than {error.timeout:.0f} s")
+            self.missing.append(f"{label}: took longer than {error.timeout:.0f} s")
         except subprocess.CalledProcessError as error:
             lines = (error.stderr or error.stdout or "").strip().splitlines() or [f"exit code {error.returncode}"]
-            self.missing.append(f"{what}: {lines[-1][:300]}")
+            self.missing.append(f"{label}: {lines[-1][:300]}")
         except OSError as error:
-            self.missing.append(f"{what}: {error}")
+            self.missing.append(f"{label}: {error}")
         return None
 
-    def sized(self, case):
-        """The case as it is trained."""
+    def scale_down(self, case):
+        """Returns the case, with --quick one of few samples."""
         if not self.args.quick:
             return case
         return dataclasses.replace(case, batch=min(case.batch, QUICK_SAMPLES // 2), samples=QUICK_SAMPLES)
 
-    def ours(self, case, placement="auto", workers=0, environment=None):
-        """Seconds of epochs. What the run did before them is not in these times."""
-        name, case = case.name, self.sized(case)
+    def sweep_epochs(self, case, placement="auto", workers=0, environment=None):
+        """Returns the seconds of each epoch, without what the run does before the first one."""
+        name, case = case.name, self.scale_down(case)
         if case.shape:
-            return [our_engine(self.args, case, self.args.device, placement, environment)]
+            return [time_engine_epoch(self.args, case, self.args.device, placement, environment)]
         settings = {"device": self.args.device, "num_workers": workers}
-        record = our_run(self.args, case, 1 if self.args.quick else 10, settings, environment,
-                         placement=placement, **self.dataset)
+        record = train_run(self.args, case, 1 if self.args.quick else 10, settings, environment,
+                           placement=placement, **self.dataset)
         if environment is None and placement == "auto":
-            note = self.details.setdefault(name, {"setup_seconds": [], "device_seconds": []})
-            note["setup_seconds"].append(record["seconds"]["setup"])
-            note["device_seconds"] += [e["device_seconds"] for e in record["epochs"] if "device_seconds" in e]
-            note["placement"] = record["placement"]
+            measured = self.details.setdefault(name, {"setup_seconds": [], "device_seconds": []})
+            measured["setup_seconds"].append(record["seconds"]["setup"])
+            measured["device_seconds"] += [e["device_seconds"] for e in record["epochs"] if "device_seconds" in e]
+            measured["placement"] = record["placement"]
         return [epoch["epoch_seconds"] for epoch in record["epochs"]]
 
-    def peer(self, command):
-        return run(command, timeout=max(1, min(self.args.peer_seconds, self.left())))
+    def run_peer(self, command):
+        return run(command, timeout=max(1, min(self.args.peer_seconds, self.seconds_left())))
 
-    def theirs(self, case, variant):
+    def torch_epochs(self, case, variant):
         options, epochs = VARIANTS[variant]
-        compiles = variant == "compile"  # Its first epochs record what the later ones replay.
-        command = torch_program(self.args, self.sized(case), *options, "--device", self.args.device, "--warm-up", 3,
+        compiles = variant == "compile"  # The first epoch compiles and records graphs, so it is left out.
+        command = torch_command(self.args, self.scale_down(case), *options, "--device", self.args.device, "--warm-up", 3,
                                 "--epochs", (1 if self.args.quick else epochs) + compiles,
                                 *(["--limit", QUICK_SAMPLES] if self.args.quick and not case.shape else []))
-        return printed_seconds(self.peer(command))[compiles:]
+        return parse_seconds(self.run_peer(command))[compiles:]
 
-    def note(self, table, name, program, values):
+    def add_result(self, table, name, program, values):
         if values is not None:
             table.setdefault(name, {}).setdefault(program, []).extend(values)
 
-    def epochs_round(self, number):
+    def measure_epochs(self, number):
         for case in self.args.cases:
             title = f"round {number + 1}: {case.name}"
-            self.note(self.epochs, case.name, "sweep", self.attempt(title, lambda: self.ours(case)))
+            self.add_result(self.epochs, case.name, "sweep", self.attempt(title, lambda: self.sweep_epochs(case)))
             if self.torch:
-                self.note(self.epochs, case.name, "eager",
-                          self.attempt(f"{title}, PyTorch eager", lambda: self.theirs(case, "eager")))
+                self.add_result(self.epochs, case.name, "eager",
+                                self.attempt(f"{title}, PyTorch eager", lambda: self.torch_epochs(case, "eager")))
 
-    def slow_peers(self):
+    def measure_slow_peers(self):
         for variant in ("loader", "compile"):
             for case in self.args.cases if self.torch else ():
-                if variant not in cuda_report.WANTED.get(case.name, {}):
+                if variant not in cuda_report.TARGETS.get(case.name, {}):
                     continue
-                self.note(self.epochs, case.name, variant,
-                          self.attempt(f"{case.name}, PyTorch {variant}", lambda: self.theirs(case, variant)))
+                self.add_result(self.epochs, case.name, variant,
+                                self.attempt(f"{case.name}, PyTorch {variant}", lambda: self.torch_epochs(case, variant)))
 
-    def our_sweep(self):
-        """Seconds of the whole program, and of its runs without what each did once."""
+    def time_sweep(self):
+        """Returns the seconds of the whole program, those of its runs without their setup, and the number of runs."""
         with tempfile.TemporaryDirectory() as work:
             limit = [f"dataset.limit={QUICK_SAMPLES}", "batch_size=20,30,60"] if self.args.quick else []
             start = time.perf_counter()
@@ -130,40 +131,40 @@ class Bench:
             records = machine.run_records(Path(work) / "cpu-vs-cuda")
         return whole, sum(r["seconds"]["run"] - r["seconds"]["setup"] for r in records), len(records)
 
-    def their_sweep(self):
+    def time_torch_sweep(self):
         limit = ["--limit", QUICK_SAMPLES] if self.args.quick else []
         sizes = (20, 30, 60) if self.args.quick else (1000, 10000, 20000)
         start = time.perf_counter()
         for workers in (0, 1):
             with tempfile.TemporaryDirectory() as work:
-                command = torch_program(self.args, Case("", "fashion-cnn", sizes[0], 0), "--data", "loader",
+                command = torch_command(self.args, Case("", "fashion-cnn", sizes[0], 0), "--data", "loader",
                                         "--num-workers", workers, "--epochs", 2, "--lr", 0.01, "--device",
                                         self.args.device, "--logdir", work, *limit)
                 command.remove("--plain")
                 at = command.index("--batch-size") + 1
-                self.peer([*command[:at], *sizes, *command[at + 1:]])
+                self.run_peer([*command[:at], *sizes, *command[at + 1:]])
         return time.perf_counter() - start
 
-    def sweeps_round(self, number):
-        found = self.attempt(f"round {number + 1}: whole program", self.our_sweep)
+    def measure_sweeps(self, number):
+        found = self.attempt(f"round {number + 1}: whole program", self.time_sweep)
         if found:
             self.sweeps.setdefault("sweep", []).append(found[0])
             self.sweeps.setdefault("runs", []).append(found[1])
             self.sweeps["count"] = found[2]
         if self.torch and number == 0:
-            seconds = self.attempt("whole program, PyTorch", self.their_sweep)
+            seconds = self.attempt("whole program, PyTorch", self.time_torch_sweep)
             if seconds:
                 self.sweeps["loader"] = [seconds]
 
-    def choices_round(self, number):
-        """What the engine chooses by itself, against the other choices."""
+    def measure_choices(self, number):
+        """Measures the engine's own choices against the alternatives."""
         cases = {case.name: case for case in self.args.cases}
 
-        def measure(group, name, program, **how):
+        def measure(group, name, program, **options):
             if name in cases:
-                self.note(self.choices, (group, name), program,
-                          self.attempt(f"round {number + 1}: {name}, {group} {program}",
-                                       lambda: self.ours(cases[name], **how)))
+                self.add_result(self.choices, (group, name), program,
+                                self.attempt(f"round {number + 1}: {name}, {group} {program}",
+                                             lambda: self.sweep_epochs(cases[name], **options)))
 
         for workers in (0, 1, 4):
             measure("placement", "CNN, 1000", f"host, {workers} workers", placement="host", workers=workers)
@@ -178,20 +179,20 @@ class Bench:
             for choice in ("own", "library", "measured"):
                 measure("kernels", name, choice, environment={"SWEEP_CUDA_KERNELS": choice})
 
-    def all(self):
+    def run_all(self):
         for number in range(self.args.rounds):
-            self.epochs_round(number)
+            self.measure_epochs(number)
             if not self.args.only:
-                self.sweeps_round(number)
+                self.measure_sweeps(number)
             if number == 0:
-                self.slow_peers()
-        # What can be done without comes last, and is cut off first.
+                self.measure_slow_peers()
+        # The least important measurements come last, since time may run out.
         for number in range(self.args.rounds) if self.args.device == "cuda" else ():
-            self.choices_round(number)
+            self.measure_choices(number)
 
 
 def gpu_facts(args):
-    """Of the GPU, its driver and its limits; what cannot be asked for is left out."""
+    """Returns facts about the GPU, its driver and its limits, as far as they are available."""
     facts = {}
     if shutil.which("nvidia-smi") and args.device == "cuda":
         names = ["name", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.mem", "power.limit", "memory.total"]
@@ -207,7 +208,7 @@ def gpu_facts(args):
 
 
 def torch_version(device):
-    """Of a PyTorch that can use the device, and else why there is none."""
+    """Returns the version of a PyTorch that can use the device, or None, and a text for the report."""
     try:
         import torch
     except ImportError:
@@ -252,7 +253,7 @@ def main():
     torch, torch_text = (None, "left out") if args.no_peers else torch_version(args.device)
     bench = Bench(args, torch)
     start = time.monotonic()
-    bench.all()
+    bench.run_all()
     text = cuda_report.report(bench, about, facts, torch_text, time.monotonic() - start)
     print(text)
     path = args.results

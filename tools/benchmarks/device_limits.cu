@@ -1,6 +1,6 @@
-// What a GPU can do at most, measured: fp32 multiply-adds, copies in its memory, copies to and from it. And
-// what of it tells machines apart. One JSON object on standard output; exit code 77, with the reason, where
-// there is no GPU.
+// Measures the peak rates of a GPU: fp32 multiply-adds, copies within its memory, and copies to and from the
+// host. Prints them with the GPU's properties as one JSON object on standard output. Exit code 77, with the
+// reason, if there is no GPU.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ void check(cudaError_t error, const char* doing) {
   std::exit(1);
 }
 
-// As many independent chains as hide the latency of each. Grid: any; block: kThreads.
+// kChains independent multiply-adds per thread hide the latency of each. Grid: any; block: kThreads.
 __global__ void multiply_add(float* out, float factor, float summand) {
   float chains[kChains];
   for (int c = 0; c < kChains; ++c) chains[c] = static_cast<float>(threadIdx.x + c);
@@ -31,10 +31,10 @@ __global__ void multiply_add(float* out, float factor, float summand) {
   }
   float sum = 0;
   for (int c = 0; c < kChains; ++c) sum += chains[c];
-  if (sum == 12345.678f) out[0] = sum;  // So that the work is wanted.
+  if (sum == 12345.678f) out[0] = sum;  // So that the compiler cannot drop the loop.
 }
 
-// Median seconds of `work` on the default stream, after two that warm up.
+// Median time of `work` on the default stream, in seconds, over 10 runs after 2 for warm-up.
 double seconds_of(const std::function<void()>& work) {
   cudaEvent_t begin, end;
   check(cudaEventCreate(&begin), "making an event");

@@ -1,9 +1,9 @@
-// Epochs of whole networks on random samples in memory, single kernels, and the machine's limit. Flags are
-// Google Benchmark's, and:
+// Measures epochs of whole networks on random samples in memory, single kernels, and the machine's peak rate
+// of multiply-adds. Flags are those of Google Benchmark, and:
 //   --threads N   CPU threads of the engine (default 1)
-//   --device NAME   where it trains (default cpu)
-//   --placement NAME   of the samples: auto, device, host
-//   --precision fp32|bf16   of the networks (default fp32)
+//   --device NAME   device of the engine (default cpu)
+//   --placement NAME   memory of the samples: auto, device, host
+//   --precision fp32|bf16   precision of the networks (default fp32)
 //   --network FILE --input CHANNELS,HEIGHT,WIDTH --batch N --samples N   one network instead of the examples
 #include <benchmark/benchmark.h>
 
@@ -49,7 +49,7 @@ Network load_network(const Case& c) {
   return Network(std::move(spec), c.input);
 }
 
-// Counts floating-point operations as if nothing were skipped: what the formulas of the layers ask for.
+// FLOP/s count every operation of the layers' formulas, even those that kernels avoid.
 void train(benchmark::State& state, const Case& c, EngineOptions options) {
   const Network network = load_network(c);
   options.batch_size = c.batch_size;
@@ -61,9 +61,9 @@ void train(benchmark::State& state, const Case& c, EngineOptions options) {
   const auto epoch = [&] {
     loader.begin_epoch(0);
     while (const Batch* batch = loader.next()) engine->train(*batch, 1e-4);
-    benchmark::DoNotOptimize(engine->take_totals());  // Waits for a device that works beside this thread.
+    benchmark::DoNotOptimize(engine->take_totals());  // Waits for an asynchronous device.
   };
-  epoch();  // Memory and caches are warm from here on.
+  epoch();  // Warm-up.
   for (auto _ : state) epoch();
   const double images = static_cast<double>(state.iterations()) * static_cast<double>(c.samples);
   using benchmark::Counter;
@@ -77,7 +77,7 @@ void peak(benchmark::State& state, int threads) {
     std::vector<double> done(static_cast<std::size_t>(threads));
     std::vector<std::thread> others;
     for (std::size_t t = 0; t < done.size(); ++t)
-      others.emplace_back([&done, t] { done[t] = multiply_add_rounds(5'000'000); });
+      others.emplace_back([&done, t] { done[t] = run_fma_rounds(5'000'000); });
     for (std::thread& other : others) other.join();
     for (const double d : done) operations += d;
   }
@@ -98,8 +98,8 @@ std::vector<Case> examples() {
   return cases;
 }
 
-// The value behind flag `name`, taken out of the arguments.
-std::optional<std::string> take_flag(std::vector<char*>& arguments, std::string_view name) {
+// Removes flag `name` and its value from the arguments; returns the value.
+std::optional<std::string> extract_flag(std::vector<char*>& arguments, std::string_view name) {
   for (std::size_t i = 1; i + 1 < arguments.size(); ++i) {
     if (arguments[i] != name) continue;
     std::string value = arguments[i + 1];
@@ -119,17 +119,17 @@ Shape parse_shape(const std::string& text) {
 
 int run(int argc, char** argv) {
   std::vector<char*> arguments(argv, argv + argc);
-  const int threads = std::stoi(take_flag(arguments, "--threads").value_or("1"));
+  const int threads = std::stoi(extract_flag(arguments, "--threads").value_or("1"));
   EngineOptions options;
   options.threads = threads;
-  options.device = parse_device(take_flag(arguments, "--device").value_or("cpu"));
-  options.placement = parse_placement(take_flag(arguments, "--placement").value_or("auto"));
-  options.precision = parse_precision(take_flag(arguments, "--precision").value_or("fp32"));
+  options.device = parse_device(extract_flag(arguments, "--device").value_or("cpu"));
+  options.placement = parse_placement(extract_flag(arguments, "--placement").value_or("auto"));
+  options.precision = parse_precision(extract_flag(arguments, "--precision").value_or("fp32"));
   std::vector<Case> cases = examples();
-  if (const auto network = take_flag(arguments, "--network")) {
-    cases = {{*network, parse_shape(take_flag(arguments, "--input").value_or("1,28,28")),
-              std::stoul(take_flag(arguments, "--batch").value_or("100")),
-              std::stoul(take_flag(arguments, "--samples").value_or("1000"))}};
+  if (const auto network = extract_flag(arguments, "--network")) {
+    cases = {{*network, parse_shape(extract_flag(arguments, "--input").value_or("1,28,28")),
+              std::stoul(extract_flag(arguments, "--batch").value_or("100")),
+              std::stoul(extract_flag(arguments, "--samples").value_or("1000"))}};
   }
   int count = static_cast<int>(arguments.size());
   benchmark::Initialize(&count, arguments.data());

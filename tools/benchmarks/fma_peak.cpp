@@ -10,8 +10,9 @@ namespace sweep::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 12 sums: more than latency × units of any core there is, and few enough for 16 registers.
-double rounds_of_sums(long rounds) {
+// 12 accumulators: enough to cover the latency of two FMA units (4 to 5 cycles), and
+// few enough for 16 registers.
+double fma_rounds(long rounds) {
   constexpr int kSums = 12;
   const hn::ScalableTag<float> d;
   const auto factor = hn::Set(d, 0.999f), summand = hn::Set(d, 0.001f);
@@ -22,7 +23,8 @@ double rounds_of_sums(long rounds) {
   }
   auto sum = s[0];
   for (int i = 1; i < kSums; ++i) sum = hn::Add(sum, s[i]);
-  // Sums converge to 1, so that the condition holds and nothing can be left out.
+  // The sums converge to 1, so the condition holds, but the compiler does not know
+  // it and cannot drop the loop.
   const float total = hn::GetLane(hn::SumOfLanes(d, sum));
   return total > 0 ? 2.0 * kSums * static_cast<double>(hn::Lanes(d)) * static_cast<double>(rounds) : 0;
 }
@@ -33,8 +35,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep {
 
-HWY_EXPORT(rounds_of_sums);
-double multiply_add_rounds(long rounds) { return HWY_DYNAMIC_DISPATCH(rounds_of_sums)(rounds); }
+HWY_EXPORT(fma_rounds);
+double run_fma_rounds(long rounds) { return HWY_DYNAMIC_DISPATCH(fma_rounds)(rounds); }
 
 }  // namespace sweep
 #endif  // HWY_ONCE

@@ -1,10 +1,11 @@
-// How fast a core multiplies and adds when nothing else holds it up: the limit that kernels are held against.
+// The peak rate of fused multiply-adds of a core, which kernels are compared with.
 #pragma once
 
 namespace sweep {
 
-/// Multiply-adds times two that one thread does in `rounds` rounds of a loop over independent sums in
-/// registers, with the widest vectors that the machine has. Takes about rounds × 12 cycles.
-double multiply_add_rounds(long rounds);
+/// Runs `rounds` rounds of a loop of independent multiply-adds in registers, with the widest vectors of the
+/// machine, on the calling thread, and returns the number of floating-point operations: two per multiply-add.
+/// Takes about rounds × 12 cycles. Thread-safe.
+double run_fma_rounds(long rounds);
 
 }  // namespace sweep

@@ -1,9 +1,10 @@
-// Benchmarks of single kernels, which engine_benchmark offers beside those of whole networks.
+// Benchmarks of single kernels, part of engine_benchmark.
 #pragma once
 
 namespace sweep {
 
-/// conv/SHAPE/forward, /weights and /input. FLOP/s count every multiply-add of the formula.
+/// Registers conv/SHAPE/forward, /weights and /input with Google Benchmark, and /winograd and /bf16 variants
+/// where the engine has them. FLOP/s count every multiply-add of the direct formula.
 void register_conv_benchmarks();
 
 }  // namespace sweep

@@ -1,4 +1,4 @@
-"""What every benchmark says of the machine, and how results are written."""
+"""What all benchmarks share: a description of the machine, and writing results."""
 import datetime
 import json
 import os
@@ -20,7 +20,7 @@ def describe():
 
 
 def sentence(machine):
-    """`machine` is describe()'s, from before the benchmark put a load of its own on it."""
+    """Formats describe(), which has to be called before the benchmark loads the machine."""
     return f"{machine['cpu']}, {machine['cores']} cores, {machine['memory']}, load {machine['load']} at the start"
 
 
@@ -29,7 +29,7 @@ def now():
 
 
 def parsed(text):
-    """The JSON value in a program's output, or the output where it is none."""
+    """Returns the output of a program as JSON, or as text if it is none."""
     try:
         return json.loads(text)
     except ValueError:
@@ -37,12 +37,12 @@ def parsed(text):
 
 
 def run_records(sweep):
-    """run.json of every run in a sweep's directory."""
+    """Returns the run.json of every run in a sweep's directory."""
     return [json.loads(path.read_text()) for path in sorted(sweep.glob("*/run.json"))]
 
 
 def write_results(path, text, result):
-    """PATH.md and PATH.json, each complete or not there."""
+    """Writes PATH.md and PATH.json. Neither is ever there half-written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for suffix, content in ((".md", text), (".json", json.dumps(result, indent=1) + "\n")):
         file = path.with_name(path.name + suffix)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measures what sweeps take beside the training, round by round, and writes a table of medians.
+"""Measures what sweeps cost besides training, and writes a table of medians over rounds.
 
   overhead_speed.py --sweep PROGRAM [--rounds N] [--runs N] [--epochs N] [--results PATH] [--commit NAME]
 
 PATH.md and PATH.json are written; without --results the table is printed only. tools/bench --overhead does all that.
 
 Three things are measured: many runs of one step each (what a run costs), sweeps/fashion.json (what its logs and checkpoints
-cost), and one run of many epochs of one batch (whether an epoch costs more the more there were before it).
+cost), and one run of many epochs of one batch (whether an epoch costs more when there were many before it).
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ from pathlib import Path
 import machine
 
 ROOT = Path(__file__).resolve().parents[2]
-PART = 0.1  # of the epochs: the first and last so many are compared
+END_FRACTION = 0.1  # the first and the last tenth of the epochs are compared
 
 # name: (title, unit, at most)
 FIGURES = {
@@ -35,29 +35,29 @@ FIGURES = {
 UNITS = {"µs": 1e-3, "ms": 1, "s": 1000}
 
 
-def swept(arguments, work, sweep, *more):
-    """(seconds of the program, what it printed, records of its completed runs)"""
-    # Its files stay until all is measured: making one, ext4 passes over the inodes of those that were removed in the last
-    # minutes, one by one, and would look at those of one sweep for each file of the next.
+def run_sweep(arguments, work, sweep, *more):
+    """Runs the program; returns its seconds, its stderr, and the records of its completed runs."""
+    # The files stay until all is measured. When ext4 creates a file, it steps over the inodes of recently removed ones, so
+    # removing a sweep's files would slow the next sweep down.
     logdir = tempfile.mkdtemp(dir=work)
-    begin = time.perf_counter()
+    start = time.perf_counter()
     done = subprocess.run([arguments.sweep, sweep, "--logdir", logdir, *more], capture_output=True, text=True, cwd=work)
-    seconds = time.perf_counter() - begin
+    seconds = time.perf_counter() - start
     if done.returncode != 0:
         sys.exit(f"sweep ended with {done.returncode}:\n{done.stderr[-2000:]}")
     records = [json.loads(path.read_text()) for path in Path(logdir).glob("*/*/run.json")]
     return seconds, done.stderr, [record for record in records if record["status"] == "completed"]
 
 
-def file_of(directory, name, **keys):
+def write_sweep_file(directory, name, **keys):
     path = Path(directory) / f"{name}.json"
     path.write_text(json.dumps({"name": name, "dataset": {"name": "fashion-mnist", "limit": 100}, "batch_size": 100,
                                 "device": "cpu", **keys}))
     return path
 
 
-def told(err):
-    """What the program says of itself: ms beside training per run, and the part of logs and checkpoints in %."""
+def reported_overhead(err):
+    """Returns what the program reports: ms besides training per run, and the share of logs and checkpoints in %."""
     found = re.search(r"beside training ([\d.]+) (µs|ms|s) per run .*logs and checkpoints are ([\d.]+)%", err)
     if found is None:
         sys.exit(f"the program does not say what its runs cost:\n{err[-500:]}")
@@ -65,32 +65,32 @@ def told(err):
 
 
 def many_runs(arguments, work):
-    sweep = file_of(work, "runs", network=str(ROOT / "sweeps/networks/fashion-cnn.json"), epochs=1,
-                    params={"seed": {"range": [1, arguments.runs, 1]}})
-    seconds, err, records = swept(arguments, work, sweep)
+    sweep = write_sweep_file(work, "runs", network=str(ROOT / "sweeps/networks/fashion-cnn.json"), epochs=1,
+                             params={"seed": {"range": [1, arguments.runs, 1]}})
+    seconds, err, records = run_sweep(arguments, work, sweep)
     if len(records) != arguments.runs:
         sys.exit(f"{len(records)} of {arguments.runs} runs were completed")
     training = sum(record["seconds"]["run"] - record["seconds"]["logging"] for record in records)
-    return {"run": 1e3 * (seconds - training) / len(records), "run_told": told(err)[0]}
+    return {"run": 1e3 * (seconds - training) / len(records), "run_told": reported_overhead(err)[0]}
 
 
 def fashion(arguments, work):
-    _, err, records = swept(arguments, work, ROOT / "sweeps/fashion.json")
+    _, err, records = run_sweep(arguments, work, ROOT / "sweeps/fashion.json")
     logging, run = (sum(record["seconds"][part] for record in records) for part in ("logging", "run"))
-    return {"logging": 100 * logging / run, "logging_told": told(err)[1]}
+    return {"logging": 100 * logging / run, "logging_told": reported_overhead(err)[1]}
 
 
 def many_epochs(arguments, work):
-    sweep = file_of(work, "epochs", epochs=arguments.epochs, optimizer="sgd",
-                    network={"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 10}]})
-    epochs = swept(arguments, work, sweep)[2][0]["epochs"]
-    count = max(2, int(PART * len(epochs)))
+    sweep = write_sweep_file(work, "epochs", epochs=arguments.epochs, optimizer="sgd",
+                             network={"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 10}]})
+    epochs = run_sweep(arguments, work, sweep)[2][0]["epochs"]
+    count = max(2, int(END_FRACTION * len(epochs)))
 
-    def beside(some):
-        seconds = some[-1]["run_seconds"] - some[0]["run_seconds"] - sum(epoch["epoch_seconds"] for epoch in some[1:])
-        return 1e3 * seconds / (len(some) - 1)
+    def overhead_per_epoch(part):
+        seconds = part[-1]["run_seconds"] - part[0]["run_seconds"] - sum(epoch["epoch_seconds"] for epoch in part[1:])
+        return 1e3 * seconds / (len(part) - 1)
 
-    return {"early": beside(epochs[:count]), "late": beside(epochs[-count:])}
+    return {"early": overhead_per_epoch(epochs[:count]), "late": overhead_per_epoch(epochs[-count:])}
 
 
 def measure(arguments):

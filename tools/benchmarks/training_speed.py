@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures training on the CPU against PyTorch, in turn, round by round, and writes tables of medians.
+"""Measures training on the CPU against PyTorch and writes tables of medians. Every round runs all programs once.
 
   training_speed.py --sweep PROGRAM --engine-benchmark PROGRAM [--threads N] [--rounds N] [--epochs N]
                     [--only TEXT] [--no-compile] [--results PATH] [--commit NAME]
@@ -30,7 +30,7 @@ class Case:
     title: str
     network: str
     batch: int
-    wanted: float  # times PyTorch's speed
+    target: float  # times PyTorch's speed
     shape: tuple = ()
     classes: int = 10
     samples: int = 60000
@@ -53,8 +53,8 @@ CASES = [
     Case("residual network", "resnet", 128, 2, (3, 32, 32), 10, 1024),
 ]
 SWEEP = "the 6 CPU runs of cpu-vs-cuda.json, whole program"
-SWEEP_WANTED = 15
-LARGEST_ACCURATE_BATCH = 1000  # larger ones have learned little after so few epochs
+SWEEP_TARGET = 15
+LARGEST_ACCURATE_BATCH = 1000  # with larger batches a network has learned little after so few epochs
 PRECISIONS = ("fp32", "bf16")
 VARIANTS = {"eager": [], "channels-last": ["--channels-last"], "compile": ["--compile"]}
 
@@ -64,8 +64,8 @@ def run(command, timeout=None, environment=None):
                           env={**os.environ, **(environment or {})}).stdout
 
 
-def our_engine(args, case, device="cpu", placement="auto", environment=None, precision="fp32"):
-    """Seconds of an epoch over random samples: of the engine with a loader."""
+def time_engine_epoch(args, case, device="cpu", placement="auto", environment=None, precision="fp32"):
+    """Returns the seconds of one epoch over random samples, with the engine and a loader but without the rest of a sweep."""
     output = run([args.engine_benchmark, "--threads", args.threads, "--device", device, "--placement", placement,
                   "--precision", precision, "--network", case.path, "--input", ",".join(map(str, case.shape)), "--batch", case.batch,
                   "--samples", case.samples, "--benchmark_filter=epoch", "--benchmark_format=json",
@@ -73,8 +73,8 @@ def our_engine(args, case, device="cpu", placement="auto", environment=None, pre
     return json.loads(output)["benchmarks"][0]["real_time"] / 1e3
 
 
-def our_run(args, case, epochs, settings, environment=None, **dataset):
-    """run.json of a whole program's run on Fashion-MNIST that logs nothing; `settings` are of the sweep file."""
+def train_run(args, case, epochs, settings, environment=None, **dataset):
+    """Trains one run on Fashion-MNIST without logs and returns its run.json. `settings` are keys of the sweep file."""
     nothing = dict.fromkeys(["graph", "histograms", "hparams", "text", "layout", "predictions"], False) | {"images": 0}
     sweep = {"name": "bench", "dataset": {"name": "fashion-mnist", **dataset}, "network": str(case.path),
              "optimizer": "adam", "lr": 0.001, "epochs": epochs, "seed": 1, "shuffle": False, "log": nothing,
@@ -87,28 +87,28 @@ def our_run(args, case, epochs, settings, environment=None, **dataset):
         return json.loads(next(Path(work, "runs/bench").glob("*/run.json")).read_text())
 
 
-def our_epochs(args, case, precision="fp32"):
-    """Seconds of each epoch: of the whole program where the data are real, of the engine with a loader where not."""
+def time_sweep_epochs(args, case, precision="fp32"):
+    """Returns the seconds of each epoch: of the whole program for real data, of engine and loader for random samples."""
     if case.shape:
-        return [our_engine(args, case, precision=precision)]
-    run_record = our_run(args, case, args.epochs, {"device": "cpu", "precision": precision})
+        return [time_engine_epoch(args, case, precision=precision)]
+    run_record = train_run(args, case, args.epochs, {"device": "cpu", "precision": precision})
     return [epoch["epoch_seconds"] for epoch in run_record["epochs"]]
 
 
 def accuracies(args, case):
-    """Test accuracies of fp32 and of bf16, each with the same seeds."""
-    return {precision: [our_run(args, case, args.accuracy_epochs, {"device": "cpu", "precision": precision, "seed": seed,
-                                                                   "shuffle": True})["metrics"]["test_accuracy"]
+    """Returns the test accuracies of fp32 and of bf16, both with the same seeds."""
+    return {precision: [train_run(args, case, args.accuracy_epochs, {"device": "cpu", "precision": precision, "seed": seed,
+                                                                     "shuffle": True})["metrics"]["test_accuracy"]
                         for seed in range(1, args.seeds + 1)]
             for precision in PRECISIONS}
 
 
-def bf16_missing(args):
+def bf16_unavailable_reason(args):
     return json.loads(run([args.sweep, "devices", "--json"]))["bf16_unavailable"]
 
 
-def torch_program(args, case, *options):
-    """The command that trains the case in PyTorch, and logs nothing."""
+def torch_command(args, case, *options):
+    """Returns the command that trains the case in PyTorch without logs."""
     command = [sys.executable, ROOT / "tools/benchmarks/pytorch_sweep.py", "--plain", "--threads", args.threads,
                "--network", case.path, "--batch-size", case.batch, *options]
     if case.shape:
@@ -118,40 +118,40 @@ def torch_program(args, case, *options):
     return command
 
 
-def printed_seconds(output):
+def parse_seconds(output):
     return [float(line.split(",")[4]) for line in output.splitlines()]
 
 
-def torch_epochs(args, case, variant):
-    """The first epoch of --compile compiles and is left out; of the others it counts, as ours does."""
+def time_torch_epochs(args, case, variant):
+    """Returns the seconds of each epoch. With --compile the first epoch is left out, because it compiles."""
     compiles = variant == "compile"
-    command = torch_program(args, case, "--data", "resident", "--epochs", args.epochs + compiles, *VARIANTS[variant])
-    return printed_seconds(run(command))[compiles:]
+    command = torch_command(args, case, "--data", "resident", "--epochs", args.epochs + compiles, *VARIANTS[variant])
+    return parse_seconds(run(command))[compiles:]
 
 
-def timed(*commands):
+def time_commands(*commands):
     start = time.perf_counter()
     for command in commands:
         run(command)
     return time.perf_counter() - start
 
 
-def our_sweep(args):
+def time_sweep(args):
     with tempfile.TemporaryDirectory() as work:
-        return timed([args.sweep, ROOT / "sweeps/cpu-vs-cuda.json", "device=cpu", "--logdir", work, "--threads",
-                      args.threads, "--quiet"])
+        return time_commands([args.sweep, ROOT / "sweeps/cpu-vs-cuda.json", "device=cpu", "--logdir", work, "--threads",
+                              args.threads, "--quiet"])
 
 
-def torch_sweep(args):
+def time_torch_sweep(args):
     with tempfile.TemporaryDirectory() as work:
-        return timed(*([sys.executable, ROOT / "tools/benchmarks/pytorch_sweep.py", "--data", "loader", "--num-workers",
-                        workers, "--threads", args.threads, "--epochs", 2, "--lr", 0.01, "--network",
-                        NETWORKS / "fashion-cnn.json", "--batch-size", 1000, 10000, 20000, "--logdir", work]
-                       for workers in (0, 1)))
+        options = ["--data", "loader", "--threads", args.threads, "--epochs", 2, "--lr", 0.01, "--network",
+                   NETWORKS / "fashion-cnn.json", "--batch-size", 1000, 10000, 20000, "--logdir", work]
+        return time_commands(*([sys.executable, ROOT / "tools/benchmarks/pytorch_sweep.py", "--num-workers", workers, *options]
+                               for workers in (0, 1)))
 
 
 def measure_kernels(args):
-    """FLOP/s of each kernel on one core, and the peak measured in the same process."""
+    """Returns the FLOP/s of each kernel on one core, and the peak, measured in the same process."""
     output = run([args.engine_benchmark, "--benchmark_filter=peak|conv", "--benchmark_format=json",
                   "--benchmark_min_time=0.3"])
     found = {}
@@ -163,34 +163,34 @@ def measure_kernels(args):
 def measure(args, torch, cases):
     figures, kernels = {}, {}
 
-    def note(name, program, values):
+    def record(name, program, values):
         figures.setdefault(name, {}).setdefault(program, []).extend(values)
 
     for number in range(args.rounds):
         for case in cases:
             print(f"round {number + 1} of {args.rounds}: {case.name}", file=sys.stderr, flush=True)
-            note(case.name, "sweep", our_epochs(args, case))
+            record(case.name, "sweep", time_sweep_epochs(args, case))
             for variant in args.variants if torch else ():
-                note(case.name, variant, torch_epochs(args, case, variant))
+                record(case.name, variant, time_torch_epochs(args, case, variant))
         if not args.only:
             print(f"round {number + 1} of {args.rounds}: whole program", file=sys.stderr, flush=True)
-            note(SWEEP, "sweep", [our_sweep(args)])
+            record(SWEEP, "sweep", [time_sweep(args)])
             if torch and number < args.sweep_rounds:
-                note(SWEEP, "loader", [torch_sweep(args)])
+                record(SWEEP, "loader", [time_torch_sweep(args)])
         for name, value in measure_kernels(args).items() if not args.only else ():
             kernels.setdefault(name, []).append(value)
     return figures, kernels
 
 
 def measure_precisions(args, cases):
-    """Of each case: seconds of its epochs per precision, and test accuracies where the data are real."""
+    """Returns for each case the seconds of its epochs per precision, and for real data the test accuracies."""
     found = {}
     for case in cases:
         print(f"fp32 and bf16: {case.name}", file=sys.stderr, flush=True)
         entry = found.setdefault(case.name, {"seconds": {p: [] for p in PRECISIONS}, "accuracies": {}})
         for _ in range(args.rounds):
             for precision in PRECISIONS:
-                entry["seconds"][precision] += our_epochs(args, case, precision)
+                entry["seconds"][precision] += time_sweep_epochs(args, case, precision)
         if not case.shape and case.batch <= LARGEST_ACCURATE_BATCH:
             entry["accuracies"] = accuracies(args, case)
     return found
@@ -219,7 +219,7 @@ def epoch_table(figures, cases, variants):
         ratio = best_ratio(programs)
         yield (f"| {case.name} | {cell(programs['sweep'])} | " +
                " | ".join(cell(programs.get(v, [])) for v in variants) +
-               f" | {'missing' if ratio is None else f'{ratio:.1f}'} | {case.wanted:g} |")
+               f" | {'missing' if ratio is None else f'{ratio:.1f}'} | {case.target:g} |")
 
 
 def sweep_table(programs):
@@ -227,7 +227,7 @@ def sweep_table(programs):
     yield "| | sweep | PyTorch with DataLoader | ratio | wanted |"
     yield "|---|---|---|---|---|"
     yield (f"| {SWEEP} | {cell(programs['sweep'])} | {cell(programs.get('loader', []))} | "
-           f"{'missing' if ratio is None else f'{ratio:.1f}'} | {SWEEP_WANTED} |")
+           f"{'missing' if ratio is None else f'{ratio:.1f}'} | {SWEEP_TARGET} |")
 
 
 def accuracy_cell(values):
@@ -275,7 +275,7 @@ def report(args, torch, cases, figures, kernels, precisions, about):
     if SWEEP in figures:
         lines += ["Time of a sweep with its logs, from start to exit:", "", *sweep_table(figures[SWEEP]), ""]
     lines += ["The same epochs with `\"precision\": \"bf16\"`, which changes results a little:", ""]
-    missing = bf16_missing(args)
+    missing = bf16_unavailable_reason(args)
     lines += [f"missing: {missing}", ""] if missing else [*precision_table(args, cases, precisions), ""]
     if kernels:
         lines += [*kernel_table(kernels), ""]
@@ -307,7 +307,7 @@ def main():
     about = machine.describe()
     cases = [case for case in CASES if args.only in case.name]
     figures, kernels = measure(args, torch, cases)
-    precisions = {} if bf16_missing(args) else measure_precisions(args, cases)
+    precisions = {} if bf16_unavailable_reason(args) else measure_precisions(args, cases)
     text = report(args, torch, cases, figures, kernels, precisions, about)
     print(text)
     if args.results:

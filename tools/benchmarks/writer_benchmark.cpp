@@ -1,5 +1,5 @@
-// What the writer costs: the thread that adds, and the whole way into the file. writer_speed.py beside this
-// runs it in turn with PyTorch's writer.
+// Measures tbwriter: the time in the calling thread, and the time until everything is in the file.
+// writer_speed.py runs it in turn with PyTorch's writer.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -40,8 +40,7 @@ std::vector<float> normal_values(std::size_t n) {
   return values;
 }
 
-// Files of a million scalars or of the given number of larger events, opened and closed inside the measured
-// time.
+// Writes files of `events` events. Opening and closing the file is part of the measured time.
 template <class Add>
 void whole_files(benchmark::State& state, int events, Add add) {
   const Directory directory;
@@ -83,7 +82,7 @@ void Grids(benchmark::State& state) {
 }
 BENCHMARK(Grids)->UseRealTime()->Unit(benchmark::kMillisecond);
 
-// The median of single calls, as a training loop meets them; the clock's own cost is taken off.
+// The median time of single calls in the calling thread, without the cost of reading the clock.
 void AddScalarMedian(benchmark::State& state) {
   using Clock = std::chrono::steady_clock;
   const Directory directory;
@@ -139,8 +138,8 @@ BENCHMARK(ReadAndCheck)
 
 }  // namespace
 
-// writer_benchmark --write DIRECTORY: runs of scalars and of histograms, some 400 MB, for `sweep fsck` to
-// read.
+// writer_benchmark --write DIRECTORY writes a run of scalars and one of histograms, about 400
+// MB, for `sweep fsck` to read.
 int main(int argc, char** argv) {
   if (argc == 3 && std::string(argv[1]) == "--write") {
     const std::vector<float> values = normal_values(10'000);

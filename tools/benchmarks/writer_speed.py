@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures our writer and PyTorch's one after the other, round by round, and writes a table of medians.
+"""Measures the event writer against PyTorch's and writes a table of medians. Every round runs both once.
 
   writer_speed.py --program writer_benchmark --sweep sweep [--rounds N] [--results PATH] [--commit NAME]
 
@@ -21,13 +21,13 @@ import machine
 COUNTS = {"scalars": 20000, "histograms": 600, "grids": 40}
 NAMES = {"scalars": "scalars a second", "histograms": "histograms of 10,000 values a second",
          "grids": "242x242 grids a second"}
-# What is wanted of us: times PyTorch's speed, or the number itself.
-RATIOS = {"scalars": 100, "histograms": 50, "grids": 30}
+# Targets: times PyTorch's speed, or the number itself and whether more is better.
+TARGET_RATIOS = {"scalars": 100, "histograms": 50, "grids": 30}
 NUMBERS = {"crc": ("CRC32C of 1 MiB, GB/s", 8, True), "add_scalar": ("add_scalar on the calling thread, median ns", 100, False),
            "fsck": ("sweep fsck, GB/s", 1, True)}
 
 
-def torch_speed(make, kind):
+def measure_torch(make, kind):
     import numpy
     values = numpy.random.default_rng(0).normal(size=(10000,)).astype(numpy.float32)
     grid = numpy.random.default_rng(0).random((1, 242, 242), dtype=numpy.float32)
@@ -45,8 +45,8 @@ def torch_speed(make, kind):
         return COUNTS[kind] / (time.perf_counter() - start)
 
 
-def our_numbers(program):
-    """Of one round; opening and closing files is in the time, as with PyTorch's."""
+def measure_writer(program):
+    """Returns the numbers of one round. They include opening and closing files, as PyTorch's do."""
     wanted = "^(Scalars|Histograms|Grids|AddScalarMedian|Crc32c/1048576)"
     output = subprocess.run([program, f"--benchmark_filter={wanted}", "--benchmark_format=json", "--benchmark_min_time=0.5"],
                             check=True, capture_output=True, text=True).stdout
@@ -84,10 +84,10 @@ def measure(arguments, make):
         size = sum(path.stat().st_size for path in Path(logdir).rglob("*tfevents*"))
         for number in range(arguments.rounds):
             print(f"round {number + 1} of {arguments.rounds}", file=sys.stderr, flush=True)
-            for name, value in {**our_numbers(arguments.program), "fsck": fsck_speed(arguments.sweep, logdir, size)}.items():
+            for name, value in {**measure_writer(arguments.program), "fsck": fsck_speed(arguments.sweep, logdir, size)}.items():
                 ours.setdefault(name, []).append(value)
             for kind in COUNTS if make else ():
-                theirs[kind].append(torch_speed(make, kind))
+                theirs[kind].append(measure_torch(make, kind))
     return ours, theirs
 
 
@@ -105,7 +105,7 @@ def ratio(ours, theirs):
 def tables(ours, theirs):
     yield "| | sweep | PyTorch | ratio | wanted |"
     yield "|---|---|---|---|---|"
-    for kind, wanted in RATIOS.items():
+    for kind, wanted in TARGET_RATIOS.items():
         times = ratio(ours[kind], theirs[kind])
         yield (f"| {NAMES[kind]} | {cell(ours[kind])} | {cell(theirs[kind])} | "
                f"{'missing' if times is None else f'{times:.0f}'} | {wanted} or more |")
@@ -136,7 +136,7 @@ def main():
         machine.write_results(arguments.results, text, {
             "date": now.strftime("%Y-%m-%dT%H:%M:%SZ"), "machine": about,
             "versions": {"sweep": arguments.commit, "pytorch": version or "missing"}, "rounds": arguments.rounds,
-            "sweep": ours, "pytorch": theirs, "ratios": {kind: ratio(ours[kind], theirs[kind]) for kind in RATIOS}})
+            "sweep": ours, "pytorch": theirs, "ratios": {kind: ratio(ours[kind], theirs[kind]) for kind in TARGET_RATIOS}})
     return 0
 
 

@@ -15,7 +15,7 @@ namespace sweep {
 namespace {
 
 constexpr std::size_t kBufferBytes = 256 * 1024;
-// Inflated pieces are hashed while they are still in the cache.
+// Content is hashed in pieces of this size, right after inflating them, while they are in the cache.
 constexpr std::size_t kPieceBytes = 256 * 1024;
 // No deflate stream expands more than this (zlib's technical notes: 1032:1).
 constexpr std::uint64_t kLargestExpansion = 1032;
@@ -26,7 +26,7 @@ bool starts_gzip(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-// Nettle's, because it takes no memory: libcrypto 3 crashes where it gets none.
+// Uses nettle because it does not allocate: libcrypto 3 crashes if an allocation fails.
 struct Sha256::Context {
   sha256_ctx state;
 };
@@ -79,7 +79,7 @@ std::uint64_t ContentReader::most_content() const {
   return compressed() ? file_bytes_ * kLargestExpansion : file_bytes_;
 }
 
-// Replaces the buffer, which has been used up, by the next bytes of the file; empty at its end.
+// Refills the consumed buffer with the next bytes of the file. Leaves it empty at the end of the file.
 void ContentReader::refill() {
   buffer_.resize(kBufferBytes);
   in_.read(reinterpret_cast<char*>(buffer_.data()), static_cast<std::streamsize>(buffer_.size()));

@@ -1,4 +1,4 @@
-// Reads a file that may be gzip-compressed, which its content tells, not its name.
+// Reads files that may be gzip-compressed. The content decides whether they are, not the name.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace sweep {
 
-/// SHA-256 of bytes given piece by piece.
+/// Computes SHA-256 incrementally. Not thread-safe.
 class Sha256 {
  public:
   Sha256();
@@ -20,7 +20,7 @@ class Sha256 {
   Sha256(const Sha256&) = delete;
   Sha256& operator=(const Sha256&) = delete;
   void update(std::span<const std::uint8_t> bytes);
-  /// 64 hexadecimal digits in lower case. Call once, after the last update().
+  /// Returns 64 lower-case hexadecimal digits. Call once, after the last update().
   std::string finish();
 
  private:
@@ -28,27 +28,28 @@ class Sha256 {
   std::unique_ptr<Context> context_;
 };
 
-/// The content of a plain or gzip-compressed stream, decompressed on the fly, so that neither the compressed
-/// file nor a second copy of the content is ever in memory. Not thread-safe.
+/// Reads the content of a plain or gzip-compressed stream. Decompresses on the fly: neither the compressed
+/// file nor a second copy of the content is held in memory. Not thread-safe.
 class ContentReader {
  public:
-  /// `in` must be seekable and outlive the reader; `name` starts every message.
+  /// `in` must be seekable and outlive the reader; `name` begins every error message.
   /// Throws DataError if the stream cannot be read.
   ContentReader(std::istream& in, std::string name);
   ~ContentReader();
   ContentReader(const ContentReader&) = delete;
   ContentReader& operator=(const ContentReader&) = delete;
 
-  /// Fills `out` and returns out.size(), or less if the content ends before. Throws DataError if the
-  /// compressed data is damaged, cut short or followed by something else.
+  /// Fills `out` and returns the number of bytes read: less than out.size() only at the end of the content.
+  /// Throws DataError if the compressed data is damaged, truncated or followed by something else.
   std::size_t read(std::span<std::uint8_t> out);
 
   bool compressed() const { return inflate_ != nullptr; }
 
-  /// No more content than this can be in the stream: what to check a header against before believing it.
+  /// Upper bound of the content's size in bytes. Check a header against it
+  /// before allocating what it asks for.
   std::uint64_t most_content() const;
 
-  /// SHA-256 of what read() returned so far.
+  /// SHA-256 of what read() returned, as 64 hexadecimal digits. Call once, after the last read().
   std::string sha256() { return digest_.finish(); }
 
  private:
@@ -60,7 +61,7 @@ class ContentReader {
   std::istream& in_;
   std::string name_;
   std::uint64_t file_bytes_ = 0;
-  std::vector<std::uint8_t> buffer_;  // bytes of the file, not yet used from position_ on
+  std::vector<std::uint8_t> buffer_;  // bytes of the file; those before position_ are consumed
   std::size_t position_ = 0;
   std::unique_ptr<Inflate> inflate_;  // null for a plain stream
   Sha256 digest_;

@@ -10,13 +10,14 @@
 namespace sweep::cpu {
 namespace {
 
-Block block_of(const Batch& batch, std::size_t index) {
+Block make_block(const Batch& batch, std::size_t index) {
   return {index, std::min(kLanes, batch.size() - index * kLanes)};
 }
 
-// A small batch's gradient is made of so many partial sums, if it has so many blocks. Without convolutions
-// each weight is used but once for a sample, and adding up is dear beside a block's step.
-std::size_t fewest_parts(const Network& network) {
+// Partial sums of a small batch's gradient, if it has that many blocks. A network without convolutions does
+// only a few operations per weight and sample (less than 8 here), so adding the partial sums is a large part
+// of its step, and it gets fewer of them.
+std::size_t min_partials(const Network& network) {
   return network.forward_flops() < 8 * static_cast<double>(network.parameter_count()) ? 4 : 16;
 }
 
@@ -25,7 +26,7 @@ template <class Work>
 void for_blocks(const Batch& batch, std::size_t parts, std::size_t part, Work work) noexcept {
   const std::size_t blocks = block_count(batch.size()), end = part_begin(blocks, parts, part + 1);
   for (std::size_t index = part_begin(blocks, parts, part); index < end; ++index)
-    work(block_of(batch, index));
+    work(make_block(batch, index));
 }
 
 }  // namespace
@@ -38,26 +39,27 @@ BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, P
       pool_(pool),
       classes_(static_cast<std::size_t>(network.output()[0])),
       plane_(element_count(network.input()) / static_cast<std::size_t>(network.input()[0])),
-      fewest_parts_(fewest_parts(network)),
+      min_partials_(min_partials(network)),
       gradient_(partial_count(block_count(options.batch_size)), program.parameter_floats(), pool.size()) {
   const std::size_t blocks = block_count(options.batch_size);
   totals_.resize(partial_count(blocks));
-  const std::size_t workspaces = in_phases() ? std::max(blocks, pool.size()) : pool.size();
+  const std::size_t workspaces = multi_phase() ? std::max(blocks, pool.size()) : pool.size();
   for (std::size_t i = 0; i < workspaces; ++i) workspaces_.push_back(program.make_workspace());
   for (std::size_t i = 0; i < pool.size(); ++i) scratch_.emplace_back(program.scratch_floats());
 }
 
-// How many partial sums a batch's gradient is made of. A function of the batch and the network alone, so that
-// the bits do not depend on threads: enough for many cores, but no more memory than 256 MB and no sum of
-// fewer than 4 blocks where the batch is large, because adding the sums up costs a pass over all of them.
+// The number of partial sums of a batch's gradient. It depends on the batch and the network alone, never on
+// the number of threads, because it decides the order of additions. Large batches have one sum per 4 blocks,
+// but at most 64: enough for many cores, while the final reduction, a pass over all partial sums, stays
+// cheap. All of them together take at most 256 MB.
 std::size_t BatchRunner::partial_count(std::size_t blocks) const {
   constexpr std::size_t kMemory = (std::size_t{256} << 20) / sizeof(float);
-  const std::size_t wanted = std::clamp<std::size_t>(blocks / 4, std::min(blocks, fewest_parts_), 64);
+  const std::size_t preferred = std::clamp<std::size_t>(blocks / 4, std::min(blocks, min_partials_), 64);
   return std::clamp<std::size_t>(kMemory / std::max<std::size_t>(program_.parameter_floats(), 1), 1,
-                                 std::max<std::size_t>(wanted, 1));
+                                 std::max<std::size_t>(preferred, 1));
 }
 
-// Lanes beyond the batch repeat its last image, and their gradient is scaled to zero.
+// Lanes beyond the end of the batch repeat its last image; measure_loss() gives them a gradient of zero.
 void BatchRunner::load(const Batch& batch, const Block& block, Workspace& workspace) const noexcept {
   const std::uint8_t* pointers[kLanes];
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
@@ -94,82 +96,86 @@ void BatchRunner::measure_loss(const Batch& batch, const Block& block, Workspace
   }
 }
 
-// `run(parts, last, work)` calls work(part, thread) for each partial sum's blocks, in order on one thread;
-// the `last` time the partial sums are complete afterwards.
+// Calls run(parts, last, work) once per phase and direction. `run` has to call work(part, thread) for every
+// partial sum, each on one thread; when `last` is true, the partial sums are complete after those calls.
+//
+// With one phase a block goes forward and back while its workspace is in the cache. With several, all blocks
+// finish a phase before any starts the next, as batch normalization needs sums over the whole batch.
 template <class Run>
-void BatchRunner::train_in(const Room& room, const Batch& batch, const float* own, std::int64_t step,
-                           bool keep_running, Run run) {
+void BatchRunner::run_training_pass(const PassBuffers& buffers, const Batch& batch, const float* parameters,
+                                    std::int64_t step, bool keep_running, Run run) {
   const std::size_t blocks = block_count(batch.size()), floats = program_.parameter_floats();
-  const std::size_t parts = std::min(room.partial_count, blocks), last = program_.phases() - 1;
+  const std::size_t parts = std::min(buffers.partial_count, blocks), last = program_.phases() - 1;
   const auto workspace_of = [&](const Block& block, std::size_t thread) -> Workspace& {
-    return enter(room.workspaces[in_phases() ? block.index : thread], thread);
+    return attach_scratch(buffers.workspaces[multi_phase() ? block.index : thread], thread);
   };
   for (std::size_t phase = 0; phase <= last; ++phase) {
     run(parts, last == 0, [&](std::size_t part, std::size_t thread) noexcept {
-      float* gradient = room.partials + part * floats;
+      float* gradient = buffers.partials + part * floats;
       if (phase == 0) {
         std::memset(gradient, 0, floats * sizeof(float));
-        room.totals[part] = {};
+        buffers.totals[part] = {};
       }
-      for_blocks(batch, room.partial_count, part, [&](const Block& block) {
+      for_blocks(batch, buffers.partial_count, part, [&](const Block& block) {
         Workspace& workspace = workspace_of(block, thread);
         if (phase == 0) load(batch, block, workspace);
         const Pass pass{true, options_.seed, step, block.index * kLanes};
-        program_.forward(phase, pass, block, own, workspace, room.op_seconds);
+        program_.forward(phase, pass, block, parameters, workspace, buffers.op_seconds);
         if (phase < last) return;
-        measure_loss(batch, block, workspace, true, room.totals[part]);
-        program_.backward(phase, block, own, workspace, gradient, room.op_seconds);
+        measure_loss(batch, block, workspace, true, buffers.totals[part]);
+        program_.backward(phase, block, parameters, workspace, gradient, buffers.op_seconds);
       });
     });
     if (phase < last) program_.finish_forward(phase, blocks, keep_running);
   }
   for (std::size_t phase = last; phase > 0; --phase) {
-    program_.finish_backward(phase, blocks, room.partials);
+    program_.finish_backward(phase, blocks, buffers.partials);
     run(parts, phase == 1, [&](std::size_t part, std::size_t thread) noexcept {
-      for_blocks(batch, room.partial_count, part, [&](const Block& block) {
-        program_.backward(phase - 1, block, own, workspace_of(block, thread), room.partials + part * floats,
-                          room.op_seconds);
+      for_blocks(batch, buffers.partial_count, part, [&](const Block& block) {
+        program_.backward(phase - 1, block, parameters, workspace_of(block, thread),
+                          buffers.partials + part * floats, buffers.op_seconds);
       });
     });
   }
 }
 
-void BatchRunner::train(const Batch& batch, const float* own, std::int64_t step) {
+void BatchRunner::train(const Batch& batch, const float* parameters, std::int64_t step) {
   const std::size_t partials = partial_count(block_count(batch.size()));
   gradient_.begin(partials);
-  const Room room{workspaces_, gradient_.parts(), partials, totals_};
-  train_in(room, batch, own, step, false, [this](std::size_t parts, bool last, auto&& work) {
-    pool_.run(parts, [&](std::size_t part, std::size_t thread) noexcept {
-      work(part, thread);
-      if (last) gradient_.finish_part(part, thread);
-    });
-  });
+  const PassBuffers buffers{workspaces_, gradient_.partials(), partials, totals_};
+  run_training_pass(buffers, batch, parameters, step, false,
+                    [this](std::size_t parts, bool last, auto&& work) {
+                      pool_.run(parts, [&](std::size_t part, std::size_t thread) noexcept {
+                        work(part, thread);
+                        if (last) gradient_.finish_partial(part);
+                      });
+                    });
   add_totals(partials, batch.size());
 }
 
 template <class Finish>
-void BatchRunner::evaluate_blocks(const Batch& batch, const float* own, Finish finish) {
+void BatchRunner::evaluate_blocks(const Batch& batch, const float* parameters, Finish finish) {
   const std::size_t blocks = block_count(batch.size()), partials = partial_count(blocks);
   pool_.run(std::min(partials, blocks), [&](std::size_t part, std::size_t thread) noexcept {
     totals_[part] = {};
     for_blocks(batch, partials, part, [&](const Block& block) {
-      Workspace& workspace = enter(workspaces_[thread], thread);
+      Workspace& workspace = attach_scratch(workspaces_[thread], thread);
       load(batch, block, workspace);
-      program_.evaluate({false, options_.seed, 0, block.index * kLanes}, own, workspace);
+      program_.evaluate({false, options_.seed, 0, block.index * kLanes}, parameters, workspace);
       finish(block, workspace, totals_[part]);
     });
   });
 }
 
-void BatchRunner::evaluate(const Batch& batch, const float* own) {
-  evaluate_blocks(batch, own, [&](const Block& block, Workspace& workspace, PartialTotals& totals) {
+void BatchRunner::evaluate(const Batch& batch, const float* parameters) {
+  evaluate_blocks(batch, parameters, [&](const Block& block, Workspace& workspace, PartialTotals& totals) {
     measure_loss(batch, block, workspace, false, totals);
   });
   add_totals(partial_count(block_count(batch.size())), batch.size());
 }
 
-void BatchRunner::predict(const Batch& batch, const float* own, std::span<float> outputs) {
-  evaluate_blocks(batch, own, [&](const Block& block, Workspace& workspace, PartialTotals&) {
+void BatchRunner::predict(const Batch& batch, const float* parameters, std::span<float> outputs) {
+  evaluate_blocks(batch, parameters, [&](const Block& block, Workspace& workspace, PartialTotals&) {
     const float* logits = program_.outputs(workspace);
     for (std::size_t i = 0; i < block.images; ++i) {
       for (std::size_t c = 0; c < classes_; ++c)
@@ -178,24 +184,25 @@ void BatchRunner::predict(const Batch& batch, const float* own, std::span<float>
   });
 }
 
-// Everything is written to memory of its own: a training with profiles has the bits of one without.
-std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* own, std::int64_t step) {
+// Works in separate memory and keeps the running statistics, so that profiling does not change the training.
+std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* parameters,
+                                               std::int64_t step) {
   const std::size_t blocks = block_count(batch.size());
   AlignedBuffer gradient(program_.parameter_floats());
   std::vector<Workspace> workspaces;
-  for (std::size_t i = 0; i < (in_phases() ? blocks : 1); ++i)
+  for (std::size_t i = 0; i < (multi_phase() ? blocks : 1); ++i)
     workspaces.push_back(program_.make_workspace());
   PartialTotals totals;
   std::vector<double> seconds(program_.op_count());
   const auto train_alone = [&](const Batch& samples, double* op_seconds) {
-    const Room room{workspaces, gradient.data(), 1, {&totals, 1}, op_seconds};
-    train_in(room, samples, own, step, true, [this](std::size_t parts, bool, auto&& work) {
+    const PassBuffers buffers{workspaces, gradient.data(), 1, {&totals, 1}, op_seconds};
+    run_training_pass(buffers, samples, parameters, step, true, [this](std::size_t parts, bool, auto&& work) {
       pool_.run(1, [&](std::size_t, std::size_t thread) noexcept {
         for (std::size_t part = 0; part < parts; ++part) work(part, thread);
       });
     });
   };
-  // The first block goes twice: once to bring code and data into the caches, without being counted.
+  // An untimed pass over the first block warms up the caches.
   const Batch first{batch.pixels, batch.labels, batch.rows.first(std::min(kLanes, batch.size()))};
   if (first.size() > 0) train_alone(first, nullptr);
   if (batch.size() > 0) train_alone(batch, seconds.data());

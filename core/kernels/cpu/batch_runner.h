@@ -1,4 +1,9 @@
-// Takes batches through a program, block by block on several threads, and adds up what comes out.
+// Runs batches through a program on several threads and sums their losses and gradients.
+//
+// A batch is cut into blocks of 16 images, and its blocks into `partial_count` contiguous runs. Each run is
+// processed in order by one thread and has its own partial sums of the gradient and of the totals. The number
+// of runs is a function of the batch size and the network; GradientSum then adds the partial gradients in a
+// fixed tree. No sum depends on the number of threads or on timing, so neither do the bits of a training.
 #pragma once
 
 #include <cstddef>
@@ -18,53 +23,59 @@ namespace sweep::cpu {
 
 inline std::size_t block_count(std::size_t images) { return (images + kLanes - 1) / kLanes; }
 
-/// Not thread-safe. `network`, `program` and `pool` outlive it.
+/// Not thread-safe: one thread owns it. `network`, `options`, `program` and `pool` must outlive
+/// it. All memory is allocated in the constructor, for batches of up to options.batch_size images;
+/// only profile() allocates more.
+///
+/// `parameters` are everywhere the network's parameters in the program's layout, program.parameter_floats()
+/// long, after Program::prepare().
 class BatchRunner {
  public:
   BatchRunner(const Network& network, const EngineOptions& options, Program& program, ThreadPool& pool);
 
-  /// Forward and backward. `own`: parameters in the program's layout; `step`: optimizer steps taken before.
-  void train(const Batch& batch, const float* own, std::int64_t step);
-  /// Of the last batch's mean loss.
+  /// Forward and backward pass. `step`: optimizer steps taken so far, from 0; seeds dropout.
+  void train(const Batch& batch, const float* parameters, std::int64_t step);
+  /// Gradient of the mean loss of the last batch that train() saw.
   const GradientSum& gradient() const { return gradient_; }
-  void evaluate(const Batch& batch, const float* own);
-  /// outputs: [batch.size()][classes].
-  void predict(const Batch& batch, const float* own, std::span<float> outputs);
-  /// See Engine::profile(). Changes nothing.
-  std::vector<LayerProfile> profile(const Batch& batch, const float* own, std::int64_t step);
+  /// Adds the batch to the totals.
+  void evaluate(const Batch& batch, const float* parameters);
+  /// Writes the network's outputs: [batch.size()][classes].
+  void predict(const Batch& batch, const float* parameters, std::span<float> outputs);
+  /// See Engine::profile(). Leaves gradients, totals and running statistics as they are.
+  std::vector<LayerProfile> profile(const Batch& batch, const float* parameters, std::int64_t step);
 
-  /// Sums since the last call.
+  /// Returns the sums over all batches since the last call, and clears them.
   Totals take_totals();
 
  private:
-  // What one partial sum counts, padded so that threads do not share cache lines.
+  // Totals of one partial sum. A cache line each, so that threads do not write to the same one.
   struct alignas(64) PartialTotals {
     double loss = 0;
     std::int64_t correct = 0;
   };
-  // Where a pass works.
-  struct Room {
-    std::span<Workspace> workspaces;  // one per thread; one per block where training goes in phases
-    float* partials;
+  // The memory that a training pass works in.
+  struct PassBuffers {
+    std::span<Workspace> workspaces;  // one per thread; with several phases, one per block of the batch
+    float* partials;                  // gradients: [partial_count][parameter_floats]
     std::size_t partial_count;
-    std::span<PartialTotals> totals;
-    double* op_seconds = nullptr;
+    std::span<PartialTotals> totals;  // [partial_count]
+    double* op_seconds = nullptr;     // [op_count], added to; nullptr: no timing
   };
 
-  /// A workspace as a thread uses it.
-  Workspace& enter(Workspace& workspace, std::size_t thread) noexcept {
+  /// Gives the workspace the scratch memory of the thread that is about to use it.
+  Workspace& attach_scratch(Workspace& workspace, std::size_t thread) noexcept {
     workspace.scratch = scratch_[thread].data();
     return workspace;
   }
-  bool in_phases() const { return program_.phases() > 1; }
+  bool multi_phase() const { return program_.phases() > 1; }
   void load(const Batch& batch, const Block& block, Workspace& workspace) const noexcept;
   void measure_loss(const Batch& batch, const Block& block, Workspace& workspace, bool training,
                     PartialTotals& totals) const noexcept;
   template <class Run>
-  void train_in(const Room& room, const Batch& batch, const float* own, std::int64_t step, bool keep_running,
-                Run run);
+  void run_training_pass(const PassBuffers& buffers, const Batch& batch, const float* parameters,
+                         std::int64_t step, bool keep_running, Run run);
   template <class Finish>
-  void evaluate_blocks(const Batch& batch, const float* own, Finish finish);
+  void evaluate_blocks(const Batch& batch, const float* parameters, Finish finish);
   std::size_t partial_count(std::size_t blocks) const;
   void add_totals(std::size_t partials, std::size_t samples);
 
@@ -73,10 +84,10 @@ class BatchRunner {
   Program& program_;
   ThreadPool& pool_;
   std::size_t classes_, plane_;  // outputs; pixels of one channel
-  std::size_t fewest_parts_;     // see partial_count()
+  std::size_t min_partials_;     // see partial_count()
   GradientSum gradient_;
   std::vector<Workspace> workspaces_;
-  std::vector<AlignedBuffer> scratch_;  // one per thread: what its ops leave in the cache is used again
+  std::vector<AlignedBuffer> scratch_;  // one per thread, so that it stays in that core's cache
   std::vector<PartialTotals> totals_;   // one per partial sum
   Totals sums_;
 };

@@ -13,9 +13,8 @@
 namespace sweep::cpu {
 namespace {
 
-// Whether `layer` is max pooling 2×2 with stride 2 and no padding, which a convolution can do in its
-// registers.
-bool is_plain_2x2_pool(const Layer& layer) {
+// Whether `layer` is 2×2 max pooling with stride 2 and no padding, the kind that ConvOp can fuse.
+bool is_2x2_pool(const Layer& layer) {
   using Pair = std::array<std::int64_t, 2>;
   if (layer.type != "max_pool2d") return false;
   const auto is = [&](const char* name, std::int64_t value) {
@@ -24,7 +23,7 @@ bool is_plain_2x2_pool(const Layer& layer) {
   return is("kernel_size", 2) && is("stride", 2) && is("padding", 0);
 }
 
-// Takes layers from the front of the network and makes ops of them.
+// Walks the layers in order. make_op() makes an op of a layer and moves next_ past the layers that it fuses.
 class Compiler {
  public:
   Compiler(const Network& network, std::size_t max_blocks, const Bf16Kernels* bf16)
@@ -33,10 +32,10 @@ class Compiler {
         max_blocks_(max_blocks),
         bf16_(bf16),
         values_(layers_.size()),
-        readers_(layers_.size()) {
+        reader_counts_(layers_.size()) {
     for (const Layer& layer : layers_) {
       for (const std::size_t input : layer.inputs) {
-        if (input != kNetworkInput) ++readers_[input];
+        if (input != kNetworkInput) ++reader_counts_[input];
       }
     }
   }
@@ -46,7 +45,7 @@ class Compiler {
       const std::size_t first = next_++;
       const Layer& layer = layers_[first];
       const std::size_t in = value_of(layer.inputs[0]);
-      // [channels][y][x] and [features] are the same array, so flatten has nothing to do.
+      // [channels][y][x] and [features] are the same array, so flatten needs no op.
       if (layer.type == "flatten") {
         values_[first] = in;
         continue;
@@ -54,12 +53,12 @@ class Compiler {
       CompiledOp compiled{nullptr, in, kNoShortcut, first};
       if (layer.inputs.size() > 1) compiled.shortcut = value_of(layer.inputs[1]);
       make_op(layer, compiled);
-      // Fused layers have the op's output as theirs; only the last one has other readers.
+      // The op's output stands for all fused layers; only the last of them has other readers.
       for (std::size_t i = first; i < next_; ++i) values_[i] = ops_.size();
       ops_.push_back(std::move(compiled));
     }
     if (ops_.empty()) throw ConfigError("network \"" + network_.name() + "\" has nothing to train");
-    agree_on_layouts();
+    propagate_layouts();
     return std::move(ops_);
   }
 
@@ -68,31 +67,33 @@ class Compiler {
     return layer == kNetworkInput ? kNetworkInput : values_[layer];
   }
 
-  // Whether the next layer, and no other, reads the output of the one before it.
-  bool next_continues() const {
+  // Whether the next layer is the only reader of the output of the layer before it.
+  bool next_is_only_reader() const {
     return next_ < layers_.size() && layers_[next_].inputs.size() == 1 &&
-           layers_[next_].inputs[0] == next_ - 1 && readers_[next_ - 1] == 1;
+           layers_[next_].inputs[0] == next_ - 1 && reader_counts_[next_ - 1] == 1;
   }
-  bool take(bool matches) {
+  // Consumes the next layer if it matches.
+  bool fuse_if(bool matches) {
     next_ += matches ? 1 : 0;
     return matches;
   }
-  bool take_relu() { return take(next_continues() && layers_[next_].type == "relu"); }
-  bool take_pool() { return take(next_continues() && is_plain_2x2_pool(layers_[next_])); }
+  bool fuse_relu() { return fuse_if(next_is_only_reader() && layers_[next_].type == "relu"); }
+  bool fuse_pool() { return fuse_if(next_is_only_reader() && is_2x2_pool(layers_[next_])); }
 
   std::unique_ptr<ConvOp> make_conv(const Layer& layer, bool needs_grad_in) {
     ConvOp::Fusion fusion;
     fusion.needs_grad_in = needs_grad_in;
-    fusion.relu = take_relu();
-    fusion.pool = ConvOp::can_pool(layer) && take_pool();
-    // The maximum of positive parts is the positive part of the maximum, so either order is one op.
-    if (fusion.pool && !fusion.relu) fusion.relu = take_relu();
+    fusion.relu = fuse_relu();
+    fusion.pool = ConvOp::can_pool(layer) && fuse_pool();
+    // ReLU and maximum commute, so pooling may come before or after the ReLU.
+    if (fusion.pool && !fusion.relu) fusion.relu = fuse_relu();
     return std::make_unique<ConvOp>(network_, layer, fusion, bf16_);
   }
 
-  // Batch normalization passes over its arrays anyway, so it can write them as a convolution next to it, and
-  // nobody else, wants to read them.
-  void agree_on_layouts() {
+  // A convolution copies its input into zero padding and its output gradient into zero borders.
+  // If a batch normalization writes that array, and the convolution is its only reader, it writes
+  // it in that layout right away.
+  void propagate_layouts() {
     std::vector<std::size_t> readers(ops_.size());
     const auto count = [&](std::size_t value) {
       if (value < ops_.size()) ++readers[value];
@@ -103,21 +104,21 @@ class Compiler {
     }
     for (const CompiledOp& compiled : ops_) {
       if (compiled.in >= ops_.size() || readers[compiled.in] > 1) continue;
-      const CompiledOp& before = ops_[compiled.in];
-      if (compiled.batch_norm != nullptr && before.conv != nullptr) {
-        if (const auto layout = before.conv->take_spread_gradient())
-          compiled.batch_norm->write_gradient_as(*layout);
+      const CompiledOp& producer = ops_[compiled.in];
+      if (compiled.batch_norm != nullptr && producer.conv != nullptr) {
+        if (const auto layout = producer.conv->accept_padded_gradient())
+          compiled.batch_norm->set_gradient_layout(*layout);
       }
-      if (compiled.conv != nullptr && before.batch_norm != nullptr) {
-        if (const auto layout = compiled.conv->take_padded_input())
-          before.batch_norm->write_output_as(*layout);
+      if (compiled.conv != nullptr && producer.batch_norm != nullptr) {
+        if (const auto layout = compiled.conv->accept_padded_input())
+          producer.batch_norm->set_output_layout(*layout);
       }
     }
   }
 
   void make_op(const Layer& layer, CompiledOp& compiled) {
     if (layer.type == "batch_norm2d") {
-      auto op = std::make_unique<BatchNormOp>(network_, layer, take_relu(), max_blocks_);
+      auto op = std::make_unique<BatchNormOp>(network_, layer, fuse_relu(), max_blocks_);
       compiled.batch_norm = op.get();
       compiled.op = std::move(op);
     } else if (layer.type == "conv2d") {
@@ -125,9 +126,9 @@ class Compiler {
       compiled.conv = op.get();
       compiled.op = std::move(op);
     } else if (layer.type == "linear") {
-      compiled.op = std::make_unique<LinearOp>(network_, layer, take_relu(), bf16_);
+      compiled.op = std::make_unique<LinearOp>(network_, layer, fuse_relu(), bf16_);
     } else if (layer.type == "residual") {
-      compiled.op = std::make_unique<SumOp>(layer, take_relu());
+      compiled.op = std::make_unique<SumOp>(layer, fuse_relu());
     } else if (layer.type == "max_pool2d") {
       compiled.op = std::make_unique<MaxPoolOp>(layer);
     } else if (layer.type == "avg_pool2d" || layer.type == "adaptive_avg_pool2d") {
@@ -145,8 +146,8 @@ class Compiler {
   std::span<const Layer> layers_;
   std::size_t max_blocks_;
   const Bf16Kernels* bf16_;
-  std::vector<std::size_t> values_;   // the op whose output is that of each layer
-  std::vector<std::size_t> readers_;  // layers that read each layer's output
+  std::vector<std::size_t> values_;         // the op whose output is that of each layer
+  std::vector<std::size_t> reader_counts_;  // layers that read each layer's output
   std::vector<CompiledOp> ops_;
   std::size_t next_ = 0;
   std::uint32_t dropouts_ = 0;

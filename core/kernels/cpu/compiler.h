@@ -1,4 +1,13 @@
-// From a network's layers to ops for the CPU, fused where it pays.
+// Compiles a network's layers to CPU ops, and fuses neighbours where one op saves passes over memory.
+//
+//   conv2d + relu + max_pool2d 2×2: one ConvOp. A pooling window is a register tile, so what the
+//     convolution gives before pooling is never stored. The ReLU may also come after the pooling.
+//   linear, batch_norm2d or residual + relu: one op, which applies the ReLU before it stores the result.
+//   flatten: no op, because the array is the same.
+//   batch_norm2d beside a conv2d: not fused, but it writes its output with the convolution's zero padding,
+//     and its input gradient in the layout that the convolution reads, which saves two copies.
+//
+// Layers are fused only if nobody else reads the values between them.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +23,19 @@ namespace sweep::cpu {
 class BatchNormOp;
 class ConvOp;
 
-/// An op and its place in the network. Values are named by the op that makes them, or kNetworkInput.
+/// An op and its place in the network. A value is identified by the index of the op that
+/// computes it, or kNetworkInput.
 struct CompiledOp {
   std::unique_ptr<Op> op;
-  std::size_t in, shortcut;           // values; shortcut is kNoShortcut but for sums
-  std::size_t first_layer;            // place in Network::layers(), of the first if several are fused
+  std::size_t in, shortcut;           // its input values; shortcut is kNoShortcut except for sums
+  std::size_t first_layer;            // index in Network::layers() of the first of the fused layers
   ConvOp* conv = nullptr;             // the op, if it is one
   BatchNormOp* batch_norm = nullptr;  // the op, if it is one
 };
 
-/// Ops in computing order. `max_blocks` is the most that a batch has. With `bf16`, convolutions and linear
-/// layers round their factors where that pays; see ConvOp and LinearOp. Throws ConfigError for a layer that
-/// the engine lacks, and for a network without any op.
+/// Ops in topological order. `max_blocks`: the largest number of blocks in a batch. `bf16`: nullptr for fp32;
+/// else convolutions and linear layers round their factors to bf16 where that helps, see ConvOp and LinearOp.
+/// Throws ConfigError for a layer type that the engine does not have, and for a network without any op.
 std::vector<CompiledOp> compile(const Network& network, std::size_t max_blocks, const Bf16Kernels* bf16);
 
 }  // namespace sweep::cpu

@@ -66,7 +66,7 @@ class CpuEngine final : public Engine {
   std::vector<float> parameters() const override { return exported(parameters_); }
 
   void set_parameters(std::span<const float> values) override {
-    import(values, parameters_, "set_parameters");
+    import_array(values, parameters_, "set_parameters");
     pool_.run(program_.prepare_parts(),
               [&](std::size_t part, std::size_t) noexcept { program_.prepare(parameters_.data(), part); });
   }
@@ -94,31 +94,34 @@ class CpuEngine final : public Engine {
 
   void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
     check_optimizer_state(state, options_.optimizer);
-    for (std::size_t i = 0; i < state_.size(); ++i) import(state[i].values, state_[i], "set_optimizer_state");
+    for (std::size_t i = 0; i < state_.size(); ++i)
+      import_array(state[i].values, state_[i], "set_optimizer_state");
     steps_ = step_count;
   }
 
  private:
   void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size); }
 
-  void import(std::span<const float> values, AlignedBuffer& own, const char* what) const {
-    check_count(values.size(), network_.parameter_count(), what, "parameters");
-    program_.import_parameters(values, own.data());
+  void import_array(std::span<const float> values, AlignedBuffer& array, const char* caller) const {
+    check_count(values.size(), network_.parameter_count(), caller, "parameters");
+    program_.import_parameters(values, array.data());
   }
 
-  std::vector<float> exported(const AlignedBuffer& own) const {
+  std::vector<float> exported(const AlignedBuffer& array) const {
     std::vector<float> values(network_.parameter_count());
-    program_.export_parameters(own.data(), values);
+    program_.export_parameters(array.data(), values);
     return values;
   }
 
-  // Adds the partial gradients up in order and updates the parameters; threads share the parameters' range.
+  // Reduces the partial gradients and updates the parameters. The parameter array is cut into parts of 64
+  // cache lines, whatever the number of threads, because the clipping norm is a sum over parts. Without
+  // clipping, a part is updated while its gradient is still in the cache.
   void step(double learning_rate) {
     ++steps_;
-    const std::size_t lines = program_.parameter_floats() / kLanes;
-    constexpr std::size_t kLinesPerPart = 64;
-    const std::size_t parts = (lines + kLinesPerPart - 1) / kLinesPerPart;
-    const auto begin_of = [&](std::size_t part) { return part_begin(lines, parts, part) * kLanes; };
+    const std::size_t cache_lines = program_.parameter_floats() / kLanes;
+    constexpr std::size_t kCacheLinesPerPart = 64;
+    const std::size_t parts = (cache_lines + kCacheLinesPerPart - 1) / kCacheLinesPerPart;
+    const auto begin_of = [&](std::size_t part) { return part_begin(cache_lines, parts, part) * kLanes; };
     norms_.resize(parts);
     pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
       const std::size_t begin = begin_of(part), count = begin_of(part + 1) - begin;
@@ -132,7 +135,7 @@ class CpuEngine final : public Engine {
     if (options_.clip_norm > 0) {
       double squares = 0;
       for (const double part : norms_) squares += part;
-      // As torch.nn.utils.clip_grad_norm_.
+      // The same factor as torch.nn.utils.clip_grad_norm_.
       const double factor = std::min(1.0, options_.clip_norm / (std::sqrt(squares) + 1e-6));
       pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
         const std::size_t begin = begin_of(part), count = begin_of(part + 1) - begin;
@@ -145,25 +148,14 @@ class CpuEngine final : public Engine {
   }
 
   void update(std::size_t begin, std::size_t count, double learning_rate) noexcept {
-    const float* gradient = gradient_.data() + begin;
-    const bool shared = pool_.size() > 1;
-    float* parameters = parameters_.data() + begin;
-    const auto state = [&](const char* name) -> float* {
-      const auto found = std::find(state_names_.begin(), state_names_.end(), name);
-      return found == state_names_.end()
-                 ? nullptr
-                 : state_[static_cast<std::size_t>(found - state_names_.begin())].data() + begin;
-    };
-    if (const auto* sgd = std::get_if<SgdOptions>(&options_.optimizer)) {
-      cpu::sgd_step(*sgd, learning_rate, steps_ == 1, count, gradient, state("momentum_buffer"), shared,
-                    parameters);
-    } else if (const auto* rmsprop = std::get_if<RmspropOptions>(&options_.optimizer)) {
-      cpu::rmsprop_step(*rmsprop, learning_rate, count, gradient, state("square_avg"), state("grad_avg"),
-                        state("momentum_buffer"), shared, parameters);
-    } else {
-      cpu::adam_step(std::get<AdamOptions>(options_.optimizer), learning_rate, steps_, count, gradient,
-                     state("exp_avg"), state("exp_avg_sq"), shared, parameters);
-    }
+    cpu::OptimizerStep step{.learning_rate = learning_rate,
+                            .number = steps_,
+                            .floats = count,
+                            .gradient = gradient_.data() + begin,
+                            .past_caches = pool_.size() > 1,
+                            .parameters = parameters_.data() + begin};
+    for (std::size_t i = 0; i < state_.size(); ++i) step.state[i] = state_[i].data() + begin;
+    cpu::optimizer_step(options_.optimizer, step);
   }
 
   const Network network_;
@@ -174,7 +166,7 @@ class CpuEngine final : public Engine {
   AlignedBuffer parameters_, gradient_;
   std::vector<AlignedBuffer> state_;
   std::vector<std::string> state_names_;
-  std::vector<double> norms_;  // squared, of each part of the gradient
+  std::vector<double> norms_;  // squared norm of each part of the gradient; see step()
   std::int64_t steps_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// The CPU engine: batches cut into blocks of 16 images, blocks shared out over threads, sums in a fixed
-// order.
+// The CPU engine: batches are cut into blocks of 16 images, blocks are distributed over threads, and sums
+// have a fixed order. core/kernels/README.md explains the design.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace sweep {
 
-/// See make_engine().
+/// See make_engine(). `network` is copied.
 std::unique_ptr<Engine> make_cpu_engine(const Network& network, const EngineOptions& options);
 
 }  // namespace sweep

@@ -17,7 +17,7 @@ class Planner {
   GradientPlan plan() {
     plan_.ops.resize(ops_.size());
     if (!needed_.back()) return plan_;
-    slots_.back() = take_slot(ops_.back().out_floats);
+    slots_.back() = allocate_slot(ops_.back().out_floats);
     for (std::size_t i = ops_.size(); i-- > 0;) {
       if (needed_[i] && slots_[i] != kNoSlot) plan_op(i);
     }
@@ -25,10 +25,10 @@ class Planner {
   }
 
  private:
-  // The network's input and "no shortcut" are no ops.
+  // False for kNetworkInput and kNoShortcut, which are larger than any index.
   bool is_needed(std::size_t value) const { return value < needed_.size() && needed_[value]; }
 
-  std::size_t take_slot(std::size_t floats) {
+  std::size_t allocate_slot(std::size_t floats) {
     std::size_t slot = plan_.slot_floats.size();
     if (free_.empty()) {
       plan_.slot_floats.push_back(floats);
@@ -40,35 +40,39 @@ class Planner {
     return slot;
   }
 
+  // Runs from the last op to the first, like the backward pass. grad_out's slot is freed last: the op reads
+  // it while it writes the gradients of its inputs.
   void plan_op(std::size_t i) {
     PlannedGradients& planned = plan_.ops[i];
     planned.grad_out = slots_[i];
-    bool kept = false;
+    bool aliased = false;
     if (is_needed(ops_[i].in)) {
-      planned.in = edge(i, ops_[i].in, kept);
+      planned.in = make_edge(i, ops_[i].in, aliased);
       if (planned.in.action == GradientEdge::Action::kAdd && ops_[i].shortcut == kNoShortcut) {
-        planned.scratch = take_slot(ops_[ops_[i].in].out_floats);
+        planned.scratch = allocate_slot(ops_[ops_[i].in].out_floats);
         free_.push_back(planned.scratch);
       }
     }
-    if (is_needed(ops_[i].shortcut)) planned.shortcut = edge(i, ops_[i].shortcut, kept);
-    if (!kept) free_.push_back(slots_[i]);
+    if (is_needed(ops_[i].shortcut)) planned.shortcut = make_edge(i, ops_[i].shortcut, aliased);
+    if (!aliased) free_.push_back(slots_[i]);
   }
 
-  GradientEdge edge(std::size_t op, std::size_t value, bool& kept) {
+  // `aliased` is set when the first input of a sum takes over the sum's slot; the
+  // second input then needs its own.
+  GradientEdge make_edge(std::size_t op, std::size_t value, bool& aliased) {
     if (slots_[value] != kNoSlot) return {GradientEdge::Action::kAdd, slots_[value]};
-    if (ops_[op].shortcut != kNoShortcut && !kept) {
-      kept = true;
+    if (ops_[op].shortcut != kNoShortcut && !aliased) {
+      aliased = true;
       slots_[value] = slots_[op];
-      return {GradientEdge::Action::kKeep, slots_[value]};
+      return {GradientEdge::Action::kAlias, slots_[value]};
     }
-    slots_[value] = take_slot(ops_[value].out_floats);
+    slots_[value] = allocate_slot(ops_[value].out_floats);
     return {GradientEdge::Action::kWrite, slots_[value]};
   }
 
   std::span<const PlannedOp> ops_;
   std::vector<bool> needed_;
-  std::vector<std::size_t> slots_;  // of each value's gradient
+  std::vector<std::size_t> slots_;  // of each value's gradient, as far as it is written already
   std::vector<std::size_t> free_;
   GradientPlan plan_;
 };

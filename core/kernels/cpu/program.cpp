@@ -9,7 +9,7 @@
 namespace sweep::cpu {
 namespace {
 
-// Adds the time of its life to a sum, if there is one.
+// Adds the time between its construction and destruction to *seconds, unless that is nullptr.
 class Stopwatch {
  public:
   using Clock = std::chrono::steady_clock;
@@ -50,18 +50,18 @@ Program::Program(const Network& network, std::size_t max_blocks, const Bf16Kerne
 }
 
 Workspace Program::make_workspace() const {
-  std::size_t floats = round_to_line(input_elements_ * kLanes);
-  const auto place = [&](std::size_t size) {
+  std::size_t floats = round_up_to_cache_line(input_elements_ * kLanes);
+  const auto reserve = [&](std::size_t size) {
     const std::size_t begin = floats;
-    floats += round_to_line(size);
+    floats += round_up_to_cache_line(size);
     return begin;
   };
   std::vector<std::size_t> activations, saved, gradients;
   for (const CompiledOp& compiled : ops_) {
-    activations.push_back(place(compiled.op->out_floats()));
-    saved.push_back(place(compiled.op->saved_floats()));
+    activations.push_back(reserve(compiled.op->out_floats()));
+    saved.push_back(reserve(compiled.op->saved_floats()));
   }
-  for (const std::size_t size : plan_.slot_floats) gradients.push_back(place(size));
+  for (const std::size_t size : plan_.slot_floats) gradients.push_back(reserve(size));
 
   Workspace workspace{nullptr, {}, {}, {}, AlignedBuffer(floats)};
   float* memory = workspace.memory.data();
@@ -78,20 +78,22 @@ std::size_t Program::scratch_floats() const {
   return floats;
 }
 
-void Program::import_parameters(std::span<const float> all, float* own) const {
-  for (std::size_t i = 0; i < ops_.size(); ++i) ops_[i].op->import_parameters(all, own + offsets_[i]);
+void Program::import_parameters(std::span<const float> network_parameters, float* parameters) const {
+  for (std::size_t i = 0; i < ops_.size(); ++i)
+    ops_[i].op->import_parameters(network_parameters, parameters + offsets_[i]);
 }
 
-void Program::export_parameters(const float* own, std::span<float> all) const {
-  for (std::size_t i = 0; i < ops_.size(); ++i) ops_[i].op->export_parameters(own + offsets_[i], all);
+void Program::export_parameters(const float* parameters, std::span<float> network_parameters) const {
+  for (std::size_t i = 0; i < ops_.size(); ++i)
+    ops_[i].op->export_parameters(parameters + offsets_[i], network_parameters);
 }
 
-void Program::import_buffers(std::span<const float> all) {
-  for (std::size_t i = 0; i < batch_norms_.size(); ++i) batch_norm(i).import_buffers(all);
+void Program::import_buffers(std::span<const float> network_buffers) {
+  for (std::size_t i = 0; i < batch_norms_.size(); ++i) batch_norm(i).import_buffers(network_buffers);
 }
 
-void Program::export_buffers(std::span<float> all) const {
-  for (std::size_t i = 0; i < batch_norms_.size(); ++i) batch_norm(i).export_buffers(all);
+void Program::export_buffers(std::span<float> network_buffers) const {
+  for (std::size_t i = 0; i < batch_norms_.size(); ++i) batch_norm(i).export_buffers(network_buffers);
 }
 
 std::size_t Program::block_bytes(std::size_t op) const {
@@ -107,22 +109,23 @@ const float* Program::value(std::size_t op, const Workspace& workspace) const {
   return op == kNetworkInput ? workspace.input : workspace.activations[op];
 }
 
-void Program::forward_op(std::size_t op, const Pass& pass, const float* own, Workspace& workspace) const {
-  ops_[op].op->forward(pass, own + offsets_[op],
+void Program::forward_op(std::size_t op, const Pass& pass, const float* parameters,
+                         Workspace& workspace) const {
+  ops_[op].op->forward(pass, parameters + offsets_[op],
                        {value(ops_[op].in, workspace), value(ops_[op].shortcut, workspace),
                         workspace.saved[op], workspace.activations[op], workspace.scratch});
 }
 
-void Program::evaluate(const Pass& pass, const float* own, Workspace& workspace) const {
-  for (std::size_t i = 0; i < ops_.size(); ++i) forward_op(i, pass, own, workspace);
+void Program::evaluate(const Pass& pass, const float* parameters, Workspace& workspace) const {
+  for (std::size_t i = 0; i < ops_.size(); ++i) forward_op(i, pass, parameters, workspace);
 }
 
-void Program::forward(std::size_t phase, const Pass& pass, const Block& block, const float* own,
+void Program::forward(std::size_t phase, const Pass& pass, const Block& block, const float* parameters,
                       Workspace& workspace, double* op_seconds) {
   const std::size_t end = phase_end(phase);
   for (std::size_t i = phase_begin(phase); i < end; ++i) {
     const Stopwatch stopwatch(seconds_of(op_seconds, i));
-    forward_op(i, pass, own, workspace);
+    forward_op(i, pass, parameters, workspace);
   }
   if (end == ops_.size()) return;
   const Stopwatch stopwatch(seconds_of(op_seconds, end));
@@ -134,7 +137,7 @@ void Program::finish_forward(std::size_t phase, std::size_t blocks, bool keep_ru
 }
 
 BackwardBuffers Program::backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
-                                          float* grad_own) const {
+                                          float* grad_parameters) const {
   const PlannedGradients& gradients = plan_.ops[op];
   const auto slot = [&](std::size_t s) { return s == kNoSlot ? nullptr : workspace.gradients[s]; };
   return {value(ops_[op].in, workspace),
@@ -142,18 +145,20 @@ BackwardBuffers Program::backward_buffers(std::size_t op, const Block& block, Wo
           workspace.saved[op],
           slot(gradients.grad_out),
           slot(gradients.scratch != kNoSlot ? gradients.scratch : gradients.in.slot),
-          grad_own + offsets_[op],
+          grad_parameters + offsets_[op],
           block.images,
           workspace.scratch};
 }
 
-void Program::backward_op(std::size_t op, const Block& block, const float* own, Workspace& workspace,
-                          float* grad_own) const {
+void Program::backward_op(std::size_t op, const Block& block, const float* parameters, Workspace& workspace,
+                          float* grad_parameters) const {
   using Action = GradientEdge::Action;
   const PlannedGradients& gradients = plan_.ops[op];
-  const BackwardBuffers buffers = backward_buffers(op, block, workspace, grad_own);
-  ops_[op].op->backward(own + offsets_[op], buffers);
+  const BackwardBuffers buffers = backward_buffers(op, block, workspace, grad_parameters);
+  ops_[op].op->backward(parameters + offsets_[op], buffers);
   const bool is_sum = ops_[op].shortcut != kNoShortcut;
+  // The op has written the gradient of its input where backward_buffers() said. What is left is to add it to
+  // a slot that another reader wrote before, or, for a sum, to copy grad_out to the second input.
   const auto pass_on = [&](const GradientEdge& edge, const float* gradient) {
     const std::size_t floats = (is_sum ? ops_[op].op->out_elements() : ops_[op].op->in_elements()) * kLanes;
     float* slot = edge.slot == kNoSlot ? nullptr : workspace.gradients[edge.slot];
@@ -164,24 +169,25 @@ void Program::backward_op(std::size_t op, const Block& block, const float* own, 
   pass_on(gradients.shortcut, buffers.grad_out);
 }
 
-void Program::backward(std::size_t phase, const Block& block, const float* own, Workspace& workspace,
-                       float* grad_own, double* op_seconds) {
+void Program::backward(std::size_t phase, const Block& block, const float* parameters, Workspace& workspace,
+                       float* grad_parameters, double* op_seconds) {
   const auto run = [&](std::size_t op) {
     if (plan_.ops[op].grad_out == kNoSlot) return;
     const Stopwatch stopwatch(seconds_of(op_seconds, op));
-    backward_op(op, block, own, workspace, grad_own);
+    backward_op(op, block, parameters, workspace, grad_parameters);
   };
   const std::size_t end = phase_end(phase), begin = phase_begin(phase);
-  if (end < ops_.size()) run(end);  // The batch normalization whose sums are now known.
+  if (end < ops_.size()) run(end);  // The batch normalization after this phase; its sums are now complete.
   for (std::size_t i = end; i-- > begin + (phase > 0 ? 1 : 0);) run(i);
   if (phase == 0 || plan_.ops[begin].grad_out == kNoSlot) return;
   const Stopwatch stopwatch(seconds_of(op_seconds, begin));
-  batch_norm(phase - 1).collect_sums(block.index, backward_buffers(begin, block, workspace, grad_own));
+  batch_norm(phase - 1).collect_sums(block.index, backward_buffers(begin, block, workspace, grad_parameters));
 }
 
-void Program::finish_backward(std::size_t phase, std::size_t blocks, float* grad_own) {
+void Program::finish_backward(std::size_t phase, std::size_t blocks, float* grad_parameters) {
   const std::size_t op = phase_begin(phase);
-  if (plan_.ops[op].grad_out != kNoSlot) batch_norm(phase - 1).finish_sums(blocks, grad_own + offsets_[op]);
+  if (plan_.ops[op].grad_out != kNoSlot)
+    batch_norm(phase - 1).finish_sums(blocks, grad_parameters + offsets_[op]);
 }
 
 }  // namespace sweep::cpu

@@ -1,5 +1,8 @@
-// A network compiled for the CPU: a list of ops over preallocated buffers, run depth first on one block at a
-// time.
+// A network compiled for the CPU: a list of ops over preallocated buffers.
+//
+// A program runs depth first: one block of 16 images goes through all ops, and in training back again, before
+// the next block starts. So a block's activations and gradients stay in the cache, and memory does not grow
+// with the batch. Batch normalization is the exception; see Program about phases.
 #pragma once
 
 #include <cstddef>
@@ -16,80 +19,91 @@
 
 namespace sweep::cpu {
 
-/// Everything that is needed to take one block through the network. Small networks' workspaces stay in the L2
-/// cache.
+/// Buffers for one block on its way through the network, forward and back. Used by one thread at a time and
+/// reused for block after block; those of small networks stay in the L2 cache. All pointers but `scratch`
+/// point into `memory`, which is zero at first: ops rely on the borders in their buffers staying zero.
 struct Workspace {
   float* input;                     // [input elements][16]
-  std::vector<float*> activations;  // each op's output
-  std::vector<float*> saved;
-  std::vector<float*> gradients;  // the slots of the gradient plan
-  AlignedBuffer memory;           // all of it in one piece, which large pages can hold
-  float* scratch = nullptr;       // of the op at work: scratch_floats(), from whoever runs the block
+  std::vector<float*> activations;  // per op: its output, Op::out_floats()
+  std::vector<float*> saved;        // per op: what forward() leaves for backward(), Op::saved_floats()
+  std::vector<float*> gradients;    // the slots of the gradient plan, shared by values
+  AlignedBuffer memory;             // one allocation, so that it can have large pages
+  float* scratch = nullptr;         // scratch_floats() of the running thread, valid during one op only
 };
 
 /// One block of a batch.
 struct Block {
-  std::size_t index = 0;   // in the batch
-  std::size_t images = 0;  // at most kLanes; further lanes hold copies
+  std::size_t index = 0;   // position in the batch: its images start at index · kLanes
+  std::size_t images = 0;  // 1 … kLanes; the remaining lanes hold copies that do not count
 };
 
-/// Parameters of all ops lie in one array in the ops' own layouts, parameter_floats() long; gradients and
-/// optimizer state have the same layout, and zeros where it is padded.
+/// The parameters of all ops are one array of parameter_floats() floats, each op's in its own layout and
+/// padded to cache lines. Gradients and optimizer state have the same layout, with zeros in the padding, so
+/// that the optimizer is a loop over floats that knows nothing of layers.
 ///
-/// Training goes in phases. Batch normalization needs the whole batch, so it ends one: all blocks go through
-/// a phase before any begins the next. Without it there is one phase, and each block goes all the way forward
-/// and back while it is in the cache; with it, each block of the batch has a workspace of its own.
+/// Training has phases. Batch normalization needs sums over the whole batch, so each one ends a phase: all
+/// blocks finish a phase before any starts the next. A network with n batch normalizations has n + 1 phases,
+/// forward and, in reverse, backward, and every block of the batch needs its own workspace. Without batch
+/// normalization there is one phase, and one workspace per thread.
 class Program {
  public:
-  /// `max_blocks`: the most that a batch has. `bf16`: see compile().
+  /// `max_blocks` and `bf16`: see compile(), which also says what it throws.
   Program(const Network& network, std::size_t max_blocks, const Bf16Kernels* bf16);
 
   std::size_t parameter_floats() const { return parameter_floats_; }
   std::size_t input_elements() const { return input_elements_; }
 
-  /// Without scratch memory, which one thread's workspaces should share: so it stays in the thread's cache.
+  /// A workspace without scratch memory. A thread should use the same scratch memory, of scratch_floats(),
+  /// for all of its workspaces, so that it stays in that core's cache.
   Workspace make_workspace() const;
   std::size_t scratch_floats() const;
 
-  void import_parameters(std::span<const float> all, float* own) const;
-  void export_parameters(const float* own, std::span<float> all) const;
-  /// Number of independent shares of prepare()'s work; any thread may do any of them.
+  void import_parameters(std::span<const float> network_parameters, float* parameters) const;
+  void export_parameters(const float* parameters, std::span<float> network_parameters) const;
+  /// Refreshes what ops derive from the parameters, such as packed and transformed weights; to be called for
+  /// all parts in [0, prepare_parts()) after every change of the parameters. Thread-safe for different parts.
   std::size_t prepare_parts() const { return ops_.size(); }
-  void prepare(const float* own, std::size_t part) { ops_[part].op->prepare(own + offsets_[part]); }
+  void prepare(const float* parameters, std::size_t part) {
+    ops_[part].op->prepare(parameters + offsets_[part]);
+  }
 
-  /// Running statistics, in the layout of Network::buffers().
-  void import_buffers(std::span<const float> all);
-  void export_buffers(std::span<float> all) const;
+  /// Copies the running statistics from and to the layout of Network::buffers().
+  void import_buffers(std::span<const float> network_buffers);
+  void export_buffers(std::span<float> network_buffers) const;
 
-  /// The outputs [outputs][16] of the network, after the last forward call on the workspace.
+  /// The network's outputs [outputs][16], valid from the block's last forward call until
+  /// the workspace is used again.
   const float* outputs(const Workspace& workspace) const { return workspace.activations.back(); }
-  /// Where the gradient of the outputs has to be written before the first backward phase; nullptr if there
-  /// are no parameters.
+  /// Where the caller has to write the gradient of the outputs, [outputs][16], before the first backward
+  /// call; nullptr if there are no parameters.
   float* output_gradient(Workspace& workspace) const {
     const std::size_t slot = plan_.ops.back().grad_out;
     return slot == kNoSlot ? nullptr : workspace.gradients[slot];
   }
 
-  /// Evaluation: from workspace.input to the outputs. Thread-safe for different workspaces.
-  void evaluate(const Pass& pass, const float* own, Workspace& workspace) const;
+  /// Computes the outputs of workspace.input, with running statistics and without dropout.
+  /// Thread-safe for different workspaces.
+  void evaluate(const Pass& pass, const float* parameters, Workspace& workspace) const;
 
-  /// Training. forward() for phases 0, 1, …, with finish_forward() between them; then backward() for the
-  /// phases in reverse, with finish_backward() between them. forward() and backward() are thread-safe for
-  /// different blocks and workspaces; the other two want one thread. backward() adds the block's parameter
-  /// gradients to grad_own, and finish_backward() those of the batch. Each op's time is added to op_seconds,
-  /// unless that is nullptr.
+  /// Training calls, for a batch: forward() of all blocks for phases 0, 1, …, with finish_forward() between
+  /// two phases; then backward() of all blocks for the phases in reverse, with finish_backward() between two.
+  /// forward() and backward() are thread-safe for different blocks and workspaces; the other two must run
+  /// alone. backward() adds the block's parameter gradients to grad_parameters, a partial sum;
+  /// finish_backward() adds batch normalization's, which are known for the whole batch only. op_seconds
+  /// [op_count()], if not nullptr, gets each op's time added.
   std::size_t phases() const { return batch_norms_.size() + 1; }
-  void forward(std::size_t phase, const Pass& pass, const Block& block, const float* own,
+  void forward(std::size_t phase, const Pass& pass, const Block& block, const float* parameters,
                Workspace& workspace, double* op_seconds);
-  /// Between `phase` and the next. `keep_running`: leaves the running statistics as they are.
+  /// To be called between `phase` and the next. `blocks`: in the batch. `keep_running`: does not
+  /// update the running statistics.
   void finish_forward(std::size_t phase, std::size_t blocks, bool keep_running);
-  void backward(std::size_t phase, const Block& block, const float* own, Workspace& workspace,
-                float* grad_own, double* op_seconds);
-  /// Between `phase` and the one before it.
-  void finish_backward(std::size_t phase, std::size_t blocks, float* grad_own);
+  void backward(std::size_t phase, const Block& block, const float* parameters, Workspace& workspace,
+                float* grad_parameters, double* op_seconds);
+  /// To be called between `phase` and the one before it.
+  void finish_backward(std::size_t phase, std::size_t blocks, float* grad_parameters);
 
-  /// Ops of the network, and of each: its place in Network::layers() (of the first, if several are fused),
-  /// the bytes that it writes of one block, and those of its parameters.
+  /// Number of ops; and for each, the index in Network::layers() of the first of its fused layers, the bytes
+  /// that its forward pass writes per block, and the bytes of its parameters.
   std::size_t op_count() const { return ops_.size(); }
   std::size_t first_layer(std::size_t op) const { return ops_[op].first_layer; }
   std::size_t block_bytes(std::size_t op) const;
@@ -97,12 +111,13 @@ class Program {
 
  private:
   const float* value(std::size_t op, const Workspace& workspace) const;
-  void forward_op(std::size_t op, const Pass& pass, const float* own, Workspace& workspace) const;
+  void forward_op(std::size_t op, const Pass& pass, const float* parameters, Workspace& workspace) const;
   BackwardBuffers backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
-                                   float* grad_own) const;
-  void backward_op(std::size_t op, const Block& block, const float* own, Workspace& workspace,
-                   float* grad_own) const;
-  /// A phase begins with the batch normalization that ended the one before, and ends before its own.
+                                   float* grad_parameters) const;
+  void backward_op(std::size_t op, const Block& block, const float* parameters, Workspace& workspace,
+                   float* grad_parameters) const;
+  /// Phase p runs the ops from batch normalization p − 1, which can now normalize, up to batch normalization
+  /// p, of which only the moments are collected.
   std::size_t phase_begin(std::size_t phase) const { return phase == 0 ? 0 : batch_norms_[phase - 1]; }
   std::size_t phase_end(std::size_t phase) const {
     return phase < batch_norms_.size() ? batch_norms_[phase] : ops_.size();
@@ -110,8 +125,8 @@ class Program {
   BatchNormOp& batch_norm(std::size_t number) const { return *ops_[batch_norms_[number]].batch_norm; }
 
   std::vector<CompiledOp> ops_;
-  std::vector<std::size_t> offsets_;      // of each op's parameters
-  std::vector<std::size_t> batch_norms_;  // which ops are
+  std::vector<std::size_t> offsets_;      // of each op's parameters, in floats
+  std::vector<std::size_t> batch_norms_;  // indices of the batch normalizations in ops_
   GradientPlan plan_;
   std::size_t parameter_floats_ = 0, input_elements_ = 0;
 };

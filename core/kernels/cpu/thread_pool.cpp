@@ -2,53 +2,45 @@
 
 #include "core/kernels/cpu/simd/block.h"
 #include "core/kernels/cpu/simd/denormals.h"
-#include "hwy/base.h"
-#include "hwy/cache_control.h"
 
 namespace sweep::cpu {
 namespace {
 
-// A step of a small network takes some hundred microseconds, so the next task, or the end of what the others
-// do, is usually near: sleeping would cost as much again to wake from. Looked for it is for about 20 µs
-// without giving way, and then for some hundred between letting others have the core, for the parts of a
-// small batch may not divide by the threads. Of 2 threads on a Zen 4 that made steps of batches of 100 to 128
-// shorter by 10 to 20 %.
-constexpr int kSpins = 2000, kYields = 300, kSpinsBetweenYields = 50;
-
-void wait_while_equal(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
-  const auto changes_within = [&](int spins) {
-    for (int i = 0; i < spins; ++i) {
-      if (value.load(std::memory_order_acquire) != old) return true;
-      hwy::Pause();
-    }
-    return false;
-  };
-  if (changes_within(kSpins)) return;
-  for (int i = 0; i < kYields; ++i) {
-    std::this_thread::yield();
-    if (changes_within(kSpinsBetweenYields)) return;
+// Claims the first part of a range that no thread has begun. Returns how many parts were unclaimed, with this
+// one; 0: none.
+std::uint32_t claim(std::atomic<std::uint32_t>& unclaimed) {
+  std::uint32_t left = unclaimed.load(std::memory_order_relaxed);
+  while (left != 0 && !unclaimed.compare_exchange_weak(left, left - 1, std::memory_order_acquire,
+                                                       std::memory_order_relaxed)) {
   }
-  value.wait(old, std::memory_order_acquire);
+  return left;
 }
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads) : threads_(static_cast<std::size_t>(threads)) {
   workers_.reserve(static_cast<std::size_t>(threads - 1));
   for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(static_cast<std::size_t>(t)); });
 }
 
 ThreadPool::~ThreadPool() {
   stop_.store(true, std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_release);
-  generation_.notify_all();
+  generation_.add(1);
+  generation_.wake_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::do_share(const Task& task, std::size_t thread) const {
-  const std::size_t end = part_begin(task.parts, size(), thread + 1);
-  for (std::size_t part = part_begin(task.parts, size(), thread); part < end; ++part)
-    task.call(task.context, part, thread);
+std::uint32_t ThreadPool::run_parts(std::size_t thread) {
+  std::uint32_t done = 0;
+  for (std::size_t i = 0; i < size(); ++i) {
+    const std::size_t range = (thread + i) % size();
+    while (const std::uint32_t left = claim(threads_[range].unclaimed)) {
+      const Task& task = *task_;
+      task.call(task.context, part_begin(task.parts, size(), range + 1) - left, thread);
+      ++done;
+    }
+  }
+  return done;
 }
 
 void ThreadPool::run_task(const Task& task) {
@@ -58,25 +50,27 @@ void ThreadPool::run_task(const Task& task) {
     return;
   }
   task_ = &task;
-  unfinished_.store(static_cast<std::uint32_t>(workers_.size()), std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_release);
-  generation_.notify_all();
-  do_share(task, 0);
-  for (std::uint32_t left = unfinished_.load(std::memory_order_acquire); left != 0;
-       left = unfinished_.load(std::memory_order_acquire)) {
-    wait_while_equal(unfinished_, left);
+  unfinished_.store(static_cast<std::uint32_t>(task.parts));
+  for (std::size_t t = 0; t < size(); ++t) {
+    const std::size_t parts = part_begin(task.parts, size(), t + 1) - part_begin(task.parts, size(), t);
+    threads_[t].unclaimed.store(static_cast<std::uint32_t>(parts), std::memory_order_release);
   }
+  generation_.add(1);
+  generation_.wake_all();
+  const std::uint32_t done = run_parts(0);
+  for (std::uint32_t left = unfinished_.add(0 - done); left != 0; left = unfinished_.load())
+    unfinished_.wait_while_equal(left, threads_[0].spin);
 }
 
 void ThreadPool::work(std::size_t thread) {
   const FlushDenormals flush;
   std::uint32_t seen = 0;
   for (;;) {
-    wait_while_equal(generation_, seen);
-    seen = generation_.load(std::memory_order_acquire);
+    generation_.wait_while_equal(seen, threads_[thread].spin);
+    seen = generation_.load();
     if (stop_.load(std::memory_order_relaxed)) return;
-    do_share(*task_, thread);
-    if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
+    const std::uint32_t done = run_parts(thread);
+    if (done != 0 && unfinished_.add(0 - done) == 0) unfinished_.wake_all();
   }
 }
 

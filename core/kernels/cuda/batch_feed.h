@@ -1,6 +1,8 @@
-// Brings batches to the device. A set that a batch names whole stays there, unless it is too large or is to
-// stay on the host, and only its row numbers are copied for each batch; samples of any other batch are copied
-// through two buffers in turns, one of which is filled while the device still works with the other.
+// Brings batches to the device.
+//
+// A data set that fits stays on the device (resident); a batch then costs one copy of its row numbers. The
+// samples of other batches are copied through two staging buffers: the host fills one while the device still
+// reads the other, and the copies run on a stream of their own beside the training.
 #pragma once
 
 #include <list>
@@ -13,65 +15,66 @@
 
 namespace sweep::cuda {
 
-/// The inputs of up to steps_at_once() steps, collected on the host and copied together.
+/// Collects the inputs of up to max_steps() steps on the host and copies them together. Not thread-safe.
 class BatchFeed {
  public:
-  /// Throws ConfigError if SWEEP_CUDA_STEPS, by which benchmarks measure other numbers of steps at once, is
-  /// not 1, 2, 4, … 64. It changes no result.
+  /// `sample_bytes`: pixels of one sample. Throws ConfigError if SWEEP_CUDA_STEPS, with which benchmarks set
+  /// max_steps(), is not 1, 2, 4, … 64. It changes no result.
   BatchFeed(std::size_t batch_size, std::size_t sample_bytes, Placement placement);
 
-  /// Whether the set's samples stay on the device, so that several steps with them can be collected. Copies
-  /// them there if they are not. False for null. Throws DeviceError if they have to be there and do not fit.
-  /// Only between send() and add(), unless it has() the set: another may have to go.
-  bool keeps(Stream& stream, const std::shared_ptr<const ImageSet>& set);
-  /// Whether they are there now.
-  bool has(const std::shared_ptr<const ImageSet>& set) const;
+  /// Makes `set` resident if it may be and fits; returns whether it is, so that several steps over it can be
+  /// collected. False for nullptr. Unless is_resident(set), call it only between upload() and add(): it may
+  /// evict the set that was used least recently. Throws DeviceError if the placement demands the device and
+  /// the set does not fit.
+  bool make_resident(Stream& stream, const std::shared_ptr<const ImageSet>& set);
+  bool is_resident(const std::shared_ptr<const ImageSet>& set) const;
 
-  /// Takes the memory that samples of other batches are copied through, which the first of them would take.
-  void prepare_carriers();
+  /// Allocates the staging buffers now instead of with the first batch that needs them.
+  void allocate_staging();
 
-  /// Adds a step: its samples, and what else `input` says (pixels and labels excepted). At most
-  /// steps_at_once() between two send(), and only one if the batch is not resident.
+  /// Adds a step over `batch`. `input` brings everything but pixels and labels. At most max_steps() steps
+  /// between two upload(), and only one if the batch's set is not resident.
   void add(Stream& stream, const Batch& batch, StepInput input);
   int steps() const { return steps_; }
-  int steps_at_once() const { return steps_at_once_; }
+  int max_steps() const { return max_steps_; }
 
-  /// Puts the copies on the stream and starts anew. Returns inputs().
-  StepInputs send(Stream& stream);
+  /// Puts the copies of the collected steps on `stream` and starts collecting anew. Returns inputs().
+  StepInputs upload(Stream& stream);
 
-  /// Where the steps' inputs are after send(): always in the same place.
+  /// Where the inputs are after upload(): always the same memory, because graphs have its address.
   StepInputs inputs() const;
 
  private:
-  // The pixels and labels of a whole set.
   struct ResidentSet {
-    std::shared_ptr<const ImageSet> set;  // so that no other set gets its address
+    std::shared_ptr<const ImageSet> set;  // held, so that no other set can get its address
     Array<std::uint8_t> pixels;
     Array<std::int32_t> labels;
   };
-  // Samples of one batch.
-  struct Carrier {
+  // The samples of one batch: pixels, then labels.
+  struct Staging {
     PinnedMemory host;
     Array<std::byte> device;
-    Event copied, used;
+    Event copied;  // host → device is done: the host may overwrite `host`
+    Event used;    // the step that reads `device` is done: the next copy may overwrite it
   };
 
-  bool is_to_be_kept(const ImageSet& set) const;
-  void carry(Stream& stream, const Batch& batch, StepInput& input, std::uint32_t* rows);
+  bool should_be_resident(const ImageSet& set) const;
+  void stage(Stream& stream, const Batch& batch, StepInput& input, std::uint32_t* rows);
 
-  const int steps_at_once_;
-  const std::size_t batch_size_, sample_bytes_, stride_;
+  const int max_steps_;
+  const std::size_t batch_size_, sample_bytes_;
+  const std::size_t stride_;  // bytes of one step's input: StepInput, then the rows
   const Placement placement_;
-  std::list<ResidentSet> sets_;                           // the last used first
-  std::list<std::weak_ptr<const ImageSet>> left_behind_;  // did not fit when they were first needed
-  // Two of each: the host fills one while the device may still read the other.
+  std::list<ResidentSet> sets_;                            // the most recently used first
+  std::list<std::weak_ptr<const ImageSet>> not_resident_;  // did not fit when they were first needed
+  // Step inputs. The host fills one of the two pinned buffers while the copy of the other may still run.
   PinnedMemory host_[2];
-  Event sent_[2];
+  Event sent_[2];  // the copy of host_[i] is done
   Array<std::byte> device_;
-  Carrier carriers_[2];
-  Stream copies_;
-  int turn_ = 0, carrier_turn_ = 0, steps_ = 0;
-  Carrier* in_use_ = nullptr;  // by the step that was added
+  Staging staging_[2];
+  Stream copies_;  // of the staging buffers
+  int host_turn_ = 0, staging_turn_ = 0, steps_ = 0;
+  Staging* in_use_ = nullptr;  // what the last added step reads
 };
 
 }  // namespace sweep::cuda

@@ -24,15 +24,15 @@ int checked_batch_size(std::size_t batch_size) {
   return static_cast<int>(batch_size);
 }
 
-// Chooses the device for what is made after it.
-struct Chosen {
-  explicit Chosen(const Device& device) { cuda::use_device(device.index); }
+// A member that comes before the members that need the current device.
+struct DeviceSelection {
+  explicit DeviceSelection(const Device& device) { cuda::use_device(device.index); }
 };
 
 class CudaEngine final : public Engine {
  public:
   CudaEngine(const Network& network, const EngineOptions& options)
-      : chosen_(options.device),
+      : device_selection_(options.device),
         network_(network),
         options_(options),
         program_(stream_, network_,
@@ -54,12 +54,12 @@ class CudaEngine final : public Engine {
   Device device() const override { return options_.device; }
 
   std::optional<Placement> prepare(const Samples& training, std::span<const Samples> evaluation) override {
-    use();
-    send();
-    const bool kept = prepare(Task::kTrain, training);
+    select_device();
+    flush();
+    const bool resident = prepare(Task::kTrain, training);
     for (const Samples& samples : evaluation) prepare(Task::kEvaluate, samples);
     stream_.wait();
-    return kept ? Placement::kDevice : Placement::kHost;
+    return resident ? Placement::kDevice : Placement::kHost;
   }
 
   void train(const Batch& batch, double learning_rate) override {
@@ -85,15 +85,15 @@ class CudaEngine final : public Engine {
     check_outputs(outputs, batch, network_);
     if (batch.size() == 0) return;
     add(Task::kPredict, batch, {});
-    send();
+    flush();
     stream_.download(outputs.data(), program_.outputs(), outputs.size_bytes());
   }
 
   std::string kernels() const override { return program_.kernels(); }
 
   Totals take_totals() override {
-    use();
-    send();
+    select_device();
+    flush();
     std::vector<cuda::DeviceTotals> parts(program_.totals().size());
     stream_.download(parts.data(), program_.totals().data(), parts.size() * sizeof parts[0]);
     stream_.clear(program_.totals().data(), parts.size() * sizeof parts[0]);
@@ -107,30 +107,30 @@ class CudaEngine final : public Engine {
   }
 
   std::optional<double> take_device_seconds() override {
-    use();
-    send();
+    select_device();
+    flush();
     return clock_.take();
   }
 
-  // The copy and the wait cost some ten microseconds, which is nothing every so many steps; yet progress
-  // shows.
+  // Reading totals waits for the device, some ten microseconds. Every 128 steps that costs nothing and still
+  // shows progress.
   std::int64_t batches_between_totals() const override { return 128; }
 
-  std::vector<float> parameters() const override { return downloaded(program_.parameters()); }
+  std::vector<float> parameters() const override { return download(program_.parameters()); }
   void set_parameters(std::span<const float> values) override {
     upload(values, program_.parameters(), "set_parameters", "parameters");
   }
 
-  std::vector<float> buffers() const override { return downloaded(program_.buffers()); }
+  std::vector<float> buffers() const override { return download(program_.buffers()); }
   void set_buffers(std::span<const float> values) override {
     upload(values, program_.buffers(), "set_buffers", "of running statistics");
   }
 
-  std::vector<float> gradients() const override { return downloaded(program_.gradient()); }
+  std::vector<float> gradients() const override { return download(program_.gradient()); }
 
   std::optional<ParameterCounts> count_parameters(std::span<const double> limits) const override {
-    use();
-    send();
+    select_device();
+    flush();
     if (!counter_ || !std::ranges::equal(counter_->limits(), limits)) {
       std::vector<cuda::CountedArray> arrays;
       for (const Array<float>* all : {&program_.parameters(), &program_.gradient()}) {
@@ -147,8 +147,7 @@ class CudaEngine final : public Engine {
   std::vector<OptimizerState> optimizer_state() const override {
     std::vector<OptimizerState> state;
     const std::vector<std::string> names = state_names(options_.optimizer);
-    for (std::size_t i = 0; i < names.size(); ++i)
-      state.push_back({names[i], downloaded(program_.state()[i])});
+    for (std::size_t i = 0; i < names.size(); ++i) state.push_back({names[i], download(program_.state()[i])});
     return state;
   }
 
@@ -164,25 +163,26 @@ class CudaEngine final : public Engine {
  private:
   void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size); }
 
-  void use() const { cuda::use_device(options_.device.index); }
+  void select_device() const { cuda::use_device(options_.device.index); }
 
-  // Steps are collected and started together, as long as they are of one kind: one call to the driver for
-  // many.
+  // Collects steps and starts them together as long as they have the same task and batch size: one graph
+  // launch for up to max_steps() of them.
   void add(Task task, const Batch& batch, const cuda::StepInput& input) {
-    use();
+    select_device();
     const int images = static_cast<int>(batch.size());
-    // A set that comes may take the place of one that is collected.
-    if (task != task_ || images != images_ || !feed_.has(batch.set)) send();
+    // Making a new set resident may evict one that collected steps read.
+    if (task != task_ || images != images_ || !feed_.is_resident(batch.set)) flush();
     task_ = task;
     images_ = images;
     feed_.add(stream_, batch, input);
-    if (feed_.steps() == feed_.steps_at_once() || !feed_.has(batch.set)) send();
+    if (feed_.steps() == feed_.max_steps() || !feed_.is_resident(batch.set)) flush();
   }
 
-  // The samples' set, and the graphs of an epoch over them. Returns whether the set stays on the device.
+  // Makes the samples' set resident and records the graphs that an epoch over it will launch, so that no step
+  // of the training pays for it. Returns whether the set is resident.
   bool prepare(Task task, const Samples& samples) {
-    const bool kept = feed_.keeps(stream_, samples.set);
-    if (!kept) feed_.prepare_carriers();
+    const bool resident = feed_.make_resident(stream_, samples.set);
+    if (!resident) feed_.allocate_staging();
     const auto whole = static_cast<std::int64_t>(samples.count / options_.batch_size);
     const int largest = static_cast<int>(options_.batch_size);
     const int last = static_cast<int>(samples.count % options_.batch_size);
@@ -190,52 +190,52 @@ class CudaEngine final : public Engine {
       if (steps > 0 && images > 0)
         program_.record(stream_, task, static_cast<int>(steps), images, feed_.inputs());
     };
-    if (kept) {
-      if (whole >= feed_.steps_at_once()) record(feed_.steps_at_once(), largest);
-      record(whole % feed_.steps_at_once(), largest);
+    if (resident) {
+      if (whole >= feed_.max_steps()) record(feed_.max_steps(), largest);
+      record(whole % feed_.max_steps(), largest);
     } else if (whole > 0) {
       record(1, largest);
     }
     record(1, last);
-    return kept;
+    return resident;
   }
 
-  // Puts what was collected on the stream. Const for readers: the work was already asked for.
-  void send() const {
+  // Puts the collected steps on the stream. Const because readers call it: the steps were requested before.
+  void flush() const {
     const int steps = feed_.steps();
     if (steps == 0) return;
     clock_.start(stream_);
-    const cuda::StepInputs inputs = feed_.send(stream_);
+    const cuda::StepInputs inputs = feed_.upload(stream_);
     program_.run(stream_, task_, steps, images_, inputs);
     clock_.stop(stream_);
   }
 
-  std::vector<float> downloaded(const Array<float>& array) const {
-    use();
-    send();
+  std::vector<float> download(const Array<float>& array) const {
+    select_device();
+    flush();
     std::vector<float> values(array.size());
     if (!values.empty()) stream_.download(values.data(), array.data(), values.size() * sizeof(float));
     return values;
   }
 
   void upload(std::span<const float> values, const Array<float>& array, const char* function,
-              const char* what) {
-    check_count(values.size(), array.size(), function, what);
-    use();
-    send();
+              const char* contents) {
+    check_count(values.size(), array.size(), function, contents);
+    select_device();
+    flush();
     if (!values.empty()) stream_.upload(array.data(), values.data(), values.size_bytes());
   }
 
-  const Chosen chosen_;
+  const DeviceSelection device_selection_;
   const Network network_;
-  EngineOptions options_;  // only the momentum ever changes
-  // Reading results sends what was collected before.
+  EngineOptions options_;  // only the momentum changes
+  // Mutable because reading results first runs the collected steps.
   mutable cuda::Stream stream_;
   mutable cuda::Program program_;
   mutable BatchFeed feed_;
   mutable cuda::DeviceClock clock_;
-  mutable std::optional<cuda::ValueCounter> counter_;  // made when it is first asked for
-  Task task_ = Task::kTrain;                           // of the steps that are collected, as images_
+  mutable std::optional<cuda::ValueCounter> counter_;  // made by the first count_parameters()
+  Task task_ = Task::kTrain;                           // of the collected steps, as images_
   int images_ = 0;
   std::int64_t steps_ = 0;
 };

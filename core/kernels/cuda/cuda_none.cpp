@@ -1,4 +1,4 @@
-// Stands in for the whole folder in a build without a CUDA toolkit.
+// The whole folder in a build without a CUDA toolkit.
 #include "core/base/error.h"
 #include "core/kernels/cuda/cuda_engine.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"

@@ -11,12 +11,6 @@ Array<float> zeros(Stream& stream, std::size_t count, const std::string& purpose
   return array;
 }
 
-Array<float> uploaded(Stream& stream, std::span<const float> values, const std::string& purpose) {
-  Array<float> array(values.size(), purpose);
-  stream.upload(array.data(), values.data(), values.size_bytes());
-  return array;
-}
-
 std::vector<Array<float>> make_state(Stream& stream, const OptimizerOptions& options, std::size_t floats) {
   std::vector<Array<float>> state;
   for (const std::string& name : state_names(options))
@@ -25,9 +19,9 @@ std::vector<Array<float>> make_state(Stream& stream, const OptimizerOptions& opt
 }
 
 CompiledNetwork compiled(const Network& network, const ProgramOptions& options) {
-  KernelChooser chooser(
+  KernelAutotuner autotuner(
       {.device = options.device, .recorded = options.kernels, .deterministic = options.deterministic});
-  return compile(network, options.batch_size, options.seed, chooser);
+  return compile(network, options.batch_size, options.seed, autotuner);
 }
 
 int plane_of(const Shape& input) {
@@ -46,9 +40,9 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
               "the activations and gradients of a batch of " + std::to_string(options.batch_size)),
       parameters_(zeros(stream, network.parameter_count(), "the parameters")),
       gradient_(zeros(stream, network.parameter_count(), "the gradient")),
-      buffers_(uploaded(stream, initial_buffers(network), "the running statistics")),
-      mean_(uploaded(stream, options.transform.mean, "the pixels' mean")),
-      std_(uploaded(stream, options.transform.std, "the pixels' deviation")),
+      buffers_(to_device(stream, initial_buffers(network), "the running statistics")),
+      mean_(to_device(stream, options.transform.mean, "the pixels' mean")),
+      std_(to_device(stream, options.transform.std, "the pixels' deviation")),
       state_(make_state(stream, options.optimizer, network.parameter_count())),
       totals_(static_cast<std::size_t>(network_.head ? kStackBlocks : loss_totals_count(options.batch_size)),
               "the sums of an epoch"),
@@ -83,12 +77,13 @@ const Graph& Program::graph(Stream& stream, Task task, int steps, int images, co
   const Key key{task, steps, images};
   auto found = graphs_.find(key);
   if (found == graphs_.end()) {
+    // Before the capture: libraries choose algorithms here, which a capture forbids.
     for (const auto& op : network_.ops) op->prepare(images);
     Graph recorded = stream.capture([&] {
       for (int i = 0; i < steps; ++i) {
-        std::byte* own = inputs.first + static_cast<std::size_t>(i) * inputs.stride;
-        step(stream, task, images, reinterpret_cast<const StepInput*>(own),
-             reinterpret_cast<const std::uint32_t*>(own + inputs.rows_offset));
+        std::byte* input = inputs.first + static_cast<std::size_t>(i) * inputs.stride;
+        step(stream, task, images, reinterpret_cast<const StepInput*>(input),
+             reinterpret_cast<const std::uint32_t*>(input + inputs.rows_offset));
       }
     });
     found = graphs_.emplace(key, std::move(recorded)).first;
@@ -111,7 +106,8 @@ void Program::step(Stream& stream, Task task, int images, const StepInput* input
       .plan = network_.plan,
       .memory = memory_.data()};
   if (network_.reads_input)
-    load_pixels(stream, input, rows, images, channels_, plane_, pass.normalisation, pass.at(network_.input));
+    load_pixels(stream, input, rows, images, channels_, plane_, pass.normalisation,
+                pass.data(network_.input));
   for (const auto& op : network_.ops) op->forward(pass);
   if (network_.head) {
     network_.head->run(pass, task == Task::kPredict ? nullptr : &options_.loss, totals_.data());
@@ -119,8 +115,8 @@ void Program::step(Stream& stream, Task task, int images, const StepInput* input
     network_.head->backward_weights(pass);
   } else {
     if (task == Task::kPredict) return;
-    float* gradient = training ? pass.at(network_.output_gradient) : nullptr;
-    loss(stream, options_.loss, input, rows, images, classes_, pass.at(network_.output), totals_.data(),
+    float* gradient = training ? pass.data(network_.output_gradient) : nullptr;
+    loss(stream, options_.loss, input, rows, images, classes_, pass.data(network_.output), totals_.data(),
          gradient);
     if (gradient == nullptr) return;
   }

@@ -1,4 +1,10 @@
-// A network compiled for one CUDA device: its ops, its memory, and the work of a step as graphs.
+// A network compiled for one CUDA device: its ops, its memory, and its steps as CUDA graphs.
+//
+// A step of a small network is a handful of kernels of a few microseconds, about what one launch costs. So
+// steps are captured in graphs, several steps per graph, and launched with one call. A graph has fixed
+// pointers and sizes: there is one per task, number of steps and batch size, and everything that varies from
+// step to step (rows, learning rate, step number) is read from device memory, where BatchFeed copies it
+// before each launch.
 #pragma once
 
 #include <map>
@@ -26,28 +32,28 @@ struct ProgramOptions {
   LossOptions loss;
   double clip_norm;
   std::uint64_t seed;
-  int device;           // its index, the one that use_device() chose
+  int device;           // index of the current device
   std::string kernels;  // EngineOptions::kernels
   bool deterministic;   // EngineOptions::deterministic
 };
 
-/// Where the inputs of consecutive steps lie in the device's memory, at the same distance from each other: a
-/// StepInput, and `rows_offset` bytes after it the rows.
+/// The inputs of consecutive steps in device memory: step i has its StepInput at first + i · stride, and its
+/// rows `rows_offset` bytes after that.
 struct StepInputs {
   std::byte* first;
   std::size_t stride, rows_offset;
 };
 
-/// Parameters, buffers and the arrays of the optimizer lie as Network describes them.
+/// Parameters, buffers and the optimizer's arrays have the layout that Network describes. Not thread-safe.
 class Program {
  public:
   Program(Stream& stream, const Network& network, const ProgramOptions& options);
 
-  /// Puts `steps` steps of `images` samples on the stream. The work is recorded the first time and then
-  /// started in one call, so `inputs` has to be the same every time.
+  /// Puts `steps` steps of `images` samples on the stream, as one graph launch. The graph is captured the
+  /// first time, so `inputs` has to be the same every time.
   void run(Stream& stream, Task task, int steps, int images, const StepInputs& inputs);
 
-  /// Records that work now, if it is new, and starts nothing.
+  /// Captures the graph of such a run() now, if there is none yet, and launches nothing.
   void record(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
     graph(stream, task, steps, images, inputs);
   }
@@ -56,11 +62,11 @@ class Program {
   const Array<float>& gradient() const { return gradient_; }
   const Array<float>& buffers() const { return buffers_; }
   const std::vector<Array<float>>& state() const { return state_; }
-  /// Sums since they were last cleared, to be added up.
+  /// Totals per block since they were last cleared, to be added up.
   const Array<DeviceTotals>& totals() const { return totals_; }
   /// Engine::kernels().
   const std::string& kernels() const { return network_.kernels; }
-  /// Of the last batch: [images][outputs].
+  /// Outputs of the last batch, [images][outputs].
   const float* outputs() const;
 
  private:

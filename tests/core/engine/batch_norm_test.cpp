@@ -88,7 +88,16 @@ TEST(BatchNorm, EvaluationUsesTheRunningStatisticsSoThatSamplesDoNotSeeEachOther
   const std::vector<float> buffers = engine->buffers();
   const Batch last{batch.pixels, batch.labels, std::span(batch.rows).last(1)};
   engine->predict(last, alone);
-  for (std::size_t c = 0; c < 10; ++c) EXPECT_EQ(alone[c], together[390 + c]);
+  // A library may choose another algorithm for another batch size, and round differently.
+  const std::string kernels = engine->kernels();
+  const bool same_kernels = kernels.empty() || kernels == "own";
+  for (std::size_t c = 0; c < 10; ++c) {
+    if (same_kernels) {
+      EXPECT_EQ(alone[c], together[390 + c]);
+    } else {
+      EXPECT_NEAR(alone[c], together[390 + c], 1e-4f * (1 + std::abs(alone[c])));
+    }
+  }
   EXPECT_EQ(engine->buffers(), buffers);
 }
 

@@ -59,5 +59,20 @@ TEST(Devices, ADeviceThatIsNotThereHasAReason) {
   EXPECT_NE(unavailable_reason(parse_device("cuda:4000")), std::nullopt);
 }
 
+TEST(CudaDevices, StayAtTheirIndexIfOneBeforeThemDoesNotAnswer) {
+  const std::vector<DeviceInfo> devices =
+      describe_cuda_devices(3, [](int index) -> std::optional<DeviceInfo> {
+        if (index == 1) return std::nullopt;
+        DeviceInfo info;
+        info.description = "GPU " + std::to_string(index);
+        return info;
+      });
+  ASSERT_EQ(devices.size(), 3u);
+  EXPECT_EQ(devices[2].description, "GPU 2");
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(devices[static_cast<std::size_t>(i)].device, (Device{DeviceType::kCuda, i}));
+  EXPECT_EQ(devices[1].capability, "");
+}
+
 }  // namespace
 }  // namespace sweep

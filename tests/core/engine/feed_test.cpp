@@ -3,12 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
 #include "tests/support/batch.h"
+#include "tests/support/environment.h"
 #include "tests/support/test_device.h"
 #include "tests/support/test_networks.h"
 
@@ -160,14 +161,13 @@ TEST(Feed, WhereTheSamplesAreChangesNoBit) {
 TEST(Feed, HowManyStepsAreStartedAtOnceChangesNoBit) {
   const Trained expected = trained_in_place(Placement::kAuto, true, 0);
   for (const char* steps : {"1", "4", "64"}) {
-    ::setenv("SWEEP_CUDA_STEPS", steps, 1);
+    const test::Environment environment("SWEEP_CUDA_STEPS", steps);
     EXPECT_EQ(trained_in_place(Placement::kAuto, true, 0).parameters, expected.parameters) << steps;
   }
-  ::setenv("SWEEP_CUDA_STEPS", "3", 1);
+  const test::Environment environment("SWEEP_CUDA_STEPS", "3");
   if (test::device().type == DeviceType::kCuda) {
     EXPECT_THROW(new_engine(), ConfigError);
   }
-  ::unsetenv("SWEEP_CUDA_STEPS");
 }
 
 TEST(Feed, DeviceSecondsAreThoseOfTheWorkSinceTheyWereLastTaken) {

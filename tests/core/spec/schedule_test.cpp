@@ -88,7 +88,7 @@ TEST(ResolveSchedule, MistakesSayWhatIsAllowed) {
   };
   expect({"cosin"}, "did you mean \"cosine\"?");
   expect({"step"}, "step needs \"step_size\"");
-  expect({"one_cycle", {{"anneal_strategy", std::string("line")}}}, "got \"line\", want one of cos, linear");
+  expect({"one_cycle", {{"anneal_strategy", std::string("line")}}}, "got \"line\", want cos or linear");
   expect({"one_cycle", {{"max_momentum", 1.0}}}, "max_momentum");
   expect({"cosine", {}, {{"step"}}}, "only warmup has a schedule after it");
   expect({"warmup", {}, {{"one_cycle"}}}, "one of constant, step and cosine");

@@ -1,4 +1,4 @@
-// JSON with places: what is parsed, where it stands, and what is said of text that is no JSON.
+// JSON with locations: what is parsed, where it stands, and what is said of text that is not JSON.
 #include "runmanager/config/json_document.h"
 
 #include <gmock/gmock.h>
@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/spec/arguments.h"
 #include "runmanager/config/json_diagnosis.h"
 
 namespace sweep {
@@ -16,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string place_at(const JsonNode& node) { return to_string(*node.place); }
+std::string location_of(const JsonNode& node) { return to_string(*node.location); }
 
 std::string error_of(const std::string& text) {
   try {
@@ -31,31 +32,31 @@ std::string error_of(const std::string& text) {
 TEST(JsonDocument, EveryValueAndKeyKnowsItsLineColumnAndPath) {
   const JsonNode root = parse_json(
       "{\n  \"a\": [1, {\"b\\\"c\": -2.5e3}],\r\n\t\"d\" :null, \"e\": \"x,:]\", \"f\":true}", "f.json");
-  EXPECT_EQ(place_at(root), "f.json:1:1");
-  EXPECT_EQ(place_at(*root.find("a")), "f.json:2:8: a");
-  EXPECT_EQ(place_at(root.find("a")->elements[0]), "f.json:2:9: a.0");
-  EXPECT_EQ(place_at(root.find("a")->elements[1]), "f.json:2:12: a.1");
+  EXPECT_EQ(location_of(root), "f.json:1:1");
+  EXPECT_EQ(location_of(*root.find("a")), "f.json:2:8: a");
+  EXPECT_EQ(location_of(root.find("a")->elements[0]), "f.json:2:9: a.0");
+  EXPECT_EQ(location_of(root.find("a")->elements[1]), "f.json:2:12: a.1");
   const JsonMember& inner = root.find("a")->elements[1].members[0];
-  EXPECT_EQ(to_string(*inner.key_place), "f.json:2:13: a.1.b\"c");
-  EXPECT_EQ(place_at(inner.value), "f.json:2:21: a.1.b\"c");
+  EXPECT_EQ(to_string(*inner.key_location), "f.json:2:13: a.1.b\"c");
+  EXPECT_EQ(location_of(inner.value), "f.json:2:21: a.1.b\"c");
   EXPECT_EQ(inner.value.text, "-2.5e3");
   EXPECT_EQ(inner.value.number, -2500.0);
-  EXPECT_EQ(to_string(*root.find_member("d")->key_place), "f.json:3:2: d");
-  EXPECT_EQ(place_at(*root.find("d")), "f.json:3:7: d");
-  EXPECT_EQ(place_at(*root.find("e")), "f.json:3:18: e");
+  EXPECT_EQ(to_string(*root.find_member("d")->key_location), "f.json:3:2: d");
+  EXPECT_EQ(location_of(*root.find("d")), "f.json:3:7: d");
+  EXPECT_EQ(location_of(*root.find("e")), "f.json:3:18: e");
   EXPECT_EQ(root.find("e")->text, "x,:]");
-  EXPECT_EQ(place_at(*root.find("f")), "f.json:3:30: f");
+  EXPECT_EQ(location_of(*root.find("f")), "f.json:3:30: f");
 }
 
 TEST(JsonDocument, ColumnsCountCharactersAndOffsetsCountBytes) {
   const JsonNode root = parse_json("{\"ä€😀\": 1}", "f.json");
-  EXPECT_EQ(root.members[0].value.place->column, 9u);
-  EXPECT_EQ(root.members[0].value.place->offset, 14u);  // 2 + 3 + 4 bytes for the three characters.
+  EXPECT_EQ(root.members[0].value.location->column, 9u);
+  EXPECT_EQ(root.members[0].value.location->offset, 14u);  // 2 + 3 + 4 bytes for the three characters.
 }
 
 TEST(JsonDocument, SkipsTheByteOrderMarkThatSomeEditorsWrite) {
   const JsonNode root = parse_json("\xEF\xBB\xBF{\"a\": 1}", "f.json");
-  EXPECT_EQ(root.find("a")->place->column, 7u);
+  EXPECT_EQ(root.find("a")->location->column, 7u);
 }
 
 TEST(JsonDocument, IntegersBeyond64BitsAreNumbers) {
@@ -78,7 +79,7 @@ struct BadText {
 
 class BadJson : public ::testing::TestWithParam<BadText> {};
 
-TEST_P(BadJson, IsExplainedInWordsWithItsPlace) {
+TEST_P(BadJson, IsExplainedWithItsLocation) {
   EXPECT_THAT(error_of(GetParam().text), HasSubstr(GetParam().expected));
 }
 
@@ -146,8 +147,8 @@ TEST(JsonDocument, AcceptsSixtyFourBracketsInsideEachOther) {
   EXPECT_EQ(root.elements.size(), 1u);
 }
 
-// A mistake is always a ConfigError with a place inside of the file, whatever the bytes are.
-void expect_value_or_placed_error(const std::string& text) {
+// A mistake is always a ConfigError with a location inside of the file, whatever the bytes are.
+void expect_value_or_located_error(const std::string& text) {
   try {
     parse_json(text, "f.json");
   } catch (const ConfigError& error) {
@@ -160,21 +161,21 @@ void expect_value_or_placed_error(const std::string& text) {
 
 const std::string kSample = "{\"a\": [1, -2.5e3, true, null],\n \"b\\n\": {\"c\": \"\\u00e4€\", \"d\": []}}";
 
-TEST(JsonDocument, TextCutAnywhereIsAPlacedMistake) {
+TEST(JsonDocument, TextCutAnywhereIsAMistakeWithALocation) {
   for (std::size_t cut = 0; cut < kSample.size(); ++cut) {
     SCOPED_TRACE(cut);
     EXPECT_THROW(parse_json(kSample.substr(0, cut), "f.json"), ConfigError);
-    expect_value_or_placed_error(kSample.substr(0, cut));
+    expect_value_or_located_error(kSample.substr(0, cut));
   }
 }
 
-TEST(JsonDocument, TextWithAnyByteReplacedIsAValueOrAPlacedMistake) {
+TEST(JsonDocument, TextWithAnyByteReplacedIsAValueOrAMistakeWithALocation) {
   for (std::size_t at = 0; at < kSample.size(); ++at) {
     for (int byte = 0; byte < 256; ++byte) {
       std::string text = kSample;
       text[at] = static_cast<char>(byte);
       SCOPED_TRACE(::testing::Message() << "byte " << byte << " at " << at);
-      expect_value_or_placed_error(text);
+      expect_value_or_located_error(text);
     }
   }
 }

@@ -1,4 +1,4 @@
-// The shipped sweeps: what they expand to, and what becomes of them when they are cut or damaged.
+// The shipped sweeps: what they expand to, and what is said of them when they are cut or damaged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -113,8 +113,8 @@ TEST_P(DamagedSweepFile, CutAnywhereGivesAMessage) {
   }
 }
 
-// Bytes that mean something to JSON or to numbers, and some that mean nothing anywhere. Each place of a file
-// gets some of them, in turn: all of them at all places would take a minute.
+// Bytes that mean something to JSON or to numbers, and some that mean nothing anywhere. Each position of a
+// file gets some of them, in turn: all of them in all positions would take a minute.
 std::vector<char> bytes_for(std::size_t at) {
   static const std::string bytes =
       std::string("\"{}[]:,-0159.eE \\/\n") + std::string("\0\x01\x7F\x80\xFF", 5);
@@ -155,7 +155,7 @@ TEST_P(DamagedNetworkFile, GivesRunsOrAMessage) {
   const SweepFolder folder;
   const std::string text = read_file(shipped(GetParam()));
   const std::string file = R"({"dataset": "mnist", "network": "n.json"})";
-  const std::size_t step = 1 + text.size() / 1000;  // Long files would take long, and repeat themselves.
+  const std::size_t step = 1 + text.size() / 1000;  // All positions of a long file would take too long.
   for (std::size_t at = 0; at < text.size(); at += step) {
     folder.write("n.json", text.substr(0, at));
     SCOPED_TRACE(at);

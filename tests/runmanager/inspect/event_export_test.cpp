@@ -77,7 +77,7 @@ TEST_F(Export, ReadsScalarsOfBothFormsInAnyDepth) {
                                  ElementsAre("x/y", "b, \"c\"", "1", "101.5", "0.2")));
 }
 
-TEST_F(Export, TakesHyperparametersOfTheWriter) {
+TEST_F(Export, ReadsHyperparametersOfTheWriter) {
   {
     tbwriter::SummaryWriter writer(directory_ / "run|1");
     writer.add_hparams_start({{"lr", 0.25}, {"name", std::string("a,b")}, {"on", true}});
@@ -105,7 +105,7 @@ TEST_F(Export, TakesHyperparametersOfTheWriter) {
             "| run&#124;1 | 0.25 | a,b | true | nan |\n");
 }
 
-TEST_F(Export, ARunWithoutScalarsHasARow) {
+TEST_F(Export, WritesARowForARunWithoutScalars) {
   {
     tbwriter::SummaryWriter writer(directory_ / "r");
     writer.add_hparams_start({{"lr", 0.25}});
@@ -113,7 +113,7 @@ TEST_F(Export, ARunWithoutScalarsHasARow) {
   EXPECT_THAT(csv(), ElementsAre(testing::_, ElementsAre("r", "", "", "", "", "0.25")));
 }
 
-TEST_F(Export, TagsAreMatchedFromTheirBeginning) {
+TEST_F(Export, MatchesTagsFromTheirBeginning) {
   write("r", {scalar("Loss/train", 1, 0), scalar("Loss/validation", 2, 0), scalar("My/Loss/train", 3, 0)});
   EXPECT_EQ(csv({"Loss/"}).size(), 3u);
   EXPECT_EQ(csv({".*train$"}).size(), 3u);
@@ -127,7 +127,7 @@ TEST_F(Export, TagsAreMatchedFromTheirBeginning) {
   }
 }
 
-TEST_F(Export, PointsThatAContinuedRunWroteAgainCountOnce) {
+TEST_F(Export, CountsPointsOnceThatAResumedRunWroteAgain) {
   proto::Event start = event_at(1);
   start.mutable_session_log()->set_status(proto::SessionLog::START);
   write("r", {scalar("a", 1, 0), scalar("a", 2, 1), scalar("a", 3, 2)}, 0);
@@ -138,7 +138,7 @@ TEST_F(Export, PointsThatAContinuedRunWroteAgainCountOnce) {
   EXPECT_EQ(logdir.runs[0].scalars[0].points[1].value, 4);
 }
 
-TEST_F(Export, ADamagedRecordIsLeftOutAndTold) {
+TEST_F(Export, LeavesOutAndReportsADamagedRecord) {
   write("r", {scalar("a", 1, 0), scalar("a", 2, 1), scalar("a", 3, 2)});
   EXPECT_THAT(read_logdir(directory_.path()).damage, IsEmpty());
   const std::string whole = tbwriter::slurp(path("r"));
@@ -149,7 +149,7 @@ TEST_F(Export, ADamagedRecordIsLeftOutAndTold) {
   const ExportedLogdir logdir = read_logdir(directory_.path());
   EXPECT_EQ(logdir.runs.at(0).scalars.at(0).points.size(), 2u);
   EXPECT_THAT(logdir.damage, ElementsAre(HasSubstr("1 damaged records left out")));
-  // A file that is still written ends anywhere.
+  // A file that is being written may end anywhere.
   for (std::size_t size = 0; size < whole.size(); ++size) {
     tbwriter::spill(path("r"), whole.substr(0, size));
     EXPECT_THAT(read_logdir(directory_.path()).damage, IsEmpty()) << size;
@@ -168,7 +168,7 @@ TEST_F(Export, NamesThatAreNotUtf8GiveValidJson) {
   EXPECT_TRUE(json["runs"][0]["scalars"].contains("bad \xef\xbf\xbd \" tag"));  // U+FFFD
 }
 
-TEST_F(Export, WantsADirectoryWithEvents) {
+TEST_F(Export, RefusesADirectoryWithoutEvents) {
   EXPECT_THROW(read_logdir(directory_.path()), DataError);
   EXPECT_THROW(read_logdir(directory_ / "nothing"), DataError);
 }

@@ -1,4 +1,4 @@
-// Damage of every kind, planted in what a sweep has left.
+// Plants every kind of damage in the files of a finished sweep.
 #include "runmanager/inspect/fsck.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ class Fsck : public ::testing::Test {
   fs::path events() const { return file(tbwriter::list_event_files(sweep() / kRun).back()); }
   FsckReport check() const { return check_directory(sweep()); }
 
-  // What is said of the only damaged file, which is to be called `name`.
+  // The problems of the only damaged file, which has to be `name`.
   std::string only_damage(const fs::path& path) const {
     std::string text;
     for (const FileFinding& finding : check().files) {
@@ -41,7 +41,7 @@ class Fsck : public ::testing::Test {
     return text;
   }
 
-  // Replaces the first `from` of a file.
+  // Replaces the first `from` in a file.
   static void edit(const fs::path& path, const std::string& from, const std::string& to) {
     std::string text = tbwriter::slurp(path);
     const std::size_t at = text.find(from);
@@ -113,7 +113,7 @@ TEST_F(Fsck, FindsEveryFlippedByteOfAnEventsFile) {
   }
 }
 
-TEST_F(Fsck, ACutEventsFileIsDamageInACompletedRunAlone) {
+TEST_F(Fsck, ACutEventsFileIsDamageOnlyInACompletedRun) {
   const std::string whole = tbwriter::slurp(events());
   tbwriter::spill(events(), whole.substr(0, whole.size() - 5));
   const auto offsets = record_offsets(whole);
@@ -205,7 +205,7 @@ TEST_F(Fsck, FindsResultsThatContradictEachOther) {
             std::string("says ") + kRun + " is completed, its run.json failed\n");
 }
 
-TEST_F(Fsck, WantsADirectoryWithSomethingToCheck) {
+TEST_F(Fsck, RefusesADirectoryWithNothingToCheck) {
   EXPECT_THROW(check_directory(sweep() / "nothing"), DataError);
   EXPECT_THROW(check_directory(sweep() / "sweep.json"), DataError);
   fs::create_directory(sweep() / "empty");

@@ -34,9 +34,9 @@ std::vector<float> counting(std::size_t count, float first) {
 }
 
 void write(const std::filesystem::path& path, const Network& network, const Checkpoint& checkpoint) {
-  CheckpointTexts texts;
-  update(texts, checkpoint.progress.record, checkpoint.progress.position);
-  write_checkpoint(path, network, checkpoint.state, texts, Survives::kKill);
+  CheckpointMetadata metadata;
+  update(metadata, checkpoint.progress.record, checkpoint.progress.position);
+  write_checkpoint(path, network, checkpoint.state, metadata, Survives::kKill);
 }
 
 std::string text_of(const RunRecord& record) { return to_json(record).dump(); }
@@ -90,12 +90,12 @@ TEST(Checkpoint, OfOneRunAfterTheOtherEpochHoldsAllEpochs) {
   const TemporaryDirectory directory;
   const Network network(spec(false), {1, 4, 4});
   Checkpoint checkpoint = some_checkpoint(network);
-  CheckpointTexts texts;
+  CheckpointMetadata metadata;
   for (int epoch = 1; epoch < 4; ++epoch) {
     checkpoint.progress.record.epochs.push_back(checkpoint.progress.record.epochs.back());
     checkpoint.progress.record.epochs.back().epoch = epoch;
-    update(texts, checkpoint.progress.record, checkpoint.progress.position);
-    write_checkpoint(directory / "c", network, checkpoint.state, texts, Survives::kKill);
+    update(metadata, checkpoint.progress.record, checkpoint.progress.position);
+    write_checkpoint(directory / "c", network, checkpoint.state, metadata, Survives::kKill);
     EXPECT_EQ(text_of(read_checkpoint(directory / "c", network).progress.record),
               text_of(checkpoint.progress.record));
   }

@@ -1,4 +1,4 @@
-// A worker whose engine misbehaves where the learning rate asks for it, and else is the CPU's.
+// A worker with the CPU engine, which misbehaves if the learning rate says so.
 #include <unistd.h>
 
 #include <csignal>
@@ -18,7 +18,7 @@
 namespace sweep {
 namespace {
 
-// Whether this happens for the first time; the file that remembers is named in the environment.
+// Whether this is the first call, over all processes of the test: the environment names a file that marks it.
 bool is_first_time() {
   const std::filesystem::path file = std::getenv("MISBEHAVED");
   if (std::filesystem::exists(file)) return false;
@@ -26,7 +26,7 @@ bool is_first_time() {
   return true;
 }
 
-// Returns once the run has the checkpoint of its last epoch, so that it is known which epochs are finished.
+// Waits for the checkpoint of kLastFinishedEpoch, so that the test knows which epochs are finished.
 void wait_for_checkpoint() {
   for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code error;

@@ -1,4 +1,4 @@
-// Sweeps whose runs are trained in worker processes, good ones and bad ones.
+// Sweeps with worker processes, healthy and misbehaving ones.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -317,13 +317,13 @@ TEST_F(Workers, DoNotMakeTheSweepGrowWithTheNumberOfRuns) {
   epochs_ = 1;
   double first = 0;
   std::size_t files = 0, looks = 0;
-  // Asked all the time while runs are trained.
+  // Called repeatedly while runs are trained.
   environment_.stop_requested = [&] {
     if (++looks == 40) {
       first = resident_megabytes();
       files = open_files();
     }
-    // A file or two are just being written, and every ten seconds 32 at a time are synced.
+    // Some files are open because they are being written, and every ten seconds 32 at a time are synced.
     EXPECT_LE(looks < 40 ? 0 : open_files(), files + 6 + 32);
     return 0;
   };

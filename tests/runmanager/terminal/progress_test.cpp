@@ -12,7 +12,7 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A terminal that understands what Progress sends: line breaks, \r, "up n", "clear to the end".
+// A terminal that interprets the escape sequences of Progress: line breaks, \r, "up n", "clear to the end".
 class Screen {
  public:
   Terminal terminal(int width, bool color = true) {
@@ -105,7 +105,7 @@ TEST(Progress, NeverDrawsALineWiderThanTheTerminal) {
   }
 }
 
-TEST(Progress, LeavesFinishedRunsAboveTheBarsAndTakesTheBarsAway) {
+TEST(Progress, LeavesFinishedRunsAboveTheBarsAndErasesTheBars) {
   Screen screen;
   Clock clock;
   {
@@ -142,7 +142,7 @@ TEST(Progress, RedrawsAtMostFifteenTimesASecond) {
   EXPECT_LE(screen.writes, 32u);
 }
 
-TEST(Progress, SendsNoColourWhereNoneIsWanted) {
+TEST(Progress, SendsNoColoursUnlessWanted) {
   std::string sent;
   Clock clock;
   Terminal terminal{.interactive = true,

@@ -88,7 +88,7 @@ TEST(ResultsTable, FitsTheTerminal) {
   }
 }
 
-TEST(ResultsTable, IsPlainTextUnlessColourIsWanted) {
+TEST(ResultsTable, IsPlainTextUnlessColoursAreWanted) {
   const std::vector<RunRecord> runs = {run("a", RunStatus::kCompleted, 0.5),
                                        run("b", RunStatus::kFailed, -1)};
   EXPECT_THAT(results_table(runs, {"lr"}), Not(HasSubstr("\x1b")));

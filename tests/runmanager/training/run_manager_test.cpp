@@ -48,42 +48,6 @@ class RunManagerTest : public ::testing::Test {
       RunBuilder::get_runs({{"lr", {0.5}}, {"shuffle", {true}}, {"n", {3}}, {"device", {"cpu"}}}).at(0);
 };
 
-TEST_F(RunManagerTest, KeepsWhatWasDoneOnceApartFromTheEpochs) {
-  double seconds = 100;
-  RunManager manager = this->manager(&seconds);
-  manager.begin_run(run_, network_, loader_);
-  manager.track_setup(0.75, Placement::kHost);
-  for (int epoch = 0; epoch < 2; ++epoch) {
-    manager.begin_epoch();
-    track(manager, 2.0, 5, 10);
-    seconds += 2;
-    manager.track_device_seconds(1.5 + epoch);
-    seconds += 1;
-    manager.end_epoch();
-  }
-  const RunProgress progress = {manager.record(), manager.position(2)};
-  manager.end_run();
-  const auto all = events();
-  std::map<std::string, std::vector<std::pair<std::int64_t, double>>> points;
-  for (const proto::Event& event : all) {
-    for (const auto& value : event.summary().value())
-      points[value.tag()].emplace_back(event.step(), value.simple_value());
-  }
-  using Points = std::vector<std::pair<std::int64_t, double>>;
-  EXPECT_EQ(points["Time/setup_seconds"], (Points{{0, 0.75}}));
-  EXPECT_EQ(points["Time/device_seconds"], (Points{{0, 1.5}, {1, 2.5}}));
-  EXPECT_EQ(points["Time/epoch_seconds"], (Points{{0, 2}, {1, 2}}));
-  EXPECT_EQ(record().setup_seconds, 0.75);
-  EXPECT_EQ(record().placement, "host");
-  EXPECT_EQ(record().epochs[1].device_seconds, 2.5);
-
-  manager.resume_run(run_, network_, loader_, progress);
-  manager.track_setup(5, Placement::kDevice);
-  manager.end_run();
-  EXPECT_EQ(record().setup_seconds, 0.75) << "that of the first start";
-  EXPECT_EQ(record().placement, "device") << "that of the last";
-}
-
 TEST_F(RunManagerTest, WritesTheScalarsOfTheContractOncePerEpoch) {
   double seconds = 100;
   RunManager manager = this->manager(&seconds);
@@ -193,17 +157,6 @@ TEST_F(RunManagerTest, EndsAFailedSessionAsFailureAndSaysWhy) {
   EXPECT_THAT(values_of(events(), "status").at(0).tensor().string_val(0), HasSubstr("it &lt;diverged&gt;"));
   EXPECT_EQ(record().status, RunStatus::kFailed);
   EXPECT_EQ(record().error, "it <diverged>");
-}
-
-TEST_F(RunManagerTest, ASkippedRunHasASessionOfUnknownStatusAndItsReason) {
-  RunManager manager = this->manager();
-  manager.skip_run(run_, "no such device");
-  EXPECT_EQ(last_status(events()), proto::STATUS_UNKNOWN);
-  EXPECT_EQ(values_of(events(), "_hparams_/session_start_info").size(), 1u);
-  EXPECT_THAT(values_of(events(), "status").at(0).tensor().string_val(0),
-              HasSubstr("**skipped**: no such device"));
-  EXPECT_EQ(record().status, RunStatus::kSkipped);
-  EXPECT_TRUE(last_scalars(events()).empty());
 }
 
 TEST_F(RunManagerTest, LeavesTheSessionOfAnInterruptedRunOpen) {

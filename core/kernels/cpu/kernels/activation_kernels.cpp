@@ -50,7 +50,8 @@ HWY_INLINE Vector normal_cdf(Lanes d, Vector x) {
   return hn::MulAdd(half, erf(d, hn::Mul(x, hn::Set(d, 0.70710678f))), half);
 }
 
-void activation_forward(Activation activation, float slope, const float* in, std::size_t floats, float* out) {
+void activation_forward(Activation activation, float coefficient, const float* in, std::size_t floats,
+                        float* out) {
   const Lanes d;
   const auto map = [&](auto f) HWY_ATTR {
     for (std::size_t i = 0; i < floats; i += hn::Lanes(d)) hn::Store(f(hn::Load(d, in + i)), d, out + i);
@@ -59,7 +60,7 @@ void activation_forward(Activation activation, float slope, const float* in, std
     case Activation::kRelu:
       return map([d](Vector x) HWY_ATTR { return positive_part(d, x); });
     case Activation::kLeakyRelu:
-      return map([d, s = hn::Set(d, slope)](Vector x)
+      return map([d, s = hn::Set(d, coefficient)](Vector x)
                      HWY_ATTR { return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(x, s)); });
     case Activation::kTanh:
       return map([d](Vector x) HWY_ATTR { return tanh(d, x); });
@@ -70,7 +71,7 @@ void activation_forward(Activation activation, float slope, const float* in, std
   }
 }
 
-void activation_backward(Activation activation, float slope, const float* grad_out, const float* in,
+void activation_backward(Activation activation, float coefficient, const float* grad_out, const float* in,
                          const float* out, std::size_t floats, float* grad_in) {
   const Lanes d;
   const Vector one = hn::Set(d, 1.0f);
@@ -85,7 +86,7 @@ void activation_backward(Activation activation, float slope, const float* grad_o
       return map(out,
                  [d](Vector g, Vector y) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(y, hn::Zero(d)), g); });
     case Activation::kLeakyRelu:
-      return map(in, [d, s = hn::Set(d, slope)](Vector g, Vector x)
+      return map(in, [d, s = hn::Set(d, coefficient)](Vector g, Vector x)
                          HWY_ATTR { return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), g, hn::Mul(g, s)); });
     case Activation::kTanh:
       return map(out, [one](Vector g, Vector y) HWY_ATTR { return hn::Mul(g, hn::NegMulAdd(y, y, one)); });
@@ -118,26 +119,18 @@ HWY_EXPORT(activation_forward);
 HWY_EXPORT(activation_backward);
 HWY_EXPORT(sum_values);
 
-void activation_forward(Activation activation, float slope, const float* in, std::size_t floats, float* out) {
-  HWY_DYNAMIC_DISPATCH(activation_forward)(activation, slope, in, floats, out);
+void activation_forward(Activation activation, float coefficient, const float* in, std::size_t floats,
+                        float* out) {
+  HWY_DYNAMIC_DISPATCH(activation_forward)(activation, coefficient, in, floats, out);
 }
 
-void activation_backward(Activation activation, float slope, const float* grad_out, const float* in,
+void activation_backward(Activation activation, float coefficient, const float* grad_out, const float* in,
                          const float* out, std::size_t floats, float* grad_in) {
-  HWY_DYNAMIC_DISPATCH(activation_backward)(activation, slope, grad_out, in, out, floats, grad_in);
+  HWY_DYNAMIC_DISPATCH(activation_backward)(activation, coefficient, grad_out, in, out, floats, grad_in);
 }
 
 void sum_values(const float* a, const float* b, std::size_t floats, bool relu, float* out) {
   HWY_DYNAMIC_DISPATCH(sum_values)(a, b, floats, relu, out);
-}
-
-std::optional<Activation> activation_of(std::string_view layer_type) {
-  if (layer_type == "relu") return Activation::kRelu;
-  if (layer_type == "leaky_relu") return Activation::kLeakyRelu;
-  if (layer_type == "tanh") return Activation::kTanh;
-  if (layer_type == "sigmoid") return Activation::kSigmoid;
-  if (layer_type == "gelu") return Activation::kGelu;
-  return std::nullopt;
 }
 
 }  // namespace sweep::cpu

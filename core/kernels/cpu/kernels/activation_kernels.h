@@ -2,23 +2,18 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <string_view>
 
 #include "core/kernels/cpu/simd/block.h"
+#include "core/spec/activation.h"
 
 namespace sweep::cpu {
 
-enum class Activation { kRelu, kLeakyRelu, kTanh, kSigmoid, kGelu };
-
-/// The activation that a layer type stands for, if it is one.
-std::optional<Activation> activation_of(std::string_view layer_type);
-
-/// out = f(in), over `floats` values, a multiple of kLanes. `slope` is leaky_relu's, for x < 0.
-void activation_forward(Activation activation, float slope, const float* in, std::size_t floats, float* out);
+/// out = f(in), over `floats` values, a multiple of kLanes. `coefficient`: activation_coefficient().
+void activation_forward(Activation activation, float coefficient, const float* in, std::size_t floats,
+                        float* out);
 
 /// grad_in = grad_out · f'(in), where out = f(in). grad_in may be grad_out.
-void activation_backward(Activation activation, float slope, const float* grad_out, const float* in,
+void activation_backward(Activation activation, float coefficient, const float* grad_out, const float* in,
                          const float* out, std::size_t floats, float* grad_in);
 
 /// out = a + b, then max(0, ·) if `relu`, over `floats` values, a multiple of kLanes. out may be a or b.

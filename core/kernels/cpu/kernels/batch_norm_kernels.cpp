@@ -12,7 +12,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 
-// Sums kept apart, so that they do not wait for each other. One per quarter of a block of 16 images at least.
+// Independent accumulators, which hide the latency of additions.
 inline constexpr std::size_t kSums = 4;
 
 HWY_INLINE float first_lanes_sum(Lanes d, Vector values, std::size_t lanes) {
@@ -22,8 +22,8 @@ HWY_INLINE float first_lanes_sum(Lanes d, Vector values, std::size_t lanes) {
 Moments channel_moments(const float* in, std::size_t pixels, std::size_t images) {
   const Lanes d;
   const std::size_t n = hn::Lanes(d);
-  // Squares of differences to some value of the channel do not cancel as those of the values themselves
-  // would.
+  // Shifts the values by one of them: Σx² − (Σx)²/n would lose all digits if the mean
+  // is large beside the deviation.
   const float pilot = in[0];
   const Vector origin = hn::Set(d, pilot);
   double sum = 0, squares = 0;
@@ -141,7 +141,8 @@ void normalization_gradient(const float* in, const float* grad, const ChannelSiz
   HWY_DYNAMIC_DISPATCH(normalization_gradient)(in, grad, size, images, factors, grad_in);
 }
 
-// Chan, Golub and LeVeque's update.
+// The parallel update of Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing
+// Sample Variances", 1979.
 Moments combine(const Moments& a, const Moments& b) {
   if (a.count == 0) return b;
   const double count = a.count + b.count, delta = b.mean - a.mean;

@@ -1,9 +1,10 @@
-// Batch normalization of one block of 16 images, channel by channel. Thread-safe: pure functions of their
-// arguments.
+// Batch normalization of one block of 16 images, channel by channel. Thread-safe: pure
+// functions of their arguments.
 //
-// A channel is `rows` rows of `width` pixels of 16 floats, dense but for the one array that has a pitch, the
-// pixels from one of its rows to the next. Lanes from `images` on hold no image of the batch: they do not
-// count, and their gradients come in and go out as zeros.
+// A channel is `rows` rows of `width` pixels of 16 floats. Arrays are dense, except that each function
+// has one array with a pitch: the one that a neighbouring convolution wants padded. Lanes from
+// `images` on are not in the batch: they do not count, and their gradients are zero, both those that
+// come in and those that go out.
 #pragma once
 
 #include <cstddef>
@@ -12,28 +13,29 @@
 
 namespace sweep::cpu {
 
-/// Count, mean and summed squared deviation of some values.
+/// Count, mean and sum of squared deviations of some values.
 struct Moments {
   double count = 0, mean = 0, squares = 0;
 };
 
-/// Size of a channel, and the pitch of the one array that may not be dense.
+/// Size of a channel in pixels, and the pitch, the pixels from row to row, of the
+/// array that may not be dense.
 struct ChannelSize {
   std::size_t rows, width, pitch;
 };
 
-/// Moments of one channel of a block.
+/// Moments of one channel of a block: in [pixels][16], of which the first `images` lanes count.
 Moments channel_moments(const float* in, std::size_t pixels, std::size_t images);
 
-/// Moments of both sets together.
+/// Moments of the union of both sets.
 Moments combine(const Moments& a, const Moments& b);
 
 /// out = scale · in + shift, then max(0, ·) if `relu`. The pitch is out's.
 void scale_and_shift(const float* in, const ChannelSize& size, float scale, float shift, bool relu,
                      float* out);
 
-/// Σ grad and Σ grad · (in − mean). With `out` given, grad is first zeroed where out <= 0 (ReLU). The pitch
-/// is out's.
+/// Σ grad and Σ grad · (in − mean). If `out` is not nullptr, grad is set to zero first where out, the output
+/// of ReLU, is not above 0. The pitch is out's.
 struct GradientSums {
   double gradient = 0, product = 0;
 };

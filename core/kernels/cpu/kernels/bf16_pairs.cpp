@@ -12,42 +12,45 @@ namespace sweep::cpu::HWY_NAMESPACE {
 
 using Bits = hn::RebindToUnsigned<Lanes>;
 
-// Each float rounded to the upper half of its 32 bits; the lower half is left over from the sum.
-HWY_INLINE hn::Vec<Bits> rounded(Vector value) {
+// Rounds each float to bf16, which is the upper half of the result; the lower half is garbage.
+HWY_INLINE hn::Vec<Bits> round_to_bf16(Vector value) {
   const Bits du;
   const auto bits = hn::BitCast(du, value);
-  // Half a unit in the last place less one, and one more where the last kept bit is odd: ties go to even.
+  // Adds 0x7FFF, just below half a unit of the last bit kept, plus that bit: exactly half rounds up only if
+  // the bit is odd, so ties go to even. A carry into the exponent is right, too.
   const auto tie = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
   const auto sum = hn::Add(bits, hn::Add(tie, hn::Set(du, 0x7FFF)));
-  // The carry would make other things of NaNs; the bit set here is what makes them quiet.
+  // For NaN the carry could reach the sign. The quiet bit keeps it a NaN when its
+  // payload is in the lower half.
   return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(value)), hn::Or(bits, hn::Set(du, 0x400000)), sum);
 }
 
-HWY_INLINE Vector joined(Vector even, Vector odd) {
+// The pair of two rounded values: odd in the upper half, even in the lower.
+HWY_INLINE Vector round_pair(Vector even, Vector odd) {
   const Lanes d;
   const Bits du;
-  const auto upper = hn::And(rounded(odd), hn::Set(du, 0xFFFF0000u));
-  return hn::BitCast(d, hn::Or(upper, hn::ShiftRight<16>(rounded(even))));
+  const auto upper = hn::And(round_to_bf16(odd), hn::Set(du, 0xFFFF0000u));
+  return hn::BitCast(d, hn::Or(upper, hn::ShiftRight<16>(round_to_bf16(even))));
 }
 
-void join_pairs(const float* even, const float* odd, std::size_t count, float* pairs) {
+void pack_pairs(const float* even, const float* odd, std::size_t count, float* pairs) {
   const Lanes d;
   std::size_t i = 0;
   for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
     const Vector high = odd == nullptr ? hn::Zero(d) : hn::LoadU(d, odd + i);
-    hn::StoreU(joined(hn::LoadU(d, even + i), high), d, pairs + i);
+    hn::StoreU(round_pair(hn::LoadU(d, even + i), high), d, pairs + i);
   }
   if (i == count) return;
-  HWY_ALIGN float rest[3][kLanes] = {};
+  HWY_ALIGN float tail[3][kLanes] = {};
   for (std::size_t j = 0; j < count - i; ++j) {
-    rest[0][j] = even[i + j];
-    if (odd != nullptr) rest[1][j] = odd[i + j];
+    tail[0][j] = even[i + j];
+    if (odd != nullptr) tail[1][j] = odd[i + j];
   }
-  hn::Store(joined(hn::Load(d, rest[0]), hn::Load(d, rest[1])), d, rest[2]);
-  for (std::size_t j = 0; j < count - i; ++j) pairs[i + j] = rest[2][j];
+  hn::Store(round_pair(hn::Load(d, tail[0]), hn::Load(d, tail[1])), d, tail[2]);
+  for (std::size_t j = 0; j < count - i; ++j) pairs[i + j] = tail[2][j];
 }
 
-void join_neighbours(const float* first, const float* second, float* pairs) {
+void pack_adjacent_pairs(const float* first, const float* second, float* pairs) {
   const Lanes d;
   HWY_ALIGN float values[2 * kLanes] = {};
   for (std::size_t i = 0; i < kLanes; ++i) values[i] = first[i];
@@ -55,7 +58,7 @@ void join_neighbours(const float* first, const float* second, float* pairs) {
   for (std::size_t i = 0; i < kLanes; i += hn::Lanes(d)) {
     Vector even, odd;
     hn::LoadInterleaved2(d, values + 2 * i, even, odd);
-    hn::Store(joined(even, odd), d, pairs + i);
+    hn::Store(round_pair(even, odd), d, pairs + i);
   }
 }
 
@@ -65,23 +68,23 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sweep::cpu {
 
-HWY_EXPORT(join_pairs);
-HWY_EXPORT(join_neighbours);
+HWY_EXPORT(pack_pairs);
+HWY_EXPORT(pack_adjacent_pairs);
 
-void join_pairs(const float* even, const float* odd, std::size_t count, float* pairs) {
-  HWY_DYNAMIC_DISPATCH(join_pairs)(even, odd, count, pairs);
+void pack_pairs(const float* even, const float* odd, std::size_t count, float* pairs) {
+  HWY_DYNAMIC_DISPATCH(pack_pairs)(even, odd, count, pairs);
 }
 
-void join_channels(const float* values, std::size_t channels, std::size_t count, std::size_t stride,
-                   float* pairs) {
+void pack_channel_pairs(const float* values, std::size_t channels, std::size_t count, std::size_t stride,
+                        float* pairs) {
   for (std::size_t c = 0; c < channels; c += 2) {
-    join_pairs(values + c * stride, c + 1 < channels ? values + (c + 1) * stride : nullptr, count,
+    pack_pairs(values + c * stride, c + 1 < channels ? values + (c + 1) * stride : nullptr, count,
                pairs + c / 2 * stride);
   }
 }
 
-void join_neighbours(const float* first, const float* second, float* pairs) {
-  HWY_DYNAMIC_DISPATCH(join_neighbours)(first, second, pairs);
+void pack_adjacent_pairs(const float* first, const float* second, float* pairs) {
+  HWY_DYNAMIC_DISPATCH(pack_adjacent_pairs)(first, second, pairs);
 }
 
 }  // namespace sweep::cpu

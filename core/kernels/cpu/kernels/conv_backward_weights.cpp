@@ -1,4 +1,9 @@
-// Gradient of a convolution's weights and bias, and the layout of the output gradient that it reads.
+// Gradients of a convolution's weights and bias, and the copy of the output gradient to its padded layout.
+//
+// The gradient of a weight is a sum over all output positions and all images. A register tile holds the
+// sums of some output channels × taps, one vector of images each, and runs over the positions: each
+// loaded gradient is used for all taps, each loaded input for all channels. The lanes, which are images,
+// are added up once at the end.
 #include <algorithm>
 
 #include "core/kernels/cpu/kernels/conv_kernels.h"
@@ -14,26 +19,26 @@
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 
-// Sums held in registers: output channels × taps. A tap is a kernel position of an input channel.
+// The register tile: output channels × taps. A tap is a kernel position of an input channel.
 inline constexpr int kChannelTile = kManyRegisters ? 4 : 2;
 inline constexpr int kTapTile = kManyRegisters ? 6 : 5;
 
-// Rows of the gradient that a pass covers, so that they stay in the L1 cache for all taps.
+// Output rows per pass over all taps, so few that their gradient stays in the L1 cache.
 std::size_t rows_per_pass(const ConvGradient& gradient, std::size_t channels) {
-  constexpr std::size_t kL1Share = 24 * 1024 / sizeof(float);
-  return HWY_MAX(std::size_t{1}, kL1Share / (channels * gradient.gap_y * gradient.pitch * kLanes));
+  constexpr std::size_t kL1Budget = 24 * 1024 / sizeof(float);
+  return HWY_MAX(std::size_t{1}, kL1Budget / (channels * gradient.gap_y * gradient.pitch * kLanes));
 }
 
-// Output rows of one tile of channels, and where they meet the input.
+// The operands of a pass: output rows begin … end − 1, for one tile of channels and one vector of images.
 struct Rows {
   std::size_t begin, end;
-  const float* grad;  // of the tile's first channel
-  const float* in;    // of the first input channel
+  const float* grad;  // gradient of the tile's first channel
+  const float* in;    // first input channel
 };
 
-// sums[tap][channel] += Σ over rows and columns of gradient · in at the tap's offset, for kChannels and
-// kTaps.
-struct SumProducts {
+// sums[tap][channel] += Σ over the rows' positions of gradient[channel] · in[tap], for kTaps taps and
+// kChannels channels. sums are vectors; offsets [kTaps] are from compute_tap_offsets().
+struct WeightTile {
   template <int kChannels, int kTaps>
   static void run(const ConvGeometry& g, const ConvGradient& gradient, const Rows& rows,
                   const std::size_t* offsets, float* sums) {
@@ -68,22 +73,23 @@ struct SumProducts {
   }
 };
 
-// Calls SumProducts::run<channels, taps>() for the run-time numbers.
+// Calls WeightTile::run<channels, taps>() for numbers that are known at run time only.
 template <int kChannels = kChannelTile, int kTaps = kTapTile, class... Args>
-HWY_INLINE void run_products(std::size_t channels, std::size_t taps, Args... args) {
+HWY_INLINE void run_weight_tile(std::size_t channels, std::size_t taps, Args... args) {
   if constexpr (kChannels > 0 && kTaps > 0) {
     if (channels != kChannels) {
-      run_products<kChannels - 1, kTaps>(channels, taps, args...);
+      run_weight_tile<kChannels - 1, kTaps>(channels, taps, args...);
     } else if (taps != kTaps) {
-      run_products<kChannels, kTaps - 1>(channels, taps, args...);
+      run_weight_tile<kChannels, kTaps - 1>(channels, taps, args...);
     } else {
-      SumProducts::run<kChannels, kTaps>(args...);
+      WeightTile::run<kChannels, kTaps>(args...);
     }
   }
 }
 
-// totals[i] = sum over the lanes of vector i; room for whole groups of as many vectors as there are lanes.
-HWY_INLINE void sum_lanes(Lanes d, const float* sums, std::size_t vectors, float* totals) {
+// totals[i] = sum over the lanes of vector i, for groups of as many vectors as a vector has lanes:
+// transposing a group makes it one vertical addition of vectors. Both arrays are rounded up to whole groups.
+HWY_INLINE void reduce_lanes(Lanes d, const float* sums, std::size_t vectors, float* totals) {
   constexpr std::size_t kSize = hn::MaxLanes(Lanes());
   for (std::size_t i = 0; i < vectors; i += kSize) {
     Vector v[kSize];
@@ -96,12 +102,12 @@ HWY_INLINE void sum_lanes(Lanes d, const float* sums, std::size_t vectors, float
   }
 }
 
-// The taps of one pass: [first, first + count) of [in_channels][kernel_height][kernel_width].
+// The most taps, of [in_channels][kernel_height][kernel_width], whose sums are kept at a time.
 inline constexpr std::size_t kMaxTaps = 256;
 
-// Where each tap meets the input, from the first output position's corner of the first channel on.
-HWY_INLINE void list_offsets(const ConvGeometry& g, std::size_t first, std::size_t count,
-                             std::size_t* offsets) {
+// offsets[i]: where tap first + i meets the input for output (0, 0), in floats from the input's first pixel.
+HWY_INLINE void compute_tap_offsets(const ConvGeometry& g, std::size_t first, std::size_t count,
+                                    std::size_t* offsets) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t channel = (first + i) / g.taps(), tap = (first + i) % g.taps();
     const std::size_t row = tap / g.kernel_width * g.dilation_y, column = tap % g.kernel_width * g.dilation_x;
@@ -109,7 +115,7 @@ HWY_INLINE void list_offsets(const ConvGeometry& g, std::size_t first, std::size
   }
 }
 
-// Adds the gradients of `channels` output channels from `channel` on, at some taps.
+// Adds the gradients of `taps` taps from first_tap on, for `channels` output channels from `channel` on.
 HWY_INLINE void backward_taps(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
                               std::size_t channel, std::size_t channels, std::size_t first_tap,
                               std::size_t taps, float* grad_weights) {
@@ -118,7 +124,7 @@ HWY_INLINE void backward_taps(const ConvGeometry& g, const float* in, const Conv
   HWY_ALIGN float sums[(kMaxTaps * kChannelTile + kLanes) * kLanes];
   HWY_ALIGN float totals[kMaxTaps * kChannelTile + kLanes];
   std::size_t offsets[kMaxTaps];
-  list_offsets(g, first_tap, taps, offsets);
+  compute_tap_offsets(g, first_tap, taps, offsets);
   std::fill_n(sums, (vectors + n) * n, 0.0f);
   const std::size_t chunks = (taps + kTapTile - 1) / kTapTile;
   for (std::size_t lane = 0; lane < kLanes; lane += n) {
@@ -127,12 +133,12 @@ HWY_INLINE void backward_taps(const ConvGeometry& g, const float* in, const Conv
                       gradient.data + channel * gradient.channel_floats() + lane, in + lane};
       for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
         const std::size_t tap = part_begin(taps, chunks, chunk);
-        run_products(channels, part_begin(taps, chunks, chunk + 1) - tap, g, gradient, rows, offsets + tap,
-                     sums + tap * channels * n);
+        run_weight_tile(channels, part_begin(taps, chunks, chunk + 1) - tap, g, gradient, rows, offsets + tap,
+                        sums + tap * channels * n);
       }
     }
   }
-  sum_lanes(d, sums, vectors, totals);
+  reduce_lanes(d, sums, vectors, totals);
   for (std::size_t i = 0; i < taps; ++i) {
     const std::size_t in_channel = (first_tap + i) / g.taps(), tap = (first_tap + i) % g.taps();
     for (std::size_t c = 0; c < channels; ++c)
@@ -140,7 +146,8 @@ HWY_INLINE void backward_taps(const ConvGeometry& g, const float* in, const Conv
   }
 }
 
-float gradient_sum(const ConvGeometry& g, const ConvGradient& gradient, std::size_t channel) {
+// Sum of a channel's gradient over positions and images.
+float channel_gradient_sum(const ConvGeometry& g, const ConvGradient& gradient, std::size_t channel) {
   const Lanes d;
   Vector sum = hn::Zero(d);
   for (std::size_t y = 0; y < g.out_height; ++y) {
@@ -167,11 +174,11 @@ void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGra
 }
 
 void conv_backward_bias(const ConvGeometry& g, const ConvGradient& gradient, float* grad_bias) {
-  for (std::size_t c = 0; c < g.out_channels; ++c) grad_bias[c] += gradient_sum(g, gradient, c);
+  for (std::size_t c = 0; c < g.out_channels; ++c) grad_bias[c] += channel_gradient_sum(g, gradient, c);
 }
 
-void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out,
-                     const ConvGradient& layout, float* gradient) {
+void pad_gradient(const ConvGeometry& g, const float* grad_out, const float* out, const ConvGradient& layout,
+                  float* gradient) {
   const Lanes d;
   for (std::size_t c = 0; c < g.out_channels; ++c) {
     for (std::size_t y = 0; y < g.out_height; ++y) {
@@ -198,7 +205,7 @@ namespace sweep::cpu {
 
 HWY_EXPORT(conv_backward_weights);
 HWY_EXPORT(conv_backward_bias);
-HWY_EXPORT(spread_gradient);
+HWY_EXPORT(pad_gradient);
 
 void conv_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
                            float* grad_weights) {
@@ -209,9 +216,9 @@ void conv_backward_bias(const ConvGeometry& g, const ConvGradient& gradient, flo
   HWY_DYNAMIC_DISPATCH(conv_backward_bias)(g, gradient, grad_bias);
 }
 
-void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out,
-                     const ConvGradient& layout, float* gradient) {
-  HWY_DYNAMIC_DISPATCH(spread_gradient)(g, grad_out, out, layout, gradient);
+void pad_gradient(const ConvGeometry& g, const float* grad_out, const float* out, const ConvGradient& layout,
+                  float* gradient) {
+  HWY_DYNAMIC_DISPATCH(pad_gradient)(g, grad_out, out, layout, gradient);
 }
 
 }  // namespace sweep::cpu

@@ -1,10 +1,10 @@
-// Convolution of one block of 16 images, direct and register-tiled. Thread-safe: pure functions of their
-// arguments.
+// Direct convolution of one block of 16 images, tiled for registers. Thread-safe: pure
+// functions of their arguments.
 //
-// A tile is up to conv_channel_tile() output channels × 4 output positions, all in registers; each loaded
-// input vector serves every channel of the tile and each broadcast weight serves 4 positions, so the
-// multiply-adds, not the loads, are the limit. With 2×2 pooling the 4 positions are one pooling window, and
-// only its maximum is stored.
+// A register tile is up to conv_channel_tile() output channels × 4 output positions of accumulators. Each
+// loaded input vector is used for all channels of the tile, and each broadcast weight for all 4 positions:
+// with 6 channels, 24 multiply-adds take 10 loads, so arithmetic is the limit, not the loads. With 2×2
+// pooling the 4 positions are one pooling window, and only its maximum is stored.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,12 @@
 
 namespace sweep::cpu {
 
-/// Rounds up a number of cache lines to an odd one. Where a tile reads the same pixel of many channels,
-/// planes of 64 lines or a multiple would all lie in the same set of the L1 cache, and drive each other out.
-constexpr std::size_t spread_over_cache(std::size_t lines) { return lines | 1; }
+/// Rounds a stride in cache lines up to an odd number. A tile reads the same pixel of many channels: planes
+/// whose stride is a multiple of 64 cache lines (the number of sets of common L1 caches) would all be in the
+/// same set and evict each other; with an odd stride they are spread over all sets.
+constexpr std::size_t conflict_free_stride(std::size_t lines) { return lines | 1; }
 
-/// Sizes in elements. The input includes its zero padding.
+/// Sizes of a convolution, in values. The input includes its zero padding. With groups: of one group.
 struct ConvGeometry {
   std::size_t in_channels, in_height, in_width;
   std::size_t out_channels, out_height, out_width;
@@ -29,59 +30,64 @@ struct ConvGeometry {
   std::size_t taps() const { return kernel_height * kernel_width; }
 };
 
-/// Channels in the widest tile of this machine's registers.
+/// Output channels of the largest register tile on this machine.
 std::size_t conv_channel_tile();
 
-/// Weights lie as [out][ky][kx][in] between the kernels: see conv_pool_backward.h. These two convert from and
-/// to PyTorch's [out][in][ky][kx].
+/// The engine's layout of weights and their gradients is [out][ky][kx][in], because conv_pool_backward()
+/// needs the input channels of a tap side by side. These two convert from and to PyTorch's [out][in][ky][kx].
 void import_conv_weights(const ConvGeometry& g, const float* pytorch, float* weights);
 void export_conv_weights(const ConvGeometry& g, const float* weights, float* pytorch);
 
-/// Reorders weights to tiles of at most `tile` channels, conv_channel_tile() for the functions below: for
-/// each tile of output channels [in][ky][kx][channel in tile]. `packed` holds as many floats as `weights`.
+/// Reorders weights for register tiles of at most `tile` output channels: per tile [in][ky][kx][channel in
+/// tile], the order in which a tile reads them. The functions below need tile = conv_channel_tile(). `packed`
+/// has as many floats as `weights`.
 void pack_conv_weights(const ConvGeometry& g, std::size_t tile, const float* weights, float* packed);
 
-/// The same for the gradient of the input, where the roles change: tiles of input channels,
-/// [out][ky][kx][channel in tile], with both kernel axes reversed.
+/// The same for the gradient of the input, which is a convolution with transposed and rotated weights: tiles
+/// of input channels, [out][ky][kx][channel in tile], with both kernel axes reversed.
 void pack_conv_weights_transposed(const ConvGeometry& g, std::size_t tile, const float* weights,
                                   float* packed);
 
-/// Packed weights as pairs of `summed` channels (in_channels; out_channels where transposed), for tiles over
-/// the other `tiled` ones: see bf16_kernels.h.
-void pair_conv_weights(const ConvGeometry& g, std::size_t tile, std::size_t summed, std::size_t tiled,
-                       const float* packed, float* pairs);
+/// Rounds packed weights to bf16 pairs, see bf16_kernels.h. `summed`: the channels that are summed over
+/// and paired (in_channels, or out_channels if transposed); `tiled`: the others. pairs
+/// [pair_count(summed) · taps · tiled].
+void pack_conv_weight_pairs(const ConvGeometry& g, std::size_t tile, std::size_t summed, std::size_t tiled,
+                            const float* packed, float* pairs);
 
-/// out = conv(in) + bias, then max(0, ·) if `relu`. bias [out_channels] or nullptr.
-/// in [in_channels][in_height][in_width][16] with planes in_plane apart, out
+/// out = conv(in) + bias, then max(0, ·) if `relu`. in [in_channels][in_height][in_width][16], with in_plane
+/// floats from channel to channel; packed from pack_conv_weights(); bias [out_channels] or nullptr; out
 /// [out_channels][out_height][out_width][16].
 void conv_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias, bool relu,
                   float* out);
 
-/// The same followed by 2×2 max pooling with stride 2, without dilation. out [out_channels][out_height /
-/// 2][out_width / 2][16]; winner, of the same size, holds int32: which of the window's 4 positions
-/// (row-major) was largest, or 4 where ReLU cut it.
+/// The same followed by 2×2 max pooling with stride 2, without dilation. out and argmax are
+/// [out_channels][out_height / 2][out_width / 2][16]; argmax holds int32: which of the window's 4 positions
+/// (row-major) was the largest, or 4 where ReLU made the maximum zero, so that it has no gradient.
 void conv_pool_forward(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
-                       bool relu, float* out, float* winner);
+                       bool relu, float* out, float* argmax);
 
-/// Zero columns on each side of a gradient's rows, which conv_backward_input reads beyond the image.
+/// Zero columns on each side of a padded gradient's rows. A tile of conv_backward_input() has 4 neighbouring
+/// pixels and reads every column that one of them needs, so it reads up to 3 columns beyond the image.
 inline constexpr std::size_t kGradientBorder = 3;
 
-/// Gradient of a convolution's output as the functions below read it: [out_channels][rows][pitch][16],
-/// where output (y, x) lies at row y·gap_y, column border + x·gap_x, and all else is zero. Gaps are 1, or the
-/// stride where there is dilation too: then the input's gradient is an ordinary convolution of what has gaps.
+/// Padded gradient of a convolution's output: [out_channels][rows][pitch][16], where output (y, x) is at
+/// row y · gap_y, column border + x · gap_x, and everything else is zero. Gaps are 1, except with both
+/// stride and dilation: then they are the stride, so that the input's gradient is an ordinary dilated
+/// convolution of the array with the gaps.
 struct ConvGradient {
   const float* data;
-  std::size_t rows, pitch, border, gap_y, gap_x;
-  std::size_t channel_floats() const { return spread_over_cache(rows * pitch) * kLanes; }
+  std::size_t rows, pitch, border, gap_y, gap_x;  // in pixels; pitch: from row to row, both borders included
+  std::size_t channel_floats() const { return conflict_free_stride(rows * pitch) * kLanes; }
 };
 
-/// Copies grad_out [out_channels][out_height][out_width][16] into the layout above; where `out` is given,
-/// only where it is > 0 (ReLU).
-void spread_gradient(const ConvGeometry& g, const float* grad_out, const float* out,
-                     const ConvGradient& layout, float* gradient);
+/// Copies grad_out [out_channels][out_height][out_width][16] to `gradient`, which has the layout above
+/// and zeros in its borders and gaps already. If `out`, the output after ReLU, is not nullptr, writes
+/// zeros where it is not above 0.
+void pad_gradient(const ConvGeometry& g, const float* grad_out, const float* out, const ConvGradient& layout,
+                  float* gradient);
 
-/// Gradient of the input without its padding: [in_channels][height][width][16] for the interior that starts
-/// at row pad_y, column pad_x of the padded input. `packed` is from pack_conv_weights_transposed.
+/// Writes the gradient of the input without its padding, [in_channels][height][width][16]: the interior of
+/// the padded input from row pad_y, column pad_x on. `packed` is from pack_conv_weights_transposed().
 void conv_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* packed,
                          std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
                          float* grad_in);

@@ -9,55 +9,25 @@
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
+#include "core/kernels/cpu/kernels/conv_pool_scratch.h"
 #include "core/kernels/cpu/simd/simd-inl.h"
 #include "core/kernels/cpu/simd/transpose-inl.h"
-
-#ifndef SWEEP_CONV_POOL_BACKWARD_ONCE
-#define SWEEP_CONV_POOL_BACKWARD_ONCE
-namespace sweep::cpu {
-
-// The part of the input under one kernel position as runs of floats in an image's array.
-struct Patch {
-  std::size_t runs, run_floats, run_stride;
-};
-
-// Positions with a gradient: their values, and where their patches start in the images' arrays.
-struct Positions {
-  const float* values;
-  const std::int32_t* starts;
-  std::size_t count;
-};
-
-// How a block is cut so that what one pass touches stays in the L1 cache.
-struct Cut {
-  std::size_t lanes, rows;  // images; rows of pooling windows
-};
-
-inline constexpr std::size_t kL1Floats = 32 * 1024 / sizeof(float);
-inline constexpr std::size_t kSlack = kLanes;  // whole vectors are read and written at the ends of arrays
-
-inline std::size_t list_floats(const ConvGeometry& g) {
-  return round_to_line(g.out_channels * sizeof(Positions) / sizeof(float) + 1);
-}
-
-}  // namespace sweep::cpu
-#endif  // SWEEP_CONV_POOL_BACKWARD_ONCE
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 
-inline constexpr int kMaxVectors = kManyRegisters ? 16 : 8;  // of sums or weights held in registers
+inline constexpr int kMaxVectors = kManyRegisters ? 16 : 8;  // vectors of sums or weights in registers
 inline constexpr int kMaxRuns = 5;
 
 HWY_INLINE std::size_t vectors_in(std::size_t floats) {
   return (floats + hn::Lanes(Lanes()) - 1) / hn::Lanes(Lanes());
 }
 
-// sums[run][·] += Σ over positions of value · patch. `sums` is [runs][run_floats], with tails shorter than a
-// vector.
-struct AddProducts {
+// Gradient of the weights: sums[run][·] += Σ value · patch over the list. `sums` is [runs][run_floats], so
+// the last vector of a run is masked.
+struct AccumulateWeights {
   template <int kRuns, int kVectors>
-  static void run(const Positions& positions, float* images, std::size_t run_stride, float* sums,
+  static void run(const NonZeros& nonzeros, float* images, std::size_t run_stride, float* sums,
                   std::size_t run_floats, std::size_t chunk_floats) {
     const Lanes d;
     const std::size_t n = hn::Lanes(d);
@@ -68,8 +38,8 @@ struct AddProducts {
       acc[r][kVectors - 1] = hn::MaskedLoad(tail, d, sums + r * run_floats + (kVectors - 1) * n);
     }
     const auto add = [&](Vector(&to)[kRuns][kVectors], std::size_t i) HWY_ATTR {
-      const Vector value = hn::Set(d, positions.values[i]);
-      const float* patch = images + positions.starts[i];
+      const Vector value = hn::Set(d, nonzeros.values[i]);
+      const float* patch = images + nonzeros.offsets[i];
       for (std::size_t r = 0; r < kRuns; ++r) {
         for (std::size_t v = 0; v < kVectors; ++v) {
           to[r][v] = hn::MulAdd(value, hn::LoadU(d, patch + r * run_stride + v * n), to[r][v]);
@@ -78,14 +48,14 @@ struct AddProducts {
     };
     std::size_t i = 0;
     if constexpr (kRuns * kVectors <= 4) {
-      // So few sums would wait for each other's multiply-adds: keep four of each.
+      // So few sums are a chain of dependent multiply-adds: four copies of each hide the latency.
       Vector more[3][kRuns][kVectors];
       for (auto& set : more) {
         for (auto& run_sums : set) {
           for (auto& sum : run_sums) sum = hn::Zero(d);
         }
       }
-      for (; i + 4 <= positions.count; i += 4) {
+      for (; i + 4 <= nonzeros.count; i += 4) {
         add(acc, i);
         add(more[0], i + 1);
         add(more[1], i + 2);
@@ -97,7 +67,7 @@ struct AddProducts {
         }
       }
     }
-    for (; i < positions.count; ++i) add(acc, i);
+    for (; i < nonzeros.count; ++i) add(acc, i);
     for (std::size_t r = 0; r < kRuns; ++r) {
       for (std::size_t v = 0; v + 1 < kVectors; ++v) hn::StoreU(acc[r][v], d, sums + r * run_floats + v * n);
       hn::BlendedStore(acc[r][kVectors - 1], tail, d, sums + r * run_floats + (kVectors - 1) * n);
@@ -105,11 +75,11 @@ struct AddProducts {
   }
 };
 
-// patch += value · weights, for every position. Tails of the weights are zero, so whole vectors may be
-// stored.
-struct ScatterProducts {
+// Gradient of the input: patch += value · weights for every entry of the list. The masked tails of the
+// weights are zero, so whole vectors may be stored.
+struct ScatterInput {
   template <int kRuns, int kVectors>
-  static void run(const Positions& positions, float* images, std::size_t run_stride, float* weights,
+  static void run(const NonZeros& nonzeros, float* images, std::size_t run_stride, float* weights,
                   std::size_t run_floats, std::size_t chunk_floats) {
     const Lanes d;
     const std::size_t n = hn::Lanes(d);
@@ -120,9 +90,9 @@ struct ScatterProducts {
         weight[r][v] = hn::LoadU(d, weights + r * run_floats + v * n);
       weight[r][kVectors - 1] = hn::MaskedLoad(tail, d, weights + r * run_floats + (kVectors - 1) * n);
     }
-    for (std::size_t i = 0; i < positions.count; ++i) {
-      const Vector value = hn::Set(d, positions.values[i]);
-      float* patch = images + positions.starts[i];
+    for (std::size_t i = 0; i < nonzeros.count; ++i) {
+      const Vector value = hn::Set(d, nonzeros.values[i]);
+      float* patch = images + nonzeros.offsets[i];
       for (std::size_t r = 0; r < kRuns; ++r) {
         for (std::size_t v = 0; v < kVectors; ++v) {
           float* target = patch + r * run_stride + v * n;
@@ -133,7 +103,8 @@ struct ScatterProducts {
   }
 };
 
-// Calls Kernel::run<runs, vectors>() for the run-time numbers, runs · vectors <= kMaxVectors.
+// Calls Kernel::run<runs, vectors>() for numbers that are known at run time only;
+// runs · vectors <= kMaxVectors.
 template <class Kernel, int kRuns = kMaxRuns, int kVectors = kMaxVectors, class... Args>
 HWY_INLINE void dispatch(std::size_t runs, std::size_t vectors, Args... args) {
   if constexpr (kRuns > 0 && kVectors > 0) {
@@ -149,16 +120,17 @@ HWY_INLINE void dispatch(std::size_t runs, std::size_t vectors, Args... args) {
   }
 }
 
-// Runs that fit the registers at a time; at least one.
+// Runs of a patch that fit the registers together; at least one.
 HWY_INLINE std::size_t runs_per_pass(const Patch& patch) {
   return std::clamp<std::size_t>(kMaxVectors / vectors_in(patch.run_floats), 1,
                                  std::min<std::size_t>(kMaxRuns, patch.runs));
 }
 
-// One pass over all output channels: some runs of the patch, and where those are too long for the registers,
-// a part of each.
+// Runs the kernel for all output channels, for as many runs of the patch at a time as fit the registers, and
+// for a chunk of a run at a time if it is longer than that. rows: sums or weights,
+// [out_channels][runs][run_floats].
 template <class Kernel>
-HWY_INLINE void for_all_channels(const ConvGeometry& g, const Patch& patch, const Positions* lists,
+HWY_INLINE void for_each_channel(const ConvGeometry& g, const Patch& patch, const NonZeros* nonzeros,
                                  float* images, float* rows) {
   const std::size_t n = hn::Lanes(Lanes());
   const std::size_t row_floats = patch.runs * patch.run_floats, pass = runs_per_pass(patch);
@@ -168,28 +140,29 @@ HWY_INLINE void for_all_channels(const ConvGeometry& g, const Patch& patch, cons
       const std::size_t chunk = HWY_MIN(kMaxVectors * n, patch.run_floats - first);
       const std::size_t offset = run * patch.run_stride + first;
       for (std::size_t c = 0; c < g.out_channels; ++c) {
-        if (lists[c].count == 0) continue;
-        dispatch<Kernel>(runs, vectors_in(chunk), lists[c], images + offset, patch.run_stride,
+        if (nonzeros[c].count == 0) continue;
+        dispatch<Kernel>(runs, vectors_in(chunk), nonzeros[c], images + offset, patch.run_stride,
                          rows + c * row_floats + run * patch.run_floats + first, patch.run_floats, chunk);
       }
     }
   }
 }
 
-// A rectangle of pooling windows and the images that it is looked at in.
+// A rectangle of pooling windows, in some images.
 struct Windows {
   std::size_t row_begin, row_end, column_begin, column_end, lane_begin, lane_end;
 };
 
-// How far a patch's start moves in an image's array.
+// How far a patch's start moves in the images' arrays, in floats, from one image to the next, and so on. A
+// position is one of the 4 of a window.
 struct Strides {
   std::size_t image, window_row, window_column, position_row, position_column;
 };
 
-// Lists one output channel's positions with a gradient; returns how many there are.
-HWY_INLINE std::size_t list_positions(const ConvGeometry& g, const float* grad, const float* winner,
-                                      const Windows& windows, const Strides& strides, float* values,
-                                      std::int32_t* starts) {
+// Compresses one output channel's nonzero gradients into a list; returns its length.
+HWY_INLINE std::size_t compress_nonzeros(const ConvGeometry& g, const float* grad, const float* argmax,
+                                         const Windows& windows, const Strides& strides, float* values,
+                                         std::int32_t* offsets) {
   const Lanes d;
   const hn::RebindToSigned<Lanes> di;
   const std::size_t pooled_width = g.out_width / 2;
@@ -198,8 +171,8 @@ HWY_INLINE std::size_t list_positions(const ConvGeometry& g, const float* grad, 
   for (std::size_t lane = windows.lane_begin / hn::Lanes(d) * hn::Lanes(d); lane < windows.lane_end;
        lane += hn::Lanes(d)) {
     const auto lane_index = hn::Iota(di, to_int(lane));
-    const auto wanted = hn::And(hn::Gt(lane_index, hn::Set(di, to_int(windows.lane_begin) - 1)),
-                                hn::Lt(lane_index, hn::Set(di, to_int(windows.lane_end))));
+    const auto in_range = hn::And(hn::Gt(lane_index, hn::Set(di, to_int(windows.lane_begin) - 1)),
+                                  hn::Lt(lane_index, hn::Set(di, to_int(windows.lane_end))));
     const auto image = hn::Mul(hn::Sub(lane_index, hn::Set(di, to_int(windows.lane_begin))),
                                hn::Set(di, to_int(strides.image)));
     const auto row_step = hn::Set(di, to_int(strides.position_row)),
@@ -208,17 +181,17 @@ HWY_INLINE std::size_t list_positions(const ConvGeometry& g, const float* grad, 
       for (std::size_t x = windows.column_begin; x < windows.column_end; ++x) {
         const std::size_t at = (y * pooled_width + x) * kLanes + lane;
         const Vector value = hn::Load(d, grad + at);
-        const auto index = hn::BitCast(di, hn::Load(d, winner + at));
-        const auto alive = hn::And(wanted, hn::Lt(index, hn::Set(di, 4)));
-        const auto listed = hn::AndNot(hn::RebindMask(di, hn::Eq(value, hn::Zero(d))), alive);
+        const auto index = hn::BitCast(di, hn::Load(d, argmax + at));
+        const auto has_gradient = hn::And(in_range, hn::Lt(index, hn::Set(di, 4)));
+        const auto listed = hn::AndNot(hn::RebindMask(di, hn::Eq(value, hn::Zero(d))), has_gradient);
         const std::size_t corner =
             y * strides.window_row + (x - windows.column_begin) * strides.window_column;
         auto start = hn::Add(image, hn::Set(di, to_int(corner)));
         start = hn::Add(start, hn::Mul(hn::ShiftRight<1>(index), row_step));
         start = hn::Add(start, hn::Mul(hn::And(index, hn::Set(di, 1)), column_step));
-        // Whole vectors are stored, the rest of them overwritten by what follows: compressing into memory
-        // takes Zen 4 over a hundred cycles, into a register two.
-        hn::StoreU(hn::Compress(start, listed), di, starts + count);
+        // Compresses in a register and stores whole vectors, whose unused lanes the next ones overwrite: a
+        // compressing store takes over a hundred cycles on Zen 4, the register form two.
+        hn::StoreU(hn::Compress(start, listed), di, offsets + count);
         hn::StoreU(hn::Compress(value, hn::RebindMask(d, listed)), d, values + count);
         count += hn::CountTrue(di, listed);
       }
@@ -227,29 +200,31 @@ HWY_INLINE std::size_t list_positions(const ConvGeometry& g, const float* grad, 
   return count;
 }
 
-// Working memory, in the order of the fields.
+// The parts of scratch memory, in this order, after the lists' heads.
 struct Scratch {
-  float* images;       // [images][image_floats]
-  float* grad_images;  // the same for the input's gradient
-  float* values;       // positions of all output channels
-  std::int32_t* starts;
+  float* images;       // [16][image_floats]
+  float* grad_images;  // the same for the input's gradient, if it is needed
+  float* values;       // the lists of all output channels, one after the other
+  std::int32_t* offsets;
 };
 
-void list_all(const ConvGeometry& g, const ConvPoolGradients& gradients, const Windows& windows,
-              const Strides& strides, const Scratch& scratch, Positions* lists) {
+void collect_nonzeros(const ConvGeometry& g, const ConvPoolGradients& gradients, const Windows& windows,
+                      const Strides& strides, const Scratch& scratch, NonZeros* nonzeros) {
   const std::size_t plane = (g.out_height / 2) * (g.out_width / 2) * kLanes;
   std::size_t used = 0;
   for (std::size_t c = 0; c < g.out_channels; ++c) {
-    const std::size_t count = list_positions(g, gradients.grad_out + c * plane, gradients.winner + c * plane,
-                                             windows, strides, scratch.values + used, scratch.starts + used);
-    lists[c] = {scratch.values + used, scratch.starts + used, count};
+    const std::size_t count =
+        compress_nonzeros(g, gradients.grad_out + c * plane, gradients.argmax + c * plane, windows, strides,
+                          scratch.values + used, scratch.offsets + used);
+    nonzeros[c] = {scratch.values + used, scratch.offsets + used, count};
     used += count;
   }
 }
 
-// Weights' gradient where the input has few channels: column by column of pooling windows.
+// Gradient of the weights for few input channels, one column of pooling windows
+// after the other; see by_columns.
 void backward_by_columns(const ConvPoolPlan& plan, const ConvPoolGradients& gradients, const Scratch& scratch,
-                         Positions* lists) {
+                         NonZeros* nonzeros) {
   const ConvGeometry& g = plan.geometry;
   const std::size_t run = g.kernel_width * g.in_channels, image = plan.image_floats;
   const Patch patch{1, g.kernel_height * run, 0};
@@ -260,24 +235,26 @@ void backward_by_columns(const ConvPoolPlan& plan, const ConvPoolGradients& grad
     lanes_to_images(image, image, gradients.in + 2 * x * g.stride_x * kLanes, plan.in_offsets.data(),
                     scratch.images);
     for (std::size_t lane = 0; lane < kLanes; lane += lanes) {
-      list_all(g, gradients, {0, g.out_height / 2, x, x + 1, lane, lane + lanes}, strides, scratch, lists);
-      for_all_channels<AddProducts>(g, patch, lists, scratch.images + lane * image, gradients.grad_weights);
+      collect_nonzeros(g, gradients, {0, g.out_height / 2, x, x + 1, lane, lane + lanes}, strides, scratch,
+                       nonzeros);
+      for_each_channel<AccumulateWeights>(g, patch, nonzeros, scratch.images + lane * image,
+                                          gradients.grad_weights);
     }
   }
 }
 
-Cut cut_rows(const ConvGeometry& g, const Patch& patch) {
+CacheBlock choose_cache_block(const ConvGeometry& g, const Patch& patch) {
   const std::size_t pass = runs_per_pass(patch), row = g.in_width * g.in_channels;
-  Cut cut{kLanes, 1};
-  while (cut.lanes > 4 && (2 * g.stride_y + pass - 1) * row * cut.lanes > kL1Floats) cut.lanes /= 2;
-  const std::size_t rows = kL1Floats / (row * cut.lanes);
+  CacheBlock block{kLanes, 1};
+  while (block.lanes > 4 && (2 * g.stride_y + pass - 1) * row * block.lanes > kL1Floats) block.lanes /= 2;
+  const std::size_t rows = kL1Floats / (row * block.lanes);
   if (rows > pass - 1)
-    cut.rows = std::clamp<std::size_t>((rows - (pass - 1)) / (2 * g.stride_y), 1, g.out_height / 2);
-  return cut;
+    block.rows = std::clamp<std::size_t>((rows - (pass - 1)) / (2 * g.stride_y), 1, g.out_height / 2);
+  return block;
 }
 
 void backward_by_rows(const ConvPoolPlan& plan, const ConvPoolGradients& gradients, const Scratch& scratch,
-                      Positions* lists) {
+                      NonZeros* nonzeros) {
   const ConvGeometry& g = plan.geometry;
   const std::size_t row = g.in_width * g.in_channels, image = plan.image_floats;
   const Patch patch{g.kernel_height, g.kernel_width * g.in_channels, row};
@@ -285,15 +262,17 @@ void backward_by_rows(const ConvPoolPlan& plan, const ConvPoolGradients& gradien
                         g.stride_x * g.in_channels};
   lanes_to_images(image, image, gradients.in, plan.in_offsets.data(), scratch.images);
   if (gradients.grad_in != nullptr) std::fill_n(scratch.grad_images, image * kLanes, 0.0f);
-  const Cut cut = cut_rows(g, patch);
-  for (std::size_t lane = 0; lane < kLanes; lane += cut.lanes) {
-    for (std::size_t y = 0; y < g.out_height / 2; y += cut.rows) {
-      const std::size_t end = HWY_MIN(g.out_height / 2, y + cut.rows);
-      list_all(g, gradients, {y, end, 0, g.out_width / 2, lane, lane + cut.lanes}, strides, scratch, lists);
-      for_all_channels<AddProducts>(g, patch, lists, scratch.images + lane * image, gradients.grad_weights);
+  const CacheBlock block = choose_cache_block(g, patch);
+  for (std::size_t lane = 0; lane < kLanes; lane += block.lanes) {
+    for (std::size_t y = 0; y < g.out_height / 2; y += block.rows) {
+      const std::size_t end = HWY_MIN(g.out_height / 2, y + block.rows);
+      collect_nonzeros(g, gradients, {y, end, 0, g.out_width / 2, lane, lane + block.lanes}, strides, scratch,
+                       nonzeros);
+      for_each_channel<AccumulateWeights>(g, patch, nonzeros, scratch.images + lane * image,
+                                          gradients.grad_weights);
       if (gradients.grad_in == nullptr) continue;
-      for_all_channels<ScatterProducts>(g, patch, lists, scratch.grad_images + lane * image,
-                                        const_cast<float*>(gradients.weights));
+      for_each_channel<ScatterInput>(g, patch, nonzeros, scratch.grad_images + lane * image,
+                                     const_cast<float*>(gradients.weights));
     }
   }
   if (gradients.grad_in == nullptr) return;
@@ -309,24 +288,24 @@ void conv_pool_backward(const ConvPoolPlan& plan, const ConvPoolGradients& gradi
   const ConvGeometry& g = plan.geometry;
   const std::size_t images = plan.image_floats * kLanes + kSlack;
   const std::size_t windows = (g.out_height / 2) * (g.out_width / 2) * kLanes;
-  auto* lists = reinterpret_cast<Positions*>(scratch);
-  scratch += list_floats(g);
+  auto* nonzeros = reinterpret_cast<NonZeros*>(scratch);
+  scratch += nonzeros_floats(g);
   Scratch parts{scratch, scratch + images, nullptr, nullptr};
   parts.values = parts.grad_images + (plan.needs_grad_in ? images : 0);
-  parts.starts = reinterpret_cast<std::int32_t*>(parts.values + g.out_channels * windows + kSlack);
+  parts.offsets = reinterpret_cast<std::int32_t*>(parts.values + g.out_channels * windows + kSlack);
   if (plan.by_columns) {
-    backward_by_columns(plan, gradients, parts, lists);
+    backward_by_columns(plan, gradients, parts, nonzeros);
   } else {
-    backward_by_rows(plan, gradients, parts, lists);
+    backward_by_rows(plan, gradients, parts, nonzeros);
   }
   if (gradients.grad_bias == nullptr) return;
   for (std::size_t c = 0; c < g.out_channels; ++c) {
     Vector sum = hn::Zero(d);
     for (std::size_t i = 0; i < windows; i += hn::Lanes(d)) {
       const hn::RebindToSigned<Lanes> di;
-      const auto index = hn::BitCast(di, hn::Load(d, gradients.winner + c * windows + i));
-      const auto alive = hn::RebindMask(d, hn::Lt(index, hn::Set(di, 4)));
-      sum = hn::Add(sum, hn::IfThenElseZero(alive, hn::Load(d, gradients.grad_out + c * windows + i)));
+      const auto index = hn::BitCast(di, hn::Load(d, gradients.argmax + c * windows + i));
+      const auto has_gradient = hn::RebindMask(d, hn::Lt(index, hn::Set(di, 4)));
+      sum = hn::Add(sum, hn::IfThenElseZero(has_gradient, hn::Load(d, gradients.grad_out + c * windows + i)));
     }
     gradients.grad_bias[c] += hn::GetLane(hn::SumOfLanes(d, sum));
   }
@@ -347,8 +326,7 @@ void conv_pool_backward(const ConvPoolPlan& plan, const ConvPoolGradients& gradi
 ConvPoolPlan::ConvPoolPlan(const ConvGeometry& conv, bool grad_in, std::size_t top, std::size_t left,
                            std::size_t rows, std::size_t columns)
     : geometry(conv), needs_grad_in(grad_in), pad_y(top), pad_x(left), height(rows), width(columns) {
-  // With few input channels the runs of [y][x][channel] would be shorter than a vector. For the weights'
-  // gradient the input can then be spread out, column of windows by column, so that a whole patch is one run.
+  // Whether a run of [y][x][channel] is shorter than a vector of 16 floats.
   by_columns = !grad_in && conv.kernel_height > 1 && conv.kernel_width * conv.in_channels < kLanes;
   const auto offset = [&](std::size_t channel, std::size_t y, std::size_t x) {
     return static_cast<std::uint32_t>(channel * conv.in_plane + (y * conv.in_width + x) * kLanes);
@@ -373,9 +351,9 @@ ConvPoolPlan::ConvPoolPlan(const ConvGeometry& conv, bool grad_in, std::size_t t
   }
   image_floats = in_offsets.size();
   const std::size_t images = image_floats * kLanes + kSlack;
-  const std::size_t positions =
+  const std::size_t nonzeros =
       conv.out_channels * (conv.out_height / 2) * (conv.out_width / 2) * kLanes + kSlack;
-  scratch_floats = list_floats(conv) + images * (grad_in ? 2 : 1) + 2 * positions;
+  scratch_floats = nonzeros_floats(conv) + images * (grad_in ? 2 : 1) + 2 * nonzeros;
 }
 
 }  // namespace sweep::cpu

@@ -1,5 +1,10 @@
-// The tile loops of conv_kernels.h over any arithmetic; compiled once per Highway target and source. What a
-// tile sums are 32-bit elements: floats, or the pairs of bf16_kernels.h.
+// The register tiles of conv_kernels.h as templates over the arithmetic: fp32, or bf16 pairs
+// (bf16_kernels.h), whose elements are 32 bits, too. Compiled once per Highway target and source.
+//
+// A tile computes kChannels output channels × 4 positions for one vector of images. All its sums are in
+// registers from the first tap to the last; the loops over input channels and kernel positions are outside,
+// the 4 · kChannels multiply-adds inside and unrolled. Tiles of the output, a plain one and one with pooling,
+// and of the input's gradient differ only in which positions they take and in what they do with the sums.
 #if defined(SWEEP_CORE_KERNELS_CPU_CONV_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWEEP_CORE_KERNELS_CPU_CONV_TILES_INL_H_
 #undef SWEEP_CORE_KERNELS_CPU_CONV_TILES_INL_H_
@@ -12,22 +17,24 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
-// Each source has instances of its own, which may be compiled for more than the target.
+// Anonymous, because bf16_avx512.cpp is compiled with more instructions than the target has: the linker must
+// not merge its instances with those of other sources.
 namespace {
 
-// The window of kernel taps that a tile sums over, and where its operands start.
+// The taps that a tile sums over, input channels × kernel rows × kernel columns, and
+// the strides of its operands.
 struct TapWindow {
-  std::size_t channels, rows, columns;  // taps to sum: input channels × kernel rows × kernel columns
-  std::size_t in_channel_stride, in_row_stride;  // in floats
+  std::size_t channels, rows, columns;
+  std::size_t in_channel_stride, in_row_stride;  // all strides in floats
   std::size_t weight_channel_stride, weight_row_stride;
   std::size_t in_column_stride, weight_column_stride;
 };
 
-// acc[c][p] += Σ weight[tap][c] · in[position p + tap]; c < kChannels, p < 4. `in` points at each position's
-// first tap.
-template <class Products, int kChannels>
-HWY_INLINE void sum_taps(Lanes d, const TapWindow& window, const float* const (&in)[4], const float* weights,
-                         Vector (&acc)[kChannels][4]) {
+// acc[c][p] += Σ weight[tap][c] · in[p][tap] over the window's taps, for c < kChannels and p < 4. in[p]
+// points to the input under the first tap of position p.
+template <class Arithmetic, int kChannels>
+HWY_INLINE void accumulate_taps(Lanes d, const TapWindow& window, const float* const (&in)[4],
+                                const float* weights, Vector (&acc)[kChannels][4]) {
   const std::size_t step = window.in_column_stride, weight_step = window.weight_column_stride;
   for (std::size_t channel = 0; channel < window.channels; ++channel) {
     for (std::size_t row = 0; row < window.rows; ++row) {
@@ -41,7 +48,7 @@ HWY_INLINE void sum_taps(Lanes d, const TapWindow& window, const float* const (&
         const Vector x[4] = {hn::Load(d, p0), hn::Load(d, p1), hn::Load(d, p2), hn::Load(d, p3)};
         for (int c = 0; c < kChannels; ++c) {
           const Vector weight = hn::Set(d, w[c]);
-          for (int p = 0; p < 4; ++p) acc[c][p] = Products::add(d, weight, x[p], acc[c][p]);
+          for (int p = 0; p < 4; ++p) acc[c][p] = Arithmetic::multiply_add(d, weight, x[p], acc[c][p]);
         }
         w += weight_step;
         p0 += step, p1 += step, p2 += step, p3 += step;
@@ -51,7 +58,7 @@ HWY_INLINE void sum_taps(Lanes d, const TapWindow& window, const float* const (&
 }
 
 template <int kChannels>
-HWY_INLINE void start_sums(Lanes d, const float* bias, Vector (&acc)[kChannels][4]) {
+HWY_INLINE void init_accumulators(Lanes d, const float* bias, Vector (&acc)[kChannels][4]) {
   for (int c = 0; c < kChannels; ++c) {
     const Vector start = bias == nullptr ? hn::Zero(d) : hn::Set(d, bias[c]);
     for (int p = 0; p < 4; ++p) acc[c][p] = start;
@@ -70,26 +77,27 @@ HWY_INLINE TapWindow forward_window(const ConvGeometry& g, std::size_t tile_chan
           tile_channels};
 }
 
-// One tile of the plain convolution: kChannels channels × up to 4 neighbouring outputs of a row.
-template <class Products>
+// A tile without pooling: kChannels output channels × up to 4 neighbouring
+// outputs of row y, from column x on.
+template <class Arithmetic>
 struct PlainTile {
   template <int kChannels>
   static void run(const ConvGeometry& g, const float* in, const float* weights, const float* bias, bool relu,
-                  std::size_t y, std::size_t x, float* out, float* /*winner*/) {
+                  std::size_t y, std::size_t x, float* out, float* /*argmax*/) {
     const Lanes d;
     const TapWindow window = forward_window(g, kChannels);
     const std::size_t count = HWY_MIN(std::size_t{4}, g.out_width - x);
     const std::size_t plane = g.out_height * g.out_width * kLanes;
     for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
       const float* positions[4];
-      for (std::size_t p = 0; p < 4;
-           ++p) {  // Positions beyond the row repeat the last one and are not stored.
+      // Positions beyond the end of the row repeat the last one and are not stored.
+      for (std::size_t p = 0; p < 4; ++p) {
         const std::size_t column = (x + HWY_MIN(p, count - 1)) * g.stride_x;
         positions[p] = in + (y * g.stride_y * g.in_width + column) * kLanes + lane;
       }
       Vector acc[kChannels][4];
-      start_sums<kChannels>(d, bias, acc);
-      sum_taps<Products, kChannels>(d, window, positions, weights, acc);
+      init_accumulators<kChannels>(d, bias, acc);
+      accumulate_taps<Arithmetic, kChannels>(d, window, positions, weights, acc);
       for (int c = 0; c < kChannels; ++c) {
         float* target = out + static_cast<std::size_t>(c) * plane + (y * g.out_width + x) * kLanes + lane;
         for (std::size_t p = 0; p < count; ++p) {
@@ -101,13 +109,13 @@ struct PlainTile {
   }
 };
 
-// The largest of a 2×2 window's values to `out`, and which one it was to `winner`: see conv_pool_forward().
-HWY_INLINE void pool_window(Lanes d, const Vector (&values)[4], bool relu, float* out, float* winner) {
+// Stores the maximum of a 2×2 window and its argmax as conv_pool_forward() defines them.
+HWY_INLINE void pool_window(Lanes d, const Vector (&values)[4], bool relu, float* out, float* argmax) {
   const hn::RebindToSigned<Lanes> di;
   Vector largest = values[0];
   auto index = hn::Zero(di);
   for (int p = 1; p < 4; ++p) {
-    // As PyTorch: the first of equals wins, and a NaN wins over every number.
+    // As in PyTorch, the first of equal values is the maximum, and NaN is larger than every number.
     const auto wins = hn::Or(hn::Gt(values[p], largest), hn::IsNaN(values[p]));
     largest = hn::IfThenElse(wins, values[p], largest);
     index = hn::IfThenElse(hn::RebindMask(di, wins), hn::Set(di, p), index);
@@ -118,15 +126,15 @@ HWY_INLINE void pool_window(Lanes d, const Vector (&values)[4], bool relu, float
     index = hn::IfThenElse(hn::RebindMask(di, cut), hn::Set(di, 4), index);
   }
   hn::Store(largest, d, out);
-  hn::Store(hn::BitCast(d, index), d, winner);
+  hn::Store(hn::BitCast(d, index), d, argmax);
 }
 
-// One tile with pooling: kChannels channels × one 2×2 window; (y, x) counts windows.
-template <class Products>
+// A tile with pooling: kChannels output channels × the 4 outputs of pooling window (y, x).
+template <class Arithmetic>
 struct PooledTile {
   template <int kChannels>
   static void run(const ConvGeometry& g, const float* in, const float* weights, const float* bias, bool relu,
-                  std::size_t y, std::size_t x, float* out, float* winner) {
+                  std::size_t y, std::size_t x, float* out, float* argmax) {
     const Lanes d;
     const TapWindow window = forward_window(g, kChannels);
     const std::size_t pooled_width = g.out_width / 2;
@@ -137,17 +145,17 @@ struct PooledTile {
       const std::size_t right = g.stride_x * kLanes;
       const float* positions[4] = {corner, corner + right, below, below + right};
       Vector acc[kChannels][4];
-      start_sums<kChannels>(d, bias, acc);
-      sum_taps<Products, kChannels>(d, window, positions, weights, acc);
+      init_accumulators<kChannels>(d, bias, acc);
+      accumulate_taps<Arithmetic, kChannels>(d, window, positions, weights, acc);
       for (int c = 0; c < kChannels; ++c) {
         const std::size_t at = static_cast<std::size_t>(c) * plane + (y * pooled_width + x) * kLanes + lane;
-        pool_window(d, acc[c], relu, out + at, winner + at);
+        pool_window(d, acc[c], relu, out + at, argmax + at);
       }
     }
   }
 };
 
-// Calls Tile::run<n>() for the run-time n <= kMaxChannelTile.
+// Calls Tile::run<n>() for a number n <= kMaxChannelTile that is known at run time only.
 template <class Tile, int kChannels = kMaxChannelTile, class... Args>
 HWY_INLINE void run_tile(std::size_t n, Args... args) {
   if constexpr (kChannels > 0) {
@@ -156,10 +164,13 @@ HWY_INLINE void run_tile(std::size_t n, Args... args) {
   }
 }
 
+// Runs the tiles of rows × columns positions (outputs or windows), column_step positions per tile. Channels
+// are the innermost loop, so that all tiles of a position read the same input from the L1 cache. Channels are
+// divided evenly: 8 with tiles of 6 make two tiles of 4, not 6 and 2.
 template <class Tile>
-HWY_INLINE void for_all_tiles(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
+HWY_INLINE void for_each_tile(const ConvGeometry& g, const float* in, const float* packed, const float* bias,
                               bool relu, std::size_t rows, std::size_t columns, std::size_t column_step,
-                              float* out, float* winner) {
+                              float* out, float* argmax) {
   const std::size_t tiles = (g.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
   const std::size_t plane = rows * columns * kLanes;
   for (std::size_t y = 0; y < rows; ++y) {
@@ -169,51 +180,59 @@ HWY_INLINE void for_all_tiles(const ConvGeometry& g, const float* in, const floa
         const std::size_t count = part_begin(g.out_channels, tiles, t + 1) - channel;
         run_tile<Tile>(count, g, in, packed + channel * g.in_channels * g.taps(),
                        bias == nullptr ? nullptr : bias + channel, relu, y, x, out + channel * plane,
-                       winner == nullptr ? nullptr : winner + channel * plane);
+                       argmax == nullptr ? nullptr : argmax + channel * plane);
       }
     }
   }
 }
 
-template <class Products>
+template <class Arithmetic>
 HWY_INLINE void conv_forward_tiles(const ConvGeometry& g, const float* in, const float* packed,
                                    const float* bias, bool relu, float* out) {
-  for_all_tiles<PlainTile<Products>>(g, in, packed, bias, relu, g.out_height, g.out_width, 4, out, nullptr);
+  for_each_tile<PlainTile<Arithmetic>>(g, in, packed, bias, relu, g.out_height, g.out_width, 4, out, nullptr);
 }
 
-template <class Products>
+template <class Arithmetic>
 HWY_INLINE void conv_pool_forward_tiles(const ConvGeometry& g, const float* in, const float* packed,
-                                        const float* bias, bool relu, float* out, float* winner) {
-  for_all_tiles<PooledTile<Products>>(g, in, packed, bias, relu, g.out_height / 2, g.out_width / 2, 1, out,
-                                      winner);
+                                        const float* bias, bool relu, float* out, float* argmax) {
+  for_each_tile<PooledTile<Arithmetic>>(g, in, packed, bias, relu, g.out_height / 2, g.out_width / 2, 1, out,
+                                        argmax);
 }
 
-// Kernel positions of one axis whose output's gradient reaches a pixel, in the order of the gradient. Pixel p
-// of the padded input sees output (p − k · dilation) / stride for each k that makes it whole and in range.
+// The gradient of the input. Pixel p of the padded input contributed to output o = (p − k · dilation) /
+// stride for each kernel position k for which o is an integer and in range, so its gradient is the sum of
+// weight[k] · gradient[o] over those k. AxisTaps are these k of one axis, in increasing order of o, which is
+// decreasing order of k: hence the reversed kernel of pack_conv_weights_transposed().
 struct AxisTaps {
   std::size_t count = 0;
-  std::size_t gradient = 0, gradient_step = 0;  // place in the gradient's array, without border
-  std::size_t reversed = 0, reversed_step = 0;  // kernel position, counted from the end
+  std::size_t gradient = 0, gradient_step = 0;  // row or column of the padded gradient, without its border
+  std::size_t reversed = 0, reversed_step = 0;  // kernel position, counted from the last one
 };
 
-// For pixels first, first + step, …, `pixels` of them; the taps that any of them needs, and the gradient's
-// place for the first pixel. `step` is the stride, or 1 where the gradient has gaps; only then may dilation
-// be above 1.
+// The taps that any of the pixels first, first + step, …, `pixels` of them, needs, with the
+// gradient's position for the first pixel; that of the next pixel is one further. `step` is the
+// stride, or 1 if the gradient has gaps; dilation may be above 1 only with step 1. `extent`: rows or
+// columns of the gradient. Pixels with the same p % step see the same k, k % step = p % step, which
+// is why the pixels of a tile are `step` apart.
 HWY_INLINE AxisTaps axis_taps(std::size_t kernel, std::size_t dilation, std::size_t step, std::size_t first,
                               std::size_t pixels, std::size_t extent) {
-  const std::size_t start = first % step, place = first / step;  // of k, and of k = start in the gradient
+  // The smallest k, and its position in the gradient. Tap t is k = start + t · step, at position − t ·
+  // dilation.
+  const std::size_t start = first % step, position = first / step;
   if (start >= kernel) return {};
-  const std::size_t most = HWY_MIN((kernel - 1 - start) / step, (place + pixels - 1) / dilation);
-  const std::size_t least = place < extent ? 0 : (place - extent) / dilation + 1;
-  if (least > most) return {};
-  // For the first pixel the place may lie before the array: in the border, by unsigned arithmetic.
-  return {most - least + 1, place - most * dilation, dilation, kernel - 1 - start - most * step, step};
+  const std::size_t max_tap = HWY_MIN((kernel - 1 - start) / step, (position + pixels - 1) / dilation);
+  const std::size_t min_tap = position < extent ? 0 : (position - extent) / dilation + 1;
+  if (min_tap > max_tap) return {};
+  // Of the taps that only later pixels need, the first pixel reads the zero border: position − … wraps around
+  // below zero, and adding the border later makes it a valid column.
+  return {max_tap - min_tap + 1, position - max_tap * dilation, dilation, kernel - 1 - start - max_tap * step,
+          step};
 }
 
-// One tile of the input's gradient: kChannels input channels × up to 4 pixels of a row, `step` apart. Only
-// taps that meet the gradient's rows are summed; of its columns those that any of the 4 pixels needs, hence
-// the zero border.
-template <class Products>
+// A tile of the input's gradient: kChannels input channels × up to 4 pixels of a row, `step` apart. Taps
+// outside of the gradient's rows are left out. Of its columns, all 4 pixels sum over those that any of them
+// needs, and read zeros from the border for the others.
+template <class Arithmetic>
 struct InputGradientTile {
   template <int kChannels>
   static void run(const ConvGeometry& g, const ConvGradient& gradient, const float* weights,
@@ -237,8 +256,8 @@ struct InputGradientTile {
       for (std::size_t p = 0; p < 4 && window.channels > 0; ++p)
         positions[p] = gradient.data + (first + p) * kLanes + lane;
       Vector acc[kChannels][4];
-      start_sums<kChannels>(d, nullptr, acc);
-      sum_taps<Products, kChannels>(d, window, positions, first_weight, acc);
+      init_accumulators<kChannels>(d, nullptr, acc);
+      accumulate_taps<Arithmetic, kChannels>(d, window, positions, first_weight, acc);
       for (std::size_t c = 0; c < kChannels; ++c) {
         for (std::size_t p = 0; p < count; ++p)
           hn::Store(acc[c][p], d, grad_in + c * plane + p * step * kLanes + lane);
@@ -247,7 +266,7 @@ struct InputGradientTile {
   }
 };
 
-template <class Products>
+template <class Arithmetic>
 HWY_INLINE void conv_backward_input_tiles(const ConvGeometry& g, const ConvGradient& gradient,
                                           const float* packed, std::size_t pad_y, std::size_t pad_x,
                                           std::size_t height, std::size_t width, float* grad_in) {
@@ -263,7 +282,7 @@ HWY_INLINE void conv_backward_input_tiles(const ConvGeometry& g, const ConvGradi
         for (std::size_t t = 0; t < tiles; ++t) {
           const std::size_t channel = part_begin(g.in_channels, tiles, t);
           const std::size_t channels = part_begin(g.in_channels, tiles, t + 1) - channel;
-          run_tile<InputGradientTile<Products>>(
+          run_tile<InputGradientTile<Arithmetic>>(
               channels, g, gradient, packed + channel * g.out_channels * g.taps(), rows, columns, step_x,
               count, plane, grad_in + channel * plane + (y * width + x) * kLanes);
         }

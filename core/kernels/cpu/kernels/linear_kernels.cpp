@@ -15,16 +15,16 @@ namespace sweep::cpu::HWY_NAMESPACE {
 
 void linear_forward(const float* panels, const float* bias, std::size_t in, std::size_t out, bool relu,
                     const float* x, float* y) {
-  linear_forward_tiles<Fp32Products>(panels, bias, in, out, relu, x, y);
+  linear_forward_tiles<Fp32Arithmetic>(panels, bias, in, out, relu, x, y);
 }
 
 void linear_backward_input(const float* panels, std::size_t in, std::size_t out, const float* grad_y,
                            float* grad_x) {
-  linear_backward_input_tiles<Fp32Products>(panels, in, out, grad_y, grad_x);
+  linear_backward_input_tiles<Fp32Arithmetic>(panels, in, out, grad_y, grad_x);
 }
 
-// grad_panel[i][o] += Σ over images of x[i][image] · grad_y[o][image], for kInputs inputs. `transposed` is
-// [image][kLanes outputs].
+// grad_panel[i][o] += Σ x[i][image] · grad_y[o][image] over the images, for kInputs inputs. `transposed` is
+// grad_y of the panel as [image][kLanes outputs].
 template <int kInputs>
 HWY_INLINE void weight_tile(const float* transposed, const float* x, float* grad_panel) {
   const Lanes d;
@@ -107,19 +107,21 @@ void unpack_linear_weights(const float* panels, std::size_t in, std::size_t out,
   }
 }
 
-void pair_linear_inputs(const float* panels, std::size_t in, std::size_t out, float* pairs) {
+void pack_linear_input_pairs(const float* panels, std::size_t in, std::size_t out, float* pairs) {
   for (std::size_t panel = 0; panel < linear_panels(out); ++panel) {
-    join_channels(panels + panel * in * kLanes, in, kLanes, kLanes, pairs + panel * pair_count(in) * kLanes);
+    pack_channel_pairs(panels + panel * in * kLanes, in, kLanes, kLanes,
+                       pairs + panel * pair_count(in) * kLanes);
   }
 }
 
-void pair_linear_outputs(const float* panels, std::size_t in, std::size_t out, float* pairs) {
+void pack_linear_output_pairs(const float* panels, std::size_t in, std::size_t out, float* pairs) {
   const std::size_t count = linear_panels(out), floats = in * kLanes;
   for (std::size_t panel = 0; panel < count; panel += 2) {
     const float* first = panels + panel * floats;
     const float* second = panel + 1 < count ? first + floats : nullptr;
     for (std::size_t i = 0; i < floats; i += kLanes)
-      join_neighbours(first + i, second == nullptr ? nullptr : second + i, pairs + panel / 2 * floats + i);
+      pack_adjacent_pairs(first + i, second == nullptr ? nullptr : second + i,
+                          pairs + panel / 2 * floats + i);
   }
 }
 

@@ -7,19 +7,20 @@
 
 namespace sweep::cpu {
 
-/// Weights are kept in panels of kLanes outputs, [panel][in][kLanes], the last panel filled up with zeros.
-/// One layout serves all three products: outputs and inputs are broadcast from it, and the gradient's vectors
-/// lie along the outputs.
+/// Weights are stored in panels of kLanes outputs, [panel][in][kLanes], the last one padded with zeros. One
+/// layout serves all three products: forward and the input's gradient broadcast single weights from it, and
+/// the gradient of the weights has vectors along the outputs. linear_panels() is the number of panels.
 inline std::size_t linear_panels(std::size_t out_features) { return (out_features + kLanes - 1) / kLanes; }
 
-/// PyTorch's [out][in] to panels and back.
+/// Convert PyTorch's [out][in] to panels and back.
 void pack_linear_weights(const float* weights, std::size_t in, std::size_t out, float* panels);
 void unpack_linear_weights(const float* panels, std::size_t in, std::size_t out, float* weights);
 
-/// Panels as pairs of inputs, linear_panels(out) · pair_count(in) · kLanes floats, and as pairs of outputs,
-/// linear_panels(pair_count(out)) · in · kLanes floats: see bf16_kernels.h.
-void pair_linear_inputs(const float* panels, std::size_t in, std::size_t out, float* pairs);
-void pair_linear_outputs(const float* panels, std::size_t in, std::size_t out, float* pairs);
+/// Round panels to bf16 pairs, see bf16_kernels.h: pairs of inputs for the forward pass, linear_panels(out) ·
+/// pair_count(in) · kLanes floats, and pairs of outputs for the input's gradient,
+/// linear_panels(pair_count(out)) · in · kLanes floats.
+void pack_linear_input_pairs(const float* panels, std::size_t in, std::size_t out, float* pairs);
+void pack_linear_output_pairs(const float* panels, std::size_t in, std::size_t out, float* pairs);
 
 /// y = W·x + bias, then max(0, ·) if `relu`. x [in][16], y [out][16], bias [out] or nullptr.
 void linear_forward(const float* panels, const float* bias, std::size_t in, std::size_t out, bool relu,
@@ -29,7 +30,8 @@ void linear_forward(const float* panels, const float* bias, std::size_t in, std:
 void linear_backward_input(const float* panels, std::size_t in, std::size_t out, const float* grad_y,
                            float* grad_x);
 
-/// Adds Σ over images of grad_y ⊗ x to grad_panels, and of grad_y to grad_bias [out] (or nullptr).
+/// Adds Σ grad_y · xᵀ over the images to grad_panels, in the layout of panels, and Σ grad_y to
+/// grad_bias, [out] or nullptr.
 void linear_backward_weights(std::size_t in, std::size_t out, const float* x, const float* grad_y,
                              float* grad_panels, float* grad_bias);
 

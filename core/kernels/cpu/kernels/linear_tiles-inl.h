@@ -1,5 +1,5 @@
-// The tile loops of linear_kernels.h over any arithmetic; compiled once per Highway target and source. What a
-// tile sums are 32-bit elements: floats, or the pairs of bf16_kernels.h.
+// The register tiles of linear_kernels.h as templates over the arithmetic: fp32, or bf16 pairs
+// (bf16_kernels.h), whose elements are 32 bits, too. Compiled once per Highway target and source.
 #if defined(SWEEP_CORE_KERNELS_CPU_LINEAR_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWEEP_CORE_KERNELS_CPU_LINEAR_TILES_INL_H_
 #undef SWEEP_CORE_KERNELS_CPU_LINEAR_TILES_INL_H_
@@ -14,14 +14,16 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
-// Each source has instances of its own, which may be compiled for more than the target.
+// Anonymous, because bf16_avx512.cpp is compiled with more instructions than the target has: the linker must
+// not merge its instances with those of other sources.
 namespace {
 
-// Sums that a tile keeps in registers; each loaded vector of x meets as many broadcast weights.
+// Accumulators of a tile; each loaded vector of x is used for as many broadcast weights.
 inline constexpr int kLinearTile = kManyRegisters ? 16 : 8;
 
-// y[o] = Σ weight[o] · x over all inputs, for kOutputs outputs of a panel starting at `offset`.
-template <class Products, int kOutputs>
+// y[o] = Σ weight[o] · x over all inputs, for kOutputs outputs from the first of `panel` on, of which `count`
+// are stored: the others are the last panel's padding.
+template <class Arithmetic, int kOutputs>
 HWY_INLINE void forward_tile(const float* panel, const float* bias, std::size_t in, bool relu,
                              std::size_t count, const float* x, float* y) {
   const Lanes d;
@@ -35,7 +37,8 @@ HWY_INLINE void forward_tile(const float* panel, const float* bias, std::size_t 
     const float* x_at = x + lane;
     for (std::size_t i = 0; i < in; ++i) {
       const Vector value = hn::Load(d, x_at);
-      for (int o = 0; o < kOutputs; ++o) acc[o] = Products::add(d, hn::Set(d, w[o]), value, acc[o]);
+      for (int o = 0; o < kOutputs; ++o)
+        acc[o] = Arithmetic::multiply_add(d, hn::Set(d, w[o]), value, acc[o]);
       w += kLanes;
       x_at += kLanes;
     }
@@ -47,18 +50,18 @@ HWY_INLINE void forward_tile(const float* panel, const float* bias, std::size_t 
   }
 }
 
-template <class Products>
+template <class Arithmetic>
 HWY_INLINE void linear_forward_tiles(const float* panels, const float* bias, std::size_t in, std::size_t out,
                                      bool relu, const float* x, float* y) {
   for (std::size_t o = 0; o < out; o += kLinearTile) {
     const float* panel = panels + o / kLanes * in * kLanes + o % kLanes;
-    forward_tile<Products, kLinearTile>(panel, bias == nullptr ? nullptr : bias + o, in, relu,
-                                        std::min<std::size_t>(kLinearTile, out - o), x, y + o * kLanes);
+    forward_tile<Arithmetic, kLinearTile>(panel, bias == nullptr ? nullptr : bias + o, in, relu,
+                                          std::min<std::size_t>(kLinearTile, out - o), x, y + o * kLanes);
   }
 }
 
-// grad_x[i] = Σ weight[·][i] · grad_y over all outputs, for kInputs inputs.
-template <class Products, int kInputs>
+// grad_x[i] = Σ weight[o][i] · grad_y[o] over all outputs o, for kInputs inputs.
+template <class Arithmetic, int kInputs>
 HWY_INLINE void input_tile(const float* panels, std::size_t in, std::size_t out, const float* grad_y,
                            float* grad_x) {
   const Lanes d;
@@ -69,22 +72,23 @@ HWY_INLINE void input_tile(const float* panels, std::size_t in, std::size_t out,
       const Vector value = hn::Load(d, grad_y + o * kLanes + lane);
       const float* w = panels + o / kLanes * in * kLanes + o % kLanes;
       for (int i = 0; i < kInputs; ++i)
-        acc[i] = Products::add(d, hn::Set(d, w[static_cast<std::size_t>(i) * kLanes]), value, acc[i]);
+        acc[i] =
+            Arithmetic::multiply_add(d, hn::Set(d, w[static_cast<std::size_t>(i) * kLanes]), value, acc[i]);
     }
     for (int i = 0; i < kInputs; ++i)
       hn::Store(acc[i], d, grad_x + static_cast<std::size_t>(i) * kLanes + lane);
   }
 }
 
-template <class Products>
+template <class Arithmetic>
 HWY_INLINE void linear_backward_input_tiles(const float* panels, std::size_t in, std::size_t out,
                                             const float* grad_y, float* grad_x) {
   std::size_t i = 0;
   for (; i + kLinearTile <= in; i += kLinearTile)
-    input_tile<Products, kLinearTile>(panels + i * kLanes, in, out, grad_y, grad_x + i * kLanes);
+    input_tile<Arithmetic, kLinearTile>(panels + i * kLanes, in, out, grad_y, grad_x + i * kLanes);
   for (; i + 4 <= in; i += 4)
-    input_tile<Products, 4>(panels + i * kLanes, in, out, grad_y, grad_x + i * kLanes);
-  for (; i < in; ++i) input_tile<Products, 1>(panels + i * kLanes, in, out, grad_y, grad_x + i * kLanes);
+    input_tile<Arithmetic, 4>(panels + i * kLanes, in, out, grad_y, grad_x + i * kLanes);
+  for (; i < in; ++i) input_tile<Arithmetic, 1>(panels + i * kLanes, in, out, grad_y, grad_x + i * kLanes);
 }
 
 }  // namespace

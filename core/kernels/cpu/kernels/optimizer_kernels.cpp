@@ -60,8 +60,10 @@ void add_arrays(std::span<const std::int16_t> order, const float* arrays, std::s
   finish_stores(past_caches);
 }
 
-void sgd_step(const SgdOptions& options, double learning_rate, bool first_step, std::size_t floats,
-              const float* gradient, float* momentum, bool past_caches, float* parameters) {
+void sgd_step(const SgdOptions& options, const OptimizerStep& step) {
+  const auto [learning_rate, number, floats, gradient, state, past_caches, parameters] = step;
+  float* momentum = state[0];
+  const bool first_step = number == 1;
   const Lanes d;
   const Vector decay = hn::Set(d, static_cast<float>(options.weight_decay));
   const Vector keep = hn::Set(d, static_cast<float>(options.momentum));
@@ -81,12 +83,13 @@ void sgd_step(const SgdOptions& options, double learning_rate, bool first_step, 
   finish_stores(past_caches);
 }
 
-void adam_step(const AdamOptions& options, double learning_rate, std::int64_t step, std::size_t floats,
-               const float* gradient, float* mean, float* square, bool past_caches, float* parameters) {
+void adam_step(const AdamOptions& options, const OptimizerStep& step) {
+  const auto [learning_rate, number, floats, gradient, state, past_caches, parameters] = step;
+  float *mean = state[0], *square = state[1];
   const Lanes d;
   // Scalars in double and then rounded, as PyTorch's single-tensor implementation has them.
-  const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(step));
-  const double correction2 = 1 - std::pow(options.beta2, static_cast<double>(step));
+  const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(number));
+  const double correction2 = 1 - std::pow(options.beta2, static_cast<double>(number));
   const Vector decay = hn::Set(d, options.decoupled ? 0.0f : static_cast<float>(options.weight_decay));
   const Vector shrink =
       hn::Set(d, options.decoupled ? static_cast<float>(1 - learning_rate * options.weight_decay) : 1.0f);
@@ -111,9 +114,9 @@ void adam_step(const AdamOptions& options, double learning_rate, std::int64_t st
   finish_stores(past_caches);
 }
 
-void rmsprop_step(const RmspropOptions& options, double learning_rate, std::size_t floats,
-                  const float* gradient, float* square, float* mean, float* momentum, bool past_caches,
-                  float* parameters) {
+void rmsprop_step(const RmspropOptions& options, const OptimizerStep& step) {
+  const auto [learning_rate, number, floats, gradient, state, past_caches, parameters] = step;
+  float *square = state[0], *mean = state[1], *momentum = state[options.centered ? 2 : 1];
   const Lanes d;
   const Vector decay = hn::Set(d, static_cast<float>(options.weight_decay));
   const Vector keep = hn::Set(d, static_cast<float>(options.alpha)),
@@ -157,23 +160,24 @@ void add_arrays(std::span<const std::int16_t> order, const float* arrays, std::s
   HWY_DYNAMIC_DISPATCH(add_arrays)(order, arrays, stride, floats, past_caches, sum);
 }
 
-void sgd_step(const SgdOptions& options, double learning_rate, bool first_step, std::size_t floats,
-              const float* gradient, float* momentum, bool past_caches, float* parameters) {
-  HWY_DYNAMIC_DISPATCH(sgd_step)
-  (options, learning_rate, first_step, floats, gradient, momentum, past_caches, parameters);
+namespace {
+
+void dispatch(const SgdOptions& options, const OptimizerStep& step) {
+  HWY_DYNAMIC_DISPATCH(sgd_step)(options, step);
 }
 
-void adam_step(const AdamOptions& options, double learning_rate, std::int64_t step, std::size_t floats,
-               const float* gradient, float* mean, float* square, bool past_caches, float* parameters) {
-  HWY_DYNAMIC_DISPATCH(adam_step)
-  (options, learning_rate, step, floats, gradient, mean, square, past_caches, parameters);
+void dispatch(const AdamOptions& options, const OptimizerStep& step) {
+  HWY_DYNAMIC_DISPATCH(adam_step)(options, step);
 }
 
-void rmsprop_step(const RmspropOptions& options, double learning_rate, std::size_t floats,
-                  const float* gradient, float* square, float* mean, float* momentum, bool past_caches,
-                  float* parameters) {
-  HWY_DYNAMIC_DISPATCH(rmsprop_step)
-  (options, learning_rate, floats, gradient, square, mean, momentum, past_caches, parameters);
+void dispatch(const RmspropOptions& options, const OptimizerStep& step) {
+  HWY_DYNAMIC_DISPATCH(rmsprop_step)(options, step);
+}
+
+}  // namespace
+
+void optimizer_step(const OptimizerOptions& options, const OptimizerStep& step) {
+  std::visit([&](const auto& optimizer) { dispatch(optimizer, step); }, options);
 }
 
 double sum_of_squares(const float* values, std::size_t floats) {

@@ -1,8 +1,9 @@
 // Gradient reduction and parameter updates, elementwise over ranges of the parameter array. `past_caches`:
-// parameters are written to memory at once, because other cores have read them and will again; see
+// results are written with non-temporal stores, because other cores have read them and will again; see
 // GradientSum.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -27,18 +28,18 @@ double sum_of_squares(const float* values, std::size_t floats);
 /// values[i] *= factor.
 void scale_values(float factor, std::size_t floats, float* values);
 
-/// One step of torch.optim.SGD on `floats` values. `momentum` is the buffer, unused if options.momentum is 0.
-void sgd_step(const SgdOptions& options, double learning_rate, bool first_step, std::size_t floats,
-              const float* gradient, float* momentum, bool past_caches, float* parameters);
+/// One optimizer step over a range of parameters. All ranges are whole cache lines.
+struct OptimizerStep {
+  double learning_rate = 0;
+  std::int64_t number = 1;  // of the step, from 1
+  std::size_t floats = 0;
+  const float* gradient = nullptr;
+  std::array<float*, kMaxOptimizerStates> state = {};  // in the order of state_names()
+  bool past_caches = false;                            // for `parameters`
+  float* parameters = nullptr;
+};
 
-/// Step number `step` (from 1) of torch.optim.Adam or AdamW.
-void adam_step(const AdamOptions& options, double learning_rate, std::int64_t step, std::size_t floats,
-               const float* gradient, float* mean, float* square, bool past_caches, float* parameters);
-
-/// One step of torch.optim.RMSprop. `mean` is unused unless options.centered, `momentum` unless
-/// options.momentum is not 0.
-void rmsprop_step(const RmspropOptions& options, double learning_rate, std::size_t floats,
-                  const float* gradient, float* square, float* mean, float* momentum, bool past_caches,
-                  float* parameters);
+/// Takes the step with the formula of core/spec/optimizer.h: changes `parameters` and `state`.
+void optimizer_step(const OptimizerOptions& options, const OptimizerStep& step);
 
 }  // namespace sweep::cpu

@@ -10,7 +10,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 
-// x / 255 with one rounding, from a multiplication and a correction: a division takes several times as long.
+// x / 255, correctly rounded: a multiplication by the reciprocal and one Newton correction, several
+// times as fast as a division.
 HWY_INLINE Vector divide_by_255(Lanes d, Vector x) {
   const Vector reciprocal = hn::Set(d, 1.0f / 255.0f);
   const Vector quotient = hn::Mul(x, reciprocal);
@@ -29,7 +30,7 @@ HWY_INLINE void store_pixel(const std::uint8_t* bytes, float* out) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Transposes a square of 16 × 16 bytes: four rounds of perfect shuffles.
+// Transposes 16 × 16 bytes, from byte `offset` of each row on, in four rounds of perfect shuffles.
 HWY_INLINE void transpose_bytes(const std::uint8_t* const (&rows)[kLanes], std::size_t offset,
                                 std::uint8_t* out) {
   const hn::FixedTag<std::uint8_t, 16> d;

@@ -1,4 +1,4 @@
-// Loading a block of images: bytes to floats, images to lanes.
+// Loads a block of images: converts bytes to floats and transposes images to lanes.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace sweep::cpu {
 
-/// out [pixels][16] = byte / 255 of each image, correctly rounded as a division would be; all 16 pointers
-/// must be valid for `pixels` bytes. Thread-safe.
+/// out [pixels][16] = byte / 255, correctly rounded. images: 16 pointers to `pixels` bytes each,
+/// channel by channel. Thread-safe.
 void load_pixels(const std::uint8_t* const (&images)[kLanes], std::size_t pixels, float* out);
 
 /// (x − mean[c]) / std[c] in place; values [channels][plane][16], mean and std one per channel. Thread-safe.

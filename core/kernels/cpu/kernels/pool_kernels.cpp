@@ -25,7 +25,7 @@ HWY_INLINE Span window_span(std::size_t out, std::size_t stride, std::size_t pad
   return {start > pad ? start - pad : 0, HWY_MIN(start + kernel - pad, extent)};
 }
 
-void max_pool_forward(const PoolGeometry& g, const float* in, float* out, float* winner) {
+void max_pool_forward(const PoolGeometry& g, const float* in, float* out, float* argmax) {
   const Lanes d;
   const hn::RebindToSigned<Lanes> di;
   for (std::size_t c = 0; c < g.channels; ++c) {
@@ -49,23 +49,24 @@ void max_pool_forward(const PoolGeometry& g, const float* in, float* out, float*
             }
           }
           hn::Store(largest, d, out + lane);
-          hn::Store(hn::BitCast(d, index), d, winner + lane);
+          hn::Store(hn::BitCast(d, index), d, argmax + lane);
         }
         out += kLanes;
-        winner += kLanes;
+        argmax += kLanes;
       }
     }
   }
 }
 
-// Sums (or spreads) the inputs of one output, times `share`.
+// The inputs of one output, and the factor of their sum, one over their number.
 struct Window {
   Span rows, columns;
-  float share;
+  float scale;
 };
 
 template <class WindowOf>
-HWY_INLINE void average(const PoolGeometry& g, const WindowOf& window_of, const float* in, float* out) {
+HWY_INLINE void average_forward(const PoolGeometry& g, const WindowOf& window_of, const float* in,
+                                float* out) {
   const Lanes d;
   for (std::size_t c = 0; c < g.channels; ++c) {
     const float* plane = in + c * g.in_height * g.in_width * kLanes;
@@ -79,7 +80,7 @@ HWY_INLINE void average(const PoolGeometry& g, const WindowOf& window_of, const 
               sum = hn::Add(sum, hn::Load(d, plane + (iy * g.in_width + ix) * kLanes + lane));
             }
           }
-          hn::Store(hn::Mul(sum, hn::Set(d, window.share)), d, out + lane);
+          hn::Store(hn::Mul(sum, hn::Set(d, window.scale)), d, out + lane);
         }
       }
     }
@@ -87,8 +88,8 @@ HWY_INLINE void average(const PoolGeometry& g, const WindowOf& window_of, const 
 }
 
 template <class WindowOf>
-HWY_INLINE void spread(const PoolGeometry& g, const WindowOf& window_of, const float* grad_out,
-                       float* grad_in) {
+HWY_INLINE void average_backward(const PoolGeometry& g, const WindowOf& window_of, const float* grad_out,
+                                 float* grad_in) {
   const Lanes d;
   std::fill_n(grad_in, g.channels * g.in_height * g.in_width * kLanes, 0.0f);
   for (std::size_t c = 0; c < g.channels; ++c) {
@@ -97,11 +98,11 @@ HWY_INLINE void spread(const PoolGeometry& g, const WindowOf& window_of, const f
       for (std::size_t x = 0; x < g.out_width; ++x, grad_out += kLanes) {
         const Window window = window_of(y, x);
         for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
-          const Vector share = hn::Mul(hn::Load(d, grad_out + lane), hn::Set(d, window.share));
+          const Vector value = hn::Mul(hn::Load(d, grad_out + lane), hn::Set(d, window.scale));
           for (std::size_t iy = window.rows.begin; iy < window.rows.end; ++iy) {
             for (std::size_t ix = window.columns.begin; ix < window.columns.end; ++ix) {
               float* at = plane + (iy * g.in_width + ix) * kLanes + lane;
-              hn::Store(hn::Add(hn::Load(d, at), share), d, at);
+              hn::Store(hn::Add(hn::Load(d, at), value), d, at);
             }
           }
         }
@@ -115,7 +116,7 @@ HWY_INLINE Window average_window(const PoolGeometry& g, bool count_padding, std:
                 window_span(x, g.stride_x, g.pad_x, g.kernel_width, g.in_width), 0};
   const std::size_t inside =
       (window.rows.end - window.rows.begin) * (window.columns.end - window.columns.begin);
-  window.share = 1.0f / static_cast<float>(count_padding ? g.kernel_height * g.kernel_width : inside);
+  window.scale = 1.0f / static_cast<float>(count_padding ? g.kernel_height * g.kernel_width : inside);
   return window;
 }
 
@@ -126,28 +127,28 @@ HWY_INLINE Window adaptive_window(const PoolGeometry& g, std::size_t y, std::siz
   Window window{span(y, g.in_height, g.out_height), span(x, g.in_width, g.out_width), 0};
   const std::size_t inside =
       (window.rows.end - window.rows.begin) * (window.columns.end - window.columns.begin);
-  window.share = 1.0f / static_cast<float>(inside);
+  window.scale = 1.0f / static_cast<float>(inside);
   return window;
 }
 
 void avg_pool_forward(const PoolGeometry& g, bool count_padding, const float* in, float* out) {
-  average(
+  average_forward(
       g, [&](std::size_t y, std::size_t x) { return average_window(g, count_padding, y, x); }, in, out);
 }
 
 void avg_pool_backward(const PoolGeometry& g, bool count_padding, const float* grad_out, float* grad_in) {
-  spread(
+  average_backward(
       g, [&](std::size_t y, std::size_t x) { return average_window(g, count_padding, y, x); }, grad_out,
       grad_in);
 }
 
 void adaptive_avg_pool_forward(const PoolGeometry& g, const float* in, float* out) {
-  average(
+  average_forward(
       g, [&](std::size_t y, std::size_t x) { return adaptive_window(g, y, x); }, in, out);
 }
 
 void adaptive_avg_pool_backward(const PoolGeometry& g, const float* grad_out, float* grad_in) {
-  spread(
+  average_backward(
       g, [&](std::size_t y, std::size_t x) { return adaptive_window(g, y, x); }, grad_out, grad_in);
 }
 
@@ -163,11 +164,11 @@ HWY_EXPORT(avg_pool_backward);
 HWY_EXPORT(adaptive_avg_pool_forward);
 HWY_EXPORT(adaptive_avg_pool_backward);
 
-void max_pool_forward(const PoolGeometry& g, const float* in, float* out, float* winner) {
-  HWY_DYNAMIC_DISPATCH(max_pool_forward)(g, in, out, winner);
+void max_pool_forward(const PoolGeometry& g, const float* in, float* out, float* argmax) {
+  HWY_DYNAMIC_DISPATCH(max_pool_forward)(g, in, out, argmax);
 }
 
-void max_pool_backward(const PoolGeometry& g, const float* grad_out, const float* winner, float* grad_in) {
+void max_pool_backward(const PoolGeometry& g, const float* grad_out, const float* argmax, float* grad_in) {
   const std::size_t in_plane = g.in_height * g.in_width * kLanes,
                     out_plane = g.out_height * g.out_width * kLanes;
   std::fill_n(grad_in, g.channels * in_plane, 0.0f);
@@ -175,7 +176,7 @@ void max_pool_backward(const PoolGeometry& g, const float* grad_out, const float
     float* plane = grad_in + c * in_plane;
     for (std::size_t i = c * out_plane; i < (c + 1) * out_plane; ++i) {
       std::int32_t position;
-      std::memcpy(&position, winner + i, sizeof position);
+      std::memcpy(&position, argmax + i, sizeof position);
       plane[static_cast<std::size_t>(position) * kLanes + i % kLanes] += grad_out[i];
     }
   }

@@ -48,24 +48,26 @@ BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, bool relu, 
   bias_ = network.parameters()[layer.parameters[1]];
 }
 
-void BatchNormOp::import_parameters(std::span<const float> all, float* own) const {
-  std::copy_n(all.data() + weight_.offset, weight_.count, own);
-  std::copy_n(all.data() + bias_.offset, bias_.count, own + round_to_line(channels_));
+void BatchNormOp::import_parameters(std::span<const float> network_parameters, float* parameters) const {
+  std::copy_n(network_parameters.data() + weight_.offset, weight_.count, parameters);
+  std::copy_n(network_parameters.data() + bias_.offset, bias_.count,
+              parameters + round_up_to_cache_line(channels_));
 }
 
-void BatchNormOp::export_parameters(const float* own, std::span<float> all) const {
-  std::copy_n(own, weight_.count, all.data() + weight_.offset);
-  std::copy_n(own + round_to_line(channels_), bias_.count, all.data() + bias_.offset);
+void BatchNormOp::export_parameters(const float* parameters, std::span<float> network_parameters) const {
+  std::copy_n(parameters, weight_.count, network_parameters.data() + weight_.offset);
+  std::copy_n(parameters + round_up_to_cache_line(channels_), bias_.count,
+              network_parameters.data() + bias_.offset);
 }
 
-void BatchNormOp::import_buffers(std::span<const float> all) {
-  std::copy_n(all.data() + mean_buffer_.offset, channels_, running_mean_.data());
-  std::copy_n(all.data() + variance_buffer_.offset, channels_, running_variance_.data());
+void BatchNormOp::import_buffers(std::span<const float> network_buffers) {
+  std::copy_n(network_buffers.data() + mean_buffer_.offset, channels_, running_mean_.data());
+  std::copy_n(network_buffers.data() + variance_buffer_.offset, channels_, running_variance_.data());
 }
 
-void BatchNormOp::export_buffers(std::span<float> all) const {
-  std::copy_n(running_mean_.data(), channels_, all.data() + mean_buffer_.offset);
-  std::copy_n(running_variance_.data(), channels_, all.data() + variance_buffer_.offset);
+void BatchNormOp::export_buffers(std::span<float> network_buffers) const {
+  std::copy_n(running_mean_.data(), channels_, network_buffers.data() + mean_buffer_.offset);
+  std::copy_n(running_variance_.data(), channels_, network_buffers.data() + variance_buffer_.offset);
 }
 
 void BatchNormOp::collect_moments(std::size_t block, std::size_t images, const float* in) {
@@ -81,8 +83,9 @@ void BatchNormOp::finish_moments(std::size_t blocks, bool keep_running) {
       all = combine(all, block_moments_[block * channels_ + c]);
     batch_[c] = {all.count, all.mean, 1 / std::sqrt(all.squares / all.count + eps_), {}};
     if (keep_running) continue;
-    // PyTorch normalizes with the batch's variance, Σd²/n, and keeps the population's, Σd²/(n − 1). With a
-    // single value, which PyTorch refuses to train on, there is none to keep: the running variance stays.
+    // Like PyTorch, normalizes with the biased variance Σd²/n, but updates the running variance with the
+    // unbiased one, Σd²/(n − 1). With a single value, on which PyTorch refuses to train, that is undefined,
+    // and the running variance stays.
     const auto move = [this](float& running, double value) {
       running = static_cast<float>((1 - momentum_) * static_cast<double>(running) + momentum_ * value);
     };
@@ -91,13 +94,13 @@ void BatchNormOp::finish_moments(std::size_t blocks, bool keep_running) {
   }
 }
 
-void BatchNormOp::forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const {
+void BatchNormOp::forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const {
   for (std::size_t c = 0; c < channels_; ++c) {
     const double mean = pass.training ? batch_[c].mean : static_cast<double>(running_mean_[c]);
     const double inverse = pass.training ? batch_[c].inverse_deviation
                                          : 1 / std::sqrt(static_cast<double>(running_variance_[c]) + eps_);
-    const double scale = static_cast<double>(weight(own, c)) * inverse;
-    const double shift = static_cast<double>(bias(own, c)) - mean * scale;
+    const double scale = static_cast<double>(weight(parameters, c)) * inverse;
+    const double shift = static_cast<double>(bias(parameters, c)) - mean * scale;
     scale_and_shift(buffers.in + c * pixels_ * kLanes, size_of(out_layout_), static_cast<float>(scale),
                     static_cast<float>(shift), relu_, buffers.out + channel_begin(out_layout_, c));
   }
@@ -112,7 +115,7 @@ void BatchNormOp::collect_sums(std::size_t block, const BackwardBuffers& buffers
   }
 }
 
-void BatchNormOp::finish_sums(std::size_t blocks, float* grad_own) {
+void BatchNormOp::finish_sums(std::size_t blocks, float* grad_parameters) {
   for (std::size_t c = 0; c < channels_; ++c) {
     GradientSums all;
     for (std::size_t block = 0; block < blocks; ++block) {
@@ -121,17 +124,18 @@ void BatchNormOp::finish_sums(std::size_t blocks, float* grad_own) {
     }
     batch_[c].sums = all;
     if (!affine_) continue;
-    grad_own[c] += static_cast<float>(all.product * batch_[c].inverse_deviation);
-    grad_own[round_to_line(channels_) + c] += static_cast<float>(all.gradient);
+    grad_parameters[c] += static_cast<float>(all.product * batch_[c].inverse_deviation);
+    grad_parameters[round_up_to_cache_line(channels_) + c] += static_cast<float>(all.gradient);
   }
 }
 
-void BatchNormOp::backward(const float* own, const BackwardBuffers& buffers) const {
+void BatchNormOp::backward(const float* parameters, const BackwardBuffers& buffers) const {
   if (buffers.grad_in == nullptr) return;
   for (std::size_t c = 0; c < channels_; ++c) {
-    // With x̂ = (x − mean) · i: ∂x = w · i · (∂y − mean of ∂y − x̂ · mean of ∂y·x̂).
+    // With i = 1/√(variance + eps) and x̂ = (x − mean) · i: ∂x = w · i · (∂y − mean(∂y) − x̂ · mean(∂y ·
+    // x̂)). Both means are over the batch; s.sums.product is Σ ∂y · (x − mean), so it takes another factor i.
     const Statistics& s = batch_[c];
-    const double factor = static_cast<double>(weight(own, c)) * s.inverse_deviation;
+    const double factor = static_cast<double>(weight(parameters, c)) * s.inverse_deviation;
     const double deviation = factor * s.inverse_deviation * s.inverse_deviation * s.sums.product / s.count;
     const std::size_t at = c * pixels_ * kLanes;
     float* grad_in = buffers.grad_in + channel_begin(gradient_layout_, c);

@@ -1,5 +1,4 @@
-// torch.nn.BatchNorm2d, with a following ReLU if there is one. While training its output depends on the whole
-// batch.
+// torch.nn.BatchNorm2d, with a fused ReLU if one follows. In training its output depends on the whole batch.
 #pragma once
 
 #include <vector>
@@ -18,42 +17,52 @@ namespace sweep::cpu {
 ///   collect_sums() for every block           (parallel)
 ///   finish_sums()
 ///   backward() for every block               (parallel)
-/// Whatever the threads, blocks are added up in their order. In evaluation, forward() uses the running
-/// statistics.
+/// The collect functions write sums per block, and the finish functions add those up in the order
+/// of blocks, so the bits do not depend on threads. In evaluation there is only forward(), which
+/// uses the running statistics.
 class BatchNormOp : public Op {
  public:
-  /// `layer` is a batch_norm2d of `network`; at most `max_blocks` blocks are in a batch.
+  /// `layer` is a batch_norm2d of `network`; `relu`: whether a ReLU is fused;
+  /// `max_blocks`: the most in a batch.
   BatchNormOp(const Network& network, const Layer& layer, bool relu, std::size_t max_blocks);
 
-  /// Makes forward() write its output in `layout`, whose zeros are there from the start.
-  void write_output_as(const ImageLayout& layout) { out_layout_ = layout; }
-  /// Makes backward() write grad_in in `layout`, with its borders.
-  void write_gradient_as(const ImageLayout& layout) { gradient_layout_ = layout; }
+  /// Makes forward() write its output in `layout`. Its padding is zero from the start and not written.
+  void set_output_layout(const ImageLayout& layout) { out_layout_ = layout; }
+  /// Makes backward() write grad_in in `layout`, borders included, because gradients share memory.
+  void set_gradient_layout(const ImageLayout& layout) { gradient_layout_ = layout; }
 
   std::size_t out_floats() const override { return out_layout_.floats(); }
-  std::size_t parameter_floats() const override { return affine_ ? 2 * round_to_line(channels_) : 0; }
-  void import_parameters(std::span<const float> all, float* own) const override;
-  void export_parameters(const float* own, std::span<float> all) const override;
+  std::size_t parameter_floats() const override {
+    return affine_ ? 2 * round_up_to_cache_line(channels_) : 0;
+  }
+  void import_parameters(std::span<const float> network_parameters, float* parameters) const override;
+  void export_parameters(const float* parameters, std::span<float> network_parameters) const override;
 
-  /// Between Network::buffers() and the running statistics.
-  void import_buffers(std::span<const float> all);
-  void export_buffers(std::span<float> all) const;
+  /// Copies the running statistics from and to all buffers of the network (Network::buffers()).
+  void import_buffers(std::span<const float> network_buffers);
+  void export_buffers(std::span<float> network_buffers) const;
 
+  /// Moments of block number `block`, of which the first `images` lanes count. in [channels][pixels][16].
+  /// Thread-safe for different blocks.
   void collect_moments(std::size_t block, std::size_t images, const float* in);
-  /// Mean and variance of the batch of `blocks` blocks; moves the running statistics unless `keep_running`.
+  /// Computes mean and variance of the batch of `blocks` blocks, and updates the running
+  /// statistics unless `keep_running`.
   void finish_moments(std::size_t blocks, bool keep_running);
-  void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
+  void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const override;
 
-  /// Also zeroes grad_out where the ReLU did not let through.
+  /// Sums over block number `block` that the gradient needs. Also zeroes grad_out where the ReLU's output is
+  /// zero. Thread-safe for different blocks.
   void collect_sums(std::size_t block, const BackwardBuffers& buffers);
-  /// Adds the gradients of the op's parameters to grad_own, one of the partial sums.
-  void finish_sums(std::size_t blocks, float* grad_own);
-  void backward(const float* own, const BackwardBuffers& buffers) const override;
+  /// Adds the gradients of weight and bias to grad_parameters, the op's part of one of the partial sums.
+  void finish_sums(std::size_t blocks, float* grad_parameters);
+  void backward(const float* parameters, const BackwardBuffers& buffers) const override;
 
  private:
-  float weight(const float* own, std::size_t channel) const { return affine_ ? own[channel] : 1.0f; }
-  float bias(const float* own, std::size_t channel) const {
-    return affine_ ? own[round_to_line(channels_) + channel] : 0.0f;
+  float weight(const float* parameters, std::size_t channel) const {
+    return affine_ ? parameters[channel] : 1.0f;
+  }
+  float bias(const float* parameters, std::size_t channel) const {
+    return affine_ ? parameters[round_up_to_cache_line(channels_) + channel] : 0.0f;
   }
 
   std::size_t channels_, pixels_;  // pixels: height · width

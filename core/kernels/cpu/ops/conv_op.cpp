@@ -6,7 +6,7 @@
 namespace sweep::cpu {
 namespace {
 
-std::array<std::size_t, 2> pair_of(const Layer& layer, const char* name) {
+std::array<std::size_t, 2> pair_argument(const Layer& layer, const char* name) {
   const auto pair = std::get<std::array<std::int64_t, 2>>(layer.arguments.at(name));
   return {static_cast<std::size_t>(pair[0]), static_cast<std::size_t>(pair[1])};
 }
@@ -21,14 +21,14 @@ std::size_t fused_elements(const Layer& layer, const ConvOp::Fusion& fusion) {
 }  // namespace
 
 bool ConvOp::can_pool(const Layer& layer) {
-  return pair_of(layer, "dilation") == std::array<std::size_t, 2>{1, 1} &&
+  return pair_argument(layer, "dilation") == std::array<std::size_t, 2>{1, 1} &&
          std::get<std::int64_t>(layer.arguments.at("groups")) == 1;
 }
 
 ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion, const Bf16Kernels* bf16)
     : Op(element_count(layer.input), fused_elements(layer, fusion)), fusion_(fusion) {
-  const auto kernel = pair_of(layer, "kernel_size"), stride = pair_of(layer, "stride"),
-             padding = pair_of(layer, "padding"), dilation = pair_of(layer, "dilation");
+  const auto kernel = pair_argument(layer, "kernel_size"), stride = pair_argument(layer, "stride"),
+             padding = pair_argument(layer, "padding"), dilation = pair_argument(layer, "dilation");
   groups_ = static_cast<std::size_t>(std::get<std::int64_t>(layer.arguments.at("groups")));
   height_ = extent(layer.input, 1);
   width_ = extent(layer.input, 2);
@@ -48,21 +48,21 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion, const 
                dilation[1],
                0};
   const std::size_t pixels = geometry_.in_height * geometry_.in_width;
-  geometry_.in_plane = (padded() ? spread_over_cache(pixels) : pixels) * kLanes;
+  geometry_.in_plane = (padded() ? conflict_free_stride(pixels) : pixels) * kLanes;
   weight_ = network.parameters()[layer.parameters[0]];
-  bias_offset_ = round_to_line(weight_.count);
+  bias_offset_ = round_up_to_cache_line(weight_.count);
   if (layer.parameters.size() > 1) {
     bias_ = network.parameters()[layer.parameters[1]];
-    bias_floats_ = round_to_line(bias_.count);
+    bias_floats_ = round_up_to_cache_line(bias_.count);
   }
-  winograd_ = bf16 == nullptr && !fusion_.pool && winograd_pays(geometry_);
-  winograd_rows_ = bf16 == nullptr && fusion_.pool && winograd_rows_pays(geometry_);
+  winograd_ = bf16 == nullptr && !fusion_.pool && use_winograd(geometry_);
+  winograd_rows_ = bf16 == nullptr && fusion_.pool && use_winograd_rows(geometry_);
   packed_ = AlignedBuffer(groups_ * packed_floats());
   if (uses_packed_transposed()) packed_transposed_ = AlignedBuffer(groups_ * packed_floats());
   if (geometry_.in_channels > 1) forward_bf16_ = bf16;
   if (geometry_.out_channels > 1 && uses_packed_transposed()) backward_bf16_ = bf16;
-  if (forward_bf16_ != nullptr) pairs_ = AlignedBuffer(groups_ * forward_pairs());
-  if (backward_bf16_ != nullptr) pairs_transposed_ = AlignedBuffer(groups_ * backward_pairs());
+  if (forward_bf16_ != nullptr) pairs_ = AlignedBuffer(groups_ * forward_pair_floats());
+  if (backward_bf16_ != nullptr) pairs_transposed_ = AlignedBuffer(groups_ * backward_pair_floats());
 
   const std::size_t border = fusion_.needs_grad_in ? kGradientBorder : 0;
   const bool gaps = geometry_.dilation_y > 1 || geometry_.dilation_x > 1;
@@ -74,33 +74,33 @@ ConvOp::ConvOp(const Network& network, const Layer& layer, Fusion fusion, const 
                       gap_y,
                       gap_x};
   if (fusion_.pool) pool_plan_.emplace(geometry_, fusion_.needs_grad_in, pad_y_, pad_x_, height_, width_);
-  arrange();
+  assign_offsets();
 }
 
-void ConvOp::arrange() {
+void ConvOp::assign_offsets() {
   std::size_t end = padded() && !input_is_padded_ ? groups_ * geometry_.in_channels * geometry_.in_plane : 0;
-  winner_offset_ = end;
+  argmax_offset_ = end;
   if (fusion_.pool) end += Op::out_elements() * kLanes;
-  gradient_offset_ = round_to_line(end);
-  const std::size_t spread =
-      gradient_is_spread_ ? 0 : geometry_.out_channels * gradient_layout_.channel_floats();
-  saved_floats_ = gradient_offset_ + (fusion_.pool ? pool_plan_->scratch_floats : spread);
+  gradient_offset_ = round_up_to_cache_line(end);
+  const std::size_t padded_gradient =
+      gradient_is_padded_ ? 0 : geometry_.out_channels * gradient_layout_.channel_floats();
+  saved_floats_ = gradient_offset_ + (fusion_.pool ? pool_plan_->scratch_floats : padded_gradient);
 }
 
-std::optional<ImageLayout> ConvOp::take_padded_input() {
+std::optional<ImageLayout> ConvOp::accept_padded_input() {
   if (!padded()) return std::nullopt;
   input_is_padded_ = true;
-  arrange();
+  assign_offsets();
   return ImageLayout{
       groups_ * geometry_.in_channels,      height_, width_, geometry_.in_plane / kLanes, geometry_.in_width,
       pad_y_ * geometry_.in_width + pad_x_, 0};
 }
 
-std::optional<ImageLayout> ConvOp::take_spread_gradient() {
+std::optional<ImageLayout> ConvOp::accept_padded_gradient() {
   if (fusion_.pool || fusion_.relu || gradient_layout_.gap_y > 1 || gradient_layout_.gap_x > 1)
     return std::nullopt;
-  gradient_is_spread_ = true;
-  arrange();
+  gradient_is_padded_ = true;
+  assign_offsets();
   const ConvGradient& l = gradient_layout_;
   return ImageLayout{groups_ * geometry_.out_channels,
                      geometry_.out_height,
@@ -112,24 +112,26 @@ std::optional<ImageLayout> ConvOp::take_spread_gradient() {
 }
 
 std::size_t ConvOp::grad_out_floats() const {
-  return gradient_is_spread_ ? groups_ * geometry_.out_channels * gradient_layout_.channel_floats()
+  return gradient_is_padded_ ? groups_ * geometry_.out_channels * gradient_layout_.channel_floats()
                              : Op::grad_out_floats();
 }
 
 std::size_t ConvOp::saved_floats() const { return saved_floats_; }
 
-void ConvOp::import_parameters(std::span<const float> all, float* own) const {
+void ConvOp::import_parameters(std::span<const float> network_parameters, float* parameters) const {
   const std::size_t count = weight_floats();
   for (std::size_t group = 0; group < groups_; ++group)
-    import_conv_weights(geometry_, all.data() + weight_.offset + group * count, own + group * count);
-  std::copy_n(all.data() + bias_.offset, bias_.count, own + bias_offset_);
+    import_conv_weights(geometry_, network_parameters.data() + weight_.offset + group * count,
+                        parameters + group * count);
+  std::copy_n(network_parameters.data() + bias_.offset, bias_.count, parameters + bias_offset_);
 }
 
-void ConvOp::export_parameters(const float* own, std::span<float> all) const {
+void ConvOp::export_parameters(const float* parameters, std::span<float> network_parameters) const {
   const std::size_t count = weight_floats();
   for (std::size_t group = 0; group < groups_; ++group)
-    export_conv_weights(geometry_, own + group * count, all.data() + weight_.offset + group * count);
-  std::copy_n(own + bias_offset_, bias_.count, all.data() + bias_.offset);
+    export_conv_weights(geometry_, parameters + group * count,
+                        network_parameters.data() + weight_.offset + group * count);
+  std::copy_n(parameters + bias_offset_, bias_.count, network_parameters.data() + bias_.offset);
 }
 
 std::size_t ConvOp::scratch_floats() const {
@@ -147,8 +149,8 @@ std::size_t ConvOp::packed_floats() const {
   return winograd_rows_ ? winograd_rows_weight_floats(geometry_) : weight_floats();
 }
 
-void ConvOp::prepare(const float* own) {
-  for (std::size_t group = 0; group < groups_; ++group) pack(group, own + group * weight_floats());
+void ConvOp::prepare(const float* parameters) {
+  for (std::size_t group = 0; group < groups_; ++group) pack(group, parameters + group * weight_floats());
 }
 
 void ConvOp::pack(std::size_t group, const float* weights) {
@@ -166,39 +168,39 @@ void ConvOp::pack(std::size_t group, const float* weights) {
   };
   pack_conv_weights(g, tile(forward_bf16_), weights, packed);
   if (forward_bf16_ != nullptr) {
-    pair_conv_weights(g, forward_bf16_->channel_tile, g.in_channels, g.out_channels, packed,
-                      pairs_.data() + group * forward_pairs());
+    pack_conv_weight_pairs(g, forward_bf16_->channel_tile, g.in_channels, g.out_channels, packed,
+                           pairs_.data() + group * forward_pair_floats());
   }
   if (!uses_packed_transposed()) return;
   pack_conv_weights_transposed(g, tile(backward_bf16_), weights, transposed);
   if (backward_bf16_ != nullptr) {
-    pair_conv_weights(g, backward_bf16_->channel_tile, g.out_channels, g.in_channels, transposed,
-                      pairs_transposed_.data() + group * backward_pairs());
+    pack_conv_weight_pairs(g, backward_bf16_->channel_tile, g.out_channels, g.in_channels, transposed,
+                           pairs_transposed_.data() + group * backward_pair_floats());
   }
 }
 
-void ConvOp::forward_group(std::size_t group, const float* own, const float* input,
+void ConvOp::forward_group(std::size_t group, const float* parameters, const float* input,
                            const ForwardBuffers& buffers) const {
   ConvGeometry g = geometry_;
   const float* packed = packed_.data() + group * packed_floats();
-  const float* bias = bias_of(own);
+  const float* bias = bias_of(parameters);
   if (bias != nullptr) bias += group * g.out_channels;
   input += group * g.in_channels * g.in_plane;
   if (forward_bf16_ != nullptr) {
     const std::size_t pixels = g.in_height * g.in_width;
-    join_channels(input, g.in_channels, pixels * kLanes, g.in_plane, buffers.scratch);
+    pack_channel_pairs(input, g.in_channels, pixels * kLanes, g.in_plane, buffers.scratch);
     input = buffers.scratch;
-    packed = pairs_.data() + group * forward_pairs();
+    packed = pairs_.data() + group * forward_pair_floats();
     g.in_channels = pair_count(g.in_channels);
   }
   if (winograd_rows_) {
     winograd_rows_pool_forward(g, input, packed, bias, fusion_.relu, buffers.out,
-                               buffers.saved + winner_offset_, buffers.scratch);
+                               buffers.saved + argmax_offset_, buffers.scratch);
     return;
   }
-  if (fusion_.pool) {  // There is one group.
+  if (fusion_.pool) {  // There is only one group; see can_pool().
     const auto run = forward_bf16_ == nullptr ? conv_pool_forward : forward_bf16_->conv_pool_forward;
-    run(g, input, packed, bias, fusion_.relu, buffers.out, buffers.saved + winner_offset_);
+    run(g, input, packed, bias, fusion_.relu, buffers.out, buffers.saved + argmax_offset_);
     return;
   }
   float* out = buffers.out + group * g.out_channels * g.out_height * g.out_width * kLanes;
@@ -223,14 +225,15 @@ void ConvOp::backward_input(std::size_t group, const ConvGradient& gradient,
     conv_backward_input(g, gradient, packed, pad_y_, pad_x_, height_, width_, grad_in);
     return;
   }
-  join_channels(gradient.data, g.out_channels, gradient.rows * gradient.pitch * kLanes,
-                gradient.channel_floats(), buffers.scratch);
+  pack_channel_pairs(gradient.data, g.out_channels, gradient.rows * gradient.pitch * kLanes,
+                     gradient.channel_floats(), buffers.scratch);
   ConvGeometry paired = g;
   paired.out_channels = pair_count(g.out_channels);
   ConvGradient pairs = gradient;
   pairs.data = buffers.scratch;
-  backward_bf16_->conv_backward_input(paired, pairs, pairs_transposed_.data() + group * backward_pairs(),
-                                      pad_y_, pad_x_, height_, width_, grad_in);
+  backward_bf16_->conv_backward_input(paired, pairs,
+                                      pairs_transposed_.data() + group * backward_pair_floats(), pad_y_,
+                                      pad_x_, height_, width_, grad_in);
 }
 
 void ConvOp::backward_parameters(std::size_t group, const float* input, const ConvGradient& gradient,
@@ -247,8 +250,8 @@ void ConvOp::backward_parameters(std::size_t group, const float* input, const Co
     conv_backward_bias(g, gradient, buffers.grad_parameters + bias_offset_ + group * g.out_channels);
 }
 
-void ConvOp::forward(const Pass& /*pass*/, const float* own, const ForwardBuffers& buffers) const {
-  if (padded() && !input_is_padded_) {  // The border was zero from the start and stays so.
+void ConvOp::forward(const Pass& /*pass*/, const float* parameters, const ForwardBuffers& buffers) const {
+  if (padded() && !input_is_padded_) {  // `saved` was zero at first, and only the interior is ever written.
     for (std::size_t c = 0; c < groups_ * geometry_.in_channels; ++c) {
       for (std::size_t y = 0; y < height_; ++y) {
         const std::size_t pixel = (y + pad_y_) * geometry_.in_width + pad_x_;
@@ -258,31 +261,31 @@ void ConvOp::forward(const Pass& /*pass*/, const float* own, const ForwardBuffer
     }
   }
   const float* input = padded_input(buffers.in, buffers.saved);
-  for (std::size_t group = 0; group < groups_; ++group) forward_group(group, own, input, buffers);
+  for (std::size_t group = 0; group < groups_; ++group) forward_group(group, parameters, input, buffers);
 }
 
-void ConvOp::backward(const float* own, const BackwardBuffers& buffers) const {
+void ConvOp::backward(const float* parameters, const BackwardBuffers& buffers) const {
   const float* input = padded_input(buffers.in, buffers.saved);
-  float* working = buffers.saved + gradient_offset_;
+  float* workspace = buffers.saved + gradient_offset_;
   if (fusion_.pool) {
     float* grad_bias = bias_floats_ > 0 ? buffers.grad_parameters + bias_offset_ : nullptr;
     conv_pool_backward(*pool_plan_,
-                       {input, own, buffers.grad_out, buffers.saved + winner_offset_, buffers.grad_parameters,
-                        grad_bias, buffers.grad_in},
-                       working);
+                       {input, parameters, buffers.grad_out, buffers.saved + argmax_offset_,
+                        buffers.grad_parameters, grad_bias, buffers.grad_in},
+                       workspace);
     return;
   }
   const ConvGeometry& g = geometry_;
   ConvGradient gradient = gradient_layout_;
-  gradient.data = working;
-  // One group after the other, through the same working memory.
+  gradient.data = workspace;
+  // Groups share the working memory, so a group is finished before the next one starts.
   for (std::size_t group = 0; group < groups_; ++group) {
-    if (gradient_is_spread_) {
+    if (gradient_is_padded_) {
       gradient.data = buffers.grad_out + group * g.out_channels * gradient.channel_floats();
     } else {
       const std::size_t out = group * g.out_channels * g.out_height * g.out_width * kLanes;
-      spread_gradient(g, buffers.grad_out + out, fusion_.relu ? buffers.out + out : nullptr, gradient,
-                      working);
+      pad_gradient(g, buffers.grad_out + out, fusion_.relu ? buffers.out + out : nullptr, gradient,
+                   workspace);
     }
     backward_parameters(group, input, gradient, buffers);
     if (buffers.grad_in != nullptr) backward_input(group, gradient, buffers);

@@ -1,4 +1,4 @@
-// conv2d, fused with a following ReLU and 2×2 max pooling where there are such.
+// conv2d, with a fused ReLU and 2×2 max pooling if they follow.
 #pragma once
 
 #include <optional>
@@ -14,82 +14,99 @@
 
 namespace sweep::cpu {
 
-/// With bf16, factors of the output and of the input's gradient are rounded, but not
-///   - where a group has one channel to sum over: half of each pair would be empty;
-///   - in the input's gradient with pooling, whose sums leave out what pooling made zero
-///   (conv_pool_backward.h).
+/// A convolution uses one of these algorithms. The choice depends on its geometry and the precision alone,
+/// not on the machine or on measurements, so a training has the same algorithms everywhere:
+///
+///   without pooling: Winograd in all three directions if use_winograd(), else the direct kernels
+///   with pooling, forward: Winograd along rows if use_winograd_rows(), else the direct kernels
+///   with pooling, backward: conv_pool_backward(), which exploits that most of the gradient is zero
+///   bf16: as without Winograd, and the direct kernels round their factors
+///
+/// bf16 rounds the factors of the output and of the input's gradient, except
+///   - where a group has only one channel to sum over, because half of each pair would be empty;
+///   - in the input's gradient with pooling, because conv_pool_backward() does not sum over pairs.
+/// Gradients of weights are always fp32.
+///
+/// Each group of channels is a convolution of its own; groups run one after the other. The input is copied
+/// into zero padding, unless the op before it writes it padded (accept_padded_input()).
 class ConvOp : public Op {
  public:
   struct Fusion {
     bool relu = false;
-    bool pool = false;          // max pooling 2×2 with stride 2 behind the ReLU; see can_pool()
+    bool pool = false;          // 2×2 max pooling with stride 2 after the ReLU; see can_pool()
     bool needs_grad_in = true;  // false for the network's first layer
   };
 
-  /// Whether pooling can be fused into this conv2d: not with dilation or groups.
+  /// Whether pooling can be fused into this conv2d: not if it has dilation or groups.
   static bool can_pool(const Layer& layer);
 
-  /// `layer` is a conv2d of `network`; `bf16` is nullptr for fp32.
+  /// `layer` is a conv2d of `network`. `bf16` is nullptr for fp32, and must outlive the op.
   ConvOp(const Network& network, const Layer& layer, Fusion fusion, const Bf16Kernels* bf16);
 
-  /// From now on the input comes with its padding, and the output's gradient spread: as the returned layouts
-  /// say. Empty where the op has no such layout: without padding, and with pooling, ReLU or gaps.
-  std::optional<ImageLayout> take_padded_input();
-  std::optional<ImageLayout> take_spread_gradient();
+  /// Returns the layout in which the op reads its input, or the gradient of its output, and from then on
+  /// expects it in that layout instead of copying it. Returns nothing, and changes nothing, if there is no
+  /// such copy to save: an input without padding; a gradient that has to be changed on the way, by pooling,
+  /// ReLU or gaps. To be called before the first forward().
+  std::optional<ImageLayout> accept_padded_input();
+  std::optional<ImageLayout> accept_padded_gradient();
 
   std::size_t grad_out_floats() const override;
   std::size_t saved_floats() const override;
   std::size_t parameter_floats() const override { return bias_offset_ + bias_floats_; }
-  void import_parameters(std::span<const float> all, float* own) const override;
-  void export_parameters(const float* own, std::span<float> all) const override;
+  void import_parameters(std::span<const float> network_parameters, float* parameters) const override;
+  void export_parameters(const float* parameters, std::span<float> network_parameters) const override;
   std::size_t scratch_floats() const override;
-  void prepare(const float* own) override;
-  void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
-  void backward(const float* own, const BackwardBuffers& buffers) const override;
+  void prepare(const float* parameters) override;
+  void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const override;
+  void backward(const float* parameters, const BackwardBuffers& buffers) const override;
 
  private:
-  /// With pooling the input's gradient takes the weights as they are.
+  /// conv_pool_backward() reads the weights themselves.
   bool uses_packed_transposed() const { return fusion_.needs_grad_in && !fusion_.pool; }
-  /// Floats of one group's weights, and of packed_ and packed_transposed_ for one.
+  /// Floats of one group's weights, and of one group's packed_ and packed_transposed_.
   std::size_t weight_floats() const { return weight_.count / groups_; }
   std::size_t packed_floats() const;
-  /// Brings one group's weights to the layouts of the kernels at work.
+  /// Packs or transforms one group's weights for the kernels in use.
   void pack(std::size_t group, const float* weights);
   bool padded() const { return pad_y_ + pad_x_ > 0; }
-  /// One group's output; `input` is that of all groups, padded.
-  void forward_group(std::size_t group, const float* own, const float* input,
+  /// Computes one group's output. `input` is the padded input of all groups.
+  void forward_group(std::size_t group, const float* parameters, const float* input,
                      const ForwardBuffers& buffers) const;
   void backward_input(std::size_t group, const ConvGradient& gradient, const BackwardBuffers& buffers) const;
   void backward_parameters(std::size_t group, const float* input, const ConvGradient& gradient,
                            const BackwardBuffers& buffers) const;
-  /// Weights of one group as pairs.
-  std::size_t forward_pairs() const {
+  /// Floats of one group's weights as bf16 pairs.
+  std::size_t forward_pair_floats() const {
     return pair_count(geometry_.in_channels) * geometry_.taps() * geometry_.out_channels;
   }
-  std::size_t backward_pairs() const {
+  std::size_t backward_pair_floats() const {
     return pair_count(geometry_.out_channels) * geometry_.taps() * geometry_.in_channels;
   }
-  /// Decides where things lie in `saved`.
-  void arrange();
-  const float* bias_of(const float* own) const { return bias_floats_ > 0 ? own + bias_offset_ : nullptr; }
-  /// `in` with its zero border, from `saved`, or `in` itself where there is no padding.
+  /// Assigns offsets in `saved`: the padded input, the argmax of pooling, and the
+  /// working memory of backward().
+  void assign_offsets();
+  const float* bias_of(const float* parameters) const {
+    return bias_floats_ > 0 ? parameters + bias_offset_ : nullptr;
+  }
+  /// The input with its zero padding: a copy in `saved`, or `in` itself if there is no
+  /// padding or it has it already.
   const float* padded_input(const float* in, const float* saved) const {
     return padded() && !input_is_padded_ ? saved : in;
   }
 
-  ConvGeometry geometry_{};  // of one group
+  ConvGeometry geometry_{};  // of one group, padding included
   std::size_t groups_ = 1;
   Fusion fusion_;
-  bool winograd_ = false, winograd_rows_ = false;  // with pooling, forward only: winograd_rows_
-  bool input_is_padded_ = false, gradient_is_spread_ = false;
+  bool winograd_ = false, winograd_rows_ = false;  // winograd_rows_: with pooling, forward only
+  bool input_is_padded_ = false, gradient_is_padded_ = false;
   std::size_t height_, width_, pad_y_, pad_x_;     // of the input without padding
   Parameter weight_, bias_;                        // bias_.count is 0 if there is none
-  std::size_t bias_offset_ = 0, bias_floats_ = 0;  // own layout: weights [out][ky][kx][in], then bias
+  std::size_t bias_offset_ = 0, bias_floats_ = 0;  // parameters: weights [out][ky][kx][in], then bias
   ConvGradient gradient_layout_{};
-  std::size_t winner_offset_ = 0, gradient_offset_ = 0, saved_floats_ = 0;
+  std::size_t argmax_offset_ = 0, gradient_offset_ = 0, saved_floats_ = 0;
   AlignedBuffer packed_, packed_transposed_;
   const Bf16Kernels *forward_bf16_ = nullptr, *backward_bf16_ = nullptr;  // nullptr: fp32
-  AlignedBuffer pairs_, pairs_transposed_;                                // the packed weights as pairs
+  AlignedBuffer pairs_, pairs_transposed_;                                // packed weights as bf16 pairs
   std::optional<ConvPoolPlan> pool_plan_;                                 // with pooling
 };
 

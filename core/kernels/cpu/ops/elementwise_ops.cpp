@@ -8,20 +8,18 @@
 namespace sweep::cpu {
 
 ActivationOp::ActivationOp(const Layer& layer, Activation activation)
-    : Op(element_count(layer.input), element_count(layer.output)), activation_(activation) {
-  if (activation == Activation::kLeakyRelu) {
-    slope_ = static_cast<float>(std::get<double>(layer.arguments.at("negative_slope")));
-  }
-}
+    : Op(element_count(layer.input), element_count(layer.output)),
+      activation_(activation),
+      coefficient_(activation_coefficient(layer.type, layer.arguments)) {}
 
 void ActivationOp::forward(const Pass& /*pass*/, const float* /*own*/, const ForwardBuffers& buffers) const {
-  activation_forward(activation_, slope_, buffers.in, in_elements() * kLanes, buffers.out);
+  activation_forward(activation_, coefficient_, buffers.in, in_elements() * kLanes, buffers.out);
 }
 
 void ActivationOp::backward(const float* /*own*/, const BackwardBuffers& buffers) const {
   if (buffers.grad_in == nullptr) return;
-  activation_backward(activation_, slope_, buffers.grad_out, buffers.in, buffers.out, in_elements() * kLanes,
-                      buffers.grad_in);
+  activation_backward(activation_, coefficient_, buffers.grad_out, buffers.in, buffers.out,
+                      in_elements() * kLanes, buffers.grad_in);
 }
 
 DropoutOp::DropoutOp(const Layer& layer, std::uint32_t number)

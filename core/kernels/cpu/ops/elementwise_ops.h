@@ -17,7 +17,7 @@ class ActivationOp : public Op {
 
  private:
   Activation activation_;
-  float slope_ = 0;
+  float coefficient_;
 };
 
 /// torch.nn.Dropout: while training, zeroes each element with probability p and scales the others by 1 / (1 −

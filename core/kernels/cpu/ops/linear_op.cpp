@@ -17,7 +17,7 @@ LinearOp::LinearOp(const Network& network, const Layer& layer, bool relu, const 
   bias_offset_ = linear_panels(out_elements()) * in_elements() * kLanes;
   if (layer.parameters.size() > 1) {
     bias_ = network.parameters()[layer.parameters[1]];
-    bias_floats_ = round_to_line(bias_.count);
+    bias_floats_ = round_up_to_cache_line(bias_.count);
   }
   if (forward_bf16_ != nullptr)
     input_pairs_ = AlignedBuffer(linear_panels(out_elements()) * pair_count(in_elements()) * kLanes);
@@ -31,34 +31,36 @@ std::size_t LinearOp::scratch_floats() const {
   return pair_count(std::max(in, out)) * kLanes;
 }
 
-void LinearOp::prepare(const float* own) {
-  if (forward_bf16_ != nullptr) pair_linear_inputs(own, in_elements(), out_elements(), input_pairs_.data());
+void LinearOp::prepare(const float* parameters) {
+  if (forward_bf16_ != nullptr)
+    pack_linear_input_pairs(parameters, in_elements(), out_elements(), input_pairs_.data());
   if (backward_bf16_ != nullptr)
-    pair_linear_outputs(own, in_elements(), out_elements(), output_pairs_.data());
+    pack_linear_output_pairs(parameters, in_elements(), out_elements(), output_pairs_.data());
 }
 
-void LinearOp::import_parameters(std::span<const float> all, float* own) const {
-  pack_linear_weights(all.data() + weight_.offset, in_elements(), out_elements(), own);
-  std::copy_n(all.data() + bias_.offset, bias_.count, own + bias_offset_);
+void LinearOp::import_parameters(std::span<const float> network_parameters, float* parameters) const {
+  pack_linear_weights(network_parameters.data() + weight_.offset, in_elements(), out_elements(), parameters);
+  std::copy_n(network_parameters.data() + bias_.offset, bias_.count, parameters + bias_offset_);
 }
 
-void LinearOp::export_parameters(const float* own, std::span<float> all) const {
-  unpack_linear_weights(own, in_elements(), out_elements(), all.data() + weight_.offset);
-  std::copy_n(own + bias_offset_, bias_.count, all.data() + bias_.offset);
+void LinearOp::export_parameters(const float* parameters, std::span<float> network_parameters) const {
+  unpack_linear_weights(parameters, in_elements(), out_elements(),
+                        network_parameters.data() + weight_.offset);
+  std::copy_n(parameters + bias_offset_, bias_.count, network_parameters.data() + bias_.offset);
 }
 
-void LinearOp::forward(const Pass& /*pass*/, const float* own, const ForwardBuffers& buffers) const {
-  const float* bias = bias_floats_ > 0 ? own + bias_offset_ : nullptr;
+void LinearOp::forward(const Pass& /*pass*/, const float* parameters, const ForwardBuffers& buffers) const {
+  const float* bias = bias_floats_ > 0 ? parameters + bias_offset_ : nullptr;
   if (forward_bf16_ == nullptr) {
-    linear_forward(own, bias, in_elements(), out_elements(), relu_, buffers.in, buffers.out);
+    linear_forward(parameters, bias, in_elements(), out_elements(), relu_, buffers.in, buffers.out);
     return;
   }
-  join_channels(buffers.in, in_elements(), kLanes, kLanes, buffers.scratch);
+  pack_channel_pairs(buffers.in, in_elements(), kLanes, kLanes, buffers.scratch);
   forward_bf16_->linear_forward(input_pairs_.data(), bias, pair_count(in_elements()), out_elements(), relu_,
                                 buffers.scratch, buffers.out);
 }
 
-void LinearOp::backward(const float* own, const BackwardBuffers& buffers) const {
+void LinearOp::backward(const float* parameters, const BackwardBuffers& buffers) const {
   if (relu_) {
     activation_backward(Activation::kRelu, 0, buffers.grad_out, nullptr, buffers.out, out_elements() * kLanes,
                         buffers.grad_out);
@@ -68,10 +70,10 @@ void LinearOp::backward(const float* own, const BackwardBuffers& buffers) const 
                           bias_floats_ > 0 ? buffers.grad_parameters + bias_offset_ : nullptr);
   if (buffers.grad_in == nullptr) return;
   if (backward_bf16_ == nullptr) {
-    linear_backward_input(own, in_elements(), out_elements(), buffers.grad_out, buffers.grad_in);
+    linear_backward_input(parameters, in_elements(), out_elements(), buffers.grad_out, buffers.grad_in);
     return;
   }
-  join_channels(buffers.grad_out, out_elements(), kLanes, kLanes, buffers.scratch);
+  pack_channel_pairs(buffers.grad_out, out_elements(), kLanes, kLanes, buffers.scratch);
   backward_bf16_->linear_backward_input(output_pairs_.data(), in_elements(), pair_count(out_elements()),
                                         buffers.scratch, buffers.grad_in);
 }

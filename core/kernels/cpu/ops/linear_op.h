@@ -1,4 +1,4 @@
-// linear, fused with a following ReLU.
+// linear, with a fused ReLU if one follows.
 #pragma once
 
 #include "core/kernels/cpu/kernels/bf16/bf16_kernels.h"
@@ -7,27 +7,27 @@
 
 namespace sweep::cpu {
 
-/// With bf16, factors of the output and of the input's gradient are rounded, unless the sum has one term
-/// only.
+/// bf16 rounds the factors of the output and of the input's gradient, unless their sums have only one term.
+/// Gradients of weights are always fp32.
 class LinearOp : public Op {
  public:
-  /// `layer` is a linear layer of `network`; `bf16` is nullptr for fp32.
+  /// `layer` is a linear layer of `network`; `relu`: whether a ReLU is fused; `bf16` is nullptr for fp32.
   LinearOp(const Network& network, const Layer& layer, bool relu, const Bf16Kernels* bf16);
 
   std::size_t parameter_floats() const override { return bias_offset_ + bias_floats_; }
-  void import_parameters(std::span<const float> all, float* own) const override;
-  void export_parameters(const float* own, std::span<float> all) const override;
+  void import_parameters(std::span<const float> network_parameters, float* parameters) const override;
+  void export_parameters(const float* parameters, std::span<float> network_parameters) const override;
   std::size_t scratch_floats() const override;
-  void prepare(const float* own) override;
-  void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
-  void backward(const float* own, const BackwardBuffers& buffers) const override;
+  void prepare(const float* parameters) override;
+  void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const override;
+  void backward(const float* parameters, const BackwardBuffers& buffers) const override;
 
  private:
   bool relu_;
   Parameter weight_, bias_;                           // bias_.count is 0 if there is none
-  std::size_t bias_offset_ = 0, bias_floats_ = 0;     // own layout: weight panels, then bias
+  std::size_t bias_offset_ = 0, bias_floats_ = 0;     // parameters: weight panels, then bias
   const Bf16Kernels *forward_bf16_, *backward_bf16_;  // nullptr: fp32
-  AlignedBuffer input_pairs_, output_pairs_;          // weights as panels of pairs of inputs, and of outputs
+  AlignedBuffer input_pairs_, output_pairs_;          // bf16 weight panels: pairs of inputs, pairs of outputs
 };
 
 }  // namespace sweep::cpu

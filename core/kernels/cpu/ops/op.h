@@ -1,4 +1,4 @@
-// One step of a compiled network on one block of 16 images.
+// The interface of ops, the steps of a compiled network. An op works on one block of 16 images.
 #pragma once
 
 #include <cstddef>
@@ -9,38 +9,41 @@
 
 namespace sweep::cpu {
 
-/// What a pass through the network is for, and which images of the batch the block holds.
+/// A pass of a block through the network.
 struct Pass {
   bool training = false;
-  std::uint64_t seed = 0;       // of what is random while training
-  std::int64_t step = 0;        // optimizer steps taken before
-  std::size_t first_image = 0;  // of the block, in the batch
+  std::uint64_t seed = 0;       // EngineOptions::seed, for dropout
+  std::int64_t step = 0;        // optimizer steps taken so far, for dropout
+  std::size_t first_image = 0;  // position of the block's first image in the batch, for dropout
 };
 
-/// Arrays of one block that forward() reads and writes. Sizes in floats: see Op.
+/// The arrays of a block that forward() reads and writes, all aligned to cache lines. Op has their sizes.
 struct ForwardBuffers {
-  const float* in;
+  const float* in;        // [in_elements][16], or the padded layout that a ConvOp asked for
   const float* shortcut;  // the second input of a sum; nullptr for all other ops
-  float* saved;
-  float* out;
-  float* scratch;  // scratch_floats() of working memory, which other ops use as well
+  float* saved;           // [saved_floats]: kept until the block's backward()
+  float* out;             // [out_floats]
+  float* scratch;         // [scratch_floats]: undefined at first, and other ops overwrite it
 };
 
-/// The same for backward().
+/// The arrays of backward(). in, out and saved are as forward() left them.
 struct BackwardBuffers {
   const float* in;
   const float* out;
   float* saved;
-  float* grad_out;         // may be overwritten
-  float* grad_in;          // nullptr if nobody needs it
-  float* grad_parameters;  // the op's part of a partial sum; added to
-  std::size_t images;      // of the batch in the block, at most kLanes; grad_out of further lanes is zero
+  float* grad_out;         // [grad_out_floats]; may be overwritten
+  float* grad_in;          // written; nullptr if it is not needed
+  float* grad_parameters;  // [parameter_floats] of a partial sum; added to
+  std::size_t images;      // 1 … kLanes: lanes beyond are not in the batch, and their grad_out is zero
   float* scratch;          // as in ForwardBuffers
 };
 
-/// A layer, or several fused. "Own layout" is how the op keeps its parameters: any order, padded to whole
-/// cache lines. forward() and backward() may run on several threads at once, with different buffers; the rest
-/// may not.
+/// One layer, or several fused. Each op has its own layout of parameters: any order,
+/// padded to whole cache lines.
+///
+/// Life of an op: import_parameters(), prepare(), then forward() and backward() for the blocks of a batch,
+/// prepare() again after the optimizer's step, and so on. forward() and backward() are const and may run on
+/// several threads at once with different buffers; all other functions must run alone.
 class Op {
  public:
   Op(std::size_t in_elements, std::size_t out_elements)
@@ -49,33 +52,40 @@ class Op {
   Op(const Op&) = delete;
   Op& operator=(const Op&) = delete;
 
-  /// Elements per image; a block has kLanes times as many floats.
+  /// Values of one image in the input and in the output; a block has kLanes times as many floats.
   std::size_t in_elements() const { return in_elements_; }
   std::size_t out_elements() const { return out_elements_; }
 
-  /// Floats of a block's output, and of its gradient: more than the elements where those have another layout
-  /// than the dense one. They start as zeros; the gradient's memory is shared with other ops.
+  /// Floats of a block's output and of its gradient. More than out_elements() · kLanes if the layout has
+  /// padding, which is zero from the start. The gradient's memory is shared with other ops, so its padding
+  /// has to be written every time.
   virtual std::size_t out_floats() const { return out_elements_ * kLanes; }
   virtual std::size_t grad_out_floats() const { return out_elements_ * kLanes; }
 
-  /// Floats per block that forward() leaves for backward(), beyond in and out. They start as zeros.
+  /// Floats per block that forward() saves for backward(), beside in and out. Zero at first,
+  /// and never used by other ops.
   virtual std::size_t saved_floats() const { return 0; }
 
-  /// Floats of working memory that forward() and backward() want each.
+  /// Floats of scratch memory that forward() and backward() each need.
   virtual std::size_t scratch_floats() const { return 0; }
 
-  /// Floats of all parameters in the op's own layout; a multiple of a cache line.
+  /// Floats of the op's parameters in its own layout; a multiple of a cache line.
   virtual std::size_t parameter_floats() const { return 0; }
 
-  /// Converts between PyTorch's layout, in an array of the whole network's parameters, and the own layout.
-  virtual void import_parameters(std::span<const float> /*all*/, float* /*own*/) const {}
-  virtual void export_parameters(const float* /*own*/, std::span<float> /*all*/) const {}
+  /// Converts between network_parameters, all parameters of the network in PyTorch's layout
+  /// (Network::parameters()), and the op's own. Gradients and optimizer state are converted the same way.
+  virtual void import_parameters(std::span<const float> /*network_parameters*/, float* /*parameters*/) const {
+  }
+  virtual void export_parameters(const float* /*parameters*/, std::span<float> /*network_parameters*/) const {
+  }
 
-  /// Called after every change of the parameters: refreshes copies in other layouts.
-  virtual void prepare(const float* /*own*/) {}
+  /// Refreshes what the op derives from its parameters, such as packed weights. To be
+  /// called after every change of them.
+  virtual void prepare(const float* /*parameters*/) {}
 
-  virtual void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const = 0;
-  virtual void backward(const float* own, const BackwardBuffers& buffers) const = 0;
+  /// `parameters` are the op's own, [parameter_floats].
+  virtual void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const = 0;
+  virtual void backward(const float* parameters, const BackwardBuffers& buffers) const = 0;
 
  private:
   std::size_t in_elements_, out_elements_;

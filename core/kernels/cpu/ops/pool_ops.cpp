@@ -35,11 +35,12 @@ PoolGeometry geometry_of(const Layer& layer, bool windows) {
 MaxPoolOp::MaxPoolOp(const Layer& layer)
     : Op(element_count(layer.input), element_count(layer.output)), geometry_(geometry_of(layer, true)) {}
 
-void MaxPoolOp::forward(const Pass& /*pass*/, const float* /*own*/, const ForwardBuffers& buffers) const {
+void MaxPoolOp::forward(const Pass& /*pass*/, const float* /*parameters*/,
+                        const ForwardBuffers& buffers) const {
   max_pool_forward(geometry_, buffers.in, buffers.out, buffers.saved);
 }
 
-void MaxPoolOp::backward(const float* /*own*/, const BackwardBuffers& buffers) const {
+void MaxPoolOp::backward(const float* /*parameters*/, const BackwardBuffers& buffers) const {
   if (buffers.grad_in != nullptr)
     max_pool_backward(geometry_, buffers.grad_out, buffers.saved, buffers.grad_in);
 }
@@ -51,7 +52,8 @@ AvgPoolOp::AvgPoolOp(const Layer& layer)
   if (!adaptive_) count_padding_ = std::get<bool>(layer.arguments.at("count_include_pad"));
 }
 
-void AvgPoolOp::forward(const Pass& /*pass*/, const float* /*own*/, const ForwardBuffers& buffers) const {
+void AvgPoolOp::forward(const Pass& /*pass*/, const float* /*parameters*/,
+                        const ForwardBuffers& buffers) const {
   if (adaptive_) {
     adaptive_avg_pool_forward(geometry_, buffers.in, buffers.out);
   } else {
@@ -59,7 +61,7 @@ void AvgPoolOp::forward(const Pass& /*pass*/, const float* /*own*/, const Forwar
   }
 }
 
-void AvgPoolOp::backward(const float* /*own*/, const BackwardBuffers& buffers) const {
+void AvgPoolOp::backward(const float* /*parameters*/, const BackwardBuffers& buffers) const {
   if (buffers.grad_in == nullptr) return;
   if (adaptive_) {
     adaptive_avg_pool_backward(geometry_, buffers.grad_out, buffers.grad_in);

@@ -1,4 +1,4 @@
-// Pooling that is not fused into a convolution.
+// Pooling layers that are not fused into a convolution.
 #pragma once
 
 #include "core/kernels/cpu/kernels/pool_kernels.h"
@@ -10,9 +10,9 @@ namespace sweep::cpu {
 class MaxPoolOp : public Op {
  public:
   explicit MaxPoolOp(const Layer& layer);
-  std::size_t saved_floats() const override { return out_elements() * kLanes; }  // the winners
-  void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
-  void backward(const float* own, const BackwardBuffers& buffers) const override;
+  std::size_t saved_floats() const override { return out_elements() * kLanes; }  // the argmax of each window
+  void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const override;
+  void backward(const float* parameters, const BackwardBuffers& buffers) const override;
 
  private:
   PoolGeometry geometry_;
@@ -22,8 +22,8 @@ class MaxPoolOp : public Op {
 class AvgPoolOp : public Op {
  public:
   explicit AvgPoolOp(const Layer& layer);
-  void forward(const Pass& pass, const float* own, const ForwardBuffers& buffers) const override;
-  void backward(const float* own, const BackwardBuffers& buffers) const override;
+  void forward(const Pass& pass, const float* parameters, const ForwardBuffers& buffers) const override;
+  void backward(const float* parameters, const BackwardBuffers& buffers) const override;
 
  private:
   PoolGeometry geometry_;

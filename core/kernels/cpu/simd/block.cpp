@@ -10,21 +10,21 @@
 namespace sweep::cpu {
 namespace {
 
-constexpr std::align_val_t kLine{64}, kLargePage{std::size_t{2} << 20};
+constexpr std::align_val_t kCacheLine{64}, kLargePage{std::size_t{2} << 20};
 
-// Reading the same pixel of many channels touches as many pages, more than the processor knows by heart where
-// pages are small.
+// Kernels read the same pixel of many channels, which are far apart: with pages of 4 KiB that would be more
+// pages than the L1 TLB has entries for.
 std::align_val_t alignment_of(std::size_t bytes) {
-  return bytes >= static_cast<std::size_t>(kLargePage) ? kLargePage : kLine;
+  return bytes >= static_cast<std::size_t>(kLargePage) ? kLargePage : kCacheLine;
 }
 
 }  // namespace
 
-AlignedBuffer::AlignedBuffer(std::size_t floats) : size_(round_to_line(floats)) {
+AlignedBuffer::AlignedBuffer(std::size_t floats) : size_(round_up_to_cache_line(floats)) {
   const std::size_t bytes = size_ * sizeof(float);
   data_ = static_cast<float*>(::operator new(bytes, alignment_of(bytes)));
 #ifdef __linux__
-  // Only a wish: without large pages everything works as well, somewhat slower.
+  // A hint: without large pages everything works, somewhat slower.
   if (alignment_of(bytes) == kLargePage) static_cast<void>(madvise(data_, bytes, MADV_HUGEPAGE));
 #endif
   fill_zero();

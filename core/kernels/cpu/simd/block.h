@@ -1,4 +1,8 @@
-// How the CPU engine lays out its arrays: blocks of 16 images, one image per SIMD lane.
+// Array layouts of the CPU engine: blocks of 16 images, one image per SIMD lane.
+//
+// A block's value is [channels][rows][columns][16] floats, of which the last axis is the image. All
+// arithmetic of a layer is then the same for all lanes, whatever the layer's sizes: vectors are always full
+// and aligned, weights are broadcast, and neither channels nor widths have to be padded.
 #pragma once
 
 #include <cstddef>
@@ -6,15 +10,17 @@
 
 namespace sweep::cpu {
 
-/// Images in a block. Activations of a block are [channel][y][x][kLanes] floats, so one load fetches the same
-/// value of 16 images. Fixed, so that the layout and the sums do not depend on the machine's vector width: a
-/// vector of 8 floats passes over each block twice.
+/// Images in a block. 16 floats are a cache line and an AVX-512 vector. The number is fixed, so that
+/// layouts and the order of sums do not depend on the machine's vector width: with vectors of 8 floats,
+/// kernels go over a block twice.
 inline constexpr std::size_t kLanes = 16;
 
-/// Floats at a 64-byte boundary (one cache line, the longest vector), zero at first. Move-only.
+/// An array of floats, zero at first, aligned to 64 bytes: a cache line and the longest vector. From 2 MiB on
+/// it is aligned to, and asks for, large pages. Move-only. The constructor throws std::bad_alloc.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
+  /// `floats` is rounded up to whole cache lines.
   explicit AlignedBuffer(std::size_t floats);
   AlignedBuffer(AlignedBuffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
@@ -35,13 +41,13 @@ class AlignedBuffer {
   std::size_t size_ = 0;
 };
 
-/// How the pixels of a value, or of its gradient, lie in memory: channels of rows of pixels of kLanes floats
-/// each, dense unless an op wants zeros around them. Counts are in pixels.
+/// Layout of a value or of its gradient: channels of rows of pixels, each pixel kLanes floats. Dense, unless
+/// an op reads it with zeros around the rows. All counts are in pixels.
 struct ImageLayout {
   std::size_t channels, rows, width;
-  std::size_t plane, pitch;  // from a channel to the next, from a row to the next
-  std::size_t first;         // the first pixel of a channel
-  std::size_t border;  // zero pixels left and right of each row, which who writes the rows must write, too
+  std::size_t plane, pitch;  // from one channel to the next, from one row to the next
+  std::size_t first;         // offset of a channel's first pixel
+  std::size_t border;        // zero pixels left and right of each row, written together with the row
 
   std::size_t floats() const { return channels * plane * kLanes; }
   bool dense() const { return plane == rows * width; }
@@ -51,11 +57,11 @@ constexpr ImageLayout dense_layout(std::size_t channels, std::size_t rows, std::
   return {channels, rows, width, rows * width, width, 0, 0};
 }
 
-/// Rounds up to a whole number of cache lines of floats.
-constexpr std::size_t round_to_line(std::size_t floats) { return (floats + 15) / 16 * 16; }
+/// Rounds a number of floats up to whole cache lines.
+constexpr std::size_t round_up_to_cache_line(std::size_t floats) { return (floats + 15) / 16 * 16; }
 
-/// Splits `total` items into `parts` nearly equal runs; returns the first item of run `index`. Static, so
-/// that who does what never depends on timing.
+/// Splits [0, total) into `parts` nearly equal ranges and returns the begin of range `index`;
+/// that of index + 1 is its end.
 constexpr std::size_t part_begin(std::size_t total, std::size_t parts, std::size_t index) {
   return total * index / parts;
 }

@@ -1,4 +1,4 @@
-// Treats floats below 1.2e-38 as zero while the engine computes.
+// Flushes denormal floats, those below 1.2e-38, to zero while the engine computes.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,22 @@
 
 namespace sweep::cpu {
 
-/// While one lives, this thread's float arithmetic takes and gives zero for denormal numbers, which
-/// processors handle in microcode, a hundred times slower: a weight that gets no gradient any more has
-/// moments of Adam that decay into them.
+/// While an object exists, this thread's float arithmetic reads and writes denormal numbers as zero
+/// (FTZ and DAZ); the destructor restores the former mode. Processors handle denormals in microcode,
+/// about a hundred times slower, and training produces them: Adam's moments of a weight that gets no
+/// gradient any more decay into them. VDPBF16PS always treats denormals as zero, so its emulation needs
+/// this mode to give the same bits.
 class FlushDenormals {
  public:
 #if defined(__x86_64__)
   FlushDenormals() : saved_(_mm_getcsr()) {
-    _mm_setcsr(saved_ | 0x8040u);
-  }  // flush to zero, denormals are zero
+    _mm_setcsr(saved_ | 0x8040u);  // bits 15 and 6: FTZ and DAZ
+  }
   ~FlushDenormals() { _mm_setcsr(saved_); }
 #elif defined(__aarch64__)
   FlushDenormals() {
     asm volatile("mrs %0, fpcr" : "=r"(saved_));
-    asm volatile("msr fpcr, %0" : : "r"(saved_ | (std::uint64_t{1} << 24)));
+    asm volatile("msr fpcr, %0" : : "r"(saved_ | (std::uint64_t{1} << 24)));  // FZ
   }
   ~FlushDenormals() { asm volatile("msr fpcr, %0" : : "r"(saved_)); }
 #else

@@ -1,4 +1,9 @@
-// Vector types shared by the CPU kernels; compiled once per Highway target.
+// Vector types shared by the CPU kernels.
+//
+// A kernel source includes itself through hwy/foreach_target.h once per instruction set (baseline, AVX2,
+// AVX-512, NEON), each time in another namespace HWY_NAMESPACE and with other compiler flags;
+// HWY_DYNAMIC_DISPATCH then picks the best one that the processor has. Headers that end in -inl.h have the
+// toggled include guard below, so that they are compiled again for each instruction set.
 #if defined(SWEEP_CORE_KERNELS_CPU_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWEEP_CORE_KERNELS_CPU_SIMD_INL_H_
 #undef SWEEP_CORE_KERNELS_CPU_SIMD_INL_H_
@@ -14,12 +19,12 @@ namespace sweep::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most one block wide; narrower vectors pass over a block several times.
+// Vectors of at most kLanes floats; kernels loop over a block with narrower ones.
 using Lanes = hn::CappedTag<float, kLanes>;
 using Vector = hn::Vec<Lanes>;
 
-// Output channels of a convolution tile: × 4 positions they fill most of the registers (32 with AVX-512 and
-// NEON, else 16).
+// Output channels of a convolution tile. A tile has kMaxChannelTile × 4 accumulators: 24 of the 32 registers
+// of AVX-512 and NEON, 12 of the 16 elsewhere. The others hold its 4 inputs and a broadcast weight.
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
 inline constexpr int kMaxChannelTile = 6;
 inline constexpr bool kManyRegisters = true;
@@ -28,12 +33,12 @@ inline constexpr int kMaxChannelTile = 3;
 inline constexpr bool kManyRegisters = false;
 #endif
 
-// max(0, x), but a NaN stays one: a diverged network has to stay visible.
+// ReLU: max(0, x), but NaN for NaN, so that a diverged network stays visible.
 HWY_INLINE Vector positive_part(Lanes d, Vector x) { return hn::IfThenZeroElse(hn::Le(x, hn::Zero(d)), x); }
 
-// How a tile adds a product to a sum; see bf16_kernels.h for others.
-struct Fp32Products {
-  static HWY_INLINE Vector add(Lanes /*d*/, Vector weight, Vector x, Vector sum) {
+// The arithmetic of a register tile in fp32. Tiles are templates over it; bf16_kernels.h has the others.
+struct Fp32Arithmetic {
+  static HWY_INLINE Vector multiply_add(Lanes /*d*/, Vector weight, Vector x, Vector sum) {
     return hn::MulAdd(weight, x, sum);
   }
 };

@@ -1,11 +1,12 @@
-// Which instruction set the CPU kernels use on this machine.
+// The instruction set that the CPU kernels use on this machine.
 #pragma once
 
 #include <string>
 
 namespace sweep {
 
-/// Highway's name of the target chosen at run time: "AVX3" (AVX-512), "AVX2", "SSE2", "NEON", …
+/// Highway's name of the target chosen at run time: "AVX3" (AVX-512), "AVX2", "SSE2",
+/// "NEON", … Thread-safe, as the next.
 std::string simd_target_name();
 
 /// Highway's version: "1.0.3".

@@ -1,5 +1,5 @@
-// Between blocks, where a vector holds one element of 16 images, and one array per image; compiled once per
-// Highway target.
+// Transposes between blocks, where a vector holds the same element of 16 images, and one array per image.
+// Compiled once per Highway target.
 #if defined(SWEEP_CORE_KERNELS_CPU_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWEEP_CORE_KERNELS_CPU_TRANSPOSE_INL_H_
 #undef SWEEP_CORE_KERNELS_CPU_TRANSPOSE_INL_H_
@@ -14,13 +14,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 
-// Transposes a square of n × n floats in registers, n = kSize being the number of lanes: v[i] lane j becomes
-// v[j] lane i.
+// Transposes kSize × kSize floats in registers, where kSize is the number of lanes of a vector: lane j of
+// v[i] and lane i of v[j] change places.
 template <int kSize>
 HWY_INLINE void transpose_square(Lanes d, Vector (&v)[kSize]) {
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (kSize >= 4) {
-    // Squares of 4 × 4 within 128-bit blocks.
+    // 4 × 4 squares within 128-bit blocks.
     for (int i = 0; i < kSize; i += 4) {
       const Vector a = hn::InterleaveLower(d, v[i], v[i + 2]), b = hn::InterleaveLower(d, v[i + 1], v[i + 3]);
       const Vector c = hn::InterleaveUpper(d, v[i], v[i + 2]), e = hn::InterleaveUpper(d, v[i + 1], v[i + 3]);
@@ -38,7 +38,8 @@ HWY_INLINE void transpose_square(Lanes d, Vector (&v)[kSize]) {
     }
   }
   if constexpr (kSize == 16) {
-    // Now a 4 × 4 matrix of blocks: swap within pairs of blocks, then halves.
+    // What is left is to transpose a 4 × 4 matrix of 128-bit blocks: first within
+    // pairs of blocks, then the halves.
     for (int i = 0; i < 16; ++i) {
       if ((i & 4) != 0) continue;
       const Vector even = v[i], odd = v[i + 4];
@@ -56,7 +57,8 @@ HWY_INLINE void transpose_square(Lanes d, Vector (&v)[kSize]) {
 #endif
 }
 
-// images[image · stride + e] = block[offsets[e] + image] for e < count.
+// images[image · stride + e] = block[offsets[e] + image] for all 16 images and e < count. offsets [count] are
+// in floats and multiples of kLanes.
 HWY_INLINE void lanes_to_images(std::size_t count, std::size_t stride, const float* block,
                                 const std::uint32_t* offsets, float* images) {
   const Lanes d;
@@ -76,7 +78,7 @@ HWY_INLINE void lanes_to_images(std::size_t count, std::size_t stride, const flo
   }
 }
 
-// The way back: block[offsets[e] + image] = images[image · stride + e].
+// The inverse: block[offsets[e] + image] = images[image · stride + e].
 HWY_INLINE void images_to_lanes(std::size_t count, std::size_t stride, const float* images,
                                 const std::uint32_t* offsets, float* block) {
   const Lanes d;

@@ -1,4 +1,4 @@
-// The device list of a program with the stand-in.
+// The device list of a program that is linked with the stand-in.
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 
 namespace sweep {

@@ -5,12 +5,14 @@
 
 #include <new>
 
-// glibc's swapcontext asks the kernel for the signal mask each time, which takes ten times as long as all the
-// rest; sanitizers know it, and other processors can do with it.
+// A kernel with barriers switches once per thread and barrier, millions of times in a test. glibc's
+// swapcontext saves the signal mask with a system call each time, which costs ten times as much as the switch
+// itself. So x86-64 has its own switch. Sanitizers understand only swapcontext, and other processors make do
+// with it.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define SWEEP_OWN_SWITCH 1
+#define SWEEP_ASM_SWITCH 1
 #else
-#define SWEEP_OWN_SWITCH 0
+#define SWEEP_ASM_SWITCH 0
 #include <ucontext.h>
 #endif
 #if defined(__SANITIZE_ADDRESS__)
@@ -20,9 +22,10 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-#if SWEEP_OWN_SWITCH
-// Saves what a call has to preserve (System V ABI) on the stack, *saved = that stack, and takes the other
-// one.
+#if SWEEP_ASM_SWITCH
+// Pushes the registers that a call preserves (System V ABI), stores the stack pointer in *saved, switches to
+// the stack `other`, pops the registers from there and returns to the address on top. A call preserves
+// nothing else.
 extern "C" void sweep_switch_stack(void** saved, void* other);
 asm(R"(
 .text
@@ -53,9 +56,10 @@ namespace {
 
 constexpr std::size_t kStackBytes = std::size_t{256} << 10;  // only pages that are touched cost memory
 
-thread_local void* starting = nullptr;  // the State whose body starts
+thread_local void* starting = nullptr;  // the State that enter() is to run: makecontext passes only ints
 
-// Stacks that begin at equal places of their pages would share a few lines of the cache.
+// Offsets that differ from fiber to fiber. Stacks that all start at a page boundary would compete for the
+// same few cache sets (cache colouring).
 std::size_t next_colour() {
   constexpr std::size_t kLine = 64, kLinesOfAPage = 64;
   thread_local std::size_t made = 0;
@@ -71,7 +75,7 @@ struct Fiber::State {
     memory =
         ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
-    ::mprotect(memory, page, PROT_NONE);  // so that a kernel that needs more stack stops here
+    ::mprotect(memory, page, PROT_NONE);  // guard page: a kernel that needs more stack crashes here
     stack = static_cast<char*>(memory) + page;
     stack_bytes = kStackBytes - next_colour();
     prepare();
@@ -99,17 +103,17 @@ struct Fiber::State {
   }
 
   void prepare() {
-#if SWEEP_OWN_SWITCH
+#if SWEEP_ASM_SWITCH
     auto** top = reinterpret_cast<void**>(stack + stack_bytes);
-    *--top = nullptr;  // where enter() would return to; and its stack is aligned as after a call
+    *--top = nullptr;  // the return address of enter(), which never returns; aligns its stack as a call would
     *--top = reinterpret_cast<void*>(&enter);
-    own = top - 6;
+    context = top - 6;  // below them, the six registers that the first switch pops
 #else
-    ::getcontext(&own);
-    own.uc_stack.ss_sp = stack;
-    own.uc_stack.ss_size = stack_bytes;
-    own.uc_link = nullptr;
-    ::makecontext(&own, &enter, 0);
+    ::getcontext(&context);
+    context.uc_stack.ss_sp = stack;
+    context.uc_stack.ss_size = stack_bytes;
+    context.uc_link = nullptr;
+    ::makecontext(&context, &enter, 0);
 #endif
   }
 
@@ -123,10 +127,10 @@ struct Fiber::State {
     void* fake = nullptr;
     __sanitizer_start_switch_fiber(&fake, stack, stack_bytes);
 #endif
-#if SWEEP_OWN_SWITCH
-    sweep_switch_stack(&caller, own);
+#if SWEEP_ASM_SWITCH
+    sweep_switch_stack(&caller, context);
 #else
-    ::swapcontext(&caller, &own);
+    ::swapcontext(&caller, &context);
 #endif
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
@@ -141,10 +145,10 @@ struct Fiber::State {
     void* fake = nullptr;
     __sanitizer_start_switch_fiber(&fake, caller_stack, caller_bytes);
 #endif
-#if SWEEP_OWN_SWITCH
-    sweep_switch_stack(&own, caller);
+#if SWEEP_ASM_SWITCH
+    sweep_switch_stack(&context, caller);
 #else
-    ::swapcontext(&own, &caller);
+    ::swapcontext(&context, &caller);
 #endif
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(fake, &caller_stack, &caller_bytes);
@@ -155,10 +159,10 @@ struct Fiber::State {
   void* memory = nullptr;
   std::size_t bytes = 0, stack_bytes = 0;
   char* stack = nullptr;
-#if SWEEP_OWN_SWITCH
-  void *own = nullptr, *caller = nullptr;
+#if SWEEP_ASM_SWITCH
+  void *context = nullptr, *caller = nullptr;  // stack pointers while the other side runs
 #else
-  ucontext_t own{}, caller{};
+  ucontext_t context{}, caller{};
 #endif
 #if defined(__SANITIZE_ADDRESS__)
   const void* caller_stack = nullptr;

@@ -1,4 +1,5 @@
-// A function with a stack of its own that can stop in its middle and go on later, on the same thread.
+// A function with its own stack that can stop in the middle and go on later, on the same thread (a
+// coroutine).
 #pragma once
 
 #include <cstddef>
@@ -7,8 +8,8 @@
 
 namespace sweep::cuda::host {
 
-/// Made and resumed by one thread. A fiber that is destroyed in the middle of its function is forgotten: the
-/// destructors of what lies on its stack do not run.
+/// Belongs to one thread, which makes and resumes it. Destroying a fiber in the middle of its function drops
+/// its stack: destructors of objects on it do not run.
 class Fiber {
  public:
   /// `body` starts with the first resume(). It must neither throw nor return.
@@ -20,7 +21,7 @@ class Fiber {
   /// Runs the body until it calls yield().
   void resume();
 
-  /// Called by the body: goes back to resume().
+  /// Called by the body: returns from resume(). The next resume() goes on behind this call.
   void yield();
 
  private:

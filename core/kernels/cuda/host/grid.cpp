@@ -1,11 +1,12 @@
-// Runs the threads of blocks in turns, on fibers that are kept from block to block.
+// Runs kernels on the host: blocks one after the other, the threads of a block as fibers that take turns.
 #include <atomic>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "core/kernels/cuda/host/fiber.h"
-#include "core/kernels/cuda/runtime/host_words.h"
+#include "core/kernels/cuda/runtime/host_builtins.h"
 
 namespace sweep::cuda::host {
 
@@ -15,11 +16,17 @@ constinit thread_local std::byte* block_memory = nullptr;
 namespace {
 
 std::atomic<Order> order{Order::kForward};
-std::atomic<std::uint64_t> grids{0};
+std::atomic<std::uint64_t> grids{0}, overlapped{0};
+thread_local Index3 last;
 
-// The n-th of `count` places in the order that is asked for.
+// The n-th of `count` threads or blocks to run.
 unsigned nth(unsigned n, unsigned count) { return order == Order::kForward ? n : count - 1 - n; }
 
+// Runs blocks. A block starts with one fiber, which runs one thread after the other until a thread reaches a
+// barrier. That fiber then waits, and another one goes on with the remaining threads. So a kernel without
+// barriers needs one fiber, and one with barriers as many as threads. When every thread waits or has ended,
+// all waiting fibers go on, in the order in which they came to the barrier. Fibers, and their stacks, are
+// reused from block to block.
 class BlockRunner {
  public:
   void run(const std::function<void()>& thread) {
@@ -30,8 +37,9 @@ class BlockRunner {
     while (started_ < threads_) resume(idle_fiber());
     while (!waiting_.empty()) {
       if (ended_ > 0) {
+        // The waiting fibers are in the middle of the kernel and cannot be used again.
         idle_.clear();
-        fibers_.clear();  // They stand in the middle of the kernel.
+        fibers_.clear();
         throw std::logic_error("a kernel's threads end while others of their block wait at a barrier");
       }
       std::vector<Waiting> turn;
@@ -62,7 +70,7 @@ class BlockRunner {
 
   Fiber* idle_fiber() {
     if (idle_.empty()) {
-      fibers_.push_back(std::make_unique<Fiber>([this] { work(); }));
+      fibers_.push_back(std::make_unique<Fiber>([this] { run_threads(); }));
       return fibers_.back().get();
     }
     Fiber* fiber = idle_.back();
@@ -70,8 +78,8 @@ class BlockRunner {
     return fiber;
   }
 
-  // A fiber's life: threads of blocks, one after the other, as long as there are any that have not started.
-  void work() {
+  // The body of a fiber: runs threads that have not started yet, of one block after the other.
+  void run_threads() {
     Fiber* self = running_;
     for (;;) {
       while (started_ < threads_) {
@@ -93,16 +101,46 @@ class BlockRunner {
   Fiber* running_ = nullptr;
 };
 
+// A kernel may run inside another one's wait_for_previous_kernel(), so there are runners for two levels.
+constexpr int kLevels = 2;
+thread_local int level = -1;
+thread_local const std::function<void()>* pending_kernel = nullptr;
+
 BlockRunner& runner() {
-  thread_local BlockRunner instance;
-  return instance;
+  thread_local BlockRunner instances[kLevels];
+  return instances[level];
 }
+
+// Gives a kernel the built-in variables, and the one around it its own back.
+class Frame {
+ public:
+  Frame() {
+    if (++level == kLevels) throw std::logic_error("kernels overlap more than two deep");
+  }
+  ~Frame() {
+    --level;
+    thread_index = thread_;
+    block_index = block_;
+    block_size = size_;
+    grid_size = grid_;
+    block_memory = memory_;
+  }
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+ private:
+  const Index3 thread_ = thread_index, block_ = block_index, size_ = block_size, grid_ = grid_size;
+  std::byte* const memory_ = block_memory;
+};
 
 }  // namespace
 
 void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread) {
+  const Frame frame;
   ++grids;
-  // Of exactly this size, so that sanitizers see what goes beyond it, and full of NaNs.
+  last = grid;
+  // Of exactly this size, so that sanitizers see an access beyond it, and filled with NaNs, so that a kernel
+  // that relies on zeros fails.
   std::vector<std::byte> memory(shared_bytes, std::byte{0xFF});
   block_memory = memory.data();
   grid_size = grid;
@@ -118,8 +156,22 @@ void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::fu
 
 void wait_for_block() { runner().wait(); }
 
+void run_overlapped(const std::function<void()>& previous, const std::function<void()>& kernel) {
+  pending_kernel = &previous;
+  kernel();
+  if (std::exchange(pending_kernel, nullptr) != nullptr)
+    throw std::logic_error("a kernel that may overlap the previous one does not wait for it");
+  ++overlapped;
+}
+
+void wait_for_previous_kernel() {
+  if (const auto* previous = std::exchange(pending_kernel, nullptr)) (*previous)();
+}
+
 void set_order(Order value) { order = value; }
 
 std::uint64_t grids_run() { return grids; }
+std::uint64_t grids_overlapped() { return overlapped; }
+Index3 last_grid() { return last; }
 
 }  // namespace sweep::cuda::host

@@ -1,8 +1,9 @@
-// The libraries on the host, for tests: plain loops that keep the same promises. Where a task does not ask
-// for the same bits they are not given: sums are made forward or backward, by chance. Their workspace is of
-// no use but to be written over, as a library's is.
+// library.h on the host, for tests: plain loops that keep the same promises and use the same freedoms. If a
+// task does not ask for determinism, each run adds up forward or backward at random. The workspace is
+// overwritten with NaNs, so that two plans whose workspaces overlap while both are in use show.
 #include "core/kernels/cuda/libraries/library.h"
 
+#include <atomic>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -10,7 +11,8 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cuda/host/library_limits.h"
-#include "core/kernels/cuda/host/plain_layers.h"
+#include "core/kernels/cuda/host/reference_layers.h"
+#include "core/kernels/cuda/libraries/library_cache.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 
 namespace sweep {
@@ -25,12 +27,13 @@ namespace cuda {
 namespace {
 
 thread_local host::LibraryLimits limits;
+std::atomic<int> opened{0};
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 float relu(float value, bool keeps_nan) { return value <= 0 || (value != value && !keeps_nan) ? 0 : value; }
 
-// In which order a sum is made.
+// The order of a sum.
 enum class SumOrder { kForward, kBackward };
 
 int nth(int n, int count, SumOrder order) { return order == SumOrder::kForward ? n : count - 1 - n; }
@@ -82,7 +85,7 @@ void input(const LinearShape& s, const LibraryTask& task, SumOrder order, const 
   }
 }
 
-// Calls body(out, in, weight), places in the arrays, for every product of a convolution.
+// Calls body(out, in, weight) with the indices of every product of a convolution.
 template <class Body>
 void for_each_product(const ConvShape& s, int images, SumOrder order, const Body& body) {
   for (int i = 0; i < images; ++i)
@@ -137,7 +140,7 @@ void input(const ConvShape& s, const LibraryTask& task, SumOrder order, const Li
   });
 }
 
-// Of a run of a plan: one way or the other, as it happens, if the plan does not promise an order.
+// The order of one run: random unless the plan promises a fixed one.
 SumOrder sum_order(bool ordered) {
   static thread_local std::minstd_rand chance;
   return ordered || chance() / 1024 % 2 == 0 ? SumOrder::kForward : SumOrder::kBackward;
@@ -145,25 +148,25 @@ SumOrder sum_order(bool ordered) {
 
 template <class Shape>
 void run(const Shape& shape, const LibraryTask& task, SumOrder order, const LibraryArrays& arrays) {
-  switch (task.work) {
-    case Work::kForward:
+  switch (task.direction) {
+    case Direction::kForward:
       return forward(shape, task, order, arrays);
-    case Work::kWeights:
+    case Direction::kBackwardWeights:
       return weights(shape, task, order, arrays);
-    case Work::kInput:
+    case Direction::kBackwardInput:
       return input(shape, task, order, arrays);
-    case Work::kEvaluate:
-      break;  // which is kForward here
+    case Direction::kInference:
+      break;  // the same as kForward for these layers
   }
 }
 
-// Layers that the library has one order for.
+// Batch normalisation and pooling have one fixed order.
 void run(const BatchNormShape& shape, const LibraryTask& task, SumOrder /*order*/,
          const LibraryArrays& arrays) {
-  host::run_plain(shape, task, arrays);
+  host::run_reference(shape, task, arrays);
 }
 void run(const PoolLayer& layer, const LibraryTask& task, SumOrder /*order*/, const LibraryArrays& arrays) {
-  host::run_plain(layer, task, arrays);
+  host::run_reference(layer, task, arrays);
 }
 
 template <class Shape>
@@ -184,7 +187,7 @@ class Plan final : public LibraryPlan {
   void run(Stream& stream, const LibraryArrays& arrays) const override {
     if (limits.refuses) throw DeviceError("cuda: error of a library that refuses");
     stream.enqueue([shape = shape_, task = task_, arrays, bytes = workspace_bytes_, ordered = ordered_] {
-      std::memset(arrays.workspace, 0xFF, bytes);  // NaNs, for whoever still needs what was there
+      std::memset(arrays.workspace, 0xFF, bytes);  // NaNs
       cuda::run(shape, task, sum_order(ordered), arrays);
       arrays.result[0] += limits.wrong_by;
     });
@@ -205,6 +208,7 @@ class Library final : public LayerLibrary<Shape> {
   std::unique_ptr<LibraryPlan> plan(const Shape& shape, const LibraryTask& task,
                                     std::size_t workspace_limit) const override {
     if (task.images < limits.fewest_images || limits.workspace_bytes > workspace_limit) return nullptr;
+    if (task.direction == Direction::kBackwardInput && !limits.has_input_gradients) return nullptr;
     return std::make_unique<Plan<Shape>>(shape, task);
   }
 
@@ -214,9 +218,15 @@ class Library final : public LayerLibrary<Shape> {
 
 }  // namespace
 
-void host::set_library_limits(const LibraryLimits& value) { limits = value; }
+void host::set_library_limits(const LibraryLimits& value) {
+  limits = value;
+  forget_shared_libraries();
+}
+
+int host::libraries_opened() { return opened; }
 
 Libraries open_libraries(int /*device*/) {
+  ++opened;
   if (!limits.installed) return {};
   return {std::make_shared<Library<LinearShape>>("cuBLASLt"), std::make_shared<Library<ConvShape>>("cuDNN"),
           std::make_shared<Library<BatchNormShape>>("cuDNN"), std::make_shared<Library<PoolLayer>>("cuDNN")};

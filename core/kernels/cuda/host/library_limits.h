@@ -1,4 +1,4 @@
-// What the stand-in's libraries can do, so that tests can have others.
+// What the stand-in libraries can do. Tests change it to get other libraries.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,15 @@ struct LibraryLimits {
   std::size_t workspace_bytes = 1000;
   float wrong_by = 0;  // added to the first number of every result
   bool relu_keeps_nan = true;
-  bool refuses = false;       // to run what it has planned
-  bool has_any_order = true;  // algorithms that are not deterministic, for tasks that do not mind
+  bool refuses = false;             // to run what it has planned
+  bool has_input_gradients = true;  // plans for Direction::kBackwardInput
+  bool has_any_order = true;        // algorithms that are not deterministic, for tasks that do not mind
 };
 
-/// Of the calling thread's libraries, those it has and those to come.
+/// Sets the limits of the calling thread's libraries, of open ones too, and has installed ones opened again.
 void set_library_limits(const LibraryLimits& limits);
+
+/// How often the process has called open_libraries().
+int libraries_opened();
 
 }  // namespace sweep::cuda::host

@@ -16,7 +16,7 @@ std::atomic<std::size_t> shared_limit{std::size_t{227} << 10};
 
 void set_memory_limit(std::size_t bytes) { limit = bytes; }
 
-void take_memory(std::size_t bytes, const std::string& purpose) {
+void reserve_memory(std::size_t bytes, const std::string& purpose) {
   const std::size_t before = in_use.fetch_add(bytes);
   if (bytes <= limit && before <= limit - bytes) return;
   in_use -= bytes;
@@ -24,7 +24,7 @@ void take_memory(std::size_t bytes, const std::string& purpose) {
                     ", but " + std::to_string(before < limit ? limit - before : 0) + " are free");
 }
 
-void give_memory(std::size_t bytes) { in_use -= bytes; }
+void release_memory(std::size_t bytes) { in_use -= bytes; }
 
 std::size_t memory_in_use() { return in_use; }
 

@@ -6,17 +6,18 @@
 
 namespace sweep::cuda::host {
 
-/// The device's memory; unlimited at first. Thread-safe, as the functions below.
+/// Sets the size of the device's memory; unlimited by default. All functions here are thread-safe.
 void set_memory_limit(std::size_t bytes);
 
-/// The device's shared memory per block; at first as much as the largest GPUs have.
+/// Sets the device's shared memory per block; 227 KiB by default, as an H100 has.
 void set_shared_limit(std::size_t bytes);
 
-/// Accounts for memory. take_memory() throws DeviceError as cudaMalloc would fail.
-void take_memory(std::size_t bytes, const std::string& purpose);
-void give_memory(std::size_t bytes);
+/// Accounts for an allocation and its release. reserve_memory() throws DeviceError where cudaMalloc would
+/// fail.
+void reserve_memory(std::size_t bytes, const std::string& purpose);
+void release_memory(std::size_t bytes);
 
-/// What is taken now, and what is left.
+/// Bytes that are reserved, and that are left.
 std::size_t memory_in_use();
 std::size_t memory_free();
 

@@ -1,6 +1,9 @@
-// The runtime on the host, for tests. What is asynchronous on a GPU is done as late as it may be: a stream
-// only collects its work, and does it when somebody waits. So a program that changes memory too early, or
-// reads it without waiting, goes wrong here as it could there. New memory is full of NaNs.
+// runtime.h on the host, for tests.
+//
+// What a GPU does asynchronously is done here as late as the rules allow: a stream only collects work, and
+// does it when somebody waits for it. That is the worst case for a program that overwrites a buffer before
+// its copy is done, reads a result without waiting, or misses an event between two streams: it goes wrong
+// here every time, and on a GPU once a week. New memory is filled with NaNs for the same reason.
 #include "core/kernels/cuda/runtime/runtime.h"
 
 #include <chrono>
@@ -16,17 +19,19 @@
 #include "core/base/random.h"
 #include "core/kernels/cuda/host/memory_limit.h"
 #include "core/kernels/cuda/host/stream_order.h"
+#include "core/kernels/cuda/runtime/host_builtins.h"
+#include "core/kernels/cuda/runtime/kernel_overlap.h"
 
 namespace sweep::cuda {
 namespace {
 
-// Keeps the queue of a stream that nobody waits for from growing without end.
+// Work that a stream collects at most: nobody may ever wait for a training stream.
 constexpr std::size_t kLongestQueue = 4096;
 
 thread_local std::optional<RandomStream> chance;
 
-// How much is added to a stream, on average, before it begins or ceases to work at once; some steps' work.
-constexpr std::uint32_t kAddsPerMood = 60;
+// Pieces of work, on average, after which a stream switches between eager and lazy: a few steps' work.
+constexpr std::uint32_t kWorkPerSwitch = 60;
 
 std::byte* filled_with_nans(std::size_t bytes) {
   if (bytes == 0) return nullptr;
@@ -48,7 +53,7 @@ void use_device(int /*index*/) {}
 std::size_t free_memory() { return host::memory_free(); }
 
 Memory::Memory(std::size_t bytes, const std::string& purpose) : bytes_(bytes) {
-  host::take_memory(bytes, purpose);
+  host::reserve_memory(bytes, purpose);
   data_ = filled_with_nans(bytes);
 }
 
@@ -62,7 +67,7 @@ Memory& Memory::operator=(Memory&& other) noexcept {
 }
 
 Memory::~Memory() {
-  host::give_memory(bytes_);
+  host::release_memory(bytes_);
   std::free(data_);
 }
 
@@ -79,8 +84,14 @@ PinnedMemory& PinnedMemory::operator=(PinnedMemory&& other) noexcept {
 
 PinnedMemory::~PinnedMemory() { std::free(data_); }
 
+// A piece of a stream's work.
+struct Work {
+  std::function<void()> run;
+  bool is_kernel = false, overlaps = false;  // overlaps: the kernel waits for the previous one by itself
+};
+
 struct Graph::Implementation {
-  std::vector<std::function<void()>> work;
+  std::vector<Work> work;
 };
 
 Graph::Graph() = default;
@@ -91,12 +102,13 @@ Graph::~Graph() = default;
 std::size_t Graph::size() const { return implementation_ ? implementation_->work.size() : 0; }
 
 struct Stream::Implementation {
-  std::deque<std::function<void()>> queue;
-  std::uint64_t added = 0, done = 0;  // since the stream was made
-  std::vector<std::function<void()>>* recording = nullptr;
+  std::deque<Work> queue;
+  std::uint64_t added = 0, done = 0;  // pieces of work since the stream was made
+  std::vector<Work>* recording = nullptr;
   bool eager = false;
+  const bool overlap = kernels_may_overlap();
 
-  void add(std::function<void()> work) {
+  void add(Work work) {
     if (recording != nullptr) {
       recording->push_back(std::move(work));
       return;
@@ -104,21 +116,32 @@ struct Stream::Implementation {
     queue.push_back(std::move(work));
     ++added;
     if (queue.size() >= kLongestQueue) run_until(added);
-    if (chance && chance->below(kAddsPerMood) == 0) eager = !eager;
+    if (chance && chance->below(kWorkPerSwitch) == 0) eager = !eager;
     if (chance && eager) run_until(added);
   }
 
   void run_until(std::uint64_t count) {
     while (done < count) {
-      const std::function<void()> work = std::move(queue.front());
-      queue.pop_front();
-      ++done;
-      work();
+      const Work work = pop();
+      // Of a row of kernels that may overlap, pairs do: the second starts first.
+      if (overlap && work.is_kernel && done < count && queue.front().overlaps) {
+        const Work next = pop();
+        host::run_overlapped(work.run, next.run);
+      } else {
+        work.run();
+      }
     }
   }
 
-  void require_not_recording(const char* what) const {
-    if (recording != nullptr) throw DeviceError(std::string("cuda: a graph cannot hold ") + what);
+  Work pop() {
+    Work work = std::move(queue.front());
+    queue.pop_front();
+    ++done;
+    return work;
+  }
+
+  void require_not_recording(const char* operation) const {
+    if (recording != nullptr) throw DeviceError(std::string("cuda: a graph cannot hold ") + operation);
   }
 };
 
@@ -127,7 +150,7 @@ struct Event::Implementation {
   const Kind kind;
   Stream::Implementation* stream = nullptr;
   std::uint64_t position = 0;
-  std::shared_ptr<double> seconds = std::make_shared<double>();  // of kTime: when the stream came to it
+  std::shared_ptr<double> seconds = std::make_shared<double>();  // kTime: when the stream reached it
 };
 
 Event::Event(Kind kind) : implementation_(std::make_unique<Implementation>(kind)) {}
@@ -151,7 +174,11 @@ double Event::seconds_since(const Event& begin) const {
 Stream::Stream() : implementation_(std::make_unique<Implementation>()) {}
 Stream::~Stream() = default;
 
-void Stream::enqueue(std::function<void()> work) { implementation_->add(std::move(work)); }
+void Stream::enqueue(std::function<void()> work) { implementation_->add({std::move(work)}); }
+
+void Stream::enqueue_kernel(std::function<void()> kernel, bool overlaps) {
+  implementation_->add({std::move(kernel), true, overlaps});
+}
 
 void Stream::upload(void* device, const void* host, std::size_t bytes) {
   if (bytes == 0) return;
@@ -217,7 +244,7 @@ Graph Stream::capture(const std::function<void()>& work) {
 }
 
 void Stream::launch(const Graph& graph) {
-  for (const std::function<void()>& work : graph.implementation().work) implementation_->add(work);
+  for (const Work& work : graph.implementation().work) implementation_->add(work);
 }
 
 }  // namespace sweep::cuda

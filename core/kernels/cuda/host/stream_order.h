@@ -5,9 +5,10 @@
 
 namespace sweep::cuda::host {
 
-/// 0, as at first: as late as they may, when somebody waits. Any other seed: each stream by turns at once and
-/// as late as it may, in random spells, whatever other streams do. Results that depend on it lack an event,
-/// or use memory before a copy is done. Of the calling thread's streams.
+/// Sets when the streams of the calling thread work. 0, the default: as late as allowed, when somebody waits.
+/// Any other seed: each stream switches at random between working at once and as late as allowed,
+/// independently of the other streams. A program whose results depend on the seed lacks an event, or uses
+/// memory before a copy is done.
 void set_stream_seed(std::uint64_t seed);
 
 }  // namespace sweep::cuda::host

@@ -1,8 +1,8 @@
 // Activation functions and their derivatives, for the kernels that apply them.
 #pragma once
 
-#include "core/kernels/cuda/kernels/elementwise.h"
 #include "core/kernels/cuda/runtime/kernel.h"
+#include "core/spec/activation.h"
 
 namespace sweep::cuda {
 
@@ -15,12 +15,12 @@ inline __device__ float sigmoid(float x) {
 /// Φ(x), the normal distribution: gelu(x) = x · Φ(x).
 inline __device__ float normal_cdf(float x) { return 0.5f + 0.5f * erff(x * 0.70710678f); }
 
-inline __device__ float value_of(Activation activation, float slope, float x) {
+inline __device__ float value_of(Activation activation, float coefficient, float x) {
   switch (activation) {
     case Activation::kRelu:
       return x <= 0.0f ? 0.0f : x;  // a NaN stays one
     case Activation::kLeakyRelu:
-      return x > 0.0f ? x : x * slope;
+      return x > 0.0f ? x : x * coefficient;
     case Activation::kTanh:
       return tanhf(x);
     case Activation::kSigmoid:
@@ -32,12 +32,12 @@ inline __device__ float value_of(Activation activation, float slope, float x) {
 }
 
 /// f'(x), where y = f(x); each function takes the cheaper of the two.
-inline __device__ float slope_of(Activation activation, float slope, float x, float y) {
+inline __device__ float derivative_of(Activation activation, float coefficient, float x, float y) {
   switch (activation) {
     case Activation::kRelu:
       return y > 0.0f ? 1.0f : 0.0f;
     case Activation::kLeakyRelu:
-      return x > 0.0f ? 1.0f : slope;
+      return x > 0.0f ? 1.0f : coefficient;
     case Activation::kTanh:
       return 1.0f - y * y;
     case Activation::kSigmoid:
@@ -49,10 +49,11 @@ inline __device__ float slope_of(Activation activation, float slope, float x, fl
 }
 
 /// grad_y · f'(x).
-inline __device__ float gradient_of(Activation activation, float slope, float grad_y, float x, float y) {
+inline __device__ float gradient_of(Activation activation, float coefficient, float grad_y, float x,
+                                    float y) {
   // The gradient at a dead relu is zero even where the gradient above is infinite.
   if (activation == Activation::kRelu) return y > 0.0f ? grad_y : 0.0f;
-  return grad_y * slope_of(activation, slope, x, y);
+  return grad_y * derivative_of(activation, coefficient, x, y);
 }
 
 }  // namespace sweep::cuda

@@ -1,5 +1,6 @@
-// Each channel's values are cut into parts; a block adds up one part of one channel, and one thread per
-// channel joins the parts in order.
+// Statistics and gradients are sums over the images · plane values of a channel. Grid of the part kernels:
+// (channels, parts) blocks of 256 threads; a block reduces one part of one channel. Then one thread per
+// channel joins the parts in order. The number of parts depends on the shapes alone, so the bits do, too.
 #include "core/kernels/cuda/kernels/batch_norm.h"
 
 #include "core/kernels/cuda/runtime/kernel.h"
@@ -8,21 +9,21 @@ namespace sweep::cuda {
 namespace {
 
 constexpr int kValuesPerPart = 8 * static_cast<int>(kThreads);
-constexpr int kMostParts = 64;
+constexpr int kMaxParts = 64;
 
 int parts_of(const BatchNormShape& s, int images) {
   const int parts = ceil_div(images * s.plane, kValuesPerPart);
-  return parts < 1 ? 1 : parts < kMostParts ? parts : kMostParts;
+  return parts < 1 ? 1 : parts < kMaxParts ? parts : kMaxParts;
 }
 
-// Values begin … end − 1 of a channel's images · plane.
+// Values begin … end − 1 of the images · plane values of a channel.
 struct Part {
   int begin, end;
 };
 
-__device__ Part own_part(const BatchNormShape& s, int images) {
-  const int count = images * s.plane, share = ceil_div(count, static_cast<int>(gridDim.y));
-  const int begin = static_cast<int>(blockIdx.y) * share, end = begin + share;
+__device__ Part part_of_block(const BatchNormShape& s, int images) {
+  const int count = images * s.plane, size = ceil_div(count, static_cast<int>(gridDim.y));
+  const int begin = static_cast<int>(blockIdx.y) * size, end = begin + size;
   return {begin < count ? begin : count, end < count ? end : count};
 }
 
@@ -30,7 +31,7 @@ __device__ int index_of(const BatchNormShape& s, int channel, int value) {
   return (value / s.plane * s.channels + channel) * s.plane + value % s.plane;
 }
 
-// Sums f(index) over the part, by all threads of the block.
+// The sum of f(index) over the part, added up by all threads of the block.
 template <class Function>
 __device__ float sum_over(const BatchNormShape& s, Part part, const Function& f) {
   const int channel = static_cast<int>(blockIdx.x);
@@ -41,10 +42,11 @@ __device__ float sum_over(const BatchNormShape& s, Part part, const Function& f)
   return block_sum(sum);
 }
 
-// means, squares [channels][parts]: of each part its mean, and the sum of the squared distances from it.
+// Writes for each part its mean and the sum of squared distances from it, [channels][parts] each. Two passes:
+// a variance from sums of squares would cancel.
 __global__ void part_statistics_kernel(BatchNormShape s, int images, const float* in, float* means,
                                        float* squares) {
-  const Part part = own_part(s, images);
+  const Part part = part_of_block(s, images);
   const int count = part.end - part.begin;
   const float sum = sum_over(s, part, [=](int i) { return in[i]; });
   const float mean = count > 0 ? sum / static_cast<float>(count) : 0.0f;
@@ -58,14 +60,14 @@ __global__ void part_statistics_kernel(BatchNormShape s, int images, const float
 __global__ void join_statistics_kernel(BatchNormShape s, int images, int parts, const float* means,
                                        const float* squares, float* mean_out, float* inverse,
                                        float* running_mean, float* running_var) {
-  const int total = images * s.plane, share = ceil_div(total, parts);
+  const int total = images * s.plane, size = ceil_div(total, parts);
   for_each_index(s.channels, [=](int c) {
     // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances"
     // (1979).
     double mean = 0, square = 0, seen = 0;
     for (int part = 0; part < parts; ++part) {
-      const int left = total - part * share;
-      const double count = left < share ? left : share;
+      const int left = total - part * size;
+      const double count = left < size ? left : size;
       if (count <= 0) break;
       const double difference = static_cast<double>(means[c * parts + part]) - mean, all = seen + count;
       square += static_cast<double>(squares[c * parts + part]) + difference * difference * seen * count / all;
@@ -97,11 +99,11 @@ __global__ void forward_kernel(BatchNormShape s, int count, const float* in, con
   });
 }
 
-// sums, products [channels][parts]: Σ grad_out, and Σ grad_out · normalised input.
+// Writes for each part Σ grad_out and Σ grad_out · normalised input, [channels][parts] each.
 __global__ void part_gradients_kernel(BatchNormShape s, int images, const float* in, const float* grad_out,
                                       const float* means, const float* inverses, float* sums,
                                       float* products) {
-  const Part part = own_part(s, images);
+  const Part part = part_of_block(s, images);
   const float mean = means[blockIdx.x], inverse = inverses[blockIdx.x];
   const float sum = sum_over(s, part, [=](int i) { return grad_out[i]; });
   const float product = sum_over(s, part, [=](int i) { return grad_out[i] * ((in[i] - mean) * inverse); });
@@ -111,8 +113,8 @@ __global__ void part_gradients_kernel(BatchNormShape s, int images, const float*
   }
 }
 
-// totals: [channels] of Σ grad_out · normalised input, which is the weight's gradient, then of Σ grad_out,
-// which is the bias's.
+// totals: [channels] Σ grad_out · normalised input, the gradient of the weight; then [channels] Σ grad_out,
+// the gradient of the bias. The same goes to grad_parameters if the layer has parameters.
 __global__ void join_gradients_kernel(int channels, int parts, const float* sums, const float* products,
                                       float* totals, float* grad_parameters) {
   for_each_index(channels, [=](int c) {
@@ -130,15 +132,16 @@ __global__ void join_gradients_kernel(int channels, int parts, const float* sums
   });
 }
 
+// grad_in = weight · inverse · (grad_out − mean(grad_out) − normal · mean(grad_out · normal)).
 __global__ void backward_kernel(BatchNormShape s, int images, const float* in, const float* grad_out,
                                 const float* mean, const float* inverse, const float* weight,
                                 const float* totals, bool add, float* grad_in) {
-  const float share = 1.0f / static_cast<float>(images * s.plane);
+  const float per_value = 1.0f / static_cast<float>(images * s.plane);
   for_each_index(images * s.channels * s.plane, [=](int i) {
     const int c = i / s.plane % s.channels;
     const float normal = (in[i] - mean[c]) * inverse[c];
     const float factor = weight != nullptr ? weight[c] * inverse[c] : inverse[c];
-    const float g = factor * (grad_out[i] - share * (totals[s.channels + c] + normal * totals[c]));
+    const float g = factor * (grad_out[i] - per_value * (totals[s.channels + c] + normal * totals[c]));
     grad_in[i] = add ? grad_in[i] + g : g;
   });
 }

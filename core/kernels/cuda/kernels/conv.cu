@@ -1,3 +1,4 @@
+// Convolutions as products (see product.h): implicit GEMM.
 #include "core/kernels/cuda/kernels/conv.h"
 
 #include "core/kernels/cuda/kernels/product.h"
@@ -6,12 +7,13 @@
 namespace sweep::cuda {
 namespace {
 
-// Where an index leads: an offset in an array, and a row and a column of a plane, or shares of them.
-struct Spot {
+// What an index of a product stands for: an offset in an array, and a row and a column. An element of the
+// input is where a window and a tap add up to.
+struct Position {
   int offset, y, x;
 };
 
-// Works indices out, with divisors made on the host.
+// Decodes the indices of products, with divisors made on the host.
 struct Indices {
   explicit Indices(const ConvShape& s)
       : shape(s),
@@ -24,23 +26,22 @@ struct Indices {
         stride_y(s.stride_y),
         stride_x(s.stride_x) {}
 
-  // Of index n = [channel][kernel y][kernel x]: the channel times `plane`, and how far the tap is from the
-  // window's corner.
-  __device__ Spot tap(int n, int plane) const {
-    const auto [channel, place] = kernel.divide(n);
-    const auto [y, x] = kernel_width.divide(place);
+  // n = [channel][kernel y][kernel x] → channel · plane, and the tap's distance from the window's corner.
+  __device__ Position tap(int n, int plane) const {
+    const auto [channel, position] = kernel.divide(n);
+    const auto [y, x] = kernel_width.divide(position);
     return {channel * plane, y * shape.dilation_y, x * shape.dilation_x};
   }
-  // Of index n = [image][y][x] of the output: the image's offset in the input, and the corner of the window.
-  __device__ Spot window(int n) const {
-    const auto [image, place] = out_plane.divide(n);
-    const auto [y, x] = out_width.divide(place);
+  // n = [image][y][x] of the output → the image's offset in the input, and the corner of the window.
+  __device__ Position window(int n) const {
+    const auto [image, position] = out_plane.divide(n);
+    const auto [y, x] = out_width.divide(position);
     return {image * shape.in_channels * shape.in_height * shape.in_width, y * shape.stride_y - shape.pad_y,
             x * shape.stride_x - shape.pad_x};
   }
 
   // The input at a window's tap: zero in the padding.
-  __device__ float input(const float* in, Spot window, Spot tap) const {
+  __device__ float input(const float* in, Position window, Position tap) const {
     const int y = window.y + tap.y, x = window.x + tap.x;
     if (y < 0 || y >= shape.in_height || x < 0 || x >= shape.in_width) return 0.0f;
     return in[window.offset + tap.offset + y * shape.in_width + x];
@@ -50,11 +51,12 @@ struct Indices {
   Divisor kernel, kernel_width, in_plane, in_width, out_plane, out_width, stride_y, stride_x;
 };
 
-// C: [a group's output channels][images, places of the output], k: taps. A slice per group.
+// C: [output channels of a group][images, positions of the output], k: taps. A slice per group. A is the
+// weight.
 struct Forward {
   using Row = int;
-  using Column = Spot;
-  using Depth = Spot;
+  using Column = Position;
+  using Depth = Position;
   static constexpr bool kARowsAlongK = true, kBColumnsAlongK = false;
   Indices indices;
   const float *in, *weight, *bias;
@@ -65,7 +67,7 @@ struct Forward {
   __device__ SumRange range(int /*group*/) const { return {0, taps}; }
   __device__ Row row(int group, int m) const { return (group * rows + m) * taps; }
   __device__ Column column(int group, int n) const {
-    Spot window = indices.window(n);
+    Position window = indices.window(n);
     window.offset += group * (indices.shape.in_channels / indices.shape.groups) * in_plane;
     return window;
   }
@@ -77,38 +79,40 @@ struct Forward {
     const ConvShape& s = indices.shape;
     const int channel = group * rows + m;
     if (bias != nullptr) sum += bias[channel];
-    // As PyTorch's relu: a NaN stays one.
+    // as PyTorch: relu keeps a NaN
     if (relu && sum <= 0.0f) sum = 0.0f;
-    const auto [image, place] = indices.out_plane.divide(n);
-    out[(image * s.out_channels + channel) * s.out_height * s.out_width + place] = sum;
+    const auto [image, position] = indices.out_plane.divide(n);
+    out[(image * s.out_channels + channel) * s.out_height * s.out_width + position] = sum;
   }
 };
 
-// C: [a group's output channels][taps, and one column for the bias], k: images and places of the output.
-// Slices: parts of the sums, and in each the groups.
+// C: [output channels of a group][taps, then one column for the bias, where B is 1], k: images and positions
+// of the output. Slices: [parts of the sums][groups]. A is grad_out.
 struct BackwardWeights {
   using Row = int;
-  using Column = Spot;
-  using Depth = Spot;
+  using Column = Position;
+  using Depth = Position;
   static constexpr bool kARowsAlongK = true, kBColumnsAlongK = true;
   static constexpr int kBias = -1;  // offset of the column that is 1 everywhere
   Indices indices;
   const float *in, *grad_out;
   float* gradient;
-  int rows, columns, slices, taps, places, parts, weights, gradient_floats, in_plane, out_plane;
+  int rows, columns, slices, taps, positions, parts, weights, gradient_floats, in_plane, out_plane;
 
-  __device__ SumRange range(int slice) const { return part_of(places, parts, slice / indices.shape.groups); }
+  __device__ SumRange range(int slice) const {
+    return part_of(positions, parts, slice / indices.shape.groups);
+  }
   __device__ Row row(int slice, int m) const { return (slice % indices.shape.groups * rows + m) * out_plane; }
   __device__ Column column(int slice, int n) const {
     if (n == taps) return {kBias, 0, 0};
-    Spot tap = indices.tap(n, in_plane);
+    Position tap = indices.tap(n, in_plane);
     tap.offset +=
         slice % indices.shape.groups * (indices.shape.in_channels / indices.shape.groups) * in_plane;
     return tap;
   }
   __device__ Depth a_depth(int k) const {
-    const auto [image, place] = indices.out_plane.divide(k);
-    return {image * indices.shape.out_channels * out_plane + place, 0, 0};
+    const auto [image, position] = indices.out_plane.divide(k);
+    return {image * indices.shape.out_channels * out_plane + position, 0, 0};
   }
   __device__ Depth b_depth(int k) const { return indices.window(k); }
   __device__ float a(Row m, Depth k) const { return grad_out[m + k.offset]; }
@@ -122,11 +126,13 @@ struct BackwardWeights {
   }
 };
 
-// C: [a group's input channels][images, places of the input], k: the group's output channels and the kernel.
+// C: [input channels of a group][images, positions of the input], k: output channels of the group and kernel
+// taps. A is the weight; B is the grad_out whose window has the input at the tap, 0 where the stride skips
+// it.
 struct BackwardInput {
   using Row = int;
-  using Column = Spot;
-  using Depth = Spot;
+  using Column = Position;
+  using Depth = Position;
   static constexpr bool kARowsAlongK = true, kBColumnsAlongK = false;
   Indices indices;
   const float *grad_out, *weight;
@@ -138,13 +144,13 @@ struct BackwardInput {
   __device__ Row row(int group, int m) const { return (group * group_out * rows + m) * kernel; }
   __device__ Column column(int group, int n) const {
     const ConvShape& s = indices.shape;
-    const auto [image, place] = indices.in_plane.divide(n);
-    const auto [y, x] = indices.in_width.divide(place);
+    const auto [image, position] = indices.in_plane.divide(n);
+    const auto [y, x] = indices.in_width.divide(position);
     return {(image * s.out_channels + group * group_out) * out_plane, y + s.pad_y, x + s.pad_x};
   }
   __device__ Depth a_depth(int k) const {
-    const auto [channel, place] = indices.kernel.divide(k);
-    return {channel * rows * kernel + place, 0, 0};
+    const auto [channel, position] = indices.kernel.divide(k);
+    return {channel * rows * kernel + position, 0, 0};
   }
   __device__ Depth b_depth(int k) const { return indices.tap(k, out_plane); }
   __device__ float a(Row m, Depth k) const { return weight[m + k.offset]; }
@@ -159,9 +165,9 @@ struct BackwardInput {
   }
   __device__ void store(int group, int m, int n, float sum) const {
     const ConvShape& s = indices.shape;
-    const auto [image, place] = indices.in_plane.divide(n);
-    float& at = grad_in[(image * s.in_channels + group * rows + m) * s.in_height * s.in_width + place];
-    at = add ? at + sum : sum;
+    const auto [image, position] = indices.in_plane.divide(n);
+    float& result = grad_in[(image * s.in_channels + group * rows + m) * s.in_height * s.in_width + position];
+    result = add ? result + sum : sum;
   }
 };
 
@@ -197,7 +203,7 @@ void conv_backward_weights(Stream& stream, const ConvShape& s, int images, int p
                                          .columns = s.taps() + (s.bias ? 1 : 0),
                                          .slices = parts * s.groups,
                                          .taps = s.taps(),
-                                         .places = images * s.out_height * s.out_width,
+                                         .positions = images * s.out_height * s.out_width,
                                          .parts = parts,
                                          .weights = s.weights(),
                                          .gradient_floats = s.gradient_floats(),

@@ -1,4 +1,5 @@
-// Convolutions of any shape, as products. Arrays are [images][channels][height][width].
+// Convolutions of any shape. Activations are [images][channels][height][width], weights
+// [out_channels][in_channels / groups][kernel_height][kernel_width] as in PyTorch.
 #pragma once
 
 #include "core/kernels/cuda/runtime/runtime.h"
@@ -21,19 +22,19 @@ struct ConvShape {
   int gradient_floats() const { return weights() + (bias ? out_channels : 0); }
 };
 
-/// out = conv(in, weight) + bias, and its positive part if `relu`. weight as PyTorch's; bias [out_channels]
-/// or nullptr.
+/// out = conv(in, weight) + bias, then relu if `relu`. bias [out_channels] or nullptr.
 void conv_forward(Stream& stream, const ConvShape& shape, int images, const float* in, const float* weight,
                   const float* bias, bool relu, float* out);
 
-/// Parts that conv_backward_weights() writes for batches of up to `images`.
+/// `parts` for conv_backward_weights() with batches of up to `images`.
 int conv_gradient_parts(const ConvShape& shape, int images);
 
-/// gradient [parts][gradient_floats()], to be added up over the parts.
+/// Writes `gradient` [parts][gradient_floats()]: sums over a part of the images and positions each, to be
+/// added up.
 void conv_backward_weights(Stream& stream, const ConvShape& shape, int images, int parts, const float* in,
                            const float* grad_out, float* gradient);
 
-/// grad_in, added to what is there if `add`.
+/// The gradient of the input, added to what grad_in holds if `add`.
 void conv_backward_input(Stream& stream, const ConvShape& shape, int images, const float* grad_out,
                          const float* weight, bool add, float* grad_in);
 

@@ -1,3 +1,16 @@
+// The forward kernel of conv_pool.h.
+//
+// Grid: up to kResidentConvBlocks blocks of 512 threads. A block loads the weights of all convolutions to
+// shared memory once, and then takes images in turns: image blockIdx.x, blockIdx.x + gridDim.x, … For each
+// image it loads the padded input, and runs the convolutions one after the other; the pooled output of one is
+// written straight into the padded input of the next. No block reads what another writes, so results do not
+// depend on the number of blocks.
+//
+// A task of one convolution is one pooled output position for kTaskChannels output channels: the thread
+// computes the four convolution outputs of the 2×2 window for each of the channels in registers (8 sums), so
+// one read of an input serves several products. If a layer has fewer tasks than the block has threads, the
+// sum over the input channels is split among several threads, which leave their sums in shared memory; one of
+// them adds them up in order.
 #include "core/kernels/cuda/kernels/conv_pool.h"
 
 #include "core/kernels/cuda/kernels/conv_pool_geometry.h"
@@ -7,45 +20,68 @@ namespace {
 
 using Geometry = ConvPoolGeometry;
 
-// Most blocks, four for each multiprocessor of a large GPU. Each has the weights in its shared memory, and
-// takes images in turns.
-constexpr int kForwardBlocks = 528;
+constexpr int kTaskChannels = 2;  // output channels per task
+constexpr int kWindow = 4;        // convolution outputs that are pooled to one
 
-// Where arrays lie in shared memory, in floats.
+// How the threads divide one convolution: [splits][channel_groups][pooled positions] tasks.
+struct Tiling {
+  Tiling() = default;
+  explicit Tiling(const Geometry& g)
+      : channel_groups(ceil_div(g.shape.out_channels, kTaskChannels)),
+        split_channels(channels_per_split(g.shape.in_channels, channel_groups * g.pooled_plane)),
+        splits(ceil_div(g.shape.in_channels, split_channels)),
+        by_channel_group(channel_groups) {}
+
+  int channel_groups;  // groups of kTaskChannels output channels
+  int split_channels;  // input channels that a split adds up
+  int splits;
+  Divisor by_channel_group;
+
+  // Floats of the sums that splits leave to each other.
+  int partial_floats(const Geometry& g) const {
+    return splits > 1 ? splits * channel_groups * g.pooled_plane * kTaskChannels * kWindow : 0;
+  }
+};
+
+// Where arrays start in shared memory, in floats.
 struct Layout {
-  int images[kMostConvPools];   // the convolution's input, with its padding
-  int weights[kMostConvPools];  // as in memory
-  int parts;                    // [splits][chunks][places][kOwnChannels][4] sums
+  int images[kMaxConvPools];   // [in_channels][padded height][padded width]
+  int weights[kMaxConvPools];  // as in device memory
+  int partials;                // [kTaskChannels][kWindow][splits][channel_groups][pooled positions]
   int floats;
 };
 
 Layout layout_of(const ConvPoolChain& chain) {
   Layout layout{};
-  const auto take = [&layout](int floats) { return take_floats(layout.floats, floats); };
-  int parts = 0;
+  const auto reserve = [&layout](int floats) { return reserve_floats(layout.floats, floats); };
+  int partials = 0;  // the convolutions use the same memory one after the other
   for (int l = 0; l < chain.count; ++l) {
     const Geometry g(chain.shapes[l]);
-    layout.images[l] = take(g.image_floats);
-    layout.weights[l] = take(chain.shapes[l].weights());
-    parts = g.forward_parts() > parts ? g.forward_parts() : parts;
+    layout.images[l] = reserve(g.image_floats);
+    layout.weights[l] = reserve(chain.shapes[l].weights());
+    const int floats = Tiling(g).partial_floats(g);
+    partials = floats > partials ? floats : partials;
   }
-  layout.parts = take(parts);
+  layout.partials = reserve(partials);
   return layout;
 }
 
-// Of one output of the pooling, and kOwnChannels channels from `first` on: the sums of the four places that
-// are pooled, over some input channels. kWidth: the kernel's, or 0 for one that is not known beforehand.
+// Adds to sums[o][w] the products of window output w (upper left, upper right, lower left, lower right) of
+// pooled position `position` and output channel first + o, over the input channels in `channels`. kWidth: the
+// kernel's width, so that the loop is unrolled; 0: known only at run time. A row of the kernel needs kWidth +
+// 1 columns of two input rows; each column is read once and moves from right to left.
 template <int kWidth>
 __device__ void add_products(const Geometry& g, const float* image, const float* weights, int first,
-                             int place, SumRange channels, float (&sums)[kOwnChannels][4]) {
+                             int position, SumRange channels, float (&sums)[kTaskChannels][kWindow]) {
   const ConvPoolShape& s = g.shape;
   const int kernel_width = kWidth > 0 ? kWidth : s.kernel_width;
   const int width = s.in_width + 2 * s.pad_x, plane = (s.in_height + 2 * s.pad_y) * width;
   const int taps = s.in_channels * s.kernel_height * kernel_width;
-  const auto [pool_y, pool_x] = g.by_pool_width.divide(place);
-  const float* rows[kOwnChannels];
-  // A thread without a last channel computes the one before it once more.
-  for (int o = 0; o < kOwnChannels; ++o)
+  const auto [pool_y, pool_x] = g.by_pool_width.divide(position);
+  const float* rows[kTaskChannels];
+  // In the last group of an odd number of channels, a channel that does not exist repeats the last one;
+  // pool() drops its sums.
+  for (int o = 0; o < kTaskChannels; ++o)
     rows[o] = weights + (first + o < s.out_channels ? first + o : s.out_channels - 1) * taps;
   for (int c = channels.begin; c < channels.end; ++c) {
     for (int ky = 0; ky < s.kernel_height; ++ky) {
@@ -55,7 +91,7 @@ __device__ void add_products(const Geometry& g, const float* image, const float*
       float upper_left = upper[0], lower_left = lower[0];
       for (int kx = 0; kx < kernel_width; ++kx) {
         const float upper_right = upper[kx + 1], lower_right = lower[kx + 1];
-        for (int o = 0; o < kOwnChannels; ++o) {
+        for (int o = 0; o < kTaskChannels; ++o) {
           const float w = rows[o][row + kx];
           sums[o][0] += upper_left * w;
           sums[o][1] += upper_right * w;
@@ -70,23 +106,25 @@ __device__ void add_products(const Geometry& g, const float* image, const float*
 }
 
 struct ForwardKernel {
-  static constexpr unsigned kMostThreads = kConvThreads;
+  static constexpr unsigned kMaxThreads = kConvThreads;
 
-  int count, images;
-  Geometry geometry[kMostConvPools] = {};
-  ConvPoolArrays arrays[kMostConvPools] = {};
+  int count, images;  // convolutions, samples of the batch
+  Geometry geometry[kMaxConvPools] = {};
+  Tiling tiling[kMaxConvPools] = {};
+  ConvPoolArrays arrays[kMaxConvPools] = {};
   ConvPoolInput in;
   Layout layout;
 
   __device__ void operator()() const {
-    auto* shared = launched_shared<float>();
+    auto* shared = dynamic_shared<float>();
     const int thread = static_cast<int>(threadIdx.x);
     for (int l = 0; l < count; ++l) {
       const ConvPoolShape& s = geometry[l].shape;
       const int weights = s.out_channels * s.in_channels * s.kernel_height * s.kernel_width;
       for (int i = thread; i < weights; i += kConvThreads)
         copy_async(shared + layout.weights[l] + i, arrays[l].weight + i);
-      // The padding between the convolutions stays zero.
+      // The input of a later convolution: pool() fills it but for the padding, which stays zero for all
+      // images.
       for (int i = thread; l > 0 && i < geometry[l].image_floats; i += kConvThreads)
         shared[layout.images[l] + i] = 0.0f;
     }
@@ -101,71 +139,78 @@ struct ForwardKernel {
     }
   }
 
+  // Convolution, relu and pooling number l. Ends without a barrier.
   __device__ void convolve(float* shared, int l, int image) const {
     const Geometry& g = geometry[l];
-    const int thread = static_cast<int>(threadIdx.x), outputs = g.chunks * g.places;
-    float* parts = shared + layout.parts;
-    for (int item = thread; item < g.splits * outputs; item += kConvThreads) {
-      const auto [line, place] = g.by_place.divide(item);
-      const auto [split, chunk] = g.by_chunk.divide(line);
-      const int begin = split * g.channel_share, end = begin + g.channel_share;
+    const Tiling& tile = tiling[l];
+    const int thread = static_cast<int>(threadIdx.x), outputs = tile.channel_groups * g.pooled_plane;
+    const float *input = shared + layout.images[l], *weights = shared + layout.weights[l];
+    float* partials = shared + layout.partials;
+    for (int task = thread; task < tile.splits * outputs; task += kConvThreads) {
+      const auto [split_and_group, position] = g.by_pooled_plane.divide(task);
+      const auto [split, group] = tile.by_channel_group.divide(split_and_group);
+      const int begin = split * tile.split_channels, end = begin + tile.split_channels;
       const SumRange channels{begin, end < g.shape.in_channels ? end : g.shape.in_channels};
-      float sums[kOwnChannels][4] = {};
-      const float *from = shared + layout.images[l], *weights = shared + layout.weights[l];
+      float sums[kTaskChannels][kWindow] = {};
       if (g.shape.kernel_width == 5) {
-        add_products<5>(g, from, weights, chunk * kOwnChannels, place, channels, sums);
+        add_products<5>(g, input, weights, group * kTaskChannels, position, channels, sums);
       } else if (g.shape.kernel_width == 3) {
-        add_products<3>(g, from, weights, chunk * kOwnChannels, place, channels, sums);
+        add_products<3>(g, input, weights, group * kTaskChannels, position, channels, sums);
       } else {
-        add_products<0>(g, from, weights, chunk * kOwnChannels, place, channels, sums);
+        add_products<0>(g, input, weights, group * kTaskChannels, position, channels, sums);
       }
-      if (g.splits == 1) {
-        pool(shared, l, image, chunk, place, sums);
+      if (tile.splits == 1) {
+        pool(shared, l, image, group, position, sums);
         continue;
       }
-      for (int o = 0; o < kOwnChannels; ++o)
-        for (int i = 0; i < 4; ++i) parts[(o * 4 + i) * g.splits * outputs + item] = sums[o][i];
+      for (int o = 0; o < kTaskChannels; ++o)
+        for (int w = 0; w < kWindow; ++w)
+          partials[(o * kWindow + w) * tile.splits * outputs + task] = sums[o][w];
     }
-    if (g.splits == 1) return;
+    if (tile.splits == 1) return;
     __syncthreads();
-    for (int item = thread; item < outputs; item += kConvThreads) {
-      const auto [chunk, place] = g.by_place.divide(item);
-      float sums[kOwnChannels][4] = {};
-      for (int split = 0; split < g.splits; ++split) {
-        for (int o = 0; o < kOwnChannels; ++o)
-          for (int i = 0; i < 4; ++i) sums[o][i] += parts[((o * 4 + i) * g.splits + split) * outputs + item];
+    for (int task = thread; task < outputs; task += kConvThreads) {
+      const auto [group, position] = g.by_pooled_plane.divide(task);
+      float sums[kTaskChannels][kWindow] = {};
+      for (int split = 0; split < tile.splits; ++split) {
+        for (int o = 0; o < kTaskChannels; ++o)
+          for (int w = 0; w < kWindow; ++w)
+            sums[o][w] += partials[((o * kWindow + w) * tile.splits + split) * outputs + task];
       }
-      pool(shared, l, image, chunk, place, sums);
+      pool(shared, l, image, group, position, sums);
     }
   }
 
-  __device__ void pool(float* shared, int l, int image, int chunk, int place,
-                       const float (&sums)[kOwnChannels][4]) const {
+  // Pools the four sums of each channel, adds the bias, applies relu, and writes the output to device memory
+  // and to the input of the next convolution. Bias and relu come after the maximum: they do not change which
+  // is largest.
+  __device__ void pool(float* shared, int l, int image, int group, int position,
+                       const float (&sums)[kTaskChannels][kWindow]) const {
     const Geometry& g = geometry[l];
     const ConvPoolShape& s = g.shape;
-    for (int o = 0; o < kOwnChannels; ++o) {
-      const int channel = chunk * kOwnChannels + o;
+    for (int o = 0; o < kTaskChannels; ++o) {
+      const int channel = group * kTaskChannels + o;
       if (channel >= s.out_channels) return;
       float largest = sums[o][0];
-      int best = 0;
-      for (int i = 1; i < 4;
-           ++i) {  // As PyTorch: the first of equals wins, and a NaN wins over every number.
-        const float value = sums[o][i];
+      int argmax = 0;
+      // As PyTorch: the first of equals wins, and a NaN wins over every number.
+      for (int w = 1; w < kWindow; ++w) {
+        const float value = sums[o][w];
         if (value > largest || value != value) {
           largest = value;
-          best = i;
+          argmax = w;
         }
       }
       if (arrays[l].bias != nullptr) largest += arrays[l].bias[channel];
       const bool dead = largest <= 0.0f;
-      const int at = (image * s.out_channels + channel) * g.places + place;
+      const int index = (image * s.out_channels + channel) * g.pooled_plane + position;
       if (dead) largest = 0.0f;
-      if (arrays[l].out != nullptr) arrays[l].out[at] = largest;
-      if (arrays[l].winner != nullptr)
-        arrays[l].winner[at] = dead ? kNobody : static_cast<std::uint8_t>(best);
+      if (arrays[l].out != nullptr) arrays[l].out[index] = largest;
+      if (arrays[l].argmax != nullptr)
+        arrays[l].argmax[index] = dead ? kDeadRelu : static_cast<std::uint8_t>(argmax);
       if (l + 1 == count) continue;
       const ConvPoolShape& next = geometry[l + 1].shape;
-      const auto [y, x] = g.by_pool_width.divide(place);
+      const auto [y, x] = g.by_pool_width.divide(position);
       const int width = next.in_width + 2 * next.pad_x;
       shared[layout.images[l + 1] + (channel * (next.in_height + 2 * next.pad_y) + y + next.pad_y) * width +
              x + next.pad_x] = largest;
@@ -182,9 +227,7 @@ std::size_t forward_bytes(const ConvPoolChain& chain) {
 bool conv_pool_fits(const ConvPoolChain& chain) {
   for (int l = 0; l < chain.count; ++l) {
     const ConvPoolShape& s = chain.shapes[l];
-    if (s.pool_height <= 0 || s.pool_width <= 0 || s.kernel_width > kWidest ||
-        Geometry(s).items > kConvThreads)
-      return false;
+    if (s.pool_height <= 0 || s.pool_width <= 0 || !conv_pool_backward_fits(s)) return false;
   }
   return forward_bytes(chain) <= kSharedBytes && conv_pool_backward_bytes(chain, true) <= kSharedBytes;
 }
@@ -194,10 +237,11 @@ void conv_pool_forward(Stream& stream, const ConvPoolChain& chain, int images, c
   ForwardKernel kernel{.count = chain.count, .images = images, .in = in, .layout = layout_of(chain)};
   for (int l = 0; l < chain.count; ++l) {
     kernel.geometry[l] = Geometry(chain.shapes[l]);
+    kernel.tiling[l] = Tiling(kernel.geometry[l]);
     kernel.arrays[l] = arrays[l];
   }
-  launch_body(stream, kernel, {static_cast<unsigned>(images < kForwardBlocks ? images : kForwardBlocks)},
-              {{kConvThreads}, forward_bytes(chain)});
+  const int blocks = images < kResidentConvBlocks ? images : kResidentConvBlocks;
+  launch_functor(stream, kernel, {static_cast<unsigned>(blocks)}, {{kConvThreads}, forward_bytes(chain)});
 }
 
 }  // namespace sweep::cuda

@@ -1,7 +1,7 @@
-// Small convolutions with relu and 2×2 max pooling, one or two of them in a row, in one kernel forward and
-// one backward: a block has an image in its shared memory. What the convolution gives is never written out,
-// and the zeros that the pooling leaves in its gradient are skipped, three of four and more. Where libraries
-// fill their tiles by a fraction, with 1, 6 or 12 channels.
+// Small convolutions with relu and 2×2 max pooling, one or two of them in a row, fused into one kernel
+// forward and one backward. A block keeps a whole image in shared memory: the output of the convolution is
+// never written out, and backward skips the positions that the pooling has dropped, three of four at least.
+// Meant for 1, 6 or 12 channels, where the tiles of library kernels would be mostly empty.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace sweep::cuda {
 
-/// Stride and dilation 1, one group; pooling 2×2 with stride 2.
+/// A convolution with stride 1, dilation 1 and one group, then relu, then 2×2 pooling with stride 2.
 struct ConvPoolShape {
   int in_channels, in_height, in_width;
-  int out_channels, pool_height, pool_width;  // of the output of the pooling
+  int out_channels, pool_height, pool_width;  // output of the pooling
   int kernel_height, kernel_width, pad_y, pad_x;
   bool bias;
 
@@ -28,44 +28,45 @@ struct ConvPoolShape {
   int gradient_floats() const { return weights() + (bias ? out_channels : 0); }
 };
 
-/// What one kernel does: the second takes what the first gives.
-inline constexpr int kMostConvPools = 2;
+/// The convolutions of one kernel; each reads what the one before it gives.
+inline constexpr int kMaxConvPools = 2;
 struct ConvPoolChain {
   int count = 0;
-  ConvPoolShape shapes[kMostConvPools];
+  ConvPoolShape shapes[kMaxConvPools];
 };
 
-/// Whether the kernels can do it: their arrays fit into a block's shared memory, their sums into its threads'
-/// registers.
+/// Whether the kernels can do `chain`: its arrays fit into 48 KiB of shared memory, its sums into registers.
 bool conv_pool_fits(const ConvPoolChain& chain);
 
-/// Where the convolution reads: floats [images][channels][height][width], or, if `floats` is nullptr, the
-/// pixels of the batch.
+/// What the first convolution reads: floats [images][channels][height][width], or, if `floats` is nullptr,
+/// the pixels of the batch.
 struct ConvPoolInput {
   const float* floats = nullptr;
   const StepInput* input = nullptr;
-  const std::uint32_t* rows = nullptr;
+  const std::uint32_t* rows = nullptr;  // [images]
   Normalisation normalisation = {};
 };
 
-/// The arrays of one convolution of a chain.
+/// The device arrays of one convolution of a chain.
 struct ConvPoolArrays {
-  const float *weight = nullptr, *bias = nullptr;  // bias: or nullptr
-  /// [images][outputs()], pool(relu(conv)), and of the same shape which of the four places it comes from, or
-  /// kNobody if the relu let nothing through. Forward, either may be nullptr if nobody needs it.
-  float* out = nullptr;
-  std::uint8_t* winner = nullptr;
-  float* gradient = nullptr;  // [parts][gradient_floats()], to be added up over the parts
+  const float* weight = nullptr;  // [out_channels][in_channels][kernel_height][kernel_width]
+  const float* bias = nullptr;    // [out_channels], or nullptr
+  float* out = nullptr;  // [images][outputs()]: pool(relu(conv)); forward: nullptr if nobody reads it
+  std::uint8_t* argmax = nullptr;  // [images][outputs()]: 0 … 3, the window's maximum, or kDeadRelu; as `out`
+  float* gradient = nullptr;       // [parts][gradient_floats()], to be added up over the parts
 };
-inline constexpr std::uint8_t kNobody = 4;
+/// Of an output that is 0 because the relu has cut off the maximum: no gradient passes.
+inline constexpr std::uint8_t kDeadRelu = 4;
 
+/// `arrays`: one element per convolution of the chain, as below.
 void conv_pool_forward(Stream& stream, const ConvPoolChain& chain, int images, const ConvPoolInput& in,
                        const ConvPoolArrays* arrays);
 
 /// Parts that conv_pool_backward() writes for batches of up to `images`.
 int conv_pool_gradient_parts(int images);
 
-/// grad_out: of the last of the chain. grad_in, added to what is there if `add`, or nullptr if nobody needs
+/// Reads the `out` and `argmax` that forward has written. grad_out [images][outputs() of the last]. grad_in
+/// [images][channels][height][width] of the first, added to what is there if `add`; nullptr if nobody needs
 /// it.
 void conv_pool_backward(Stream& stream, const ConvPoolChain& chain, int images, int parts,
                         const ConvPoolInput& in, const ConvPoolArrays* arrays, const float* grad_out,

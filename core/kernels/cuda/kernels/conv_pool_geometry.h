@@ -1,4 +1,5 @@
-// How the kernels of conv_pool.h share out the work on one convolution, and what they know of its shape.
+// What the forward and the backward kernel of conv_pool.h share: sizes of one convolution and how its image
+// is loaded. How each kernel divides its work among threads is in its own file.
 #pragma once
 
 #include "core/kernels/cuda/kernels/conv_pool.h"
@@ -8,64 +9,47 @@
 
 namespace sweep::cuda {
 
+/// Threads of a block.
 inline constexpr int kConvThreads = 512;
-inline constexpr int kWidest = 7;       // kernel columns that a thread adds up in registers
-inline constexpr int kOwnChannels = 2;  // output channels per thread, forward
-inline constexpr int kOwnInputs = 8;    // input channels per thread, for the input's gradient
+
+/// Blocks that fill a large GPU: two on each of 132 multiprocessors (H100). A third would not be resident, so
+/// it would only wait: the kernels take 48 to 64 registers per thread, of 65536 per multiprocessor.
+inline constexpr int kResidentConvBlocks = 2 * 132;
 
 struct ConvPoolGeometry {
   ConvPoolGeometry() = default;
   explicit ConvPoolGeometry(const ConvPoolShape& s)
       : shape(s),
-        places(s.pool_height * s.pool_width),
+        pooled_plane(s.pool_height * s.pool_width),
         plane(s.in_height * s.in_width),
         image_floats(s.in_channels * s.padded_height() * s.padded_width()),
-        chunks(ceil_div(s.out_channels, kOwnChannels)),
-        channel_share(share_of(s.in_channels, chunks * places)),
-        splits(ceil_div(s.in_channels, channel_share)),
-        items(s.out_channels * s.in_channels * s.kernel_height),
-        groups(items < kConvThreads ? kConvThreads / items : 1),
-        in_chunks(ceil_div(s.in_channels, kOwnInputs)),
-        out_share(share_of(s.out_channels, in_chunks * plane)),
-        out_splits(ceil_div(s.out_channels, out_share)),
-        padded_plane(s.padded_height() * s.padded_width()),
-        padded_width(s.padded_width()),
-        by_place(places),
-        by_pool_width(s.pool_width),
-        by_chunk(chunks),
-        by_kernel_height(s.kernel_height),
-        by_in_channels(s.in_channels),
-        by_plane(plane),
-        by_in_width(s.in_width),
-        by_in_chunk(in_chunks) {}
-
-  // The share of `count` channels that each thread adds up, so that the block's threads have something to do.
-  static int share_of(int count, int items) {
-    const int splits = items < kConvThreads ? kConvThreads / items : 1;
-    return ceil_div(count, splits);
-  }
+        by_padded_plane(s.padded_height() * s.padded_width()),
+        by_padded_width(s.padded_width()),
+        by_pooled_plane(pooled_plane),
+        by_pool_width(s.pool_width) {}
 
   ConvPoolShape shape;
-  int places, plane, image_floats;
-  int chunks, channel_share, splits;     // forward: of output channels; of the sums over the input channels
-  int items, groups;                     // weights: rows of kernels; of threads that share out the places
-  int in_chunks, out_share, out_splits;  // input's gradient: of its channels; of the sums over the outputs'
-  Divisor padded_plane, padded_width, by_place, by_pool_width, by_chunk, by_kernel_height, by_in_channels,
-      by_plane, by_in_width, by_in_chunk;
-
-  /// Floats of the arrays in shared memory.
-  int forward_parts() const { return splits > 1 ? splits * chunks * places * kOwnChannels * 4 : 0; }
-  int input_parts() const { return out_splits > 1 ? out_splits * in_chunks * plane * kOwnInputs : 0; }
-  int turned_weights() const {
-    return shape.out_channels * shape.kernel_height * shape.kernel_width * in_chunks * kOwnInputs;
-  }
-  int group_sums() const { return groups > 1 ? groups * shape.gradient_floats() : 0; }
+  int pooled_plane;  // outputs of one channel
+  int plane;         // inputs of one channel
+  int image_floats;  // input of one image with its padding
+  Divisor by_padded_plane, by_padded_width, by_pooled_plane, by_pool_width;
 };
 
-/// Bytes of shared memory for conv_pool_backward(), with or without grad_in.
+/// Into how many splits a sum over channels is divided so that `outputs` sums occupy all threads of a block;
+/// returns the channels of a split. Depends on the shape alone, as the bits of the sums do.
+inline int channels_per_split(int channels, int outputs) {
+  const int splits = outputs < kConvThreads ? kConvThreads / outputs : 1;
+  return ceil_div(channels, splits);
+}
+
+/// Whether conv_pool_backward() has the threads and registers for a convolution.
+bool conv_pool_backward_fits(const ConvPoolShape& shape);
+
+/// Bytes of shared memory that conv_pool_backward() needs; `input_gradient`: with grad_in.
 std::size_t conv_pool_backward_bytes(const ConvPoolChain& chain, bool input_gradient);
 
-/// Brings image `image` of the batch to shared memory, with its padding.
+/// Loads image `image` of the batch to `shared` [channels][padded height][padded width], zeros in the
+/// padding. All threads of the block call it; neighbouring threads read neighbouring elements.
 inline __device__ void load_image(const ConvPoolGeometry& g, const ConvPoolInput& in, int image,
                                   float* shared) {
   const ConvPoolShape& s = g.shape;
@@ -77,8 +61,8 @@ inline __device__ void load_image(const ConvPoolGeometry& g, const ConvPoolInput
   const float* floats =
       in.floats == nullptr ? nullptr : in.floats + static_cast<std::ptrdiff_t>(image) * sample;
   for (int i = static_cast<int>(threadIdx.x); i < g.image_floats; i += kConvThreads) {
-    const auto [channel, place] = g.padded_plane.divide(i);
-    const auto [padded_y, padded_x] = g.padded_width.divide(place);
+    const auto [channel, position] = g.by_padded_plane.divide(i);
+    const auto [padded_y, padded_x] = g.by_padded_width.divide(position);
     const int y = padded_y - s.pad_y, x = padded_x - s.pad_x;
     float value = 0.0f;
     if (y >= 0 && y < s.in_height && x >= 0 && x < s.in_width) {

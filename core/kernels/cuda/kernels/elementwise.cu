@@ -8,14 +8,15 @@
 namespace sweep::cuda {
 namespace {
 
-__global__ void forward_kernel(Activation activation, float slope, int count, const float* in, float* out) {
-  for_each_index(count, [=](int i) { out[i] = value_of(activation, slope, in[i]); });
+__global__ void forward_kernel(Activation activation, float coefficient, int count, const float* in,
+                               float* out) {
+  for_each_index(count, [=](int i) { out[i] = value_of(activation, coefficient, in[i]); });
 }
 
-__global__ void backward_kernel(Activation activation, float slope, int count, const float* grad_out,
+__global__ void backward_kernel(Activation activation, float coefficient, int count, const float* grad_out,
                                 const float* in, const float* out, bool add, float* grad_in) {
   for_each_index(count, [=](int i) {
-    const float g = gradient_of(activation, slope, grad_out[i], in[i], out[i]);
+    const float g = gradient_of(activation, coefficient, grad_out[i], in[i], out[i]);
     grad_in[i] = add ? grad_in[i] + g : g;
   });
 }
@@ -58,24 +59,15 @@ __global__ void pass_on_kernel(int count, const float* from, bool add, float* to
 
 }  // namespace
 
-std::optional<Activation> activation_of(std::string_view layer_type) {
-  if (layer_type == "relu") return Activation::kRelu;
-  if (layer_type == "leaky_relu") return Activation::kLeakyRelu;
-  if (layer_type == "tanh") return Activation::kTanh;
-  if (layer_type == "sigmoid") return Activation::kSigmoid;
-  if (layer_type == "gelu") return Activation::kGelu;
-  return std::nullopt;
-}
-
-void activation_forward(Stream& stream, Activation activation, float slope, int count, const float* in,
+void activation_forward(Stream& stream, Activation activation, float coefficient, int count, const float* in,
                         float* out) {
-  launch(stream, forward_kernel, blocks_for(count), {kThreads}, activation, slope, count, in, out);
+  launch(stream, forward_kernel, blocks_for(count), {kThreads}, activation, coefficient, count, in, out);
 }
 
-void activation_backward(Stream& stream, Activation activation, float slope, int count, const float* grad_out,
-                         const float* in, const float* out, bool add, float* grad_in) {
-  launch(stream, backward_kernel, blocks_for(count), {kThreads}, activation, slope, count, grad_out, in, out,
-         add, grad_in);
+void activation_backward(Stream& stream, Activation activation, float coefficient, int count,
+                         const float* grad_out, const float* in, const float* out, bool add, float* grad_in) {
+  launch(stream, backward_kernel, blocks_for(count), {kThreads}, activation, coefficient, count, grad_out, in,
+         out, add, grad_in);
 }
 
 void dropout(Stream& stream, const DropoutRule& rule, const StepInput* input, int images, int elements,
@@ -95,7 +87,7 @@ void bias_relu(Stream& stream, int images, int channels, int plane, const float*
          bias, relu, values);
 }
 
-void pass_on(Stream& stream, int count, const float* from, bool add, float* to) {
+void copy_or_add(Stream& stream, int count, const float* from, bool add, float* to) {
   launch(stream, pass_on_kernel, blocks_for(count), {kThreads}, count, from, add, to);
 }
 

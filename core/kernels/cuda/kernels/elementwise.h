@@ -1,26 +1,19 @@
 // Activation functions, dropout and sums, element by element.
 #pragma once
 
-#include <optional>
-#include <string_view>
-
 #include "core/kernels/cuda/kernels/step_input.h"
 #include "core/kernels/cuda/runtime/runtime.h"
+#include "core/spec/activation.h"
 
 namespace sweep::cuda {
 
-enum class Activation { kRelu, kLeakyRelu, kTanh, kSigmoid, kGelu };
-
-/// The activation that a layer type stands for, if it is one.
-std::optional<Activation> activation_of(std::string_view layer_type);
-
-/// out = f(in). `slope` is leaky_relu's, for x < 0.
-void activation_forward(Stream& stream, Activation activation, float slope, int count, const float* in,
+/// out = f(in). `coefficient`: activation_coefficient().
+void activation_forward(Stream& stream, Activation activation, float coefficient, int count, const float* in,
                         float* out);
 
 /// grad_in = grad_out · f'(in), added to what is there if `add`, where out = f(in). grad_in may be grad_out.
-void activation_backward(Stream& stream, Activation activation, float slope, int count, const float* grad_out,
-                         const float* in, const float* out, bool add, float* grad_in);
+void activation_backward(Stream& stream, Activation activation, float coefficient, int count,
+                         const float* grad_out, const float* in, const float* out, bool add, float* grad_in);
 
 /// torch.nn.Dropout with the random numbers of the CPU engine: which elements are zeroed depends on (seed,
 /// number, step, image, element) alone.
@@ -45,6 +38,6 @@ void bias_relu(Stream& stream, int images, int channels, int plane, const float*
                float* values);
 
 /// to = from, or to += from if `add`.
-void pass_on(Stream& stream, int count, const float* from, bool add, float* to);
+void copy_or_add(Stream& stream, int count, const float* from, bool add, float* to);
 
 }  // namespace sweep::cuda

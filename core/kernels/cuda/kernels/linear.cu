@@ -1,3 +1,4 @@
+// Linear layers as products (see product.h); which index of C and k is what is said above each Problem.
 #include "core/kernels/cuda/kernels/linear.h"
 
 #include "core/kernels/cuda/kernels/product.h"
@@ -5,9 +6,9 @@
 namespace sweep::cuda {
 namespace {
 
-using Offset = int;  // in an array
+using Offset = int;  // of a row or column from the start of its array, in floats
 
-// C: [images][outputs], k: inputs.
+// out = in · weightᵀ. C: [images][outputs], k: inputs.
 struct Forward {
   using Row = Offset;
   using Column = Offset;
@@ -27,13 +28,14 @@ struct Forward {
   __device__ float b(Depth k, Column n) const { return weight[n + k]; }
   __device__ void store(int /*slice*/, int m, int n, float sum) const {
     if (bias != nullptr) sum += bias[n];
-    // As PyTorch's relu: a NaN stays one.
+    // as PyTorch: relu keeps a NaN
     if (relu && sum <= 0.0f) sum = 0.0f;
     out[m * columns + n] = sum;
   }
 };
 
-// C: [outputs][inputs, and one column for the bias], k: images. Slices are parts of the sums.
+// gradient = grad_outᵀ · in. C: [outputs][inputs, then one column for the bias, where B is 1], k: images.
+// Slices are parts of the sums.
 struct BackwardWeights {
   using Row = Offset;
   using Column = Offset;
@@ -56,7 +58,7 @@ struct BackwardWeights {
   }
 };
 
-// C: [images][inputs], k: outputs.
+// grad_in = grad_out · weight. C: [images][inputs], k: outputs.
 struct BackwardInput {
   using Row = Offset;
   using Column = Offset;
@@ -75,8 +77,8 @@ struct BackwardInput {
   __device__ float a(Row m, Depth k) const { return grad_out[m + k]; }
   __device__ float b(Depth k, Column n) const { return weight[k + n]; }
   __device__ void store(int /*slice*/, int m, int n, float sum) const {
-    float& at = grad_in[m * columns + n];
-    at = add ? at + sum : sum;
+    float& result = grad_in[m * columns + n];
+    result = add ? result + sum : sum;
   }
 };
 
@@ -119,20 +121,20 @@ void linear_backward_weights(Stream& stream, const LinearShape& s, int images, i
 }
 
 int linear_gradient_parts(std::span<const LinearShape> shapes, int images) {
-  constexpr int kLeast = 64, kBlocks = 1056;  // eight for each multiprocessor of a large GPU
+  constexpr int kMin = 64, kBlocks = 1056;  // eight for each of 132 multiprocessors
   std::int64_t tiles = 0;
   for (const LinearShape& s : shapes)
     tiles += static_cast<std::int64_t>(ceil_div(s.out_features, SmallTile::kRows)) *
              ceil_div(s.in_features + (s.bias ? 1 : 0), SmallTile::kColumns);
-  const int most = ceil_div(images, kLeast), wanted = static_cast<int>((kBlocks + tiles - 1) / tiles);
+  const int most = ceil_div(images, kMin), wanted = static_cast<int>((kBlocks + tiles - 1) / tiles);
   return most < 1 ? 1 : most < wanted ? most : wanted;
 }
 
 void linear_backward_weights(Stream& stream, std::span<const LinearGradient> layers, int images, int parts) {
-  using Products = ProductsKernel<SmallTile, BackwardWeights, kMostGradients>;
+  using Products = ProductsKernel<SmallTile, BackwardWeights, kMaxGradients>;
   Products products;
   for (const LinearGradient& layer : layers) products.add(backward_weights(layer, images, parts));
-  launch_body(stream, products, {static_cast<unsigned>(products.blocks)}, {{Products::kMostThreads}});
+  launch_functor(stream, products, {static_cast<unsigned>(products.blocks)}, {{Products::kMaxThreads}});
 }
 
 void linear_backward_input(Stream& stream, const LinearShape& s, int images, const float* grad_out,

@@ -1,4 +1,5 @@
-// Fully connected layers. Arrays are [images][features], weights [out_features][in_features] as PyTorch's.
+// Fully connected layers. Activations are [images][features], weights [out_features][in_features] as in
+// PyTorch.
 #pragma once
 
 #include <span>
@@ -16,32 +17,33 @@ struct LinearShape {
   int gradient_floats() const { return weights() + (bias ? out_features : 0); }
 };
 
-/// out = in · weightᵀ + bias, and its positive part if `relu`. bias [out_features] or nullptr.
+/// out = in · weightᵀ + bias, then relu if `relu`. bias [out_features] or nullptr.
 void linear_forward(Stream& stream, const LinearShape& shape, int images, const float* in,
                     const float* weight, const float* bias, bool relu, float* out);
 
-/// Parts that linear_backward_weights() writes for batches of up to `images`.
+/// `parts` for linear_backward_weights() with batches of up to `images`.
 int linear_gradient_parts(const LinearShape& shape, int images);
 
-/// gradient [parts][gradient_floats()], to be added up over the parts.
+/// Writes `gradient` [parts][gradient_floats()]: sums over a part of the images each, to be added up.
 void linear_backward_weights(Stream& stream, const LinearShape& shape, int images, int parts, const float* in,
                              const float* grad_out, float* gradient);
 
-/// One layer of linear_backward_weights() for several: its arrays, as there.
+/// The arrays of one layer for linear_backward_weights() of several: in [images][in_features], grad_out
+/// [images][out_features], gradient [parts][gradient_floats()].
 struct LinearGradient {
   LinearShape shape;
   const float *in, *grad_out;
   float* gradient;
 };
 
-/// Parts of each layer's gradient for batches of up to `images`, where one kernel computes them all.
+/// `parts` for several layers in one kernel, with batches of up to `images`.
 int linear_gradient_parts(std::span<const LinearShape> shapes, int images);
 
-/// The same for up to kMostGradients layers, in one kernel.
-inline constexpr int kMostGradients = 6;
+/// Writes the gradients of up to kMaxGradients layers with one kernel.
+inline constexpr int kMaxGradients = 6;
 void linear_backward_weights(Stream& stream, std::span<const LinearGradient> layers, int images, int parts);
 
-/// grad_in, added to what is there if `add`.
+/// grad_in = grad_out · weight, added to what is there if `add`.
 void linear_backward_input(Stream& stream, const LinearShape& shape, int images, const float* grad_out,
                            const float* weight, bool add, float* grad_in);
 

@@ -1,7 +1,6 @@
-// The fully connected layers at the end of a network, with their activations and the loss, forward and
-// backward, in one kernel: a block has all their weights in its shared memory, and passes some samples at a
-// time through them. What a small network spends in kernels of its own for each layer is mostly the time to
-// start them.
+// The fully connected layers at the end of a network, with activations and loss, forward and backward, fused
+// into one kernel: a block keeps all their weights in shared memory and passes a few samples at a time
+// through them. For small networks a kernel per layer would spend most of its time on being launched.
 #pragma once
 
 #include <cstddef>
@@ -15,52 +14,51 @@
 
 namespace sweep::cuda {
 
-inline constexpr int kMostStackLayers = 6;
+inline constexpr int kMaxStackLayers = 6;
 
-/// out = f(in · weightᵀ + bias).
+/// One layer: out = f(in · weightᵀ + bias).
 struct StackLayer {
   int inputs = 0, outputs = 0;
-  bool active = false;  // whether there is an f
+  bool active = false;  // whether there is an activation f
   Activation activation = Activation::kRelu;
-  float slope = 0;  // of leaky_relu
+  float coefficient = 0;  // activation_coefficient()
 };
 
 struct LinearStackShape {
   int count = 0;
-  StackLayer layers[kMostStackLayers];
+  StackLayer layers[kMaxStackLayers];
 };
 
-/// Whether the kernel can do it with `shared_bytes` of shared memory per block.
+/// Whether the kernel can do `shape` with `shared_bytes` of shared memory per block.
 bool linear_stack_fits(const LinearStackShape& shape, std::size_t shared_bytes);
 
-/// The device's arrays. Features are neighbours in memory: [images][features].
+/// Device arrays. Activations and gradients are [images][features].
 struct LinearStackArrays {
-  struct OfLayer {
-    const float *weight = nullptr, *bias = nullptr;  // bias [outputs] or nullptr
-    float* out = nullptr;                            // gets the outputs, or nullptr
-    float* grad = nullptr;                           // gets the gradient before the activation, or nullptr
+  struct Layer {
+    const float *weight = nullptr, *bias = nullptr;  // [outputs][inputs]; [outputs] or nullptr
+    float* out = nullptr;                            // gets f(…), unless nullptr
+    float* grad = nullptr;                           // gets the gradient before the activation
   };
-  OfLayer layers[kMostStackLayers];
-  const float* in = nullptr;  // of the first layer; nullptr: the pixels of the batch
-  float* pixels = nullptr;    // gets the pixels as floats, or nullptr
-  float* grad_in = nullptr;   // gets the gradient of the input, or nullptr
-  bool add = false;           // whether to add to grad_in what it gets
+  Layer layers[kMaxStackLayers];
+  const float* in = nullptr;  // input of the first layer; nullptr: the pixels of the batch
+  float* pixels = nullptr;    // gets the pixels as floats, unless nullptr
+  float* grad_in = nullptr;   // gets the gradient of the input, unless nullptr
+  bool add = false;           // add to what grad_in holds
 };
 
-/// The batch, and what to do with it.
+/// The batch, and how far to go with it.
 struct LinearStackPass {
   int images = 0;
   const StepInput* input = nullptr;
-  const std::uint32_t* rows = nullptr;
+  const std::uint32_t* rows = nullptr;  // [images]
   Normalisation normalisation = {};
   int plane = 1;                      // pixels of a channel
-  const LossOptions* loss = nullptr;  // nullptr: only the outputs are wanted
-  bool backward = false;
-  DeviceTotals* totals = nullptr;  // [kStackBlocks], each block adds to its own
+  const LossOptions* loss = nullptr;  // nullptr: outputs only
+  bool backward = false;              // also the gradients; needs a loss
+  DeviceTotals* totals = nullptr;     // [kStackBlocks]: each block adds to its own
 };
 
-/// Most blocks of the kernel: as many as a large GPU has multiprocessors. They take tiles of samples in
-/// turns.
+/// Most blocks of the kernel: one per multiprocessor of an H100, as each takes most of the shared memory.
 inline constexpr int kStackBlocks = 132;
 
 void linear_stack(Stream& stream, const LinearStackShape& shape, const LinearStackArrays& arrays,

@@ -7,18 +7,19 @@
 
 namespace sweep::cuda {
 
-/// Sums since they were last cleared, on the device.
+/// Totals since they were last cleared; on the device.
 struct DeviceTotals {
-  double loss;
+  double loss;  // sum over samples
   std::int64_t correct, samples;
 };
 
-/// Elements of `totals` for batches of up to `images`.
+/// Elements that `totals` needs for batches of up to `images`.
 int loss_totals_count(int images);
 
-/// Adds the batch's losses, right predictions and samples to `totals`, each block to an element of its own.
-/// outputs [images][classes]; labels are those of `rows` [images] in `input`. grad_outputs: gradient of the
-/// mean loss, or nullptr. A prediction is the first of the largest outputs; NaN counts as the largest.
+/// Adds the batch's losses, correct predictions and samples to `totals`, each block to its own element.
+/// outputs [images][classes]. The labels are input->labels[rows[i]], rows [images]. grad_outputs
+/// [images][classes]: gets the gradient of the mean loss; nullptr if nobody needs it. The prediction is the
+/// first maximum; a NaN counts as one.
 void loss(Stream& stream, const LossOptions& options, const StepInput* input, const std::uint32_t* rows,
           int images, int classes, const float* outputs, DeviceTotals* totals, float* grad_outputs);
 

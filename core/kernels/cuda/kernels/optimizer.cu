@@ -19,30 +19,91 @@ struct OptimizerKernels {
   using Rule = Optimizer::Rule;
   using Work = Optimizer::Work;
 
-  static Rule rule_of(const OptimizerOptions& options) {
-    Rule rule;
-    const auto real = [](double x) { return static_cast<float>(x); };
-    if (const auto* sgd = std::get_if<SgdOptions>(&options)) {
-      rule.decay = real(sgd->weight_decay);
-      rule.momentum = sgd->momentum != 0;
-      rule.nesterov = sgd->nesterov;
-    } else if (const auto* rmsprop = std::get_if<RmspropOptions>(&options)) {
-      rule.kind = Rule::Kind::kRmsprop;
-      rule.decay = real(rmsprop->weight_decay);
-      rule.momentum = rmsprop->momentum != 0;
-      rule.keep2 = real(rmsprop->alpha);
-      rule.take2 = real(1 - rmsprop->alpha);
-      rule.eps = real(rmsprop->eps);
-      rule.centered = rmsprop->centered;
-    } else {
-      const auto& adam = std::get<AdamOptions>(options);
-      rule.kind = Rule::Kind::kAdam;
-      rule.decay = adam.decoupled ? 0.0f : real(adam.weight_decay);
-      rule.keep2 = real(adam.beta2);
-      rule.take2 = real(1 - adam.beta2);
-      rule.eps = real(adam.eps);
+  static float real(double x) { return static_cast<float>(x); }
+
+  static Rule rule_of(const SgdOptions& sgd) {
+    return {.kind = Rule::Kind::kSgd,
+            .decay = real(sgd.weight_decay),
+            .momentum = sgd.momentum != 0,
+            .nesterov = sgd.nesterov};
+  }
+
+  static Rule rule_of(const AdamOptions& adam) {
+    return {.kind = Rule::Kind::kAdam,
+            .decay = adam.decoupled ? 0.0f : real(adam.weight_decay),
+            .keep2 = real(adam.beta2),
+            .take2 = real(1 - adam.beta2),
+            .eps = real(adam.eps)};
+  }
+
+  static Rule rule_of(const RmspropOptions& rmsprop) {
+    return {.kind = Rule::Kind::kRmsprop,
+            .decay = real(rmsprop.weight_decay),
+            .keep2 = real(rmsprop.alpha),
+            .take2 = real(1 - rmsprop.alpha),
+            .eps = real(rmsprop.eps),
+            .momentum = rmsprop.momentum != 0,
+            .centered = rmsprop.centered};
+  }
+
+  // Not an overload of rule_of(), to which every option would convert if its own were missing.
+  static Rule make_rule(const OptimizerOptions& options) {
+    return std::visit([](const auto& optimizer) { return rule_of(optimizer); }, options);
+  }
+
+  static void set_factors(const SgdOptions& sgd, double, std::int64_t, StepFactors& factors) {
+    factors.keep = real(sgd.momentum);
+    factors.take = real(1 - sgd.dampening);
+  }
+
+  static void set_factors(const AdamOptions& adam, double learning_rate, std::int64_t step,
+                          StepFactors& factors) {
+    // Scalars in double and then rounded, as PyTorch's single-tensor implementation has them.
+    const double correction1 = 1 - std::pow(adam.beta1, static_cast<double>(step));
+    const double correction2 = 1 - std::pow(adam.beta2, static_cast<double>(step));
+    factors.rate = real(-learning_rate / correction1);
+    factors.scale = real(1 / std::sqrt(correction2));
+    factors.take = real(1 - adam.beta1);
+    if (adam.decoupled) factors.shrink = real(1 - learning_rate * adam.weight_decay);
+  }
+
+  static void set_factors(const RmspropOptions& rmsprop, double, std::int64_t, StepFactors& factors) {
+    factors.keep = real(rmsprop.momentum);
+  }
+
+  // What the learning rate multiplies, from the gradient `g` of parameter i; these change its state.
+  static __device__ float sgd_update(const Rule& rule, const StepFactors& factors,
+                                     const OptimizerArrays& arrays, int i, float g) {
+    if (!rule.momentum) return g;
+    float& momentum = arrays.state[0][i];
+    momentum = factors.first != 0 ? g : factors.keep * momentum + factors.take * g;
+    return rule.nesterov ? g + factors.keep * momentum : momentum;
+  }
+
+  static __device__ float adam_update(const Rule& rule, const StepFactors& factors,
+                                      const OptimizerArrays& arrays, int i, float g) {
+    float &mean = arrays.state[0][i], &square = arrays.state[1][i];
+    mean += factors.take * (g - mean);
+    square = rule.keep2 * square + rule.take2 * g * g;
+    return mean / (sqrtf(square) * factors.scale + rule.eps);
+  }
+
+  static __device__ float rmsprop_update(const Rule& rule, const StepFactors& factors,
+                                         const OptimizerArrays& arrays, int i, float g) {
+    float& square = arrays.state[0][i];
+    square = rule.keep2 * square + rule.take2 * g * g;
+    float variance = square;
+    int next = 1;
+    if (rule.centered) {
+      float& mean = arrays.state[next++][i];
+      mean += rule.take2 * (g - mean);
+      variance -= mean * mean;
     }
-    return rule;
+    g = g / (sqrtf(variance) + rule.eps);
+    if (!rule.momentum) return g;
+    float& momentum = arrays.state[next][i];
+    momentum = factors.keep * momentum + g;
+    return momentum;
   }
 
   // The formulas of core/spec/optimizer.h for one parameter.
@@ -50,31 +111,16 @@ struct OptimizerKernels {
                                 int i) {
     const float weight = arrays.parameters[i] * factors.shrink;
     float g = arrays.gradient[i] + rule.decay * weight;
-    if (rule.kind == Rule::Kind::kAdam) {
-      float &mean = arrays.state[0][i], &square = arrays.state[1][i];
-      mean += factors.take * (g - mean);
-      square = rule.keep2 * square + rule.take2 * g * g;
-      g = mean / (sqrtf(square) * factors.scale + rule.eps);
-    } else if (rule.kind == Rule::Kind::kRmsprop) {
-      float& square = arrays.state[0][i];
-      square = rule.keep2 * square + rule.take2 * g * g;
-      float variance = square;
-      int next = 1;
-      if (rule.centered) {
-        float& mean = arrays.state[next++][i];
-        mean += rule.take2 * (g - mean);
-        variance -= mean * mean;
-      }
-      g = g / (sqrtf(variance) + rule.eps);
-      if (rule.momentum) {
-        float& momentum = arrays.state[next][i];
-        momentum = factors.keep * momentum + g;
-        g = momentum;
-      }
-    } else if (rule.momentum) {
-      float& momentum = arrays.state[0][i];
-      momentum = factors.first != 0 ? g : factors.keep * momentum + factors.take * g;
-      g = rule.nesterov ? g + factors.keep * momentum : momentum;
+    switch (rule.kind) {
+      case Rule::Kind::kSgd:
+        g = sgd_update(rule, factors, arrays, i, g);
+        break;
+      case Rule::Kind::kAdam:
+        g = adam_update(rule, factors, arrays, i, g);
+        break;
+      case Rule::Kind::kRmsprop:
+        g = rmsprop_update(rule, factors, arrays, i, g);
+        break;
     }
     arrays.parameters[i] = weight + factors.rate * g;
   }
@@ -163,33 +209,13 @@ __global__ void clipped_step_kernel(Rule rule, double clip_norm, const double* s
   OptimizerKernels::update(rule, input->factors, arrays, source.offset + i);
 }
 
-template <class T>
-Array<T> uploaded(Stream& stream, const std::vector<T>& values) {
-  Array<T> array(values.size(), "the optimizer's tables");
-  if (!values.empty()) stream.upload(array.data(), values.data(), values.size() * sizeof(T));
-  return array;
-}
-
 }  // namespace
 
 StepFactors step_factors(const OptimizerOptions& options, double learning_rate, std::int64_t step) {
-  const auto real = [](double x) { return static_cast<float>(x); };
-  StepFactors factors{.rate = real(-learning_rate), .first = step == 1 ? 1u : 0u};
-  if (const auto* adam = std::get_if<AdamOptions>(&options)) {
-    // Scalars in double and then rounded, as PyTorch's single-tensor implementation has them.
-    const double correction1 = 1 - std::pow(adam->beta1, static_cast<double>(step));
-    const double correction2 = 1 - std::pow(adam->beta2, static_cast<double>(step));
-    factors.rate = real(-learning_rate / correction1);
-    factors.scale = real(1 / std::sqrt(correction2));
-    factors.take = real(1 - adam->beta1);
-    if (adam->decoupled) factors.shrink = real(1 - learning_rate * adam->weight_decay);
-  } else if (const auto* rmsprop = std::get_if<RmspropOptions>(&options)) {
-    factors.keep = real(rmsprop->momentum);
-  } else {
-    const auto& sgd = std::get<SgdOptions>(options);
-    factors.keep = real(sgd.momentum);
-    factors.take = real(1 - sgd.dampening);
-  }
+  StepFactors factors{.rate = static_cast<float>(-learning_rate), .first = step == 1 ? 1u : 0u};
+  std::visit(
+      [&](const auto& optimizer) { OptimizerKernels::set_factors(optimizer, learning_rate, step, factors); },
+      options);
   return factors;
 }
 
@@ -203,13 +229,13 @@ Optimizer::Optimizer(Stream& stream, const OptimizerOptions& options, double cli
       works.push_back({static_cast<int>(s), first, width});
   }
   blocks_ = static_cast<unsigned>(works.size());
-  sources_ = uploaded(stream, sources);
-  works_ = uploaded(stream, works);
+  sources_ = to_device(stream, sources, "the optimizer's tables");
+  works_ = to_device(stream, works, "the optimizer's tables");
   if (clip_norm > 0) squares_ = Array<double>(works.size(), "the gradient's length");
 }
 
 void Optimizer::step(Stream& stream, const StepInput* input) const {
-  const Rule rule = OptimizerKernels::rule_of(options_);
+  const Rule rule = OptimizerKernels::make_rule(options_);
   if (clip_norm_ > 0) {
     launch(stream, squares_kernel, {blocks_}, {kThreads}, sources_.data(), works_.data(), arrays_.gradient,
            squares_.data());

@@ -25,7 +25,7 @@ struct GradientSource {
 struct OptimizerArrays {
   float* parameters;
   float* gradient;
-  float* state[3];  // as state_names() has them
+  float* state[kMaxOptimizerStates];  // in the order of state_names()
 };
 
 class Optimizer {

@@ -1,4 +1,4 @@
-// A pixel as the network sees it, for the kernels that read bytes.
+// Converts one pixel, for the kernels that read bytes.
 #pragma once
 
 #include "core/kernels/cuda/kernels/pixels.h"
@@ -6,7 +6,7 @@
 
 namespace sweep::cuda {
 
-/// Element `element` of a sample whose bytes start at `sample`; planes have `plane` pixels.
+/// Element `element` of the sample that starts at `sample`, normalised. plane: pixels of a channel.
 inline __device__ float pixel_value(const std::uint8_t* sample, int element, int plane,
                                     const Normalisation& n) {
   const float x = static_cast<float>(sample[element]) / 255.0f;

@@ -5,6 +5,7 @@
 namespace sweep::cuda {
 namespace {
 
+// Grid: blocks_for(values) blocks of 256 threads, a thread per value.
 __global__ void load_pixels_kernel(const StepInput* input, const std::uint32_t* rows, int images, int sample,
                                    int plane, Normalisation normalisation, float* out) {
   const std::uint8_t* pixels = input->pixels;

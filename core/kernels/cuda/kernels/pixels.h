@@ -1,4 +1,4 @@
-// The first step of every pass: a batch's bytes become floats.
+// Converts the bytes of a batch to floats. Networks whose first op reads bytes itself do without.
 #pragma once
 
 #include "core/kernels/cuda/kernels/step_input.h"
@@ -6,12 +6,13 @@
 
 namespace sweep::cuda {
 
-/// x = (byte / 255 − mean[c]) / std[c]; both nullptr: x = byte / 255. Arrays of the device, [channels].
+/// x = (byte / 255 − mean[c]) / std[c]; both nullptr: x = byte / 255. Device arrays [channels].
 struct Normalisation {
   const float *mean = nullptr, *std = nullptr;
 };
 
-/// out [images][channels][plane]: the pixels of the rows. `input` and `rows` [images] are the device's.
+/// out [images][channels][plane] = the pixels of samples rows[0 … images − 1] of input->pixels. Device
+/// pointers.
 void load_pixels(Stream& stream, const StepInput* input, const std::uint32_t* rows, int images, int channels,
                  int plane, const Normalisation& normalisation, float* out);
 

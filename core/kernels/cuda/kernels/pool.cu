@@ -1,5 +1,6 @@
-// Forward, a thread computes one output; backward, one input, whose gradient it gathers from the windows that
-// cover it: so no two threads add to the same place.
+// Grid of all kernels: blocks_for(count) blocks of 256 threads. Forward, a thread computes one output;
+// backward, one input, whose gradient it gathers from the windows that contain it. So no two threads write to
+// the same element, and overlapping windows need no atomics.
 #include "core/kernels/cuda/kernels/pool.h"
 
 #include "core/kernels/cuda/runtime/kernel.h"
@@ -7,7 +8,7 @@
 namespace sweep::cuda {
 namespace {
 
-// Places begin … end − 1 along one axis.
+// Rows or columns begin … end − 1.
 struct Span {
   int begin, end;
   __device__ int length() const { return end - begin; }
@@ -15,15 +16,15 @@ struct Span {
 
 __device__ int smaller(int a, int b) { return a < b ? a : b; }
 
-// The part of output o's window inside the image.
+// The part of output o's window that lies inside the image, along one axis.
 __device__ Span window_of(int o, int stride, int pad, int kernel, int extent) {
   const int start = o * stride - pad;
   return {start < 0 ? 0 : start, smaller(start + kernel, extent)};
 }
 
-// The outputs whose windows have input i in them.
+// The outputs whose windows contain input i, along one axis.
 __device__ Span outputs_over(int i, int stride, int pad, int kernel, int out_extent) {
-  const int first = i + pad - kernel + 1;  // where the first such window would start
+  const int first = i + pad - kernel + 1;  // start of the first such window, plus the padding
   return {first <= 0 ? 0 : (first + stride - 1) / stride, smaller((i + pad) / stride + 1, out_extent)};
 }
 
@@ -39,7 +40,7 @@ __device__ Span adaptive_outputs(int i, int in, int out) {
 }
 
 __global__ void max_forward_kernel(PoolShape s, int count, const float* in, float* out,
-                                   std::int32_t* winner) {
+                                   std::int32_t* argmax) {
   for_each_index(count, [=](int i) {
     const int x = i % s.out_width, y = i / s.out_width % s.out_height,
               plane = i / (s.out_width * s.out_height);
@@ -58,11 +59,11 @@ __global__ void max_forward_kernel(PoolShape s, int count, const float* in, floa
       }
     }
     out[i] = largest;
-    winner[i] = best;
+    argmax[i] = best;
   });
 }
 
-__global__ void max_backward_kernel(PoolShape s, int count, const float* grad_out, const std::int32_t* winner,
+__global__ void max_backward_kernel(PoolShape s, int count, const float* grad_out, const std::int32_t* argmax,
                                     bool add, float* grad_in) {
   for_each_index(count, [=](int i) {
     const int x = i % s.in_width, y = i / s.in_width % s.in_height, plane = i / (s.in_width * s.in_height);
@@ -72,15 +73,15 @@ __global__ void max_backward_kernel(PoolShape s, int count, const float* grad_ou
     for (int oy = rows.begin; oy < rows.end; ++oy) {
       for (int ox = columns.begin; ox < columns.end; ++ox) {
         const int o = (plane * s.out_height + oy) * s.out_width + ox;
-        if (winner[o] == y * s.in_width + x) sum += grad_out[o];
+        if (argmax[o] == y * s.in_width + x) sum += grad_out[o];
       }
     }
     grad_in[i] = add ? grad_in[i] + sum : sum;
   });
 }
 
-// One over the number of elements that output (y, x) is the average of.
-__device__ float share_of(const PoolShape& s, Average average, int y, int x) {
+// The weight of an element in output (y, x): one over the number of elements averaged.
+__device__ float weight_of(const PoolShape& s, Average average, int y, int x) {
   if (average == Average::kWithPadding) return 1.0f / static_cast<float>(s.kernel_height * s.kernel_width);
   const bool adaptive = average == Average::kAdaptive;
   const Span rows = adaptive ? adaptive_window(y, s.in_height, s.out_height)
@@ -103,7 +104,7 @@ __global__ void avg_forward_kernel(PoolShape s, Average average, int count, cons
     float sum = 0.0f;
     for (int iy = rows.begin; iy < rows.end; ++iy)
       for (int ix = columns.begin; ix < columns.end; ++ix) sum += values[iy * s.in_width + ix];
-    out[i] = sum * share_of(s, average, y, x);
+    out[i] = sum * weight_of(s, average, y, x);
   });
 }
 
@@ -119,7 +120,7 @@ __global__ void avg_backward_kernel(PoolShape s, Average average, int count, con
     float sum = 0.0f;
     for (int oy = rows.begin; oy < rows.end; ++oy) {
       for (int ox = columns.begin; ox < columns.end; ++ox) {
-        sum += grad_out[(plane * s.out_height + oy) * s.out_width + ox] * share_of(s, average, oy, ox);
+        sum += grad_out[(plane * s.out_height + oy) * s.out_width + ox] * weight_of(s, average, oy, ox);
       }
     }
     grad_in[i] = add ? grad_in[i] + sum : sum;
@@ -132,15 +133,15 @@ int outputs(const PoolShape& s, int images) { return images * s.channels * s.out
 }  // namespace
 
 void max_pool_forward(Stream& stream, const PoolShape& s, int images, const float* in, float* out,
-                      std::int32_t* winner) {
+                      std::int32_t* argmax) {
   launch(stream, max_forward_kernel, blocks_for(outputs(s, images)), {kThreads}, s, outputs(s, images), in,
-         out, winner);
+         out, argmax);
 }
 
 void max_pool_backward(Stream& stream, const PoolShape& s, int images, const float* grad_out,
-                       const std::int32_t* winner, bool add, float* grad_in) {
+                       const std::int32_t* argmax, bool add, float* grad_in) {
   launch(stream, max_backward_kernel, blocks_for(inputs(s, images)), {kThreads}, s, inputs(s, images),
-         grad_out, winner, add, grad_in);
+         grad_out, argmax, add, grad_in);
 }
 
 void avg_pool_forward(Stream& stream, const PoolShape& s, Average average, int images, const float* in,

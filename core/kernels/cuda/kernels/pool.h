@@ -1,4 +1,4 @@
-// Pooling. Arrays are [images][channels][height][width].
+// Pooling. Activations are [images][channels][height][width].
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,32 @@ namespace sweep::cuda {
 
 struct PoolShape {
   int channels, in_height, in_width, out_height, out_width;
-  // Of max_pool2d and avg_pool2d; adaptive pooling has windows of its own.
+  // max_pool2d and avg_pool2d only: adaptive pooling derives its windows from the sizes.
   int kernel_height, kernel_width, stride_y, stride_x, pad_y, pad_x;
 };
 
+/// What an average divides by: the whole window, or its part inside the image; kAdaptive:
+/// adaptive_avg_pool2d.
 enum class Average { kWithPadding, kWithoutPadding, kAdaptive };
 
-/// A layer that is pooling and nothing else.
+/// A pooling layer.
 struct PoolLayer {
   PoolShape shape;
-  std::optional<Average> average = {};  // nothing: the maximum
+  std::optional<Average> average = {};  // nothing: max pooling
 };
 
-/// winner: which element of its plane each maximum is, as an array of the same shape as out. A NaN wins over
-/// every number, the first over equals.
+/// Writes the maxima and their argmax, of the same shape as out: y · in_width + x in the input plane. As
+/// PyTorch: a NaN wins over every number, and the first of equals wins.
 void max_pool_forward(Stream& stream, const PoolShape& shape, int images, const float* in, float* out,
-                      std::int32_t* winner);
-/// grad_in, added to what is there if `add`; below too.
+                      std::int32_t* argmax);
+/// The gradient of the input, added to what grad_in holds if `add`.
 void max_pool_backward(Stream& stream, const PoolShape& shape, int images, const float* grad_out,
-                       const std::int32_t* winner, bool add, float* grad_in);
+                       const std::int32_t* argmax, bool add, float* grad_in);
 
+/// The average of each window.
 void avg_pool_forward(Stream& stream, const PoolShape& shape, Average average, int images, const float* in,
                       float* out);
+/// The gradient of the input, added to what grad_in holds if `add`.
 void avg_pool_backward(Stream& stream, const PoolShape& shape, Average average, int images,
                        const float* grad_out, bool add, float* grad_in);
 

@@ -1,10 +1,11 @@
-// Matrix products whose factors are computed where they are needed: C(m, n) = Σ_k A(m, k) · B(k, n).
-// Convolutions and linear layers, forward and backward, are such products; none of them needs its factors in
-// memory as matrices.
+// Matrix products C(m, n) = Σ_k A(m, k) · B(k, n) whose factors are functions of their indices (implicit
+// GEMM). Convolutions and linear layers are such products, forward and backward; im2col matrices never exist
+// in memory.
 //
-// A block computes a tile of C. Its threads bring tiles of A and B to shared memory, and each thread adds up
-// a few rows and columns in registers, k from small to large: the bits do not depend on the tile, nor on the
-// GPU.
+// Grid: (tiles across, tiles down, slices) blocks. A block computes one tile of C, kRows × kColumns. In steps
+// of kDepth along k, its threads load a tile of A and one of B to shared memory, synchronise, and multiply:
+// each thread keeps kThreadRows × kThreadColumns sums in registers. Every sum runs over k from small to
+// large, whatever the tile size, so the bits depend neither on the tile nor on the GPU.
 #pragma once
 
 #include "core/kernels/cuda/runtime/divisor.h"
@@ -12,46 +13,49 @@
 
 namespace sweep::cuda {
 
-/// The part of C's k-sums that one slice of the grid adds up.
+/// The part of k that one slice adds up: begin … end − 1.
 struct SumRange {
   int begin, end;
 };
 
-/// Rows and columns of C per block, steps of k between barriers, and rows and columns per thread.
-template <int kRows_, int kColumns_, int kDepth_, int kOwnRows_, int kOwnColumns_>
+/// Rows and columns of C per block, steps of k between barriers, rows and columns of C per thread. Shared
+/// memory: 4 · kDepth · (kRows + kColumns + 2) bytes.
+template <int kRows_, int kColumns_, int kDepth_, int kThreadRows_, int kThreadColumns_>
 struct Tile {
   static constexpr int kRows = kRows_, kColumns = kColumns_, kDepth = kDepth_;
-  static constexpr int kOwnRows = kOwnRows_, kOwnColumns = kOwnColumns_;
-  static constexpr int kThreadColumns = kColumns / kOwnColumns;
-  static constexpr int kThreadCount = kRows / kOwnRows * kThreadColumns;
+  static constexpr int kThreadRows = kThreadRows_, kThreadColumns = kThreadColumns_;
+  static constexpr int kThreadsAcross = kColumns / kThreadColumns;
+  static constexpr int kThreadCount = kRows / kThreadRows * kThreadsAcross;
 };
 
-using LargeTile = Tile<64, 64, 16, 4, 4>;  // 256 threads
+using LargeTile = Tile<64, 64, 16, 4, 4>;  // 256 threads, 8.1 KiB
 using FlatTile =
-    Tile<16, 128, 16, 4, 4>;  // 128 threads: few rows, such as the channels of a small convolution
-using SmallTile = Tile<16, 32, 32, 2, 2>;  // 128 threads: where large ones would leave most of the GPU idle
+    Tile<16, 128, 16, 4, 4>;  // 128 threads, 9.1 KiB: few rows, such as the channels of a small convolution
+using SmallTile =
+    Tile<16, 32, 32, 2, 2>;  // 128 threads, 6.2 KiB: where larger tiles would be fewer than multiprocessors
 
 // A Problem has
-//   int rows, columns, slices         of C, and how many C there are: groups, or parts of the k-sums
-//   SumRange range(slice)             of k
-//   Row row(slice, m), Column column(slice, n), and Depth a_depth(k), b_depth(k): what has to be worked out
-//   of an index
-//                                     once for many elements
-//   float a(Row, Depth), b(Depth, Column)
-//   void store(slice, m, n, sum)
-//   static constexpr bool kARowsAlongK, kBColumnsAlongK: whether neighbours in memory are neighbours in k
+//   int rows, columns, slices              of C, and the number of C: groups, or parts of the sums over k
+//   SumRange range(slice)                  the slice's part of k
+//   Row row(slice, m), Column column(slice, n), Depth a_depth(k), b_depth(k)
+//                                          what can be worked out once per index and used for many elements
+//   float a(Row, Depth), b(Depth, Column)  an element of A, of B
+//   void store(slice, m, n, sum)           takes an element of C
+//   static constexpr bool kARowsAlongK, kBColumnsAlongK
+//                                          whether neighbours along k are neighbours in memory
 
-// How the threads of a block share out a part of A or B, kDepth × `extent` (rows or columns): each has the
-// same rows and columns in every step. If neighbours in memory are neighbours in k, a thread has one k and
-// several columns, else one column and several k.
+// Which elements of a tile of A or B a thread loads; the tile has kDepth × `extent` (rows of A, columns of
+// B). A thread loads the same rows or columns in every step, so it works out their Row or Column once.
+// Neighbouring threads load neighbours in memory: if those are neighbours along k, a thread has one k and
+// several indices, else one index and several k.
 template <class Tile, int extent, bool along_k>
-struct Share {
+struct TileLoad {
   static constexpr int kElements = extent * Tile::kDepth / Tile::kThreadCount;
-  static constexpr int kLines = along_k ? kElements : 1, kDepths = along_k ? 1 : kElements;
+  static constexpr int kIndices = along_k ? kElements : 1, kDepths = along_k ? 1 : kElements;
   static_assert(kElements * Tile::kThreadCount == extent * Tile::kDepth);
   static_assert(Tile::kThreadCount % (along_k ? Tile::kDepth : extent) == 0);
 
-  static __device__ int line(int thread, int i) {
+  static __device__ int index(int thread, int i) {
     return along_k ? thread / Tile::kDepth + i * (Tile::kThreadCount / Tile::kDepth) : thread % extent;
   }
   static __device__ int depth(int thread, int i) {
@@ -59,56 +63,58 @@ struct Share {
   }
 };
 
-// Tile number (x, y) of one slice of C.
+// Computes the tile in row y and column x of one slice of C. All threads of the block call it.
 template <class Tile, class Problem>
 __device__ void compute_tile(const Problem& problem, int x, int y, int slice) {
-  using ShareA = Share<Tile, Tile::kRows, Problem::kARowsAlongK>;
-  using ShareB = Share<Tile, Tile::kColumns, Problem::kBColumnsAlongK>;
-  __shared__ float a[Tile::kDepth][Tile::kRows + 1];  // the padding spreads columns over the banks
+  using LoadA = TileLoad<Tile, Tile::kRows, Problem::kARowsAlongK>;
+  using LoadB = TileLoad<Tile, Tile::kColumns, Problem::kBColumnsAlongK>;
+  __shared__ float a[Tile::kDepth][Tile::kRows + 1];  // one float of padding spreads a column over the banks
   __shared__ float b[Tile::kDepth][Tile::kColumns + 1];
   const int thread = static_cast<int>(threadIdx.x);
   const int first_row = y * Tile::kRows, first_column = x * Tile::kColumns;
-  typename Problem::Row rows[ShareA::kLines];
-  typename Problem::Column columns[ShareB::kLines];
-  for (int i = 0; i < ShareA::kLines; ++i) rows[i] = problem.row(slice, first_row + ShareA::line(thread, i));
-  for (int i = 0; i < ShareB::kLines; ++i)
-    columns[i] = problem.column(slice, first_column + ShareB::line(thread, i));
-  const int own_row = thread / Tile::kThreadColumns * Tile::kOwnRows,
-            own_column = thread % Tile::kThreadColumns;
+  typename Problem::Row rows[LoadA::kIndices];
+  typename Problem::Column columns[LoadB::kIndices];
+  for (int i = 0; i < LoadA::kIndices; ++i) rows[i] = problem.row(slice, first_row + LoadA::index(thread, i));
+  for (int i = 0; i < LoadB::kIndices; ++i)
+    columns[i] = problem.column(slice, first_column + LoadB::index(thread, i));
+  const int thread_row = thread / Tile::kThreadsAcross * Tile::kThreadRows,
+            thread_column = thread % Tile::kThreadsAcross;
   const SumRange range = problem.range(slice);
-  float sums[Tile::kOwnRows][Tile::kOwnColumns] = {};
+  float sums[Tile::kThreadRows][Tile::kThreadColumns] = {};
   for (int first = range.begin; first < range.end; first += Tile::kDepth) {
-    for (int d = 0; d < ShareA::kDepths; ++d) {
-      const int depth = ShareA::depth(thread, d), k = first + depth;
-      const typename Problem::Depth at = problem.a_depth(k);
-      for (int i = 0; i < ShareA::kLines; ++i) {
-        const int row = ShareA::line(thread, i);
-        a[depth][row] = first_row + row < problem.rows && k < range.end ? problem.a(rows[i], at) : 0.0f;
+    for (int d = 0; d < LoadA::kDepths; ++d) {
+      const int depth = LoadA::depth(thread, d), k = first + depth;
+      const typename Problem::Depth position = problem.a_depth(k);
+      for (int i = 0; i < LoadA::kIndices; ++i) {
+        const int row = LoadA::index(thread, i);
+        a[depth][row] = first_row + row < problem.rows && k < range.end ? problem.a(rows[i], position) : 0.0f;
       }
     }
-    for (int d = 0; d < ShareB::kDepths; ++d) {
-      const int depth = ShareB::depth(thread, d), k = first + depth;
-      const typename Problem::Depth at = problem.b_depth(k);
-      for (int i = 0; i < ShareB::kLines; ++i) {
-        const int column = ShareB::line(thread, i);
+    for (int d = 0; d < LoadB::kDepths; ++d) {
+      const int depth = LoadB::depth(thread, d), k = first + depth;
+      const typename Problem::Depth position = problem.b_depth(k);
+      for (int i = 0; i < LoadB::kIndices; ++i) {
+        const int column = LoadB::index(thread, i);
         b[depth][column] =
-            first_column + column < problem.columns && k < range.end ? problem.b(at, columns[i]) : 0.0f;
+            first_column + column < problem.columns && k < range.end ? problem.b(position, columns[i]) : 0.0f;
       }
     }
     __syncthreads();
     for (int depth = 0; depth < Tile::kDepth; ++depth) {
-      float own_a[Tile::kOwnRows], own_b[Tile::kOwnColumns];
-      for (int r = 0; r < Tile::kOwnRows; ++r) own_a[r] = a[depth][own_row + r];
-      // A thread's columns lie apart, so that neighbouring threads read neighbouring words.
-      for (int c = 0; c < Tile::kOwnColumns; ++c) own_b[c] = b[depth][own_column + c * Tile::kThreadColumns];
-      for (int r = 0; r < Tile::kOwnRows; ++r)
-        for (int c = 0; c < Tile::kOwnColumns; ++c) sums[r][c] += own_a[r] * own_b[c];
+      float a_values[Tile::kThreadRows], b_values[Tile::kThreadColumns];
+      for (int r = 0; r < Tile::kThreadRows; ++r) a_values[r] = a[depth][thread_row + r];
+      // A thread's columns are kThreadsAcross apart: neighbouring threads read neighbouring words, without
+      // bank conflicts.
+      for (int c = 0; c < Tile::kThreadColumns; ++c)
+        b_values[c] = b[depth][thread_column + c * Tile::kThreadsAcross];
+      for (int r = 0; r < Tile::kThreadRows; ++r)
+        for (int c = 0; c < Tile::kThreadColumns; ++c) sums[r][c] += a_values[r] * b_values[c];
     }
     __syncthreads();
   }
-  for (int r = 0; r < Tile::kOwnRows; ++r) {
-    for (int c = 0; c < Tile::kOwnColumns; ++c) {
-      const int m = first_row + own_row + r, n = first_column + own_column + c * Tile::kThreadColumns;
+  for (int r = 0; r < Tile::kThreadRows; ++r) {
+    for (int c = 0; c < Tile::kThreadColumns; ++c) {
+      const int m = first_row + thread_row + r, n = first_column + thread_column + c * Tile::kThreadsAcross;
       if (m < problem.rows && n < problem.columns) problem.store(slice, m, n, sums[r][c]);
     }
   }
@@ -120,13 +126,14 @@ __global__ void __launch_bounds__(Tile::kThreadCount) product_kernel(Problem pro
                      static_cast<int>(blockIdx.z));
 }
 
-// Several products in one kernel: a range of blocks for each.
-template <class Tile, class Problem, int kMost>
+// Several products in one kernel, one after the other in the grid's only dimension: each has a range of
+// blocks.
+template <class Tile, class Problem, int kMax>
 struct ProductsKernel {
-  static constexpr unsigned kMostThreads = Tile::kThreadCount;
+  static constexpr unsigned kMaxThreads = Tile::kThreadCount;
   int count = 0, blocks = 0;
-  Problem problems[kMost];
-  int first_block[kMost] = {};
+  Problem problems[kMax];
+  int first_block[kMax] = {};
 
   void add(const Problem& problem) {
     problems[count] = problem;
@@ -140,9 +147,11 @@ struct ProductsKernel {
     int p = 0;
     while (p + 1 < count && block >= first_block[p + 1]) ++p;
     const Problem& problem = problems[p];
-    const int columns = ceil_div(problem.columns, Tile::kColumns), line = (block - first_block[p]) / columns,
+    const int columns = ceil_div(problem.columns, Tile::kColumns),
+              row_of_tiles = (block - first_block[p]) / columns,
               tile_rows = ceil_div(problem.rows, Tile::kRows);
-    compute_tile<Tile>(problem, block - first_block[p] - line * columns, line % tile_rows, line / tile_rows);
+    compute_tile<Tile>(problem, block - first_block[p] - row_of_tiles * columns, row_of_tiles % tile_rows,
+                       row_of_tiles / tile_rows);
   }
 };
 
@@ -154,7 +163,8 @@ void launch_product(Stream& stream, const Problem& problem) {
          {static_cast<unsigned>(Tile::kThreadCount)}, problem);
 }
 
-/// Computes C with the tile that suits its size.
+/// Computes C with the tile that suits its size: small tiles until they would give every multiprocessor four
+/// blocks.
 template <class Problem>
 void launch_product(Stream& stream, const Problem& problem) {
   constexpr int kBlocksToFill = 128;  // about as many as a large GPU has multiprocessors
@@ -171,20 +181,22 @@ void launch_product(Stream& stream, const Problem& problem) {
   }
 }
 
-/// Into how many parts the sums of a weight gradient are cut, of `products` products each, so that a C of
-/// `rows` × `columns` fills a GPU. Depends on the shapes alone, as the bits of the gradient depend on it.
+/// Into how many parts the sums of a weight gradient are divided (split-K). C is small there, `rows` ×
+/// `columns`, and each sum long, `products` products. Enough parts for 256 blocks, but none of fewer than 64
+/// products. Depends on the shapes alone, because the bits of the gradient depend on it.
 inline int sum_parts(int rows, int columns, std::int64_t products) {
-  constexpr std::int64_t kLeast = 64, kBlocks = 256;
+  constexpr std::int64_t kMin = 64, kBlocks = 256;
   const std::int64_t tiles =
       static_cast<std::int64_t>(ceil_div(rows, SmallTile::kRows)) * ceil_div(columns, SmallTile::kColumns);
-  const std::int64_t most = (products + kLeast - 1) / kLeast, wanted = (kBlocks + tiles - 1) / tiles;
+  const std::int64_t most = (products + kMin - 1) / kMin, wanted = (kBlocks + tiles - 1) / tiles;
   return static_cast<int>(most < wanted ? (most > 0 ? most : 1) : wanted);
 }
 
-/// Part `part` of `parts` of the range 0 … count − 1.
+/// Part number `part` of the range 0 … count − 1, divided into `parts` parts of equal size; the last may be
+/// shorter.
 inline __host__ __device__ SumRange part_of(int count, int parts, int part) {
-  const int share = ceil_div(count, parts), begin = share * part;
-  return {begin < count ? begin : count, begin + share < count ? begin + share : count};
+  const int size = ceil_div(count, parts), begin = size * part;
+  return {begin < count ? begin : count, begin + size < count ? begin + size : count};
 }
 
 }  // namespace sweep::cuda

@@ -10,11 +10,11 @@
 
 namespace sweep::cuda {
 
-struct ValueCounter::Work {
+struct ValueCounter::Chunk {
   int array, first, count;
 };
 
-// Without initial values, so that it can lie in shared memory.
+// Without default member initialisers: block_sum() has it in shared memory, where constructors do not run.
 struct ValueCounter::Moments {
   double sum, squares;  // of all values
   float min, max;       // of the finite values; infinite, the wrong way round, if there are none
@@ -29,7 +29,7 @@ struct ValueCounter::Moments {
 };
 
 struct ValueCounterKernels {
-  using Work = ValueCounter::Work;
+  using Chunk = ValueCounter::Chunk;
   using Moments = ValueCounter::Moments;
 
   static __device__ Moments none() {
@@ -55,24 +55,26 @@ struct ValueCounterKernels {
 namespace {
 
 using Kernels = ValueCounterKernels;
-using Work = Kernels::Work;
+using Chunk = Kernels::Chunk;
 using Moments = Kernels::Moments;
 
-// Values that a block counts: many more than it has counters to clear and to add up.
-constexpr int kShare = 16384;
+// Values of a chunk: many more than a block has counters to clear and to add up.
+constexpr int kChunkValues = 16384;
 
-// A block per work. Its counters are in shared memory at first, where many equal values cost least.
-__global__ void count_kernel(const CountedArray* arrays, const Work* works, const float* limits,
+// Grid: a block of 256 threads per chunk. It counts in shared memory, where atomics on the same counter are
+// cheap (many values of an array fall into one bucket), and adds its counters to the array's at the end.
+// Dynamic shared memory: one 32-bit counter per bucket.
+__global__ void count_kernel(const CountedArray* arrays, const Chunk* chunks, const float* limits,
                              int limit_count, Moments* block_moments, std::uint32_t* buckets) {
-  auto* counters = launched_shared<std::uint32_t>();
+  auto* counters = dynamic_shared<std::uint32_t>();
   const int bucket_count = limit_count + 1;
   for (int b = static_cast<int>(threadIdx.x); b < bucket_count; b += static_cast<int>(kThreads))
     counters[b] = 0;
   __syncthreads();
-  const Work work = works[blockIdx.x];
-  const float* values = arrays[work.array].values + work.first;
+  const Chunk chunk = chunks[blockIdx.x];
+  const float* values = arrays[chunk.array].values + chunk.first;
   Moments moments = Kernels::none();
-  for (int i = static_cast<int>(threadIdx.x); i < work.count; i += static_cast<int>(kThreads)) {
+  for (int i = static_cast<int>(threadIdx.x); i < chunk.count; i += static_cast<int>(kThreads)) {
     const float value = values[i];
     const auto wide = static_cast<double>(value);
     moments.sum += wide;
@@ -82,26 +84,26 @@ __global__ void count_kernel(const CountedArray* arrays, const Work* works, cons
     moments.max = value > moments.max ? value : moments.max;
     add_atomically(&counters[Kernels::bucket_of(value, limits, limit_count)], 1);
   }
-  moments = block_sum(moments);  // its barriers are those that the counters need
+  moments = block_sum(moments);  // has the barrier that the counters need before they are read
   if (threadIdx.x == 0) block_moments[blockIdx.x] = moments;
-  std::uint32_t* own = buckets + static_cast<std::ptrdiff_t>(work.array) * bucket_count;
+  std::uint32_t* result = buckets + static_cast<std::ptrdiff_t>(chunk.array) * bucket_count;
   for (int b = static_cast<int>(threadIdx.x); b < bucket_count; b += static_cast<int>(kThreads)) {
-    if (counters[b] > 0) add_atomically(&own[b], counters[b]);
+    if (counters[b] > 0) add_atomically(&result[b], counters[b]);
   }
 }
 
-// A block per array: adds up what the blocks of its works found.
-__global__ void moments_kernel(const int* first_works, const Moments* block_moments, Moments* moments) {
-  const int end = first_works[blockIdx.x + 1];
-  Moments own = Kernels::none();
-  for (int w = first_works[blockIdx.x] + static_cast<int>(threadIdx.x); w < end;
+// Grid: a block of 256 threads per array, which joins the moments of its chunks.
+__global__ void moments_kernel(const int* first_chunks, const Moments* block_moments, Moments* moments) {
+  const int end = first_chunks[blockIdx.x + 1];
+  Moments joined = Kernels::none();
+  for (int w = first_chunks[blockIdx.x] + static_cast<int>(threadIdx.x); w < end;
        w += static_cast<int>(kThreads))
-    own += block_moments[w];
-  own = block_sum(own);
-  if (threadIdx.x == 0) moments[blockIdx.x] = own;
+    joined += block_moments[w];
+  joined = block_sum(joined);
+  if (threadIdx.x == 0) moments[blockIdx.x] = joined;
 }
 
-// The smallest float that is not less than `limit`: floats compare with it as with the limit.
+// The smallest float that is not less than `limit`: a float is below it exactly if it is below the limit.
 float rounded_up(double limit) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -111,37 +113,32 @@ float rounded_up(double limit) {
   return static_cast<double>(nearest) < limit ? std::nextafter(nearest, kInfinity) : nearest;
 }
 
-template <class T>
-Array<T> uploaded(Stream& stream, const std::vector<T>& values) {
-  Array<T> array(values.size(), "the tables of histograms");
-  if (!values.empty()) stream.upload(array.data(), values.data(), values.size() * sizeof(T));
-  return array;
-}
+constexpr const char* kTables = "the tables of histograms";
 
 }  // namespace
 
 ValueCounter::ValueCounter(Stream& stream, const std::vector<CountedArray>& arrays,
                            std::span<const double> limits)
-    : limits_(limits.begin(), limits.end()), arrays_(uploaded(stream, arrays)) {
-  if (limits.size() > kMostLimits) {
-    throw ConfigError("a histogram on CUDA has at most " + std::to_string(kMostLimits) + " limits, but got " +
+    : limits_(limits.begin(), limits.end()), arrays_(to_device(stream, arrays, kTables)) {
+  if (limits.size() > kMaxLimits) {
+    throw ConfigError("a histogram on CUDA has at most " + std::to_string(kMaxLimits) + " limits, but got " +
                       std::to_string(limits.size()));
   }
-  std::vector<Work> works;
-  std::vector<int> first_works;
+  std::vector<Chunk> chunks;
+  std::vector<int> first_chunks;
   for (std::size_t a = 0; a < arrays.size(); ++a) {
     counts_.push_back(arrays[a].count);
-    first_works.push_back(static_cast<int>(works.size()));
-    for (int first = 0; first < arrays[a].count; first += kShare)
-      works.push_back({static_cast<int>(a), first, std::min(kShare, arrays[a].count - first)});
+    first_chunks.push_back(static_cast<int>(chunks.size()));
+    for (int first = 0; first < arrays[a].count; first += kChunkValues)
+      chunks.push_back({static_cast<int>(a), first, std::min(kChunkValues, arrays[a].count - first)});
   }
-  first_works.push_back(static_cast<int>(works.size()));
+  first_chunks.push_back(static_cast<int>(chunks.size()));
   std::vector<float> floats(limits.size());
   std::transform(limits.begin(), limits.end(), floats.begin(), rounded_up);
-  works_ = uploaded(stream, works);
-  first_works_ = uploaded(stream, first_works);
-  device_limits_ = uploaded(stream, floats);
-  block_moments_ = Array<Moments>(works.size(), "the sums of histograms");
+  chunks_ = to_device(stream, chunks, kTables);
+  first_chunks_ = to_device(stream, first_chunks, kTables);
+  device_limits_ = to_device(stream, floats, kTables);
+  block_moments_ = Array<Moments>(chunks.size(), "the sums of histograms");
   result_ = Array<std::byte>(arrays.size() * (sizeof(Moments) + (limits.size() + 1) * sizeof(std::uint32_t)),
                              "the histograms");
 }
@@ -152,29 +149,29 @@ std::vector<ValueCounts> ValueCounter::count(Stream& stream) const {
   auto* moments = reinterpret_cast<Moments*>(result_.data());
   auto* counters = reinterpret_cast<std::uint32_t*>(moments + arrays);
   stream.clear(result_.data(), result_.size());
-  launch(stream, count_kernel, {static_cast<unsigned>(works_.size())},
-         {{kThreads}, buckets * sizeof(std::uint32_t)}, arrays_.data(), works_.data(), device_limits_.data(),
+  launch(stream, count_kernel, {static_cast<unsigned>(chunks_.size())},
+         {{kThreads}, buckets * sizeof(std::uint32_t)}, arrays_.data(), chunks_.data(), device_limits_.data(),
          static_cast<int>(limits_.size()), block_moments_.data(), counters);
-  launch(stream, moments_kernel, {static_cast<unsigned>(arrays)}, {kThreads}, first_works_.data(),
+  launch(stream, moments_kernel, {static_cast<unsigned>(arrays)}, {kThreads}, first_chunks_.data(),
          block_moments_.data(), moments);
   std::vector<std::byte> result(result_.size());
   stream.download(result.data(), result_.data(), result.size());
 
   std::vector<ValueCounts> all(arrays);
   for (std::size_t a = 0; a < arrays; ++a) {
-    ValueCounts& own = all[a];
+    ValueCounts& counts = all[a];
     Moments found;
     std::memcpy(&found, result.data() + a * sizeof found, sizeof found);
-    own.buckets.resize(buckets);
-    std::memcpy(own.buckets.data(),
+    counts.buckets.resize(buckets);
+    std::memcpy(counts.buckets.data(),
                 result.data() + arrays * sizeof found + a * buckets * sizeof(std::uint32_t),
                 buckets * sizeof(std::uint32_t));
-    own.number = counts_[a];
-    own.sum = found.sum;
-    own.sum_squares = found.squares;
+    counts.number = counts_[a];
+    counts.sum = found.sum;
+    counts.sum_squares = found.squares;
     if (found.min > found.max) continue;  // no finite value
-    own.min = static_cast<double>(found.min);
-    own.max = static_cast<double>(found.max);
+    counts.min = static_cast<double>(found.min);
+    counts.max = static_cast<double>(found.max);
   }
   return all;
 }

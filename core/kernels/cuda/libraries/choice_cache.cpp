@@ -17,10 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Counts up when own kernels have become so much faster that all should be measured anew.
+// Raised when the built-in kernels have become so much faster that everything should be measured again.
 constexpr int kVersion = 1;
 
-// Of this process until the object goes; others wait.
+// An exclusive lock between processes, and between threads, as every Lock opens the file itself.
 class Lock {
  public:
   explicit Lock(const fs::path& path) : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
@@ -55,7 +55,7 @@ Json read(const fs::path& file) {
         json["choices"].is_object())
       return json;
   } catch (const DataError&) {
-    // As one that is damaged.
+    // unreadable: as damaged
   }
   return empty_file();
 }
@@ -93,7 +93,7 @@ std::optional<Choice> ChoiceCache::find_or_measure(
     const std::string& setting, const std::string& task,
     const std::function<std::optional<Choice>()>& measure) const {
   if (file_.empty()) return std::nullopt;
-  // Without the lock: the file is only ever replaced whole.
+  // Read without the lock: the file is always replaced as a whole.
   if (const auto choice = find(read(file_), setting, task)) return choice;
   std::error_code error;
   fs::create_directories(file_.parent_path(), error);
@@ -101,14 +101,14 @@ std::optional<Choice> ChoiceCache::find_or_measure(
   if (!lock) return std::nullopt;
   Json json = read(file_);
   if (const auto choice = find(json, setting, task)) return choice;
-  // Before the measurement: what cannot be kept should not take time either.
+  // Tested before measuring: a choice that cannot be kept would be useless.
   if (!fs::exists(file_, error) && !write(file_, json)) return std::nullopt;
   const std::optional<Choice> choice = measure();
   if (!choice) return std::nullopt;
   Json& tasks = json["choices"][setting];
   if (!tasks.is_object()) tasks = Json::object();
   tasks[task] = {{"kernel", choice->library ? "library" : "own"},
-                 {"own_seconds", choice->own_seconds},
+                 {"own_seconds", choice->builtin_seconds},
                  {"library_seconds", choice->library_seconds}};
   return write(file_, json) ? choice : std::nullopt;
 }

@@ -1,9 +1,9 @@
-// What measurements on this machine have decided, kept for later runs in
-// $XDG_CACHE_HOME/sweep/cuda-choices.json, else in ~/.cache.
+// Keeps the autotuner's decisions for later runs, in $XDG_CACHE_HOME/sweep/cuda-choices.json or
+// ~/.cache/sweep.
 //
-// A measurement can end one way today and the other way tomorrow, and the bits of a training depend on it. So
-// what was decided once stays: the first process that measures holds a lock on a file beside, others wait for
-// it and take what it found. Where the file cannot be kept, nothing is decided by measuring.
+// A measurement can turn out differently tomorrow, and the bits of a training depend on it. So a decision
+// stays once it is made: the first process to measure a task holds a lock file, and others wait for it and
+// use its result. Where the file cannot be written, nothing is decided by measuring.
 #pragma once
 
 #include <filesystem>
@@ -13,20 +13,21 @@
 
 namespace sweep::cuda {
 
+/// The decision between a built-in kernel and a library's.
 struct Choice {
-  bool library = false;
-  double own_seconds = 0, library_seconds = 0;  // for whoever reads the file
+  bool library = false;                             // the library's
+  double builtin_seconds = 0, library_seconds = 0;  // for people who read the file
 };
 
 class ChoiceCache {
  public:
-  /// `file` need not be there, nor its directory. Empty: nothing can be kept.
+  /// Neither `file` nor its directory need exist. Empty path: nothing can be kept.
   explicit ChoiceCache(std::filesystem::path file) : file_(std::move(file)) {}
 
-  /// The choice kept for `task` among those of `setting` (the device and the library's version); if there is
-  /// none, that of `measure`, after it was written. Nothing if `measure` has nothing, or if the file cannot
-  /// be written. A file that is damaged, or of another version of the program's kernels, counts as empty and
-  /// is replaced. Throws what `measure` throws. Safe with any number of processes at once.
+  /// The choice for `task` under `setting` (device and library version). If the file has none, calls
+  /// `measure`, writes its choice and returns it. Nothing if `measure` returns nothing or the file cannot be
+  /// written. A file that is damaged, or of another version of the built-in kernels, counts as empty and is
+  /// replaced. Throws what `measure` throws. Safe with any number of threads and processes.
   std::optional<Choice> find_or_measure(const std::string& setting, const std::string& task,
                                         const std::function<std::optional<Choice>()>& measure) const;
 
@@ -34,7 +35,7 @@ class ChoiceCache {
   std::filesystem::path file_;
 };
 
-/// Where XDG_CACHE_HOME and HOME say; empty without both.
+/// The file under XDG_CACHE_HOME or HOME; empty if both are unset.
 std::filesystem::path default_choice_file();
 
 }  // namespace sweep::cuda

@@ -1,5 +1,5 @@
-// Linear layers with cuBLASLt. It takes matrices column by column, so that an array [rows][columns] is its
-// matrix of `columns` rows: what it computes here are the transposes.
+// Linear layers with cuBLASLt. The library is column-major: a row-major array [rows][columns] is its matrix
+// of `columns` rows. So every product here computes the transpose of what the layer needs.
 #include "core/kernels/cuda/libraries/cublaslt.h"
 
 #include <cmath>
@@ -30,7 +30,7 @@ Handle make_handle() {
 
 class Layout {
  public:
-  // Without gaps between its columns.
+  // A dense matrix.
   Layout(int rows, int columns) {
     check(cublaslt().layout_create(&layout_, CUDA_R_32F, static_cast<std::uint64_t>(rows),
                                    static_cast<std::uint64_t>(columns), rows),
@@ -48,7 +48,7 @@ class Layout {
 class Operation {
  public:
   Operation() {
-    // Full float32: tensor cores and shorter numbers are for other compute types.
+    // Full float32: other compute types use tensor cores with TF32 or less.
     check(cublaslt().desc_create(&desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
   }
   ~Operation() { cublaslt().desc_destroy(desc_); }
@@ -82,17 +82,17 @@ class Preference {
   cublasLtMatmulPreference_t preference_ = nullptr;
 };
 
-// Of which power of two the address of a parameter is a multiple, as far as a kernel may care.
+// The largest power of two, up to 256, that the address of a parameter is a multiple of.
 std::uint32_t alignment(int place) {
-  constexpr std::uint32_t kMost = 256;
+  constexpr std::uint32_t kMax = 256;
   const std::uint32_t bytes = static_cast<std::uint32_t>(place) * sizeof(float);
   const std::uint32_t lowest = bytes & (~bytes + 1);
-  return lowest == 0 || lowest > kMost ? kMost : lowest;
+  return lowest == 0 || lowest > kMax ? kMax : lowest;
 }
 
 constexpr std::uint32_t kArrayAlignment = 256;
 
-// D = op(A) · op(B), with m rows, n columns, sums of k products; and what is to be done with it.
+// D = op(A) · op(B), m × n, sums of k products; and the epilogue that is applied to D.
 struct Product {
   int m, n, k;
   bool transpose_a, transpose_b;
@@ -102,20 +102,20 @@ struct Product {
 };
 
 Product product_of(const LinearShape& s, const LibraryTask& task) {
-  switch (task.work) {
-    case Work::kForward:
+  switch (task.direction) {
+    case Direction::kForward:
       // outᵀ [out, images] = (weightᵀ)ᵀ · inᵀ, with a bias per row of D.
       return {s.out_features,
               task.images,
               s.in_features,
               true,
               false,
-              alignment(task.weight_place),
+              alignment(task.weight_offset),
               kArrayAlignment,
               s.bias ? (task.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS)
                      : (task.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT),
-              s.bias ? alignment(task.bias_place) : 0};
-    case Work::kWeights:
+              s.bias ? alignment(task.bias_offset) : 0};
+    case Direction::kBackwardWeights:
       // gradientᵀ [in, out] = inᵀ · (grad_outᵀ)ᵀ; the bias' gradient, one per column of D, sums B over k.
       return {s.in_features,
               s.out_features,
@@ -130,14 +130,14 @@ Product product_of(const LinearShape& s, const LibraryTask& task) {
       // grad_inᵀ [in, images] = weightᵀ · grad_outᵀ
       return {s.in_features,   task.images,
               s.out_features,  false,
-              false,           alignment(task.weight_place),
+              false,           alignment(task.weight_offset),
               kArrayAlignment, CUBLASLT_EPILOGUE_DEFAULT};
   }
 }
 
 class LinearPlan final : public LibraryPlan {
  public:
-  // Without a chosen algorithm at first: see choose().
+  // choose() has to follow, before run().
   LinearPlan(Handle handle, const LinearShape& shape, const LibraryTask& task, const Product& product)
       : handle_(std::move(handle)),
         shape_(shape),
@@ -146,18 +146,18 @@ class LinearPlan final : public LibraryPlan {
         a_(product.transpose_a ? product.k : product.m, product.transpose_a ? product.m : product.k),
         b_(product.transpose_b ? product.n : product.k, product.transpose_b ? product.k : product.n),
         d_(product.m, product.n),
-        own_relu_(task.work == Work::kForward && task.relu &&
-                  (product.epilogue & CUBLASLT_EPILOGUE_RELU) == 0),
-        own_bias_gradient_(task.work == Work::kWeights && shape.bias && !has_bias_) {
+        builtin_relu_(task.direction == Direction::kForward && task.relu &&
+                      (product.epilogue & CUBLASLT_EPILOGUE_RELU) == 0),
+        builtin_bias_gradient_(task.direction == Direction::kBackwardWeights && shape.bias && !has_bias_) {
     const auto transpose = [](bool yes) { return std::int32_t{yes ? CUBLAS_OP_T : CUBLAS_OP_N}; };
     operation_.set(CUBLASLT_MATMUL_DESC_TRANSA, transpose(product.transpose_a));
     operation_.set(CUBLASLT_MATMUL_DESC_TRANSB, transpose(product.transpose_b));
     operation_.set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(product.epilogue));
-    // Only its alignment is looked at before the product runs.
+    // The heuristic looks only at the pointer's alignment, so any address with the right one will do.
     if (has_bias_) set_bias(reinterpret_cast<const void*>(static_cast<std::uintptr_t>(product.align_bias)));
   }
 
-  // Takes the algorithm that the library thinks fastest. False if it has none.
+  // Selects the algorithm that the library's heuristic thinks fastest. False if it has none.
   bool choose(const Product& product, std::size_t workspace_limit) {
     const Preference preference;
     preference.set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_limit));
@@ -185,29 +185,31 @@ class LinearPlan final : public LibraryPlan {
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
 
   void run(Stream& stream, const LibraryArrays& arrays) const override {
-    const bool forward = task_.work == Work::kForward, weights = task_.work == Work::kWeights;
+    const bool forward = task_.direction == Direction::kForward,
+               weights = task_.direction == Direction::kBackwardWeights;
     const float* a = weights ? arrays.in : arrays.weight;
     const float* b = forward ? arrays.in : arrays.grad_out;
     float* bias_gradient = arrays.result + shape_.weights();
     if (has_bias_) set_bias(forward ? arrays.bias : bias_gradient);
-    const float alpha = 1, beta = task_.work == Work::kInput && task_.add ? 1 : 0;
+    const float alpha = 1, beta = task_.direction == Direction::kBackwardInput && task_.add ? 1 : 0;
     check(cublaslt().matmul(handle_.get(), operation_.get(), &alpha, a, a_.get(), b, b_.get(), &beta,
                             arrays.result, d_.get(), arrays.result, d_.get(), &algorithm_, arrays.workspace,
                             workspace_bytes_, static_cast<cudaStream_t>(native_stream(stream))),
           "starting a product");
-    if (own_relu_) {
+    if (builtin_relu_) {
       activation_forward(stream, Activation::kRelu, 0, task_.images * shape_.out_features, arrays.result,
                          arrays.result);
     }
-    // A layer that has nothing but its bias.
-    if (own_bias_gradient_) {
+    // Treated as a layer without weights, only a bias.
+    if (builtin_bias_gradient_) {
       linear_backward_weights(stream, {0, shape_.out_features, true}, task_.images, 1, nullptr,
                               arrays.grad_out, bias_gradient);
     }
   }
 
  private:
-  // Sums that are cut into parts are added up in a step of their own, not by whoever comes first.
+  // Split-K with a separate reduction: the order is fixed. In-place reduction adds whichever block comes
+  // first.
   static constexpr cublasLtReductionScheme_t kOrdered = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
   static bool is_ordered(const cublasLtMatmulAlgo_t& algorithm) {
@@ -227,7 +229,7 @@ class LinearPlan final : public LibraryPlan {
   bool has_bias_;
   Operation operation_;
   Layout a_, b_, d_;
-  bool own_relu_, own_bias_gradient_;  // what the algorithm leaves to own kernels
+  bool builtin_relu_, builtin_bias_gradient_;  // what the epilogue lacks and built-in kernels do
   cublasLtMatmulAlgo_t algorithm_{};
   bool deterministic_ = true;
   std::size_t workspace_bytes_ = 0;
@@ -245,8 +247,8 @@ class LinearLibrary final : public LayerLibrary<LinearShape> {
     Product product = product_of(shape, task);
     if (!relu_keeps_nan_) product = without_relu(product);
     if (auto plan = planned(shape, task, product, workspace_limit)) return plan;
-    // The most that every algorithm can do: own kernels do the rest.
-    if (task.work == Work::kWeights) {
+    // Again with the plainest epilogue, which every algorithm has; built-in kernels do the rest.
+    if (task.direction == Direction::kBackwardWeights) {
       product.epilogue = CUBLASLT_EPILOGUE_DEFAULT;
       product.align_bias = 0;
     }
@@ -266,12 +268,12 @@ class LinearLibrary final : public LayerLibrary<LinearShape> {
     return plan->choose(product, workspace_limit) ? std::move(plan) : nullptr;
   }
 
-  // The documentation has max(x, 0), which may or may not be what this engine's relu does to a NaN. A
-  // training that diverged has to show.
+  // Whether the relu epilogue keeps NaNs, as this engine's relu does. The documentation says max(x, 0), which
+  // leaves it open, and a diverged training must not look healthy.
   bool probe_relu() const {
     constexpr int kSize = 64;
     const LinearShape shape{kSize, kSize, true};
-    const LibraryTask task{.work = Work::kForward, .images = kSize, .relu = true};
+    const LibraryTask task{.direction = Direction::kForward, .images = kSize, .relu = true};
     const auto plan = planned(shape, task, product_of(shape, task), 0);
     if (plan == nullptr) return false;
     Stream stream;
@@ -331,7 +333,7 @@ std::shared_ptr<const LayerLibrary<LinearShape>> open_cublaslt() {
   try {
     return std::make_shared<LinearLibrary>();
   } catch (const DeviceError&) {
-    return nullptr;  // of a device that it does not support
+    return nullptr;  // the device is not supported
   }
 }
 

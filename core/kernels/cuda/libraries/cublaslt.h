@@ -1,4 +1,4 @@
-// cuBLASLt, opened at run time.
+// cuBLASLt, opened at run time so that the program starts without it.
 #pragma once
 
 #include <cublasLt.h>
@@ -11,7 +11,7 @@
 
 namespace sweep::cuda {
 
-/// The library's file and every function that is used of it; all of them are there if `file` is.
+/// The library's file and the functions that are used. If `file` is open, all of them are set.
 struct CublasLt {
   CublasLt();
 
@@ -37,7 +37,7 @@ struct CublasLt {
 /// Opened once per process, and never closed.
 const CublasLt& cublaslt();
 
-/// For the device that use_device() chose; nullptr if there is no cuBLASLt or it cannot be used there.
+/// cuBLASLt for the current device; nullptr if it is missing or does not support the device.
 std::shared_ptr<const LayerLibrary<LinearShape>> open_cublaslt();
 
 }  // namespace sweep::cuda

@@ -9,7 +9,7 @@ namespace {
 CudnnHandle make_handle() {
   cudnnHandle_t handle = nullptr;
   check_cudnn(cudnn().create(&handle), "opening it");
-  return CudnnHandle(handle, [](cudnnHandle_t h) { cudnn().destroy(h); });
+  return std::make_shared<CudnnContext>(handle);
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ void open_cudnn(Libraries& libraries) {
     libraries.batch_norm = make_cudnn_batch_norm(handle);
     libraries.pool = make_cudnn_pool(handle);
   } catch (const DeviceError&) {
-    // Of a device that it does not support.
+    // cuDNN does not support the device, or there is too little memory for a handle.
   }
 }
 

@@ -1,5 +1,5 @@
-// cuDNN, opened at run time: the functions of single layers, with a fixed algorithm where there are several,
-// which version 9 has beside its graphs.
+// cuDNN, opened at run time so that the program starts without it. Uses the functions for single layers,
+// which version 9 still has beside its graph API: they let the caller fix the algorithm.
 #pragma once
 
 #include <cudnn.h>
@@ -12,7 +12,7 @@
 
 namespace sweep::cuda {
 
-/// The library's file and every function that is used of it; all of them are there if `file` is.
+/// The library's file and the functions that are used. If `file` is open, all of them are set.
 struct Cudnn {
   Cudnn();
 
@@ -59,8 +59,8 @@ struct Cudnn {
 /// Opened once per process, and never closed.
 const Cudnn& cudnn();
 
-/// Puts into `libraries` what cuDNN does, for the device that use_device() chose; nothing if there is no
-/// cuDNN or it cannot be used there.
+/// Sets conv, batch_norm and pool of `libraries` for the current device; leaves them if cuDNN is missing or
+/// does not support the device.
 void open_cudnn(Libraries& libraries);
 
 }  // namespace sweep::cuda

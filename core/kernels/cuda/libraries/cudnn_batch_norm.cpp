@@ -1,6 +1,6 @@
-// Batch normalisation with cuDNN: CUDNN_BATCHNORM_SPATIAL, which is torch.nn.BatchNorm2d's. Its running
-// variance is that of a sample (n − 1), as PyTorch's is, and its sums have one order. What its forward saves
-// is for its own backward only.
+// Batch normalisation with cuDNN: CUDNN_BATCHNORM_SPATIAL, the operation of torch.nn.BatchNorm2d. Its running
+// variance is unbiased (n − 1), as PyTorch's, and its sums have a fixed order. Only its own backward
+// understands what forward saves.
 #include "core/base/error.h"
 #include "core/kernels/cuda/libraries/cudnn_objects.h"
 
@@ -25,24 +25,24 @@ class BatchNormPlan final : public LibraryPlan {
   bool deterministic() const override { return true; }
 
   void run(Stream& stream, const LibraryArrays& arrays) const override {
-    choose_stream(handle_, stream);
+    const auto lock = use_stream(handle_, stream);
     check_cudnn(start(arrays), "starting a batch normalisation");
   }
 
  private:
   cudnnStatus_t start(const LibraryArrays& a) const {
     const auto eps = static_cast<double>(shape_.eps), momentum = static_cast<double>(shape_.momentum);
-    switch (task_.work) {
-      case Work::kForward:
-        return cudnn().norm_train(handle_.get(), kMode, &kOne, &kZero, values_.get(), a.in, values_.get(),
+    switch (task_.direction) {
+      case Direction::kForward:
+        return cudnn().norm_train(handle_->get(), kMode, &kOne, &kZero, values_.get(), a.in, values_.get(),
                                   a.result, per_channel_.get(), a.weight, a.bias, momentum, a.running_mean,
                                   a.running_var, eps, a.mean, a.inverse);
-      case Work::kEvaluate:
-        return cudnn().norm_evaluate(handle_.get(), kMode, &kOne, &kZero, values_.get(), a.in, values_.get(),
+      case Direction::kInference:
+        return cudnn().norm_evaluate(handle_->get(), kMode, &kOne, &kZero, values_.get(), a.in, values_.get(),
                                      a.result, per_channel_.get(), a.weight, a.bias, a.running_mean,
                                      a.running_var, eps);
       default:
-        return cudnn().norm_backward(handle_.get(), kMode, &kOne, task_.add ? &kOne : &kZero, &kOne, &kZero,
+        return cudnn().norm_backward(handle_->get(), kMode, &kOne, task_.add ? &kOne : &kZero, &kOne, &kZero,
                                      values_.get(), a.in, values_.get(), a.grad_out, values_.get(), a.result,
                                      per_channel_.get(), a.weight, a.grad_parameters,
                                      a.grad_parameters + shape_.channels, eps, a.mean, a.inverse);
@@ -63,14 +63,15 @@ class BatchNormLibrary final : public LayerLibrary<BatchNormShape> {
 
   std::unique_ptr<LibraryPlan> plan(const BatchNormShape& shape, const LibraryTask& task,
                                     std::size_t /*workspace_limit*/) const override {
-    if (task.images <= 0 || task.work == Work::kWeights) return nullptr;
-    // Of one value there is no variance of a sample.
-    if (task.work != Work::kEvaluate && std::int64_t{task.images} * shape.plane < 2) return nullptr;
+    if (task.images <= 0 || task.direction == Direction::kBackwardWeights) return nullptr;
+    // The unbiased variance of a single value does not exist.
+    if (task.direction != Direction::kInference && std::int64_t{task.images} * shape.plane < 2)
+      return nullptr;
     if (static_cast<double>(shape.eps) < CUDNN_BN_MIN_EPSILON) return nullptr;
     try {
       return std::make_unique<BatchNormPlan>(handle_, shape, task);
     } catch (const DeviceError&) {
-      return nullptr;  // of a shape that it does not take
+      return nullptr;  // cuDNN does not take the shape
     }
   }
 

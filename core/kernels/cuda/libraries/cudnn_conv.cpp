@@ -1,5 +1,5 @@
-// Convolutions with cuDNN. Its arrays [images][channels][height][width] and filters [out][in /
-// groups][height] [width] are this engine's.
+// Convolutions with cuDNN. Its layouts are this engine's: activations [images][channels][height][width],
+// filters [out][in / groups][height][width].
 #include <optional>
 
 #include "core/base/error.h"
@@ -34,9 +34,9 @@ class Convolution {
     check_cudnn(cudnn().conv_create(&conv_), "describing a convolution");
     cudnnStatus_t status =
         cudnn().conv_set(conv_, s.pad_y, s.pad_x, s.stride_y, s.stride_x, s.dilation_y, s.dilation_x,
-                         CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);  // which is what PyTorch convolves by
+                         CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);  // as PyTorch: the kernel is not flipped
     if (status == CUDNN_STATUS_SUCCESS) status = cudnn().conv_set_groups(conv_, s.groups);
-    // Else float32 may become TF32, which keeps 10 of the 23 bits.
+    // The default would allow TF32, which keeps 10 of the 23 bits of the mantissa.
     if (status == CUDNN_STATUS_SUCCESS) status = cudnn().conv_set_math(conv_, CUDNN_FMA_MATH);
     if (status != CUDNN_STATUS_SUCCESS) cudnn().conv_destroy(conv_);
     check_cudnn(status, "describing a convolution");
@@ -50,15 +50,15 @@ class Convolution {
   cudnnConvolutionDescriptor_t conv_ = nullptr;
 };
 
-// Parameters follow each other without gaps, but the library takes it that arrays start at multiples of this;
-// those that do not go through the workspace.
+// cuDNN assumes that arrays are 16-byte aligned, but parameters lie in one array without gaps. Parameters
+// that are not aligned are copied to, or from, an aligned array at the end of the workspace.
 constexpr std::size_t kAlignment = 16;
 
-bool is_aligned(int place) { return static_cast<std::size_t>(place) * sizeof(float) % kAlignment == 0; }
+bool is_aligned(int offset) { return static_cast<std::size_t>(offset) * sizeof(float) % kAlignment == 0; }
 
 std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// What a convolution is between.
+// The descriptors of a convolution.
 struct Descriptors {
   Descriptors(const ConvShape& s, int images)
       : in(images, s.in_channels, s.in_height, s.in_width),
@@ -72,22 +72,22 @@ struct Descriptors {
 };
 
 template <class Algorithm>
-struct Chosen {
+struct Selection {
   Algorithm algorithm;
   std::size_t workspace_bytes;
   bool deterministic;
 };
 
-// The first of what the library thinks fast, in its order, that is content with the workspace and, if that is
-// asked for, deterministic. `list(most, count, results)` asks the library for them, `workspace(algorithm,
-// bytes)` what one needs with this mathematics.
+// The first algorithm in the library's order of expected speed whose workspace fits and that is
+// deterministic, if that is demanded. list(max, count, results) asks the library for its algorithms,
+// workspace(algorithm, bytes) for the workspace of one in full float32.
 template <class Result, class List, class Workspace>
 auto first_that_fits(const List& list, const Workspace& workspace, std::size_t limit, bool deterministic)
-    -> std::optional<Chosen<decltype(Result::algo)>> {
-  constexpr int kMost = 16;
-  Result results[kMost];
+    -> std::optional<Selection<decltype(Result::algo)>> {
+  constexpr int kMax = 16;
+  Result results[kMax];
   int count = 0;
-  if (list(kMost, &count, results) != CUDNN_STATUS_SUCCESS) return std::nullopt;
+  if (list(kMax, &count, results) != CUDNN_STATUS_SUCCESS) return std::nullopt;
   for (int i = 0; i < count; ++i) {
     const Result& result = results[i];
     const bool ordered = result.determinism == CUDNN_DETERMINISTIC;
@@ -95,36 +95,36 @@ auto first_that_fits(const List& list, const Workspace& workspace, std::size_t l
     if (result.mathType != CUDNN_FMA_MATH && result.mathType != CUDNN_DEFAULT_MATH) continue;
     std::size_t bytes = 0;
     if (workspace(result.algo, &bytes) != CUDNN_STATUS_SUCCESS || bytes > limit) continue;
-    return Chosen<decltype(Result::algo)>{result.algo, bytes, ordered};
+    return Selection<decltype(Result::algo)>{result.algo, bytes, ordered};
   }
   return std::nullopt;
 }
 
 class ConvPlan : public LibraryPlan {
  public:
-  // `carried`: floats that go through the workspace.
-  ConvPlan(CudnnHandle handle, const ConvShape& shape, const LibraryTask& task, int carried)
+  // `copied`: floats of the parameter that needs an aligned copy; 0: none.
+  ConvPlan(CudnnHandle handle, const ConvShape& shape, const LibraryTask& task, int copied)
       : handle_(std::move(handle)),
         shape_(shape),
         task_(task),
-        carried_bytes_(static_cast<std::size_t>(carried) * sizeof(float)),
+        copy_bytes_(static_cast<std::size_t>(copied) * sizeof(float)),
         d_(shape, task.images) {}
 
   std::size_t workspace_bytes() const final {
-    return carried_bytes_ > 0 ? rounded(workspace_bytes_) + carried_bytes_ : workspace_bytes_;
+    return copy_bytes_ > 0 ? rounded(workspace_bytes_) + copy_bytes_ : workspace_bytes_;
   }
 
   bool deterministic() const final { return deterministic_; }
 
   void run(Stream& stream, const LibraryArrays& arrays) const final {
-    check_cudnn(cudnn().set_stream(handle_.get(), static_cast<cudaStream_t>(native_stream(stream))),
-                "choosing a stream");
+    const auto lock = use_stream(handle_, stream);
     start(stream, arrays);
   }
 
   // False if the library has no algorithm.
   bool choose(std::size_t workspace_limit) {
-    const std::size_t reserved = carried_bytes_ > 0 ? carried_bytes_ + kAlignment : 0;
+    const std::scoped_lock lock(handle_->mutex);
+    const std::size_t reserved = copy_bytes_ > 0 ? copy_bytes_ + kAlignment : 0;
     return reserved <= workspace_limit && choose_algorithm(workspace_limit - reserved);
   }
 
@@ -133,7 +133,7 @@ class ConvPlan : public LibraryPlan {
   virtual void start(Stream& stream, const LibraryArrays& arrays) const = 0;
 
   template <class Algorithm>
-  bool take(const std::optional<Chosen<Algorithm>>& chosen, Algorithm& algorithm) {
+  bool select(const std::optional<Selection<Algorithm>>& chosen, Algorithm& algorithm) {
     if (!chosen) return false;
     algorithm = chosen->algorithm;
     workspace_bytes_ = chosen->workspace_bytes;
@@ -141,36 +141,37 @@ class ConvPlan : public LibraryPlan {
     return true;
   }
 
-  // Asks the library for algorithms of one direction, between `descriptors` in its order of them.
+  // Chooses among the library's algorithms of one direction. `descriptors`: in the order of the library's
+  // arguments.
   template <class Result, class List, class Workspace, class Algorithm, class... Descriptors>
-  bool choose_of(List list, Workspace workspace, std::size_t limit, Algorithm& algorithm,
-                 Descriptors... descriptors) {
-    return take(first_that_fits<Result>(
-                    [&](int most, int* count, Result* results) {
-                      return list(handle_.get(), descriptors..., most, count, results);
-                    },
-                    [&](Algorithm candidate, std::size_t* bytes) {
-                      return workspace(handle_.get(), descriptors..., candidate, bytes);
-                    },
-                    limit, task_.deterministic),
-                algorithm);
+  bool choose_between(List list, Workspace workspace, std::size_t limit, Algorithm& algorithm,
+                      Descriptors... descriptors) {
+    return select(first_that_fits<Result>(
+                      [&](int most, int* count, Result* results) {
+                        return list(handle_->get(), descriptors..., most, count, results);
+                      },
+                      [&](Algorithm candidate, std::size_t* bytes) {
+                        return workspace(handle_->get(), descriptors..., candidate, bytes);
+                      },
+                      limit, task_.deterministic),
+                  algorithm);
   }
 
-  // Where in the workspace what is carried lies.
-  float* carried(const LibraryArrays& arrays) const {
+  // The aligned copy in the workspace.
+  float* aligned_copy(const LibraryArrays& arrays) const {
     return reinterpret_cast<float*>(arrays.workspace + rounded(workspace_bytes_));
   }
   const float* aligned_weight(Stream& stream, const LibraryArrays& arrays) const {
-    if (carried_bytes_ == 0) return arrays.weight;
-    stream.copy(carried(arrays), arrays.weight, carried_bytes_);
-    return carried(arrays);
+    if (copy_bytes_ == 0) return arrays.weight;
+    stream.copy(aligned_copy(arrays), arrays.weight, copy_bytes_);
+    return aligned_copy(arrays);
   }
 
   static constexpr float kOne = 1, kZero = 0;
   CudnnHandle handle_;
   ConvShape shape_;
   LibraryTask task_;
-  std::size_t carried_bytes_;
+  std::size_t copy_bytes_;
   Descriptors d_;
   std::size_t workspace_bytes_ = 0;
   bool deterministic_ = true;
@@ -179,22 +180,22 @@ class ConvPlan : public LibraryPlan {
 class ForwardPlan final : public ConvPlan {
  public:
   ForwardPlan(CudnnHandle handle, const ConvShape& shape, const LibraryTask& task)
-      : ConvPlan(std::move(handle), shape, task, is_aligned(task.weight_place) ? 0 : shape.weights()) {}
+      : ConvPlan(std::move(handle), shape, task, is_aligned(task.weight_offset) ? 0 : shape.weights()) {}
 
   bool choose_algorithm(std::size_t limit) override {
-    return choose_of<cudnnConvolutionFwdAlgoPerf_t>(cudnn().forward_algorithms, cudnn().forward_workspace,
-                                                    limit, algorithm_, d_.in.get(), d_.weight.get(),
-                                                    d_.conv.get(), d_.out.get());
+    return choose_between<cudnnConvolutionFwdAlgoPerf_t>(
+        cudnn().forward_algorithms, cudnn().forward_workspace, limit, algorithm_, d_.in.get(),
+        d_.weight.get(), d_.conv.get(), d_.out.get());
   }
 
  private:
   void start(Stream& stream, const LibraryArrays& arrays) const override {
     const float* weight = aligned_weight(stream, arrays);
     check_cudnn(
-        cudnn().forward(handle_.get(), &kOne, d_.in.get(), arrays.in, d_.weight.get(), weight, d_.conv.get(),
+        cudnn().forward(handle_->get(), &kOne, d_.in.get(), arrays.in, d_.weight.get(), weight, d_.conv.get(),
                         algorithm_, arrays.workspace, workspace_bytes_, &kZero, d_.out.get(), arrays.result),
         "starting a convolution");
-    // cuDNN adds biases in the same go for some algorithms only, and its relu may lose a NaN.
+    // Done by a built-in kernel: cuDNN fuses the bias with some algorithms only, and its relu may lose a NaN.
     if (shape_.bias || task_.relu) {
       bias_relu(stream, task_.images, shape_.out_channels, shape_.out_height * shape_.out_width,
                 shape_.bias ? arrays.bias : nullptr, task_.relu, arrays.result);
@@ -211,24 +212,24 @@ class WeightsPlan final : public ConvPlan {
                  shape.bias && !is_aligned(shape.weights()) ? shape.out_channels : 0) {}
 
   bool choose_algorithm(std::size_t limit) override {
-    return choose_of<cudnnConvolutionBwdFilterAlgoPerf_t>(cudnn().filter_algorithms, cudnn().filter_workspace,
-                                                          limit, algorithm_, d_.in.get(), d_.out.get(),
-                                                          d_.conv.get(), d_.weight.get());
+    return choose_between<cudnnConvolutionBwdFilterAlgoPerf_t>(
+        cudnn().filter_algorithms, cudnn().filter_workspace, limit, algorithm_, d_.in.get(), d_.out.get(),
+        d_.conv.get(), d_.weight.get());
   }
 
  private:
   void start(Stream& stream, const LibraryArrays& arrays) const override {
-    check_cudnn(cudnn().backward_filter(handle_.get(), &kOne, d_.in.get(), arrays.in, d_.out.get(),
+    check_cudnn(cudnn().backward_filter(handle_->get(), &kOne, d_.in.get(), arrays.in, d_.out.get(),
                                         arrays.grad_out, d_.conv.get(), algorithm_, arrays.workspace,
                                         workspace_bytes_, &kZero, d_.weight.get(), arrays.result),
                 "starting a convolution's gradient");
     if (!shape_.bias) return;
-    float* place = arrays.result + shape_.weights();
-    float* gradient = carried_bytes_ > 0 ? carried(arrays) : place;
-    check_cudnn(cudnn().backward_bias(handle_.get(), &kOne, d_.out.get(), arrays.grad_out, &kZero,
+    float* bias_gradient = arrays.result + shape_.weights();
+    float* gradient = copy_bytes_ > 0 ? aligned_copy(arrays) : bias_gradient;
+    check_cudnn(cudnn().backward_bias(handle_->get(), &kOne, d_.out.get(), arrays.grad_out, &kZero,
                                       d_.bias.get(), gradient),
                 "starting a bias' gradient");
-    if (carried_bytes_ > 0) stream.copy(place, gradient, carried_bytes_);
+    if (copy_bytes_ > 0) stream.copy(bias_gradient, gradient, copy_bytes_);
   }
 
   cudnnConvolutionBwdFilterAlgo_t algorithm_{};
@@ -237,19 +238,19 @@ class WeightsPlan final : public ConvPlan {
 class InputPlan final : public ConvPlan {
  public:
   InputPlan(CudnnHandle handle, const ConvShape& shape, const LibraryTask& task)
-      : ConvPlan(std::move(handle), shape, task, is_aligned(task.weight_place) ? 0 : shape.weights()) {}
+      : ConvPlan(std::move(handle), shape, task, is_aligned(task.weight_offset) ? 0 : shape.weights()) {}
 
   bool choose_algorithm(std::size_t limit) override {
-    return choose_of<cudnnConvolutionBwdDataAlgoPerf_t>(cudnn().data_algorithms, cudnn().data_workspace,
-                                                        limit, algorithm_, d_.weight.get(), d_.out.get(),
-                                                        d_.conv.get(), d_.in.get());
+    return choose_between<cudnnConvolutionBwdDataAlgoPerf_t>(cudnn().data_algorithms, cudnn().data_workspace,
+                                                             limit, algorithm_, d_.weight.get(), d_.out.get(),
+                                                             d_.conv.get(), d_.in.get());
   }
 
  private:
   void start(Stream& stream, const LibraryArrays& arrays) const override {
     const float* weight = aligned_weight(stream, arrays);
     check_cudnn(
-        cudnn().backward_data(handle_.get(), &kOne, d_.weight.get(), weight, d_.out.get(), arrays.grad_out,
+        cudnn().backward_data(handle_->get(), &kOne, d_.weight.get(), weight, d_.out.get(), arrays.grad_out,
                               d_.conv.get(), algorithm_, arrays.workspace, workspace_bytes_,
                               task_.add ? &kOne : &kZero, d_.in.get(), arrays.result),
         "starting a convolution's gradient");
@@ -269,21 +270,21 @@ class ConvLibrary final : public LayerLibrary<ConvShape> {
     if (task.images <= 0) return nullptr;
     std::unique_ptr<ConvPlan> plan;
     try {
-      switch (task.work) {
-        case Work::kForward:
+      switch (task.direction) {
+        case Direction::kForward:
           plan = std::make_unique<ForwardPlan>(handle_, shape, task);
           break;
-        case Work::kWeights:
+        case Direction::kBackwardWeights:
           plan = std::make_unique<WeightsPlan>(handle_, shape, task);
           break;
-        case Work::kInput:
+        case Direction::kBackwardInput:
           plan = std::make_unique<InputPlan>(handle_, shape, task);
           break;
-        case Work::kEvaluate:
-          return nullptr;  // which is kForward here
+        case Direction::kInference:
+          return nullptr;  // the same as kForward for these layers
       }
     } catch (const DeviceError&) {
-      return nullptr;  // of a shape that it does not take
+      return nullptr;  // cuDNN does not take the shape
     }
     return plan->choose(workspace_limit) ? std::move(plan) : nullptr;
   }

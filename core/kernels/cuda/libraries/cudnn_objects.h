@@ -1,7 +1,8 @@
-// What the parts of cuDNN that are used have in common: handle, descriptions of arrays, errors.
+// What the users of cuDNN share: the handle, tensor descriptors, error checks.
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "core/kernels/cuda/libraries/cudnn.h"
@@ -9,7 +10,19 @@
 
 namespace sweep::cuda {
 
-using CudnnHandle = std::shared_ptr<cudnnContext>;
+/// A cuDNN handle and its lock. Engines of several threads share one handle per device, but cuDNN lets only
+/// one thread at a time use a handle, and the stream is a property of the handle.
+struct CudnnContext {
+  explicit CudnnContext(cudnnHandle_t opened) : handle(opened) {}
+  ~CudnnContext() { cudnn().destroy(handle); }
+  CudnnContext(const CudnnContext&) = delete;
+  CudnnContext& operator=(const CudnnContext&) = delete;
+
+  cudnnHandle_t get() const { return handle; }
+  cudnnHandle_t handle;
+  std::mutex mutex;
+};
+using CudnnHandle = std::shared_ptr<CudnnContext>;
 
 /// Throws DeviceError, with what was being done, unless `status` is success.
 void check_cudnn(cudnnStatus_t status, const char* doing);
@@ -17,10 +30,13 @@ void check_cudnn(cudnnStatus_t status, const char* doing);
 /// "cuDNN 9.19.0"
 inline std::string cudnn_name() { return "cuDNN " + cudnn().version; }
 
-/// Lets `handle` put its work on `stream`.
-inline void choose_stream(const CudnnHandle& handle, const Stream& stream) {
-  check_cudnn(cudnn().set_stream(handle.get(), static_cast<cudaStream_t>(native_stream(stream))),
+/// Lets `handle` put its work on `stream` as long as the returned lock is held.
+[[nodiscard]] inline std::unique_lock<std::mutex> use_stream(const CudnnHandle& handle,
+                                                             const Stream& stream) {
+  std::unique_lock lock(handle->mutex);
+  check_cudnn(cudnn().set_stream(handle->get(), static_cast<cudaStream_t>(native_stream(stream))),
               "choosing a stream");
+  return lock;
 }
 
 /// Describes floats [images][channels][height][width] without gaps. Throws DeviceError for a size that cuDNN

@@ -1,6 +1,6 @@
-// Pooling with cuDNN. Of maxima it takes the mode whose gradients have one order; which of several equal
-// values gets the gradient is not documented, so a test decides whether it is the one that PyTorch and own
-// kernels take.
+// Pooling with cuDNN. Max pooling uses the mode whose gradients have a fixed order. cuDNN does not document
+// which of several equal maxima gets the gradient, so a probe compares it with PyTorch's rule, which the
+// built-in kernels follow.
 #include <limits>
 #include <vector>
 
@@ -10,7 +10,7 @@
 namespace sweep::cuda {
 namespace {
 
-// Windows that lie all alike, if the layer has such.
+// The layer as fixed windows; nothing for adaptive pooling whose windows differ in size.
 std::optional<PoolShape> windows_of(const PoolLayer& layer) {
   PoolShape s = layer.shape;
   if (layer.average != Average::kAdaptive) return s;
@@ -66,17 +66,17 @@ class PoolPlan final : public LibraryPlan {
 
   void run(Stream& stream, const LibraryArrays& a) const override {
     constexpr float kOne = 1, kZero = 0;
-    choose_stream(handle_, stream);
-    if (task_.work == Work::kForward) {
-      check_cudnn(cudnn().pool_forward(handle_.get(), pooling_.get(), &kOne, in_.get(), a.in, &kZero,
+    const auto lock = use_stream(handle_, stream);
+    if (task_.direction == Direction::kForward) {
+      check_cudnn(cudnn().pool_forward(handle_->get(), pooling_.get(), &kOne, in_.get(), a.in, &kZero,
                                        out_.get(), a.result),
                   "starting a pooling");
       return;
     }
-    // Averages look at neither input nor output, but want some address.
+    // Average pooling reads neither input nor output, but the call demands addresses.
     const float *in = is_max_ ? a.in : a.result, *out = is_max_ ? a.out : a.grad_out;
     check_cudnn(
-        cudnn().pool_backward(handle_.get(), pooling_.get(), &kOne, out_.get(), out, out_.get(), a.grad_out,
+        cudnn().pool_backward(handle_->get(), pooling_.get(), &kOne, out_.get(), out, out_.get(), a.grad_out,
                               in_.get(), in, task_.add ? &kOne : &kZero, in_.get(), a.result),
         "starting a pooling's gradient");
   }
@@ -104,17 +104,18 @@ class PoolLibrary final : public LayerLibrary<PoolLayer> {
  private:
   std::unique_ptr<LibraryPlan> planned(const PoolLayer& layer, const LibraryTask& task) const {
     const auto windows = windows_of(layer);
-    if (!windows || task.images <= 0 || (task.work != Work::kForward && task.work != Work::kInput))
+    if (!windows || task.images <= 0 ||
+        (task.direction != Direction::kForward && task.direction != Direction::kBackwardInput))
       return nullptr;
     try {
       return std::make_unique<PoolPlan>(handle_, *windows, mode_of(layer), task);
     } catch (const DeviceError&) {
-      return nullptr;  // of a shape that it does not take
+      return nullptr;  // cuDNN does not take the shape
     }
   }
 
-  // Whether maxima and their gradients are own kernels', where windows overlap and have equal values,
-  // infinities and NaNs in them.
+  // Whether maxima and gradients equal those of the built-in kernels, with overlapping windows that contain
+  // equal values, infinities and NaNs.
   bool probe_maxima() const {
     constexpr int kExtent = 9, kOut = 5, kChannels = 3;
     constexpr std::size_t kIns = kChannels * kExtent * kExtent, kOuts = kChannels * kOut * kOut;
@@ -126,19 +127,19 @@ class PoolLibrary final : public LayerLibrary<PoolLayer> {
     for (std::size_t i = kIns - kExtent * kExtent; i < kIns; i += 5)
       in[i] = i % 3 == 0 ? -kInfinity : i % 3 == 1 ? std::numeric_limits<float>::quiet_NaN() : kInfinity;
     for (std::size_t i = 0; i < kOuts; ++i)
-      grad_out[i] = static_cast<float>(1 << i % 16);  // sums tell who is in them
-    const auto forward = planned(layer, {.work = Work::kForward, .images = 1}),
-               input = planned(layer, {.work = Work::kInput, .images = 1});
+      grad_out[i] = static_cast<float>(1 << i % 16);  // powers of two: a sum tells which of them are in it
+    const auto forward = planned(layer, {.direction = Direction::kForward, .images = 1}),
+               input = planned(layer, {.direction = Direction::kBackwardInput, .images = 1});
     if (forward == nullptr || input == nullptr) return false;
     Stream stream;
     const auto array = [](std::size_t floats) { return Array<float>(floats, "a test of cuDNN"); };
     const Array<float> device_in = array(kIns), device_grad_out = array(kOuts),
                        out[2] = {array(kOuts), array(kOuts)}, grad_in[2] = {array(kIns), array(kIns)};
-    const Array<std::int32_t> winner(kOuts, "a test of cuDNN");
+    const Array<std::int32_t> argmax(kOuts, "a test of cuDNN");
     stream.upload(device_in.data(), in.data(), kIns * sizeof(float));
     stream.upload(device_grad_out.data(), grad_out.data(), kOuts * sizeof(float));
-    max_pool_forward(stream, layer.shape, 1, device_in.data(), out[0].data(), winner.data());
-    max_pool_backward(stream, layer.shape, 1, device_grad_out.data(), winner.data(), false,
+    max_pool_forward(stream, layer.shape, 1, device_in.data(), out[0].data(), argmax.data());
+    max_pool_backward(stream, layer.shape, 1, device_grad_out.data(), argmax.data(), false,
                       grad_in[0].data());
     try {
       forward->run(stream, {.in = device_in.data(), .result = out[1].data()});

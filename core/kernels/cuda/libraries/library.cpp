@@ -57,9 +57,11 @@ Libraries open_libraries(int device) {
   Libraries libraries;
 #if defined(SWEEP_HAVE_CUBLASLT)
   libraries.linear = open_cublaslt();
+  libraries.complete = !cublaslt().file || libraries.linear != nullptr;
 #endif
 #if defined(SWEEP_HAVE_CUDNN)
   open_cudnn(libraries);
+  libraries.complete = libraries.complete && (!cudnn().file || libraries.pool != nullptr);
 #endif
   return libraries;
 }

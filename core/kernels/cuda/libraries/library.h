@@ -1,12 +1,12 @@
 // NVIDIA's libraries for wide layers: cuBLASLt for linear layers, cuDNN for convolutions, batch normalisation
-// and pooling. In full float32: no TF32, no half precision; and, unless a task allows others, only algorithms
-// that give the same bits every time.
+// and pooling. Always in full float32 (no TF32, no half precision) and, unless a task allows otherwise, only
+// with algorithms that give the same bits every time.
 //
-// A plan is what a library does of one layer, made once: the algorithm is chosen and the memory is known, so
-// that run() only puts work on the stream and may be recorded in a graph. Which algorithm it is depends on
-// the library's version, the device and the task alone. Implemented with the libraries in library.cpp,
-// cublaslt.cpp and cudnn.cpp, which open them at run time (a machine that has only the driver trains with own
-// kernels), and in host/ with plain loops.
+// A plan is a layer's work in one direction, prepared once: the algorithm is chosen and the workspace known,
+// so run() only puts kernels on the stream and can be captured in a graph. The algorithm depends on nothing
+// but the library's version, the device and the task. library.cpp, cublaslt.cpp and cudnn*.cpp implement this
+// header; they open the libraries at run time, so a machine that has only the driver trains with the built-in
+// kernels. host/ implements it with plain loops for tests.
 #pragma once
 
 #include <cstddef>
@@ -21,45 +21,52 @@
 
 namespace sweep::cuda {
 
-/// Bytes that a plan may ask for at most. Those of a network's layers share one place.
-inline constexpr std::size_t kMostWorkspace = std::size_t{128} << 20;
+/// Largest workspace of a plan, in bytes. The layers of a network use the same memory for it one after the
+/// other.
+inline constexpr std::size_t kMaxWorkspace = std::size_t{128} << 20;
 
-/// What is computed of a layer: its output, the gradient of its parameters, the gradient of its input. Of
-/// batch normalisation, kForward is training's and kEvaluate the other, and kInput is both gradients.
-enum class Work { kForward, kWeights, kInput, kEvaluate };
-/// Those of layers with products.
-inline constexpr Work kWorks[] = {Work::kForward, Work::kWeights, Work::kInput};
+/// What is computed for a layer: its output, the gradient of its parameters, the gradient of its input.
+/// Batch normalisation trains with kForward and evaluates with kInference, and its kBackwardInput computes
+/// the gradients of input and parameters. All other layers evaluate with kForward.
+enum class Direction { kForward, kBackwardWeights, kBackwardInput, kInference };
+/// The directions of convolutions and linear layers.
+inline constexpr Direction kTrainingDirections[] = {Direction::kForward, Direction::kBackwardWeights,
+                                                    Direction::kBackwardInput};
 
-/// "forward", "weights", "input" or "evaluate".
-const char* to_string(Work work);
+/// "forward", "weights", "input" or "evaluate": the words of checkpoints and of the choice cache.
+const char* to_string(Direction direction);
 
+/// Everything besides the layer's shape that an algorithm depends on.
 struct LibraryTask {
-  Work work = Work::kForward;
+  Direction direction = Direction::kForward;
   int images = 0;
-  bool relu = false;  // forward: negative results become 0, a NaN stays one
-  bool add = false;   // input: the gradient is added to what is there
-  // Where the parameters start, in floats after an address that is a multiple of 256: kernels that read
-  // several floats at once have to know. All other arrays start at such an address.
-  int weight_place = 0, bias_place = 0;
-  bool deterministic = true;  // false: algorithms that add up in any order are as good
+  bool relu = false;  // kForward: apply relu to the result; a NaN stays one
+  bool add = false;   // kBackwardInput: add the gradient to what the result holds
+  // Where the parameters start, in floats from an address that is a multiple of 256 bytes. Kernels with
+  // vector loads need it: parameters lie in one array without gaps. All other arrays start at such an
+  // address.
+  int weight_offset = 0, bias_offset = 0;
+  bool deterministic = true;  // false: algorithms whose order of summation varies are as good
 };
 
-/// The device's arrays of a run, as the shapes' own functions have them. Those that the task does not read
-/// may be nullptr.
+/// The device arrays of one run, with the shapes of the built-in kernels (kernels/*.h). An array that the
+/// task does not read may be nullptr. Comments name the directions that use it.
 struct LibraryArrays {
-  const float* in = nullptr;        // forward, weights; input of batch normalisation and pooling
-  const float* out = nullptr;       // input of pooling
-  const float* weight = nullptr;    // forward, input
-  const float* bias = nullptr;      // forward, where the shape has one
-  const float* grad_out = nullptr;  // weights, input
-  float* result = nullptr;          // out; gradient: the weights', then the biases'; or grad_in
-  std::byte* workspace = nullptr;   // workspace_bytes(), content undefined before and after
-  // Of batch normalisation, whose arrays all start at multiples of 16 bytes; [channels] each: what forward
-  // leaves for input, in a form of the library's own; the running statistics, which forward moves and
-  // evaluate reads; and of input the gradients of weights and biases.
+  const float* in = nullptr;        // [images][in]: kForward, kBackwardWeights; norm and pool: all directions
+  const float* out = nullptr;       // [images][out]: kBackwardInput of max pooling
+  const float* weight = nullptr;    // kForward, kBackwardInput
+  const float* bias = nullptr;      // kForward, if the shape has one
+  const float* grad_out = nullptr;  // [images][out]: kBackwardWeights, kBackwardInput
+  // kForward, kInference: [images][out]. kBackwardWeights: gradient of the weights, then of the biases.
+  // kBackwardInput: [images][in].
+  float* result = nullptr;
+  std::byte* workspace = nullptr;  // workspace_bytes(); content undefined before and after
+  // Batch normalisation only; [channels] each and 16-byte aligned. `mean` and `inverse` carry what kForward
+  // saves to kBackwardInput, in the library's own form. kForward updates the running statistics, kInference
+  // reads them.
   float *mean = nullptr, *inverse = nullptr;
   float *running_mean = nullptr, *running_var = nullptr;
-  float* grad_parameters = nullptr;
+  float* grad_parameters = nullptr;  // kBackwardInput: [channels] of the weight, then [channels] of the bias
 };
 
 class LibraryPlan {
@@ -70,13 +77,14 @@ class LibraryPlan {
   LibraryPlan& operator=(const LibraryPlan&) = delete;
 
   virtual std::size_t workspace_bytes() const = 0;
-  /// Whether it gives the same bits every time; always if the task asks for it.
+  /// Whether every run gives the same bits. Always true if the task demands it.
   virtual bool deterministic() const = 0;
-  /// Neither allocates nor waits. Throws DeviceError if the library refuses. Not thread-safe.
+  /// Puts the work on `stream`; neither allocates nor waits. Throws DeviceError if the library refuses. Not
+  /// thread-safe.
   virtual void run(Stream& stream, const LibraryArrays& arrays) const = 0;
 };
 
-/// A library for layers of one kind, ready for one device. Its plans may outlive it.
+/// A library for one kind of layer, ready for one device. Plans may outlive it.
 template <class Shape>
 class LayerLibrary {
  public:
@@ -85,20 +93,21 @@ class LayerLibrary {
   LayerLibrary(const LayerLibrary&) = delete;
   LayerLibrary& operator=(const LayerLibrary&) = delete;
 
-  /// "cuDNN 9.19.0": what the bits of its results depend on.
+  /// "cuDNN 9.19.0": name and version, on which the bits of its results depend.
   virtual std::string name() const = 0;
-  /// nullptr if the library has no algorithm for it that is float32, content with `workspace_limit` bytes
-  /// and, where the task asks for it, deterministic. Neither allocates device memory nor waits.
+  /// nullptr if the library has no float32 algorithm for the task that needs at most `workspace_limit` bytes
+  /// and is deterministic where the task demands it. Neither allocates device memory nor waits.
   virtual std::unique_ptr<LibraryPlan> plan(const Shape& shape, const LibraryTask& task,
                                             std::size_t workspace_limit) const = 0;
 };
 
-/// What is installed; nullptr where a library is not, or cannot be used on the device.
+/// The libraries of one device; nullptr for one that is not installed or does not support the device.
 struct Libraries {
   std::shared_ptr<const LayerLibrary<LinearShape>> linear;
   std::shared_ptr<const LayerLibrary<ConvShape>> conv;
   std::shared_ptr<const LayerLibrary<BatchNormShape>> batch_norm;
   std::shared_ptr<const LayerLibrary<PoolLayer>> pool;
+  bool complete = true;  // false: an installed library would not open this time
 
   const auto& of(const LinearShape& /*shape*/) const { return linear; }
   const auto& of(const ConvShape& /*shape*/) const { return conv; }
@@ -106,8 +115,8 @@ struct Libraries {
   const auto& of(const PoolLayer& /*shape*/) const { return pool; }
 };
 
-/// Opens the libraries for CUDA device `device`, which takes a second the first time. Needs a device that can
-/// be used.
+/// Opens the libraries for CUDA device `device`, makes their handles and probes what they do with NaNs: a
+/// second the first time in a process. The device has to be usable.
 Libraries open_libraries(int device);
 
 }  // namespace sweep::cuda

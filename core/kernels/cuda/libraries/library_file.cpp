@@ -17,7 +17,7 @@ std::string environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// The entries of `directory` whose names begin so, sorted; none if it cannot be read.
+// The entries of `directory` whose names start with `prefix`, sorted; none if it cannot be read.
 std::vector<fs::path> entries(const fs::path& directory, const std::string& prefix) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -33,17 +33,17 @@ class Directories {
   void add(const fs::path& directory) {
     std::error_code error;
     if (!fs::is_directory(directory, error)) return;
-    // /usr/local/cuda is a link to one of its neighbours.
+    // /usr/local/cuda is a link to a directory beside it: list that once
     const bool known = std::any_of(list_.begin(), list_.end(), [&](const fs::path& other) {
       return fs::equivalent(other, directory, error);
     });
     if (!known) list_.push_back(directory);
   }
-  // As the wheels nvidia-cudnn-cu13 and nvidia-cublas lay themselves out: nvidia/cudnn/lib, nvidia/cu13/lib.
+  // The layout of the wheels nvidia-cudnn-cu13 and nvidia-cublas: nvidia/cudnn/lib, nvidia/cu13/lib.
   void add_packages(const fs::path& packages) {
     for (const fs::path& part : entries(packages / "nvidia", "")) add(part / "lib");
   }
-  // An environment of Python: PREFIX/lib/python3.12/site-packages.
+  // A Python environment: PREFIX/lib/python3.12/site-packages.
   void add_python(const fs::path& prefix) {
     for (const fs::path& python : entries(prefix / "lib", "python3")) {
       add_packages(python / "site-packages");
@@ -56,7 +56,7 @@ class Directories {
   std::vector<fs::path> list_;
 };
 
-// The environment of the first python3 on PATH, "" if there is none.
+// Prefix of the first python3 on PATH; empty if there is none.
 fs::path python_prefix() {
   std::istringstream path(environment("PATH"));
   for (std::string directory; std::getline(path, directory, ':');) {
@@ -108,15 +108,15 @@ std::vector<fs::path> library_directories() {
 }
 
 LibraryFile::LibraryFile(std::vector<std::string> names) {
-  // Their own symbols, resolved when first called: a library that a machine lacks a part of can still say
-  // its version.
+  // Lazy: a library some of whose parts are missing can still be opened and asked for its version. Local: its
+  // symbols must not replace those of another version that the process has loaded.
   constexpr int kMode = RTLD_LAZY | RTLD_LOCAL;
   std::string wanted, damaged;
   for (const std::string& name : names) {
     wanted += (wanted.empty() ? "" : ", ") + name;
     handle_ = ::dlopen(name.c_str(), kMode);
     if (handle_ == nullptr) {
-      // "No such file" is what the sum of all names says; anything else is worth knowing.
+      // That there is no such file is clear from the list of names; any other error is worth reporting.
       const std::string error = linker_error();
       if (error.find("No such file") == std::string::npos) damaged += "; " + error;
     }

@@ -1,4 +1,4 @@
-// Finds NVIDIA's libraries on this machine and opens them at run time.
+// Finds shared libraries on this machine and opens them at run time.
 #pragma once
 
 #include <filesystem>
@@ -7,26 +7,27 @@
 
 namespace sweep::cuda {
 
-/// A shared library that stays open until the process ends.
+/// A shared library, open until the process ends.
 class LibraryFile {
  public:
-  /// Opens the first of `names` ("libcudnn.so.9") that is found: where the dynamic linker looks (Debian's and
-  /// NVIDIA's packages, LD_LIBRARY_PATH), beside the program, and in library_directories(). Never throws.
+  /// Opens the first of `names` ("libcudnn.so.9") that is found: where the dynamic linker looks (packages of
+  /// Debian and NVIDIA, LD_LIBRARY_PATH), then in library_directories(). Does not throw.
   explicit LibraryFile(std::vector<std::string> names);
 
   explicit operator bool() const { return handle_ != nullptr; }
-  /// Where it was found.
+  /// The file that was opened.
   const std::filesystem::path& path() const { return path_; }
-  /// Why there is none: the names and where they were looked for, and what the dynamic linker said of a file
-  /// that is there but could not be opened.
+  /// Why no file is open: the names, the directories searched, and the dynamic linker's message about a file
+  /// that is there but would not open.
   const std::string& problem() const { return problem_; }
 
-  /// Sets `function` to the symbol `name`, or closes the file with a problem() if it has none.
+  /// Sets `function` to the symbol `name`. If the file has none, sets nullptr and closes the file with a
+  /// problem().
   template <class Function>
   void find(const char* name, Function*& function) {
     function = reinterpret_cast<Function*>(symbol(name));
   }
-  /// Closes it for good, because of `problem`.
+  /// Closes the file, because of `problem`.
   void refuse(const std::string& problem);
 
  private:
@@ -37,9 +38,9 @@ class LibraryFile {
   std::string problem_;
 };
 
-/// Folders that may hold CUDA libraries and that the dynamic linker does not know: of the program, of the
-/// toolkit, and of PyPI's wheels (nvidia/*/lib) in the environments that VIRTUAL_ENV, CONDA_PREFIX and the
-/// first python3 on PATH stand for, in ~/.local and in the system's. Only those that exist.
+/// Existing directories that may hold CUDA libraries but that the dynamic linker does not search: beside the
+/// program, of CUDA toolkits, and of PyPI wheels (nvidia/*/lib) in the environments of VIRTUAL_ENV,
+/// CONDA_PREFIX and the first python3 on PATH, in ~/.local, and system-wide.
 std::vector<std::filesystem::path> library_directories();
 
 }  // namespace sweep::cuda

@@ -7,7 +7,7 @@ namespace {
 
 using Pair = std::array<std::int64_t, 2>;
 
-bool is(const Layer& layer, const char* name, std::int64_t value) {
+bool has_extent(const Layer& layer, const char* name, std::int64_t value) {
   return std::get<Pair>(layer.arguments.at(name)) == Pair{value, value};
 }
 
@@ -21,14 +21,16 @@ ConvPoolChain chain_of(const std::vector<ConvPoolLayers>& layers) {
 
 std::optional<ConvPoolShape> ConvPoolOp::shape_of(const Layer& conv, const Layer& pool) {
   if (conv.type != "conv2d" || pool.type != "max_pool2d") return std::nullopt;
-  if (!is(pool, "kernel_size", 2) || !is(pool, "stride", 2) || !is(pool, "padding", 0)) return std::nullopt;
-  if (!is(conv, "stride", 1) || !is(conv, "dilation", 1) ||
+  if (!has_extent(pool, "kernel_size", 2) || !has_extent(pool, "stride", 2) ||
+      !has_extent(pool, "padding", 0))
+    return std::nullopt;
+  if (!has_extent(conv, "stride", 1) || !has_extent(conv, "dilation", 1) ||
       std::get<std::int64_t>(conv.arguments.at("groups")) != 1)
     return std::nullopt;
   const auto size = [](std::int64_t extent) { return static_cast<int>(extent); };
   const Pair kernel = std::get<Pair>(conv.arguments.at("kernel_size")),
              padding = std::get<Pair>(conv.arguments.at("padding"));
-  // Anything larger than this cannot fit, and could overflow what tells so.
+  // Larger layers cannot fit into shared memory, and would overflow the ints of the layout.
   constexpr std::int64_t kLargest = 1 << 14;
   if (static_cast<std::int64_t>(element_count(conv.input)) > kLargest || conv.output[0] > kLargest)
     return std::nullopt;
@@ -47,43 +49,43 @@ std::optional<ConvPoolShape> ConvPoolOp::shape_of(const Layer& conv, const Layer
 }
 
 bool ConvPoolOp::fits(const std::vector<ConvPoolLayers>& layers) {
-  return layers.size() <= static_cast<std::size_t>(kMostConvPools) && conv_pool_fits(chain_of(layers));
+  return layers.size() <= static_cast<std::size_t>(kMaxConvPools) && conv_pool_fits(chain_of(layers));
 }
 
 ConvPoolOp::ConvPoolOp(const Network& network, const std::vector<ConvPoolLayers>& layers, bool reads_pixels,
-                       const OpSlots& slots, const OpTimes& times, MemoryPlan& plan)
+                       const OpSlots& slots, const OpSchedule& schedule, MemoryPlan& plan)
     : chain_(chain_of(layers)),
       reads_pixels_(reads_pixels),
-      gradient_parts_(conv_pool_gradient_parts(times.images)),
+      gradient_parts_(conv_pool_gradient_parts(schedule.images)),
       slots_(slots) {
-  const auto images = static_cast<std::size_t>(times.images);
+  const auto images = static_cast<std::size_t>(schedule.images);
   for (const auto& [conv, shape] : layers) {
     const auto outputs = static_cast<std::size_t>(shape.outputs()),
                floats = static_cast<std::size_t>(gradient_parts_) *
                         static_cast<std::size_t>(shape.gradient_floats());
-    Part part{shape, parameter_places(network, *conv), slots.out, {}, {}};
+    Part part{shape, parameter_offsets(network, *conv), slots.out, {}, {}};
     if (parts_.size() + 1 < layers.size())
-      part.out = plan.add(images * outputs * sizeof(float), times.forward, times.backward);
-    part.winner = plan.add(images * outputs, times.forward, times.backward);
-    part.partials = plan.add(floats * sizeof(float), times.backward, times.end);
+      part.out = plan.add(images * outputs * sizeof(float), schedule.forward, schedule.backward);
+    part.argmax = plan.add(images * outputs, schedule.forward, schedule.backward);
+    part.partials = plan.add(floats * sizeof(float), schedule.backward, schedule.end);
     parts_.push_back(part);
   }
 }
 
 ConvPoolInput ConvPoolOp::input(const Pass& pass) const {
   if (reads_pixels_) return {nullptr, pass.input, pass.rows, pass.normalisation};
-  return {.floats = pass.at(slots_.in)};
+  return {.floats = pass.data(slots_.in)};
 }
 
 std::vector<ConvPoolArrays> ConvPoolOp::arrays(const Pass& pass) const {
   std::vector<ConvPoolArrays> arrays;
-  for (const auto& [shape, places, out, winner, partials] : parts_) {
+  for (const auto& [shape, offsets, out, argmax, partials] : parts_) {
     const bool kept = pass.training || arrays.size() + 1 == parts_.size();
-    arrays.push_back({.weight = pass.parameters + places.weight,
-                      .bias = places.bias < 0 ? nullptr : pass.parameters + places.bias,
-                      .out = kept ? pass.at(out) : nullptr,
-                      .winner = pass.training ? pass.at<std::uint8_t>(winner) : nullptr,
-                      .gradient = pass.at(partials)});
+    arrays.push_back({.weight = pass.parameters + offsets.weight,
+                      .bias = offsets.bias < 0 ? nullptr : pass.parameters + offsets.bias,
+                      .out = kept ? pass.data(out) : nullptr,
+                      .argmax = pass.training ? pass.data<std::uint8_t>(argmax) : nullptr,
+                      .gradient = pass.data(partials)});
   }
   return arrays;
 }
@@ -94,13 +96,13 @@ void ConvPoolOp::forward(const Pass& pass) const {
 
 void ConvPoolOp::backward(const Pass& pass) const {
   conv_pool_backward(pass.stream, chain_, pass.images, gradient_parts_, input(pass), arrays(pass).data(),
-                     pass.at(slots_.grad_out), slots_.add, pass.at(slots_.grad_in));
+                     pass.data(slots_.grad_out), slots_.add, pass.data(slots_.grad_in));
 }
 
 std::vector<PartialGradient> ConvPoolOp::gradients() const {
   std::vector<PartialGradient> gradients;
   for (const Part& part : parts_)
-    gradients.push_back({part.partials, part.places.weight, part.shape.gradient_floats(), gradient_parts_});
+    gradients.push_back({part.partials, part.offsets.weight, part.shape.gradient_floats(), gradient_parts_});
   return gradients;
 }
 

@@ -1,4 +1,4 @@
-// A small convolution with the relu and the 2×2 max pooling after it, or two of them in a row.
+// One or two small convolutions, each with relu and 2×2 max pooling, as one op.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace sweep::cuda {
 
-/// A convolution that a relu and a pooling follow.
+/// A convolution, with relu and pooling after it.
 struct ConvPoolLayers {
   const Layer* conv;
   ConvPoolShape shape;
@@ -19,15 +19,15 @@ struct ConvPoolLayers {
 
 class ConvPoolOp final : public Op {
  public:
-  /// The shape if `conv`, followed by a relu and `pool`, can be one op.
+  /// The shape if `conv`, then relu, then `pool` can be one op; nothing otherwise.
   static std::optional<ConvPoolShape> shape_of(const Layer& conv, const Layer& pool);
 
-  /// Whether those of `layers`, each of which can be one op, can be one together.
+  /// Whether `layers`, each of which can be one op, can be one op together.
   static bool fits(const std::vector<ConvPoolLayers>& layers);
 
-  /// `reads_pixels`: the first is the network's first layer and reads the batch's bytes itself.
+  /// `reads_pixels`: the first convolution is the network's first layer and reads the batch's bytes itself.
   ConvPoolOp(const Network& network, const std::vector<ConvPoolLayers>& layers, bool reads_pixels,
-             const OpSlots& slots, const OpTimes& times, MemoryPlan& plan);
+             const OpSlots& slots, const OpSchedule& schedule, MemoryPlan& plan);
   void forward(const Pass& pass) const override;
   void backward(const Pass& pass) const override;
   std::vector<PartialGradient> gradients() const override;
@@ -35,8 +35,8 @@ class ConvPoolOp final : public Op {
  private:
   struct Part {
     ConvPoolShape shape;
-    ParameterPlaces places;
-    Slot out, winner, partials;
+    ParameterOffsets offsets;
+    Slot out, argmax, partials;
   };
   ConvPoolInput input(const Pass& pass) const;
   std::vector<ConvPoolArrays> arrays(const Pass& pass) const;

@@ -14,8 +14,7 @@ LinearStackShape shape_of(const std::vector<StackedLayers>& layers) {
     if (activation == nullptr) continue;
     layer.active = true;
     layer.activation = activation_of(activation->type).value();
-    if (layer.activation == Activation::kLeakyRelu)
-      layer.slope = static_cast<float>(std::get<double>(activation->arguments.at("negative_slope")));
+    layer.coefficient = activation_coefficient(activation->type, activation->arguments);
   }
   return shape;
 }
@@ -27,18 +26,19 @@ std::size_t floats(int count, int images) {
 }  // namespace
 
 bool LinearStackOp::fits(const std::vector<StackedLayers>& layers) {
-  static_assert(kMostGradients >= kMostStackLayers);
-  // Wider layers have work for a whole GPU each, and a library's tiles.
-  constexpr std::size_t kMostWeights = std::size_t{1} << 17;
+  static_assert(kMaxGradients >= kMaxStackLayers);
+  // Wider layers fill a GPU on their own, and may be a library's.
+  constexpr std::size_t kMaxWeights = std::size_t{1} << 17;
   const bool wide = std::any_of(layers.begin(), layers.end(), [](const StackedLayers& layer) {
-    return element_count(layer.linear->input) * element_count(layer.linear->output) > kMostWeights;
+    return element_count(layer.linear->input) * element_count(layer.linear->output) > kMaxWeights;
   });
-  return !wide && layers.size() <= static_cast<std::size_t>(kMostStackLayers) &&
+  return !wide && layers.size() <= static_cast<std::size_t>(kMaxStackLayers) &&
          linear_stack_fits(shape_of(layers), shared_bytes_limit());
 }
 
 LinearStackOp::LinearStackOp(const Network& network, const std::vector<StackedLayers>& layers,
-                             bool reads_pixels, const OpSlots& slots, const OpTimes& times, MemoryPlan& plan)
+                             bool reads_pixels, const OpSlots& slots, const OpSchedule& schedule,
+                             MemoryPlan& plan)
     : shape_(shape_of(layers)),
       reads_pixels_(reads_pixels),
       plane_(static_cast<int>(element_count(network.input()) / static_cast<std::size_t>(network.input()[0]))),
@@ -49,14 +49,16 @@ LinearStackOp::LinearStackOp(const Network& network, const std::vector<StackedLa
     const Layer& linear = *layers[static_cast<std::size_t>(l)].linear;
     shapes.push_back({layer.inputs, layer.outputs, linear.parameters.size() > 1});
   }
-  gradient_parts_ = linear_gradient_parts(shapes, times.images);
+  gradient_parts_ = linear_gradient_parts(shapes, schedule.images);
   for (std::size_t l = 0; l < shapes.size(); ++l) {
-    Part part{parameter_places(network, *layers[l].linear), shapes[l], {}, {}, {}};
+    Part part{parameter_offsets(network, *layers[l].linear), shapes[l], {}, {}, {}};
     const int outputs = shapes[l].out_features;
-    part.out =
-        l + 1 < shapes.size() ? plan.add(floats(outputs, times.images), times.forward, times.end) : slots.out;
-    part.grad = plan.add(floats(outputs, times.images), times.forward, times.end);
-    part.partials = plan.add(floats(shapes[l].gradient_floats(), gradient_parts_), times.forward, times.end);
+    part.out = l + 1 < shapes.size()
+                   ? plan.add(floats(outputs, schedule.images), schedule.forward, schedule.end)
+                   : slots.out;
+    part.grad = plan.add(floats(outputs, schedule.images), schedule.forward, schedule.end);
+    part.partials =
+        plan.add(floats(shapes[l].gradient_floats(), gradient_parts_), schedule.forward, schedule.end);
     parts_.push_back(part);
   }
 }
@@ -64,19 +66,19 @@ LinearStackOp::LinearStackOp(const Network& network, const std::vector<StackedLa
 void LinearStackOp::run(const Pass& pass, const LossOptions* loss, DeviceTotals* totals) const {
   LinearStackArrays arrays;
   for (std::size_t l = 0; l < parts_.size(); ++l) {
-    const auto& [places, shape, out, grad, partials] = parts_[l];
+    const auto& [offsets, shape, out, grad, partials] = parts_[l];
     const bool kept = l + 1 < parts_.size() ? pass.training : !pass.training;
-    arrays.layers[l] = {.weight = pass.parameters + places.weight,
-                        .bias = places.bias < 0 ? nullptr : pass.parameters + places.bias,
-                        .out = kept ? pass.at(out) : nullptr,
-                        .grad = pass.at(grad)};
+    arrays.layers[l] = {.weight = pass.parameters + offsets.weight,
+                        .bias = offsets.bias < 0 ? nullptr : pass.parameters + offsets.bias,
+                        .out = kept ? pass.data(out) : nullptr,
+                        .grad = pass.data(grad)};
   }
   if (reads_pixels_) {
-    arrays.pixels = pass.training ? pass.at(slots_.in) : nullptr;
+    arrays.pixels = pass.training ? pass.data(slots_.in) : nullptr;
   } else {
-    arrays.in = pass.at(slots_.in);
+    arrays.in = pass.data(slots_.in);
   }
-  arrays.grad_in = pass.at(slots_.grad_in);
+  arrays.grad_in = pass.data(slots_.grad_in);
   arrays.add = slots_.add;
   linear_stack(pass.stream, shape_, arrays,
                {.images = pass.images,
@@ -91,10 +93,10 @@ void LinearStackOp::run(const Pass& pass, const LossOptions* loss, DeviceTotals*
 
 void LinearStackOp::backward_weights(const Pass& pass) const {
   std::vector<LinearGradient> layers;
-  const float* in = pass.at(slots_.in);
+  const float* in = pass.data(slots_.in);
   for (const Part& part : parts_) {
-    layers.push_back({part.shape, in, pass.at(part.grad), pass.at(part.partials)});
-    in = pass.at(part.out);
+    layers.push_back({part.shape, in, pass.data(part.grad), pass.data(part.partials)});
+    in = pass.data(part.out);
   }
   linear_backward_weights(pass.stream, layers, pass.images, gradient_parts_);
 }
@@ -102,7 +104,7 @@ void LinearStackOp::backward_weights(const Pass& pass) const {
 std::vector<PartialGradient> LinearStackOp::gradients() const {
   std::vector<PartialGradient> gradients;
   for (const Part& part : parts_)
-    gradients.push_back({part.partials, part.places.weight, part.shape.gradient_floats(), gradient_parts_});
+    gradients.push_back({part.partials, part.offsets.weight, part.shape.gradient_floats(), gradient_parts_});
   return gradients;
 }
 

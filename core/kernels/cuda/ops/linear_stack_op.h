@@ -1,4 +1,4 @@
-// The fully connected layers at the end of a network together with the loss.
+// The fully connected layers at the end of a network, fused with the loss: the head.
 #pragma once
 
 #include <vector>
@@ -19,23 +19,25 @@ struct StackedLayers {
 
 class LinearStackOp {
  public:
-  /// Whether `layers`, in their order, can be one on the device that use_device() chose.
+  /// Whether one kernel can do `layers` on the current device.
   static bool fits(const std::vector<StackedLayers>& layers);
 
-  /// `reads_pixels`: the first layer is the network's first and reads the batch's bytes itself; slots.in gets
-  /// them as floats then. slots.grad_out is not used. times.forward: the moment of run().
+  /// `reads_pixels`: the first layer is the network's first and reads the batch's bytes itself; run() then
+  /// writes them to slots.in as floats, for backward_weights(). slots.grad_out is not used. run() takes place
+  /// at schedule.forward.
   LinearStackOp(const Network& network, const std::vector<StackedLayers>& layers, bool reads_pixels,
-                const OpSlots& slots, const OpTimes& times, MemoryPlan& plan);
+                const OpSlots& slots, const OpSchedule& schedule, MemoryPlan& plan);
 
-  /// The layers, and the loss unless `loss` is nullptr; in a training pass the gradient of the input, too.
+  /// The layers, and the loss unless `loss` is nullptr; in a training pass also the gradients of all
+  /// activations.
   void run(const Pass& pass, const LossOptions* loss, DeviceTotals* totals) const;
-  /// After run() of a training pass; nothing but the optimizer needs what it writes.
+  /// The weight gradients, after run() of a training pass. Only the optimizer reads them.
   void backward_weights(const Pass& pass) const;
   std::vector<PartialGradient> gradients() const;
 
  private:
   struct Part {
-    ParameterPlaces places;
+    ParameterOffsets offsets;
     LinearShape shape;
     Slot out, grad, partials;
   };

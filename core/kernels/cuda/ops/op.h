@@ -1,4 +1,4 @@
-// One step of a compiled network, over a whole batch.
+// One node of a compiled network: what it needs from a pass, which memory it uses, and when.
 #pragma once
 
 #include <cstdint>
@@ -11,42 +11,45 @@
 
 namespace sweep::cuda {
 
-/// A pass through the network with all that its ops need. Everything but the stream is the device's memory.
+/// One pass over a batch. Every pointer is device memory.
 struct Pass {
   Stream& stream;
-  int images = 0;
-  bool training = false;
+  int images = 0;         // at most the batch size that the network was compiled for
+  bool training = false;  // whether backward() and the optimizer follow
   const StepInput* input = nullptr;
-  const std::uint32_t* rows = nullptr;
-  const float* parameters = nullptr;
-  float* buffers = nullptr;  // running statistics
+  const std::uint32_t* rows = nullptr;  // [images]: row of each sample in input->pixels and input->labels
+  const float* parameters = nullptr;    // layout of Network::parameters()
+  float* buffers = nullptr;             // running statistics, layout of Network::buffers()
   Normalisation normalisation = {};
   const MemoryPlan& plan;
-  std::byte* memory = nullptr;
+  std::byte* memory = nullptr;  // the block that `plan` lays out
 
+  /// The array that the plan has put into `slot`; nullptr for an empty slot.
   template <class T = float>
-  T* at(Slot slot) const {
+  T* data(Slot slot) const {
     return slot ? reinterpret_cast<T*>(memory + plan.offset(slot)) : nullptr;
   }
 };
 
-/// The arrays that an op of one input reads and writes.
+/// The activations and gradients of an op with one input. Arrays are [images][elements of the layer].
 struct OpSlots {
   Slot in, out;
-  Slot grad_out;     // may be overwritten by backward()
-  Slot grad_in;      // none if nobody needs it
-  bool add = false;  // whether grad_in holds another op's share already, to be added to
+  Slot grad_out;     // backward() may overwrite it
+  Slot grad_in;      // empty if nothing upstream has parameters
+  bool add = false;  // another consumer of `in` has written grad_in before: add to it
 };
 
 /// Where an op leaves the gradients of parameters offset … offset + count − 1: `parts` arrays of `count`
-/// floats.
+/// floats, which the optimizer adds up in order. Layers sum over the batch in parts because one block per
+/// weight would leave most of the GPU idle, and float atomics would make the order of the sum, and so its
+/// bits, a matter of luck.
 struct PartialGradient {
   Slot slot;
   int offset, count, parts;
 };
 
-/// A layer, or several fused. Ops put work on the pass's stream and keep nothing between calls, so that the
-/// work can be recorded in a graph.
+/// A layer, or several fused. Ops only put work on the pass's stream and keep no state between calls, because
+/// a pass is captured once in a graph and then replayed: anything an op decided on the host would be frozen.
 class Op {
  public:
   Op() = default;
@@ -54,7 +57,8 @@ class Op {
   Op(const Op&) = delete;
   Op& operator=(const Op&) = delete;
 
-  /// Has to come before the first pass of so many images, outside of a recording.
+  /// Called before the first pass over `images` samples, outside of a capture: libraries may choose
+  /// algorithms and allocate here, which a capture forbids.
   virtual void prepare(int /*images*/) {}
   virtual void forward(const Pass& pass) const = 0;
   /// After forward() of a training pass.
@@ -62,11 +66,12 @@ class Op {
   virtual std::vector<PartialGradient> gradients() const { return {}; }
 };
 
-/// When the op's forward() and backward() take place, and how large batches are: for what it asks of a
-/// MemoryPlan.
-struct OpTimes {
-  int forward, backward, end;  // end: after the optimizer's step
-  int images;
+/// When an op runs, in the moments of a step that MemoryPlan counts in (see Compiler in compiler.cpp), and
+/// for how large batches: an op asks the plan for memory by it.
+struct OpSchedule {
+  int forward, backward;  // moments of forward() and backward()
+  int end;                // after the optimizer, the last reader of gradients
+  int images;             // largest batch
 };
 
 }  // namespace sweep::cuda

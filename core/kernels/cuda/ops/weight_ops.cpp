@@ -36,177 +36,185 @@ ConvShape conv_shape(const Layer& layer) {
           .bias = layer.parameters.size() > 1};
 }
 
-const float* at(const Pass& pass, int place) { return place < 0 ? nullptr : pass.parameters + place; }
+const float* at(const Pass& pass, int offset) { return offset < 0 ? nullptr : pass.parameters + offset; }
 
-Slot partials_slot(MemoryPlan& plan, const OpTimes& times, int parts, int floats) {
+Slot partials_slot(MemoryPlan& plan, const OpSchedule& schedule, int parts, int floats) {
   return plan.add(static_cast<std::size_t>(parts) * static_cast<std::size_t>(floats) * sizeof(float),
-                  times.backward, times.end);
+                  schedule.backward, schedule.end);
 }
 
-// The works of a layer that may be a library's.
-std::vector<LibraryTask> tasks_of(const ParameterPlaces& places, bool relu, const OpSlots& slots,
-                                  const OpTimes& times) {
-  const auto task = [&](Work work) {
-    return LibraryTask{.work = work,
-                       .images = times.images,
-                       .relu = relu && work == Work::kForward,
-                       .add = slots.add && work == Work::kInput,
-                       .weight_place = places.weight,
-                       .bias_place = std::max(places.bias, 0)};
+// What the autotuner decides about for a convolution or linear layer.
+std::vector<LibraryTask> tasks_of(const ParameterOffsets& offsets, bool relu, const OpSlots& slots,
+                                  const OpSchedule& schedule) {
+  const auto task = [&](Direction direction) {
+    return LibraryTask{.direction = direction,
+                       .images = schedule.images,
+                       .relu = relu && direction == Direction::kForward,
+                       .add = slots.add && direction == Direction::kBackwardInput,
+                       .weight_offset = offsets.weight,
+                       .bias_offset = std::max(offsets.bias, 0)};
   };
-  std::vector<LibraryTask> tasks = {task(Work::kForward)};
-  if (slots.grad_out) tasks.push_back(task(Work::kWeights));
-  if (slots.grad_in) tasks.push_back(task(Work::kInput));
+  std::vector<LibraryTask> tasks = {task(Direction::kForward)};
+  if (slots.grad_out) tasks.push_back(task(Direction::kBackwardWeights));
+  if (slots.grad_in) tasks.push_back(task(Direction::kBackwardInput));
   return tasks;
 }
 
-// The gradient before a relu that the op did after its own work, in place.
+// Takes the gradient back through the relu that is fused into the op, in place.
 void relu_backward(const Pass& pass, const OpSlots& slots, int count) {
-  float* gradient = pass.at(slots.grad_out);
-  activation_backward(pass.stream, Activation::kRelu, 0, count, gradient, pass.at(slots.out),
-                      pass.at(slots.out), false, gradient);
+  float* gradient = pass.data(slots.grad_out);
+  activation_backward(pass.stream, Activation::kRelu, 0, count, gradient, pass.data(slots.out),
+                      pass.data(slots.out), false, gradient);
 }
 
 }  // namespace
 
-ParameterPlaces parameter_places(const Network& network, const Layer& layer) {
-  ParameterPlaces places;
+ParameterOffsets parameter_offsets(const Network& network, const Layer& layer) {
+  ParameterOffsets offsets;
   if (!layer.parameters.empty())
-    places.weight = static_cast<int>(network.parameters()[layer.parameters[0]].offset);
+    offsets.weight = static_cast<int>(network.parameters()[layer.parameters[0]].offset);
   if (layer.parameters.size() > 1)
-    places.bias = static_cast<int>(network.parameters()[layer.parameters[1]].offset);
-  return places;
+    offsets.bias = static_cast<int>(network.parameters()[layer.parameters[1]].offset);
+  return offsets;
 }
 
 ConvOp::ConvOp(const Network& network, const Layer& layer, bool relu, const OpSlots& slots,
-               const OpTimes& times, MemoryPlan& plan, KernelChooser& chooser)
+               const OpSchedule& schedule, MemoryPlan& plan, KernelAutotuner& autotuner)
     : shape_(conv_shape(layer)),
-      places_(parameter_places(network, layer)),
+      offsets_(parameter_offsets(network, layer)),
       relu_(relu),
       outputs_(size(static_cast<std::int64_t>(element_count(layer.output)))),
       slots_(slots),
-      library_(share_of(chooser, shape_,
-                        chooser.choose(layer.name, shape_, tasks_of(places_, relu, slots, times)), times,
-                        plan)),
-      parts_(library_.has(Work::kWeights) ? 1 : conv_gradient_parts(shape_, times.images)),
-      partials_(partials_slot(plan, times, parts_, shape_.gradient_floats())) {}
+      library_(make_library_plans(
+          autotuner, shape_, autotuner.choose(layer.name, shape_, tasks_of(offsets_, relu, slots, schedule)),
+          schedule, plan)),
+      parts_(library_.has(Direction::kBackwardWeights) ? 1 : conv_gradient_parts(shape_, schedule.images)),
+      partials_(partials_slot(plan, schedule, parts_, shape_.gradient_floats())) {}
 
 void ConvOp::forward(const Pass& pass) const {
-  const float *in = pass.at(slots_.in), *weight = at(pass, places_.weight), *bias = at(pass, places_.bias);
-  float* out = pass.at(slots_.out);
-  if (library_.run(pass, Work::kForward, {.in = in, .weight = weight, .bias = bias, .result = out})) return;
+  const float *in = pass.data(slots_.in), *weight = at(pass, offsets_.weight),
+              *bias = at(pass, offsets_.bias);
+  float* out = pass.data(slots_.out);
+  if (library_.run(pass, Direction::kForward, {.in = in, .weight = weight, .bias = bias, .result = out}))
+    return;
   conv_forward(pass.stream, shape_, pass.images, in, weight, bias, relu_, out);
 }
 
 void ConvOp::backward(const Pass& pass) const {
   if (relu_) relu_backward(pass, slots_, pass.images * outputs_);
-  const float *in = pass.at(slots_.in), *grad_out = pass.at(slots_.grad_out);
-  float* gradient = pass.at(partials_);
-  if (!library_.run(pass, Work::kWeights, {.in = in, .grad_out = grad_out, .result = gradient}))
+  const float *in = pass.data(slots_.in), *grad_out = pass.data(slots_.grad_out);
+  float* gradient = pass.data(partials_);
+  if (!library_.run(pass, Direction::kBackwardWeights, {.in = in, .grad_out = grad_out, .result = gradient}))
     conv_backward_weights(pass.stream, shape_, pass.images, parts_, in, grad_out, gradient);
   if (!slots_.grad_in) return;
-  const float* weight = at(pass, places_.weight);
-  float* grad_in = pass.at(slots_.grad_in);
-  if (!library_.run(pass, Work::kInput, {.weight = weight, .grad_out = grad_out, .result = grad_in}))
+  const float* weight = at(pass, offsets_.weight);
+  float* grad_in = pass.data(slots_.grad_in);
+  if (!library_.run(pass, Direction::kBackwardInput,
+                    {.weight = weight, .grad_out = grad_out, .result = grad_in}))
     conv_backward_input(pass.stream, shape_, pass.images, grad_out, weight, slots_.add, grad_in);
 }
 
 std::vector<PartialGradient> ConvOp::gradients() const {
-  return {{partials_, places_.weight, shape_.gradient_floats(), parts_}};
+  return {{partials_, offsets_.weight, shape_.gradient_floats(), parts_}};
 }
 
 LinearOp::LinearOp(const Network& network, const Layer& layer, bool relu, const OpSlots& slots,
-                   const OpTimes& times, MemoryPlan& plan, KernelChooser& chooser)
+                   const OpSchedule& schedule, MemoryPlan& plan, KernelAutotuner& autotuner)
     : shape_{size(layer.input[0]), size(layer.output[0]), layer.parameters.size() > 1},
-      places_(parameter_places(network, layer)),
+      offsets_(parameter_offsets(network, layer)),
       relu_(relu),
       slots_(slots),
-      library_(share_of(chooser, shape_,
-                        chooser.choose(layer.name, shape_, tasks_of(places_, relu, slots, times)), times,
-                        plan)),
-      parts_(library_.has(Work::kWeights) ? 1 : linear_gradient_parts(shape_, times.images)),
-      partials_(partials_slot(plan, times, parts_, shape_.gradient_floats())) {}
+      library_(make_library_plans(
+          autotuner, shape_, autotuner.choose(layer.name, shape_, tasks_of(offsets_, relu, slots, schedule)),
+          schedule, plan)),
+      parts_(library_.has(Direction::kBackwardWeights) ? 1 : linear_gradient_parts(shape_, schedule.images)),
+      partials_(partials_slot(plan, schedule, parts_, shape_.gradient_floats())) {}
 
 void LinearOp::forward(const Pass& pass) const {
-  const float *in = pass.at(slots_.in), *weight = at(pass, places_.weight), *bias = at(pass, places_.bias);
-  float* out = pass.at(slots_.out);
-  if (library_.run(pass, Work::kForward, {.in = in, .weight = weight, .bias = bias, .result = out})) return;
+  const float *in = pass.data(slots_.in), *weight = at(pass, offsets_.weight),
+              *bias = at(pass, offsets_.bias);
+  float* out = pass.data(slots_.out);
+  if (library_.run(pass, Direction::kForward, {.in = in, .weight = weight, .bias = bias, .result = out}))
+    return;
   linear_forward(pass.stream, shape_, pass.images, in, weight, bias, relu_, out);
 }
 
 void LinearOp::backward(const Pass& pass) const {
   if (relu_) relu_backward(pass, slots_, pass.images * shape_.out_features);
-  const float *in = pass.at(slots_.in), *grad_out = pass.at(slots_.grad_out);
-  float* gradient = pass.at(partials_);
-  if (!library_.run(pass, Work::kWeights, {.in = in, .grad_out = grad_out, .result = gradient}))
+  const float *in = pass.data(slots_.in), *grad_out = pass.data(slots_.grad_out);
+  float* gradient = pass.data(partials_);
+  if (!library_.run(pass, Direction::kBackwardWeights, {.in = in, .grad_out = grad_out, .result = gradient}))
     linear_backward_weights(pass.stream, shape_, pass.images, parts_, in, grad_out, gradient);
   if (!slots_.grad_in) return;
-  const float* weight = at(pass, places_.weight);
-  float* grad_in = pass.at(slots_.grad_in);
-  if (!library_.run(pass, Work::kInput, {.weight = weight, .grad_out = grad_out, .result = grad_in}))
+  const float* weight = at(pass, offsets_.weight);
+  float* grad_in = pass.data(slots_.grad_in);
+  if (!library_.run(pass, Direction::kBackwardInput,
+                    {.weight = weight, .grad_out = grad_out, .result = grad_in}))
     linear_backward_input(pass.stream, shape_, pass.images, grad_out, weight, slots_.add, grad_in);
 }
 
 std::vector<PartialGradient> LinearOp::gradients() const {
-  return {{partials_, places_.weight, shape_.gradient_floats(), parts_}};
+  return {{partials_, offsets_.weight, shape_.gradient_floats(), parts_}};
 }
 
 BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, const OpSlots& slots,
-                         const OpTimes& times, MemoryPlan& plan, KernelChooser& chooser)
+                         const OpSchedule& schedule, MemoryPlan& plan, KernelAutotuner& autotuner)
     : shape_{size(layer.input[0]), size(layer.input[1] * layer.input[2]),
              static_cast<float>(std::get<double>(layer.arguments.at("eps"))),
              static_cast<float>(std::get<double>(layer.arguments.at("momentum")))},
-      places_(parameter_places(network, layer)),
+      offsets_(parameter_offsets(network, layer)),
       running_mean_(network.buffers()[layer.buffers[0]].offset),
       running_var_(network.buffers()[layer.buffers[1]].offset),
       slots_(slots),
-      library_(share_of(chooser, shape_, chosen_works(layer, times, chooser), times, plan)) {
+      library_(make_library_plans(autotuner, shape_, choose_directions(layer, schedule, autotuner), schedule,
+                                  plan)) {
   const std::size_t channels = static_cast<std::size_t>(shape_.channels) * sizeof(float);
-  // A shorter batch may be cut into fewer parts, never into more.
+  // A smaller batch has at most as many parts, so the scratch of the full batch is enough.
   const std::size_t scratch =
-      static_cast<std::size_t>(batch_norm_scratch_floats(shape_, times.images)) * sizeof(float);
-  mean_ = plan.add(channels, times.forward, times.backward);
-  inverse_ = plan.add(channels, times.forward, times.backward);
-  forward_scratch_ = plan.add(scratch, times.forward, times.forward);
-  backward_scratch_ = plan.add(scratch, times.backward, times.backward);
-  if (places_.weight >= 0) gradient_ = plan.add(2 * channels, times.backward, times.end);
+      static_cast<std::size_t>(batch_norm_scratch_floats(shape_, schedule.images)) * sizeof(float);
+  mean_ = plan.add(channels, schedule.forward, schedule.backward);
+  inverse_ = plan.add(channels, schedule.forward, schedule.backward);
+  forward_scratch_ = plan.add(scratch, schedule.forward, schedule.forward);
+  backward_scratch_ = plan.add(scratch, schedule.backward, schedule.backward);
+  if (offsets_.weight >= 0) gradient_ = plan.add(2 * channels, schedule.backward, schedule.end);
 }
 
-// What a library does of it: never without parameters, nor where arrays do not start at multiples of 16
-// bytes.
-std::vector<LibraryTask> BatchNormOp::chosen_works(const Layer& layer, const OpTimes& times,
-                                                   KernelChooser& chooser) const {
+// The directions that the library does. None without parameters, which cuDNN demands, or with arrays that are
+// not 16-byte aligned, as cuDNN expects.
+std::vector<LibraryTask> BatchNormOp::choose_directions(const Layer& layer, const OpSchedule& schedule,
+                                                        KernelAutotuner& autotuner) const {
   constexpr std::size_t kFloats = 16 / sizeof(float);
-  if (places_.weight < 0 || shape_.channels % kFloats != 0 || places_.weight % kFloats != 0 ||
-      places_.bias % kFloats != 0 || running_mean_ % kFloats != 0 || running_var_ % kFloats != 0)
+  if (offsets_.weight < 0 || shape_.channels % kFloats != 0 || offsets_.weight % kFloats != 0 ||
+      offsets_.bias % kFloats != 0 || running_mean_ % kFloats != 0 || running_var_ % kFloats != 0)
     return {};
-  const auto task = [&](Work work) {
-    return LibraryTask{.work = work,
-                       .images = times.images,
-                       .add = slots_.add && work == Work::kInput,
-                       .weight_place = places_.weight,
-                       .bias_place = places_.bias};
+  const auto task = [&](Direction direction) {
+    return LibraryTask{.direction = direction,
+                       .images = schedule.images,
+                       .add = slots_.add && direction == Direction::kBackwardInput,
+                       .weight_offset = offsets_.weight,
+                       .bias_offset = offsets_.bias};
   };
-  std::vector<LibraryTask> works = chooser.choose(layer.name, shape_, {task(Work::kEvaluate)});
-  if (!slots_.grad_in) return works;
-  for (const LibraryTask& own :
-       chooser.choose_all(layer.name, shape_, {task(Work::kForward), task(Work::kInput)}))
-    works.push_back(own);
-  return works;
+  std::vector<LibraryTask> tasks = autotuner.choose(layer.name, shape_, {task(Direction::kInference)});
+  if (!slots_.grad_in) return tasks;
+  for (const LibraryTask& training_task : autotuner.choose_all_or_none(
+           layer.name, shape_, {task(Direction::kForward), task(Direction::kBackwardInput)}))
+    tasks.push_back(training_task);
+  return tasks;
 }
 
-// Backward understands what its own forward has left.
+// Forward and backward have to be of one kind: they exchange mean and inverse in the library's own form.
 bool BatchNormOp::trains_by_library(int images) const {
-  return library_.does(Work::kForward, images) && library_.does(Work::kInput, images);
+  return library_.can_run(Direction::kForward, images) && library_.can_run(Direction::kBackwardInput, images);
 }
 
 void BatchNormOp::forward(const Pass& pass) const {
-  float *mean = pass.at(mean_), *inverse = pass.at(inverse_);
+  float *mean = pass.data(mean_), *inverse = pass.data(inverse_);
   float *running_mean = pass.buffers + running_mean_, *running_var = pass.buffers + running_var_;
-  const float *in = pass.at(slots_.in), *weight = at(pass, places_.weight), *bias = at(pass, places_.bias);
-  float* out = pass.at(slots_.out);
+  const float *in = pass.data(slots_.in), *weight = at(pass, offsets_.weight),
+              *bias = at(pass, offsets_.bias);
+  float* out = pass.data(slots_.out);
   if ((!pass.training || trains_by_library(pass.images)) &&
-      library_.run(pass, pass.training ? Work::kForward : Work::kEvaluate,
+      library_.run(pass, pass.training ? Direction::kForward : Direction::kInference,
                    {.in = in,
                     .weight = weight,
                     .bias = bias,
@@ -217,7 +225,7 @@ void BatchNormOp::forward(const Pass& pass) const {
                     .running_var = running_var}))
     return;
   if (pass.training) {
-    batch_norm_statistics(pass.stream, shape_, pass.images, in, pass.at(forward_scratch_), mean, inverse,
+    batch_norm_statistics(pass.stream, shape_, pass.images, in, pass.data(forward_scratch_), mean, inverse,
                           running_mean, running_var);
   } else {
     batch_norm_running(pass.stream, shape_, running_mean, running_var, mean, inverse);
@@ -226,11 +234,11 @@ void BatchNormOp::forward(const Pass& pass) const {
 }
 
 void BatchNormOp::backward(const Pass& pass) const {
-  const float *in = pass.at(slots_.in), *grad_out = pass.at(slots_.grad_out),
-              *weight = at(pass, places_.weight);
-  float *mean = pass.at(mean_), *inverse = pass.at(inverse_), *gradient = pass.at(gradient_),
-        *grad_in = pass.at(slots_.grad_in);
-  if (trains_by_library(pass.images) && library_.run(pass, Work::kInput,
+  const float *in = pass.data(slots_.in), *grad_out = pass.data(slots_.grad_out),
+              *weight = at(pass, offsets_.weight);
+  float *mean = pass.data(mean_), *inverse = pass.data(inverse_), *gradient = pass.data(gradient_),
+        *grad_in = pass.data(slots_.grad_in);
+  if (trains_by_library(pass.images) && library_.run(pass, Direction::kBackwardInput,
                                                      {.in = in,
                                                       .weight = weight,
                                                       .grad_out = grad_out,
@@ -240,12 +248,12 @@ void BatchNormOp::backward(const Pass& pass) const {
                                                       .grad_parameters = gradient}))
     return;
   batch_norm_backward(pass.stream, shape_, pass.images, in, grad_out, mean, inverse, weight,
-                      pass.at(backward_scratch_), gradient, slots_.add, grad_in);
+                      pass.data(backward_scratch_), gradient, slots_.add, grad_in);
 }
 
 std::vector<PartialGradient> BatchNormOp::gradients() const {
-  if (places_.weight < 0) return {};
-  return {{gradient_, places_.weight, 2 * shape_.channels, 1}};
+  if (offsets_.weight < 0) return {};
+  return {{gradient_, offsets_.weight, 2 * shape_.channels, 1}};
 }
 
 }  // namespace sweep::cuda

@@ -1,4 +1,4 @@
-// Which GPUs the compiled kernels run on.
+// Which GPUs the compiled kernels run on. Needs no toolkit, so that it is tested everywhere.
 #include <algorithm>
 #include <charconv>
 
@@ -7,8 +7,8 @@
 namespace sweep {
 namespace {
 
-// "90" or "9.0" as 90; 0 if it is no number, as "native" and "all" are none.
-int number_of(std::string_view text) {
+// 90 for "90" and "9.0"; 0 for words such as "native" and "all".
+int parse_architecture(std::string_view text) {
   std::string digits;
   for (const char c : text) {
     if (c != '.') digits += c;
@@ -21,13 +21,13 @@ int number_of(std::string_view text) {
 }  // namespace
 
 bool runs_code_for(std::string_view architectures, std::string_view capability) {
-  const int device = number_of(capability);
+  const int device = parse_architecture(capability);
   while (!architectures.empty()) {
     const std::size_t end = std::min(architectures.find_first_of(",;"), architectures.size());
     const std::string_view one = architectures.substr(0, end);
     architectures.remove_prefix(std::min(end + 1, architectures.size()));
-    const int built = number_of(one.substr(0, one.find('-')));
-    if (built == 0) return true;  // a word for what was there when it was built
+    const int built = parse_architecture(one.substr(0, one.find('-')));
+    if (built == 0) return true;  // a word such as "native": the build machine is taken to be this one
     const bool machine_code = one.find("-virtual") == std::string_view::npos;
     const bool ptx = one.find("-real") == std::string_view::npos;
     if (machine_code && device / 10 == built / 10 && device >= built) return true;

@@ -12,7 +12,7 @@ std::string version_text(int version) {
 }
 
 // "CUDA 13.0, driver 580.65.06 for CUDA 13.0". The driver's own version is in a file of its kernel module,
-// which containers may not see.
+// which a container may hide.
 std::string software(int driver) {
   std::string version;
   std::ifstream("/sys/module/nvidia/version") >> version;
@@ -20,13 +20,25 @@ std::string software(int driver) {
          "for CUDA " + version_text(driver);
 }
 
-struct Found {
+struct DriverAnswer {
   std::vector<DeviceInfo> devices;
-  std::optional<std::string> reason;
+  std::optional<std::string> reason;  // why there are none
 };
 
-Found ask_driver() {
-  Found found;
+std::optional<DeviceInfo> properties_of(int index, const std::string& software) {
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) return std::nullopt;
+  DeviceInfo info;
+  info.description = properties.name;
+  info.memory_bytes = properties.totalGlobalMem;
+  info.cores = properties.multiProcessorCount;
+  info.capability = std::to_string(properties.major) + "." + std::to_string(properties.minor);
+  info.software = software;
+  return info;
+}
+
+DriverAnswer ask_driver() {
+  DriverAnswer found;
   int driver = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
     found.reason = "no NVIDIA driver is loaded on this machine";
@@ -43,37 +55,29 @@ Found ask_driver() {
     found.reason = std::string("the CUDA runtime reports: ") + cudaGetErrorString(error);
   }
   if (found.reason) return found;
-  for (int i = 0; i < count; ++i) {
-    cudaDeviceProp properties{};
-    if (cudaGetDeviceProperties(&properties, i) != cudaSuccess) continue;
-    DeviceInfo info;
-    info.device = {DeviceType::kCuda, i};
-    info.description = properties.name;
-    info.memory_bytes = properties.totalGlobalMem;
-    info.cores = properties.multiProcessorCount;
-    info.capability = std::to_string(properties.major) + "." + std::to_string(properties.minor);
-    info.software = software(driver);
-    found.devices.push_back(std::move(info));
-  }
+  const std::string versions = software(driver);
+  found.devices = describe_cuda_devices(count, [&](int index) { return properties_of(index, versions); });
   return found;
 }
 
-const Found& found_devices() {
-  static const Found found = ask_driver();
-  return found;
+// Asked once: creating a context on every device takes seconds on machines with many.
+const DriverAnswer& driver_answer() {
+  static const DriverAnswer answer = ask_driver();
+  return answer;
 }
 
 }  // namespace
 
-std::optional<std::string> cuda_missing_reason() { return found_devices().reason; }
+std::optional<std::string> cuda_missing_reason() { return driver_answer().reason; }
 
 std::optional<std::string> cuda_device_reason(const DeviceInfo& device) {
+  if (device.capability.empty()) return device.description;
   if (runs_code_for(SWEEP_CUDA_ARCHITECTURES, device.capability)) return std::nullopt;
   return device.description + " has compute capability " + device.capability +
          ", but this build has code for " SWEEP_CUDA_ARCHITECTURES
          " only; build with -DCMAKE_CUDA_ARCHITECTURES=native on this machine";
 }
 
-std::vector<DeviceInfo> list_cuda_devices() { return found_devices().devices; }
+std::vector<DeviceInfo> list_cuda_devices() { return driver_answer().devices; }
 
 }  // namespace sweep

@@ -1,4 +1,4 @@
-// What the CUDA runtime says of this machine. Built with or without a CUDA toolkit.
+// What the CUDA driver says about this machine. Built with or without a CUDA toolkit.
 #pragma once
 
 #include <optional>
@@ -10,19 +10,34 @@
 
 namespace sweep {
 
-/// Why no CUDA device can train here, or nothing if one can. Asked of the driver once per process.
+/// Why no CUDA device can train here; nothing if one can. Asks the driver once per process.
 std::optional<std::string> cuda_missing_reason();
 
-/// Why that CUDA device cannot train although the driver sees it, or nothing if it can.
+/// Why `device` cannot train although the driver sees it; nothing if it can.
 std::optional<std::string> cuda_device_reason(const DeviceInfo& device);
 
-/// Whether code for `architectures`, as CMAKE_CUDA_ARCHITECTURES has them ("75-real;90;120-virtual"), runs on
-/// a GPU of compute capability `capability` ("8.6"): machine code on later minor versions, PTX on every later
-/// version.
+/// Whether code for `architectures`, as in CMAKE_CUDA_ARCHITECTURES ("75-real;90;120-virtual"), runs on a GPU
+/// of compute capability `capability` ("8.6"). Machine code runs on later minor versions of its major
+/// version, PTX on every later version.
 bool runs_code_for(std::string_view architectures, std::string_view capability);
 
-/// Every CUDA device that the driver sees, in its order.
+/// Every CUDA device that the driver sees, at the position of its index: element i is cuda:i, because callers
+/// look devices up by index. A device whose properties cannot be read keeps its place, without a capability.
 std::vector<DeviceInfo> list_cuda_devices();
+
+/// The list for `count` devices, whose properties `describe(index)` returns; nothing for a device that does
+/// not answer. list_cuda_devices() with the driver's part left to the caller.
+template <class Describe>
+std::vector<DeviceInfo> describe_cuda_devices(int count, const Describe& describe) {
+  std::vector<DeviceInfo> devices;
+  for (int i = 0; i < count; ++i) {
+    std::optional<DeviceInfo> info = describe(i);
+    if (!info) info.emplace().description = "a GPU whose properties cannot be read";
+    info->device = {DeviceType::kCuda, i};
+    devices.push_back(std::move(*info));
+  }
+  return devices;
+}
 
 /// See list_libraries().
 std::vector<LibraryInfo> list_cuda_libraries();

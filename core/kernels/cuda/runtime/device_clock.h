@@ -1,4 +1,4 @@
-// How long the device works, by its own clock.
+// Measures how long the device works, with its own clock.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,22 @@
 
 namespace sweep::cuda {
 
-/// Adds up the times between pairs of start() and stop() on a stream, without waiting for them. Stands until
-/// the first take(), so that who never asks pays nothing.
+/// Adds up the device time between pairs of start() and stop() on a stream, without waiting for the device.
+/// Does nothing before the first take(), so callers who never ask pay nothing. Not thread-safe.
 class DeviceClock {
  public:
   void start(Stream& stream);
   void stop(Stream& stream);
 
-  /// Seconds of the pairs since the last take(); waits for them. 0 the first time.
+  /// Returns the seconds of the pairs since the last take(), and starts anew. Waits for the pairs. 0 the
+  /// first time.
   double take();
 
  private:
   struct Span {
     Event begin{Event::Kind::kTime}, end{Event::Kind::kTime};
   };
-  // More than is put on a stream between two take(), and than a device can lie behind.
+  // When so many pairs are open, start() waits for the oldest. A stream is never so far ahead of the device.
   static constexpr std::size_t kSpans = 256;
   void read_oldest();
 

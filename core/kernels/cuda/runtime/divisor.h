@@ -1,4 +1,4 @@
-// Division by a number that is known before the kernel starts, as one multiplication.
+// Integer division by a number that is known before the kernel starts.
 #pragma once
 
 #include <bit>
@@ -8,14 +8,16 @@
 
 namespace sweep::cuda {
 
-/// Processors of GPUs have no division of integers; it takes them twenty instructions or more.
+/// GPUs have no instruction for integer division; the compiler needs twenty or more. Divisor needs a
+/// multiplication and a shift. Granlund and Montgomery, "Division by Invariant Integers using Multiplication"
+/// (1994).
 class Divisor {
  public:
   Divisor() = default;
   /// `divisor` >= 1.
   explicit Divisor(int divisor) : divisor_(divisor) {
-    // q = n · m / 2^p with m = ⌈2^p / d⌉ is exact for all n < 2^31 if d <= 2^(p − 31): then n · (m · d − 2^p)
-    // < 2^p.
+    // q = ⌊n · m / 2^p⌋ with m = ⌈2^p / d⌉ is exact for all n < 2^31 if d <= 2^(p − 31), because the error
+    // n · (m · d − 2^p) then stays below 2^p.
     shift_ = 31 + static_cast<int>(std::bit_width(static_cast<unsigned>(divisor - 1)));
     multiplier_ = static_cast<std::uint32_t>(
         ((std::uint64_t{1} << shift_) + static_cast<unsigned>(divisor) - 1) / static_cast<unsigned>(divisor));

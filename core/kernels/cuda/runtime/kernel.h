@@ -1,9 +1,13 @@
-// What every file of kernels includes: CUDA's words, or the host's stand-ins for them, and launch().
+// What every file of kernels includes: CUDA's built-in words, or their stand-ins on the host, and launch().
 //
 // A kernel is written once, in CUDA, and compiled twice: by nvcc for GPUs, and by the C++ compiler for tests
-// on machines without one (see host/words.h). So that both mean the same, kernels keep to threadIdx and its
-// kin, __shared__ arrays of fixed size, __syncthreads(), and the functions of this file; they have no atomics
-// but of integers, so that every sum of floats has one order.
+// on machines without one (see host_builtins.h). So that both mean the same, kernels use only threadIdx and
+// its kin,
+// __shared__ arrays of fixed size, __syncthreads() and the functions of this file: no warp intrinsics, no
+// textures.
+//
+// Determinism: no atomics on floats. Every sum of floats has a fixed order, which depends on the shapes alone
+// and never on the GPU or on which block finishes first. So a training gives the same bits on every run.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +22,12 @@
 #include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
 #else
-#include "core/kernels/cuda/runtime/host_words.h"
+#include "core/kernels/cuda/runtime/host_builtins.h"
 #endif
 
 namespace sweep::cuda {
 
-/// Threads of a block, unless the kernel says otherwise. A power of two.
+/// Threads of a block, unless a kernel has its own number. A power of two, for block_sum().
 inline constexpr unsigned kThreads = 256;
 
 /// Blocks or threads along x, y and z.
@@ -31,24 +35,26 @@ struct Extent {
   unsigned x = 1, y = 1, z = 1;
 };
 
-inline __host__ __device__ int ceil_div(int count, int share) { return (count + share - 1) / share; }
+inline __host__ __device__ int ceil_div(int count, int divisor) { return (count + divisor - 1) / divisor; }
 
-/// Lays out shared memory: where the next array of so many floats begins, on 16 bytes, after those that
-/// `total`, which grows, has counted.
-inline int take_floats(int& total, int floats) {
-  const int at = total;
+/// Lays out dynamic shared memory: reserves `floats` after the `total` reserved so far, and returns where
+/// they start, in floats. Arrays start at multiples of 16 bytes, for float4 access.
+inline int reserve_floats(int& total, int floats) {
+  const int start = total;
   total += ceil_div(floats, 4) * 4;
-  return at;
+  return start;
 }
 
-/// Blocks of kThreads threads for a kernel with for_each_index(): enough to fill any GPU, and no more.
+/// Blocks of kThreads threads for a for_each_index() over `count`: one thread per index up to 4096 blocks,
+/// which fill any GPU several times over. Beyond that each thread takes several indices.
 inline Extent blocks_for(int count) {
-  constexpr int kMost = 4096;
+  constexpr int kMax = 4096;
   const int blocks = ceil_div(count, static_cast<int>(kThreads));
-  return {static_cast<unsigned>(blocks < kMost ? blocks : kMost)};
+  return {static_cast<unsigned>(blocks < kMax ? blocks : kMax)};
 }
 
-/// Calls body(i) for every i below `count`, shared out over all threads of the grid. count <= 2^30.
+/// Calls body(i) for every i below `count`, spread over all threads of the grid (a grid-stride loop). count
+/// <= 2^30.
 template <class Body>
 __device__ void for_each_index(int count, const Body& body) {
   const auto first = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -56,12 +62,12 @@ __device__ void for_each_index(int count, const Body& body) {
   for (int i = first; i < count; i += step) body(i);
 }
 
-/// The sum, by +=, of the values of a block's threads, in every thread, added in an order that depends on
-/// their number alone. All kThreads threads of the block have to call it; it is a barrier.
+/// The sum, by +=, of one value per thread of the block, returned to every thread. A tree: its order depends
+/// on kThreads alone. All kThreads threads of the block have to call it; it is a barrier.
 template <class Number>
 __device__ Number block_sum(Number value) {
   __shared__ Number shared[kThreads];
-  __syncthreads();  // The last call's result may still be read.
+  __syncthreads();  // threads may still read the result of the previous call
   shared[threadIdx.x] = value;
   for (unsigned half = kThreads / 2; half > 0; half /= 2) {
     __syncthreads();
@@ -71,7 +77,8 @@ __device__ Number block_sum(Number value) {
   return shared[0];
 }
 
-/// Adds to a counter, in shared memory or the device's, that other threads add to at the same time.
+/// Adds to a counter in shared or device memory that other threads add to at the same time. Integers only:
+/// their sum does not depend on the order.
 inline __device__ void add_atomically(std::uint32_t* counter, std::uint32_t more) {
 #if defined(__CUDA_ARCH__)
   atomicAdd(counter, more);
@@ -82,13 +89,13 @@ inline __device__ void add_atomically(std::uint32_t* counter, std::uint32_t more
 #endif
 }
 
-/// The block's shared memory whose size the launch gives. One array per kernel; its content is undefined at
-/// first.
+/// The block's dynamic shared memory, Block::shared_bytes long. One array per kernel; its content is
+/// undefined at first.
 template <class T>
-__device__ T* launched_shared() {
+__device__ T* dynamic_shared() {
 #if defined(__CUDA_ARCH__)
-  extern __shared__ float4 sweep_launched_shared[];
-  return reinterpret_cast<T*>(sweep_launched_shared);
+  extern __shared__ float4 sweep_dynamic_shared[];
+  return reinterpret_cast<T*>(sweep_dynamic_shared);
 #elif defined(__CUDACC__)
   return nullptr;  // nvcc's pass for the host
 #else
@@ -96,8 +103,8 @@ __device__ T* launched_shared() {
 #endif
 }
 
-/// Starts to copy a float from the device's memory to shared memory, without a register between them, so that
-/// a thread can have many on their way. Both pointers are multiples of four bytes.
+/// Starts to copy a float from device memory to shared memory (cp.async). The data passes no register, so a
+/// thread can have many copies in flight. Both pointers are multiples of four bytes.
 inline __device__ void copy_async(float* shared, const float* global) {
 #if defined(__CUDA_ARCH__)
   __pipeline_memcpy_async(shared, global, sizeof(float));
@@ -108,7 +115,7 @@ inline __device__ void copy_async(float* shared, const float* global) {
 #endif
 }
 
-/// Returns when the thread's copies are done; other threads see them after a barrier.
+/// Returns when the calling thread's copies are done. Other threads see them after a barrier.
 inline __device__ void wait_for_copies() {
 #if defined(__CUDA_ARCH__)
   __pipeline_commit();
@@ -116,16 +123,16 @@ inline __device__ void wait_for_copies() {
 #endif
 }
 
-/// Threads of a block, and bytes of launched_shared(), at most shared_bytes_limit().
+/// Threads of a block, and bytes of dynamic_shared(), at most shared_bytes_limit().
 struct Block {
   Extent threads;
   std::size_t shared_bytes = 0;
 };
-inline constexpr std::size_t kSharedBytes = std::size_t{48} << 10;  // what every GPU has
+inline constexpr std::size_t kSharedBytes = std::size_t{48} << 10;  // what every GPU offers without asking
 
-/// Puts a kernel at the end of the stream's work. A grid without blocks does nothing. The arguments are
-/// copied; what they point to has to be memory of the device, alive until the kernel is done. `overlaps`:
-/// whether the kernel calls wait_for_previous_kernel() before all else.
+/// Puts a kernel on the stream. A grid without blocks does nothing. The arguments are copied now; what they
+/// point to has to be device memory that lives until the kernel is done. `overlaps`: the kernel calls
+/// wait_for_previous_kernel() before anything else, so the GPU may start it early.
 template <class... Parameters, class... Arguments>
 void launch_kernel(Stream& stream, void (*kernel)(Parameters...), Extent grid, const Block& block,
                    bool overlaps, const Arguments&... arguments) {
@@ -141,42 +148,50 @@ void launch_kernel(Stream& stream, void (*kernel)(Parameters...), Extent grid, c
       },
       values);
 #else
-  static_cast<void>(overlaps);
-  stream.enqueue([kernel, values, grid, block] {
-    host::run_grid({grid.x, grid.y, grid.z}, {block.threads.x, block.threads.y, block.threads.z},
-                   block.shared_bytes, [&] { std::apply(kernel, values); });
-  });
+  stream.enqueue_kernel(
+      [kernel, values, grid, block] {
+        host::run_grid({grid.x, grid.y, grid.z}, {block.threads.x, block.threads.y, block.threads.z},
+                       block.shared_bytes, [&] { std::apply(kernel, values); });
+      },
+      overlaps);
 #endif
 }
 
-/// The same, for a kernel that starts when all before it is done.
+/// launch_kernel() for a kernel that starts when everything before it is done.
 template <class... Parameters, class... Arguments>
 void launch(Stream& stream, void (*kernel)(Parameters...), Extent grid, const Block& block,
             const Arguments&... arguments) {
   launch_kernel(stream, kernel, grid, block, false, arguments...);
 }
 
-/// Returns when the kernels before this one are done and what they wrote can be read; then lets the next one
-/// be started, which will wait here, too. So a kernel's start takes no time of its own.
+/// Programmatic dependent launch, from compute capability 9.0 on: returns when the previous kernel of the
+/// stream is done and its results can be read. Then it lets the next kernel start, whose blocks will wait
+/// here in turn. The trigger comes after the wait, so at most two kernels are ever in flight and a kernel's
+/// results are complete before the next but one starts. Does nothing in kernels that were launched without
+/// overlap.
 inline __device__ void wait_for_previous_kernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
   cudaTriggerProgrammaticLaunchCompletion();
+#elif !defined(__CUDACC__)
+  host::wait_for_previous_kernel();
 #endif
 }
 
-template <class Body>
-__global__ void __launch_bounds__(Body::kMostThreads) body_kernel(const __grid_constant__ Body body) {
+template <class Functor>
+__global__ void __launch_bounds__(Functor::kMaxThreads)
+    functor_kernel(const __grid_constant__ Functor functor) {
   wait_for_previous_kernel();
-  body();
+  functor();
 }
 
-/// Launches a kernel whose arguments are the members of an object and whose threads call it: body(). It has
-/// `static constexpr unsigned kMostThreads`, of a block. Such kernels may be started while the one before
-/// them still works: there is no way for them to touch its results too early.
-template <class Body>
-void launch_body(Stream& stream, const Body& body, Extent grid, const Block& block) {
-  launch_kernel(stream, body_kernel<Body>, grid, block, true, body);
+/// Launches a kernel whose arguments are the members of an object and whose threads call the object. Functor
+/// has `static constexpr unsigned kMaxThreads`, the threads of a block. Such kernels may start while the
+/// previous one still runs: they wait before the functor sees any memory, so they cannot read results too
+/// early.
+template <class Functor>
+void launch_functor(Stream& stream, const Functor& functor, Extent grid, const Block& block) {
+  launch_kernel(stream, functor_kernel<Functor>, grid, block, true, functor);
 }
 
 }  // namespace sweep::cuda

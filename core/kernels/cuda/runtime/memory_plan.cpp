@@ -6,7 +6,7 @@
 namespace sweep::cuda {
 namespace {
 
-constexpr std::size_t kAlignment = 256;
+constexpr std::size_t kAlignment = 256;  // as cudaMalloc; libraries choose kernels by it
 
 std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -22,7 +22,9 @@ void MemoryPlan::keep(Slot slot, int last) {
   request.last = std::max(request.last, last);
 }
 
-// The largest first, each in the lowest gap between those that are alive at the same time.
+// Greedy by size, as in Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference"
+// (2020): the largest array first, each at the lowest offset where it overlaps no array that is alive at the
+// same time. Arrays of equal size keep their order, so the layout is the same on every machine.
 std::size_t MemoryPlan::solve() {
   std::vector<std::size_t> order(requests_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

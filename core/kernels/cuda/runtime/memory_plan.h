@@ -1,4 +1,5 @@
-// Where arrays lie in one block of memory that they share: those that are never alive together may overlap.
+// Lays the arrays of a step out in one block of device memory. Arrays that are never alive at the same time
+// may get the same place, so a network needs far less than the sum of its activations and gradients.
 #pragma once
 
 #include <cstddef>
@@ -6,24 +7,27 @@
 
 namespace sweep::cuda {
 
-/// Stands for an array of a MemoryPlan.
+/// An array of a MemoryPlan.
 struct Slot {
   int index = -1;  // -1: no array
   explicit operator bool() const { return index >= 0; }
 };
 
+/// Time is counted in moments of a step: integers, one per op and pass, in the order of execution (see
+/// Compiler in compiler.cpp). Work of one moment may read and write all arrays that are alive in it.
 class MemoryPlan {
  public:
-  /// Asks for an array that is alive from moment `first` to moment `last` of a step, both included.
+  /// Requests an array of `bytes` that is alive from moment `first` to moment `last`, both included. Its
+  /// content is undefined before `first`.
   Slot add(std::size_t bytes, int first, int last);
 
-  /// Keeps an array until moment `last`, if it is not alive for longer already. Not after solve().
+  /// Extends an array's life to moment `last` if it ends before. Not after solve().
   void keep(Slot slot, int last);
 
-  /// Lays all arrays out and returns the bytes they need together. No add() after it.
+  /// Lays out all arrays and returns the size of the block in bytes. Call it once, after the last add().
   std::size_t solve();
 
-  /// Bytes from the start of the memory; a multiple of 256. After solve().
+  /// Bytes from the start of the block, a multiple of 256. After solve().
   std::size_t offset(Slot slot) const { return requests_[static_cast<std::size_t>(slot.index)].offset; }
 
  private:

@@ -1,15 +1,15 @@
-// The runtime on NVIDIA's.
+// runtime.h on the CUDA runtime API.
 #include "core/kernels/cuda/runtime/runtime.h"
 
 #include <cuda_runtime_api.h>
 
-#include <cstdlib>
 #include <iomanip>
 #include <sstream>
-#include <string_view>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/kernels/cuda/runtime/kernel_overlap.h"
+#include "core/kernels/cuda/runtime/shared_memory_limits.h"
 
 namespace sweep::cuda {
 namespace {
@@ -20,7 +20,7 @@ std::string current_device_name() {
   return index == 0 ? "cuda" : "cuda:" + std::to_string(index);
 }
 
-// After these the context is lost: every later call of the process fails with the same error.
+// These errors destroy the context: every later CUDA call of the process fails with the same error.
 bool is_sticky(cudaError_t error) {
   switch (error) {
     case cudaErrorIllegalAddress:
@@ -41,7 +41,7 @@ bool is_sticky(cudaError_t error) {
 
 void check(cudaError_t error, const char* doing) {
   if (error == cudaSuccess) return;
-  cudaGetLastError();  // so that the next call does not report this error once more
+  cudaGetLastError();  // clears the error, or the next call would report it again
   std::string message = current_device_name() + ": error while " + doing + ": " + cudaGetErrorString(error) +
                         " (" + cudaGetErrorName(error) + ")";
   if (is_sticky(error)) message += "; this process cannot use the device any more, start it again";
@@ -166,26 +166,27 @@ struct Stream::Implementation {
   Implementation& operator=(const Implementation&) = delete;
   ~Implementation() { cudaStreamDestroy(stream); }
   cudaStream_t stream = nullptr;
-  bool after_kernel = false;  // whether the last that was put on it is a kernel, which the next may overlap
+  const bool overlap = kernels_may_overlap();
+  // Whether the stream's last work is a kernel. A kernel may start early only after another kernel: after a
+  // copy or an event, programmatic launch has no kernel to wait for, and a captured graph would get an
+  // invalid edge.
+  bool after_kernel = false;
 };
 
 namespace {
 
 cudaStream_t native(const Stream& stream) { return stream.implementation().stream; }
 
-// For work other than a kernel.
-cudaStream_t no_kernel(const Stream& stream) {
+// The stream, for work other than a kernel.
+cudaStream_t for_other_work(const Stream& stream) {
   stream.implementation().after_kernel = false;
   return native(stream);
 }
 
-// Off unless it is asked for: what it saves has to be measured on each kind of GPU.
-bool kernels_overlap() {
-  static const bool overlap = [] {
-    const char* value = std::getenv("SWEEP_CUDA_OVERLAP");
-    return value != nullptr && std::string_view(value) == "1";
-  }();
-  return overlap;
+// Of the process: kernels are shared by all engines.
+SharedMemoryLimits& shared_memory_limits() {
+  static SharedMemoryLimits limits;
+  return limits;
 }
 
 }  // namespace
@@ -195,50 +196,51 @@ Stream::~Stream() { cudaStreamSynchronize(native(*this)); }
 
 void Stream::upload(void* device, const void* host, std::size_t bytes) {
   if (bytes == 0) return;
-  // From memory that is not pinned, the driver takes its own copy before this returns, but for large ones not
-  // surely; a wait makes it sure.
-  check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, no_kernel(*this)),
+  // The driver stages small copies from pageable memory before it returns, but does not promise it for large
+  // ones. The wait makes sure that the caller may change `host`.
+  check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, for_other_work(*this)),
         "copying to the device");
   wait();
 }
 
 void Stream::upload_pinned(void* device, const std::byte* pinned, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyAsync(device, pinned, bytes, cudaMemcpyHostToDevice, no_kernel(*this)),
+  check(cudaMemcpyAsync(device, pinned, bytes, cudaMemcpyHostToDevice, for_other_work(*this)),
         "copying to the device");
 }
 
 void Stream::download(void* host, const void* device, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, no_kernel(*this)),
+  check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, for_other_work(*this)),
         "copying from the device");
   wait();
 }
 
 void Stream::clear(void* device, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemsetAsync(device, 0, bytes, no_kernel(*this)), "clearing memory");
+  check(cudaMemsetAsync(device, 0, bytes, for_other_work(*this)), "clearing memory");
 }
 
 void Stream::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, no_kernel(*this)),
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, for_other_work(*this)),
         "copying on the device");
 }
 
 void Stream::wait() { check(cudaStreamSynchronize(native(*this)), "waiting for the device"); }
 
 void Stream::record(const Event& event) {
-  check(cudaEventRecord(event.implementation().event, no_kernel(*this)), "recording an event");
+  check(cudaEventRecord(event.implementation().event, for_other_work(*this)), "recording an event");
 }
 
 void Stream::wait_for(const Event& event) {
-  check(cudaStreamWaitEvent(no_kernel(*this), event.implementation().event, 0), "waiting for an event");
+  check(cudaStreamWaitEvent(for_other_work(*this), event.implementation().event, 0), "waiting for an event");
 }
 
 Graph Stream::capture(const std::function<void()>& work) {
-  // Relaxed: a kernel that is used for the first time may be loaded to the device meanwhile.
-  check(cudaStreamBeginCapture(no_kernel(*this), cudaStreamCaptureModeRelaxed), "starting a graph");
+  // Relaxed, because a kernel may be used for the first time here: loading its module to the device is a call
+  // that the stricter modes forbid during a capture.
+  check(cudaStreamBeginCapture(for_other_work(*this), cudaStreamCaptureModeRelaxed), "starting a graph");
   auto graph = std::make_unique<Graph::Implementation>();
   try {
     work();
@@ -248,37 +250,39 @@ Graph Stream::capture(const std::function<void()>& work) {
   }
   check(cudaStreamEndCapture(native(*this), &graph->graph), "recording a graph");
   check(cudaGraphInstantiate(&graph->executable, graph->graph, 0), "making a graph");
+  // Uploaded now, so that the first launch does not pay for it.
   check(cudaGraphUpload(graph->executable, native(*this)), "copying a graph to the device");
   return Graph(std::move(graph));
 }
 
 void Stream::launch(const Graph& graph) {
-  check(cudaGraphLaunch(graph.implementation().executable, no_kernel(*this)), "starting a graph");
+  check(cudaGraphLaunch(graph.implementation().executable, for_other_work(*this)), "starting a graph");
 }
 
-void* native_stream(const Stream& stream) { return no_kernel(stream); }
+void* native_stream(const Stream& stream) { return for_other_work(stream); }
 
 void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
                   std::size_t shared_bytes, bool overlaps, void** arguments) {
-  constexpr std::size_t kWithoutAsking = std::size_t{48} << 10;
-  if (shared_bytes > kWithoutAsking) {
+  int device = 0;
+  check(cudaGetDevice(&device), "asking for the device");
+  shared_memory_limits().require(device, kernel, shared_bytes, [&] {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(shared_bytes)),
           "asking for shared memory");
-  }
+  });
   cudaLaunchAttribute overlap{};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;
-  bool& after_kernel = stream.implementation().after_kernel;
+  Stream::Implementation& implementation = stream.implementation();
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(grid.x, grid.y, grid.z);
   config.blockDim = dim3(block.x, block.y, block.z);
   config.dynamicSmemBytes = shared_bytes;
-  config.stream = native(stream);
+  config.stream = implementation.stream;
   config.attrs = &overlap;
-  config.numAttrs = overlaps && after_kernel && kernels_overlap() ? 1 : 0;
+  config.numAttrs = overlaps && implementation.after_kernel && implementation.overlap ? 1 : 0;
   check(cudaLaunchKernelExC(&config, kernel, arguments), "starting a kernel");
-  after_kernel = true;
+  implementation.after_kernel = true;
 }
 
 std::size_t shared_bytes_limit() {

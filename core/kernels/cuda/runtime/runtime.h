@@ -1,30 +1,37 @@
-// Memory, streams and graphs of one CUDA device: all that the engine knows of the CUDA runtime. Implemented
-// with it in runtime.cpp, and in host/ with the host's memory, for tests on machines without a GPU.
+// Memory, streams and graphs of one CUDA device: everything that the engine uses of the CUDA runtime.
+// runtime.cpp implements it with CUDA; host/ implements it with host memory, for tests on machines without a
+// GPU.
 //
-// Every function throws DeviceError, naming the device and what was being done, if CUDA reports an error.
-// Errors of kernels come late, from whichever call waits next; after some of them the process cannot use the
-// device again, and the message says so.
+// Every function throws DeviceError if CUDA reports an error; the message names the device and the operation.
+// A failing kernel reports late, from whichever call waits next. After some errors the process cannot use the
+// device any more, and the message says so.
+//
+// Thread-safety: one thread at a time per object. CUDA's current device belongs to the thread, so a thread
+// calls use_device() before it makes or uses objects of that device.
 #pragma once
 
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <memory>
-#include <span>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 namespace sweep::cuda {
 
-/// Makes CUDA device `index` the one that this thread's next calls are about. Cheap.
+/// Makes CUDA device `index` the calling thread's current device. Cheap.
 void use_device(int index);
 
-/// Bytes that nobody has taken yet on the device that use_device() chose.
+/// Free bytes on the current device.
 std::size_t free_memory();
 
-/// Bytes on the device that use_device() chose. Move-only; freed with the object.
+/// Memory of the current device, not initialised. Move-only; freed with the object. cudaFree waits for the
+/// device, so work that still uses the memory is safe.
 class Memory {
  public:
   Memory() = default;
-  /// `purpose` is for the message if there is not enough: "activations of a batch of 1000".
+  /// `purpose` is for the error message if there is too little: "activations of a batch of 1000".
   Memory(std::size_t bytes, const std::string& purpose);
   Memory(Memory&& other) noexcept;
   Memory& operator=(Memory&& other) noexcept;
@@ -38,7 +45,7 @@ class Memory {
   std::size_t bytes_ = 0;
 };
 
-/// `count` elements on the device, not initialised. Not for the host to look at.
+/// `count` elements of device memory, not initialised. The host must not dereference data().
 template <class T>
 class Array {
  public:
@@ -51,7 +58,7 @@ class Array {
   Memory memory_;
 };
 
-/// Host memory that the device reads without the processor's help. Move-only.
+/// Page-locked host memory: the device copies from it by itself, while the host goes on. Move-only.
 class PinnedMemory {
  public:
   PinnedMemory() = default;
@@ -68,7 +75,8 @@ class PinnedMemory {
   std::size_t bytes_ = 0;
 };
 
-/// Work that was recorded once and can be put on a stream whole, in one call. Move-only.
+/// Work that Stream::capture() has recorded. One call puts all of it on a stream, which spares the launch of
+/// each kernel. Move-only.
 class Graph {
  public:
   struct Implementation;
@@ -78,35 +86,36 @@ class Graph {
   Graph& operator=(Graph&&) noexcept;
   ~Graph();
   Implementation& implementation() const { return *implementation_; }
-  /// Kernels, copies and fills in it.
+  /// Number of kernels, copies and fills.
   std::size_t size() const;
 
  private:
   std::unique_ptr<Implementation> implementation_;
 };
 
-/// A mark in a stream's work. Move-only.
+/// A position in a stream's work. Move-only.
 class Event {
  public:
   struct Implementation;
   enum class Kind { kOrder, kTime };
-  /// Of kTime, it also keeps when the device came to it, which costs the device some time.
+  /// kOrder: for waiting. kTime: also keeps when the device reached it, which costs the device some time.
   explicit Event(Kind kind = Kind::kOrder);
   Event(Event&&) noexcept;
   Event& operator=(Event&&) noexcept;
   ~Event();
   Implementation& implementation() const { return *implementation_; }
-  /// Returns when the work before the last Stream::record() of this event is done; at once if there was none.
+  /// Returns when the work before the last Stream::record() of this event is done; at once if it was never
+  /// recorded.
   void wait() const;
-  /// Seconds from when the device came to `begin` to when it came to this event; waits for it. Both are of
-  /// kTime and were recorded.
+  /// Seconds of device time between `begin` and this event; waits for both. Both are kTime and have been
+  /// recorded.
   double seconds_since(const Event& begin) const;
 
  private:
   std::unique_ptr<Implementation> implementation_;
 };
 
-/// A queue of work for the device, done in order. Calls return before the work is done unless they say
+/// A queue of work that the device does in order. Calls return before the work is done unless they say
 /// otherwise.
 class Stream {
  public:
@@ -117,48 +126,72 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
   Implementation& implementation() const { return *implementation_; }
 
-  /// Copies `bytes` from host memory, which may be changed once this returns.
+  /// Copies `bytes` from host memory and waits, so the caller may change `host` afterwards.
   void upload(void* device, const void* host, std::size_t bytes);
-  /// Copies from pinned memory, which must stay as it is until the copy is done.
+  /// Copies from pinned memory without waiting. The caller must not change `pinned` before the copy is done;
+  /// an event recorded after it tells.
   void upload_pinned(void* device, const std::byte* pinned, std::size_t bytes);
-  /// Copies to host memory, and waits for it.
+  /// Copies to host memory and waits.
   void download(void* host, const void* device, std::size_t bytes);
-  /// Sets every byte to zero.
+  /// Sets `bytes` of device memory to zero.
   void clear(void* device, std::size_t bytes);
+  /// Copies within the device. The ranges must not overlap.
   void copy(void* to, const void* from, std::size_t bytes);
 
-  /// Returns when all work is done.
+  /// Returns when all work on the stream is done.
   void wait();
+  /// Lets `event` stand for the work that is on the stream now.
   void record(const Event& event);
-  /// Later work of this stream starts after the work before `event`, wherever that was recorded.
+  /// Later work of this stream starts after the work that `event` stands for, on whichever stream that is.
+  /// Does not wait itself.
   void wait_for(const Event& event);
 
-  /// Records what `work` puts on this stream, instead of doing it. The arrays it uses must outlive the graph;
-  /// the work may neither wait, nor upload() or download().
+  /// Records the work that `work` puts on this stream instead of doing it. Pointers and sizes are frozen in
+  /// the graph, so the memory has to outlive it, and whatever varies between launches has to lie in device
+  /// memory (see StepInput). `work` must not wait, upload() or download().
   Graph capture(const std::function<void()>& work);
   void launch(const Graph& graph);
 
 #if !defined(__CUDACC__)
-  /// On the host: puts a function into the queue. Not there in the implementation for CUDA.
+  /// On the host only: puts a function, or a kernel, into the queue. `overlaps`: see launch_kernel().
   void enqueue(std::function<void()> work);
+  void enqueue_kernel(std::function<void()> kernel, bool overlaps);
 #endif
 
  private:
   std::unique_ptr<Implementation> implementation_;
 };
 
-/// For NVIDIA's libraries, on CUDA: the cudaStream_t.
+/// A new device array with a copy of `values`, any contiguous range. `purpose` as in Memory. Waits for the
+/// copy.
+template <class Range>
+auto to_device(Stream& stream, const Range& values, const std::string& purpose) {
+  using T = std::remove_cvref_t<decltype(*std::data(values))>;
+  Array<T> array(std::size(values), purpose);
+  stream.upload(array.data(), std::data(values), std::size(values) * sizeof(T));
+  return array;
+}
+
+/// A copy of `count` elements of device memory, once the stream's work so far is done. Waits.
+template <class T>
+std::vector<T> to_host(Stream& stream, const T* device, std::size_t count) {
+  std::vector<T> values(count);
+  stream.download(values.data(), device, count * sizeof(T));
+  return values;
+}
+
+/// The cudaStream_t, for NVIDIA's libraries. CUDA only.
 void* native_stream(const Stream& stream);
 
-/// For kernel.h, on CUDA: one kernel with its extents and pointers to its arguments. `overlaps`: whether it
-/// waits by itself for the kernel before it.
+/// Puts one kernel on the stream; for launch_kernel(). `arguments` points to the kernel's arguments, in
+/// order. CUDA only.
 struct LaunchExtent {
   unsigned x, y, z;
 };
 void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
                   std::size_t shared_bytes, bool overlaps, void** arguments);
 
-/// Bytes of shared memory that a block can have on the device that use_device() chose.
+/// Largest shared memory of a block on the current device, in bytes.
 std::size_t shared_bytes_limit();
 
 }  // namespace sweep::cuda

@@ -1,5 +1,5 @@
-// The training loop allocates nothing once it runs. malloc itself is replaced here, so this is a program of
-// its own.
+// The training loop allocates no memory after its first epoch. This test replaces malloc itself,
+// so it is a separate program.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -49,7 +49,7 @@ class NoAllocation : public testing::TestWithParam<const char*> {};
 TEST_P(NoAllocation, InTheTrainingLoop) {
 #ifdef SWEEP_COUNTS_ALLOCATIONS
   const bool plain = std::string(GetParam()) == "deeplizard";
-  const bool wide = std::string(GetParam()) == "wide_residual";  // as Winograd's algorithm needs it
+  const bool wide = std::string(GetParam()) == "wide_residual";  // enough channels for Winograd's algorithm
   const Network network(plain ? test::deeplizard() : test::small_residual(wide ? 16 : 4),
                         plain  ? Shape{1, 28, 28}
                         : wide ? Shape{3, 16, 16}
@@ -72,12 +72,12 @@ TEST_P(NoAllocation, InTheTrainingLoop) {
     }
   };
   loader.begin_epoch(0);
-  epoch();  // The first steps may make room.
+  epoch();  // The first steps may allocate.
   loader.begin_epoch(1);
   const long before = allocations.load();
   epoch();
   EXPECT_EQ(allocations.load(), before);
-  const std::vector<float> proof(1000);  // The counter counts.
+  const std::vector<float> proof(1000);  // Allocations are counted at all.
   EXPECT_GT(allocations.load(), before);
 #else
   GTEST_SKIP() << "allocations are counted with glibc and without sanitizers only";

@@ -1,4 +1,5 @@
-// Training with bf16 factors: the same bits everywhere, close to fp32, and refused where it cannot be.
+// Training with bf16 factors: it gives the same bits everywhere, is close to fp32, and is
+// refused where it is not available.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,8 +30,8 @@ LayerSpec conv_with(std::string name, std::int64_t channels, std::int64_t kernel
   return layer;
 }
 
-// Every kind of convolution that the engine has, and linear layers of odd sizes.
-Network many_kinds() {
+// Every kind of convolution that the engine has, and linear layers with odd sizes.
+Network all_layer_kinds() {
   const std::int64_t one = 1, two = 2;
   return Network({"many-kinds",
                   {conv_with("grouped", 6, 3, {{"groups", two}, {"padding", one}}),
@@ -63,7 +64,7 @@ struct Outcome {
 std::vector<float> rounded(std::vector<float> values) {
   for (float& value : values) {
     float pair = 0;
-    cpu::join_pairs(&value, nullptr, 1, &pair);
+    cpu::pack_pairs(&value, nullptr, 1, &pair);
     value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(pair) << 16);
   }
   return values;
@@ -98,12 +99,12 @@ double distance(std::vector<float> a, const std::vector<float>& b) {
 
 TEST(Bf16Engine, GivesTheSameBitsForAnyNumberOfThreads) {
   const Environment emulated(kVariable, "emulate");
-  const Outcome one = train(many_kinds(), Precision::kBf16, 3, 1);
+  const Outcome one = train(all_layer_kinds(), Precision::kBf16, 3, 1);
   for (const int threads : {2, 3, 4})
-    EXPECT_EQ(train(many_kinds(), Precision::kBf16, 3, threads), one) << threads;
+    EXPECT_EQ(train(all_layer_kinds(), Precision::kBf16, 3, threads), one) << threads;
 }
 
-TEST(Bf16Engine, TrainsToTheSameBitsWithTheHardwareAndWithItsEmulation) {
+TEST(Bf16Engine, GivesTheSameBitsInHardwareAndEmulation) {
   if (cpu::bf16_hardware_kernels() == nullptr) GTEST_SKIP() << "no AVX512_BF16";
   const auto both = [](const Network& network) {
     const Environment hardware(kVariable, nullptr);
@@ -111,44 +112,44 @@ TEST(Bf16Engine, TrainsToTheSameBitsWithTheHardwareAndWithItsEmulation) {
     const Environment emulated(kVariable, "emulate");
     EXPECT_EQ(train(network, Precision::kBf16, 3), outcome) << network.name();
   };
-  both(many_kinds());
+  both(all_layer_kinds());
   both(Network(test::deeplizard(), {1, 28, 28}));
   both(Network(test::small_residual(), {3, 8, 8}));
 }
 
 TEST(Bf16Engine, HasGradientsWithinTheRoundingOfTheirFactors) {
   const Environment emulated(kVariable, "emulate");
-  for (const Network& network : {many_kinds(), Network(test::small_residual(), {3, 8, 8})}) {
+  for (const Network& network : {all_layer_kinds(), Network(test::small_residual(), {3, 8, 8})}) {
     const Outcome fp32 = train(network, Precision::kFp32, 1), bf16 = train(network, Precision::kBf16, 1);
     EXPECT_NEAR(bf16.loss, fp32.loss, 0.01 * fp32.loss) << network.name();
     const double error = distance(bf16.gradients, fp32.gradients) / length(fp32.gradients);
-    // How much the gradients make of the weights' rounding alone; batch normalization makes much of it.
+    // The error that rounding the weights alone causes; batch normalization amplifies it.
     const Outcome weights = train(network, Precision::kFp32, 1, 1, SgdOptions{}, true);
-    const double least = distance(weights.gradients, fp32.gradients) / length(fp32.gradients);
-    EXPECT_LT(error, 4 * least) << network.name();
-    EXPECT_GT(error, 0.5 * least) << network.name() << ": not everything was rounded";
+    const double rounding_error = distance(weights.gradients, fp32.gradients) / length(fp32.gradients);
+    EXPECT_LT(error, 4 * rounding_error) << network.name();
+    EXPECT_GT(error, 0.5 * rounding_error) << network.name() << ": not everything was rounded";
     EXPECT_LT(error, 0.2) << network.name();
   }
 }
 
-TEST(Bf16Engine, LearnsAsFp32Does) {
+TEST(Bf16Engine, LearnsLikeFp32) {
   const Environment emulated(kVariable, "emulate");
   const Network network(test::deeplizard(), {1, 28, 28});
   const Outcome begin = train(network, Precision::kFp32, 1, 1, AdamOptions{});
   const Outcome fp32 = train(network, Precision::kFp32, 12, 1, AdamOptions{});
   const Outcome bf16 = train(network, Precision::kBf16, 12, 1, AdamOptions{});
   EXPECT_LT(fp32.loss, 0.99 * begin.loss);
-  // Adam's first steps go by the signs of gradients, some of which are nearly 0.
+  // Adam's first steps depend on the signs of gradients, some of which are almost 0.
   EXPECT_NEAR(bf16.loss, fp32.loss, 0.15 * (begin.loss - fp32.loss));
 }
 
-TEST(Bf16Engine, KeepsLayersWithOneChannelToSumOverInFp32) {
+TEST(Bf16Engine, SumsOverASingleChannelInFp32) {
   const Environment emulated(kVariable, "emulate");
   const Network network({"one", {test::conv("conv", 10, 28), test::flatten("flatten")}}, {1, 28, 28});
   EXPECT_EQ(train(network, Precision::kBf16, 2), train(network, Precision::kFp32, 2));
 }
 
-TEST(Bf16Engine, IsRefusedWithTheReasonWhereItCannotBe) {
+TEST(Bf16Engine, IsRefusedWithAReasonWhenTurnedOff) {
   const Environment off(kVariable, "off");
   const Network network(test::mlp(), {1, 28, 28});
   EXPECT_THAT([&] { make_engine(network, {.device = {}, .precision = Precision::kBf16}); },
@@ -163,7 +164,7 @@ TEST(Bf16Engine, IsRefusedWithTheReasonWhereItCannotBe) {
   EXPECT_NE(unavailable_reason({DeviceType::kCuda, 0}, Precision::kBf16), std::nullopt);
 }
 
-TEST(Bf16Engine, OfAHostWithoutTheHardwareSaysSo) {
+TEST(Bf16Engine, ReportsMissingHardware) {
   const Environment unset(kVariable, nullptr);
   const auto reason = bf16_unavailable_reason();
   EXPECT_EQ(reason.has_value(), cpu::bf16_hardware_kernels() == nullptr);

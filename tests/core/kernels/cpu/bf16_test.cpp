@@ -1,4 +1,4 @@
-// Rounding to bf16, and the kernels that sum products of rounded factors, against plain sums in double.
+// Rounding to bf16, and the kernels on rounded factors, against naive sums in double precision.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -20,7 +20,7 @@ namespace {
 
 using test::random_values;
 
-// To the nearest number whose lower 16 bits are zero; of two, to the one whose last bit is.
+// Reference: the nearest number whose lower 16 bits are zero; of two, the one whose last bit is zero.
 float rounded(float value) {
   if (std::isnan(value)) return value;
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
@@ -39,7 +39,7 @@ TEST(Bf16Pairs, AreRoundedToNearestEven) {
       values.push_back(std::bit_cast<float>(upper << 16 | lower));
   }
   std::vector<float> pairs(values.size());
-  join_pairs(values.data(), values.data(), values.size(), pairs.data());
+  pack_pairs(values.data(), values.data(), values.size(), pairs.data());
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::isnan(values[i])) {
       ASSERT_TRUE(std::isnan(even_of(pairs[i])) && std::isnan(odd_of(pairs[i])));
@@ -51,11 +51,11 @@ TEST(Bf16Pairs, AreRoundedToNearestEven) {
   EXPECT_EQ(rounded(std::numeric_limits<float>::max()), std::numeric_limits<float>::infinity());
 }
 
-TEST(Bf16Pairs, AnOddLastChannelIsJoinedWithZero) {
+TEST(Bf16Pairs, AnOddLastChannelIsPairedWithZero) {
   constexpr std::size_t kChannels = 5, kCount = 21, kStride = 23;  // no whole vectors
   const AlignedBuffer values = random_values(kChannels * kStride, 1);
   std::vector<float> pairs(pair_count(kChannels) * kStride, 7.0f);
-  join_channels(values.data(), kChannels, kCount, kStride, pairs.data());
+  pack_channel_pairs(values.data(), kChannels, kCount, kStride, pairs.data());
   for (std::size_t pair = 0; pair < pair_count(kChannels); ++pair) {
     for (std::size_t i = 0; i < kStride; ++i) {
       const float joined = pairs[pair * kStride + i];
@@ -69,11 +69,11 @@ TEST(Bf16Pairs, AnOddLastChannelIsJoinedWithZero) {
   }
 }
 
-TEST(Bf16Pairs, NeighboursOfTwoRowsFillOne) {
+TEST(Bf16Pairs, NeighboursInTwoRowsFillOneRow) {
   const AlignedBuffer first = random_values(kLanes, 2), second = random_values(kLanes, 3);
   AlignedBuffer pairs(kLanes), half(kLanes);
-  join_neighbours(first.data(), second.data(), pairs.data());
-  join_neighbours(first.data(), nullptr, half.data());
+  pack_adjacent_pairs(first.data(), second.data(), pairs.data());
+  pack_adjacent_pairs(first.data(), nullptr, half.data());
   for (std::size_t i = 0; i < kLanes; ++i) {
     const float* row = i < kLanes / 2 ? first.data() : second.data();
     const std::size_t at = 2 * (i % (kLanes / 2));
@@ -88,8 +88,7 @@ struct ConvCase {
   std::size_t in, out, height, width, kernel, stride = 1, padding = 0, dilation = 1;
 };
 
-// A convolution of one block with random values: what the kernels give, and what plain sums of rounded
-// factors give.
+// A convolution of one block with random values, by the kernels and by naive sums of rounded factors.
 class Bf16Convolution {
  public:
   explicit Bf16Convolution(const ConvCase& c) : c_(c) {
@@ -107,7 +106,7 @@ class Bf16Convolution {
           c.stride,
           c.dilation,
           c.dilation,
-          spread_over_cache(height * width) * kLanes};
+          conflict_free_stride(height * width) * kLanes};
     input_ = random_values(c.in * g_.in_plane, 1);
     weights_ = random_values(c.in * c.out * g_.taps(), 2);
     bias_ = random_values(c.out, 3);
@@ -121,7 +120,7 @@ class Bf16Convolution {
     return out;
   }
 
-  // The pooled maxima, then the winners.
+  // The maxima, followed by their argmax.
   AlignedBuffer pooled(const Bf16Kernels& kernels, bool relu) const {
     const std::size_t floats = c_.out * (g_.out_height / 2) * (g_.out_width / 2) * kLanes;
     AlignedBuffer out(2 * floats);
@@ -142,11 +141,11 @@ class Bf16Convolution {
                         gap};
     AlignedBuffer spread(c_.out * layout.channel_floats()), grad_in(c_.in * c_.height * c_.width * kLanes);
     AlignedBuffer pairs(pair_count(c_.out) * layout.channel_floats());
-    spread_gradient(g_, grad_out_.data(), nullptr, layout, spread.data());
-    join_channels(spread.data(), c_.out, layout.channel_floats(), layout.channel_floats(), pairs.data());
+    pad_gradient(g_, grad_out_.data(), nullptr, layout, spread.data());
+    pack_channel_pairs(spread.data(), c_.out, layout.channel_floats(), layout.channel_floats(), pairs.data());
     AlignedBuffer packed(weights_.size()), packed_pairs(pair_count(c_.out) * c_.in * g_.taps());
     pack_conv_weights_transposed(g_, kernels.channel_tile, weights_.data(), packed.data());
-    pair_conv_weights(g_, kernels.channel_tile, c_.out, c_.in, packed.data(), packed_pairs.data());
+    pack_conv_weight_pairs(g_, kernels.channel_tile, c_.out, c_.in, packed.data(), packed_pairs.data());
     ConvGeometry paired = g_;
     paired.out_channels = pair_count(c_.out);
     layout.data = pairs.data();
@@ -170,7 +169,7 @@ class Bf16Convolution {
             }
   }
 
-  std::vector<double> plain_forward() const {
+  std::vector<double> reference_forward() const {
     std::vector<double> out(c_.out * outputs());
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<double>(bias_.data()[i / outputs()]);
     for_products([&](std::size_t i, std::size_t row, std::size_t column, float weight, std::size_t at) {
@@ -181,7 +180,7 @@ class Bf16Convolution {
     return out;
   }
 
-  std::vector<double> plain_backward() const {
+  std::vector<double> reference_backward() const {
     std::vector<double> grad_in(c_.in * c_.height * c_.width * kLanes);
     for_products([&](std::size_t i, std::size_t row, std::size_t column, float weight, std::size_t at) {
       if (row < c_.padding || column < c_.padding || row >= c_.padding + c_.height ||
@@ -210,8 +209,8 @@ class Bf16Convolution {
     AlignedBuffer packed(weights_.size()), pairs(paired.in_channels * g_.in_plane);
     AlignedBuffer packed_pairs(paired.in_channels * c_.out * g_.taps());
     pack_conv_weights(g_, kernels.channel_tile, weights_.data(), packed.data());
-    pair_conv_weights(g_, kernels.channel_tile, c_.in, c_.out, packed.data(), packed_pairs.data());
-    join_channels(input_.data(), c_.in, g_.in_plane, g_.in_plane, pairs.data());
+    pack_conv_weight_pairs(g_, kernels.channel_tile, c_.in, c_.out, packed.data(), packed_pairs.data());
+    pack_channel_pairs(input_.data(), c_.in, g_.in_plane, g_.in_plane, pairs.data());
     return {paired, std::move(pairs), std::move(packed_pairs)};
   }
 
@@ -222,14 +221,14 @@ class Bf16Convolution {
   AlignedBuffer input_, weights_, bias_, grad_out_;
 };
 
-void expect_near(const AlignedBuffer& got, const std::vector<double>& wanted) {
+void expect_near(const AlignedBuffer& actual, const std::vector<double>& expected) {
   double largest = 0, error = 0;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    largest = std::max(largest, std::abs(wanted[i]));
-    error = std::max(error, std::abs(wanted[i] - static_cast<double>(got.data()[i])));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, std::abs(expected[i]));
+    error = std::max(error, std::abs(expected[i] - static_cast<double>(actual.data()[i])));
   }
   EXPECT_GT(largest, 0.1);
-  // Far below the 2e-3 that the rounding of factors makes: sums are fp32.
+  // Far below the 2e-3 of rounding the factors, because sums are fp32.
   EXPECT_LT(error, 2e-6 * largest);
 }
 
@@ -246,11 +245,11 @@ class Bf16Conv : public testing::TestWithParam<ConvCase> {
 
 TEST_P(Bf16Conv, SumsProductsOfRoundedFactors) {
   const Bf16Convolution convolution(GetParam());
-  expect_near(convolution.forward(bf16_emulated_kernels()), convolution.plain_forward());
-  expect_near(convolution.backward(bf16_emulated_kernels()), convolution.plain_backward());
+  expect_near(convolution.forward(bf16_emulated_kernels()), convolution.reference_forward());
+  expect_near(convolution.backward(bf16_emulated_kernels()), convolution.reference_backward());
 }
 
-TEST_P(Bf16Conv, TheHardwareGivesTheBitsOfTheEmulation) {
+TEST_P(Bf16Conv, HardwareAndEmulationGiveTheSameBits) {
   const Bf16Kernels* hardware = bf16_hardware_kernels();
   if (hardware == nullptr) GTEST_SKIP() << "no AVX512_BF16";
   const Bf16Convolution convolution(GetParam());
@@ -260,7 +259,7 @@ TEST_P(Bf16Conv, TheHardwareGivesTheBitsOfTheEmulation) {
 
 class Bf16PooledConv : public Bf16Conv {};
 
-TEST_P(Bf16PooledConv, TakesTheLargestOfTheSameSums) {
+TEST_P(Bf16PooledConv, HasTheMaximaOfTheSameSums) {
   const Bf16Convolution convolution(GetParam());
   const ConvGeometry& g = convolution.geometry();
   const AlignedBuffer plain = convolution.forward(bf16_emulated_kernels());
@@ -295,7 +294,7 @@ INSTANTIATE_TEST_SUITE_P(Geometries, Bf16Conv, testing::ValuesIn(kPoolable), nam
 INSTANTIATE_TEST_SUITE_P(OtherGeometries, Bf16Conv, testing::ValuesIn(kOthers), name_of);
 INSTANTIATE_TEST_SUITE_P(Geometries, Bf16PooledConv, testing::ValuesIn(kPoolable), name_of);
 
-TEST(Bf16Kernels, TakeDenormalNumbersForZeroAndLetNanAndInfinityThrough) {
+TEST(Bf16Kernels, TreatDenormalsAsZeroAndPropagateNanAndInfinity) {
   if (bf16_hardware_kernels() == nullptr) GTEST_SKIP() << "no AVX512_BF16";
   const FlushDenormals flush;
   const float tiny = std::bit_cast<float>(0x00050000u), small = 1e-30f,
@@ -304,11 +303,11 @@ TEST(Bf16Kernels, TakeDenormalNumbersForZeroAndLetNanAndInfinityThrough) {
   AlignedBuffer values(2 * kLanes), pairs(kLanes);
   const float factors[] = {tiny, -tiny, small, -small, 1.0f, -2.5f, infinity, nan};
   for (std::size_t i = 0; i < 2 * kLanes; ++i) values.data()[i] = factors[(i * 5 + i / kLanes) % 8];
-  join_pairs(values.data(), values.data() + kLanes, kLanes, pairs.data());
+  pack_pairs(values.data(), values.data() + kLanes, kLanes, pairs.data());
   for (const float first : factors) {
     for (const float second : factors) {
       AlignedBuffer weights(kLanes), hardware(kLanes), emulated(kLanes);
-      join_pairs(&first, &second, 1, weights.data());
+      pack_pairs(&first, &second, 1, weights.data());
       bf16_hardware_kernels()->linear_forward(weights.data(), nullptr, 1, 1, false, pairs.data(),
                                               hardware.data());
       bf16_emulated_kernels().linear_forward(weights.data(), nullptr, 1, 1, false, pairs.data(),
@@ -330,12 +329,12 @@ class Bf16Linear : public testing::TestWithParam<std::pair<std::size_t, std::siz
     pack_linear_weights(weights_.data(), in, out, panels.data());
     AlignedBuffer in_pairs(linear_panels(out) * pair_count(in) * kLanes);
     AlignedBuffer out_pairs(linear_panels(pair_count(out)) * in * kLanes);
-    pair_linear_inputs(panels.data(), in, out, in_pairs.data());
-    pair_linear_outputs(panels.data(), in, out, out_pairs.data());
+    pack_linear_input_pairs(panels.data(), in, out, in_pairs.data());
+    pack_linear_output_pairs(panels.data(), in, out, out_pairs.data());
     AlignedBuffer x(pair_count(in) * kLanes), grad_y(pair_count(out) * kLanes), y(out * kLanes),
         grad_x(in * kLanes);
-    join_channels(x_.data(), in, kLanes, kLanes, x.data());
-    join_channels(grad_y_.data(), out, kLanes, kLanes, grad_y.data());
+    pack_channel_pairs(x_.data(), in, kLanes, kLanes, x.data());
+    pack_channel_pairs(grad_y_.data(), out, kLanes, kLanes, grad_y.data());
     kernels.linear_forward(in_pairs.data(), nullptr, pair_count(in), out, false, x.data(), y.data());
     kernels.linear_backward_input(out_pairs.data(), in, pair_count(out), grad_y.data(), grad_x.data());
     return {std::move(y), std::move(grad_x)};

@@ -12,7 +12,7 @@ namespace {
 
 using Action = GradientEdge::Action;
 
-TEST(GradientPlan, AChainTakesTwoSlotsInTurns) {
+TEST(GradientPlan, AChainAlternatesBetweenTwoSlots) {
   const std::vector<PlannedOp> ops = {{.in = kNetworkInput, .has_parameters = true, .out_floats = 32},
                                       {.in = 0, .out_floats = 64},
                                       {.in = 1, .has_parameters = true, .out_floats = 16}};
@@ -23,7 +23,7 @@ TEST(GradientPlan, AChainTakesTwoSlotsInTurns) {
   EXPECT_EQ(plan.ops[0].in.action, Action::kNone);
 }
 
-TEST(GradientPlan, WhatHasNoParametersBeforeItNeedsNoGradient) {
+TEST(GradientPlan, NoGradientIsComputedBeforeTheFirstParameters) {
   const std::vector<PlannedOp> ops = {{.in = kNetworkInput, .out_floats = 32},
                                       {.in = 0, .has_parameters = true, .out_floats = 16}};
   const GradientPlan plan = plan_gradients(ops);
@@ -31,8 +31,8 @@ TEST(GradientPlan, WhatHasNoParametersBeforeItNeedsNoGradient) {
   EXPECT_EQ(plan.ops[1].in.action, Action::kNone);
 }
 
-// Carries out a plan with numbers in the slots: op i multiplies by i + 2, a sum adds, and slots are spoiled
-// once they have been read, so that a slot shared too early gives a wrong result.
+// Executes a plan with numbers in the slots: op i multiplies by i + 2, and a sum adds. A slot is overwritten
+// with garbage once it has been read, so that a slot that is reused too early gives a wrong result.
 std::vector<double> gradients_by_plan(const std::vector<PlannedOp>& ops, const GradientPlan& plan) {
   std::vector<double> slots(plan.slot_floats.size(), -1e9), gradients(ops.size());
   slots.at(plan.ops.back().grad_out) = 1;
@@ -41,7 +41,7 @@ std::vector<double> gradients_by_plan(const std::vector<PlannedOp>& ops, const G
     if (p.grad_out == kNoSlot) continue;
     const bool is_sum = ops[i].shortcut != kNoShortcut;
     gradients[i] = slots.at(p.grad_out);
-    bool kept = false;
+    bool aliased = false;
     for (const GradientEdge& edge : {p.in, p.shortcut}) {
       const double value = gradients[i] * (is_sum ? 1 : static_cast<double>(i + 2));
       if (edge.action == Action::kWrite) slots.at(edge.slot) = value;
@@ -49,13 +49,13 @@ std::vector<double> gradients_by_plan(const std::vector<PlannedOp>& ops, const G
         if (!is_sum) slots.at(p.scratch) = -1e9;
         slots.at(edge.slot) += value;
       }
-      if (edge.action == Action::kKeep) {
+      if (edge.action == Action::kAlias) {
         EXPECT_EQ(edge.slot, p.grad_out);
-        kept = true;
+        aliased = true;
       }
       EXPECT_TRUE(edge.action == Action::kNone || plan.slot_floats.at(edge.slot) > 0);
     }
-    if (!kept) slots.at(p.grad_out) = -1e9;
+    if (!aliased) slots.at(p.grad_out) = -1e9;
   }
   return gradients;
 }
@@ -72,7 +72,7 @@ std::vector<double> gradients_by_definition(const std::vector<PlannedOp>& ops) {
   return gradients;
 }
 
-TEST(GradientPlan, RandomGraphsGetTheRightSums) {
+TEST(GradientPlan, RandomGraphsGetCorrectGradients) {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {
     std::vector<PlannedOp> ops;
@@ -85,7 +85,7 @@ TEST(GradientPlan, RandomGraphsGetTheRightSums) {
     }
     const GradientPlan plan = plan_gradients(ops);
     const std::vector<double> planned = gradients_by_plan(ops, plan), expected = gradients_by_definition(ops);
-    std::vector<bool> used(count, false);  // An op whose output nobody reads gets no gradient.
+    std::vector<bool> used(count, false);  // An op whose output is not read gets no gradient.
     used.back() = true;
     for (std::size_t i = count; i-- > 0;) {
       if (!used[i]) continue;

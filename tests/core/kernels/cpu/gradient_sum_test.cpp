@@ -10,7 +10,7 @@
 namespace sweep::cpu {
 namespace {
 
-constexpr std::size_t kFloats = 1040;  // several pieces, the last one short
+constexpr std::size_t kFloats = 1040;  // several of add_arrays()'s pieces, the last one short
 
 float value(std::size_t part, std::size_t i, std::uint32_t seed) {
   auto bits = static_cast<std::uint32_t>(part * 7919 + i) * 2654435761u + seed * 40503u;
@@ -18,7 +18,7 @@ float value(std::size_t part, std::size_t i, std::uint32_t seed) {
   return static_cast<float>(bits >> 8) / 8388608.0f - 1.0f;
 }
 
-// The same tree, written down plainly.
+// Reference: the same binary tree, as a recursion.
 float tree_sum(std::size_t first, std::size_t size, std::size_t parts, std::size_t i, std::uint32_t seed) {
   if (size == 1) return value(first, i, seed);
   const float left = tree_sum(first, size / 2, parts, i, seed);
@@ -28,10 +28,10 @@ float tree_sum(std::size_t first, std::size_t size, std::size_t parts, std::size
 
 std::vector<float> sum_with(GradientSum& sum, ThreadPool& pool, std::size_t parts, std::uint32_t seed) {
   sum.begin(parts);
-  pool.run(parts, [&](std::size_t part, std::size_t thread) noexcept {
-    float* own = sum.parts() + part * kFloats;
-    for (std::size_t i = 0; i < kFloats; ++i) own[i] = value(part, i, seed);
-    sum.finish_part(part, thread);
+  pool.run(parts, [&](std::size_t part, std::size_t) noexcept {
+    float* partial = sum.partials() + part * kFloats;
+    for (std::size_t i = 0; i < kFloats; ++i) partial[i] = value(part, i, seed);
+    sum.finish_partial(part);
   });
   AlignedBuffer total(kFloats);
   constexpr std::size_t kHalf = kFloats / 32 * 16;
@@ -40,13 +40,13 @@ std::vector<float> sum_with(GradientSum& sum, ThreadPool& pool, std::size_t part
   return {total.data(), total.data() + kFloats};
 }
 
-TEST(GradientSum, IsTheSameTreeForAnyNumberOfThreads) {
+TEST(GradientSum, AddsInTheSameOrderForAnyNumberOfThreads) {
   test::for_each_simd_target([](const std::string& target) {
     for (const int threads : {1, 2, 3, 5, 8, 13}) {
       ThreadPool pool(threads);
       GradientSum sum(64, kFloats, pool.size());
       std::uint32_t seed = 0;
-      // Full batches and shorter ones in turn, as in epochs.
+      // Different numbers of partial sums one after the other, like the batches of an epoch.
       for (const std::size_t parts : {64u, 1u, 2u, 64u, 3u, 7u, 8u, 7u, 16u, 33u, 63u, 8u}) {
         const std::vector<float> total = sum_with(sum, pool, parts, ++seed);
         for (std::size_t i = 0; i < kFloats; i += 13) {

@@ -5,8 +5,8 @@
 namespace sweep::cpu {
 namespace {
 
-TEST(LoadPixels, EveryByteBecomesTheExactQuotientInItsLane) {
-  // 256 + 3 pixels: all byte values, and a tail that is no multiple of 16.
+TEST(LoadPixels, ConvertsEveryByteExactly) {
+  // 256 + 3 pixels: all byte values, and a tail that is shorter than 16.
   constexpr std::size_t kPixels = 259;
   std::vector<std::vector<std::uint8_t>> images(kLanes, std::vector<std::uint8_t>(kPixels));
   const std::uint8_t* pointers[kLanes];

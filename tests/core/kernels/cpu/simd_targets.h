@@ -1,4 +1,4 @@
-// Runs a check once for every instruction set that the CPU kernels were compiled for and this machine has.
+// Runs a check once for each instruction set that the CPU kernels are compiled for and this machine has.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace sweep::test {
 
-/// Calls body(name of the target) with each target in turn, the baseline that runs everywhere included; the
-/// best one is chosen again afterwards. Process-wide: not while another thread uses an engine.
+/// Calls body(name of the target) with each target selected in turn, including the baseline; selects the best
+/// one again afterwards. The selection is process-wide, so no other thread may use an engine meanwhile.
 template <class Body>
 void for_each_simd_target(const Body& body) {
   for (const std::int64_t target : {HWY_AVX3, HWY_AVX2, HWY_NEON, HWY_SCALAR}) {

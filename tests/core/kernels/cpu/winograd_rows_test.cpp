@@ -1,4 +1,4 @@
-// Winograd's convolution along rows, with pooling, against plain sums in double precision.
+// Winograd's convolution along rows with pooling, against naive sums in double precision.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ void PrintTo(const Case& c, std::ostream* out) {
 }
 
 struct Pooled {
-  AlignedBuffer values, winners;
+  AlignedBuffer values, argmax;
 };
 
 // A convolution of one block with random values.
@@ -49,7 +49,7 @@ class Convolution {
            1,
            1,
            1,
-           spread_over_cache(c.height * c.width) * kLanes},
+           conflict_free_stride(c.height * c.width) * kLanes},
         input_(random_values(c.in * g_.in_plane, 1)),
         weights_(random_values(c.in * c.out * g_.taps(), 2)),
         bias_(random_values(c.out, 3)) {}
@@ -61,18 +61,18 @@ class Convolution {
 
   Pooled run(bool relu) const {
     AlignedBuffer transformed(winograd_rows_weight_floats(g_)), scratch(winograd_rows_scratch_floats(g_));
-    // What is in the scratch memory before must not matter.
+    // Results must not depend on the contents of scratch memory.
     std::fill_n(scratch.data(), scratch.size(), std::numeric_limits<float>::quiet_NaN());
     winograd_rows_transform_weights(g_, weights_.data(), transformed.data());
     const std::size_t count = g_.out_channels * rows() * columns() * kLanes;
     Pooled pooled{AlignedBuffer(count), AlignedBuffer(count)};
     winograd_rows_pool_forward(g_, input_.data(), transformed.data(), bias_.data(), relu,
-                               pooled.values.data(), pooled.winners.data(), scratch.data());
+                               pooled.values.data(), pooled.argmax.data(), scratch.data());
     return pooled;
   }
 
   // The convolution's output before ReLU and pooling.
-  double plain(std::size_t channel, std::size_t y, std::size_t x, std::size_t image) const {
+  double reference(std::size_t channel, std::size_t y, std::size_t x, std::size_t image) const {
     double sum = static_cast<double>(bias_.data()[channel]);
     for (std::size_t tap = 0; tap < g_.taps(); ++tap) {
       const std::size_t pixel = (y + tap / g_.kernel_width) * g_.in_width + x + tap % g_.kernel_width;
@@ -84,13 +84,13 @@ class Convolution {
     return sum;
   }
 
-  // In the order of `winner`.
+  // The four outputs of a window, in the order of argmax.
   std::array<double, 4> window(std::size_t channel, std::size_t y, std::size_t x, std::size_t image) const {
-    return {plain(channel, 2 * y, 2 * x, image), plain(channel, 2 * y, 2 * x + 1, image),
-            plain(channel, 2 * y + 1, 2 * x, image), plain(channel, 2 * y + 1, 2 * x + 1, image)};
+    return {reference(channel, 2 * y, 2 * x, image), reference(channel, 2 * y, 2 * x + 1, image),
+            reference(channel, 2 * y + 1, 2 * x, image), reference(channel, 2 * y + 1, 2 * x + 1, image)};
   }
 
-  // Calls check(place in the arrays, window) for some images.
+  // Calls check(offset in the arrays, window) for all windows of the first and the last image.
   template <class Check>
   void for_windows(Check check) const {
     for (std::size_t channel = 0; channel < g_.out_channels; ++channel) {
@@ -104,7 +104,7 @@ class Convolution {
     }
   }
 
-  // Values are sums of so many products of normal numbers.
+  // Standard deviation of an output: a sum of products of standard normal numbers, plus bias.
   double deviation() const { return std::sqrt(static_cast<double>(g_.in_channels * g_.taps() + 1)); }
 
  private:
@@ -127,12 +127,12 @@ std::vector<Case> cases() {
   return all;
 }
 
-// The largest error was 4e-6 of the values' deviation.
+// The largest measured error is 4e-6 of the standard deviation.
 constexpr double kTolerance = 1e-5;
 
 class WinogradRows : public testing::TestWithParam<Case> {};
 
-TEST_P(WinogradRows, HasTheLargestOfPlainSumsOnEveryInstructionSet) {
+TEST_P(WinogradRows, HasTheMaximaOfNaiveSumsOnEveryInstructionSet) {
   const Convolution convolution(GetParam());
   const double tolerance = kTolerance * convolution.deviation();
   test::for_each_simd_target([&](const std::string& target) {
@@ -140,13 +140,13 @@ TEST_P(WinogradRows, HasTheLargestOfPlainSumsOnEveryInstructionSet) {
     const Pooled pooled = convolution.run(/*relu=*/false), cut = convolution.run(/*relu=*/true);
     convolution.for_windows([&](std::size_t at, const std::array<double, 4>& window) {
       const double largest = *std::max_element(window.begin(), window.end());
-      const auto winner = std::bit_cast<std::int32_t>(pooled.winners.data()[at]);
+      const auto argmax = std::bit_cast<std::int32_t>(pooled.argmax.data()[at]);
       ASSERT_NEAR(static_cast<double>(pooled.values.data()[at]), largest, tolerance);
-      ASSERT_TRUE(winner >= 0 && winner < 4) << winner;
-      ASSERT_NEAR(window[static_cast<std::size_t>(winner)], largest, tolerance);
+      ASSERT_TRUE(argmax >= 0 && argmax < 4) << argmax;
+      ASSERT_NEAR(window[static_cast<std::size_t>(argmax)], largest, tolerance);
       const float positive = std::max(0.0f, pooled.values.data()[at]);
       ASSERT_EQ(cut.values.data()[at], positive);
-      ASSERT_EQ(std::bit_cast<std::int32_t>(cut.winners.data()[at]), positive > 0 ? winner : 4);
+      ASSERT_EQ(std::bit_cast<std::int32_t>(cut.argmax.data()[at]), positive > 0 ? argmax : 4);
     });
   });
 }
@@ -158,7 +158,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, WinogradRows, testing::ValuesIn(cases()), [](con
          std::to_string(c.kernel_height) + "x" + std::to_string(c.kernel_width);
 });
 
-TEST(WinogradRowsKernel, ShowsANan) {
+TEST(WinogradRowsKernel, PropagatesNan) {
   Convolution convolution({3, 2, 5, 5, 9, 10});
   convolution.input().data()[(4 * 10 + 4) * kLanes] = std::numeric_limits<float>::quiet_NaN();
   const Pooled pooled = convolution.run(/*relu=*/true);
@@ -166,16 +166,16 @@ TEST(WinogradRowsKernel, ShowsANan) {
   EXPECT_FALSE(std::isnan(pooled.values.data()[1])) << "of another image";
 }
 
-TEST(WinogradRowsKernel, IsForWhatItComputesFaster) {
-  const auto pays = [](const Case& c) { return winograd_rows_pays(Convolution(c).geometry()); };
-  EXPECT_TRUE(pays({1, 6, 5, 5, 28, 28}));
-  EXPECT_TRUE(pays({2, 6, 3, 3, 28, 28}));
-  EXPECT_FALSE(pays({1, 6, 3, 3, 28, 28})) << "too few products for its transforms";
-  EXPECT_FALSE(pays({6, 12, 4, 4, 12, 12})) << "another width";
-  EXPECT_FALSE(pays({6, 12, 5, 5, 12, 7})) << "half of the computed columns are for nothing";
+TEST(WinogradRowsKernel, IsUsedWhereItIsFaster) {
+  const auto uses_winograd_rows = [](const Case& c) { return use_winograd_rows(Convolution(c).geometry()); };
+  EXPECT_TRUE(uses_winograd_rows({1, 6, 5, 5, 28, 28}));
+  EXPECT_TRUE(uses_winograd_rows({2, 6, 3, 3, 28, 28}));
+  EXPECT_FALSE(uses_winograd_rows({1, 6, 3, 3, 28, 28})) << "too few products for its transforms";
+  EXPECT_FALSE(uses_winograd_rows({6, 12, 4, 4, 12, 12})) << "another width";
+  EXPECT_FALSE(uses_winograd_rows({6, 12, 5, 5, 12, 7})) << "half of the computed columns are for nothing";
   ConvGeometry g = Convolution({6, 12, 5, 5, 12, 12}).geometry();
   g.stride_x = 2;
-  EXPECT_FALSE(winograd_rows_pays(g));
+  EXPECT_FALSE(use_winograd_rows(g));
 }
 
 }  // namespace

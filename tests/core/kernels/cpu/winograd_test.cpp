@@ -1,4 +1,4 @@
-// Winograd's convolutions against plain sums in double precision, beside the direct kernels.
+// Winograd's convolutions and the direct kernels against naive sums in double precision.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,12 +22,12 @@ void PrintTo(const Case& c, std::ostream* out) {
        << ", border " << c.border << ", stride " << c.stride;
 }
 
-// A convolution of one block with random values, and the plain sums of its three directions.
+// A convolution of one block with random values, and the naive sums of its three directions.
 class Convolution {
  public:
   explicit Convolution(const Case& c) : c_(c) {
     const std::size_t height = c.height + 2 * c.padding, width = c.width + 2 * c.padding;
-    const std::size_t plane = spread_over_cache(height * width) * kLanes;
+    const std::size_t plane = conflict_free_stride(height * width) * kLanes;
     g_ = {c.in,
           height,
           width,
@@ -47,12 +47,12 @@ class Convolution {
     bias_ = random_values(c.out, 3);
     grad_out_ = random_values(c.out * outputs(), 4);
     gradient_ = AlignedBuffer(c.out * layout_.channel_floats());
-    spread_gradient(g_, grad_out_.data(), nullptr, layout_, gradient_.data());
+    pad_gradient(g_, grad_out_.data(), nullptr, layout_, gradient_.data());
     layout_.data = gradient_.data();
     sum_products();
   }
 
-  // Beyond what the functions say that they need, and in what they write, there is something else.
+  // Scratch memory full of NaN: results must not depend on its contents.
   AlignedBuffer scratch() const {
     AlignedBuffer memory(winograd_scratch_floats(g_));
     std::fill_n(memory.data(), memory.size(), std::numeric_limits<float>::quiet_NaN());
@@ -142,7 +142,7 @@ class Convolution {
   std::vector<double> out_, grad_in_, grad_weights_;
 };
 
-// The largest difference, as part of the values' root mean square.
+// The largest difference, relative to the root mean square of the values.
 double largest_error(const std::vector<double>& expected, const AlignedBuffer& values) {
   double squares = 0, largest = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -171,11 +171,11 @@ std::vector<Case> cases() {
 
 class Winograd : public testing::TestWithParam<Case> {};
 
-// Measured: 1.2e-5 at most. The direct kernels have up to 4e-6, and 1.2e-5 in the weights' gradient on the
-// baseline.
+// The largest measured error is 1.2e-5. The direct kernels have up to 4e-6, and 1.2e-5 in the weights'
+// gradient on the baseline.
 constexpr double kTolerance = 2e-5;
 
-TEST_P(Winograd, HasTheValuesOfPlainSumsOnEveryInstructionSet) {
+TEST_P(Winograd, MatchesNaiveSumsOnEveryInstructionSet) {
   const Convolution convolution(GetParam());
   test::for_each_simd_target([&](const std::string& target) {
     SCOPED_TRACE(target);
@@ -194,38 +194,38 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Winograd, testing::ValuesIn(cases()), [](const a
          "_stride_" + std::to_string(c.stride);
 });
 
-TEST(WinogradKernels, CutNegativeOutputsOnlyWithRelu) {
+TEST(WinogradKernels, ZeroNegativeOutputsOnlyWithRelu) {
   const Convolution convolution({9, 11, 7, 6, 1, 3});
   const AlignedBuffer plain = convolution.forward(true), cut = convolution.forward(true, true);
   for (std::size_t i = 0; i < plain.size(); ++i)
     ASSERT_EQ(cut.data()[i], std::max(0.0f, plain.data()[i])) << i;
 }
 
-TEST(WinogradKernels, AddTheWeightsGradient) {
+TEST(WinogradKernels, AccumulateTheWeightsGradient) {
   const Convolution convolution({9, 11, 7, 6, 1, 3});
   const AlignedBuffer once = convolution.weight_gradient(true), more = convolution.weight_gradient(true, 8);
   for (std::size_t i = 0; i < 9 * 11 * 9; ++i) ASSERT_EQ(more.data()[i], once.data()[i] + 8) << i;
 }
 
-TEST(WinogradKernels, AreTakenWhereTheyAreFaster) {
-  const auto pays = [](std::size_t in, std::size_t out, std::size_t height, std::size_t width,
-                       std::size_t kernel = 3, std::size_t stride = 1, std::size_t dilation = 1) {
-    return winograd_pays({in, height + 2, width + 2, out, height, width, kernel, kernel, stride, stride,
-                          dilation, dilation, 0});
+TEST(WinogradKernels, AreUsedWhereTheyAreFaster) {
+  const auto uses_winograd = [](std::size_t in, std::size_t out, std::size_t height, std::size_t width,
+                                std::size_t kernel = 3, std::size_t stride = 1, std::size_t dilation = 1) {
+    return use_winograd({in, height + 2, width + 2, out, height, width, kernel, kernel, stride, stride,
+                         dilation, dilation, 0});
   };
-  EXPECT_TRUE(pays(16, 16, 32, 32));
-  EXPECT_TRUE(pays(64, 64, 8, 8));
-  EXPECT_TRUE(pays(17, 8, 5, 5));
-  EXPECT_FALSE(pays(3, 16, 32, 32)) << "few channels";
-  EXPECT_FALSE(pays(64, 7, 32, 32)) << "few channels";
-  EXPECT_FALSE(pays(64, 64, 4, 4)) << "one tile where four are multiplied";
-  EXPECT_FALSE(pays(64, 64, 32, 1)) << "tiles beyond the image";
-  EXPECT_FALSE(pays(64, 64, 8, 8, 5));
-  EXPECT_TRUE(pays(16, 32, 16, 16, 3, 2));
-  EXPECT_FALSE(pays(16, 31, 16, 16, 3, 2)) << "few channels";
-  EXPECT_FALSE(pays(64, 64, 10, 10, 3, 2)) << "tiles beyond the image";
-  EXPECT_FALSE(pays(64, 64, 8, 8, 3, 3));
-  EXPECT_FALSE(pays(64, 64, 8, 8, 3, 1, 2));
+  EXPECT_TRUE(uses_winograd(16, 16, 32, 32));
+  EXPECT_TRUE(uses_winograd(64, 64, 8, 8));
+  EXPECT_TRUE(uses_winograd(17, 8, 5, 5));
+  EXPECT_FALSE(uses_winograd(3, 16, 32, 32)) << "few channels";
+  EXPECT_FALSE(uses_winograd(64, 7, 32, 32)) << "few channels";
+  EXPECT_FALSE(uses_winograd(64, 64, 4, 4)) << "one tile where four are multiplied";
+  EXPECT_FALSE(uses_winograd(64, 64, 32, 1)) << "tiles beyond the image";
+  EXPECT_FALSE(uses_winograd(64, 64, 8, 8, 5));
+  EXPECT_TRUE(uses_winograd(16, 32, 16, 16, 3, 2));
+  EXPECT_FALSE(uses_winograd(16, 31, 16, 16, 3, 2)) << "few channels";
+  EXPECT_FALSE(uses_winograd(64, 64, 10, 10, 3, 2)) << "tiles beyond the image";
+  EXPECT_FALSE(uses_winograd(64, 64, 8, 8, 3, 3));
+  EXPECT_FALSE(uses_winograd(64, 64, 8, 8, 3, 1, 2));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
-// Kernels that add up in any order: chosen only where EngineOptions::deterministic is false, and told apart
-// from the others wherever bits matter. With the stand-in's libraries, whose sums go forward or backward by
-// chance.
+// Nondeterministic library kernels: chosen only if EngineOptions::deterministic is false, and told apart from
+// the others wherever bits matter. The stand-in libraries add up forward or backward at random.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,8 +9,8 @@
 #include "core/base/file.h"
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/host/library_limits.h"
-#include "core/kernels/cuda/libraries/kernel_chooser.h"
-#include "core/kernels/cuda/libraries/kernel_meter.h"
+#include "core/kernels/cuda/libraries/kernel_autotuner.h"
+#include "core/kernels/cuda/libraries/kernel_comparison.h"
 #include "tests/support/batch.h"
 #include "tests/support/environment.h"
 #include "tests/support/temporary_directory.h"
@@ -25,32 +24,32 @@ using nlohmann::json;
 using testing::IsEmpty;
 
 constexpr LinearShape kWide{64, 4096, true};
-constexpr LibraryTask kForward{.work = Work::kForward, .images = 64};
+constexpr LibraryTask kForward{.direction = Direction::kForward, .images = 64};
 
-class AnyOrder : public testing::Test {
+class Nondeterminism : public testing::Test {
  protected:
-  ~AnyOrder() override { host::set_library_limits({}); }
+  ~Nondeterminism() override { host::set_library_limits({}); }
 
-  // Measures that libraries are `library` seconds faster than own kernels.
-  KernelChooser chooser(bool deterministic, double library = 1, const std::string& recorded = "") {
-    return KernelChooser({.recorded = recorded,
-                          .deterministic = deterministic,
-                          .policy = KernelPolicy::kMeasured,
-                          .choices = root_ / "choices.json",
-                          .clock = [this, library](Stream& stream, const std::function<void()>& work) {
-                            work();
-                            stream.wait();
-                            return ++looks_ % 2 == 1 ? 1 + library : 1;
-                          }});
+  // Its timer finds libraries `library` seconds faster than built-in kernels.
+  KernelAutotuner autotuner(bool deterministic, double library = 1, const std::string& recorded = "") {
+    return KernelAutotuner({.recorded = recorded,
+                            .deterministic = deterministic,
+                            .policy = KernelPolicy::kMeasured,
+                            .choices = root_ / "choices.json",
+                            .timer = [this, library](Stream& stream, const std::function<void()>& work) {
+                              work();
+                              stream.wait();
+                              return ++measurements_ % 2 == 1 ? 1 + library : 1;
+                            }});
   }
 
   const test::TemporaryDirectory directory_;
   const fs::path root_ = directory_.path();
-  int looks_ = 0;
+  int measurements_ = 0;
 };
 
-TEST_F(AnyOrder, IsAskedForOnlyWhereItIsAllowedAndThenRecorded) {
-  KernelChooser strict = chooser(true), loose = chooser(false);
+TEST_F(Nondeterminism, IsChosenOnlyIfAllowedAndIsRecorded) {
+  KernelAutotuner strict = autotuner(true), loose = autotuner(false);
   const auto ordered = strict.choose("fc", kWide, {kForward}), any = loose.choose("fc", kWide, {kForward});
   ASSERT_EQ(ordered.size(), 1u);
   ASSERT_EQ(any.size(), 1u);
@@ -60,14 +59,14 @@ TEST_F(AnyOrder, IsAskedForOnlyWhereItIsAllowedAndThenRecorded) {
   EXPECT_FALSE(gives_same_bits(loose.record())) << loose.record();
 }
 
-TEST_F(AnyOrder, IsMeasuredAsATaskOfItsOwn) {
-  chooser(true, -0.5).choose("fc", kWide, {kForward});
-  EXPECT_EQ(looks_, 2);
-  EXPECT_EQ(chooser(false).choose("fc", kWide, {kForward}).size(), 1u);
-  EXPECT_EQ(looks_, 4);
-  EXPECT_THAT(chooser(true).choose("fc", kWide, {kForward}), IsEmpty()) << "as decided";
-  EXPECT_EQ(chooser(false, -0.5).choose("fc", kWide, {kForward}).size(), 1u) << "as decided";
-  EXPECT_EQ(looks_, 4);
+TEST_F(Nondeterminism, IsMeasuredAsATaskOfItsOwn) {
+  autotuner(true, -0.5).choose("fc", kWide, {kForward});
+  EXPECT_EQ(measurements_, 2);
+  EXPECT_EQ(autotuner(false).choose("fc", kWide, {kForward}).size(), 1u);
+  EXPECT_EQ(measurements_, 4);
+  EXPECT_THAT(autotuner(true).choose("fc", kWide, {kForward}), IsEmpty()) << "as decided";
+  EXPECT_EQ(autotuner(false, -0.5).choose("fc", kWide, {kForward}).size(), 1u) << "as decided";
+  EXPECT_EQ(measurements_, 4);
   const json kept = json::parse(read_file(root_ / "choices.json"));
   for (const auto& [setting, tasks] : kept.at("choices").items()) {
     ASSERT_EQ(tasks.size(), 2u) << setting;
@@ -78,9 +77,9 @@ TEST_F(AnyOrder, IsMeasuredAsATaskOfItsOwn) {
   }
 }
 
-TEST_F(AnyOrder, OfALibraryThatHasNoneIsNoneAndStaysSoForSmallerBatches) {
+TEST_F(Nondeterminism, IsNotRecordedIfTheLibraryIsDeterministic) {
   host::set_library_limits({.has_any_order = false});
-  KernelChooser loose = chooser(false);
+  KernelAutotuner loose = autotuner(false);
   const auto chosen = loose.choose("fc", kWide, {kForward});
   ASSERT_EQ(chosen.size(), 1u);
   EXPECT_TRUE(chosen[0].deterministic);
@@ -88,11 +87,11 @@ TEST_F(AnyOrder, OfALibraryThatHasNoneIsNoneAndStaysSoForSmallerBatches) {
   EXPECT_EQ(loose.record().find("same_bits"), std::string::npos);
 }
 
-TEST_F(AnyOrder, IsAnotherRecordThanThatOfTheSameKernelsInOrder) {
-  KernelChooser loose = chooser(false);
+TEST_F(Nondeterminism, ChangesTheRecord) {
+  KernelAutotuner loose = autotuner(false);
   loose.choose("fc", kWide, {kForward});
   const auto record_now = [&](bool deterministic) {
-    KernelChooser next = chooser(deterministic, 1, loose.record());
+    KernelAutotuner next = autotuner(deterministic, 1, loose.record());
     next.choose("fc", kWide, {kForward});
     return next.record();
   };
@@ -101,7 +100,7 @@ TEST_F(AnyOrder, IsAnotherRecordThanThatOfTheSameKernelsInOrder) {
   EXPECT_TRUE(gives_same_bits(record_now(true)));
 }
 
-TEST_F(AnyOrder, AgreesWithOwnKernelsInEveryWork) {
+TEST_F(Nondeterminism, AgreesWithBuiltInKernelsInEveryDirection) {
   const ConvShape conv{.in_channels = 4,
                        .in_height = 9,
                        .in_width = 7,
@@ -118,18 +117,18 @@ TEST_F(AnyOrder, AgreesWithOwnKernelsInEveryWork) {
                        .dilation_x = 1,
                        .groups = 2,
                        .bias = true};
-  const auto check = [&](const auto& shape, Work work) {
-    const LibraryTask task{.work = work, .images = 50, .deterministic = false};
-    const auto plan = open_libraries(0).of(shape)->plan(shape, task, kMostWorkspace);
+  const auto check = [&](const auto& shape, Direction direction) {
+    const LibraryTask task{.direction = direction, .images = 50, .deterministic = false};
+    const auto plan = open_libraries(0).of(shape)->plan(shape, task, kMaxWorkspace);
     EXPECT_FALSE(plan->deterministic());
     for (int i = 0; i < 5; ++i) {
       EXPECT_TRUE(compare(shape, task, *plan, [](Stream&, const auto&) { return 1.0; }).agree)
-          << to_string(work);
+          << to_string(direction);
     }
   };
-  for (const Work work : kWorks) {
-    check(LinearShape{33, 70, true}, work);
-    check(conv, work);
+  for (const Direction direction : kTrainingDirections) {
+    check(LinearShape{33, 70, true}, direction);
+    check(conv, direction);
   }
 }
 
@@ -158,7 +157,7 @@ Trained trained(const std::string& device, bool deterministic) {
   return {engine->parameters(), engine->kernels()};
 }
 
-TEST_F(AnyOrder, TrainsToOtherLastBitsEachTimeAndSaysSo) {
+TEST_F(Nondeterminism, ChangesTheLastBitsOfATrainingAndSaysSo) {
   const Trained strict = trained("cuda", true), again = trained("cuda", true);
   EXPECT_EQ(strict.parameters, again.parameters);
   EXPECT_TRUE(gives_same_bits(strict.kernels));
@@ -171,14 +170,14 @@ TEST_F(AnyOrder, TrainsToOtherLastBitsEachTimeAndSaysSo) {
     EXPECT_NEAR(loose.parameters[i], strict.parameters[i], 1e-4) << i;
 }
 
-TEST_F(AnyOrder, GivesTheSameBitsWhereNoKernelMakesUseOfIt) {
+TEST_F(Nondeterminism, ChangesNoBitIfNoKernelUsesIt) {
   host::set_library_limits({.has_any_order = false});
   const Trained strict = trained("cuda", true), loose = trained("cuda", false);
   EXPECT_EQ(strict.parameters, loose.parameters);
   EXPECT_EQ(strict.kernels, loose.kernels);
 }
 
-TEST_F(AnyOrder, IsNothingToTheCpu) {
+TEST_F(Nondeterminism, DoesNotConcernTheCpu) {
   EXPECT_EQ(trained("cpu", true).parameters, trained("cpu", false).parameters);
   EXPECT_TRUE(gives_same_bits(trained("cpu", false).kernels));
 }

@@ -1,4 +1,4 @@
-// The layer that runs kernels on the host: what it promises, and that it finds the mistakes it is made to
+// The host layer that runs kernels in tests: what it promises, and that it finds the mistakes it is made to
 // find.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,9 +12,11 @@
 #include "core/kernels/cuda/host/memory_limit.h"
 #include "core/kernels/cuda/host/stream_order.h"
 #include "core/kernels/cuda/ops/conv_pool_op.h"
-#include "core/kernels/cuda/runtime/host_words.h"
+#include "core/kernels/cuda/runtime/host_builtins.h"
 #include "core/kernels/cuda/runtime/kernel.h"
+#include "core/kernels/cuda/runtime/shared_memory_limits.h"
 #include "tests/support/batch.h"
+#include "tests/support/environment.h"
 #include "tests/support/test_networks.h"
 
 namespace sweep::cuda {
@@ -45,7 +47,7 @@ TEST(RunGrid, RunsEveryThreadOnceWithItsIndices) {
   });
 }
 
-TEST(RunGrid, WhatIsWrittenBeforeABarrierIsReadAfterIt) {
+TEST(RunGrid, BarriersOrderWritesBeforeReads) {
   in_both_orders([] {
     constexpr unsigned kCount = 100;
     std::vector<unsigned> shared(kCount), sums(kCount);
@@ -66,7 +68,7 @@ TEST(RunGrid, WhatIsWrittenBeforeABarrierIsReadAfterIt) {
   });
 }
 
-TEST(RunGrid, AMissingBarrierShowsAsAResultThatDependsOnTheOrder) {
+TEST(RunGrid, AMissingBarrierMakesTheResultDependOnTheOrder) {
   std::vector<std::vector<unsigned>> results;
   in_both_orders([&] {
     std::vector<unsigned> shared(8), read(8);
@@ -117,7 +119,7 @@ TEST(BlockSum, GivesEveryThreadTheSumInBothOrders) {
   });
 }
 
-TEST(HostStream, WorksWhenSomebodyWaitsAndNotBefore) {
+TEST(HostStream, WorksOnlyWhenSomebodyWaits) {
   Stream stream;
   Array<float> device(3, "values");
   const float values[] = {1, 2, 3};
@@ -128,7 +130,7 @@ TEST(HostStream, WorksWhenSomebodyWaitsAndNotBefore) {
   EXPECT_EQ(device.data()[2], 6.0f);
 }
 
-TEST(HostStream, PinnedMemoryIsReadLate) {
+TEST(HostStream, ReadsPinnedMemoryLate) {
   Stream stream;
   PinnedMemory pinned(sizeof(float));
   Array<float> device(1, "value");
@@ -156,7 +158,7 @@ TEST(HostStream, EventsOrderTwoStreams) {
   EXPECT_EQ(result, 2.0f) << "what is before the event is done, what is after it not yet";
 }
 
-TEST(HostStream, AGraphIsDoneAsOftenAsItIsStarted) {
+TEST(HostStream, RunsAGraphAsOftenAsItIsLaunched) {
   Stream stream;
   Array<float> device(1, "value");
   const float one = 1;
@@ -191,7 +193,7 @@ TEST(CudaKernels, GiveTheSameBitsInWhateverOrderThreadsAndBlocksRun) {
   EXPECT_EQ(trained(host::Order::kForward), trained(host::Order::kBackward));
 }
 
-// Kernels that a training step and an evaluated batch take.
+// Numbers of kernels in a training step and in an evaluated batch.
 using Kernels = std::pair<std::uint64_t, std::uint64_t>;
 Kernels kernels_of(const NetworkSpec& spec, const EngineOptions& options) {
   const Network network(spec, {1, 28, 28});
@@ -208,14 +210,75 @@ Kernels kernels_of(const NetworkSpec& spec, const EngineOptions& options) {
   return {run([&] { engine->train(batch.view(), 0.1); }), run([&] { engine->evaluate(batch.view()); })};
 }
 
-// Each costs a GPU about two microseconds, however small the batch.
-TEST(CudaKernels, AreFewPerStep) {
+// A launch costs about two microseconds, however small the batch.
+TEST(CudaKernels, AreFewInAStep) {
   const EngineOptions options{.device = parse_device("cuda"), .batch_size = 10};
   EXPECT_EQ(kernels_of(test::deeplizard(), options), Kernels(5, 2));
   EXPECT_EQ(kernels_of(test::mlp(), options), Kernels(3, 1));
 }
 
-// Batches of their own, the copies of which run beside the training.
+__global__ void read_kernel(const float* from, float* to) { to[0] = from[0]; }
+__global__ void waiting_read_kernel(const float* from, float* to) {
+  wait_for_previous_kernel();
+  to[0] = from[0];
+}
+
+TEST(KernelOverlap, AKernelThatDoesNotWaitReadsOldNumbersAndIsReported) {
+  const test::Environment variable("SWEEP_CUDA_OVERLAP", "1");
+  for (const bool waits : {true, false}) {
+    Stream stream;
+    const Array<float> value(1, "value"), copy(1, "copy");
+    const float one = 1;
+    stream.upload(value.data(), &one, sizeof one);
+    launch(stream, double_kernel, {1}, {1}, 1, value.data());
+    launch_kernel(stream, waits ? waiting_read_kernel : read_kernel, {1}, {{1}}, true, value.data(),
+                  copy.data());
+    if (waits) {
+      EXPECT_EQ(to_host(stream, copy.data(), 1)[0], 2.0f);
+    } else {
+      EXPECT_THROW(stream.wait(), std::logic_error);
+      EXPECT_EQ(copy.data()[0], 1.0f);
+    }
+  }
+}
+
+TEST(KernelOverlap, ChangesNoBitOfATraining) {
+  for (const NetworkSpec& spec : {test::deeplizard(), test::mlp()}) {
+    const auto train = [&](const char* overlap) {
+      const test::Environment variable("SWEEP_CUDA_OVERLAP", overlap);
+      const Network network(spec, {1, 28, 28});
+      const auto engine = make_engine(network, {.device = parse_device("cuda"), .batch_size = 6});
+      engine->set_parameters(initial_parameters(network, 3));
+      const test::OwnedBatch batch = test::random_batch(6, 784, 10, 4);
+      for (int step = 0; step < 3; ++step) engine->train(batch.view(), 0.1);
+      return engine->parameters();
+    };
+    const std::vector<float> serial = train(nullptr);
+    const std::uint64_t before = host::grids_overlapped();
+    EXPECT_EQ(train("1"), serial);
+    EXPECT_GT(host::grids_overlapped(), before) << "no kernel started early";
+  }
+}
+
+TEST(SharedMemoryLimits, OnlyEverGrow) {
+  SharedMemoryLimits limits;
+  const int kernels[2] = {};
+  int raised = 0;
+  const auto require = [&](int device, int kernel, std::size_t kibibytes) {
+    limits.require(device, &kernels[kernel], kibibytes << 10, [&] { ++raised; });
+    return raised;
+  };
+  EXPECT_EQ(require(0, 0, 48), 0) << "every kernel may have as much";
+  EXPECT_EQ(require(0, 0, 100), 1);
+  EXPECT_EQ(require(0, 0, 60), 1) << "or a graph that needs 100 could not be launched any more";
+  EXPECT_EQ(require(0, 0, 101), 2);
+  EXPECT_EQ(require(1, 0, 60), 3) << "another device";
+  EXPECT_EQ(require(0, 1, 60), 4) << "another kernel";
+  EXPECT_THROW(limits.require(0, &kernels[0], 200 << 10, [] { throw DeviceError("no"); }), DeviceError);
+  EXPECT_EQ(require(0, 0, 200), 5) << "what failed is tried again";
+}
+
+// Every batch has its own samples, whose copies run beside the training.
 std::vector<float> trained_with_streams(std::uint64_t seed) {
   host::set_stream_seed(seed);
   const Network network(test::mlp(), {1, 7, 7});
@@ -228,13 +291,35 @@ std::vector<float> trained_with_streams(std::uint64_t seed) {
   return parameters;
 }
 
-TEST(CudaEngine, GivesTheSameBitsHoweverFarItsStreamsRunAhead) {
+TEST(CudaEngine, GivesTheSameBitsWhenStreamsRunAhead) {
   const std::vector<float> late = trained_with_streams(0);
   for (std::uint64_t seed = 1; seed <= 20; ++seed)
     EXPECT_EQ(trained_with_streams(seed), late) << "seed " << seed;
 }
 
-TEST(ConvPool, TakesTheDeeplizardNetworksConvolutionsAndNothingThatDoesNotFit) {
+TEST(ConvPool, ForwardLaunchesNoMoreBlocksThanAreResidentAtOnce) {
+  constexpr int kImages = 600;
+  const ConvPoolShape shape{.in_channels = 1,
+                            .in_height = 4,
+                            .in_width = 4,
+                            .out_channels = 1,
+                            .pool_height = 1,
+                            .pool_width = 1,
+                            .kernel_height = 3,
+                            .kernel_width = 3,
+                            .pad_y = 0,
+                            .pad_x = 0,
+                            .bias = false};
+  Stream stream;
+  const Array<float> in(kImages * 16, "a test"), weight(9, "a test"), out(kImages, "a test");
+  const ConvPoolArrays arrays{.weight = weight.data(), .out = out.data()};
+  conv_pool_forward(stream, {1, {shape}}, kImages, {.floats = in.data()}, &arrays);
+  stream.wait();
+  // Two blocks of 512 threads with some 60 registers fit on each of 132 multiprocessors.
+  EXPECT_EQ(host::last_grid().x, 264u);
+}
+
+TEST(ConvPool, FusesTheDeeplizardConvolutionsAndNothingThatDoesNotFit) {
   const auto fused = [](std::int64_t channels, std::int64_t kernel, const Shape& input) {
     const Network network({"n",
                            {test::conv("conv", channels, kernel), test::relu("relu"), test::pool("pool", 2),
@@ -260,7 +345,7 @@ std::pair<std::unique_ptr<Engine>, Samples> engine_and_large_set(Placement place
   return {std::move(engine), Samples{set, 0, 1024}};
 }
 
-TEST(CudaMemory, ASetThatDoesNotFitStaysOnTheHostUnlessItsPlaceWasGiven) {
+TEST(CudaMemory, ASetThatDoesNotFitStaysOnTheHostUnlessPlacedByTheUser) {
   constexpr std::size_t kEnough = std::size_t{3} << 19, kTooLittle = std::size_t{1} << 19;
   {
     const auto [engine, samples] = engine_and_large_set(Placement::kAuto, kEnough);
@@ -281,7 +366,7 @@ TEST(CudaMemory, ASetThatDoesNotFitStaysOnTheHostUnlessItsPlaceWasGiven) {
   host::set_memory_limit(std::numeric_limits<std::size_t>::max());
 }
 
-TEST(HostStream, EventsOfTimeKeepWhenTheStreamCameToThem) {
+TEST(HostStream, TimeEventsKeepWhenTheStreamReachedThem) {
   Stream stream;
   const Event begin(Event::Kind::kTime), end(Event::Kind::kTime), other;
   stream.record(begin);
@@ -292,7 +377,7 @@ TEST(HostStream, EventsOfTimeKeepWhenTheStreamCameToThem) {
   EXPECT_THROW(other.seconds_since(begin), DeviceError);
 }
 
-TEST(CudaMemory, TooLittleSaysHowMuchWasAskedForAndLeavesNothingBehind) {
+TEST(CudaMemory, ReportsAFailedAllocationAndLeaksNothing) {
   const Network network(test::deeplizard(), {1, 28, 28});
   const std::size_t before = host::memory_in_use();
   host::set_memory_limit(before + (std::size_t{1} << 20));

@@ -1,14 +1,12 @@
-// NVIDIA's libraries as they are installed on this machine: opened, with every function that is used of them.
-// Nothing here needs a GPU.
+// Opens NVIDIA's libraries that are installed on this machine and looks every function up. Needs no GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
-#include <optional>
 
 #include "core/engine/device.h"
 #include "core/kernels/cuda/libraries/library_file.h"
+#include "tests/support/environment.h"
 #include "tests/support/temporary_directory.h"
 #if defined(SWEEP_HAVE_CUBLASLT)
 #include "core/kernels/cuda/libraries/cublaslt.h"
@@ -72,7 +70,7 @@ TEST(CudaLibraries, CublasLtTakesDescriptionsOfProducts) {
   EXPECT_EQ(lt.layout_destroy(layout), CUBLAS_STATUS_SUCCESS);
   cublasLtMatmulPreference_t preference = nullptr;
   ASSERT_EQ(lt.preference_create(&preference), CUBLAS_STATUS_SUCCESS);
-  const std::uint64_t bytes = kMostWorkspace;
+  const std::uint64_t bytes = kMaxWorkspace;
   EXPECT_EQ(lt.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes),
             CUBLAS_STATUS_SUCCESS);
   const std::uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, alignment = 4;
@@ -152,22 +150,6 @@ TEST(CudaLibraries, CudnnTakesDescriptionsOfBatchNormalisationAndPooling) {
 
 constexpr const char* kName = "libsweep_test_library.so.9";
 
-// A variable of the environment as long as the object lives.
-class Variable {
- public:
-  Variable(const char* name, const std::string& value) : name_(name) {
-    if (const char* old = std::getenv(name)) old_ = old;
-    ::setenv(name, value.c_str(), 1);
-  }
-  ~Variable() { old_ ? ::setenv(name_, old_->c_str(), 1) : ::unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> old_;
-};
-
 class LibrarySearch : public testing::Test {
  protected:
   fs::path installed(const fs::path& directory) const {
@@ -184,7 +166,7 @@ TEST_F(LibrarySearch, FindsWhatPipHasInstalledInAVirtualEnvironment) {
   for (const char* package : {"cudnn", "cublas", "cu13"}) {
     const fs::path environment = root_ / package;
     const fs::path file = installed(environment / "lib/python3.12/site-packages/nvidia" / package / "lib");
-    const Variable variable("VIRTUAL_ENV", environment.string());
+    const test::Environment variable("VIRTUAL_ENV", environment.string());
     EXPECT_THAT(library_directories(), Contains(file.parent_path()));
     const LibraryFile library({kName});
     EXPECT_EQ(library.path(), file) << library.problem();
@@ -195,7 +177,7 @@ TEST_F(LibrarySearch, FindsWhatIsInTheEnvironmentOfTheFirstPython) {
   const fs::path file = installed(root_ / "lib/python3.11/site-packages/nvidia/cudnn/lib");
   fs::create_directories(root_ / "bin");
   std::ofstream(root_ / "bin/python3") << "";
-  const Variable path("PATH", "/nowhere:" + (root_ / "bin").string() + ":/usr/bin");
+  const test::Environment path("PATH", "/nowhere:" + (root_ / "bin").string() + ":/usr/bin");
   EXPECT_EQ(LibraryFile({kName}).path(), file);
 }
 
@@ -216,7 +198,7 @@ TEST_F(LibrarySearch, SaysWhatIsWrongWithAFileThatIsNoLibrary) {
   const fs::path directory = root_ / "lib/python3.12/site-packages/nvidia/cudnn/lib";
   fs::create_directories(directory);
   std::ofstream(directory / kName) << "not a library";
-  const Variable variable("VIRTUAL_ENV", root_.string());
+  const test::Environment variable("VIRTUAL_ENV", root_.string());
   const LibraryFile library({kName});
   EXPECT_FALSE(library);
   EXPECT_THAT(library.problem(), HasSubstr((directory / kName).string()));
@@ -224,7 +206,7 @@ TEST_F(LibrarySearch, SaysWhatIsWrongWithAFileThatIsNoLibrary) {
 
 TEST_F(LibrarySearch, ALibraryWithoutAFunctionIsNotUsed) {
   installed(root_ / "lib/python3.12/site-packages/nvidia/cudnn/lib");
-  const Variable variable("VIRTUAL_ENV", root_.string());
+  const test::Environment variable("VIRTUAL_ENV", root_.string());
   LibraryFile library({kName});
   int (*function)() = nullptr;
   library.find("sweep_test_function", function);

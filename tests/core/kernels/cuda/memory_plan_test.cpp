@@ -8,7 +8,7 @@
 namespace sweep::cuda {
 namespace {
 
-TEST(MemoryPlan, AnArrayThatIsKeptSharesItsPlaceWithNoneUntilThen) {
+TEST(MemoryPlan, KeepExtendsTheLifeOfAnArray) {
   for (const int last : {1, 2, 3}) {
     MemoryPlan plan;
     const Slot kept = plan.add(1000, 0, 1), later = plan.add(1000, 3, 4);

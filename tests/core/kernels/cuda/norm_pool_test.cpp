@@ -1,5 +1,5 @@
-// Batch normalisation and pooling by a library: the comparison with own kernels, the choice, and trainings.
-// With the stand-in's libraries.
+// Batch normalisation and pooling by the stand-in libraries: comparison with built-in kernels, choice, and
+// trainings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/host/library_limits.h"
-#include "core/kernels/cuda/libraries/kernel_chooser.h"
-#include "core/kernels/cuda/libraries/kernel_meter.h"
+#include "core/kernels/cuda/libraries/kernel_autotuner.h"
+#include "core/kernels/cuda/libraries/kernel_comparison.h"
 #include "tests/support/batch.h"
 #include "tests/support/environment.h"
 #include "tests/support/temporary_directory.h"
@@ -26,25 +26,25 @@ class NormAndPool : public testing::Test {
  protected:
   ~NormAndPool() override { host::set_library_limits({}); }
 
-  // Own kernels take the seconds of `own`, one after the other, and libraries 1.
-  KernelChooser chooser(std::vector<double> own, const std::string& recorded = "") {
-    return KernelChooser({.recorded = recorded,
-                          .policy = KernelPolicy::kMeasured,
-                          .choices = root_ / "choices.json",
-                          .clock = [this, own](Stream& stream, const std::function<void()>& work) {
-                            work();
-                            stream.wait();
-                            const std::size_t look = looks_++;
-                            return look % 2 == 0 ? own.at(look / 2) : 1;
-                          }});
+  // Its timer finds that built-in kernels take the seconds in `own`, one after the other, and libraries 1.
+  KernelAutotuner autotuner(std::vector<double> own, const std::string& recorded = "") {
+    return KernelAutotuner({.recorded = recorded,
+                            .policy = KernelPolicy::kMeasured,
+                            .choices = root_ / "choices.json",
+                            .timer = [this, own](Stream& stream, const std::function<void()>& work) {
+                              work();
+                              stream.wait();
+                              const std::size_t look = measurements_++;
+                              return look % 2 == 0 ? own.at(look / 2) : 1;
+                            }});
   }
 
   const test::TemporaryDirectory directory_;
   const fs::path root_ = directory_.path();
-  std::size_t looks_ = 0;
+  std::size_t measurements_ = 0;
 };
 
-const WorkClock kAnyClock = [](Stream& stream, const std::function<void()>& work) {
+const KernelTimer kAnyClock = [](Stream& stream, const std::function<void()>& work) {
   work();
   stream.wait();
   return 1.0;
@@ -52,12 +52,13 @@ const WorkClock kAnyClock = [](Stream& stream, const std::function<void()>& work
 
 template <class Shape>
 bool agree(const Shape& shape, const LibraryTask& task) {
-  const auto plan = open_libraries(0).of(shape)->plan(shape, task, kMostWorkspace);
+  const auto plan = open_libraries(0).of(shape)->plan(shape, task, kMaxWorkspace);
   EXPECT_TRUE(plan->deterministic());
   return compare(shape, task, *plan, kAnyClock).agree;
 }
 
-constexpr Work kNormWorks[] = {Work::kForward, Work::kEvaluate, Work::kInput};
+constexpr Direction kNormDirections[] = {Direction::kForward, Direction::kInference,
+                                         Direction::kBackwardInput};
 
 PoolLayer pool(std::optional<Average> average, int in_height, int in_width, int kernel, int stride, int pad) {
   const auto out = [&](int in) { return (in + 2 * pad - kernel) / stride + 1; };
@@ -74,74 +75,81 @@ const PoolLayer kPools[] = {pool({}, 8, 8, 2, 2, 0),
                             {{3, 7, 7, 3, 2, 0, 0, 0, 0, 0, 0}, Average::kAdaptive},
                             {{3, 8, 6, 1, 1, 0, 0, 0, 0, 0, 0}, Average::kAdaptive}};
 
-TEST_F(NormAndPool, OfALibraryAgreeWithOwnKernelsInEveryWork) {
+TEST_F(NormAndPool, AgreeWithBuiltInKernelsInEveryDirection) {
   for (const bool add : {false, true}) {
     for (const BatchNormShape& shape : {BatchNormShape{4, 30, 1e-5f, 0.1f}, BatchNormShape{8, 1, 0.1f, 1},
                                         BatchNormShape{12, 700, 1e-3f, 0}}) {
-      for (const Work work : kNormWorks) {
-        EXPECT_TRUE(agree(shape, {.work = work, .images = 9, .add = add && work == Work::kInput}))
-            << to_string(work) << " of " << shape.channels << " channels";
+      for (const Direction direction : kNormDirections) {
+        EXPECT_TRUE(agree(
+            shape,
+            {.direction = direction, .images = 9, .add = add && direction == Direction::kBackwardInput}))
+            << to_string(direction) << " of " << shape.channels << " channels";
       }
     }
     for (const PoolLayer& layer : kPools) {
-      for (const Work work : {Work::kForward, Work::kInput}) {
-        EXPECT_TRUE(agree(layer, {.work = work, .images = 5, .add = add && work == Work::kInput}))
-            << to_string(work) << " of pool " << &layer - kPools;
+      for (const Direction direction : {Direction::kForward, Direction::kBackwardInput}) {
+        EXPECT_TRUE(agree(
+            layer,
+            {.direction = direction, .images = 5, .add = add && direction == Direction::kBackwardInput}))
+            << to_string(direction) << " of pool " << &layer - kPools;
       }
     }
   }
 }
 
-TEST_F(NormAndPool, OfALibraryThatIsWrongDoNotAgree) {
+TEST_F(NormAndPool, DoNotAgreeIfTheLibraryIsWrong) {
   host::set_library_limits({.wrong_by = 3});
-  for (const Work work : kNormWorks)
-    EXPECT_FALSE(agree(BatchNormShape{4, 30, 1e-5f, 0.1f}, {.work = work, .images = 9})) << to_string(work);
-  for (const PoolLayer& layer : kPools) EXPECT_FALSE(agree(layer, {.work = Work::kInput, .images = 9}));
+  for (const Direction direction : kNormDirections)
+    EXPECT_FALSE(agree(BatchNormShape{4, 30, 1e-5f, 0.1f}, {.direction = direction, .images = 9}))
+        << to_string(direction);
+  for (const PoolLayer& layer : kPools)
+    EXPECT_FALSE(agree(layer, {.direction = Direction::kBackwardInput, .images = 9}));
   host::set_library_limits({.refuses = true});
-  EXPECT_FALSE(agree(BatchNormShape{4, 30, 1e-5f, 0.1f}, {.work = Work::kForward, .images = 9}));
+  EXPECT_FALSE(agree(BatchNormShape{4, 30, 1e-5f, 0.1f}, {.direction = Direction::kForward, .images = 9}));
 }
 
-// As many floats as are measured.
+// Just enough values to be measured.
 constexpr BatchNormShape kWideNorm{16, 1024, 1e-5f, 0.1f};
-const std::vector<LibraryTask> kTraining = {{.work = Work::kForward, .images = 64},
-                                            {.work = Work::kInput, .images = 64}};
+const std::vector<LibraryTask> kTraining = {{.direction = Direction::kForward, .images = 64},
+                                            {.direction = Direction::kBackwardInput, .images = 64}};
 
-TEST_F(NormAndPool, AreMeasuredFromAMillionFloatsOn) {
-  EXPECT_EQ(products(kWideNorm, kTraining[0]), kLeastProducts);
+TEST_F(NormAndPool, AreMeasuredFromAMillionValuesOn) {
+  EXPECT_EQ(products(kWideNorm, kTraining[0]), kMinProducts);
   BatchNormShape small = kWideNorm;
   --small.plane;
-  EXPECT_THAT(chooser({2, 2}).choose_all("bn", small, kTraining), IsEmpty());
-  EXPECT_EQ(looks_, 0u);
+  EXPECT_THAT(autotuner({2, 2}).choose_all_or_none("bn", small, kTraining), IsEmpty());
+  EXPECT_EQ(measurements_, 0u);
 }
 
-TEST_F(NormAndPool, AreALibrarysWholeWhereForwardLeavesSomethingToBackward) {
-  KernelChooser both = chooser({2, 2});
-  EXPECT_EQ(both.choose_all("bn", kWideNorm, kTraining).size(), 2u);
+TEST_F(NormAndPool, GoToALibraryAsAWholeIfForwardSavesDataForBackward) {
+  KernelAutotuner both = autotuner({2, 2});
+  EXPECT_EQ(both.choose_all_or_none("bn", kWideNorm, kTraining).size(), 2u);
   EXPECT_EQ(json::parse(both.record())["layers"], json::parse(R"({"bn": ["forward", "input"]})"));
   EXPECT_EQ(json::parse(both.record())["libraries"], json::parse(R"(["cuDNN stand-in"])"));
-  EXPECT_EQ(looks_, 4u);
+  EXPECT_EQ(measurements_, 4u);
 
   // Kept as they are, whatever would be measured now.
-  EXPECT_EQ(chooser({}).choose_all("bn", kWideNorm, kTraining).size(), 2u);
+  EXPECT_EQ(autotuner({}).choose_all_or_none("bn", kWideNorm, kTraining).size(), 2u);
   const std::string record = both.record();
-  KernelChooser same = chooser({}, record);
-  same.choose_all("bn", kWideNorm, kTraining);
+  KernelAutotuner same = autotuner({}, record);
+  same.choose_all_or_none("bn", kWideNorm, kTraining);
   EXPECT_EQ(same.record(), record);
 
   for (const std::vector<double>& own : {std::vector<double>{0.5, 2}, {2, 0.5}}) {
-    looks_ = 0;
-    KernelChooser one = chooser(own);
-    EXPECT_THAT(one.choose_all("bn", kWideNorm, kTraining), IsEmpty());
+    measurements_ = 0;
+    fs::remove(root_ / "choices.json");
+    KernelAutotuner one = autotuner(own);
+    EXPECT_THAT(one.choose_all_or_none("bn", kWideNorm, kTraining), IsEmpty());
     EXPECT_EQ(one.record(), "own");
   }
 }
 
-TEST_F(NormAndPool, AreOwnWhereThereIsNoLibrary) {
+TEST_F(NormAndPool, UseBuiltInKernelsWithoutALibrary) {
   host::set_library_limits({.installed = false});
-  EXPECT_THAT(chooser({}).choose_all("bn", kWideNorm, kTraining), IsEmpty());
-  EXPECT_THAT(
-      chooser({}).choose("pool", pool({}, 512, 512, 2, 2, 0), {{.work = Work::kForward, .images = 64}}),
-      IsEmpty());
+  EXPECT_THAT(autotuner({}).choose_all_or_none("bn", kWideNorm, kTraining), IsEmpty());
+  EXPECT_THAT(autotuner({}).choose("pool", pool({}, 512, 512, 2, 2, 0),
+                                   {{.direction = Direction::kForward, .images = 64}}),
+              IsEmpty());
 }
 
 // ---- the engine ----
@@ -153,7 +161,7 @@ LayerSpec pooling(const std::string& name, const std::string& type, std::int64_t
   return {name, type, {{"kernel_size", kernel}, {"stride", stride}, {"padding", padding}}};
 }
 
-// What no own kernel does together with its neighbours.
+// Layers that no built-in kernel fuses.
 Network some_network(std::int64_t channels) {
   return Network(
       {"n",
@@ -195,7 +203,7 @@ void expect_close(const Trained& a, const Trained& b) {
   close("output ", a.outputs, b.outputs);
 }
 
-TEST_F(NormAndPool, OfALibraryTrainAsOwnKernelsAndTheCpuDo) {
+TEST_F(NormAndPool, TrainLikeBuiltInKernelsAndTheCpu) {
   const Network network = some_network(8);
   const Trained cpu = trained(network, "", "", "cpu"), own = trained(network, "own"),
                 library = trained(network, "library");
@@ -206,7 +214,7 @@ TEST_F(NormAndPool, OfALibraryTrainAsOwnKernelsAndTheCpuDo) {
   EXPECT_EQ(layers["average"], layers["max"]);
   expect_close(own, cpu);
   expect_close(library, cpu);
-  EXPECT_NE(library.parameters, own.parameters) << "or it were no choice";
+  EXPECT_NE(library.parameters, own.parameters) << "both used the same kernels";
   for (const char* policy : {"own", "measured"}) {
     const Trained again = trained(network, policy, library.kernels);
     EXPECT_EQ(again.kernels, library.kernels);
@@ -215,14 +223,14 @@ TEST_F(NormAndPool, OfALibraryTrainAsOwnKernelsAndTheCpuDo) {
   }
 }
 
-TEST_F(NormAndPool, LeaveShortBatchesWholeToOwnKernels) {
+TEST_F(NormAndPool, UseBuiltInKernelsForSmallBatchesAsAWhole) {
   const Network network = some_network(8);
   const Trained own = trained(network, "own");
   host::set_library_limits({.fewest_images = 4});
   expect_close(trained(network, "library"), own);
 }
 
-TEST_F(NormAndPool, WithArraysThatALibraryCannotReadAreOwn) {
+TEST_F(NormAndPool, UseBuiltInKernelsForArraysThatAreNotAligned) {
   const Network network = some_network(6);  // 24 bytes a channel's array
   const Trained library = trained(network, "library");
   const json layers = json::parse(library.kernels)["layers"];

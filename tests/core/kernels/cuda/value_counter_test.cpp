@@ -1,4 +1,4 @@
-// What the CUDA engine counts for histograms, against what the TensorBoard writer counts of the same values.
+// The CUDA engine's histogram counts against those of the TensorBoard writer for the same values.
 #include "core/kernels/cuda/kernels/value_counter.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 #include <random>
 
 #include "core/base/error.h"
-#include "core/kernels/cuda/runtime/host_words.h"
+#include "core/kernels/cuda/runtime/host_builtins.h"
 #include "tbwriter/histogram.h"
 
 namespace sweep::cuda {
@@ -92,7 +92,7 @@ std::vector<float> random_values(std::size_t count, unsigned seed) {
   return values;
 }
 
-TEST(ValueCounter, FindsWhatTheWriterFindsInArraysOfAnySize) {
+TEST(ValueCounter, CountsAsTheWriterInArraysOfAnySize) {
   std::vector<std::vector<float>> arrays;
   unsigned seed = 0;
   for (const std::size_t size : {0, 1, 2, 3, 31, 255, 256, 257, 1000, 16383, 16384, 16385, 32768, 100'000})
@@ -109,7 +109,7 @@ TEST(ValueCounter, FindsWhatTheWriterFindsInArraysOfAnySize) {
   host::set_order(host::Order::kForward);
 }
 
-TEST(ValueCounter, FindsWhatTheWriterFindsAtTheLimitsAndBesideThem) {
+TEST(ValueCounter, CountsAsTheWriterAtTheLimitsAndBesideThem) {
   std::vector<float> values;
   for (const double limit : tbwriter::histogram_limits(0)) {
     const auto near = static_cast<float>(limit);
@@ -123,7 +123,7 @@ TEST(ValueCounter, FindsWhatTheWriterFindsAtTheLimitsAndBesideThem) {
   expect_as_the_writer_counts(count({values}).at(0), values);
 }
 
-TEST(ValueCounter, HasNoBucketForWhatIsNotFinite) {
+TEST(ValueCounter, CountsOnlyFiniteValuesInBuckets) {
   std::vector<float> diverged = random_values(30'000, 3);
   diverged[7] = kNan;
   diverged[20'000] = kInfinity;
@@ -143,7 +143,7 @@ TEST(ValueCounter, HasNoBucketForWhatIsNotFinite) {
   EXPECT_EQ(counts[5].max, 3);
 }
 
-TEST(ValueCounter, GivesTheSameBitsAgainWhateverTheOrderOfBlocks) {
+TEST(ValueCounter, GivesTheSameBitsInAnyOrderOfBlocks) {
   const std::vector<std::vector<float>> arrays = {random_values(70'000, 5)};
   const ValueCounts first = count(arrays).at(0);
   host::set_order(host::Order::kBackward);
@@ -154,7 +154,7 @@ TEST(ValueCounter, GivesTheSameBitsAgainWhateverTheOrderOfBlocks) {
   EXPECT_EQ(first.buckets, second.buckets);
 }
 
-TEST(ValueCounter, CountsBetweenAnyLimitsAndAgainWhatHasChanged) {
+TEST(ValueCounter, CountsAgainAfterValuesChanged) {
   const std::vector<float> values = {-1, 0, 0.5f, 1, 2, 1e30f};
   EXPECT_THAT(count({values}, {}).at(0).buckets, testing::ElementsAre(6));
   EXPECT_THAT(count({values}, std::vector{0.0, 1.0}).at(0).buckets, testing::ElementsAre(1, 2, 3));
@@ -173,8 +173,8 @@ TEST(ValueCounter, CountsBetweenAnyLimitsAndAgainWhatHasChanged) {
   }
 }
 
-TEST(ValueCounter, SaysHowManyLimitsItTakes) {
-  std::vector<double> limits(kMostLimits + 1);
+TEST(ValueCounter, RejectsTooManyLimits) {
+  std::vector<double> limits(kMaxLimits + 1);
   for (std::size_t i = 0; i < limits.size(); ++i) limits[i] = static_cast<double>(i);
   EXPECT_THAT(
       [&] { count({{1}}, limits); },

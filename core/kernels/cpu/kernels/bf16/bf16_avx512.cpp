@@ -1,5 +1,5 @@
-// bf16 with VDPBF16PS. Compiled for processors that have it, whatever the rest of the program is compiled
-// for: nothing here may run before bf16_hardware_kernels() has looked.
+// bf16 with VDPBF16PS. This source is compiled for processors that have it, unlike the rest of the program:
+// nothing in it may run before bf16_hardware_kernels() has checked the processor.
 #define HWY_COMPILE_ONLY_STATIC
 #include <immintrin.h>
 
@@ -8,15 +8,15 @@
 #include "core/kernels/cpu/simd/simd-inl.h"
 
 #if HWY_TARGET != HWY_AVX3
-#error "compile this file with the flags that core/kernels/cpu/CMakeLists.txt gives it"
+#error "compile this file with the flags that CMakeLists.txt beside it sets"
 #endif
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 namespace {
 
-struct Avx512Products {
-  static HWY_INLINE Vector add(Lanes /*d*/, Vector weight, Vector x, Vector sum) {
+struct Avx512Bf16 {
+  static HWY_INLINE Vector multiply_add(Lanes /*d*/, Vector weight, Vector x, Vector sum) {
     return Vector{
         _mm512_dpbf16_ps(sum.raw, reinterpret_cast<__m512bh>(weight.raw), reinterpret_cast<__m512bh>(x.raw))};
   }
@@ -24,7 +24,7 @@ struct Avx512Products {
 
 }  // namespace
 
-const Bf16Kernels& avx512_table() { return bf16_table<Avx512Products>(); }
+const Bf16Kernels& avx512_table() { return bf16_table<Avx512Bf16>(); }
 
 }  // namespace sweep::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -1,4 +1,4 @@
-// What VDPBF16PS computes, in two multiply-adds.
+// VDPBF16PS emulated by two multiply-adds, for processors without it.
 #include "core/kernels/cpu/kernels/bf16/bf16_kernels.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -13,9 +13,9 @@ HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 namespace {
 
-struct EmulatedProducts {
-  // A bf16 is the upper half of a float, so products are exact: with or without fused multiply-add the sums
-  // round alike.
+struct EmulatedBf16 {
+  // A bf16 is the upper half of a float. Products of two are exact, so sums round the same with
+  // and without fused multiply-add.
   static HWY_INLINE Vector odd(Lanes d, Vector pairs) {
     const hn::RebindToUnsigned<Lanes> du;
     return hn::BitCast(d, hn::And(hn::BitCast(du, pairs), hn::Set(du, 0xFFFF0000u)));
@@ -24,7 +24,7 @@ struct EmulatedProducts {
     const hn::RebindToUnsigned<Lanes> du;
     return hn::BitCast(d, hn::ShiftLeft<16>(hn::BitCast(du, pairs)));
   }
-  static HWY_INLINE Vector add(Lanes d, Vector weight, Vector x, Vector sum) {
+  static HWY_INLINE Vector multiply_add(Lanes d, Vector weight, Vector x, Vector sum) {
     sum = hn::MulAdd(odd(d, weight), odd(d, x), sum);
     return hn::MulAdd(even(d, weight), even(d, x), sum);
   }
@@ -32,7 +32,7 @@ struct EmulatedProducts {
 
 }  // namespace
 
-const Bf16Kernels& emulated_kernels() { return bf16_table<EmulatedProducts>(); }
+const Bf16Kernels& emulated_kernels() { return bf16_table<EmulatedBf16>(); }
 
 }  // namespace sweep::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

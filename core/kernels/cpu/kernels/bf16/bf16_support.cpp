@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kVariable = "SWEEP_BF16";
 
-std::string wish() {
+std::string setting() {
   const char* value = std::getenv(kVariable);
   return value == nullptr ? "" : value;
 }
@@ -28,9 +28,9 @@ const Bf16Kernels* bf16_hardware_kernels() {
 }
 
 const Bf16Kernels* bf16_kernels() {
-  const std::string wanted = wish();
-  if (wanted == "off") return nullptr;
-  if (wanted == "emulate") return &bf16_emulated_kernels();
+  const std::string value = setting();
+  if (value == "off") return nullptr;
+  if (value == "emulate") return &bf16_emulated_kernels();
   return bf16_hardware_kernels();
 }
 
@@ -38,7 +38,7 @@ const Bf16Kernels* bf16_kernels() {
 
 std::optional<std::string> cpu_bf16_missing_reason() {
   if (cpu::bf16_kernels() != nullptr) return std::nullopt;
-  if (cpu::wish() == "off")
+  if (cpu::setting() == "off")
     return std::string("precision bf16: the environment variable ") + cpu::kVariable + " turns it off";
 #ifdef SWEEP_AVX512_BF16
   return "precision bf16: this CPU has no AVX512_BF16";

@@ -1,4 +1,4 @@
-// Whether, and how, the CPU engine computes with bf16 here.
+// Whether the CPU engine can compute with bf16 on this machine.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 namespace sweep {
 namespace cpu {
 
-/// What the engine uses: the hardware's kernels, or nullptr without. The environment variable SWEEP_BF16 can
-/// say otherwise: "off" is as if the hardware had none, "emulate" takes bf16_emulated_kernels().
+/// The kernels that the engine uses: bf16_hardware_kernels(), which may be nullptr. The environment variable
+/// SWEEP_BF16 overrides this: "off" means nullptr, "emulate" bf16_emulated_kernels().
 const Bf16Kernels* bf16_kernels();
 
 }  // namespace cpu
 
-/// Why bf16_kernels() has none, or nothing if it has.
+/// Why bf16_kernels() is nullptr, as a message for users; nothing if it is not.
 std::optional<std::string> cpu_bf16_missing_reason();
 
 }  // namespace sweep

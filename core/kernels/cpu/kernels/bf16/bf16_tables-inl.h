@@ -1,4 +1,4 @@
-// A table of Bf16Kernels over one kind of products; compiled once per Highway target and source.
+// The table of Bf16Kernels for one arithmetic; compiled once per Highway target and source.
 #if defined(SWEEP_CORE_KERNELS_CPU_BF16_TABLES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWEEP_CORE_KERNELS_CPU_BF16_TABLES_INL_H_
 #undef SWEEP_CORE_KERNELS_CPU_BF16_TABLES_INL_H_
@@ -15,15 +15,15 @@ HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 namespace {
 
-template <class Products>
+template <class Arithmetic>
 const Bf16Kernels& bf16_table() {
   static constexpr Bf16Kernels kTable = {
       kMaxChannelTile,
-      conv_forward_tiles<Products>,
-      conv_pool_forward_tiles<Products>,
-      conv_backward_input_tiles<Products>,
-      linear_forward_tiles<Products>,
-      linear_backward_input_tiles<Products>,
+      conv_forward_tiles<Arithmetic>,
+      conv_pool_forward_tiles<Arithmetic>,
+      conv_backward_input_tiles<Arithmetic>,
+      linear_forward_tiles<Arithmetic>,
+      linear_backward_input_tiles<Arithmetic>,
   };
   return kTable;
 }

@@ -1,4 +1,4 @@
-// Winograd's transform of the weights, and where the algorithm is taken.
+// Winograd's transform of the weights, and the rule where the algorithm is used.
 #include "core/kernels/cpu/kernels/winograd/winograd.h"
 
 #include <algorithm>
@@ -15,15 +15,16 @@ HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 namespace {
 
-// The factors [..][16] of weights [3][3][16], or of those turned by 180 degrees.
+// Transforms weights [3][3][16], rotated by 180 degrees if `rotated`, to factors [kTo²][16].
+// The lanes are input channels.
 template <class Transform>
-HWY_INLINE void transform_block(const float* weights, bool turned, float* factors) {
+HWY_INLINE void transform_block(const float* weights, bool rotated, float* factors) {
   const Lanes d;
   for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
     transform_square<Transform>(
         d,
         [&](std::size_t row, std::size_t column) HWY_ATTR {
-          const std::size_t tap = turned ? 8 - row * 3 - column : row * 3 + column;
+          const std::size_t tap = rotated ? 8 - row * 3 - column : row * 3 + column;
           return hn::Load(d, weights + tap * kLanes + lane);
         },
         [&](std::size_t row, std::size_t column, Vector value)
@@ -31,25 +32,25 @@ HWY_INLINE void transform_block(const float* weights, bool turned, float* factor
   }
 }
 
-// Where a matrix [rows][columns] lies in tiles of at most kMaxChannelTile rows: [tile][columns][row in tile].
+// Layout of a matrix [rows][columns] in tiles of at most kMaxChannelTile rows: [tile][columns][row in tile].
 struct TiledRows {
   std::size_t rows, columns;
   std::size_t tiles() const { return (rows + kMaxChannelTile - 1) / kMaxChannelTile; }
   std::size_t begin(std::size_t tile) const { return part_begin(rows, tiles(), tile); }
 };
 
-// Calls place(i, offset) for i < count: where row first_row + i · row_step, column first_column + i ·
-// column_step lies; one of the steps is 1, the other 0.
-template <class Place>
-HWY_INLINE void for_places(const TiledRows& to, std::size_t first_row, std::size_t row_step,
-                           std::size_t first_column, std::size_t column_step, std::size_t count,
-                           Place place) {
+// Calls use(i, offset) for i < count with the offset of row first_row + i · row_step, column first_column + i
+// · column_step. One of the steps is 1, the other 0.
+template <class Use>
+HWY_INLINE void for_each_offset(const TiledRows& to, std::size_t first_row, std::size_t row_step,
+                                std::size_t first_column, std::size_t column_step, std::size_t count,
+                                Use use) {
   std::size_t tile = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t row = first_row + i * row_step, column = first_column + i * column_step;
     while (row >= to.begin(tile + 1)) ++tile;
     const std::size_t begin = to.begin(tile), height = to.begin(tile + 1) - begin;
-    place(i, begin * to.columns + column * height + row - begin);
+    use(i, begin * to.columns + column * height + row - begin);
   }
 }
 
@@ -60,22 +61,22 @@ HWY_INLINE void transform_all(const ConvGeometry& g, const float* weights, bool 
   const TiledRows to =
       transposed ? TiledRows{g.in_channels, g.out_channels} : TiledRows{g.out_channels, g.in_channels};
   HWY_ALIGN float block[9 * kLanes] = {}, factors[kFactors * kLanes];
-  std::size_t places[kLanes];
+  std::size_t offsets[kLanes];
   for (std::size_t out = 0; out < g.out_channels; ++out) {
     for (std::size_t in = 0; in < g.in_channels; in += kLanes) {
       const std::size_t count = HWY_MIN(kLanes, g.in_channels - in);
       for (std::size_t tap = 0; tap < 9; ++tap)
         std::copy_n(weights + (out * 9 + tap) * g.in_channels + in, count, block + tap * kLanes);
       transform_block<Transform>(block, transposed, factors);
-      const auto note = [&](std::size_t i, std::size_t offset) { places[i] = offset; };
+      const auto record = [&](std::size_t i, std::size_t offset) { offsets[i] = offset; };
       if (transposed) {
-        for_places(to, in, 1, out, 0, count, note);
+        for_each_offset(to, in, 1, out, 0, count, record);
       } else {
-        for_places(to, out, 0, in, 1, count, note);
+        for_each_offset(to, out, 0, in, 1, count, record);
       }
       for (std::size_t factor = 0; factor < kFactors; ++factor) {
         float* at = transformed + factor * g.in_channels * g.out_channels;
-        for (std::size_t i = 0; i < count; ++i) at[places[i]] = factors[factor * kLanes + i];
+        for (std::size_t i = 0; i < count; ++i) at[offsets[i]] = factors[factor * kLanes + i];
       }
     }
   }
@@ -105,14 +106,17 @@ void winograd_transform_weights_transposed(const ConvGeometry& g, const float* w
   HWY_DYNAMIC_DISPATCH(winograd_transform)(g, weights, true, transformed);
 }
 
-// Measured on Zen 4 with AVX-512, all three directions together, in the cache. With stride 1 it is 1.1 to 2
-// times as fast as the direct kernels with 16 channels to 16, with 64 to 64 up to 3.4 times. With fewer input
-// channels than a vector of them the weights' gradient gets slower (0.7 to 1.3 times with 8 to 8, 0.9 with 4
-// to 16), and so it does where tiles cover much that is not there: 0.97 to 1.2 times if they cover 2.6 times
-// the output (9×9 and 5×5; four tiles are multiplied at once), 0.6 to 1.4 times if 4 (4×4). With stride 2,
-// where less is saved, it is 1.1 to 1.6 times with 16 channels to 32 or more, 0.9 to 1.1 with 16 to 16, and
-// 0.7 to 1 where tiles cover more than 1.35 times the output.
-bool winograd_pays(const ConvGeometry& g) {
+// The limits are measured: speed relative to the direct kernels on Zen 4 with AVX-512, all three directions
+// together, with data in the cache.
+//   stride 1, 16 to 16 channels: 1.1 to 2; 64 to 64 channels: up to 3.4
+//   stride 1, 8 to 8 channels: 0.7 to 1.3; 4 to 16 channels: 0.9. The gradient of the weights has vectors of
+//     16 input channels, which are not full here.
+//   stride 1, tiles cover 2.6 times the output (9×9 and 5×5 outputs; four tiles are multiplied at once):
+//     0.97 to 1.2
+//   stride 1, tiles cover 4 times the output (4×4 outputs): 0.6 to 1.4
+//   stride 2, 16 to 32 channels or more: 1.1 to 1.6; 16 to 16 channels: 0.9 to 1.1
+//   stride 2, tiles cover more than 1.35 times the output: 0.7 to 1
+bool use_winograd(const ConvGeometry& g) {
   const std::size_t stride = g.stride_x;
   const bool can = g.kernel_height == 3 && g.kernel_width == 3 && g.stride_y == stride && stride <= 2 &&
                    g.dilation_y == 1 && g.dilation_x == 1;

@@ -1,14 +1,24 @@
-// 3×3 convolutions by Winograd's minimal filtering, on one block of 16 images: 36 products for 4×4 outputs of
-// a pair of channels with stride 1, and 81 with stride 2, where the direct way takes 144. Thread-safe: pure
-// functions of their arguments, except for the scratch memory.
+// 3×3 convolutions by Winograd's minimal filtering, on one block of 16 images. For 4×4 outputs of a pair of
+// channels it takes 36 products with stride 1, and 81 with stride 2, where the direct kernels take 144.
+// Thread-safe: pure functions of their arguments and scratch memory.
 //
-// The patch of the input that 4×4 outputs see is transformed to 36 or 81 factors; for each of them a
-// convolution is a product of matrices, [out][in] · [in][tiles and images], and the results at 36 or 25
-// "frequencies" are transformed back to outputs (Lavin and Gray, "Fast Algorithms for Convolutional Neural
-// Networks", 2015). The gradient of the weights is the transposed algorithm: transformed gradients ×
-// transformed patches, summed over tiles and images, and transformed back once per block.
+// The algorithm (Lavin and Gray, "Fast Algorithms for Convolutional Neural
+// Networks", 2015), here F(4×4, 3×3), is
 //
-// The sums have other roundings than the direct ones; see winograd_transforms-inl.h for how large.
+//   outputs = Aᵀ [ (G weights Gᵀ) ⊙ (Bᵀ patch B) ] A
+//
+// for a tile of 4×4 outputs and the patch of the input that they see (6×6, or 9×9 with stride 2). A patch is
+// transformed to 36 or 81 factors. At each factor the convolution is a product of matrices over the channels,
+// [out][in] · [in][tiles and images], which gives results at 36 or 25 "frequencies" (with stride 2 several
+// factors add up to one frequency; see Scheme2), and those are transformed back to outputs. The transforms
+// cost little if there are many channels, because each patch is transformed once for all output channels, and
+// each output once for all input channels.
+//
+// The gradient of the input is the same algorithm with rotated and transposed weights. The gradient of the
+// weights is the transposed algorithm, Gᵀ [ (A gradient Aᵀ) ⊙ (Bᵀ patch B) ] G, in which the products are
+// summed over tiles and images and transformed back once per block.
+//
+// Rounding differs from the direct kernels; winograd_transforms-inl.h says by how much.
 #pragma once
 
 #include <cstddef>
@@ -17,30 +27,31 @@
 
 namespace sweep::cpu {
 
-/// Whether this convolution should go through the functions below, in all three directions: they can do it
-/// and take less time than the direct kernels. Depends on the sizes alone, so that the bits do not depend on
-/// the machine.
-bool winograd_pays(const ConvGeometry& g);
+/// Whether this convolution should use the functions below, in all three directions: they support
+/// it, and they are faster than the direct kernels. Depends on the sizes alone, so that the choice
+/// does not depend on the machine.
+bool use_winograd(const ConvGeometry& g);
 
-/// Transformed weights for winograd_forward(), and for winograd_backward_input(), from
-/// [out_channels][3][3][in_channels]; winograd_weight_floats() each.
+/// Transforms weights [out_channels][3][3][in_channels] for winograd_forward(), and for
+/// winograd_backward_input(); winograd_weight_floats() floats each.
 std::size_t winograd_weight_floats(const ConvGeometry& g);
 void winograd_transform_weights(const ConvGeometry& g, const float* weights, float* transformed);
 void winograd_transform_weights_transposed(const ConvGeometry& g, const float* weights, float* transformed);
 
-/// Floats of scratch memory that each of the three functions below needs, aligned to a cache line.
+/// Floats of scratch memory, aligned to a cache line, that each of the three functions below needs. Its
+/// contents do not matter.
 std::size_t winograd_scratch_floats(const ConvGeometry& g);
 
-/// As conv_forward().
+/// As conv_forward(), with `transformed` weights.
 void winograd_forward(const ConvGeometry& g, const float* in, const float* transformed, const float* bias,
                       bool relu, float* out, float* scratch);
 
-/// As conv_backward_input().
+/// As conv_backward_input(), with transposed `transformed` weights.
 void winograd_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* transformed,
                              std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
                              float* grad_in, float* scratch);
 
-/// As conv_backward_weights() does for the weights.
+/// As conv_backward_weights().
 void winograd_backward_weights(const ConvGeometry& g, const float* in, const ConvGradient& gradient,
                                float* grad_weights, float* scratch);
 

@@ -1,8 +1,14 @@
 // The gradient of a convolution's weights by Winograd's algorithm.
 //
-// The sum over images is one over lanes where a lane is an image. So the patches are turned to vectors of
-// channels first: then each transformed gradient is a factor for a vector of them, and the sums are as few as
-// the transformed weights.
+// The products are summed over tiles and images. In a block the images are lanes, so such a sum would be one
+// over lanes for each pair of channels. Therefore the patches are transposed to vectors of 16 input channels
+// first. A transformed gradient, one number per output channel, tile and image, is then broadcast and
+// multiplied by such vectors, and the sums have the size of the transformed weights:
+// [factors][out_channels][in_channels].
+//
+// For each rectangle of tiles: transform the gradients; then for each 16 input channels transpose the
+// strip of the input under the rectangle, transform its patches, and multiply. After the last rectangle
+// the sums are transformed back.
 #include <algorithm>
 
 #include "core/kernels/cpu/kernels/winograd/winograd.h"
@@ -12,6 +18,7 @@
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
+#include "core/kernels/cpu/kernels/winograd/winograd_image-inl.h"
 #include "core/kernels/cpu/kernels/winograd/winograd_plan.h"
 #include "core/kernels/cpu/kernels/winograd/winograd_transforms-inl.h"
 #include "core/kernels/cpu/simd/transpose-inl.h"
@@ -20,18 +27,18 @@ HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 namespace {
 
-// Output channels whose sums are in registers.
+// Output channels of a register tile.
 inline constexpr int kSumTile = kManyRegisters ? 16 : 12;
-// Floats from one output channel's transformed gradients to the next.
+// Floats from one output channel's transformed gradients to those of the next.
 inline constexpr std::size_t kRun = kProductTiles * kLanes;
 
-// Tiles that are at work: from row y, column x of the output on.
+// A rectangle of tiles, from row y, column x of the output on.
 struct Rectangle {
-  std::size_t y, x, wide, high;  // wide, high: in tiles
-  std::size_t tiles() const { return wide * high; }
-  // Of the output, from the first tile on.
-  std::size_t row(std::size_t tile) const { return tile / wide * kWinogradTile; }
-  std::size_t column(std::size_t tile) const { return tile % wide * kWinogradTile; }
+  std::size_t y, x, tile_columns, tile_rows;  // y, x: in outputs
+  std::size_t tiles() const { return tile_columns * tile_rows; }
+  // Position of a tile in outputs, relative to (y, x).
+  std::size_t row(std::size_t tile) const { return tile / tile_columns * kWinogradTile; }
+  std::size_t column(std::size_t tile) const { return tile % tile_columns * kWinogradTile; }
 };
 
 template <class Transform>
@@ -58,9 +65,10 @@ HWY_INLINE void transform_gradients(const ConvGeometry& g, const WinogradWeights
   }
 }
 
-// One pixel of `channels` <= 16 channels: to[image · step + channel], zeros for further channels.
-HWY_INLINE void turn_pixel(const float* from, std::size_t plane, std::size_t channels, std::size_t step,
-                           float* to) {
+// Transposes one pixel of `channels` <= 16 channels: to[image · step + channel], with
+// zeros for the other channels.
+HWY_INLINE void transpose_pixel(const float* from, std::size_t plane, std::size_t channels, std::size_t step,
+                                float* to) {
   const Lanes d;
   constexpr std::size_t kSize = hn::MaxLanes(Lanes());
   for (std::size_t channel = 0; channel < kLanes; channel += kSize) {
@@ -75,17 +83,18 @@ HWY_INLINE void turn_pixel(const float* from, std::size_t plane, std::size_t cha
   }
 }
 
-// The input under the rectangle, of `channels` channels from `in` on, to [16 images][pixels][16 channels].
-HWY_INLINE void turn_strip(const ConvGeometry& g, const WinogradWeightsLayout& layout, const float* in,
-                           std::size_t channels, const Rectangle& r, float* strip) {
-  const std::size_t rows = r.high * kWinogradTile * g.stride_y + 3 - g.stride_y;
-  const std::size_t columns = r.wide * kWinogradTile * g.stride_x + 3 - g.stride_x;
+// Transposes the input under the rectangle, `channels` channels from `in` on, to [16
+// images][pixels][16 channels].
+HWY_INLINE void transpose_strip(const ConvGeometry& g, const WinogradWeightsLayout& layout, const float* in,
+                                std::size_t channels, const Rectangle& r, float* strip) {
+  const std::size_t rows = r.tile_rows * kWinogradTile * g.stride_y + 3 - g.stride_y;
+  const std::size_t columns = r.tile_columns * kWinogradTile * g.stride_x + 3 - g.stride_x;
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t column = 0; column < columns; ++column) {
       const std::size_t y = r.y * g.stride_y + row, x = r.x * g.stride_x + column;
       const bool inside = y < g.in_height && x < g.in_width;
-      turn_pixel(in + (inside ? y * g.in_width + x : 0) * kLanes, g.in_plane, inside ? channels : 0,
-                 layout.strip_image, strip + (row * layout.strip_width + column) * kLanes);
+      transpose_pixel(in + (inside ? y * g.in_width + x : 0) * kLanes, g.in_plane, inside ? channels : 0,
+                      layout.strip_image, strip + (row * layout.strip_width + column) * kLanes);
     }
   }
 }
@@ -112,8 +121,9 @@ HWY_INLINE void transform_strip(const WinogradWeightsLayout& layout, std::size_t
   }
 }
 
-// sums [kChannels][16 channels] (+)= Σ over `count` tiles' images of gradient · patch, at one frequency.
-struct SumProducts {
+// The register tile, at one factor: sums [kChannels][16 input channels] = or += Σ gradient · patch over
+// `count` pairs of tile and image.
+struct FrequencyTile {
   template <int kChannels>
   static void run(std::size_t count, const float* gradients, const float* patches, bool first, float* sums) {
     const Lanes d;
@@ -125,7 +135,7 @@ struct SumProducts {
         for (std::size_t c = 0; c < kChannels; ++c)
           acc[c] = hn::MulAdd(hn::Set(d, gradients[c * kRun + i]), patch, acc[c]);
       }
-      // Each rectangle is summed up on its own: short sums round less.
+      // Adding the sum of each rectangle, instead of going on with the accumulators, rounds less.
       for (std::size_t c = 0; c < kChannels; ++c) {
         float* sum = sums + c * kLanes + lane;
         hn::Store(first ? acc[c] : hn::Add(acc[c], hn::Load(d, sum)), d, sum);
@@ -134,17 +144,17 @@ struct SumProducts {
   }
 };
 
-// Calls SumProducts::run<n>() for the run-time n <= kSumTile.
+// Calls FrequencyTile::run<n>() for a number n <= kSumTile that is known at run time only.
 template <int kChannels = kSumTile, class... Args>
-HWY_INLINE void run_sums(std::size_t n, Args... args) {
+HWY_INLINE void run_frequency_tile(std::size_t n, Args... args) {
   if constexpr (kChannels > 0) {
-    if (n == kChannels) return SumProducts::run<kChannels>(args...);
-    run_sums<kChannels - 1>(n, args...);
+    if (n == kChannels) return FrequencyTile::run<kChannels>(args...);
+    run_frequency_tile<kChannels - 1>(n, args...);
   }
 }
 
-// The sums of all factors. prefetch(factor) is called beside the products of each, which leave the memory
-// idle.
+// Multiplies at all factors. prefetch(factor) is called before the products of each,
+// which leave the memory bus idle.
 template <class S, class Prefetch>
 HWY_INLINE void multiply(const ConvGeometry& g, const WinogradWeightsLayout& layout, std::size_t tiles,
                          const float* gradients, const float* patches, bool first, Prefetch prefetch,
@@ -157,15 +167,15 @@ HWY_INLINE void multiply(const ConvGeometry& g, const WinogradWeightsLayout& lay
         S::frequency_of(factor / kFactors) * kFrequencies + S::frequency_of(factor % kFactors);
     for (std::size_t part = 0; part < parts; ++part) {
       const std::size_t channel = part_begin(g.out_channels, parts, part);
-      run_sums(part_begin(g.out_channels, parts, part + 1) - channel, tiles * kLanes,
-               gradients + frequency * layout.gradient_step + channel * kRun,
-               patches + factor * layout.patch_step, first,
-               sums + factor * layout.sum_step + channel * kLanes);
+      run_frequency_tile(part_begin(g.out_channels, parts, part + 1) - channel, tiles * kLanes,
+                         gradients + frequency * layout.gradient_step + channel * kRun,
+                         patches + factor * layout.patch_step, first,
+                         sums + factor * layout.sum_step + channel * kLanes);
     }
   }
 }
 
-// Adds what the sums are transformed back to for `channels` input channels from `in_channel` on.
+// Transforms the sums back and adds them to grad_weights, for `channels` input channels from `in_channel` on.
 template <class Transform>
 HWY_INLINE void finish(const ConvGeometry& g, const WinogradWeightsLayout& layout, const float* sums,
                        std::size_t in_channel, std::size_t channels, float* grad_weights) {
@@ -194,12 +204,12 @@ HWY_INLINE void backward_weights(const ConvGeometry& g, const float* in, const C
   const WinogradWeightsLayout layout(g);
   const Image image = image_of(g, in), gradient_pixels = image_of(gradient);
   const std::size_t columns = winograd_tiles(g.out_width), rows = winograd_tiles(g.out_height);
-  const std::size_t across = (columns + layout.wide - 1) / layout.wide;
-  const std::size_t rectangles = across * ((rows + layout.high - 1) / layout.high);
+  const std::size_t across = (columns + layout.tile_columns - 1) / layout.tile_columns;
+  const std::size_t rectangles = across * ((rows + layout.tile_rows - 1) / layout.tile_rows);
   const auto rectangle = [&](std::size_t i) {
-    const std::size_t row = i / across * layout.high, column = i % across * layout.wide;
-    return Rectangle{row * kWinogradTile, column * kWinogradTile, HWY_MIN(layout.wide, columns - column),
-                     HWY_MIN(layout.high, rows - row)};
+    const std::size_t row = i / across * layout.tile_rows, column = i % across * layout.tile_columns;
+    return Rectangle{row * kWinogradTile, column * kWinogradTile,
+                     HWY_MIN(layout.tile_columns, columns - column), HWY_MIN(layout.tile_rows, rows - row)};
   };
   float *gradients = scratch + layout.gradients, *patches = scratch + layout.patches;
   for (std::size_t i = 0; i < rectangles; ++i) {
@@ -208,24 +218,24 @@ HWY_INLINE void backward_weights(const ConvGeometry& g, const float* in, const C
     for (std::size_t channel = 0; channel < g.in_channels; channel += kLanes) {
       const std::size_t channels = HWY_MIN(kLanes, g.in_channels - channel);
       float* sums = scratch + layout.sums + channel / kLanes * layout.sum_channels;
-      turn_strip(g, layout, in + channel * g.in_plane, channels, r, scratch);
+      transpose_strip(g, layout, in + channel * g.in_plane, channels, r, scratch);
       transform_strip<typename S::Patch>(layout, g.stride_x, r, scratch, patches);
       const bool last_channels = channel + kLanes >= g.in_channels;
       const std::size_t next_channel = last_channels ? 0 : channel + kLanes;
       const bool is_next = !last_channels || i + 1 < rectangles;
       const Rectangle next = last_channels && is_next ? rectangle(i + 1) : r;
-      const auto prefetch = [&](std::size_t share) HWY_ATTR {
+      const auto prefetch = [&](std::size_t slice) HWY_ATTR {
         if (!is_next) return;
-        constexpr std::size_t kShares = S::Patch::kTo * S::Patch::kTo;
+        constexpr std::size_t kSlices = S::Patch::kTo * S::Patch::kTo;
         const auto signed_of = [](std::size_t pixels) { return static_cast<std::ptrdiff_t>(pixels); };
-        Channels asked = share_of(HWY_MIN(kLanes, g.in_channels - next_channel), kShares, share);
-        asked.begin += next_channel, asked.end += next_channel;
-        prefetch_pixels(image, asked, signed_of(next.y * g.stride_y), signed_of(next.x * g.stride_x),
+        Channels next_channels = channel_slice(HWY_MIN(kLanes, g.in_channels - next_channel), kSlices, slice);
+        next_channels.begin += next_channel, next_channels.end += next_channel;
+        prefetch_pixels(image, next_channels, signed_of(next.y * g.stride_y), signed_of(next.x * g.stride_x),
                         signed_of(layout.strip_height), signed_of(layout.strip_width));
         if (!last_channels) return;
-        prefetch_pixels(gradient_pixels, share_of(g.out_channels, kShares, share), signed_of(next.y),
-                        signed_of(next.x), signed_of(next.high * kWinogradTile),
-                        signed_of(next.wide * kWinogradTile));
+        prefetch_pixels(gradient_pixels, channel_slice(g.out_channels, kSlices, slice), signed_of(next.y),
+                        signed_of(next.x), signed_of(next.tile_rows * kWinogradTile),
+                        signed_of(next.tile_columns * kWinogradTile));
       };
       multiply<S>(g, layout, r.tiles(), gradients, patches, i == 0, prefetch, sums);
       if (i + 1 == rectangles)

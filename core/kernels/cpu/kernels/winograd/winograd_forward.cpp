@@ -1,4 +1,4 @@
-// Winograd's convolution: forward and the gradient of the input, which is a convolution with other weights.
+// Winograd's convolution: forward, and the gradient of the input, which is a convolution with other weights.
 #include "core/kernels/cpu/kernels/winograd/winograd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "hwy/highway.h"
 
+#include "core/kernels/cpu/kernels/winograd/winograd_image-inl.h"
 #include "core/kernels/cpu/kernels/winograd/winograd_plan.h"
 #include "core/kernels/cpu/kernels/winograd/winograd_transforms-inl.h"
 
@@ -15,9 +16,10 @@ namespace {
 
 inline constexpr auto kTile = static_cast<std::ptrdiff_t>(kWinogradTile);
 
-// What stride 1 and 2 share, in both directions. A tile's patch is at first_row + its row · patch_step of the
-// image, and so on; what it makes is at first_out_row + its row · out_step of the output, where that is
-// inside.
+// A convolution as both directions and both strides see it. The patch of tile (r, c) begins at row
+// first_row + r · patch_step, column first_column + c · patch_step of the image; its results begin at
+// row first_out_row + r · out_step, column first_out_column + c · out_step of the output, and those
+// outside of the output are dropped.
 struct Convolution {
   std::size_t in_channels, out_channels, height, width;  // of the output
   std::ptrdiff_t first_row, first_column, patch_step;
@@ -32,7 +34,7 @@ struct Convolution {
   }
 };
 
-// Forward: each frequency of the outputs is the sum over its factors of the patches.
+// Forward: the products at all factors of a frequency are added up to the outputs' frequency.
 template <class S>
 struct Forward {
   using From = typename S::Patch;
@@ -41,7 +43,8 @@ struct Forward {
   static constexpr std::size_t factor(std::size_t from, std::size_t /*to*/) { return from; }
 };
 
-// The transposed: each factor is made of its frequency of the gradients.
+// Gradient of the input, the transposed: a factor of the input gets the product with
+// its frequency of the gradients.
 template <class S>
 struct Backward {
   using From = typename S::GradientPatch;
@@ -50,7 +53,7 @@ struct Backward {
   static constexpr std::size_t factor(std::size_t /*from*/, std::size_t to) { return to; }
 };
 
-// Some tiles of the output, row by row.
+// Consecutive tiles of the output, row by row.
 struct TileRun {
   std::size_t first, count, columns;  // columns: tiles in a row
   std::ptrdiff_t row(std::size_t tile) const { return static_cast<std::ptrdiff_t>((first + tile) / columns); }
@@ -59,7 +62,7 @@ struct TileRun {
   }
 };
 
-// patches [From::kTo²][in_channels][kProductTiles][16]; beyond the last tile it is repeated.
+// Writes patches [From::kTo²][in_channels][kProductTiles][16]. Missing tiles repeat the last one.
 template <class From>
 HWY_INLINE void transform_patches(const Convolution& c, const Image& image, const TileRun& run,
                                   float* patches) {
@@ -85,14 +88,15 @@ HWY_INLINE void transform_patches(const Convolution& c, const Image& image, cons
   }
 }
 
-// What a product sums over: channels of up to 4 pairs of patches and weights.
+// What a product at a frequency sums over: all channels of up to 4 factors (2 along each axis), each
+// with its patches and weights.
 struct Terms {
   std::size_t count = 0;
   const float *patches[4], *weights[4];
 };
 
-// One register tile of the products at a frequency: kChannels output channels, `skipped` weights of each term
-// after the first ones, × kProductTiles tiles.
+// A register tile of the products at a frequency: kChannels output channels × kProductTiles tiles. `skipped`:
+// floats of each term's weights that belong to output channels before these.
 struct ProductTile {
   template <int kChannels>
   static void run(std::size_t in_channels, const Terms& terms, std::size_t skipped, float* products) {
@@ -124,7 +128,7 @@ struct ProductTile {
   }
 };
 
-// Calls ProductTile::run<n>() for the run-time n <= kMaxChannelTile.
+// Calls ProductTile::run<n>() for a number n <= kMaxChannelTile that is known at run time only.
 template <int kChannels = kMaxChannelTile, class... Args>
 HWY_INLINE void run_products(std::size_t n, const Args&... args) {
   if constexpr (kChannels > 0) {
@@ -133,27 +137,28 @@ HWY_INLINE void run_products(std::size_t n, const Args&... args) {
   }
 }
 
-// Asks for one of `shares` shares of what these tiles will write and the next ones will read, while the
-// products leave the memory idle. The first columns and rows of a patch belong to patches before it, too.
+// Prefetches a slice of what these tiles will write and the next tiles will read, while the
+// products leave the memory bus idle. The first rows and columns of a patch are left out, because
+// patches before it have read them.
 template <class Direction>
-HWY_INLINE void prefetch_share(const Convolution& c, const Image& image, const TileRun& run,
-                               const TileRun& next, std::size_t share) {
-  constexpr std::size_t kShares = Direction::To::kFrom * Direction::To::kFrom;
+HWY_INLINE void prefetch_slice(const Convolution& c, const Image& image, const TileRun& run,
+                               const TileRun& next, std::size_t slice) {
+  constexpr std::size_t kSlices = Direction::To::kFrom * Direction::To::kFrom;
   const std::ptrdiff_t shared = static_cast<std::ptrdiff_t>(Direction::From::kFrom) - c.patch_step;
   for (std::size_t tile = 0; tile < next.count; ++tile) {
-    prefetch_pixels(image, share_of(c.in_channels, kShares, share),
+    prefetch_pixels(image, channel_slice(c.in_channels, kSlices, slice),
                     c.first_row + next.row(tile) * c.patch_step + shared,
                     c.first_column + next.column(tile) * c.patch_step + shared, c.patch_step, c.patch_step);
   }
   const Image out = c.output();
   for (std::size_t tile = 0; tile < run.count; ++tile) {
-    prefetch_pixels(out, share_of(c.out_channels, kShares, share),
+    prefetch_pixels(out, channel_slice(c.out_channels, kSlices, slice),
                     c.first_out_row + run.row(tile) * c.out_step,
                     c.first_out_column + run.column(tile) * c.out_step, c.out_step, c.out_step);
   }
 }
 
-// The patches and weights that frequency or factor (row, column) is made of.
+// The patches and weights whose products add up to frequency or factor (row, column).
 template <class Direction>
 HWY_INLINE Terms terms_of(const Convolution& c, std::size_t row, std::size_t column, const float* patches) {
   constexpr std::size_t kFrom = Direction::From::kTo, kTo = Direction::To::kFrom;
@@ -179,7 +184,7 @@ HWY_INLINE void multiply(const Convolution& c, const Image& image, const TileRun
   constexpr std::size_t kTo = Direction::To::kFrom;
   const std::size_t parts = (c.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
   for (std::size_t i = 0; i < kTo * kTo; ++i) {
-    prefetch_share<Direction>(c, image, run, next, i);
+    prefetch_slice<Direction>(c, image, run, next, i);
     const Terms terms = terms_of<Direction>(c, i / kTo, i % kTo, patches);
     float* to = products + i * winograd_step(c.out_channels);
     for (std::size_t part = 0; part < parts; ++part) {
@@ -198,7 +203,7 @@ HWY_INLINE void transform_products(const Convolution& c, const TileRun& run, con
     const Vector bias = hn::Set(d, c.bias == nullptr ? 0.0f : c.bias[channel]);
     float* plane = c.out + channel * c.height * c.width * kLanes;
     for (std::size_t tile = 0; tile < run.count; ++tile) {
-      // Places before the output are so large that they are not inside either.
+      // A negative row or column becomes a huge number and is outside, too.
       const auto y = static_cast<std::size_t>(c.first_out_row + run.row(tile) * c.out_step);
       const auto x = static_cast<std::size_t>(c.first_out_column + run.column(tile) * c.out_step);
       const float* from = products + (channel * kProductTiles + tile) * kLanes;
@@ -265,8 +270,9 @@ void winograd_forward(const ConvGeometry& g, const float* in, const float* trans
 void winograd_backward_input(const ConvGeometry& g, const ConvGradient& gradient, const float* transformed,
                              std::size_t pad_y, std::size_t pad_x, std::size_t height, std::size_t width,
                              float* grad_in, float* scratch) {
-  // Pixel p of the padded input meets outputs from p − 2 to p; with stride 2, outputs from i to i + 4 give
-  // pixels 2i + 1 to 2i + 8. The first pixel wanted is `pad`, or the one before where that is even.
+  // With stride 1, pixel p of the padded input contributed to outputs p − 2 to p. With stride 2, the
+  // gradients of outputs i to i + 4 give pixels 2i + 1 to 2i + 8, so tiles begin at odd pixels: at `pad`, or
+  // at the pixel before if that is even.
   const auto stride = static_cast<std::ptrdiff_t>(g.stride_x);
   const auto first = [&](std::size_t pad) {
     const auto p = static_cast<std::ptrdiff_t>(pad);

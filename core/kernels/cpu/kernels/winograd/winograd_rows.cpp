@@ -16,14 +16,15 @@ HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
 namespace {
 
-// Winograd's F(4, kTaps): Bᵀ takes as many inputs to as many frequencies, Aᵀ those to 4 outputs. Frequency i
-// is that of the point points(kTaps)[i], the last one that of infinity.
+// Winograd's F(4, kTaps): input() is Bᵀ, output() is Aᵀ; winograd_transforms-inl.h says where the matrices
+// come from. Frequency i belongs to the point points(kTaps)[i], the last one to infinity. The even and odd
+// parts of a pair of points ±p are shared.
 template <std::size_t kTaps>
 struct RowTransform;
 
 template <>
 struct RowTransform<3> {
-  static constexpr std::size_t kFrequencies = 6, kOfPointOne = 1;
+  static constexpr std::size_t kFrequencies = 6, kUnitPoint = 1;
 
   static HWY_INLINE void input(Lanes d, const Vector (&x)[kFrequencies], Vector (&f)[kFrequencies]) {
     const Vector two = hn::Set(d, 2.0f), four = hn::Set(d, 4.0f), five = hn::Set(d, 5.0f);
@@ -49,7 +50,7 @@ struct RowTransform<3> {
 
 template <>
 struct RowTransform<5> {
-  static constexpr std::size_t kFrequencies = 8, kOfPointOne = 3;
+  static constexpr std::size_t kFrequencies = 8, kUnitPoint = 3;
 
   static HWY_INLINE void input(Lanes d, const Vector (&x)[kFrequencies], Vector (&f)[kFrequencies]) {
     const auto number = [d](float value) HWY_ATTR { return hn::Set(d, value); };
@@ -83,7 +84,7 @@ struct RowTransform<5> {
   }
 };
 
-// One row of the input to its place in the ring. Columns beyond the image count as zeros.
+// Transforms a row of the input into the ring buffer. Columns beyond the image read as zero.
 template <class Transform>
 HWY_INLINE void transform_row(const ConvGeometry& g, const RowsLayout& layout, const float* in,
                               std::size_t row, float* frequencies) {
@@ -106,8 +107,8 @@ HWY_INLINE void transform_row(const ConvGeometry& g, const RowsLayout& layout, c
   }
 }
 
-// One register tile of the products at a frequency: kChannels output channels × two rows × kTiles tiles.
-// slots: where in the ring the rows under the first row of the kernel, the second, … are.
+// A register tile of the products at a frequency: kChannels output channels × 2 rows × kTiles tiles. slots
+// [kernel_height + 1]: offsets in the ring buffer of the input rows that the two rows of outputs see.
 template <std::size_t kTiles>
 struct RowProducts {
   template <int kChannels>
@@ -154,8 +155,8 @@ HWY_INLINE void multiply(const ConvGeometry& g, const RowsLayout& layout, const 
   const std::size_t parts = (g.out_channels + kMaxChannelTile - 1) / kMaxChannelTile;
   const std::size_t of_channel = g.in_channels * g.kernel_height;
   for (std::size_t f = 0; f < Transform::kFrequencies; ++f) {
-    // What is at this frequency goes to all four outputs alike.
-    const float* start = f == Transform::kOfPointOne ? bias : nullptr;
+    // Column p = 1 of Aᵀ is all ones, so adding the bias at this frequency adds it to all four outputs.
+    const float* start = f == Transform::kUnitPoint ? bias : nullptr;
     for (std::size_t part = 0; part < parts; ++part) {
       const std::size_t channel = part_begin(g.out_channels, parts, part);
       run_tile<RowProducts<kTiles>>(part_begin(g.out_channels, parts, part + 1) - channel, g, layout, slots,
@@ -167,10 +168,10 @@ HWY_INLINE void multiply(const ConvGeometry& g, const RowsLayout& layout, const 
   }
 }
 
-// Transforms the products of kTiles tiles of two rows back and pools them: a row of windows `y`.
+// Transforms the products of kTiles tiles in two rows back and pools them, for row y of windows.
 template <class Transform, std::size_t kTiles>
 HWY_INLINE void pool(const ConvGeometry& g, const RowsLayout& layout, std::size_t y, std::size_t tile,
-                     const float* products, bool relu, float* out, float* winner) {
+                     const float* products, bool relu, float* out, float* argmax) {
   const Lanes d;
   const std::size_t height = g.out_height / 2, width = g.out_width / 2;
   for (std::size_t channel = 0; channel < g.out_channels; ++channel) {
@@ -188,7 +189,7 @@ HWY_INLINE void pool(const ConvGeometry& g, const RowsLayout& layout, std::size_
         }
         for (std::size_t w = 0; w < HWY_MIN(kRowTile / 2, width - first); ++w) {
           const Vector window[4] = {rows[0][2 * w], rows[0][2 * w + 1], rows[1][2 * w], rows[1][2 * w + 1]};
-          pool_window(d, window, relu, out + at + w * kLanes + lane, winner + at + w * kLanes + lane);
+          pool_window(d, window, relu, out + at + w * kLanes + lane, argmax + at + w * kLanes + lane);
         }
       }
     }
@@ -197,10 +198,10 @@ HWY_INLINE void pool(const ConvGeometry& g, const RowsLayout& layout, std::size_
 
 template <class Transform>
 HWY_INLINE void pool_forward(const ConvGeometry& g, const float* in, const float* transformed,
-                             const float* bias, bool relu, float* out, float* winner, float* scratch) {
+                             const float* bias, bool relu, float* out, float* argmax, float* scratch) {
   const RowsLayout layout(g);
   float* products = scratch + layout.products;
-  std::size_t slots[kMostRowKernel + 1];
+  std::size_t slots[kMaxKernelRows + 1];
   std::size_t next = 0;  // row of the input to transform
   for (std::size_t y = 0; y < g.out_height / 2; ++y) {
     for (; next < 2 * y + layout.ring; ++next) transform_row<Transform>(g, layout, in, next, scratch);
@@ -208,11 +209,11 @@ HWY_INLINE void pool_forward(const ConvGeometry& g, const float* in, const float
     std::size_t tile = 0;
     for (; tile + RowsLayout::kTiles <= layout.tiles; tile += RowsLayout::kTiles) {
       multiply<Transform, RowsLayout::kTiles>(g, layout, slots, tile, scratch, transformed, bias, products);
-      pool<Transform, RowsLayout::kTiles>(g, layout, y, tile, products, relu, out, winner);
+      pool<Transform, RowsLayout::kTiles>(g, layout, y, tile, products, relu, out, argmax);
     }
     if (tile < layout.tiles) {
       multiply<Transform, 1>(g, layout, slots, tile, scratch, transformed, bias, products);
-      pool<Transform, 1>(g, layout, y, tile, products, relu, out, winner);
+      pool<Transform, 1>(g, layout, y, tile, products, relu, out, argmax);
     }
   }
 }
@@ -220,9 +221,9 @@ HWY_INLINE void pool_forward(const ConvGeometry& g, const float* in, const float
 }  // namespace
 
 void winograd_rows_pool_forward(const ConvGeometry& g, const float* in, const float* transformed,
-                                const float* bias, bool relu, float* out, float* winner, float* scratch) {
+                                const float* bias, bool relu, float* out, float* argmax, float* scratch) {
   const auto run = g.kernel_width == 3 ? pool_forward<RowTransform<3>> : pool_forward<RowTransform<5>>;
-  run(g, in, transformed, bias, relu, out, winner, scratch);
+  run(g, in, transformed, bias, relu, out, argmax, scratch);
 }
 
 }  // namespace sweep::cpu::HWY_NAMESPACE
@@ -232,20 +233,20 @@ HWY_AFTER_NAMESPACE();
 namespace sweep::cpu {
 namespace {
 
-constexpr std::size_t kMostTaps = 5, kMostFrequencies = kMostTaps + kRowTile - 1;
+constexpr std::size_t kMaxTaps = 5, kMaxFrequencies = kMaxTaps + kRowTile - 1;
 
-// The finite points of interpolation, most of whose powers and differences round nothing.
+// The finite points: small powers of two, whose powers and most of whose differences are exact floats.
 std::span<const double> points(std::size_t taps) {
-  static constexpr std::array<double, 5> kOf3 = {0, 1, -1, 2, -2};
-  static constexpr std::array<double, 7> kOf5 = {0, 0.5, -0.5, 1, -1, 2, -2};
-  return taps == 3 ? std::span<const double>(kOf3) : std::span<const double>(kOf5);
+  static constexpr std::array<double, 5> kPoints3 = {0, 1, -1, 2, -2};
+  static constexpr std::array<double, 7> kPoints5 = {0, 0.5, -0.5, 1, -1, 2, -2};
+  return taps == 3 ? std::span<const double>(kPoints3) : std::span<const double>(kPoints5);
 }
 
-// G: the weights of a row to frequencies. In double, because it is done once per step, and the error of a
-// weight would be that of all its products.
-std::array<double, kMostFrequencies> transform(std::span<const double> w) {
+// G, from a row of the kernel to frequencies. In double: it runs only once per step, and the error of a
+// transformed weight would be in all of its products.
+std::array<double, kMaxFrequencies> transform(std::span<const double> w) {
   const std::span<const double> x = points(w.size());
-  std::array<double, kMostFrequencies> f{};
+  std::array<double, kMaxFrequencies> f{};
   for (std::size_t i = 0; i < x.size(); ++i) {
     double value = 0, others = 1;
     for (std::size_t tap = w.size(); tap-- > 0;) value = value * x[i] + w[tap];
@@ -261,19 +262,19 @@ std::array<double, kMostFrequencies> transform(std::span<const double> w) {
 HWY_EXPORT(winograd_rows_pool_forward);
 
 void winograd_rows_pool_forward(const ConvGeometry& g, const float* in, const float* transformed,
-                                const float* bias, bool relu, float* out, float* winner, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(winograd_rows_pool_forward)(g, in, transformed, bias, relu, out, winner, scratch);
+                                const float* bias, bool relu, float* out, float* argmax, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(winograd_rows_pool_forward)(g, in, transformed, bias, relu, out, argmax, scratch);
 }
 
-bool winograd_rows_pays(const ConvGeometry& g) {
-  const bool can = (g.kernel_width == 3 || g.kernel_width == 5) && g.kernel_height <= kMostRowKernel &&
+bool use_winograd_rows(const ConvGeometry& g) {
+  const bool can = (g.kernel_width == 3 || g.kernel_width == 5) && g.kernel_height <= kMaxKernelRows &&
                    g.stride_y == 1 && g.stride_x == 1 && g.dilation_y == 1 && g.dilation_x == 1;
   if (!can) return false;
-  // Times as fast as direct sums, 3 and 5 wide, 3 and 5 high: with one channel 0.84 and 1.1, with two 1.15
-  // and 1.5, with 32 1.9 and 2.1 (AVX-512, one core).
+  // Measured speed relative to the direct kernels, for 3×3 and 5×5: with one channel 0.84 and 1.1, with two
+  // 1.15 and 1.5, with 32 1.9 and 2.1 (AVX-512, one core).
   const std::size_t summed = g.in_channels * g.kernel_height;
   if (summed < (g.kernel_width == 3 ? 6 : 5)) return false;
-  // Columns that are computed for nothing.
+  // At least three quarters of the computed columns have to be used.
   const std::size_t used = g.out_width / 2 * 2, computed = RowsLayout(g).tiles * kRowTile;
   return 4 * used >= 3 * computed;
 }
@@ -282,7 +283,7 @@ std::size_t winograd_rows_weight_floats(const ConvGeometry& g) {
   return row_frequencies(g) * g.out_channels * g.in_channels * g.kernel_height;
 }
 
-// To [frequencies][tile of out_channels][in_channels][kernel_height][channel in tile].
+// Layout: [frequencies][tile of out_channels][in_channels][kernel_height][channel in tile].
 void winograd_rows_transform_weights(const ConvGeometry& g, const float* weights, float* transformed) {
   const std::size_t tile = conv_channel_tile(), parts = (g.out_channels + tile - 1) / tile;
   const std::size_t frequency = g.out_channels * g.in_channels * g.kernel_height;
@@ -291,7 +292,7 @@ void winograd_rows_transform_weights(const ConvGeometry& g, const float* weights
     for (std::size_t in = 0; in < g.in_channels; ++in) {
       for (std::size_t row = 0; row < g.kernel_height; ++row) {
         for (std::size_t out = part_begin(g.out_channels, parts, part); out < end; ++out) {
-          std::array<double, kMostTaps> taps;
+          std::array<double, kMaxTaps> taps;
           for (std::size_t tap = 0; tap < g.kernel_width; ++tap) {
             taps[tap] = static_cast<double>(
                 weights[((out * g.kernel_height + row) * g.kernel_width + tap) * g.in_channels + in]);

@@ -1,5 +1,18 @@
-// Winograd's transforms of F(4, 3) along one axis, and the patches that they read; compiled once per Highway
-// target and source.
+// Winograd's transforms along one axis, for 4 outputs of a kernel of 3, with strides 1 and 2. Compiled once
+// per Highway target and source.
+//
+// Where the matrices come from (Toom and Cook): as polynomials, weights w (degree 2) times outputs' gradients
+// y (degree 3) is a product of degree 5, which is determined by its values at 6 points, one multiplication
+// each. G and A evaluate w and y at the points; Bᵀ is, up to the scale in G, the transposed interpolation. A
+// convolution is the transpose of that product, hence outputs = Aᵀ [(G w) ⊙ (Bᵀ x)]. With N(x) = Π (x − p)
+// over the finite points p:
+//
+//   row p of Bᵀ: the coefficients of N(x) / (x − p); for infinity those of N(x)
+//   row p of G: 1, p, p², divided by N'(p), the product of the differences to the other points; for infinity
+//     0, 0, 1
+//   row p of A: 1, p, p², p³; for infinity 0, 0, 0, 1
+//
+// In two dimensions each transform is applied along both axes: transform_square().
 #if defined(SWEEP_CORE_KERNELS_CPU_WINOGRAD_TRANSFORMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SWEEP_CORE_KERNELS_CPU_WINOGRAD_TRANSFORMS_INL_H_
 #undef SWEEP_CORE_KERNELS_CPU_WINOGRAD_TRANSFORMS_INL_H_
@@ -16,19 +29,23 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
-// Each source has instances of its own, which may be compiled for more than the target.
+// Anonymous: each source has its own instances.
 namespace {
 
-// The points of interpolation are ±a, ±b and infinity, with a = 1/√2 and b = √2, and 0 with stride 1: the
-// reciprocals balance the factors. With normal values (cpu_winograd_test.cpp) the largest error of an output
-// was 8e-6 of the root mean square, where the direct kernels have 4e-6; of the input's gradient 1.2e-5 and
-// 4e-6; of the weights' gradient 7e-6 and 2e-6 to 1.3e-5, by instruction set.
+// The points are ±a, ±b and infinity, with a = 1/√2 and b = √2, and 0 with stride 1: that a and
+// b are reciprocals keeps the matrices' entries of similar size, and so the rounding small.
+// With normally distributed values (winograd_test.cpp) the largest errors, relative to the root
+// mean square of the values, were
+//   outputs               8e-6, direct kernels 4e-6
+//   input's gradient      1.2e-5, direct kernels 4e-6
+//   weights' gradient     7e-6, direct kernels 2e-6 to 1.3e-5, depending on the instruction set
 struct Point {
   float value, square;
 };
 inline constexpr Point kPointA{0.707106781f, 0.5f}, kPointB{1.41421356f, 2.0f};  // each other's reciprocals
 
-// What the patch x0 to x3 gives at a point and its negative: the products of x − q over the other of ±a, ±b.
+// The patch at p and at −p, where ±q are the other points and q² = 1 / p²: x0 to x3 times the coefficients
+// of (x ± p)(x² − q²).
 HWY_INLINE void patch_at(Lanes d, const Point& point, Vector x0, Vector x1, Vector x2, Vector x3,
                          Vector (&f)[2]) {
   const Vector other = hn::Set(d, 1.0f / point.square), p = hn::Set(d, point.value);
@@ -37,12 +54,12 @@ HWY_INLINE void patch_at(Lanes d, const Point& point, Vector x0, Vector x1, Vect
   f[1] = hn::NegMulAdd(p, odd, even);
 }
 
-// x0 − 2.5 x2 + x4: the product over ±a and ±b.
+// x0 − 2.5 x2 + x4: the coefficients of (x² − a²)(x² − b²).
 HWY_INLINE Vector patch_product(Lanes d, Vector x0, Vector x2, Vector x4) {
   return hn::NegMulAdd(hn::Set(d, 2.5f), x2, hn::Add(x0, x4));
 }
 
-// The values of the polynomial y at ±a and ±b.
+// to[kAt …]: the values of the polynomial with coefficients y at a, −a, b and −b.
 template <std::size_t kAt, std::size_t kSize>
 HWY_INLINE void gradient_at_points(Lanes d, const Vector (&y)[4], Vector (&to)[kSize]) {
   for (std::size_t i = 0; i < 2; ++i) {
@@ -54,7 +71,7 @@ HWY_INLINE void gradient_at_points(Lanes d, const Vector (&y)[4], Vector (&to)[k
   }
 }
 
-// The transposed: what f[kAt] to f[kAt + 3] add to 4 outputs.
+// The transposed: what f[kAt] to f[kAt + 3], the results at a, −a, b and −b, contribute to 4 outputs.
 template <std::size_t kAt, std::size_t kSize>
 HWY_INLINE void outputs_of_points(Lanes d, const Vector (&f)[kSize], Vector (&y)[4]) {
   const Vector even_a = hn::Add(f[kAt], f[kAt + 1]), odd_a = hn::Sub(f[kAt], f[kAt + 1]);
@@ -70,8 +87,9 @@ HWY_INLINE void outputs_of_points(Lanes d, const Vector (&f)[kSize], Vector (&y)
 
 inline constexpr std::size_t kNoFrequency = static_cast<std::size_t>(-1);
 
-// A transform in groups of one or two frequencies, kGroups, each from x(i): the values of a few groups fit
-// into the registers where those of all do not.
+// A transform whose results are computed in groups of one or two, kGroups, from inputs x(i). The second
+// group member is kNoFrequency if there is only one. A group needs few registers, where the whole
+// transform of a square would spill.
 template <class Transform>
 struct Grouped {
   // Calls use(group), with a constant, for each group.
@@ -88,16 +106,16 @@ struct Grouped {
       Vector two[2];
       Transform::template run_group<group>(
           d, [&](std::size_t i) HWY_ATTR { return x[i]; }, two);
-      constexpr auto kPlaces = Transform::kGroups[group];
-      f[kPlaces[0]] = two[0];
-      if constexpr (kPlaces[1] != kNoFrequency) f[kPlaces[1]] = two[1];
+      constexpr auto kIndices = Transform::kGroups[group];
+      f[kIndices[0]] = two[0];
+      if constexpr (kIndices[1] != kNoFrequency) f[kIndices[1]] = two[1];
     });
   }
 };
 
-// Stride 1, F(4, 3): frequencies 0, a, −a, b, −b, infinity.
+// Stride 1: F(4, 3), with frequencies 0, a, −a, b, −b, infinity.
 struct Scheme1 {
-  // Bᵀ: the patch that 4 outputs see.
+  // Bᵀ, for the patch of 6 pixels that 4 outputs see.
   struct Patch : Grouped<Patch> {
     static constexpr std::size_t kFrom = 6, kTo = 6;
     static constexpr std::array<std::array<std::size_t, 2>, 3> kGroups = {{{1, 2}, {3, 4}, {0, 5}}};
@@ -113,7 +131,7 @@ struct Scheme1 {
       }
     }
   };
-  // A.
+  // A, for 4 gradients of outputs.
   struct Gradient {
     static constexpr std::size_t kFrom = 4, kTo = 6;
     static HWY_INLINE void run(Lanes d, const Vector (&y)[kFrom], Vector (&f)[kTo]) {
@@ -122,7 +140,7 @@ struct Scheme1 {
       f[5] = y[3];
     }
   };
-  // Aᵀ.
+  // Aᵀ, to 4 outputs.
   struct Output {
     static constexpr std::size_t kFrom = 6, kTo = 4;
     static HWY_INLINE void run(Lanes d, const Vector (&f)[kFrom], Vector (&y)[kTo]) {
@@ -133,7 +151,7 @@ struct Scheme1 {
   };
   using GradientPatch = Patch;
   using InputGradient = Output;
-  // G: the values of the polynomial w over the products of differences to the other finite points.
+  // G. N'(±a) = −1.5, N'(±b) = 6 and N'(0) = 1.
   static constexpr float kWeightA = -1.0f / 1.5f, kWeightB = 1.0f / 6.0f;
   struct Weight {
     static constexpr std::size_t kFrom = 3, kTo = 6;
@@ -165,9 +183,10 @@ struct Scheme1 {
   static constexpr std::size_t frequency_of(std::size_t factor) { return factor; }
 };
 
-// Stride 2: the sum of a convolution of the even pixels with weights 0 and 2, F(4, 2) at frequencies a, −a,
-// b, −b, infinity, and one of the odd pixels with weight 1, which at infinity is none: 9 factors for the 5
-// frequencies of the outputs.
+// Stride 2: output i is w0 x[2i] + w2 x[2i + 2] + w1 x[2i + 1], the sum of two convolutions: one of the even
+// pixels with weights 0 and 2, F(4, 2) at a, −a, b, −b and infinity, and one of the odd pixels with weight 1,
+// F(4, 1) at a, −a, b and −b. Those are 9 factors, 0 to 4 and 5 to 8, which add up to the outputs' 5
+// frequencies: see frequency_of().
 struct Scheme2 {
   struct Patch : Grouped<Patch> {
     static constexpr std::size_t kFrom = 9, kTo = 9;
@@ -198,7 +217,7 @@ struct Scheme2 {
       y[3] = hn::Add(y[3], f[4]);
     }
   };
-  // Output gradients i to i + 4 ...
+  // For the gradient of the input: the gradients of outputs i to i + 4 …
   struct GradientPatch : Grouped<GradientPatch> {
     static constexpr std::size_t kFrom = 5, kTo = 5;
     static constexpr std::array<std::array<std::size_t, 2>, 3> kGroups = {
@@ -212,7 +231,8 @@ struct Scheme2 {
       }
     }
   };
-  // ... give pixels 2i + 1 to 2i + 8: an odd one is weight 1 times its gradient.
+  // … give pixels 2i + 1 to 2i + 8. An odd pixel gets weight 1 times one gradient,
+  // an even one weights 0 and 2.
   struct InputGradient {
     static constexpr std::size_t kFrom = 9, kTo = 8;
     static HWY_INLINE void run(Lanes d, const Vector (&f)[kFrom], Vector (&y)[kTo]) {
@@ -253,7 +273,7 @@ struct Scheme2 {
   static constexpr std::size_t frequency_of(std::size_t factor) { return factor < 5 ? factor : factor - 5; }
 };
 
-// Calls run(scheme) with the one for a stride.
+// Calls run(scheme) with the scheme for a stride of 1 or 2.
 template <class Run>
 HWY_INLINE void with_scheme(std::size_t stride, Run run) {
   if (stride == 1) {
@@ -263,7 +283,8 @@ HWY_INLINE void with_scheme(std::size_t stride, Run run) {
   }
 }
 
-// Applies a transform along both axes. load(row, column) and store(row, column, value) move the values.
+// Applies a transform along both axes of a square: first to the columns, then to the rows. load(row, column)
+// and store(row, column, value) move the values.
 template <class Transform, class Load, class Store>
 HWY_INLINE void transform_square(Lanes d, Load load, Store store) {
   constexpr std::size_t kFrom = Transform::kFrom, kTo = Transform::kTo;
@@ -274,17 +295,17 @@ HWY_INLINE void transform_square(Lanes d, Load load, Store store) {
   };
   if constexpr (std::is_base_of_v<Grouped<Transform>, Transform>) {
     Transform::for_groups([&](auto group) HWY_ATTR {
-      constexpr auto kPlaces = Transform::kGroups[group];
+      constexpr auto kIndices = Transform::kGroups[group];
       Vector first[kFrom], second[kFrom];
       for (std::size_t column = 0; column < kFrom; ++column) {
         Vector two[2];
         Transform::template run_group<group>(
             d, [&](std::size_t row) HWY_ATTR { return load(row, column); }, two);
         first[column] = two[0];
-        if constexpr (kPlaces[1] != kNoFrequency) second[column] = two[1];
+        if constexpr (kIndices[1] != kNoFrequency) second[column] = two[1];
       }
-      finish_row(kPlaces[0], first);
-      if constexpr (kPlaces[1] != kNoFrequency) finish_row(kPlaces[1], second);
+      finish_row(kIndices[0], first);
+      if constexpr (kIndices[1] != kNoFrequency) finish_row(kIndices[1], second);
     });
   } else {
     Vector half[kTo][kFrom];
@@ -297,99 +318,6 @@ HWY_INLINE void transform_square(Lanes d, Load load, Store store) {
     for (std::size_t row = 0; row < kTo; ++row) finish_row(row, half[row]);
   }
 }
-
-// Channels of rows of pixels of kLanes floats; beyond `rows` rows and outside [first_column, end_column)
-// there are zeros.
-struct Image {
-  const float* data;         // pixel (0, 0) of the first channel
-  std::size_t plane, pitch;  // in floats
-  std::ptrdiff_t rows, first_column, end_column;
-};
-
-HWY_INLINE Image image_of(const ConvGeometry& g, const float* in) {
-  return {in,
-          g.in_plane,
-          g.in_width * kLanes,
-          static_cast<std::ptrdiff_t>(g.in_height),
-          0,
-          static_cast<std::ptrdiff_t>(g.in_width)};
-}
-
-HWY_INLINE Image image_of(const ConvGradient& gradient) {
-  const auto border = static_cast<std::ptrdiff_t>(gradient.border);
-  return {gradient.data + gradient.border * kLanes,
-          gradient.channel_floats(),
-          gradient.pitch * kLanes,
-          static_cast<std::ptrdiff_t>(gradient.rows),
-          -border,
-          static_cast<std::ptrdiff_t>(gradient.pitch) - border};
-}
-
-struct Channels {
-  std::size_t begin, end;
-};
-
-// One of `shares` nearly equal shares: what is done beside the products of one frequency.
-HWY_INLINE Channels share_of(std::size_t channels, std::size_t shares, std::size_t share) {
-  return {part_begin(channels, shares, share), part_begin(channels, shares, share + 1)};
-}
-
-// Asks for height × width pixels from (y, x) on, as far as the image has them, of some channels. Without it
-// the transforms wait for memory: they read and write more places at once than the processor foresees.
-HWY_INLINE void prefetch_pixels(const Image& image, const Channels& channels, std::ptrdiff_t y,
-                                std::ptrdiff_t x, std::ptrdiff_t height, std::ptrdiff_t width) {
-  const std::ptrdiff_t end_row = HWY_MIN(y + height, image.rows),
-                       end_column = HWY_MIN(x + width, image.end_column);
-  for (std::size_t channel = channels.begin; channel < channels.end; ++channel) {
-    for (std::ptrdiff_t row = HWY_MAX(y, 0); row < end_row; ++row) {
-      const float* line = image.data + channel * image.plane + row * static_cast<std::ptrdiff_t>(image.pitch);
-      for (std::ptrdiff_t column = HWY_MAX(x, image.first_column); column < end_column; ++column)
-        __builtin_prefetch(line + column * static_cast<std::ptrdiff_t>(kLanes), 0, 2);  // to the L2 cache
-    }
-  }
-}
-
-// kSize × kSize pixels from (y, x) of an image on. What lies inside of the image is read where it is, where
-// only rows are missing, too.
-template <std::size_t kSize>
-class Patch {
- public:
-  Patch(const Image& image, std::ptrdiff_t y, std::ptrdiff_t x) : image_(image), x_(x) {
-    constexpr auto kCount = static_cast<std::ptrdiff_t>(kSize);
-    for (std::ptrdiff_t row = 0; row < kCount; ++row) {
-      const bool inside = y + row >= 0 && y + row < image.rows;
-      offsets_[row] = inside ? (y + row) * static_cast<std::ptrdiff_t>(image.pitch) : kMissing;
-    }
-    begin_ = std::clamp<std::ptrdiff_t>(image.first_column - x, 0, kCount);
-    end_ = std::clamp<std::ptrdiff_t>(image.end_column - x, begin_, kCount);
-    whole_ = begin_ == 0 && end_ == kCount;
-  }
-
-  // Where the rows of a channel are, until the next call.
-  HWY_INLINE void locate(std::size_t channel, const float* (&rows)[kSize]) {
-    const float* first = image_.data + channel * image_.plane + x_ * static_cast<std::ptrdiff_t>(kLanes);
-    for (std::size_t row = 0; row < kSize; ++row) {
-      rows[row] = zeros_;
-      if (offsets_[row] == kMissing) continue;
-      if (whole_) {
-        rows[row] = first + offsets_[row];
-        continue;
-      }
-      constexpr auto kPixel = static_cast<std::ptrdiff_t>(kLanes);
-      std::copy(first + offsets_[row] + begin_ * kPixel, first + offsets_[row] + end_ * kPixel,
-                copies_[row] + begin_ * kPixel);
-      rows[row] = copies_[row];
-    }
-  }
-
- private:
-  static constexpr std::ptrdiff_t kMissing = -1;
-  const Image& image_;
-  std::ptrdiff_t x_, offsets_[kSize], begin_, end_;
-  bool whole_;
-  HWY_ALIGN float zeros_[kSize * kLanes] = {};
-  HWY_ALIGN float copies_[kSize][kSize * kLanes] = {};
-};
 
 }  // namespace
 }  // namespace sweep::cpu::HWY_NAMESPACE

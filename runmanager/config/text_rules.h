@@ -1,0 +1,26 @@
+// Rules for text values that kind and choices do not describe: names of sweeps and devices.
+#pragma once
+
+#include <cstddef>
+
+#include "runmanager/config/json_document.h"
+#include "runmanager/config/problems.h"
+
+namespace sweep {
+
+/// In bytes. File systems allow 255; this leaves room for the "-2" of a second sweep and for suffixes of
+/// temporary files.
+inline constexpr std::size_t kMaxNameLength = 100;
+
+/// Checks the name of a sweep or data set: it has to be a directory name on every file system, and must not
+/// look like an option or a hidden file. Returns whether it is good; if not, a problem was added.
+bool check_directory_name(const JsonNode& node, Problems& problems);
+
+/// What check_device_name() accepts, for messages.
+inline constexpr const char* kAllowedDevices =
+    "cpu, cuda, cuda:N, cpu:N (N is a device number from 0) or auto";
+
+/// Checks that parse_device() understands the value. Returns whether it does; if not, a problem was added.
+bool check_device_name(const JsonNode& node, Problems& problems);
+
+}  // namespace sweep

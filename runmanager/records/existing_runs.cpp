@@ -1,0 +1,248 @@
+#include "runmanager/records/existing_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/error.h"
+#include "runmanager/records/checkpoint.h"
+#include "runmanager/records/replaced_runs.h"
+#include "runmanager/records/run_files.h"
+#include "tbwriter/event_file_name.h"
+#include "tbwriter/event_reader.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Runs that a message names one by one; of more it says how many there are.
+constexpr std::size_t kMostNamed = 5;
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(path, error));
+}
+
+// The record in a run's directory. A record that cannot be read is as good as none: if the checkpoint is
+// whole, the trainer still continues from it.
+std::optional<RunRecord> read_record(const fs::path& run_directory) {
+  if (!is_there(run_directory / kRunRecordFile)) return std::nullopt;
+  try {
+    return read_run_record(run_directory / kRunRecordFile);
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
+}
+
+// Whether an earlier start computed something that a new start would remove.
+bool has_results(const RunRecord& record, const fs::path& run_directory) {
+  return record.status == RunStatus::kCompleted || record.status == RunStatus::kFailed ||
+         !record.epochs.empty() || is_there(run_directory / kCheckpointFile);
+}
+
+// What is wrong with the files of a finished run, or "". A power cut can leave run.json without the data that
+// it speaks of, so existence is not enough.
+std::string damage_of(const fs::path& run_directory) {
+  try {
+    const std::vector<std::string> files = tbwriter::list_event_files(run_directory);
+    if (files.empty()) return "its events file is missing";
+    for (const std::string& file : files) {
+      const tbwriter::FileCheck check = tbwriter::check_events_file(run_directory / file);
+      if (check.end != tbwriter::ReadEnd::kEnd || check.records == 0)
+        return fmt::format("{} is damaged", file);
+    }
+    if (is_there(run_directory / kCheckpointFile)) verify_checkpoint(run_directory / kCheckpointFile);
+    return "";
+  } catch (const DataError& error) {
+    return error.what();
+  }
+}
+
+std::string epochs_text(std::size_t epochs) {
+  return fmt::format("{} epoch{}", epochs, epochs == 1 ? "" : "s");
+}
+
+// Decides about a run whose directory is `directory`, below the sweep's.
+ExistingRun decide(const fs::path& sweep_directory, const std::string& directory, const RequestedRun& run,
+                   bool retry_failed) {
+  const fs::path run_directory = sweep_directory / directory;
+  std::optional<RunRecord> record = read_record(run_directory);
+  if (!record) {
+    // Whatever the checkpoint is worth, find_resume_point() looks at it.
+    const bool can_continue = is_there(run_directory / kCheckpointFile);
+    return {.fate = can_continue ? RunFate::kContinued : RunFate::kNew, .directory = directory};
+  }
+  if (!has_results(*record, run_directory)) return {.directory = directory};
+  ExistingRun existing{.directory = directory};
+  const RunIdentity before = identity_of(record->config, record->device, record->provenance);
+  existing.differences = differences(before, run.identity);
+  const std::size_t epochs = record->epochs.size();
+  const bool completed = record->status == RunStatus::kCompleted;
+  const auto wanted = static_cast<std::size_t>(run.identity.epochs);
+  if (!existing.differences.empty()) {
+    existing.fate = RunFate::kInTheWay;
+  } else if (completed && epochs >= wanted) {
+    const std::string damage = damage_of(run_directory);
+    existing.fate = damage.empty() ? RunFate::kKept : RunFate::kContinued;
+    if (!damage.empty())
+      existing.note = fmt::format("was finished, but {}", damage);
+    else if (epochs > wanted)
+      existing.note = fmt::format("has {}, {} asked for; it stays as it is", epochs_text(epochs),
+                                  wanted == 1 ? "1 is" : fmt::format("{} are", wanted));
+  } else if (record->status == RunStatus::kFailed && !retry_failed) {
+    existing.fate = RunFate::kKept;
+  } else {
+    existing.fate = RunFate::kContinued;
+    // A checkpoint's weights are called by the layers' names, so it cannot be read under others.
+    if (before.layers != run.identity.layers) {
+      existing.fate = RunFate::kInTheWay;
+      existing.differences.push_back({"names of layers", fmt::format("{}", fmt::join(before.layers, " ")),
+                                      fmt::format("{}", fmt::join(run.identity.layers, " "))});
+    }
+  }
+  existing.record = std::move(record);
+  return existing;
+}
+
+const nlohmann::ordered_json* value_at(const nlohmann::ordered_json& config, const std::string& key) {
+  const nlohmann::ordered_json* value = &config;
+  for (std::size_t begin = 0; value != nullptr && begin <= key.size();) {
+    const std::size_t end = std::min(key.find('.', begin), key.size());
+    const auto member = value->is_object() ? value->find(key.substr(begin, end - begin)) : value->end();
+    value = value->is_object() && member != value->end() ? &*member : nullptr;
+    begin = end + 1;
+  }
+  return value;
+}
+
+// Settings such as num_workers change no number, but they are swept to compare times. A run that is adopted
+// has to have been trained with the value that its new name tells.
+bool has_swept_values(const RunRecord& record, const RunConfig& config) {
+  const auto agrees = [&](const std::string& key) {
+    const bool changes_times = key == "num_workers" || key == "dataset.placement" || key.starts_with("log.");
+    if (!changes_times) return true;
+    const auto *before = value_at(record.config, key), *now = value_at(config.resolved, key);
+    return before != nullptr && now != nullptr && *before == *now;
+  };
+  return std::all_of(record.params.begin(), record.params.end(),
+                     [&](const auto& p) { return agrees(p.first); }) &&
+         std::all_of(config.params.begin(), config.params.end(),
+                     [&](const auto& p) { return agrees(p.first); });
+}
+
+// A run that earlier starts left under a name that no requested run has.
+struct Unclaimed {
+  std::string directory;
+  RunRecord record;
+  RunIdentity identity;
+};
+
+std::vector<Unclaimed> unclaimed_runs(const fs::path& sweep_directory, const std::set<std::string>& claimed) {
+  std::vector<Unclaimed> unclaimed;
+  std::error_code error;
+  fs::directory_iterator entries(sweep_directory, error);
+  if (error) return unclaimed;
+  for (const fs::directory_entry& entry : entries) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_symlink() || !entry.is_directory() || claimed.contains(name) || is_replaced_name(name))
+      continue;
+    std::optional<RunRecord> record = read_record(entry.path());
+    if (!record || !has_results(*record, entry.path())) continue;
+    RunIdentity identity = identity_of(record->config, record->device, record->provenance);
+    unclaimed.push_back({name, std::move(*record), std::move(identity)});
+  }
+  // By name, so that the choice between equals does not depend on the file system; finished ones first.
+  std::sort(unclaimed.begin(), unclaimed.end(), [](const Unclaimed& a, const Unclaimed& b) {
+    const bool a_done = a.record.status == RunStatus::kCompleted,
+               b_done = b.record.status == RunStatus::kCompleted;
+    return a_done != b_done ? a_done : a.directory < b.directory;
+  });
+  return unclaimed;
+}
+
+// "lr: 0.01 -> 0.1" of each run, or once if it is the same for all.
+std::string differences_text(std::span<const RequestedRun> runs, std::span<const ExistingRun> existing) {
+  std::set<std::string> texts;
+  for (const ExistingRun& run : existing) {
+    if (run.fate == RunFate::kInTheWay) texts.insert(to_string(run.differences));
+  }
+  if (texts.size() == 1) return "\n  " + *texts.begin();
+  std::string text;
+  std::size_t named = 0, unnamed = 0;
+  for (std::size_t i = 0; i < existing.size(); ++i) {
+    if (existing[i].fate != RunFate::kInTheWay) continue;
+    if (named == kMostNamed) {
+      ++unnamed;
+      continue;
+    }
+    ++named;
+    text += fmt::format("\n  {}: {}", runs[i].config->name, to_string(existing[i].differences));
+  }
+  return unnamed == 0 ? text : text + fmt::format("\n  and {} more", unnamed);
+}
+
+}  // namespace
+
+std::string_view to_string(RunFate fate) {
+  switch (fate) {
+    case RunFate::kNew:
+      return "new";
+    case RunFate::kKept:
+      return "kept";
+    case RunFate::kContinued:
+      return "continued";
+    case RunFate::kInTheWay:
+      return "in the way";
+  }
+  return "";
+}
+
+std::vector<ExistingRun> find_existing_runs(const fs::path& sweep_directory,
+                                            std::span<const RequestedRun> runs, bool retry_failed) {
+  std::vector<ExistingRun> existing(runs.size());
+  std::set<std::string> claimed;
+  for (const RequestedRun& run : runs) claimed.insert(run.config->name);
+  std::vector<std::size_t> missing;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::string& name = runs[i].config->name;
+    if (is_there(sweep_directory / name))
+      existing[i] = decide(sweep_directory, name, runs[i], retry_failed);
+    else
+      missing.push_back(i);
+  }
+  if (missing.empty()) return existing;
+  // A new axis gives all runs other names. Those whose value equals the old implicit one are there already.
+  std::vector<Unclaimed> unclaimed = unclaimed_runs(sweep_directory, claimed);
+  for (const std::size_t i : missing) {
+    const auto found = std::find_if(unclaimed.begin(), unclaimed.end(), [&](const Unclaimed& candidate) {
+      return has_swept_values(candidate.record, *runs[i].config) &&
+             differences(candidate.identity, runs[i].identity).empty();
+    });
+    if (found == unclaimed.end()) continue;
+    existing[i] = decide(sweep_directory, found->directory, runs[i], retry_failed);
+    if (existing[i].fate == RunFate::kInTheWay)
+      existing[i] = {};
+    else
+      unclaimed.erase(found);
+  }
+  return existing;
+}
+
+void refuse_runs_in_the_way(const fs::path& sweep_directory, std::span<const RequestedRun> runs,
+                            std::span<const ExistingRun> existing) {
+  const auto count = std::count_if(existing.begin(), existing.end(),
+                                   [](const ExistingRun& run) { return run.fate == RunFate::kInTheWay; });
+  if (count == 0) return;
+  throw ConfigError(fmt::format(
+      "{}: {} there {} other settings than {} asked for now:{}\nNothing was changed. --replace trains {} "
+      "again, and "
+      "removes the old {} when the new {} finished;\n--fresh trains in a new directory and leaves this one "
+      "as it is.",
+      sweep_directory.string(), count == 1 ? "1 run" : fmt::format("{} runs", count),
+      count == 1 ? "has" : "have", count == 1 ? "is" : "are", differences_text(runs, existing),
+      count == 1 ? "it" : "them", count == 1 ? "run" : "runs", count == 1 ? "one has" : "ones have"));
+}
+
+}  // namespace sweep

@@ -1,0 +1,55 @@
+// Compares the runs that are asked for with those that earlier starts have left in a sweep's directory.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runmanager/config/run_config.h"
+#include "runmanager/records/results.h"
+#include "runmanager/records/run_identity.h"
+
+namespace sweep {
+
+/// What happens to a run.
+enum class RunFate {
+  kNew,        // trained from the beginning: nothing of it is there, or nothing that is worth keeping
+  kKept,       // finished, and stays as it is
+  kContinued,  // goes on after its last finished epoch
+  kInTheWay,   // its directory holds a run with other settings
+};
+
+/// "new", "kept", "continued" or "in the way".
+std::string_view to_string(RunFate fate);
+
+struct RequestedRun {
+  const RunConfig* config = nullptr;
+  RunIdentity identity;
+};
+
+struct ExistingRun {
+  RunFate fate = RunFate::kNew;
+  /// Name of the directory that holds the run, below the sweep's. It differs from the run's name if the run
+  /// is to be adopted: the sweep file names it otherwise now, because it has another axis. Empty for kNew.
+  std::string directory = {};
+  std::optional<RunRecord> record = {};             // of kKept, kContinued and kInTheWay
+  std::vector<SettingDifference> differences = {};  // of kInTheWay
+  std::string note = {};                            // what a person should know besides; may be empty
+
+  bool is_adopted(const RunConfig& config) const { return !directory.empty() && directory != config.name; }
+};
+
+/// One entry for each of `runs`. A finished run is kept also if it has more epochs than are asked for. Files
+/// of finished runs are read and checked: a run whose events or checkpoint are damaged is not kept. Runs that
+/// failed are continued, or kept if `retry_failed` is false. Throws IoError if the directory cannot be read.
+std::vector<ExistingRun> find_existing_runs(const std::filesystem::path& sweep_directory,
+                                            std::span<const RequestedRun> runs, bool retry_failed);
+
+/// Throws ConfigError if any of `existing` is in the way: which runs, which settings differ, and what can be
+/// done. Settings that differ alike in all of them are told once.
+void refuse_runs_in_the_way(const std::filesystem::path& sweep_directory, std::span<const RequestedRun> runs,
+                            std::span<const ExistingRun> existing);
+
+}  // namespace sweep

@@ -1,0 +1,102 @@
+#include "runmanager/records/replaced_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/records/run_files.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kReplaced = ".replaced-";
+
+void rename_directory(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) {
+    throw IoError(
+        fmt::format("{}: cannot rename to {}: {}", from.string(), to.filename().string(), error.message()));
+  }
+}
+
+}  // namespace
+
+bool is_replaced_name(std::string_view name) {
+  const std::size_t at = name.rfind(kReplaced);
+  if (at == std::string_view::npos || at == 0) return false;
+  const std::string_view number = name.substr(at + kReplaced.size());
+  return !number.empty() &&
+         std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+void set_run_aside(const fs::path& sweep_directory, const std::string& run) {
+  std::error_code error;
+  fs::path aside;
+  int number = 1;
+  do {
+    aside = sweep_directory / fmt::format("{}{}{}", run, kReplaced, number++);
+  } while (fs::exists(fs::symlink_status(aside, error)));
+  rename_directory(sweep_directory / run, aside);
+}
+
+std::set<std::string> runs_set_aside(const fs::path& sweep_directory) {
+  std::set<std::string> runs;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(sweep_directory, error)) {
+    const std::string name = entry.path().filename().string();
+    if (is_replaced_name(name)) runs.insert(name.substr(0, name.rfind(kReplaced)));
+  }
+  return runs;
+}
+
+void remove_runs_set_aside(const fs::path& sweep_directory, const std::string& run) {
+  std::error_code error;
+  std::vector<fs::path> aside;
+  for (const fs::directory_entry& entry : fs::directory_iterator(sweep_directory, error)) {
+    const std::string name = entry.path().filename().string();
+    if (is_replaced_name(name) && name.substr(0, name.rfind(kReplaced)) == run && !entry.is_symlink())
+      aside.push_back(entry.path());
+  }
+  for (const fs::path& path : aside) {
+    fs::remove_all(path, error);
+    if (error) throw IoError(fmt::format("{}: cannot remove: {}", path.string(), error.message()));
+  }
+}
+
+void adopt_run(const fs::path& sweep_directory, const std::string& directory, const RunConfig& config,
+               RunRecord& record) {
+  const fs::path path = sweep_directory / config.name;
+  if (directory != config.name) rename_directory(sweep_directory / directory, path);
+  record.name = config.name;
+  record.params = config.params;
+  write_file_atomically(path / kRunRecordFile, json_text(to_json(record)));
+}
+
+void make_room(const fs::path& sweep_directory, std::span<const RunConfig> runs,
+               std::span<ExistingRun> existing) {
+  const std::set<std::string> aside = runs_set_aside(sweep_directory);
+  for (std::size_t i = 0; i < existing.size(); ++i) {
+    const RunConfig& config = runs[i];
+    ExistingRun& run = existing[i];
+    if (run.fate == RunFate::kInTheWay) {
+      set_run_aside(sweep_directory, config.name);
+      continue;
+    }
+    // The record may also be behind its directory's name: a start was killed between the two.
+    if (run.record &&
+        (run.record->name != config.name || to_json(run.record->params) != to_json(config.params)))
+      adopt_run(sweep_directory, run.directory, config, *run.record);
+    // Likewise between the end of a new run and the removal of the old one.
+    if (run.fate == RunFate::kKept && aside.contains(config.name))
+      remove_runs_set_aside(sweep_directory, config.name);
+  }
+}
+
+}  // namespace sweep

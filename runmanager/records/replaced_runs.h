@@ -1,0 +1,42 @@
+// Directories of runs that are trained again with other settings, or that have another name now.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runmanager/config/run_config.h"
+#include "runmanager/records/existing_runs.h"
+#include "runmanager/records/results.h"
+
+namespace sweep {
+
+/// Whether `name` is one that set_run_aside() gives: "lr=0.1.replaced-1".
+bool is_replaced_name(std::string_view name);
+
+/// Renames the run's directory to <run>.replaced-N, with the first N that is free. It stays there until the
+/// new run has finished, so that at every moment either the old or the new one is whole. Throws IoError.
+void set_run_aside(const std::filesystem::path& sweep_directory, const std::string& run);
+
+/// Names of all runs that have a directory set aside. Empty if the sweep's directory cannot be read.
+std::set<std::string> runs_set_aside(const std::filesystem::path& sweep_directory);
+
+/// Removes all directories that set_run_aside() made of this run; for when the new one has finished. Throws
+/// IoError.
+void remove_runs_set_aside(const std::filesystem::path& sweep_directory, const std::string& run);
+
+/// Gives the run in `directory`, below the sweep's, the name and the parameters that `config` has now, in
+/// `record` and in its run.json; its other files stay as they are. Both steps can be repeated after a crash
+/// between them. Throws IoError.
+void adopt_run(const std::filesystem::path& sweep_directory, const std::string& directory,
+               const RunConfig& config, RunRecord& record);
+
+/// Prepares the sweep's directory for what is decided about its runs: sets those aside that are in the way,
+/// renames those that are adopted, and removes what was set aside for runs that have finished since.
+/// `existing` has an entry for each of `runs`; records of adopted runs are changed. Throws IoError.
+void make_room(const std::filesystem::path& sweep_directory, std::span<const RunConfig> runs,
+               std::span<ExistingRun> existing);
+
+}  // namespace sweep

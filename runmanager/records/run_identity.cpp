@@ -1,0 +1,158 @@
+#include "runmanager/records/run_identity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Settings that change how long a run takes or what is shown of it, or that are compared by themselves.
+constexpr std::string_view kWithoutNumbers[] = {"device", "epochs", "log", "num_workers"};
+
+bool changes_numbers(std::string_view key) {
+  return std::find(std::begin(kWithoutNumbers), std::end(kWithoutNumbers), key) == std::end(kWithoutNumbers);
+}
+
+// One text for 1 and 1.0: a file may spell a number either way. Integers that no double holds stay exact.
+std::string number_text(const Json& number) {
+  if (number.is_number_float()) return fmt::format("{}", number.get<double>());
+  return number.dump();
+}
+
+std::string value_text(const Json& value) { return value.is_number() ? number_text(value) : value.dump(); }
+
+void flatten(const Json& value, const std::string& key,
+             std::vector<std::pair<std::string, std::string>>& settings) {
+  if (value.is_object()) {
+    for (const auto& [name, member] : value.items())
+      flatten(member, key.empty() ? name : key + "." + name, settings);
+  } else if (value.is_array()) {
+    for (std::size_t i = 0; i < value.size(); ++i) flatten(value[i], fmt::format("{}[{}]", key, i), settings);
+    // Without its length, a list would equal a longer one that begins with it only by the missing keys; an
+    // empty one needs an entry to be seen at all.
+    if (value.empty()) settings.emplace_back(key, "[]");
+  } else {
+    settings.emplace_back(key, value_text(value));
+  }
+}
+
+// Moves the names of `layers`, and of those inside them, to `names`: they change no number.
+void take_names(Json& layers, const std::string& prefix, std::vector<std::string>& names) {
+  if (!layers.is_array()) return;
+  for (Json& layer : layers) {
+    if (!layer.is_object()) continue;
+    const Json name = layer.value("name", Json(""));
+    const std::string path = prefix + (name.is_string() ? name.get<std::string>() : "");
+    names.push_back(path);
+    layer.erase("name");
+    for (const char* inner : {"layers", "shortcut"}) {
+      if (layer.contains(inner)) take_names(layer[inner], path + ".", names);
+    }
+  }
+}
+
+std::optional<std::string> data_digests(const Json& provenance) {
+  if (!provenance.is_object() || !provenance.contains("dataset")) return std::nullopt;
+  const Json& dataset = provenance["dataset"];
+  if (!dataset.is_object() || !dataset.contains("files") || !dataset["files"].is_array()) return std::nullopt;
+  std::string digests;
+  for (const Json& file : dataset["files"]) {
+    if (!file.is_object() || !file.contains("sha256")) return std::nullopt;
+    digests += (digests.empty() ? "" : " ") + file["sha256"].dump();
+  }
+  return digests.empty() ? std::nullopt : std::optional(digests);
+}
+
+// one_cycle, and a cosine without a length of its own, also behind a warmup.
+bool spans_epochs(const Json& schedule) {
+  if (!schedule.is_object()) return false;
+  const Json name = schedule.value("name", Json());
+  if (name == "one_cycle") return true;
+  if (name == "cosine") return !schedule.contains("T_max");
+  return schedule.contains("then") && spans_epochs(schedule["then"]);
+}
+
+Json without_names(const Json& config, RunIdentity& identity) {
+  Json settings = Json::object();
+  for (const auto& [key, value] : config.items()) {
+    if (changes_numbers(key)) settings[key] = value;
+  }
+  if (settings.contains("dataset") && settings["dataset"].is_object()) {
+    Json& dataset = settings["dataset"];
+    for (const char* key : {"name", "path"}) {
+      if (dataset.contains(key)) identity.source += dataset[key].dump();
+      dataset.erase(key);
+    }
+    dataset.erase("placement");
+  }
+  if (settings.contains("network") && settings["network"].is_object()) {
+    settings["network"].erase("name");
+    if (settings["network"].contains("layers"))
+      take_names(settings["network"]["layers"], "", identity.layers);
+  }
+  settings.erase("init");  // Its content is what counts.
+  return settings;
+}
+
+}  // namespace
+
+RunIdentity identity_of(const Json& config, const std::string& device, const Json& provenance) {
+  RunIdentity identity;
+  if (!config.is_object()) return identity;
+  Json settings = without_names(config, identity);
+  settings["device"] = device;
+  for (const char* key : {"numerics", "init_sha256"}) {
+    if (provenance.is_object() && provenance.contains(key)) settings[key] = provenance[key];
+  }
+  flatten(settings, "", identity.settings);
+  std::sort(identity.settings.begin(), identity.settings.end());
+  identity.data = data_digests(provenance);
+  const Json epochs = config.value("epochs", Json(0));
+  identity.epochs = epochs.is_number_integer() ? epochs.get<int>() : 0;
+  identity.schedule_spans_epochs = spans_epochs(config.value("schedule", Json()));
+  return identity;
+}
+
+std::vector<SettingDifference> differences(const RunIdentity& before, const RunIdentity& now) {
+  constexpr const char* kNothing = "nothing";
+  std::vector<SettingDifference> found;
+  auto a = before.settings.begin(), b = now.settings.begin();
+  while (a != before.settings.end() || b != now.settings.end()) {
+    if (b == now.settings.end() || (a != before.settings.end() && a->first < b->first)) {
+      found.push_back({a->first, a->second, kNothing});
+      ++a;
+    } else if (a == before.settings.end() || b->first < a->first) {
+      found.push_back({b->first, kNothing, b->second});
+      ++b;
+    } else {
+      if (a->second != b->second) found.push_back({a->first, a->second, b->second});
+      ++a, ++b;
+    }
+  }
+  // Where the content of one is not known, names have to do.
+  if (before.data && now.data) {
+    if (*before.data != *now.data) found.push_back({"data", *before.data, *now.data});
+  } else if (before.source != now.source) {
+    found.push_back({"dataset", before.source, now.source});
+  }
+  const bool epochs_count = before.schedule_spans_epochs || now.schedule_spans_epochs;
+  if (epochs_count && before.epochs != now.epochs)
+    found.push_back({"epochs", std::to_string(before.epochs), std::to_string(now.epochs)});
+  return found;
+}
+
+std::string to_string(const std::vector<SettingDifference>& differences) {
+  std::string text;
+  for (const SettingDifference& difference : differences) {
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{}: {} -> {}", difference.key, difference.before, difference.now);
+  }
+  return text;
+}
+
+}  // namespace sweep

@@ -1,0 +1,44 @@
+// What makes two runs the same: everything that changes the numbers a training gives, and nothing else.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sweep {
+
+/// The settings of a run that change its numbers, in one spelling: arguments complete, 1 and 1.0 alike, files
+/// by the digest of their content. Left out are the names of sweep, network and layers, "log", "num_workers",
+/// "dataset.placement", and how the device was asked for; the device it became is in it. "epochs" stands
+/// apart, because more of them go on from fewer.
+struct RunIdentity {
+  std::vector<std::pair<std::string, std::string>> settings;  // {"optimizer.eps", "1e-08"}, sorted by key
+  std::optional<std::string> data;  // digests of the data set's files; none: not known, then `source` counts
+  std::string source;               // name and path of the data set
+  std::vector<std::string> layers;  // their names, which a checkpoint's weights are called by
+  int epochs = 0;
+  /// The schedule spreads over all epochs, so the first of ten are not those of a run of three.
+  bool schedule_spans_epochs = false;
+};
+
+/// `config` is RunConfig::resolved or RunRecord::config, `device` the name of the device that the run trains
+/// on. Of `provenance` "numerics" is read, and "init_sha256" and the files of "dataset" where they are there.
+RunIdentity identity_of(const nlohmann::ordered_json& config, const std::string& device,
+                        const nlohmann::ordered_json& provenance);
+
+/// A setting that two runs have different values of.
+struct SettingDifference {
+  std::string key;          // "optimizer.name"; "data" for the content of the data set's files
+  std::string before, now;  // as JSON; "nothing" where a run has no such setting
+  friend bool operator==(const SettingDifference&, const SettingDifference&) = default;
+};
+
+/// Sorted by key; empty if both give the same numbers in the epochs that both have.
+std::vector<SettingDifference> differences(const RunIdentity& before, const RunIdentity& now);
+
+/// "lr: 0.01 -> 0.1, optimizer.name: "sgd" -> "adam"".
+std::string to_string(const std::vector<SettingDifference>& differences);
+
+}  // namespace sweep

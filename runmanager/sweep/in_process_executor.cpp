@@ -1,0 +1,46 @@
+#include "runmanager/sweep/in_process_executor.h"
+
+#include <new>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace sweep {
+
+InProcessExecutor::InProcessExecutor(TrainerOptions options) : options_(std::move(options)) {
+  options_.threads = [this] { return threads_; };
+  options_.image_grids = &image_grids_;
+}
+
+void InProcessExecutor::start(std::size_t, const ScheduledRun& run, const RunRecord& record, int threads) {
+  run_ = run.prepared;
+  run_->provenance = record.provenance;
+  run_->jobs = record.jobs;
+  threads_ = threads;
+}
+
+void InProcessExecutor::set_threads(std::size_t, int threads) { threads_ = threads; }
+
+void InProcessExecutor::request_stop(std::size_t, int) {}
+
+void InProcessExecutor::kill(std::size_t) { run_.reset(); }
+
+void InProcessExecutor::wait(std::chrono::milliseconds) {}
+
+void InProcessExecutor::deliver(std::size_t, RunListener& listener) {
+  if (!run_) return;
+  const PreparedRun run = *std::exchange(run_, std::nullopt);
+  TrainedRun trained;
+  try {
+    trained = train_run(run, listener, options_);
+  } catch (const IoError& error) {
+    return listener.fail_writing(error.what());
+  } catch (const std::bad_alloc&) {
+    return listener.lose_run("out of memory");
+  } catch (const std::exception& error) {
+    return listener.lose_run(error.what());
+  }
+  listener.end_run(std::move(trained));
+}
+
+}  // namespace sweep

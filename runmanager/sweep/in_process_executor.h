@@ -1,0 +1,32 @@
+// Trains runs in the calling process, one at a time: for users of the library without a worker program. A run
+// that crashes or hangs takes the sweep with it.
+#pragma once
+
+#include <optional>
+
+#include "runmanager/sweep/run_executor.h"
+
+namespace sweep {
+
+/// Has one slot. deliver() trains the whole run, so timeouts and request_stop() have no effect: training asks
+/// TrainerOptions::stop_requested itself.
+class InProcessExecutor final : public RunExecutor {
+ public:
+  /// `options`: `threads` and `image_grids` are set here.
+  explicit InProcessExecutor(TrainerOptions options);
+
+  void start(std::size_t slot, const ScheduledRun& run, const RunRecord& record, int threads) override;
+  void set_threads(std::size_t slot, int threads) override;
+  void request_stop(std::size_t slot, int signal) override;
+  void kill(std::size_t slot) override;
+  void wait(std::chrono::milliseconds timeout) override;
+  void deliver(std::size_t slot, RunListener& listener) override;
+
+ private:
+  TrainerOptions options_;
+  ImageGridCache image_grids_;
+  std::optional<PreparedRun> run_;  // started, not yet trained
+  int threads_ = 0;
+};
+
+}  // namespace sweep

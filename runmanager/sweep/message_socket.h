@@ -1,0 +1,53 @@
+// The connection between a sweep and a worker process: a socket pair over which messages of
+// proto/worker.proto travel, each after its length.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace google::protobuf {
+class MessageLite;
+}
+
+namespace sweep {
+
+/// One end of a connection; owns its socket. One thread may send while another receives.
+///
+/// Framing: the length of the serialized message as 4 bytes in the order of the machine, then the message.
+class MessageSocket {
+ public:
+  /// Takes ownership of `fd`. `largest`: limit for a received message, in bytes; a longer one counts as
+  /// damaged.
+  explicit MessageSocket(int fd, std::size_t largest = std::size_t{1} << 30) : fd_(fd), largest_(largest) {}
+  ~MessageSocket();
+  MessageSocket(MessageSocket&& other) noexcept;
+  MessageSocket& operator=(MessageSocket&&) = delete;
+  MessageSocket(const MessageSocket&) = delete;
+
+  int fd() const { return fd_; }
+
+  /// Waits while the other end does not read. Returns false if the other end is closed.
+  bool send(const google::protobuf::MessageLite& message);
+
+  /// Waits for the next message. Returns false if the other end is closed. Throws DataError if the bytes are
+  /// not a message of that type.
+  bool receive(google::protobuf::MessageLite& message);
+
+  enum class Arrived { kMessage, kNothing, kEnd };
+
+  /// Gets the next message if it has arrived, without waiting. kEnd: the other end is closed, and all that it
+  /// sent was received. Throws DataError as receive() does.
+  Arrived poll(google::protobuf::MessageLite& message);
+
+ private:
+  /// Parses the next message if it is in the buffer as a whole.
+  bool parse_next(google::protobuf::MessageLite& message);
+
+  int fd_;
+  std::size_t largest_;
+  std::string received_;    // bytes that have arrived
+  std::size_t parsed_ = 0;  // bytes of received_ that belong to messages already returned
+};
+
+}  // namespace sweep

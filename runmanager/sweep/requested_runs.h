@@ -1,0 +1,34 @@
+// The runs that a sweep asks for, as they are compared with those that are there.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/engine/device.h"
+#include "runmanager/config/run_config.h"
+#include "runmanager/records/existing_runs.h"
+#include "runmanager/sweep/dataset_cache.h"
+
+namespace sweep {
+
+/// SHA-256 of weights files, each computed once. Not thread-safe.
+class WeightsDigests {
+ public:
+  /// 64 hexadecimal digits. Throws DataError if the file cannot be read.
+  const std::string& get(const std::filesystem::path& file);
+
+ private:
+  std::map<std::string, std::string> digests_;
+};
+
+/// One entry for each run of `sweep`, which has to outlive the result. Of data sets that `data` does not
+/// hold, the name counts instead of the content.
+std::vector<RequestedRun> requested_runs(const Sweep& sweep, const DatasetCache& data,
+                                         WeightsDigests& weights,
+                                         const std::function<Device(std::string_view)>& parse_device);
+
+}  // namespace sweep

@@ -1,0 +1,63 @@
+// Where the runs of a sweep execute: the interface between the scheduler, which decides which run is next and
+// what follows from its end, and the ways to train one. WorkerPool trains runs in worker processes,
+// InProcessExecutor in the calling process.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+#include "runmanager/records/results.h"
+#include "runmanager/records/training_observer.h"
+#include "runmanager/training/prepared_run.h"
+#include "runmanager/training/run_trainer.h"
+
+namespace sweep {
+
+/// One run to be trained.
+struct ScheduledRun {
+  std::size_t run = 0;  // position in the sweep, from 0
+  PreparedRun prepared;
+  std::size_t dataset = 0;  // position in the data sets that the sweep shares with its workers
+};
+
+/// Receives what the run of one slot does. After one of the last three calls no other follows for that run.
+class RunListener : public TrainingObserver {
+ public:
+  /// The run has ended: completed, failed or interrupted.
+  virtual void end_run(TrainedRun trained) = 0;
+  /// The run ended without a final record, because its process did or because it could not begin. Nothing
+  /// writes to its files any more.
+  virtual void lose_run(const std::string& reason) = 0;
+  /// The run ended because a file could not be written.
+  virtual void fail_writing(const std::string& error) = 0;
+};
+
+/// Executes up to one run per slot; slots are counted from 0. Events of a run are queued until deliver()
+/// passes them on, so that the listener is called by one thread and never from inside another call. Not
+/// thread-safe.
+class RunExecutor {
+ public:
+  RunExecutor() = default;
+  virtual ~RunExecutor() = default;
+  RunExecutor(const RunExecutor&) = delete;
+  RunExecutor& operator=(const RunExecutor&) = delete;
+
+  /// Starts `run` in a slot that has none. `record`: the run's record so far, with its settings and
+  /// provenance. `threads`: EngineOptions::threads. `run` must stay until the run has ended. Throws IoError
+  /// if no process can be started.
+  virtual void start(std::size_t slot, const ScheduledRun& run, const RunRecord& record, int threads) = 0;
+  /// Changes the number of threads with the run's next epoch.
+  virtual void set_threads(std::size_t slot, int threads) = 0;
+  /// Asks the run to stop after its current batch; `signal` is the reason.
+  virtual void request_stop(std::size_t slot, int signal) = 0;
+  /// Ends the run of the slot at once, without an event.
+  virtual void kill(std::size_t slot) = 0;
+
+  /// Returns when a run has events to deliver, or after `timeout`.
+  virtual void wait(std::chrono::milliseconds timeout) = 0;
+  /// Passes the events of the slot's run to `listener`, in order. Does not wait for more.
+  virtual void deliver(std::size_t slot, RunListener& listener) = 0;
+};
+
+}  // namespace sweep

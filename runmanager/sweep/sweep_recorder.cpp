@@ -1,0 +1,126 @@
+#include "runmanager/sweep/sweep_recorder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "runmanager/records/replaced_runs.h"
+#include "runmanager/records/run_files.h"
+#include "runmanager/terminal/table.h"
+
+namespace sweep {
+namespace {
+
+// The results hold all runs. In a sweep of many short runs, writing them after each would take longer than
+// the training, so they are written only as often as takes this fraction of the time.
+constexpr double kTimeForResults = 0.02;
+
+}  // namespace
+
+std::string cost_text(const SweepCost& cost) {
+  const double beside = cost.seconds - cost.training_seconds;
+  return fmt::format(
+      "{} run{} took {}, of which beside training {} per run ({:.2f}%); logs and checkpoints are {:.2f}%",
+      cost.runs, cost.runs == 1 ? "" : "s", human_seconds(cost.seconds),
+      human_seconds(std::max(0.0, beside) / static_cast<double>(cost.runs)), 100 * beside / cost.seconds,
+      100 * cost.logging_seconds / cost.seconds);
+}
+
+SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<const RunConfig> runs,
+                             std::vector<RunRecord> records)
+    : options_(options),
+      aggregates_(options.directory, runs),
+      progress_(options.terminal, options.clock, options.quiet, options.name, runs.size(), options.work),
+      disk_(options.directory) {
+  for (RunRecord& record : records) records_.put(std::move(record));
+  save();
+  aggregates_.update_all(this->records());
+}
+
+void SweepRecorder::begin_run(std::size_t run, RunRecord record) {
+  begin_seconds_[run] = options_.clock();
+  disk_.begin_run(record.name);
+  update(run, std::move(record));
+}
+
+void SweepRecorder::set_finished_epochs(std::size_t run, const std::vector<EpochRecord>& epochs) {
+  records_.at(run).epochs = epochs;
+}
+
+void SweepRecorder::end_epoch(std::size_t run, const EpochRecord& epoch) {
+  records_.at(run).epochs.push_back(epoch);
+}
+
+void SweepRecorder::update(std::size_t run, RunRecord record) { records_.at(run) = std::move(record); }
+
+void SweepRecorder::end_run(std::size_t run) {
+  disk_.end_run(record(run).name);
+  aggregates_.update(run, records());
+  progress_.end_run(run + 1, record(run));
+  count_cost(run);
+  // Not earlier: until here the old run is the only whole one.
+  if (options_.replaces.contains(run) && record(run).status == RunStatus::kCompleted) {
+    disk_.finish();
+    remove_runs_set_aside(options_.directory, record(run).name);
+  }
+}
+
+void SweepRecorder::skip_run(std::size_t run, const Run& description, RunStatus status,
+                             const std::string& reason) {
+  record_skipped_run(recorder_options(run), description, status, reason, records_.at(run));
+  end_run(run);
+}
+
+void SweepRecorder::record_lost_run(std::size_t run, const Run& description, RunRecord record) {
+  sweep::record_lost_run(recorder_options(run), description, record);
+  update(run, std::move(record));
+}
+
+RecorderOptions SweepRecorder::recorder_options(std::size_t run) const {
+  return {.directory = options_.directory,
+          .clock = options_.clock,
+          .provenance = record(run).provenance,
+          .writes_layout = run == 0,
+          .survives = Survives::kKill};
+}
+
+void SweepRecorder::count_cost(std::size_t run) {
+  const auto begin = begin_seconds_.find(run);
+  if (begin == begin_seconds_.end()) return;
+  const double seconds = options_.clock() - begin->second;
+  begin_seconds_.erase(begin);
+  const RunRecord& ended = record(run);
+  const double run_seconds = ended.run_seconds.value_or(0);
+  // The record of a resumed run counts the time of earlier starts, too, so it can exceed this start's.
+  if (ended.status != RunStatus::kCompleted || run_seconds > seconds) return;
+  ++cost_.runs;
+  cost_.seconds += seconds;
+  cost_.training_seconds += run_seconds - ended.logging_seconds;
+  cost_.logging_seconds += ended.logging_seconds;
+}
+
+void SweepRecorder::save() {
+  const double begin = options_.clock();
+  records_.save(options_.directory / kResults, options_.name, options_.keys, Survives::kKill);
+  const double end = options_.clock();
+  next_save_ = end + (end - begin) / kTimeForResults;
+}
+
+void SweepRecorder::save_if_due() {
+  if (options_.clock() >= next_save_) save();
+}
+
+void SweepRecorder::finish() {
+  save();
+  disk_.finish();
+}
+
+void SweepRecorder::try_save() {
+  try {
+    save();
+  } catch (const IoError&) {
+  }
+}
+
+}  // namespace sweep

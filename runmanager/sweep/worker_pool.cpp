@@ -1,0 +1,167 @@
+#include "runmanager/sweep/worker_pool.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <utility>
+
+#include "core/base/error.h"
+#include "runmanager/sweep/wire_format.h"
+
+namespace sweep {
+namespace {
+
+constexpr const char* kFromWorker = "a worker's message";
+
+RunFailure failure_of(proto::Failure failure) {
+  switch (failure) {
+    case proto::FAILURE_NONE:
+      return RunFailure::kNone;
+    case proto::FAILURE_DIVERGED:
+      return RunFailure::kDiverged;
+    case proto::FAILURE_DEVICE:
+      return RunFailure::kDevice;
+    default:
+      return RunFailure::kError;
+  }
+}
+
+RunPlan plan_of(const ScheduledRun& run, const proto::Begin& begin) {
+  RunPlan plan{.number = run.run + 1,
+               .name = run.prepared.config->name,
+               .epochs = begin.epochs(),
+               .batches = begin.batches(),
+               .samples = begin.samples()};
+  for (const std::string& epoch : begin.finished())
+    plan.finished_epochs.push_back(decode_epoch(epoch, kFromWorker));
+  plan.first_epoch = static_cast<int>(plan.finished_epochs.size());
+  return plan;
+}
+
+}  // namespace
+
+WorkerPool::WorkerPool(WorkerCommand command, std::filesystem::path directory,
+                       const std::vector<SharedDataset>& datasets, std::size_t slots)
+    : command_(std::move(command)), directory_(std::move(directory)), datasets_(datasets), slots_(slots) {
+  for (const SharedDataset& dataset : datasets_) command_.inherited.push_back(dataset.fd());
+}
+
+proto::ToWorker WorkerPool::setup_message() const {
+  proto::ToWorker message;
+  proto::Setup& setup = *message.mutable_setup();
+  setup.set_directory(directory_.string());
+  for (const SharedDataset& dataset : datasets_) {
+    proto::SharedMemory& memory = *setup.add_datasets();
+    memory.set_fd(dataset.fd());
+    memory.set_description(encode(dataset.description()));
+  }
+  return message;
+}
+
+void WorkerPool::start(std::size_t slot_index, const ScheduledRun& run, const RunRecord& record,
+                       int threads) {
+  Slot& slot = slots_[slot_index];
+  if (!slot.worker) {
+    slot.worker = std::make_unique<WorkerProcess>(WorkerProcess::start(command_));
+    slot.worker->socket().send(setup_message());
+  }
+  slot.run = &run;
+  proto::ToWorker message;
+  proto::Train& train = *message.mutable_train();
+  train.set_index(run.run);
+  train.set_dataset(run.dataset);
+  train.set_threads(threads);
+  train.set_record(encode(record));
+  // If the worker is gone already, deliver() notices that its socket is closed.
+  slot.worker->socket().send(message);
+}
+
+void WorkerPool::set_threads(std::size_t slot, int threads) {
+  proto::ToWorker message;
+  message.set_threads(threads);
+  slots_[slot].worker->socket().send(message);
+}
+
+void WorkerPool::request_stop(std::size_t slot, int signal) {
+  proto::ToWorker message;
+  message.set_stop_signal(signal);
+  slots_[slot].worker->socket().send(message);
+}
+
+void WorkerPool::kill(std::size_t slot) {
+  slots_[slot].worker.reset();
+  slots_[slot].run = nullptr;
+}
+
+void WorkerPool::wait(std::chrono::milliseconds timeout) {
+  std::vector<pollfd> descriptors;
+  for (const Slot& slot : slots_) {
+    if (slot.run != nullptr) descriptors.push_back({slot.worker->socket().fd(), POLLIN, 0});
+  }
+  ::poll(descriptors.data(), descriptors.size(), static_cast<int>(timeout.count()));
+}
+
+void WorkerPool::deliver(std::size_t slot_index, RunListener& listener) {
+  Slot& slot = slots_[slot_index];
+  auto arrived = MessageSocket::Arrived::kMessage;
+  try {
+    while (slot.run != nullptr) {
+      proto::FromWorker message;
+      arrived = slot.worker->socket().poll(message);
+      if (arrived != MessageSocket::Arrived::kMessage) break;
+      pass_on(slot, message, listener);
+    }
+  } catch (const DataError& error) {
+    return lose_worker(slot, listener, error.what());
+  }
+  if (arrived == MessageSocket::Arrived::kEnd && slot.run != nullptr)
+    lose_worker(slot, listener, fmt::format("its worker was lost: {}", slot.worker->exit_reason()));
+}
+
+void WorkerPool::pass_on(Slot& slot, const proto::FromWorker& message, RunListener& listener) {
+  switch (message.content_case()) {
+    case proto::FromWorker::kBegin:
+      listener.begin_run(plan_of(*slot.run, message.begin()));
+      break;
+    case proto::FromWorker::kBatches: {
+      const proto::Batches& batches = message.batches();
+      if (batches.begins_epoch()) listener.begin_epoch(batches.epoch());
+      listener.batch({.loss = batches.loss(), .correct = batches.correct(), .samples = batches.samples()},
+                     batches.count());
+      break;
+    }
+    case proto::FromWorker::kPhase:
+      listener.phase(message.phase());
+      break;
+    case proto::FromWorker::kEpoch:
+      listener.end_epoch(decode_epoch(message.epoch(), kFromWorker));
+      break;
+    case proto::FromWorker::kEnd: {
+      TrainedRun trained{.record = decode_run(message.end().record(), kFromWorker),
+                         .failure = failure_of(message.end().failure())};
+      slot.run = nullptr;
+      // The worker exits after a failure of its device; the next run gets a new one.
+      if (trained.failure == RunFailure::kDevice) slot.worker.reset();
+      listener.end_run(std::move(trained));
+      break;
+    }
+    case proto::FromWorker::kFailed:
+      lose_worker(slot, listener, message.failed());
+      break;
+    case proto::FromWorker::kIoError:
+      kill(static_cast<std::size_t>(&slot - slots_.data()));
+      listener.fail_writing(message.io_error());
+      break;
+    case proto::FromWorker::CONTENT_NOT_SET:
+      throw DataError("its worker sent a message without content");
+  }
+}
+
+void WorkerPool::lose_worker(Slot& slot, RunListener& listener, const std::string& reason) {
+  // The process must be gone before the listener writes to the run's files.
+  slot.worker.reset();
+  slot.run = nullptr;
+  listener.lose_run(reason);
+}
+
+}  // namespace sweep

@@ -1,0 +1,56 @@
+// Accumulates the measurements of one epoch until its record is complete. Not part of the installed
+// interface.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/data/data_loader.h"
+#include "core/engine/engine.h"
+#include "runmanager/records/results.h"
+
+namespace sweep {
+
+/// Not thread-safe.
+class EpochAccumulator {
+ public:
+  /// `begin`: the start of the epoch, in seconds of the clock that end_training() uses, too.
+  explicit EpochAccumulator(double begin) : begin_(begin) {}
+
+  void add(const Totals& totals);
+  /// `mean_loss`: over the batch's samples.
+  void add_loss(double mean_loss, const Batch& batch);
+  /// `outputs`: [batch.size(), classes] row-major. The first of equal largest outputs is the prediction.
+  /// Throws ShapeError if there are no whole rows.
+  void add_correct(std::span<const float> outputs, const Batch& batch);
+
+  /// Ends the time that counts as training; calls after the first do nothing. `wait_seconds`: the part of
+  /// that time in which training waited for data.
+  void end_training(double now, double wait_seconds);
+  void set_device_seconds(double seconds) { device_seconds_ = seconds; }
+  void set_validation(const Totals& totals) { validation_ = totals; }
+  /// The values of all parameters, for histograms. `gradients` may be empty. Replaces counts.
+  void set_parameters(std::span<const float> values, std::span<const float> gradients);
+  /// The same, counted between parameter_limits(). Replaces values and gradients.
+  void set_parameters(ParameterCounts counts);
+
+  /// Empty if none were set, or counts were.
+  const std::vector<float>& values() const { return values_; }
+  const std::vector<float>& gradients() const { return gradients_; }
+  const std::optional<ParameterCounts>& counts() const { return counts_; }
+
+  /// The record of epoch `number`, after end_training(). Without samples, the training loss and accuracy are
+  /// NaN and those of validation are missing.
+  EpochRecord record(int number) const;
+
+ private:
+  double begin_, wait_seconds_ = 0;
+  std::optional<double> seconds_, device_seconds_;
+  Totals training_;
+  std::optional<Totals> validation_;
+  std::vector<float> values_, gradients_;
+  std::optional<ParameterCounts> counts_;
+};
+
+}  // namespace sweep

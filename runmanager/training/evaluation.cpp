@@ -1,0 +1,52 @@
+#include "runmanager/training/evaluation.h"
+
+#include <algorithm>
+#include <span>
+
+#include "core/data/data_loader.h"
+
+namespace sweep {
+namespace {
+
+// The CPU engine works in blocks of 16 samples; more than two of them on one thread show nothing new. On a
+// GPU a small batch would measure kernel launches instead of the layers.
+constexpr std::size_t kProfiledOnCpu = 32, kProfiledOnCuda = 1000;
+
+}  // namespace
+
+Totals evaluate_samples(Engine& engine, const Samples& samples, std::size_t batch_size,
+                        const std::function<void()>& after_batch) {
+  DataLoader loader(samples, {.batch_size = batch_size});
+  loader.begin_epoch(0);
+  while (const Batch* batch = loader.next()) {
+    engine.evaluate(*batch);
+    after_batch();
+  }
+  return engine.take_totals();
+}
+
+std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::size_t classes,
+                                   std::size_t batch_size, const std::function<void()>& after_batch) {
+  std::vector<float> outputs(samples.count * classes);
+  std::size_t done = 0;
+  DataLoader loader(samples, {.batch_size = batch_size});
+  loader.begin_epoch(0);
+  while (const Batch* batch = loader.next()) {
+    engine.predict(*batch, std::span(outputs).subspan(done * classes, batch->size() * classes));
+    done += batch->size();
+    after_batch();
+  }
+  return outputs;
+}
+
+StepProfile profile_step(Engine& engine, const Device& device, const Samples& samples,
+                         std::size_t batch_size) {
+  const std::size_t most = device.type == DeviceType::kCpu ? kProfiledOnCpu : kProfiledOnCuda;
+  DataLoader loader(samples, {.batch_size = std::min(batch_size, most)});
+  loader.begin_epoch(0);
+  const Batch* batch = loader.next();
+  if (batch == nullptr) return {};
+  return {.layers = engine.profile(*batch), .samples = static_cast<std::int64_t>(batch->size())};
+}
+
+}  // namespace sweep

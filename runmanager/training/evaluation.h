@@ -1,0 +1,33 @@
+// Passes over a set of samples that do not train: evaluation, predictions, profile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/data/dataset.h"
+#include "core/engine/engine.h"
+
+namespace sweep {
+
+/// Loss and correct predictions, summed over `samples`. `after_batch` is called after each batch and ends the
+/// pass by throwing.
+Totals evaluate_samples(Engine& engine, const Samples& samples, std::size_t batch_size,
+                        const std::function<void()>& after_batch);
+
+/// The network's outputs before softmax, [samples.count, classes] row-major.
+std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::size_t classes,
+                                   std::size_t batch_size, const std::function<void()>& after_batch);
+
+struct StepProfile {
+  std::vector<LayerProfile> layers;
+  std::int64_t samples = 0;  // of the measured step; 0: there was no batch
+};
+
+/// Measures each layer in one training step over the first samples: a batch, but not more than is needed on
+/// this kind of device.
+StepProfile profile_step(Engine& engine, const Device& device, const Samples& samples,
+                         std::size_t batch_size);
+
+}  // namespace sweep

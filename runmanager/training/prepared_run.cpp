@@ -1,0 +1,39 @@
+#include "runmanager/training/prepared_run.h"
+
+#include "core/base/random.h"
+
+namespace sweep {
+
+std::uint64_t weights_seed(std::uint64_t seed, std::uint32_t repeat) {
+  if (repeat == 0) return seed;
+  const auto mixed = philox4x32({repeat, 0, 0, static_cast<std::uint32_t>(RandomUse::kInitialisation)},
+                                {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+  return static_cast<std::uint64_t>(mixed[1]) << 32 | mixed[0];
+}
+
+EngineOptions engine_options(const PreparedRun& run) {
+  const RunConfig& config = *run.config;
+  return {.device = run.device,
+          .batch_size = config.batch_size,
+          .optimizer =
+              scheduled_optimizer(resolve_optimizer(config.optimizer), resolve_schedule(config.schedule)),
+          .transform = run.data->transform,
+          .seed = weights_seed(config.seed, config.repeat),
+          .loss = resolve_loss(config.loss),
+          .clip_norm = config.clip_norm,
+          .placement = config.placement,
+          .precision = config.precision,
+          .deterministic = config.deterministic};
+}
+
+Run describe_run(const RunConfig& config, const Device& device, int jobs) {
+  return {.name = config.name,
+          .params = config.params,
+          .device = device.name(),
+          .loss = config.loss,
+          .log = config.log,
+          .config = config.resolved,
+          .jobs = jobs};
+}
+
+}  // namespace sweep

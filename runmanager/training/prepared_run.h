@@ -1,0 +1,40 @@
+// One run of a sweep with everything that was loaded and checked for it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "core/data/dataset.h"
+#include "core/engine/device.h"
+#include "core/engine/engine.h"
+#include "core/network/network.h"
+#include "runmanager/config/run_config.h"
+#include "runmanager/records/checkpoint.h"
+#include "runmanager/records/run_builder.h"
+
+namespace sweep {
+
+struct PreparedRun {
+  const RunConfig* config = nullptr;  // owned by the caller, like everything it points to
+  Device device;
+  std::optional<std::string> unavailable;  // why the device cannot be used here
+  std::shared_ptr<const Dataset> data;
+  std::shared_ptr<const Network> network;
+  Weights weights;                    // to start from; empty: drawn from the seed
+  nlohmann::ordered_json provenance;  // of program, machine and data
+  int jobs = 1;                       // runs at once on this machine
+};
+
+/// The seed from which a repeat draws its initial weights and dropout masks. Repeat 0 has the sweep's own.
+std::uint64_t weights_seed(std::uint64_t seed, std::uint32_t repeat);
+
+/// Everything but `kernels` and `threads`, which the trainer chooses.
+EngineOptions engine_options(const PreparedRun& run);
+
+/// The run as its events and its record describe it.
+Run describe_run(const RunConfig& config, const Device& device, int jobs = 1);
+
+}  // namespace sweep

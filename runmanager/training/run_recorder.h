@@ -1,0 +1,147 @@
+// Records one run while it is trained: TensorBoard events, run.json and times. Not part of the installed
+// interface, which is RunManager.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/base/file.h"
+#include "core/data/data_loader.h"
+#include "core/engine/engine.h"
+#include "core/network/network.h"
+#include "runmanager/records/results.h"
+#include "runmanager/records/run_builder.h"
+#include "runmanager/tensorboard/run_log.h"
+#include "runmanager/training/epoch_accumulator.h"
+
+namespace sweep {
+
+struct RecorderOptions {
+  std::filesystem::path directory;         // of the sweep; the run has a directory below it
+  std::function<double()> clock;           // seconds, monotonic
+  nlohmann::ordered_json provenance = {};  // of program, machine and data, for run.json
+  /// This run carries the layout of the Custom Scalars tab. TensorBoard merges several layouts badly, so one
+  /// run of a sweep has it: the first.
+  bool writes_layout = false;
+  /// What the final run.json survives. Survives::kKill leaves syncing to the caller (see DiskSync).
+  Survives survives = Survives::kKill;
+};
+
+/// Writes the files of one run, from its first event to its final run.json. Keeps references to `network`,
+/// `loader` and `record`, which hold until end() has returned. `record` is updated with every call, so that
+/// its owner always has the current state.
+///
+/// Calls follow the training loop: begin_epoch, track_*, end_epoch, …, end. Every call may throw IoError. Not
+/// thread-safe, except flush(). The destructor closes the events file and leaves run.json as it is: the run
+/// then counts as interrupted, as after the end of its process.
+class RunRecorder {
+ public:
+  /// Starts the run: removes the files of an earlier run of this name, opens the events file, and writes
+  /// configuration, hparams, graph and the images of the first batch that `loader` will give. Encoded images
+  /// are kept in `grids`, for the next runs. Starts the run's clock. Throws ConfigError if the run has no
+  /// name.
+  RunRecorder(RecorderOptions options, const Run& run, const Network& network, const DataLoader& loader,
+              ImageGridCache& grids, RunRecord& record);
+
+  /// Resumes the run where `progress` was made: cuts off the events that came later and continues the record
+  /// and its clock. Throws DataError if the events are not those that `progress` was made with; then nothing
+  /// has changed.
+  RunRecorder(RecorderOptions options, const Run& run, const Network& network, const DataLoader& loader,
+              const RunProgress& progress, RunRecord& record);
+
+  RunRecorder(const RunRecorder&) = delete;
+  RunRecorder& operator=(const RunRecorder&) = delete;
+
+  const RunRecord& record() const { return record_; }
+  /// The run's directory. A caller may put files of its own there.
+  const std::filesystem::path& directory() const { return directory_; }
+  bool in_epoch() const { return epoch_.has_value(); }
+
+  /// Between epochs: how far events and training have got, which a checkpoint keeps so that the run can be
+  /// resumed. The events are in their file once flush() has returned. `batches`: trained so far in the run.
+  RunPosition position(std::int64_t batches) const;
+  /// Returns when all events so far are in their file. Thread-safe.
+  void flush();
+
+  /// Counts time that the caller spent on the run's files as logging.
+  void add_logging_seconds(double seconds);
+
+  /// Before the first epoch: seconds of the setup that all epochs share, and where Engine::prepare() put the
+  /// samples. A resumed run keeps the setup time of its first start.
+  void track_setup(double seconds, std::optional<Placement> placement = {});
+
+  /// Starts the next epoch and its clock.
+  void begin_epoch();
+  /// Adds the sums of one or more batches to the epoch.
+  void track(const Totals& totals);
+  /// Adds engine.take_totals(). Throws DeviceError if the engine trains on another device than the record
+  /// says.
+  void track(Engine& engine);
+  /// Adds a batch's mean loss, weighted with its size.
+  void track_loss(double mean_loss, const Batch& batch);
+  /// Adds the rows of `outputs`, [batch.size(), classes] row-major, whose largest value is at the label.
+  void track_num_correct(std::span<const float> outputs, const Batch& batch);
+  /// Writes one point of Loss/batch and Accuracy/batch. `batch` counts over the whole run.
+  void track_batch(const Totals& totals, std::int64_t batch);
+  /// The epoch's point of Optimizer/lr.
+  void track_learning_rate(double learning_rate) { learning_rate_ = learning_rate; }
+  /// For the epoch's histograms, in the layout of Network::parameters(); `gradients` may be empty.
+  void track_parameters(std::span<const float> values, std::span<const float> gradients);
+  /// The same from an engine, which counts on its device where that saves copying the values.
+  void track_parameters(const Engine& engine);
+  /// Writes what Engine::profile() measured in a step over `samples` samples to the Graphs tab.
+  void track_profile(std::span<const LayerProfile> layers, std::int64_t samples);
+  /// Stops the epoch's training clock. The calls below, and track_parameters() and track_profile(), imply it.
+  void end_training();
+  /// The epoch's point of Time/device_seconds.
+  void track_device_seconds(double seconds);
+  /// Sums over the validation set.
+  void track_validation(const Totals& totals);
+  /// Writes the epoch's scalars and histograms. Returns its record.
+  const EpochRecord& end_epoch();
+
+  /// Outputs for `samples`, [samples.count, classes] row-major, before softmax. `part` names the samples:
+  /// "validation".
+  void track_predictions(const Samples& samples, std::span<const float> outputs,
+                         std::span<const std::string> class_names, std::string_view part);
+  /// A number about the whole run, such as "test_accuracy".
+  void track_metric(std::string_view name, double value);
+
+  /// Writes the end of the session and the final run.json, and closes the events file. No other call may
+  /// follow, not even if this one throws.
+  void end(RunStatus status, std::string_view reason);
+
+ private:
+  double now() const { return options_.clock(); }
+  void save_record(Survives survives);
+  /// The open epoch. Throws std::logic_error if there is none.
+  EpochAccumulator& epoch();
+
+  const RecorderOptions options_;
+  const std::filesystem::path directory_;
+  RunRecord& record_;
+  const Network& network_;
+  const DataLoader& loader_;
+  double run_begin_ = 0;  // of the first start, moved by the time in which the run was not trained
+  double last_save_ = 0;
+  std::optional<double> learning_rate_;
+  std::optional<EpochAccumulator> epoch_;
+  std::optional<RunLog> log_;  // set by both constructors, once the run's directory is prepared
+};
+
+/// Records a run that cannot be trained here: hparams with an unknown status, the reason and run.json.
+/// `status` is kSkipped, or kFailed if that counts as a failure.
+void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatus status,
+                        std::string_view reason, RunRecord& record);
+
+/// Ends a run whose process ended before the run did: appends the end of the session, with the reason, to
+/// what that process has written, and writes `record` to run.json. That process must be gone.
+void record_lost_run(const RecorderOptions& options, const Run& run, const RunRecord& record);
+
+}  // namespace sweep

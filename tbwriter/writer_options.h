@@ -1,0 +1,53 @@
+// Options of a SummaryWriter, and the details of its points.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sweep::tbwriter {
+
+/// How a SummaryWriter writes.
+struct WriterOptions {
+  /// Data is written to the file, where TensorBoard sees it, after at most this time ...
+  std::chrono::milliseconds flush_interval{1000};
+  /// ... or once this many bytes are queued.
+  std::size_t flush_bytes = std::size_t{1} << 20;
+  /// Limit of the queue in bytes. If the disk falls behind that far, add_*() waits for room as long as the
+  /// disk makes progress. No progress for `longest_wait` is a failure of the writer, like a full disk, so
+  /// add_*(), flush(), sync() and close() never block forever.
+  std::size_t queue_bytes = std::size_t{64} << 20;
+  std::chrono::milliseconds longest_wait{30000};
+  /// A new file is started once the current one has this many bytes; 0: never.
+  std::uint64_t max_file_bytes = 0;
+  /// The first step that this session writes. When a run is resumed, TensorBoard discards the points of older
+  /// files in the directory from this step on.
+  std::int64_t first_step = 0;
+  /// Whether close() ends an open hparams session: as a success, or as a failure if the writer is destroyed
+  /// by an exception. Set to false for a run that may be resumed, because the first end is final.
+  bool end_session_on_close = true;
+  /// Returns the wall time in seconds since 1970; empty: the system clock. Called from any thread that adds.
+  std::function<double()> clock = {};
+  /// Receives warnings about data that TensorBoard shows wrongly (steps that do not increase); empty: stderr.
+  /// Called from any thread that adds, with the queue locked, so it must not call the writer.
+  std::function<void(const std::string&)> warn = {};
+};
+
+/// Details of a point. Names and descriptions are used from the first point of a tag only.
+struct Details {
+  std::optional<double> wall_time = {};  // seconds since 1970, finite; default: now
+  std::string_view display_name = {};    // shown instead of the tag
+  std::string_view description = {};     // Markdown
+};
+
+/// A point of SummaryWriter::add_scalars().
+struct ScalarPoint {
+  std::string_view tag = {};
+  double value = 0;
+};
+
+}  // namespace sweep::tbwriter

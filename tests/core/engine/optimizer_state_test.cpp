@@ -1,0 +1,103 @@
+// Optimizers through an engine: state that is saved and set back, clipping, and momentum that changes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "tests/core/engine/engine_for.h"
+
+namespace sweep {
+namespace {
+
+using test::engine_for;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+class SavedState : public testing::TestWithParam<OptimizerOptions> {};
+
+TEST_P(SavedState, ContinuesWithTheSameBits) {
+  const Network network(test::deeplizard(), {1, 28, 28});
+  const test::OwnedBatch batch = test::random_batch(60, 784, 10, 12);
+  const auto whole = engine_for(network, 60, 1, GetParam());
+  const auto first = engine_for(network, 60, 1, GetParam());
+  for (int i = 0; i < 5; ++i) whole->train(batch.view(), 0.01);
+  for (int i = 0; i < 2; ++i) first->train(batch.view(), 0.01);
+  const auto second = engine_for(network, 60, 2, GetParam());
+  second->set_parameters(first->parameters());
+  second->set_optimizer_state(first->optimizer_state(), first->step_count());
+  for (int i = 0; i < 3; ++i) second->train(batch.view(), 0.01);
+  EXPECT_EQ(second->parameters(), whole->parameters());
+  EXPECT_EQ(second->step_count(), 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, SavedState,
+                         testing::Values(OptimizerOptions(AdamOptions{}), OptimizerOptions(SgdOptions{}),
+                                         OptimizerOptions(SgdOptions{0.9, 0, 1e-4, true}),
+                                         OptimizerOptions(AdamOptions{0.9, 0.99, 1e-8, 0.1, true}),
+                                         OptimizerOptions(RmspropOptions{}),
+                                         OptimizerOptions(RmspropOptions{0.9, 1e-6, 0.01, 0.5, true})));
+
+double length(const std::vector<float>& values) {
+  double squares = 0;
+  for (const float x : values) squares += static_cast<double>(x) * static_cast<double>(x);
+  return std::sqrt(squares);
+}
+
+TEST(Engine, ClippedGradientsKeepTheirDirection) {
+  const Network network(test::deeplizard(), {1, 28, 28});
+  const test::OwnedBatch batch = test::random_batch(60, 784, 10, 12);
+  const auto gradients_with = [&](double clip_norm, int threads) {
+    EngineOptions options{.device = test::device()};
+    options.batch_size = 60;
+    options.threads = threads;
+    options.clip_norm = clip_norm;
+    const auto engine = make_engine(network, options);
+    engine->set_parameters(initial_parameters(network, 3));
+    engine->train(batch.view(), 0.01);
+    return engine->gradients();
+  };
+  const std::vector<float> whole = gradients_with(0, 1);
+  const double norm = length(whole);
+  EXPECT_EQ(gradients_with(norm * 2, 1), whole);
+  const std::vector<float> clipped = gradients_with(norm / 4, 1);
+  EXPECT_NEAR(length(clipped), norm / 4, 1e-5 * norm);
+  for (std::size_t i = 0; i < whole.size(); ++i) ASSERT_NEAR(clipped[i], whole[i] / 4, 1e-6 * norm);
+  EXPECT_EQ(gradients_with(norm / 4, 3), clipped);
+}
+
+// The parameters after two steps, the second with another momentum than the first.
+std::vector<float> after_two_steps(const OptimizerOptions& optimizer, double first, double second) {
+  const Network network(test::mlp(), {1, 28, 28});
+  const test::OwnedBatch batch = test::random_batch(20, 784, 10, 5);
+  const auto engine = engine_for(network, 20, 1, optimizer);
+  for (const double momentum : {first, second}) {
+    engine->set_momentum(momentum);
+    engine->train(batch.view(), 0.01);
+  }
+  return engine->parameters();
+}
+
+TEST(Engine, MomentumCanChangeBetweenSteps) {
+  const SgdOptions sgd{.momentum = 0.9};
+  EXPECT_EQ(after_two_steps(sgd, 0.9, 0.5), after_two_steps(SgdOptions{.momentum = 0.1}, 0.9, 0.5))
+      << "what was set counts, not what the engine was made with";
+  // The first step of sgd is the gradient whatever the momentum.
+  EXPECT_EQ(after_two_steps(sgd, 0.9, 0.5), after_two_steps(sgd, 0.5, 0.5));
+  const std::vector<OptimizerOptions> optimizers = {sgd, AdamOptions{}, RmspropOptions{.momentum = 0.9}};
+  for (const OptimizerOptions& optimizer : optimizers)
+    EXPECT_NE(after_two_steps(optimizer, 0.9, 0.5), after_two_steps(optimizer, 0.9, 0.9));
+}
+
+TEST(Engine, WithoutMomentumRefusesToChangeIt) {
+  const Network network(test::mlp(), {1, 28, 28});
+  const std::vector<OptimizerOptions> optimizers = {SgdOptions{}, RmspropOptions{}};
+  for (const OptimizerOptions& optimizer : optimizers) {
+    const auto engine = engine_for(network, 20, 1, optimizer);
+    EXPECT_THAT([&] { engine->set_momentum(0.5); },
+                ThrowsMessage<ConfigError>(HasSubstr("without momentum")));
+  }
+}
+
+}  // namespace
+}  // namespace sweep

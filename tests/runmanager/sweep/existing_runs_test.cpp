@@ -1,0 +1,301 @@
+// What becomes of finished runs when a sweep is started again after its file, its command line or its data
+// have changed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/config/sweep_file.h"
+#include "runmanager/sweep/sweep_runner.h"
+#include "tests/support/message_of.h"
+#include "tests/support/quarters.h"
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::ordered_json;
+
+// All files below a directory.
+std::map<std::string, std::string> contents(const fs::path& directory) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+    if (entry.is_regular_file() && entry.path().filename() != ".lock")
+      files[entry.path().lexically_relative(directory).string()] = read_file(entry.path());
+  }
+  return files;
+}
+
+// Two finished runs of 2 epochs, trained once for all tests.
+class Finished {
+ public:
+  Finished() {
+    write_quarters(directory_.path());
+    write_file_atomically(directory_ / "quarters.json", sweep_file().dump());
+    const SweepOutcome outcome = run(directory_.path(), {});
+    if (outcome.exit_code != 0) throw std::runtime_error("the first start failed");
+  }
+
+  static const Finished& get() {
+    static const Finished finished;
+    return finished;
+  }
+
+  static Json sweep_file() {
+    return Json::parse(R"({
+      "name": "quarters",
+      "dataset": {"name": "quarters", "path": "data", "validation": 40},
+      "network": {"name": "net", "layers": [
+        {"name": "flatten", "type": "flatten"},
+        {"name": "hidden", "type": "linear", "out_features": 8},
+        {"name": "relu", "type": "relu"},
+        {"name": "out", "type": "linear", "out_features": 4}]},
+      "optimizer": "adam", "epochs": 2, "seed": 3, "batch_size": 20,
+      "params": {"lr": [0.02, 0.01]}})");
+  }
+
+  static SweepOutcome run(const fs::path& directory, const std::vector<std::string>& overrides,
+                          bool replace = false, std::string* told = nullptr) {
+    std::ostringstream out;
+    SweepEnvironment environment;
+    environment.terminal = {};
+    if (told != nullptr) environment.terminal.write = [told](std::string_view text) { *told += text; };
+    environment.out = &out;
+    return run_sweep(load_sweep(directory / "quarters.json", overrides),
+                     {.logdir = directory / "runs", .threads = 1, .replace = replace}, environment);
+  }
+
+  void copy_to(const fs::path& directory) const {
+    fs::copy(directory_.path(), directory,
+             fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+enum class Fate { kKept, kContinued, kAdopted, kRefused, kNew };
+
+struct Change {
+  std::string name;
+  Fate fate;
+  std::string file_patch = "{}";  // RFC 7386 merge patch of the sweep file
+  std::vector<std::string> overrides = {};
+  std::string tells = "";  // part of the refusal, or of what is told
+};
+
+void PrintTo(const Change& change, std::ostream* out) { *out << change.name; }
+
+const char* const kSameNetworkSpelledOut = R"({"network": {"name": "net", "layers": [
+  {"name": "flatten", "type": "flatten"}, {"name": "hidden", "type": "linear", "out_features": 8, "bias": true},
+  {"name": "relu", "type": "relu"}, {"name": "out", "type": "linear", "out_features": 4}]}})";
+const char* const kOtherLayerNames = R"({"network": {"name": "net", "layers": [
+  {"name": "f", "type": "flatten"}, {"name": "fc1", "type": "linear", "out_features": 8},
+  {"name": "r", "type": "relu"}, {"name": "fc2", "type": "linear", "out_features": 4}]}})";
+const char* const kWiderNetwork = R"({"network": {"name": "net", "layers": [
+  {"name": "flatten", "type": "flatten"}, {"name": "hidden", "type": "linear", "out_features": 9},
+  {"name": "relu", "type": "relu"}, {"name": "out", "type": "linear", "out_features": 4}]}})";
+
+const Change kChanges[] = {
+    {"Nothing", Fate::kKept},
+    {"LogBatches", Fate::kKept, R"({"log": {"batches": 5}})"},
+    {"LogHistogramsOff", Fate::kKept, "{}", {"log.histograms=false"}},
+    {"NumWorkers", Fate::kKept, R"({"num_workers": 2})"},
+    {"Placement", Fate::kKept, R"({"dataset": {"placement": "host"}})"},
+    {"DeviceCpuWhereAutoWasTheCpu", Fate::kKept, R"({"device": "cpu"})"},
+    {"DefaultsSpelledOut", Fate::kKept, R"({"loss": {"name": "cross_entropy", "label_smoothing": 0.0}})"},
+    {"OptimizerAsAnObject", Fate::kKept, R"({"optimizer": {"name": "adam", "betas": [0.9, 0.999]}})"},
+    {"NetworkRenamed", Fate::kKept, R"({"network": {"name": "other"}})"},
+    {"LayersSpelledOtherwise", Fate::kKept, kSameNetworkSpelledOut},
+    {"LayersRenamed", Fate::kKept, kOtherLayerNames},
+    {"DatasetRenamed", Fate::kKept, R"({"dataset": {"name": "squares"}})"},
+    {"NumberSpelledWithExponent", Fate::kKept, R"({"params": {"lr": [2e-2, 1e-2]}})"},
+    {"OrderOfAxisValues", Fate::kKept, R"({"params": {"lr": [0.01, 0.02]}})"},
+    {"FewerEpochs", Fate::kKept, R"({"epochs": 1})", {}, "has 2 epochs, 1 is asked for"},
+    {"ConstantScheduleNamed", Fate::kKept, R"({"schedule": "constant"})"},
+    {"ClipNormOff", Fate::kKept, R"({"clip_norm": 0})"},
+    {"MoreEpochs", Fate::kContinued, R"({"epochs": 3})", {}, "goes on"},
+    {"MoreEpochsAndOtherLogs", Fate::kContinued, R"({"log": {"batches": 2}})", {"epochs=4"}},
+    {"NewAxisWithTheOldValue", Fate::kAdopted, R"({"params": {"seed": [3]}})"},
+    {"NewAxisWithTheOldValueAndAnother", Fate::kAdopted, R"({"params": {"batch_size": [20, 40]}})"},
+    {"NewAxisOfDefaultsName", Fate::kAdopted, R"({"params": {"shuffle": [true]}})"},
+    {"NewAxisOfNumWorkersWithTheOldValue", Fate::kAdopted, R"({"params": {"num_workers": [0]}})"},
+    {"NewAxisOfTheDeviceItBecame", Fate::kAdopted, R"({"params": {"device": ["cpu"]}})"},
+    {"AxisByItsPath", Fate::kAdopted, R"({"params": {"optimizer.eps": [1e-8]}})"},
+    {"NewAxisAndMoreEpochs", Fate::kAdopted, R"({"epochs": 3, "params": {"seed": [3]}})"},
+    {"NewAxisOfNumWorkersWithAnotherValue", Fate::kNew, R"({"params": {"num_workers": [2]}})"},
+    {"NewAxisWithAnotherValue", Fate::kNew, R"({"params": {"seed": [4]}})"},
+    {"OtherAxisValues", Fate::kNew, R"({"params": {"lr": [0.03]}})"},
+    {"OtherName", Fate::kNew, R"({"name": "other"})"},
+    {"Seed", Fate::kRefused, R"({"seed": 4})", {}, "seed: 3 -> 4"},
+    {"BatchSize", Fate::kRefused, R"({"batch_size": 40})", {}, "batch_size: 20 -> 40"},
+    {"Shuffle", Fate::kRefused, "{}", {"shuffle=false"}, "shuffle: true -> false"},
+    {"Optimizer", Fate::kRefused, R"({"optimizer": "sgd"})", {}, "optimizer.name: \"adam\" -> \"sgd\""},
+    {"OptimizerArgument", Fate::kRefused, "{}", {"optimizer.eps=1e-7"}, "optimizer.eps: 1e-08 -> 1e-07"},
+    {"Loss", Fate::kRefused, R"({"loss": "mse"})", {}, "loss.name: \"cross_entropy\" -> \"mse\""},
+    {"Schedule", Fate::kRefused, R"({"schedule": "one_cycle"})", {}, "schedule.name"},
+    {"ClipNorm", Fate::kRefused, R"({"clip_norm": 1})", {}, "clip_norm"},
+    {"Deterministic", Fate::kRefused, R"({"deterministic": false})", {}, "deterministic: true -> false"},
+    {"WiderLayer", Fate::kRefused, kWiderNetwork, {}, "network.layers[1].out_features: 8 -> 9"},
+    {"Validation", Fate::kRefused, R"({"dataset": {"validation": 60}})", {}, "dataset.validation: 40 -> 60"},
+    {"Limit", Fate::kRefused, R"({"dataset": {"limit": 100}})", {}, "dataset.limit: 0 -> 100"},
+    {"Normalize",
+     Fate::kRefused,
+     R"({"dataset": {"normalize": {"mean": [0.5], "std": [0.5]}}})",
+     {},
+     "dataset.normalize.mean[0]"},
+};
+
+class ExistingRuns : public ::testing::TestWithParam<Change> {
+ protected:
+  ExistingRuns() { Finished::get().copy_to(directory_.path()); }
+
+  void patch(const std::string& text) {
+    Json file = Finished::sweep_file();
+    const Json change = Json::parse(text);
+    // A merge patch would keep the old values of a list's neighbours, which is what is wanted.
+    file.merge_patch(change);
+    write_file_atomically(directory_ / "quarters.json", file.dump());
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_P(ExistingRuns, AreKeptContinuedAdoptedOrRefused) {
+  const Change& change = GetParam();
+  patch(change.file_patch);
+  const fs::path sweep = directory_ / "runs/quarters";
+  const auto before = contents(sweep);
+  std::string told;
+  if (change.fate == Fate::kRefused) {
+    const std::string message =
+        test::message_of<ConfigError>([&] { Finished::run(directory_.path(), change.overrides); });
+    EXPECT_THAT(message, AllOf(HasSubstr(change.tells), HasSubstr("--replace"), HasSubstr("--fresh"),
+                               HasSubstr("2 runs")));
+    EXPECT_EQ(contents(sweep), before);
+    return;
+  }
+  const SweepOutcome outcome = Finished::run(directory_.path(), change.overrides, false, &told);
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(told, HasSubstr(change.tells));
+  const auto after = contents(sweep);
+  std::size_t same_files = 0, run_files = 0;
+  for (const auto& [name, content] : before) {
+    if (name.find('/') == std::string::npos) continue;  // sweep.json and results may be written again.
+    ++run_files;
+    const auto found = after.find(name);
+    same_files += found != after.end() && found->second == content;
+  }
+  switch (change.fate) {
+    case Fate::kKept:
+    case Fate::kNew:
+      EXPECT_EQ(same_files, run_files) << "a file of a finished run has changed";
+      break;
+    case Fate::kContinued:
+      for (const RunRecord& run : outcome.runs) EXPECT_GT(run.epochs.size(), 2u) << run.name;
+      break;
+    case Fate::kAdopted:
+      EXPECT_FALSE(fs::exists(sweep / "lr=0.02"));
+      // Whatever it is called now, its first epochs were not trained again.
+      EXPECT_EQ(outcome.runs[0].started, read_run_record(sweep / outcome.runs[0].name / "run.json").started);
+      for (const auto& [name, content] : before) {
+        if (name.starts_with("lr=0.02/checkpoint") && outcome.runs[0].epochs.size() == 2)
+          EXPECT_EQ(read_file(sweep / outcome.runs[0].name / "checkpoint.safetensors"), content);
+      }
+      EXPECT_THAT(told, HasSubstr("renamed"));
+      break;
+    case Fate::kRefused:
+      break;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Changes, ExistingRuns, ::testing::ValuesIn(kChanges),
+                         [](const auto& info) { return info.param.name; });
+
+class ChangedSweep : public ExistingRuns {};
+
+TEST_F(ChangedSweep, ContinuesToTheBitsOfARunThatHadAllEpochsFromTheStart) {
+  patch(R"({"epochs": 4})");
+  const SweepOutcome continued = Finished::run(directory_.path(), {});
+  fs::remove_all(directory_ / "runs");
+  const SweepOutcome whole = Finished::run(directory_.path(), {});
+  EXPECT_EQ(bits_of(continued.runs[0], continued.directory), bits_of(whole.runs[0], whole.directory));
+}
+
+TEST_F(ChangedSweep, IsRefusedWhereTheScheduleSpansTheEpochs) {
+  patch(R"({"name": "cycle", "schedule": "one_cycle"})");
+  Finished::run(directory_.path(), {});
+  const std::string message =
+      test::message_of<ConfigError>([&] { Finished::run(directory_.path(), {"epochs=3"}); });
+  EXPECT_THAT(message, HasSubstr("epochs: 2 -> 3"));
+}
+
+TEST_F(ChangedSweep, IsRefusedWhenTheDataHasChanged) {
+  const fs::path file = directory_ / "data/train-images-idx3-ubyte";
+  std::string bytes = read_file(file);
+  bytes.back() = static_cast<char>(bytes.back() + 1);
+  write_file_atomically(file, bytes);
+  const std::string message = test::message_of<ConfigError>([&] { Finished::run(directory_.path(), {}); });
+  EXPECT_THAT(message, HasSubstr("data: "));
+}
+
+TEST_F(ChangedSweep, ShowsFinishedRunsWhenTheDataIsGone) {
+  fs::remove_all(directory_ / "data");
+  EXPECT_EQ(Finished::run(directory_.path(), {}).runs.size(), 2u);
+}
+
+TEST_F(ChangedSweep, ReplacesRunsAndRemovesTheOldOnesOnlyAfterwards) {
+  patch(R"({"seed": 4})");
+  std::string told;
+  const SweepOutcome outcome = Finished::run(directory_.path(), {}, true, &told);
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(told, HasSubstr("2 runs with other settings are trained again"));
+  EXPECT_EQ(outcome.runs[0].config.at("seed"), 4);
+  for (const auto& entry : fs::directory_iterator(outcome.directory))
+    EXPECT_THAT(entry.path().string(), Not(HasSubstr("replaced")));
+}
+
+TEST_F(ChangedSweep, KeepsTheOldRunWhereTheNewOneFails) {
+  const auto before = contents(directory_ / "runs/quarters/lr=0.02");
+  patch(R"({"optimizer": {"name": "sgd", "momentum": 0.9}, "params": {"lr": [0.02]}})");
+  std::ostringstream out;
+  SweepEnvironment environment;
+  environment.terminal = {};
+  environment.out = &out;
+  environment.make_engine = [](const Network&, const EngineOptions&) -> std::unique_ptr<Engine> {
+    throw DeviceError("there is no such engine");
+  };
+  const SweepOutcome outcome =
+      run_sweep(load_sweep(directory_ / "quarters.json", {}),
+                {.logdir = directory_ / "runs", .threads = 1, .replace = true}, environment);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(contents(directory_ / "runs/quarters/lr=0.02.replaced-1"), before);
+  // The next start goes on with the new run, and then the old one goes.
+  EXPECT_EQ(Finished::run(directory_.path(), {}).exit_code, 0);
+  EXPECT_FALSE(fs::exists(directory_ / "runs/quarters/lr=0.02.replaced-1"));
+}
+
+TEST_F(ChangedSweep, TrainsAgainWhatIsHollow) {
+  const fs::path run = directory_ / "runs/quarters/lr=0.02";
+  for (const auto& entry : fs::directory_iterator(run)) {
+    if (entry.path().filename().string().starts_with("events")) fs::resize_file(entry.path(), 0);
+  }
+  std::string told;
+  const SweepOutcome outcome = Finished::run(directory_.path(), {}, false, &told);
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(told, HasSubstr("was finished, but"));
+  EXPECT_EQ(last_scalars(tbwriter::read_run(run)).at("Loss/train"),
+            static_cast<float>(outcome.runs[0].epochs.back().loss));
+}
+
+}  // namespace
+}  // namespace sweep

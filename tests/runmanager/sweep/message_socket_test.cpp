@@ -1,0 +1,135 @@
+#include "runmanager/sweep/message_socket.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <thread>
+
+#include "core/base/error.h"
+#include "proto/worker.pb.h"
+
+namespace sweep {
+namespace {
+
+using Arrived = MessageSocket::Arrived;
+
+constexpr std::size_t kLargest = 1 << 20;
+
+class Messages : public testing::Test {
+ protected:
+  Messages() : Messages(ends()) {}
+
+  // As it comes from a process that is no worker.
+  void send_raw(const std::string& bytes) {
+    ASSERT_EQ(::send(ours_.fd(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  }
+  static std::string framed(std::uint32_t length, const std::string& bytes) {
+    std::string frame(sizeof length, '\0');
+    std::memcpy(frame.data(), &length, sizeof length);
+    return frame + bytes;
+  }
+
+  MessageSocket ours_, theirs_;
+
+ private:
+  struct Ends {
+    int fds[2];
+  };
+  static Ends ends() {
+    Ends ends{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.fds) != 0) throw IoError("no sockets");
+    return ends;
+  }
+  explicit Messages(Ends ends) : ours_(ends.fds[0]), theirs_(ends.fds[1], kLargest) {}
+};
+
+TEST_F(Messages, ArriveInTheirOrderAsTheyWereSent) {
+  proto::FromWorker message;
+  proto::Batches& batches = *message.mutable_batches();
+  batches.set_epoch(3);
+  batches.set_count(std::numeric_limits<std::uint64_t>::max());
+  batches.set_loss(std::numeric_limits<double>::quiet_NaN());
+  batches.set_correct(-1);
+  ASSERT_TRUE(ours_.send(message));
+  message.set_io_error("a path that is not UTF-8: \xff");
+  ASSERT_TRUE(ours_.send(message));
+
+  proto::FromWorker got;
+  ASSERT_EQ(theirs_.poll(got), Arrived::kMessage);
+  EXPECT_EQ(got.batches().epoch(), 3);
+  EXPECT_EQ(got.batches().count(), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_TRUE(std::isnan(got.batches().loss()));
+  EXPECT_EQ(got.batches().correct(), -1);
+  ASSERT_TRUE(theirs_.receive(got));
+  EXPECT_FALSE(got.has_batches());
+  EXPECT_EQ(got.io_error(), "a path that is not UTF-8: \xff");
+  EXPECT_EQ(theirs_.poll(got), Arrived::kNothing);
+}
+
+TEST_F(Messages, AreTakenOnlyWhenWhole) {
+  proto::FromWorker message;
+  message.set_phase("test");
+  std::string bytes = message.SerializeAsString();
+  bytes = framed(static_cast<std::uint32_t>(bytes.size()), bytes);
+  proto::FromWorker got;
+  for (const char byte : bytes) {
+    EXPECT_EQ(theirs_.poll(got), Arrived::kNothing);
+    send_raw(std::string(1, byte));
+  }
+  ASSERT_EQ(theirs_.poll(got), Arrived::kMessage);
+  EXPECT_EQ(got.phase(), "test");
+}
+
+TEST_F(Messages, MayBeLargerThanWhatASocketHolds) {
+  proto::FromWorker message, got;
+  message.set_epoch(std::string(kLargest - 100, 'x'));
+  std::thread sender([&] { EXPECT_TRUE(ours_.send(message)); });
+  EXPECT_TRUE(theirs_.receive(got));
+  sender.join();
+  EXPECT_EQ(got.epoch(), message.epoch());
+}
+
+TEST_F(Messages, WithoutContentSurvive) {
+  proto::FromWorker got;
+  got.set_phase("left from before");
+  ASSERT_TRUE(ours_.send(proto::FromWorker()));
+  ASSERT_TRUE(theirs_.receive(got));
+  EXPECT_EQ(got.content_case(), proto::FromWorker::CONTENT_NOT_SET);
+}
+
+TEST_F(Messages, EndWithTheOtherEndButNotBeforeWhatItSent) {
+  proto::FromWorker message, got;
+  message.set_phase("last");
+  ASSERT_TRUE(ours_.send(message));
+  { const MessageSocket closed = std::move(ours_); }
+  ASSERT_EQ(theirs_.poll(got), Arrived::kMessage);
+  EXPECT_EQ(got.phase(), "last");
+  EXPECT_EQ(theirs_.poll(got), Arrived::kEnd);
+  EXPECT_FALSE(theirs_.receive(got));
+  EXPECT_FALSE(theirs_.send(message));
+}
+
+TEST_F(Messages, CutOffAtTheEndAreNone) {
+  send_raw(framed(10, "cut"));
+  { const MessageSocket closed = std::move(ours_); }
+  proto::FromWorker got;
+  EXPECT_EQ(theirs_.poll(got), Arrived::kEnd);
+}
+
+TEST_F(Messages, DamagedOnesAreErrors) {
+  proto::FromWorker got;
+  send_raw(framed(3, "\xff\xff\xff"));
+  EXPECT_THROW(theirs_.poll(got), DataError);
+  send_raw(framed(kLargest + 1, ""));  // Nobody waits for so much.
+  EXPECT_THROW(theirs_.receive(got), DataError);
+}
+
+}  // namespace
+}  // namespace sweep

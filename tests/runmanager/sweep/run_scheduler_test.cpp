@@ -1,0 +1,207 @@
+// The scheduler alone, with an executor that plays a script instead of training.
+#include "runmanager/sweep/run_scheduler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <map>
+
+#include "core/base/error.h"
+#include "runmanager/training/stop_signals.h"
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// What one attempt to train a run does.
+enum class Act { kComplete, kFail, kDiverge, kLoseProcess, kHang };
+
+class ScriptedExecutor final : public RunExecutor {
+ public:
+  ScriptedExecutor(double& seconds, std::map<std::size_t, std::vector<Act>> script)
+      : seconds_(seconds), script_(std::move(script)) {}
+
+  void start(std::size_t slot, const ScheduledRun& run, const RunRecord& record, int threads) override {
+    started.push_back(run.run);
+    active_[slot] = {.run = run.run, .act = next_act(run.run), .record = record};
+    thread_counts.push_back(threads);
+  }
+  void set_threads(std::size_t slot, int threads) override { later_threads[slot] = threads; }
+  void request_stop(std::size_t slot, int signal) override { stop_requests[slot] = signal; }
+  void kill(std::size_t slot) override {
+    killed.push_back(active_.at(slot).run);
+    active_.erase(slot);
+  }
+  void wait(std::chrono::milliseconds) override { seconds_ += 0.1; }
+  void deliver(std::size_t slot, RunListener& listener) override {
+    if (!active_.contains(slot)) return;
+    Attempt attempt = active_.at(slot);
+    if (attempt.act == Act::kHang) return;
+    active_.erase(slot);
+    listener.begin_run({.number = attempt.run + 1, .name = attempt.record.name, .epochs = 1});
+    if (attempt.act == Act::kLoseProcess) return listener.lose_run("its worker was lost: killed by SIGSEGV");
+    const bool completes = attempt.act == Act::kComplete;
+    attempt.record.status = completes ? RunStatus::kCompleted : RunStatus::kFailed;
+    if (!completes) attempt.record.error = "not a number";
+    listener.end_run({.record = attempt.record,
+                      .failure = completes                      ? RunFailure::kNone
+                                 : attempt.act == Act::kDiverge ? RunFailure::kDiverged
+                                                                : RunFailure::kError});
+  }
+
+  std::vector<std::size_t> started, killed;
+  std::vector<int> thread_counts;
+  std::map<std::size_t, int> later_threads, stop_requests;
+
+ private:
+  struct Attempt {
+    std::size_t run = 0;
+    Act act = Act::kComplete;
+    RunRecord record;
+  };
+
+  Act next_act(std::size_t run) {
+    std::vector<Act>& acts = script_[run];
+    if (acts.empty()) return Act::kComplete;
+    const Act act = acts.front();
+    acts.erase(acts.begin());
+    return act;
+  }
+
+  double& seconds_;
+  std::map<std::size_t, std::vector<Act>> script_;
+  std::map<std::size_t, Attempt> active_;
+};
+
+class RunSchedulerTest : public ::testing::Test {
+ protected:
+  RunSchedulerTest() {
+    options_.clock = [this] { return seconds_; };
+    options_.stop_requested = [this] { return seconds_ >= stop_at_ ? SIGTERM : 0; };
+    options_.check_directory = [] {};
+  }
+
+  // Schedules `count` runs and returns their records.
+  std::vector<RunRecord> schedule(std::size_t count, ScriptedExecutor& executor) {
+    for (std::size_t i = 0; i < count; ++i) {
+      configs_.push_back(small_run(i, 0.5));
+      configs_.back().name = "run" + std::to_string(i);
+    }
+    std::vector<ScheduledRun> runs;
+    std::vector<RunRecord> records;
+    for (std::size_t i = 0; i < count; ++i) {
+      runs.emplace_back().run = i;
+      runs.back().prepared.config = &configs_[i];
+      records.emplace_back().name = configs_[i].name;
+    }
+    Terminal terminal;
+    terminal.write = [this](std::string_view text) { terminal_ += text; };
+    SweepRecorder recorder({.directory = directory_.path(),
+                            .name = "scripted",
+                            .keys = {},
+                            .clock = options_.clock,
+                            .terminal = terminal},
+                           configs_, std::move(records));
+    schedule_runs(runs, executor, options_, recorder);
+    return recorder.records();
+  }
+
+  static std::vector<std::string> statuses(const std::vector<RunRecord>& records) {
+    std::vector<std::string> names;
+    for (const RunRecord& record : records) names.emplace_back(to_string(record.status));
+    return names;
+  }
+
+  TemporaryDirectory directory_;
+  std::vector<RunConfig> configs_;
+  std::string terminal_;
+  double seconds_ = 1000;
+  double stop_at_ = 1e9;
+  SchedulerOptions options_;
+};
+
+TEST_F(RunSchedulerTest, TriesFailedAndLostRunsAgainAfterTheOthers) {
+  options_.retry = 2;
+  ScriptedExecutor executor(seconds_, {{0, {Act::kFail, Act::kLoseProcess}}});
+  EXPECT_THAT(statuses(schedule(2, executor)), ElementsAre("completed", "completed"));
+  EXPECT_THAT(executor.started, ElementsAre(0, 1, 0, 0));
+  EXPECT_THAT(terminal_, HasSubstr("run0 failed and will be tried again (2 of 2)"));
+}
+
+TEST_F(RunSchedulerTest, GivesUpAfterTheLastRetry) {
+  options_.retry = 1;
+  ScriptedExecutor executor(seconds_, {{0, {Act::kFail, Act::kFail, Act::kFail}}});
+  EXPECT_THAT(statuses(schedule(1, executor)), ElementsAre("failed"));
+  EXPECT_THAT(executor.started, ElementsAre(0, 0));
+}
+
+TEST_F(RunSchedulerTest, KnowsADivergedRunByItsFailureAndNotByItsError) {
+  options_.retry = 5;
+  ScriptedExecutor executor(seconds_, {{0, {Act::kDiverge}}});
+  const std::vector<RunRecord> records = schedule(1, executor);
+  EXPECT_THAT(statuses(records), ElementsAre("failed"));
+  EXPECT_EQ(records[0].error, "not a number");
+  EXPECT_THAT(executor.started, ElementsAre(0));
+}
+
+TEST_F(RunSchedulerTest, StopsTheOtherRunsAtTheFirstFailureWithFailFast) {
+  options_.fail_fast = true;
+  options_.slots = 2;
+  ScriptedExecutor executor(seconds_, {{0, {Act::kHang}}, {1, {Act::kFail}}});
+  const std::vector<RunRecord> records = schedule(3, executor);
+  EXPECT_THAT(statuses(records), ElementsAre("interrupted", "failed", "pending"));
+  EXPECT_EQ(executor.stop_requests.at(0), kOtherRunFailed);
+  EXPECT_THAT(executor.killed, ElementsAre(0)) << "it did not stop in time";
+}
+
+TEST_F(RunSchedulerTest, EndsARunAtItsTimeout) {
+  options_.timeout = 5;
+  ScriptedExecutor executor(seconds_, {{0, {Act::kHang}}});
+  const std::vector<RunRecord> records = schedule(2, executor);
+  EXPECT_THAT(statuses(records), ElementsAre("failed", "completed"));
+  EXPECT_THAT(records[0].error.value(), HasSubstr("timeout: it took longer than 5 s"));
+  EXPECT_NEAR(seconds_, 1005, 0.5);
+}
+
+TEST_F(RunSchedulerTest, EndsARunThatNeverBeginsAfterFiveStallLimits) {
+  options_.stall_seconds = 2;
+  ScriptedExecutor executor(seconds_, {{0, {Act::kHang}}});
+  EXPECT_THAT(schedule(1, executor)[0].error.value(), HasSubstr("hanging: no sign of life for 10 s"));
+}
+
+TEST_F(RunSchedulerTest, StartsNothingMoreWhenAskedToStop) {
+  stop_at_ = 1000;
+  ScriptedExecutor executor(seconds_, {});
+  EXPECT_THAT(statuses(schedule(2, executor)), ElementsAre("pending", "pending"));
+  EXPECT_THAT(executor.started, IsEmpty());
+}
+
+TEST_F(RunSchedulerTest, DividesTheCoresAndHandsThemToTheLastRun) {
+  options_.slots = 2;
+  options_.cores = 5;
+  options_.timeout = 3;
+  ScriptedExecutor executor(seconds_, {{1, {Act::kHang}}});
+  schedule(2, executor);
+  EXPECT_THAT(executor.thread_counts, ElementsAre(3, 2));
+  EXPECT_EQ(executor.later_threads.at(1), 5);
+}
+
+TEST_F(RunSchedulerTest, DoesNotCountTimeInWhichTheSweepItselfWasStopped) {
+  options_.timeout = 5;
+  options_.stop_requested = [this] {
+    // As after Ctrl-Z: an hour has passed since the last look at the clock.
+    if (seconds_ > 1002 && seconds_ < 2000) seconds_ += 3600;
+    return 0;
+  };
+  ScriptedExecutor executor(seconds_, {{0, {Act::kHang}}});
+  EXPECT_THAT(schedule(1, executor)[0].error.value(), HasSubstr("timeout"));
+  EXPECT_GT(seconds_, 1000 + 3600 + 4) << "the rest of its time is left after the hour";
+}
+
+}  // namespace
+}  // namespace sweep

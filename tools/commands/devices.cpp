@@ -1,0 +1,112 @@
+// `sweep devices`: prints what this machine can train on, and what it lacks.
+#include "core/engine/device.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "tools/commands.h"
+#include "tools/exit_code.h"
+#include "tools/print_json.h"
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct DevicesOptions {
+  bool json = false;
+};
+
+/// The devices and libraries of this machine, and why others are missing.
+struct Machine {
+  std::vector<DeviceInfo> devices = list_devices();
+  std::vector<LibraryInfo> libraries = list_libraries();
+  std::optional<std::string> cuda_reason = cuda_unavailable_reason();
+  std::optional<std::string> bf16_reason = bf16_unavailable_reason();
+};
+
+std::string gibibytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1024.0 * 1024 * 1024));
+}
+
+Json or_null(const std::optional<std::string>& text) { return text ? Json(*text) : Json(nullptr); }
+
+Json null_if_empty(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json to_json(const std::vector<Precision>& precisions) {
+  Json names = Json::array();
+  for (const Precision precision : precisions) names.push_back(precision_name(precision));
+  return names;
+}
+
+Json to_json(const Machine& machine) {
+  Json json = {{"devices", Json::array()}};
+  for (const DeviceInfo& info : machine.devices) {
+    json["devices"].push_back({{"name", info.device.name()},
+                               {"description", info.description},
+                               {"memory_bytes", info.memory_bytes},
+                               {"cores", info.cores},
+                               {"capability", info.capability},
+                               {"software", info.software},
+                               {"precisions", to_json(info.precisions)}});
+  }
+  json["libraries"] = Json::array();
+  for (const LibraryInfo& library : machine.libraries) {
+    json["libraries"].push_back({{"name", library.name},
+                                 {"use", library.use},
+                                 {"version", null_if_empty(library.version)},
+                                 {"path", null_if_empty(library.path)},
+                                 {"problem", null_if_empty(library.problem)}});
+  }
+  json["cuda_unavailable"] = or_null(machine.cuda_reason);
+  json["bf16_unavailable"] = or_null(machine.bf16_reason);
+  return json;
+}
+
+void print_text(const Machine& machine) {
+  for (const DeviceInfo& info : machine.devices) {
+    const bool cpu = info.device.type == DeviceType::kCpu;
+    std::cout << fmt::format(
+        "{:<7} {}, {}, {} {}{}{}, {}\n", info.device.name(), info.description, gibibytes(info.memory_bytes),
+        info.cores, cpu ? (info.cores == 1 ? "thread" : "threads") : "multiprocessors",
+        info.capability.empty() ? "" : (cpu ? ", " : ", compute capability ") + info.capability,
+        info.precisions.size() > 1 ? ", bf16" : "", info.software);
+  }
+  if (machine.cuda_reason) std::cout << fmt::format("cuda    cannot be used: {}\n", *machine.cuda_reason);
+  for (const LibraryInfo& library : machine.libraries) {
+    if (library.problem.empty()) {
+      std::cout << fmt::format("{} {}, for {}{}\n", library.name, library.version, library.use,
+                               library.path.empty() ? "" : ": " + library.path);
+    } else {
+      std::cout << fmt::format("{} is not used, own kernels do {}: {}\n", library.name, library.use,
+                               library.problem);
+    }
+  }
+  if (machine.bf16_reason) std::cout << fmt::format("{}\n", *machine.bf16_reason);
+}
+
+}  // namespace
+
+Command devices_command() {
+  return {.name = "devices",
+          .description = "print what there is to train on",
+          .missing_argument = "",
+          .add_to = [](CLI::App& app) -> CommandAction {
+            auto options = std::make_shared<DevicesOptions>();
+            app.add_flag("--json", options->json, "as JSON");
+            return [options](const auto&) {
+              const Machine machine;
+              if (options->json) {
+                print_json(to_json(machine));
+              } else {
+                print_text(machine);
+              }
+              return kExitDone;
+            };
+          }};
+}
+
+}  // namespace sweep

@@ -1,0 +1,73 @@
+// `sweep export`: writes the scalars and hyperparameters of a log directory for other programs.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "core/base/file.h"
+#include "runmanager/inspect/event_export.h"
+#include "tools/commands.h"
+#include "tools/exit_code.h"
+
+namespace sweep {
+namespace {
+
+struct ExportOptions {
+  std::filesystem::path logdir;
+  std::vector<std::string> tags;  // regular expressions
+  std::string format;             // "csv", "json" or "markdown"; empty: chosen by the extension of `output`
+  std::filesystem::path output;   // empty: stdout
+};
+
+std::string format_of(const ExportOptions& options) {
+  if (!options.format.empty()) return options.format;
+  const std::string extension = options.output.extension().string();
+  if (extension == ".json") return "json";
+  return extension == ".md" ? "markdown" : "csv";
+}
+
+int export_logdir(const ExportOptions& options) {
+  const ExportedLogdir logdir = read_logdir(options.logdir, options.tags);
+  const std::string format = format_of(options);
+  const std::string text = format == "json"       ? export_json(logdir)
+                           : format == "markdown" ? export_markdown(logdir)
+                                                  : export_csv(logdir);
+  if (options.output.empty()) {
+    std::cout << text;
+  } else {
+    write_file_atomically(options.output, text);
+  }
+  for (const std::string& damage : logdir.damage) std::cerr << "sweep: " << damage << '\n';
+  return logdir.damage.empty() ? kExitDone : kExitFailed;
+}
+
+}  // namespace
+
+Command export_command() {
+  return {
+      .name = "export",
+      .description =
+          "scalars and hyperparameters of a log directory, of any program, as CSV, JSON or Markdown",
+      .missing_argument = "a log directory is needed: sweep export LOGDIR",
+      .add_to = [](CLI::App& app) -> CommandAction {
+        auto options = std::make_shared<ExportOptions>();
+        app.add_option("logdir", options->logdir, "a directory with events files in it or below")
+            ->type_name("LOGDIR")
+            ->required();
+        app.add_option(
+               "--format", options->format,
+               "csv: a row per point; json; markdown: a row per run with last values; default: as FILE is "
+               "called, else csv")
+            ->check(CLI::IsMember({"csv", "json", "markdown"}));
+        app.add_option("-o,--output", options->output, "instead of standard output")->type_name("FILE");
+        app.add_option("--tag", options->tags,
+                       "only scalars whose tag begins with this, a regular expression; may be given again")
+            ->type_name("REGEX")
+            ->allow_extra_args(false);  // Otherwise the log directory behind it would be another tag.
+        app.footer(
+            "Exit codes: 0 everything exported, 1 all but what is damaged, 2 no such directory, events file "
+            "or tag,\n3 FILE cannot be written.");
+        return [options](const auto&) { return export_logdir(*options); };
+      }};
+}
+
+}  // namespace sweep

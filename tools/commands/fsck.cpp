@@ -1,0 +1,47 @@
+// `sweep fsck`: checks the files of a directory for damage, and says what is lost.
+#include "runmanager/inspect/fsck.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "tools/commands.h"
+#include "tools/exit_code.h"
+#include "tools/print_json.h"
+
+namespace sweep {
+namespace {
+
+struct FsckOptions {
+  std::filesystem::path directory;
+  bool json = false;
+};
+
+int check(const FsckOptions& options) {
+  const FsckReport report = check_directory(options.directory);
+  if (options.json) {
+    print_json(fsck_json(report));
+  } else {
+    std::cout << fsck_text(report);
+  }
+  return report.damaged() == 0 ? kExitDone : kExitFailed;
+}
+
+}  // namespace
+
+Command fsck_command() {
+  return {.name = "fsck",
+          .description = "check every file of a sweep, run or log directory for damage",
+          .missing_argument = "a directory is needed: sweep fsck runs/NAME",
+          .add_to = [](CLI::App& app) -> CommandAction {
+            auto options = std::make_shared<FsckOptions>();
+            app.add_option("directory", options->directory, "runs/NAME, a directory in it, or one above")
+                ->type_name("DIR")
+                ->required();
+            app.add_flag("--json", options->json, "as JSON");
+            app.footer("Exit codes: 0 no damage, 1 damage, 2 no such directory or nothing in it to check.");
+            return [options](const auto&) { return check(*options); };
+          }};
+}
+
+}  // namespace sweep

@@ -1,0 +1,26 @@
+// `sweep SWEEP.json`, or `sweep run SWEEP.json`: trains the runs of a sweep file, or resumes them.
+#include <memory>
+
+#include "tools/commands.h"
+#include "tools/commands/run_options.h"
+#include "tools/worker_program.h"
+
+namespace sweep {
+
+Command run_command() {
+  return {.name = kDefaultCommand,
+          .description = "train all runs of a sweep file, or resume; \"run\" may be left out",
+          .missing_argument = "a sweep file is needed: sweep SWEEP.json [key=v1,v2,... ...] [options]",
+          .add_to = [](CLI::App& app) -> CommandAction {
+            auto options = std::make_shared<RunOptions>();
+            add_run_options(app, *options);
+            return [options](const std::vector<std::string>& typed) {
+              const auto& [file, overrides, load] = options->sweep;
+              const Sweep sweep = load_sweep(file, overrides, load);
+              options->runner.command = typed;
+              return run_sweep(sweep, options->runner, environment_with_workers()).exit_code;
+            };
+          }};
+}
+
+}  // namespace sweep

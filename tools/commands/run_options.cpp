@@ -1,0 +1,118 @@
+#include "tools/commands/run_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include "runmanager/config/settings.h"
+
+namespace sweep {
+namespace {
+
+// The keys of a sweep file, from the table that the reader checks them by.
+std::string keys_help() {
+  std::string text = "Keys of a sweep file:\n";
+  for (const Setting& setting : file_settings()) {
+    if (setting.name[0] == '$') continue;
+    text += fmt::format(
+        "  {:<12} {}{}\n", setting.name, setting.help,
+        setting.default_value ? fmt::format(" (default {})", to_string(*setting.default_value)) : "");
+  }
+  return text + "\"sweep schema\" prints all of them with types and limits.";
+}
+
+// Replaces "auto" by 0, which RunnerOptions::jobs has for it; 0 itself is refused.
+CLI::Validator jobs_validator() {
+  return CLI::Validator(
+      [](std::string& word) {
+        constexpr int kMostJobs = 1024;
+        if (word == "auto") {
+          word = "0";
+          return std::string();
+        }
+        int jobs = 0;
+        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), jobs);
+        const bool good =
+            error == std::errc() && end == word.data() + word.size() && jobs >= 1 && jobs <= kMostJobs;
+        return good ? std::string() : fmt::format("got {}, want 1 to {}, or auto", word, kMostJobs);
+      },
+      "");
+}
+
+// CLI11 alone would accept nan and inf.
+CLI::Validator seconds_validator() {
+  return CLI::Validator(
+      [](std::string& word) {
+        char* end = nullptr;
+        const double seconds = std::strtod(word.c_str(), &end);
+        const bool good = end != word.c_str() && *end == '\0' && std::isfinite(seconds) && seconds >= 0;
+        return good ? std::string() : fmt::format("got {}, want a number of seconds >= 0", word);
+      },
+      "");
+}
+
+}  // namespace
+
+void add_sweep_arguments(CLI::App& app, SweepArguments& arguments) {
+  app.add_option("file", arguments.file, "the sweep file")->type_name("SWEEP.json")->required();
+  app.add_option("overrides", arguments.overrides,
+                 "key=value replaces a value of the file, key=v1,v2,... an axis: lr=0.1,0.01 epochs=3")
+      ->type_name("KEY=VALUE");
+  LoadOptions& load = arguments.load;
+  app.add_option("--epochs", load.epochs, "epochs of every run")->type_name("N");
+  app.add_option("--seed", load.seed, "seed of every run")->type_name("N");
+  // Two options for one value, which has a third state: neither was given, and the file decides.
+  app.add_flag_callback(
+      "--deterministic", [&load] { load.deterministic = true; },
+      "the same run gives the same bits each time, on CUDA too, which is the default");
+  app.add_flag_callback(
+      "--no-deterministic", [&load] { load.deterministic = false; },
+      "NVIDIA's libraries may add up in any order where that is faster");
+  app.footer(keys_help());
+}
+
+void add_run_options(CLI::App& app, RunOptions& options) {
+  add_sweep_arguments(app, options.sweep);
+  RunnerOptions& runner = options.runner;
+  app.add_option("--logdir", runner.logdir, "where the sweep's directory is made")
+      ->type_name("DIR")
+      ->capture_default_str();
+  app.add_option("--jobs", runner.jobs,
+                 "runs at once; auto: one per core. More than one share the cores, so their times are longer")
+      ->type_name("N|auto")
+      ->transform(jobs_validator())
+      ->default_str("1");
+  app.add_option("--threads", runner.threads,
+                 "CPU threads per run; 0: the cores, divided over the runs at once")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  app.add_flag("--fresh", runner.fresh, "start anew in NAME-2, NAME-3, ... instead of resuming");
+  app.add_flag(
+      "--replace", runner.replace,
+      "train runs again that are there with other settings; the old ones go when the new are finished");
+  app.add_flag("--fail-fast", runner.fail_fast, "end at the first run that fails");
+  app.add_option("--retry", runner.retry,
+                 "try a run that failed up to N times again, from its last finished epoch")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  app.add_flag("!--no-retry-failed", runner.retry_failed, "leave runs alone that failed in an earlier start");
+  app.add_option("--timeout", runner.timeout, "a run that takes longer has failed; 0: any time")
+      ->type_name("SECONDS")
+      ->check(seconds_validator())
+      ->capture_default_str();
+  app.add_option("--max-time", runner.max_time,
+                 "stop after this time, with exit code 75: the same command goes on; 0: never")
+      ->type_name("SECONDS")
+      ->check(seconds_validator())
+      ->capture_default_str();
+  app.add_flag("--strict", runner.strict, "a run whose device is missing fails instead of being skipped");
+  app.add_flag("--quiet", runner.quiet, "no progress");
+  app.add_flag("--json", runner.json, "results as JSON on standard output instead of the table");
+}
+
+}  // namespace sweep

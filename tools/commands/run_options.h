@@ -1,0 +1,34 @@
+// The options of `sweep run`, and the part of them that `sweep plan` has as well.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runmanager/config/sweep_file.h"
+#include "runmanager/sweep/sweep_runner.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sweep {
+
+/// A sweep file, and what the command line changes in it: the arguments of load_sweep().
+struct SweepArguments {
+  std::filesystem::path file;
+  std::vector<std::string> overrides;  // "lr=0.1,0.01"
+  LoadOptions load;
+};
+
+struct RunOptions {
+  SweepArguments sweep;
+  RunnerOptions runner;
+};
+
+/// Adds options to `app` that are parsed into `arguments`, which has to live as long as `app`.
+void add_sweep_arguments(CLI::App& app, SweepArguments& arguments);
+/// The same for `sweep run`, sweep arguments included.
+void add_run_options(CLI::App& app, RunOptions& options);
+
+}  // namespace sweep

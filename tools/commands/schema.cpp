@@ -1,0 +1,22 @@
+// `sweep schema`: prints the JSON schema of sweep files.
+#include "runmanager/config/schema.h"
+
+#include "tools/commands.h"
+#include "tools/exit_code.h"
+#include "tools/print_json.h"
+
+namespace sweep {
+
+Command schema_command() {
+  return {.name = "schema",
+          .description = "print the JSON schema of sweep files",
+          .missing_argument = "",
+          .add_to = [](CLI::App&) -> CommandAction {
+            return [](const auto&) {
+              print_json(sweep_schema());
+              return kExitDone;
+            };
+          }};
+}
+
+}  // namespace sweep
