@@ -1,6 +1,6 @@
 // The tables themselves: one row per key.
-#include "core/data/data_format.h"
 #include "core/data/known_datasets.h"
+#include "core/data/readers/data_format.h"
 #include "core/spec/loss.h"
 #include "core/spec/optimizer.h"
 #include "core/spec/placement.h"

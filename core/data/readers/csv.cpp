@@ -271,7 +271,7 @@ RawData read_csv(std::span<const fs::path> paths, const ReadOptions& options) {
   }
   if (files.empty()) throw DataError("csv: no files are given");
   Table table(options);
-  std::vector<SourceFile> sources;
+  std::vector<DataFile> sources;
   for (const fs::path& path : files) {
     InputFile file(path);
     table.read(file, part_of_file(path));

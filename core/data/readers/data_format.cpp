@@ -11,6 +11,7 @@
 #include "core/base/suggest.h"
 #include "core/data/readers/cifar.h"
 #include "core/data/readers/csv.h"
+#include "core/data/readers/idx_dataset.h"
 #include "core/data/readers/image_folder.h"
 #include "core/data/readers/input_file.h"
 #include "core/data/readers/named_arrays.h"
@@ -22,13 +23,36 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr DataFormat kFormats[] = {
+    {"idx", "a folder with train-images-idx3-ubyte or train-images-idx3-ubyte.gz", is_idx_dataset,
+     read_idx_dataset},
     {"cifar10", "a folder with data_batch_1.bin to data_batch_5.bin", is_cifar10, read_cifar10},
     {"cifar100", "a folder with train.bin of CIFAR-100", is_cifar100, read_cifar100},
-    {"npy", "a folder with .npy files such as features.npy and labels.npy", is_npy, read_npy_files},
-    {"npz", "an archive of NumPy arrays such as features and labels", is_npz, read_npz},
-    {"image_folder", "a folder with a folder of images per class", is_image_folder, read_image_folder},
-    {"csv", "a table with a header, separated by commas or semicolons", is_csv, read_csv},
-    {"tsv", "a table with a header, separated by tabs", is_tsv, read_csv},
+    {.name = "npy",
+     .description = "a folder with .npy files such as features.npy and labels.npy",
+     .recognise = is_npy,
+     .read = read_npy_files,
+     .has_labels = true},
+    {.name = "npz",
+     .description = "an archive of NumPy arrays such as features and labels",
+     .recognise = is_npz,
+     .read = read_npz,
+     .has_labels = true},
+    {.name = "image_folder",
+     .description = "a folder with a folder of images per class",
+     .recognise = is_image_folder,
+     .read = read_image_folder,
+     .decodes_images = true,
+     .sorted_by_class = true},
+    {.name = "csv",
+     .description = "a table with a header, separated by commas or semicolons",
+     .recognise = is_csv,
+     .read = read_csv,
+     .has_labels = true},
+    {.name = "tsv",
+     .description = "a table with a header, separated by tabs",
+     .recognise = is_tsv,
+     .read = read_csv,
+     .has_labels = true},
 };
 
 struct GlobResult {
@@ -42,6 +66,20 @@ struct GlobResult {
 }  // namespace
 
 std::span<const DataFormat> data_formats() { return kFormats; }
+
+const DataFormat& require_format(std::span<const DataFormat> formats, std::string_view name) {
+  const auto found = std::ranges::find(formats, name, &DataFormat::name);
+  if (found != formats.end()) return *found;
+  std::vector<std::string> names;
+  std::string allowed;
+  for (const DataFormat& row : formats) {
+    names.emplace_back(row.name);
+    allowed += (allowed.empty() ? "" : ", ") + in_quotes(row.name);
+  }
+  const std::string nearest = nearest_name(name, names);
+  throw ConfigError("unknown data set format " + in_quotes(name) + "; allowed: " + allowed +
+                    (nearest.empty() ? "" : ". Did you mean " + in_quotes(nearest) + "?"));
+}
 
 const DataFormat* recognise_format(std::span<const DataFormat> formats, const fs::path& path) {
   const auto found =
@@ -67,34 +105,24 @@ std::vector<fs::path> expand_source(const std::string& source) {
   return paths;
 }
 
+const DataFormat& choose_format(std::span<const DataFormat> formats, std::string_view name,
+                                std::span<const fs::path> paths) {
+  if (!name.empty()) return require_format(formats, name);
+  const DataFormat* recognised = recognise_format(formats, paths.front());
+  if (recognised != nullptr) return *recognised;
+  std::string known;
+  for (const DataFormat& row : formats) {
+    known += (known.empty() ? "" : "; ") + std::string(row.name) + ", " + std::string(row.description);
+  }
+  throw DataError(paths.front().string() + ": its format is not recognised. Known are: " + known);
+}
+
 RawData read_raw_data(std::span<const DataFormat> formats, const std::string& source, std::string_view format,
                       const ReadOptions& options) {
-  const DataFormat* chosen = nullptr;
-  if (!format.empty()) {
-    const auto found = std::ranges::find(formats, format, &DataFormat::name);
-    if (found == formats.end()) {
-      std::vector<std::string> names;
-      std::string allowed;
-      for (const DataFormat& row : formats) {
-        names.emplace_back(row.name);
-        allowed += (allowed.empty() ? "" : ", ") + in_quotes(row.name);
-      }
-      const std::string nearest = nearest_name(format, names);
-      throw ConfigError("unknown data set format " + in_quotes(format) + "; allowed: " + allowed +
-                        (nearest.empty() ? "" : ". Did you mean " + in_quotes(nearest) + "?"));
-    }
-    chosen = &*found;
-  }
+  // A wrong name is found before the source is looked at.
+  if (!format.empty()) require_format(formats, format);
   const std::vector<fs::path> paths = expand_source(source);
-  if (chosen == nullptr) chosen = recognise_format(formats, paths.front());
-  if (chosen == nullptr) {
-    std::string known;
-    for (const DataFormat& row : formats) {
-      known += (known.empty() ? "" : "; ") + std::string(row.name) + ", " + std::string(row.description);
-    }
-    throw DataError(paths.front().string() + ": its format is not recognised. Known are: " + known);
-  }
-  return chosen->read(paths, options);
+  return choose_format(formats, format, paths).read(paths, options);
 }
 
 }  // namespace sweep

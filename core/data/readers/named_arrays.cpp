@@ -294,7 +294,7 @@ RawData read_npy_files(std::span<const fs::path> paths, const ReadOptions& optio
   }
   const std::string name = paths.empty() ? "npy" : paths.front().string();
   std::vector<NamedArray> arrays;
-  std::vector<SourceFile> sources;
+  std::vector<DataFile> sources;
   for (const fs::path& path : files) {
     InputFile file(path);
     const ByteSource source = {[&](std::span<std::uint8_t> out) { return file.read(out); },

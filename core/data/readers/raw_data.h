@@ -3,13 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "core/base/shape.h"
+#include "core/data/readers/data_file.h"
 
 namespace sweep {
 
@@ -26,18 +26,6 @@ struct RawPart {
   std::vector<float> values;          // [count, RawData::value_names.size()]: regression targets, all finite
 };
 
-/// A file that was read.
-struct SourceFile {
-  std::filesystem::path path;
-  std::string sha256;  // 64 hexadecimal digits; each reader's header says of what
-};
-
-/// A file that was passed over.
-struct SkippedFile {
-  std::filesystem::path path;
-  std::string reason;
-};
-
 struct RawData {
   Shape shape;                             // of one sample: [channels, height, width] or [features]
   std::vector<std::string> feature_names;  // one per feature of a table; empty for all other formats
@@ -46,7 +34,7 @@ struct RawData {
   RawPart train;                           // all samples, if the source does not divide them
   std::optional<RawPart> validation;       // where folders, files or a split column say so
   std::optional<RawPart> test;
-  std::vector<SourceFile> files;
+  std::vector<DataFile> files;
   std::vector<SkippedFile> skipped;  // to be shown: nothing is passed over silently
   std::vector<std::string> notes;    // for the user, one line each: a constant column, for example
 };

@@ -69,7 +69,7 @@ TEST(ReadRawData, SaysWhatIsKnownOfDataThatIsNot) {
   const TemporaryDirectory directory;
   const std::string path = directory.write("data", "hello").string();
   EXPECT_THAT(error_of(path),
-              HasSubstr(path + ": its format is not recognised. Known are: cifar10, a folder with"));
+              HasSubstr(path + ": its format is not recognised. Known are: idx, a folder with"));
   EXPECT_EQ(error_of((directory / "absent").string()),
             (directory / "absent").string() + ": cannot open: No such file or directory");
 }
@@ -87,8 +87,8 @@ TEST(ReadRawData, RefusesPipesAndLinksToThemselvesAtOnce) {
 
 TEST(ReadRawData, RefusesFormatsThatItDoesNotKnow) {
   EXPECT_EQ(message_of<ConfigError>([] { read_raw_data(data_formats(), "/", "image_foldr", {}); }),
-            "unknown data set format \"image_foldr\"; allowed: \"cifar10\", \"cifar100\", \"npy\", \"npz\", "
-            "\"image_folder\", \"csv\", \"tsv\". Did you mean \"image_folder\"?");
+            "unknown data set format \"image_foldr\"; allowed: \"idx\", \"cifar10\", \"cifar100\", \"npy\", "
+            "\"npz\", \"image_folder\", \"csv\", \"tsv\". Did you mean \"image_folder\"?");
 }
 
 TEST(CheckRawData, RefusesWhatItsCommentsRuleOut) {

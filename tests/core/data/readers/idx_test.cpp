@@ -1,5 +1,5 @@
 // IDX files: what is read, and one clear message for everything that is wrong.
-#include "core/data/idx.h"
+#include "core/data/readers/idx.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "core/data/idx.h"
+#include "core/data/readers/idx.h"
 
 #include <array>
 #include <cerrno>
