@@ -39,9 +39,9 @@ std::string missing_reason(const fs::path& path, std::string_view format) {
 // Returns the directory that holds the data set called `name`.
 fs::path find_directory(const std::string& name, std::string_view format) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
-    throw ConfigError("the data set's name " + in_quotes(name) +
+    throw ConfigError("the data set's name " + quoted_name(name) +
                       " cannot be looked for: it must be a plain name such as " +
-                      in_quotes(known_datasets().front().name) + ", or come with a path");
+                      quoted_name(known_datasets().front().name) + ", or come with a path");
   }
   std::vector<std::pair<std::string, fs::path>> places;  // how to show it, where it is (empty: nowhere)
   const auto environment = [](const char* variable) {
@@ -63,7 +63,7 @@ fs::path find_directory(const std::string& name, std::string_view format) {
     places.emplace_back(path.string(), path);
   }
 
-  std::string message = "data set " + in_quotes(name) + " not found. Looked in:\n";
+  std::string message = "data set " + quoted_name(name) + " not found. Looked in:\n";
   for (const auto& [shown, path] : places) {
     const std::string reason = path.empty() ? "SWEEP_DATA is not set" : missing_reason(path, format);
     if (reason.empty()) return path;
@@ -74,14 +74,14 @@ fs::path find_directory(const std::string& name, std::string_view format) {
   } else {
     const std::string nearest = nearest_name(name, known_names());
     if (!nearest.empty())
-      message += "Did you mean " + in_quotes(nearest) + "? Otherwise";
+      message += "Did you mean " + quoted_name(nearest) + "? Otherwise";
     else
       message += "Either";
   }
   throw DataError(
       message +
       " put its files into one of these directories, or set SWEEP_DATA to the directory that holds " +
-      in_quotes(name) + ", or give the data set a \"path\".");
+      quoted_name(name) + ", or give the data set a \"path\".");
 }
 
 void check_against_known(const RawData& raw, const DatasetSpec& spec, const KnownDataset& known,
@@ -94,14 +94,14 @@ void check_against_known(const RawData& raw, const DatasetSpec& spec, const Know
                     (wrong == raw.train.classes.end()
                          ? std::string()
                          : " of sample " + std::to_string(wrong - raw.train.classes.begin()) + " (from 0)") +
-                    " is out of range: the classes of " + in_quotes(known.name) + " are 0 to " +
+                    " is out of range: the classes of " + quoted_name(known.name) + " are 0 to " +
                     std::to_string(classes - 1));
   }
   const auto [file, digest] =
       std::mismatch(raw.files.begin(), raw.files.end(), known.sha256.begin(), known.sha256.end(),
                     [](const DataFile& read, std::string_view sha256) { return read.sha256 == sha256; });
   if (!known.sha256.empty() && file != raw.files.end()) {
-    throw DataError(file->path.string() + ": well-formed, but not a file of " + in_quotes(known.name) +
+    throw DataError(file->path.string() + ": well-formed, but not a file of " + quoted_name(known.name) +
                     ": the SHA-256 of its content is " + file->sha256 +
                     (digest == known.sha256.end() ? "" : ", expected " + std::string(*digest)) +
                     ". A data set of your own needs another name");
@@ -109,7 +109,7 @@ void check_against_known(const RawData& raw, const DatasetSpec& spec, const Know
   // `sweep plan` counts on this number for a set that is found by its name.
   if (spec.path.empty() && raw.train.count != known.train_samples) {
     throw DataError(source + ": holds " + std::to_string(raw.train.count) + " samples to train on, but " +
-                    in_quotes(known.name) + " has " + std::to_string(known.train_samples));
+                    quoted_name(known.name) + " has " + std::to_string(known.train_samples));
   }
 }
 
@@ -119,13 +119,14 @@ void check_trainable(const RawData& raw, const std::string& source) {
   if (std::holds_alternative<std::vector<float>>(raw.train.samples))
     throw DataError(source + ": holds samples of float32, shape " + to_string(raw.shape) + can);
   if (!raw.value_names.empty())
-    throw DataError(source + ": holds numbers as targets (" + in_quotes(raw.value_names.front()) + ")" + can);
+    throw DataError(source + ": holds numbers as targets (" + quoted_name(raw.value_names.front()) + ")" +
+                    can);
 }
 
 void check_options(const DatasetSpec& spec, const DataFormat& format, const std::string& source) {
   const auto refuse = [&](const char* option, const char* meaning) {
     throw ConfigError(std::string(option) + " " + meaning + ", but " + source + " is in format " +
-                      in_quotes(format.name));
+                      quoted_name(format.name));
   };
   if (spec.resize && !format.decodes_images) refuse("resize", "is for images that are decoded");
   if (spec.grayscale && !format.decodes_images) refuse("grayscale", "is for images that are decoded");

@@ -37,8 +37,9 @@ SplitSizes split_sizes(const RawData& raw, const DatasetSpec& spec) {
   const std::size_t test = part_size("test", spec.test, total);
   const auto check_own_part = [&](const char* key, std::size_t count, bool has_part) {
     if (count == 0 || !has_part) return;
-    throw ConfigError(std::string(key) + " takes samples from the training set, but " + in_quotes(spec.name) +
-                      " has a " + key + " set of its own: leave \"" + key + "\" out");
+    throw ConfigError(std::string(key) + " takes samples from the training set, but " +
+                      quoted_name(spec.name) + " has a " + key + " set of its own: leave \"" + key +
+                      "\" out");
   };
   check_own_part("validation", validation, raw.validation.has_value());
   check_own_part("test", test, raw.test.has_value());
@@ -51,7 +52,7 @@ SplitSizes split_sizes(const RawData& raw, const DatasetSpec& spec) {
     throw ConfigError(std::string(both       ? "validation and test take "
                                   : test > 0 ? "test takes "
                                              : "validation takes ") +
-                      counts + " samples, but the training set of " + in_quotes(spec.name) + " has " +
+                      counts + " samples, but the training set of " + quoted_name(spec.name) + " has " +
                       std::to_string(total) + ": nothing is left to train on; at most " +
                       std::to_string(total - 1) + " are possible");
   }

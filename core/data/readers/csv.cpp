@@ -84,10 +84,10 @@ void Table::check_columns_exist(const std::vector<std::string>& header, const st
     const std::string nearest = nearest_name(name, header);
     std::string columns;
     for (std::size_t i = 0; i < std::min<std::size_t>(header.size(), 20); ++i) {
-      columns += (i > 0 ? ", " : "") + in_quotes(header[i]);
+      columns += (i > 0 ? ", " : "") + quoted_name(header[i]);
     }
-    throw ConfigError(file + ": has no column " + in_quotes(name) +
-                      (nearest.empty() ? "" : "; did you mean " + in_quotes(nearest) + "?") +
+    throw ConfigError(file + ": has no column " + quoted_name(name) +
+                      (nearest.empty() ? "" : "; did you mean " + quoted_name(nearest) + "?") +
                       " Columns: " + columns + (header.size() > 20 ? ", …" : ""));
   }
 }
@@ -96,8 +96,8 @@ void Table::choose_targets(const std::vector<std::string>& header, const std::st
   label_ = options_.label;
   targets_ = options_.targets;
   if (!label_.empty() && !targets_.empty()) {
-    throw ConfigError("a table has either a label or targets, not both: " + in_quotes(label_) + " and " +
-                      in_quotes(targets_.front()));
+    throw ConfigError("a table has either a label or targets, not both: " + quoted_name(label_) + " and " +
+                      quoted_name(targets_.front()));
   }
   for (const char* name : {"label", "class"}) {
     if (label_.empty() && targets_.empty() && has(header, name)) label_ = name;
@@ -130,7 +130,7 @@ void Table::set_columns(const std::vector<std::string>& header, const std::strin
     if (header[i].empty() && i > 0)
       throw DataError(file + ": column " + std::to_string(i + 1) + " has no name");
     if (!seen.insert(header[i]).second)
-      throw DataError(file + ": two columns are called " + in_quotes(header[i]));
+      throw DataError(file + ": two columns are called " + quoted_name(header[i]));
     all_numbers = all_numbers && header[i].find_first_not_of("0123456789+-.eE") == std::string::npos;
   }
   if (all_numbers)
@@ -152,8 +152,8 @@ const TableColumn* Table::column_for(ColumnUse use) const {
 
 Part Table::split_part(std::string_view field, const std::string& file, std::size_t line) const {
   if (const std::optional<Part> part = part_called(trim(field))) return *part;
-  throw DataError(file + ": line " + std::to_string(line) + ", column " + in_quotes(split_) + ": " +
-                  in_quotes(field) + " is no part; allowed: \"train\", \"validation\", \"test\"");
+  throw DataError(file + ": line " + std::to_string(line) + ", column " + quoted_name(split_) + ": " +
+                  quoted_name(field) + " is no part; allowed: \"train\", \"validation\", \"test\"");
 }
 
 void Table::read(InputFile& file, Part part) {
@@ -197,7 +197,7 @@ RawData Table::take_data(const std::string& name) {
     const std::vector<std::string> names = column.feature_names();
     data.feature_names.insert(data.feature_names.end(), names.begin(), names.end());
     if (column.is_constant()) {
-      notes_.push_back(name + ": column " + in_quotes(column.name()) + " has the same value in all rows");
+      notes_.push_back(name + ": column " + quoted_name(column.name()) + " has the same value in all rows");
     }
   }
   const std::size_t features = data.feature_names.size();

@@ -48,8 +48,8 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
 }
 
 std::string shown(std::string_view field) {
-  return in_quotes(field.size() <= kMostShown ? std::string(field)
-                                              : std::string(field.substr(0, kMostShown)) + "…");
+  return quoted_name(field.size() <= kMostShown ? std::string(field)
+                                                : std::string(field.substr(0, kMostShown)) + "…");
 }
 
 }  // namespace
@@ -83,7 +83,8 @@ bool TableColumn::is_one_hot() const {
 }
 
 void TableColumn::fail(const std::string& problem, const std::string& file, std::size_t line) const {
-  throw DataError(file + ": line " + std::to_string(line) + ", column " + in_quotes(name_) + ": " + problem);
+  throw DataError(file + ": line " + std::to_string(line) + ", column " + quoted_name(name_) + ": " +
+                  problem);
 }
 
 float TableColumn::category(std::string_view field, const std::string& file, std::size_t line) {

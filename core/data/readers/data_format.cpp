@@ -74,11 +74,11 @@ const DataFormat& require_format(std::span<const DataFormat> formats, std::strin
   std::string allowed;
   for (const DataFormat& row : formats) {
     names.emplace_back(row.name);
-    allowed += (allowed.empty() ? "" : ", ") + in_quotes(row.name);
+    allowed += (allowed.empty() ? "" : ", ") + quoted_name(row.name);
   }
   const std::string nearest = nearest_name(name, names);
-  throw ConfigError("unknown data set format " + in_quotes(name) + "; allowed: " + allowed +
-                    (nearest.empty() ? "" : ". Did you mean " + in_quotes(nearest) + "?"));
+  throw ConfigError("unknown data set format " + quoted_name(name) + "; allowed: " + allowed +
+                    (nearest.empty() ? "" : ". Did you mean " + quoted_name(nearest) + "?"));
 }
 
 const DataFormat* recognise_format(std::span<const DataFormat> formats, const fs::path& path) {

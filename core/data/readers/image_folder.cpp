@@ -54,7 +54,7 @@ void check_classes(const RawPart& part, const ImageFolder& folder, const std::st
   if (empty == counts.end()) return;
   const std::string& class_name = folder.class_names[static_cast<std::size_t>(empty - counts.begin())];
   const SkippedFile& first = folder.skipped.front();
-  throw DataError(name + ": no image of class " + in_quotes(class_name) +
+  throw DataError(name + ": no image of class " + quoted_name(class_name) +
                   " can be decoded; the first file that was skipped: " + first.path.string() + ": " +
                   first.reason);
 }

@@ -108,7 +108,7 @@ std::vector<ImageEntry> scan_part(const fs::path& path, std::vector<std::string>
   if (sets_classes) class_names = folders;
   if (folders.empty()) throw DataError(path.string() + ": has no folders; expected one per class");
   if (class_names.size() < 2) {
-    throw DataError(path.string() + ": has images of one class only, " + in_quotes(class_names.front()) +
+    throw DataError(path.string() + ": has images of one class only, " + quoted_name(class_names.front()) +
                     "; expected a folder per class, at least two");
   }
   std::vector<ImageEntry> entries;
@@ -178,7 +178,8 @@ ImageFolder scan_image_folder(const fs::path& path) {
     for (const std::string& name : folders) {
       if (part_name(name) != part) continue;
       if (std::exchange(found, true)) {
-        throw DataError((path / name).string() + ": another folder stands for " + in_quotes(part) + ", too");
+        throw DataError((path / name).string() + ": another folder stands for " + quoted_name(part) +
+                        ", too");
       }
       std::vector<ImageEntry> entries = scan_part(path / name, folder.class_names, folder.skipped);
       if (part == "train") folder.train = std::move(entries);

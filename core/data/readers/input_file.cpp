@@ -17,7 +17,7 @@ constexpr std::uint64_t kLargestExpansion = 100;
 
 }  // namespace
 
-std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
+std::string quoted_name(std::string_view text) { return '"' + std::string(text) + '"'; }
 
 std::ifstream open_data_file(const fs::path& path) {
   std::error_code error;

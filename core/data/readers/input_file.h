@@ -17,7 +17,7 @@
 namespace sweep {
 
 /// `text` between double quotes, for messages.
-std::string in_quotes(std::string_view text);
+std::string quoted_name(std::string_view text);
 
 /// Opens a regular file. Throws DataError for anything else, a pipe for example, which would be waited for.
 std::ifstream open_data_file(const std::filesystem::path& path);

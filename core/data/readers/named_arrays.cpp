@@ -82,7 +82,7 @@ Shape sample_shape(const NamedArray& array, const std::string& name) {
     case 4:
       return channels_are_last(s) ? Shape{s[3], s[1], s[2]} : Shape{s[1], s[2], s[3]};
     default:
-      throw DataError(name + ": array " + in_quotes(array.name) + " has shape " + to_string(s) +
+      throw DataError(name + ": array " + quoted_name(array.name) + " has shape " + to_string(s) +
                       "; samples have 1 to 3 dimensions beside their number");
   }
 }
@@ -103,7 +103,7 @@ SampleValues take_samples(NamedArray& array, const ReadOptions& options, const s
     const std::size_t per_sample = floats.size() / static_cast<std::size_t>(array.shape.front());
     const bool infinite = std::isinf(*wrong);
     throw DataError(
-        name + ": array " + in_quotes(array.name) + " holds " + (infinite ? "infinity" : "NaN") +
+        name + ": array " + quoted_name(array.name) + " holds " + (infinite ? "infinity" : "NaN") +
         " in sample " + std::to_string(static_cast<std::size_t>(wrong - floats.begin()) / per_sample) +
         " (from 0)" + (infinite ? "" : "; with \"missing\": \"mean\" NaN becomes the mean of its feature"));
   }
@@ -133,7 +133,7 @@ std::vector<std::int32_t> take_classes(const NamedArray& array, const std::strin
   std::vector<std::int32_t> classes;
   const auto add = [&](auto value) {
     if (value < 0 || static_cast<std::int64_t>(value) >= kMostClasses) {
-      throw DataError(name + ": array " + in_quotes(array.name) + ": label " +
+      throw DataError(name + ": array " + quoted_name(array.name) + ": label " +
                       std::to_string(static_cast<std::int64_t>(value)) + " of sample " +
                       std::to_string(classes.size()) + " (from 0) is out of range: 0 to " +
                       std::to_string(kMostClasses - 1));
@@ -150,7 +150,7 @@ std::vector<float> take_values(NamedArray& array, const std::string& name) {
   for (std::size_t i = 0; i < floats.size(); ++i) {
     if (std::isfinite(floats[i])) continue;
     const std::size_t per_sample = floats.size() / static_cast<std::size_t>(array.shape.front());
-    throw DataError(name + ": array " + in_quotes(array.name) + ": the target of sample " +
+    throw DataError(name + ": array " + quoted_name(array.name) + ": the target of sample " +
                     std::to_string(i / per_sample) + " (from 0) is not a finite number");
   }
   return floats;
@@ -158,7 +158,7 @@ std::vector<float> take_values(NamedArray& array, const std::string& name) {
 
 std::string names_of(const std::vector<NamedArray>& arrays) {
   std::string text;
-  for (const NamedArray& array : arrays) text += (text.empty() ? "" : ", ") + in_quotes(array.name);
+  for (const NamedArray& array : arrays) text += (text.empty() ? "" : ", ") + quoted_name(array.name);
   return text;
 }
 
@@ -166,8 +166,8 @@ RawPart make_part(const ArrayPair& pair, bool classes, const ReadOptions& option
   RawPart part;
   part.count = static_cast<std::size_t>(pair.samples->shape.front());
   if (pair.targets->shape.front() != pair.samples->shape.front()) {
-    throw DataError(name + ": array " + in_quotes(pair.samples->name) + " holds " +
-                    std::to_string(part.count) + " samples, but " + in_quotes(pair.targets->name) +
+    throw DataError(name + ": array " + quoted_name(pair.samples->name) + " holds " +
+                    std::to_string(part.count) + " samples, but " + quoted_name(pair.targets->name) +
                     " holds " + std::to_string(pair.targets->shape.front()) + " targets");
   }
   if (classes) {
@@ -186,8 +186,8 @@ void check_same_form(const ArrayPair& train, const ArrayPair& other, const std::
   for (const auto& [a, b] :
        {std::pair(train.samples, other.samples), std::pair(train.targets, other.targets)}) {
     if (!same(*a, *b)) {
-      throw DataError(name + ": array " + in_quotes(b->name) + " has shape " + to_string(b->shape) +
-                      ", but " + in_quotes(a->name) + " has " + to_string(a->shape));
+      throw DataError(name + ": array " + quoted_name(b->name) + " has shape " + to_string(b->shape) +
+                      ", but " + quoted_name(a->name) + " has " + to_string(a->shape));
     }
   }
 }
@@ -234,16 +234,16 @@ RawData data_from_arrays(std::vector<NamedArray> arrays, const ReadOptions& opti
     } else if (std::ranges::count(kSampleNames, base) > 0) {
       slot = &pair.samples;
     } else {
-      data.notes.push_back(name + ": array " + in_quotes(array.name) + " is not used");
+      data.notes.push_back(name + ": array " + quoted_name(array.name) + " is not used");
       continue;
     }
     if (*slot != nullptr) {
-      throw DataError(name + ": both " + in_quotes((*slot)->name) + " and " + in_quotes(array.name) +
+      throw DataError(name + ": both " + quoted_name((*slot)->name) + " and " + quoted_name(array.name) +
                       " could be the " + (is_target ? "targets" : "samples"));
     }
     *slot = &array;
     if (array.shape.empty() || array.shape.front() < 1) {
-      throw DataError(name + ": array " + in_quotes(array.name) + " holds no samples: its shape is " +
+      throw DataError(name + ": array " + quoted_name(array.name) + " holds no samples: its shape is " +
                       to_string(array.shape));
     }
   }
@@ -252,7 +252,7 @@ RawData data_from_arrays(std::vector<NamedArray> arrays, const ReadOptions& opti
     throw DataError(name + ": has no array of " + (samples ? "samples" : "targets") + ", called " +
                     (samples          ? "\"features\", \"x\" or \"x_train\""
                      : wanted.empty() ? "\"labels\", \"y\" or \"y_train\""
-                                      : in_quotes(wanted)) +
+                                      : quoted_name(wanted)) +
                     "; there are: " + (arrays.empty() ? "none" : names_of(arrays)));
   }
   data.shape = sample_shape(*parts[kTrain].samples, name);

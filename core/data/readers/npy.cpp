@@ -54,7 +54,7 @@ class HeaderParser {
         has_shape = true;
         header.shape = shape();
       } else {
-        fail(source_, "the header has an unknown key " + in_quotes(key));
+        fail(source_, "the header has an unknown key " + quoted_name(key));
       }
       if (!accept(',')) {
         expect('}');
@@ -140,7 +140,7 @@ class HeaderParser {
     const bool floating = header.kind == 'f' && header.bytes > 1;
     const bool boolean = header.kind == 'b' && header.bytes == 1;
     if (!integer && !floating && !boolean)
-      fail(source_, "holds values of type " + in_quotes(type) + "; " + kAllowed);
+      fail(source_, "holds values of type " + quoted_name(type) + "; " + kAllowed);
   }
 
   std::string_view text_;

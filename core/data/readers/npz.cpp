@@ -126,8 +126,8 @@ std::vector<Member> ZipFile::members() {
     const auto* text = reinterpret_cast<const char*>(bytes.data() + at + kCentralBytes);
     member.name.assign(text, name_bytes);
     if (!is_utf8(member.name)) fail("the name of a member is not UTF-8");
-    if (!names.insert(member.name).second) fail("holds " + in_quotes(member.name) + " twice");
-    if ((number(bytes, at + 8, 2) & kEncryptedFlag) != 0) fail(in_quotes(member.name) + " is encrypted");
+    if (!names.insert(member.name).second) fail("holds " + quoted_name(member.name) + " twice");
+    if ((number(bytes, at + 8, 2) & kEncryptedFlag) != 0) fail(quoted_name(member.name) + " is encrypted");
     member.method = number(bytes, at + 10, 2);
     member.crc = number(bytes, at + 16, 4);
     member.compressed = number(bytes, at + 20, 4);
@@ -156,12 +156,12 @@ std::vector<Member> ZipFile::members() {
 std::uint64_t ZipFile::data_offset(const Member& member) {
   const std::vector<std::uint8_t> header = read(member.local_header, kLocalBytes);
   if (number(header, 0, 4) != kLocalSignature) {
-    fail("the archive is damaged: " + in_quotes(member.name) + " is not where its directory says");
+    fail("the archive is damaged: " + quoted_name(member.name) + " is not where its directory says");
   }
   const std::uint64_t offset =
       member.local_header + kLocalBytes + number(header, 26, 2) + number(header, 28, 2);
   if (offset > size_ || member.compressed > size_ - offset) {
-    fail("the archive is damaged or cut short in " + in_quotes(member.name));
+    fail("the archive is damaged or cut short in " + quoted_name(member.name));
   }
   return offset;
 }
@@ -268,7 +268,7 @@ std::vector<NamedArray> read_npz_arrays(std::istream& in, const std::string& nam
     compressed += member.compressed;
     constexpr std::string_view kEnding = ".npy";
     if (!member.name.ends_with(kEnding)) {
-      zip.fail("holds " + in_quotes(member.name) + ", which is not an array (.npy)");
+      zip.fail("holds " + quoted_name(member.name) + ", which is not an array (.npy)");
     }
     MemberReader reader(zip, member);
     const ByteSource source = {[&](std::span<std::uint8_t> out) { return reader.read(out); }, member.size,
