@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/data/dataset_remarks.h"
 #include "runmanager/config/data_check.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/existing_runs.h"
@@ -96,7 +97,11 @@ class SweepRunner {
   void load_data() {
     for (const RunConfig& config : sweep_.runs) {
       try {
-        data_.get(config.dataset);
+        const bool known = data_.find(config.dataset) != nullptr;
+        const auto data = data_.get(config.dataset);
+        if (known) continue;
+        const std::vector<std::string> remarks = dataset_remarks(*data);
+        remarks_.insert(remarks_.end(), remarks.begin(), remarks.end());
       } catch (const DataError&) {
         if (!data_error_) data_error_ = std::current_exception();
       }
@@ -197,6 +202,7 @@ class SweepRunner {
                             .work = total_work,
                             .replaces = replaced_runs()},
                            sweep_.runs, std::move(records_));
+    for (const std::string& remark : remarks_) recorder.progress().message(remark);
     for (const std::string& change : changes_) recorder.progress().message(change);
     recorder.progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
     try {
@@ -348,6 +354,7 @@ class SweepRunner {
   std::vector<PreparedRun> prepared_;  // one per run, until runs_to_train(); config is null where kept
   std::vector<ExistingRun> existing_;  // one per run: what earlier starts have left of it
   std::exception_ptr data_error_;      // why a data set could not be loaded
+  std::vector<std::string> remarks_;   // on the data sets
   std::vector<std::string> changes_;   // of the sweep file since the last start, as sentences
 };
 
