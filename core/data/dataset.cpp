@@ -3,28 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <future>
 #include <string_view>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
-#include "core/data/data_format.h"
+#include "core/data/dataset_parts.h"
 #include "core/data/known_datasets.h"
+#include "core/data/readers/data_format.h"
+#include "core/data/readers/input_file.h"
 
 namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
-
-// What to do about files that are damaged or missing.
-std::string advice(const std::string& name) {
-  const KnownDataset* known = find_known_dataset(name);
-  return known != nullptr ? "To get the right files, " + std::string(known->how_to_get)
-                          : "Copy the file again";
-}
 
 std::vector<std::string> known_names() {
   std::vector<std::string> names;
@@ -32,12 +24,24 @@ std::vector<std::string> known_names() {
   return names;
 }
 
+// Returns why `path` does not hold a data set in `format`, or in any format if that is empty; "" if it does.
+std::string missing_reason(const fs::path& path, std::string_view format) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return "no such directory";
+  if (!fs::is_directory(path, error)) return "not a directory";
+  if (format.empty()) {
+    return recognise_format(data_formats(), path) != nullptr ? "" : "holds no data of a known format";
+  }
+  const DataFormat& row = require_format(data_formats(), format);
+  return row.recognise(path) ? "" : "not " + std::string(row.description);
+}
+
 // Returns the directory that holds the data set called `name`.
-fs::path find_directory(const std::string& name, const DataFormat& format) {
+fs::path find_directory(const std::string& name, std::string_view format) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
-    throw ConfigError("the data set's name " + in_quotes(name) +
+    throw ConfigError("the data set's name " + quoted_name(name) +
                       " cannot be looked for: it must be a plain name such as " +
-                      in_quotes(known_datasets().front().name) + ", or come with a path");
+                      quoted_name(known_datasets().front().name) + ", or come with a path");
   }
   std::vector<std::pair<std::string, fs::path>> places;  // how to show it, where it is (empty: nowhere)
   const auto environment = [](const char* variable) {
@@ -59,9 +63,9 @@ fs::path find_directory(const std::string& name, const DataFormat& format) {
     places.emplace_back(path.string(), path);
   }
 
-  std::string message = "data set " + in_quotes(name) + " not found. Looked in:\n";
+  std::string message = "data set " + quoted_name(name) + " not found. Looked in:\n";
   for (const auto& [shown, path] : places) {
-    const std::string reason = path.empty() ? "SWEEP_DATA is not set" : format.missing_reason(path);
+    const std::string reason = path.empty() ? "SWEEP_DATA is not set" : missing_reason(path, format);
     if (reason.empty()) return path;
     message += "  " + shown + ": " + reason + "\n";
   }
@@ -70,38 +74,63 @@ fs::path find_directory(const std::string& name, const DataFormat& format) {
   } else {
     const std::string nearest = nearest_name(name, known_names());
     if (!nearest.empty())
-      message += "Did you mean " + in_quotes(nearest) + "? Otherwise";
+      message += "Did you mean " + quoted_name(nearest) + "? Otherwise";
     else
       message += "Either";
   }
   throw DataError(
       message +
       " put its files into one of these directories, or set SWEEP_DATA to the directory that holds " +
-      in_quotes(name) + ", or give the data set a \"path\".");
+      quoted_name(name) + ", or give the data set a \"path\".");
 }
 
-void check_labels(const SplitData& part, std::size_t classes, const std::string& why) {
-  const MaybeOwnedArray<std::int32_t>& labels = part.set->labels;
-  const auto wrong = std::find_if(labels.begin(), labels.end(), [&](std::int32_t label) {
-    return static_cast<std::size_t>(label) >= classes;
-  });
-  if (wrong == labels.end()) return;
-  throw DataError(part.files.back().path.string() + ": label " + std::to_string(*wrong) + " of sample " +
-                  std::to_string(wrong - labels.begin()) + " (from 0) is out of range: " + why + " 0 to " +
-                  std::to_string(classes - 1));
+void check_against_known(const RawData& raw, const DatasetSpec& spec, const KnownDataset& known,
+                         const std::string& source) {
+  const std::size_t classes = known.class_names.size();
+  if (raw.class_names.size() > classes) {
+    const auto wrong = std::ranges::find_if(
+        raw.train.classes, [&](std::int32_t label) { return static_cast<std::size_t>(label) >= classes; });
+    throw DataError(source + ": label " + std::to_string(raw.class_names.size() - 1) +
+                    (wrong == raw.train.classes.end()
+                         ? std::string()
+                         : " of sample " + std::to_string(wrong - raw.train.classes.begin()) + " (from 0)") +
+                    " is out of range: the classes of " + quoted_name(known.name) + " are 0 to " +
+                    std::to_string(classes - 1));
+  }
+  const auto [file, digest] =
+      std::mismatch(raw.files.begin(), raw.files.end(), known.sha256.begin(), known.sha256.end(),
+                    [](const DataFile& read, std::string_view sha256) { return read.sha256 == sha256; });
+  if (!known.sha256.empty() && file != raw.files.end()) {
+    throw DataError(file->path.string() + ": well-formed, but not a file of " + quoted_name(known.name) +
+                    ": the SHA-256 of its content is " + file->sha256 +
+                    (digest == known.sha256.end() ? "" : ", expected " + std::string(*digest)) +
+                    ". A data set of your own needs another name");
+  }
+  // `sweep plan` counts on this number for a set that is found by its name.
+  if (spec.path.empty() && raw.train.count != known.train_samples) {
+    throw DataError(source + ": holds " + std::to_string(raw.train.count) + " samples to train on, but " +
+                    quoted_name(known.name) + " has " + std::to_string(known.train_samples));
+  }
 }
 
-// `expected` has one digest per file, in the format's order.
-void check_digests(const SplitData& part, std::span<const std::string_view> expected,
-                   const std::string& name) {
-  const auto [actual, digest] =
-      std::mismatch(part.files.begin(), part.files.end(), expected.begin(), expected.end(),
-                    [](const DataFile& file, std::string_view sha256) { return file.sha256 == sha256; });
-  if (actual == part.files.end()) return;
-  const DataFile& file = *actual;
-  throw DataError(file.path.string() + ": well-formed, but not a file of " + in_quotes(name) +
-                  ": the SHA-256 of its content is " + file.sha256 + ", expected " + std::string(*digest) +
-                  ". A data set of your own needs another name");
+// Engines train on bytes with classes.
+void check_trainable(const RawData& raw, const std::string& source) {
+  const std::string can = "; what can be trained on are bytes (uint8) with classes";
+  if (std::holds_alternative<std::vector<float>>(raw.train.samples))
+    throw DataError(source + ": holds samples of float32, shape " + to_string(raw.shape) + can);
+  if (!raw.value_names.empty())
+    throw DataError(source + ": holds numbers as targets (" + quoted_name(raw.value_names.front()) + ")" +
+                    can);
+}
+
+void check_options(const DatasetSpec& spec, const DataFormat& format, const std::string& source) {
+  const auto refuse = [&](const char* option, const char* meaning) {
+    throw ConfigError(std::string(option) + " " + meaning + ", but " + source + " is in format " +
+                      quoted_name(format.name));
+  };
+  if (spec.resize && !format.decodes_images) refuse("resize", "is for images that are decoded");
+  if (spec.grayscale && !format.decodes_images) refuse("grayscale", "is for images that are decoded");
+  if (!spec.label.empty() && !format.has_labels) refuse("label", "names a column or an array");
 }
 
 void check_transform(const PixelTransform& transform, const Shape& shape) {
@@ -123,97 +152,69 @@ void check_transform(const PixelTransform& transform, const Shape& shape) {
   }
 }
 
-std::size_t validation_count(const DatasetSpec& spec, std::size_t total) {
-  std::size_t count = 0;
-  if (const auto* fraction = std::get_if<double>(&spec.validation)) {
-    if (!(*fraction >= 0 && *fraction < 1)) {
-      throw ConfigError("validation as a fraction must be at least 0 and less than 1, found " +
-                        std::to_string(*fraction));
-    }
-    count = static_cast<std::size_t>(std::floor(static_cast<double>(total) * *fraction));
-  } else {
-    count = std::get<std::size_t>(spec.validation);
+ReadOptions read_options(const DatasetSpec& spec) {
+  ReadOptions options;
+  if (spec.resize) {
+    options.resize = ImageSize{static_cast<std::uint32_t>((*spec.resize)[0]),
+                               static_cast<std::uint32_t>((*spec.resize)[1])};
   }
-  if (count >= total) {
-    throw ConfigError("validation takes " + std::to_string(count) + " samples, but the training set of " +
-                      in_quotes(spec.name) + " has " + std::to_string(total) +
-                      ": nothing is left to train on; at most " + std::to_string(total - 1) +
-                      " are possible");
-  }
-  return count;
+  options.grayscale = spec.grayscale;
+  options.label = spec.label;
+  return options;
 }
 
-Dataset assemble(const DatasetSpec& spec, const DataFormat& format, const fs::path& directory) {
-  const bool has_test = format.has_test(directory);
-  // The test set is inflated beside the training set. Default launch policy: without another thread it is
-  // done here.
-  std::future<SplitData> test_part;
-  if (has_test) test_part = std::async([&] { return format.read(directory, Split::kTest); });
-  const SplitData train = format.read(directory, Split::kTrain);
-  const SplitData test = has_test ? test_part.get() : SplitData{};
-
-  const KnownDataset* known = find_known_dataset(spec.name);
-  const auto largest = *std::max_element(train.set->labels.begin(), train.set->labels.end());
-  const std::size_t classes =
-      known != nullptr ? known->class_names.size() : static_cast<std::size_t>(largest) + 1;
-  check_labels(train, classes, "the classes of " + in_quotes(spec.name) + " are");
-  if (has_test) {
-    check_labels(
-        test, classes,
-        known != nullptr ? "the classes of " + in_quotes(spec.name) + " are" : "the training labels are");
-    if (test.set->shape != train.set->shape) {
-      throw DataError(test.files.front().path.string() + ": its images are " + to_string(test.set->shape) +
-                      ", those for training " + to_string(train.set->shape));
-    }
-  }
-  if (known != nullptr) {
-    check_digests(train, known->train_sha256, spec.name);
-    check_digests(test, known->test_sha256, spec.name);
-  }
-
+Dataset assemble(RawData raw, const DatasetSpec& spec, const DataFormat& format) {
   Dataset dataset;
   dataset.name = spec.name;
-  dataset.shape = train.set->shape;
-  for (std::size_t c = 0; c < classes; ++c) {
-    dataset.class_names.push_back(known != nullptr ? std::string(known->class_names[c]) : std::to_string(c));
-  }
-  const auto limited = [&](std::size_t count) {
-    return spec.limit == 0 ? count : std::min(count, spec.limit);
-  };
-  const std::size_t total = train.set->size();
-  const std::size_t validation = validation_count(spec, total);
-  dataset.train = {train.set, 0, limited(total - validation)};
-  if (validation > 0) dataset.validation = {train.set, total - validation, limited(validation)};
-  if (has_test) dataset.test = {test.set, 0, limited(test.set->size())};
+  if (raw.shape.size() == 1) raw.shape = {1, 1, raw.shape.front()};
+  dataset.shape = raw.shape;
+  dataset.class_names = raw.class_names;
   dataset.transform = spec.transform;
-  dataset.files = train.files;
-  dataset.files.insert(dataset.files.end(), test.files.begin(), test.files.end());
+  dataset.files = std::move(raw.files);
+  dataset.skipped = std::move(raw.skipped);
+  dataset.notes = std::move(raw.notes);
+  SplitMethod method = spec.split;
+  if (method == SplitMethod::kAuto)
+    method = format.sorted_by_class ? SplitMethod::kStratified : SplitMethod::kEnd;
+  DatasetParts parts = split_samples(std::move(raw), spec, method);
+  dataset.train = std::move(parts.train);
+  dataset.validation = std::move(parts.validation);
+  dataset.test = std::move(parts.test);
   return dataset;
 }
 
 }  // namespace
 
 Dataset load_dataset(const DatasetSpec& spec) {
-  const DataFormat* format = find_data_format(spec.format);
-  if (format == nullptr) {
-    std::string names;
-    for (const DataFormat& known : data_formats())
-      names += (names.empty() ? "" : ", ") + in_quotes(known.name);
-    throw ConfigError("unknown data set format " + in_quotes(spec.format) + "; allowed: " + names);
+  const KnownDataset* known = find_known_dataset(spec.name);
+  const std::string_view wanted = spec.format.empty() && known != nullptr ? known->format : spec.format;
+  if (!wanted.empty()) require_format(data_formats(), wanted);
+  fs::path source = spec.path;
+  std::error_code error;
+  if (source.empty()) {
+    source = find_directory(spec.name, wanted);
+  } else if (fs::status(source, error).type() == fs::file_type::not_found &&
+             source.string().find_first_of("*?[") == std::string::npos) {
+    throw DataError(source.string() + ": no data set there: no such file or directory");
   }
-  fs::path directory = spec.path;
-  if (directory.empty()) {
-    directory = find_directory(spec.name, *format);
-  } else if (const std::string reason = format->missing_reason(directory); !reason.empty()) {
-    throw DataError(directory.string() + ": no data set there: " + reason);
-  }
+  const std::string name = source.string();
+  const std::vector<fs::path> paths = expand_source(name);
+  const DataFormat& format = choose_format(data_formats(), wanted, paths);
+  check_options(spec, format, name);
+  RawData raw;
   try {
-    Dataset dataset = assemble(spec, *format, directory);
-    check_transform(spec.transform, dataset.shape);
-    return dataset;
-  } catch (const DataError& error) {
-    throw DataError(std::string(error.what()) + ". " + advice(spec.name) + ".");
+    raw = format.read(paths, read_options(spec));
+    if (known != nullptr) check_against_known(raw, spec, *known, name);
+  } catch (const DataError& failure) {
+    if (known == nullptr) throw;
+    throw DataError(std::string(failure.what()) + ". To get the right files, " +
+                    std::string(known->how_to_get) + ".");
   }
+  check_trainable(raw, name);
+  if (known != nullptr) raw.class_names.assign(known->class_names.begin(), known->class_names.end());
+  Dataset dataset = assemble(std::move(raw), spec, format);
+  check_transform(spec.transform, dataset.shape);
+  return dataset;
 }
 
 }  // namespace sweep

@@ -1,6 +1,7 @@
 // Image data sets in memory: the bytes of the files, shared by all runs of a sweep.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -13,6 +14,8 @@
 
 #include "core/base/shape.h"
 #include "core/data/maybe_owned_array.h"
+#include "core/data/readers/data_file.h"
+#include "core/data/split_method.h"
 
 namespace sweep {
 
@@ -25,19 +28,30 @@ struct PixelTransform {
 
 /// A data set as the sweep file describes it.
 struct DatasetSpec {
-  std::string name{};            // "fashion-mnist", "mnist", or any name with a path
-  std::filesystem::path path{};  // directory; empty: load_dataset() searches for it
-  std::string format = "idx";
-  /// Size of the validation set: a number of samples, or a fraction in [0, 1) of the training file. It is
-  /// taken from the end of the training file, before `limit` applies.
+  std::string name{};  // "fashion-mnist", "mnist", "cifar10", or any name with a path
+  /// A folder, a file, or a glob(7) pattern of files; empty: load_dataset() searches for it.
+  std::filesystem::path path{};
+  std::string format{};  // a name of data_formats(); empty: recognised by content
+  /// Size of the validation set: a number of samples, or a fraction in [0, 1) of the training samples of the
+  /// source. They are taken from the training samples, as `split` says, before `limit` applies.
   std::variant<std::size_t, double> validation = std::size_t{0};
+  /// Size of the test set, likewise; 0 for a source that has one.
+  std::variant<std::size_t, double> test = std::size_t{0};
+  SplitMethod split = SplitMethod::kAuto;
+  std::uint64_t split_seed = 0;  // of kRandom and kStratified
   /// Uses only the first `limit` samples of each of training, validation and test; 0: all. The validation
   /// samples are therefore the same ones for every size of the training set.
   std::size_t limit = 0;
+  /// Image folders: [height, width] of the samples, each >= 1; none: all images have one size already.
+  std::optional<std::array<std::int64_t, 2>> resize{};
+  bool grayscale = false;  // image folders: one channel instead of three
+  std::string label{};     // the column or array of the classes; empty: found by its usual names
   PixelTransform transform{};
   friend bool operator==(const DatasetSpec& a, const DatasetSpec& b) {
     return a.name == b.name && a.path == b.path && a.format == b.format && a.validation == b.validation &&
-           a.limit == b.limit && a.transform.mean == b.transform.mean && a.transform.std == b.transform.std;
+           a.test == b.test && a.split == b.split && a.split_seed == b.split_seed && a.limit == b.limit &&
+           a.resize == b.resize && a.grayscale == b.grayscale && a.label == b.label &&
+           a.transform.mean == b.transform.mean && a.transform.std == b.transform.std;
   }
 };
 
@@ -63,29 +77,26 @@ struct Samples {
   std::size_t count = 0;
 };
 
-/// One file that was read; recorded with a run.
-struct DataFile {
-  std::filesystem::path path;
-  std::string sha256;  // of the decompressed content, 64 hexadecimal digits
-};
-
 struct Dataset {
   std::string name;
   Shape shape;  // of one sample
   /// [classes]; "0", "1", … if the classes have no names.
   std::vector<std::string> class_names;
   Samples train;
-  Samples validation;  // the end of the training file; count 0 if there is none
+  Samples validation;  // count 0 if there is none
   Samples test;        // count 0 if there is none
   PixelTransform transform;
   std::vector<DataFile> files;
+  std::vector<SkippedFile> skipped;  // files of the source that are not among the samples, and why
+  std::vector<std::string> notes;    // for the user, one line each
 };
 
-/// Loads and validates a data set: magic numbers, sizes, label range, and the SHA-256 of well-known sets. If
-/// spec.path is empty, searches $SWEEP_DATA/<name>, /usr/share/datasets/<name>,
-/// /usr/local/share/datasets/<name> and ${XDG_CACHE_HOME:-~/.cache}/sweep/<name>, in that order. Throws
-/// DataError naming the file and what is wrong with it, or every directory that was searched; ConfigError for
-/// an unknown format, a wrong transform, or a validation part that leaves no training set. Thread-safe.
+/// Loads and validates a data set: magic numbers, sizes, label range, and the SHA-256 of well-known sets.
+/// Samples have to be bytes and targets classes; samples of [features] become [1, 1, features]. If spec.path
+/// is empty, searches $SWEEP_DATA/<name>, /usr/share/datasets/<name>, /usr/local/share/datasets/<name> and
+/// ${XDG_CACHE_HOME:-~/.cache}/sweep/<name>, in that order. Throws DataError naming the file and what is
+/// wrong with it, or every directory that was searched; ConfigError for an unknown format, an option that the
+/// format does not have, a wrong transform, or a split that leaves no training set. Thread-safe.
 Dataset load_dataset(const DatasetSpec& spec);
 
 }  // namespace sweep

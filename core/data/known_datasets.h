@@ -1,5 +1,6 @@
-// Data sets whose content is known byte for byte. The table serves the search by name, the checks for damaged
-// or mixed-up files, and the checks of a sweep file that need sizes without reading any data.
+// Data sets that are known by name, most of them byte for byte. The table serves the search by name, the
+// checks for damaged or mixed-up files, and the checks of a sweep file that need sizes without reading any
+// data.
 #pragma once
 
 #include <array>
@@ -12,11 +13,12 @@ namespace sweep {
 
 struct KnownDataset {
   std::string_view name;
+  std::string_view format;                        // a name of data_formats()
   std::span<const std::string_view> class_names;  // one per class
   std::array<std::int64_t, 3> shape;              // of one sample: [channels, height, width]
   std::size_t train_samples;                      // of the whole training file, validation part included
-  /// SHA-256 of the decompressed content of each file of a split, in the order of SplitData::files.
-  std::array<std::string_view, 2> train_sha256, test_sha256;
+  /// SHA-256 of each file, in the order of RawData::files; empty where they are not known.
+  std::span<const std::string_view> sha256;
   std::string_view how_to_get;  // one line for messages: an imperative, without a full stop
 };
 

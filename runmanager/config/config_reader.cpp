@@ -8,112 +8,13 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
+#include "runmanager/config/dataset_reader.h"
 #include "runmanager/config/settings.h"
 
 namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Paths in the file are relative to the file; those on the command line (line 0) to the current directory.
-fs::path resolved_path(const JsonNode& node, const fs::path& directory) {
-  const fs::path path = node.text;
-  if (path.is_absolute() || node.location == nullptr || node.location->line == 0) return path;
-  return (directory / path).lexically_normal();
-}
-
-PixelTransform read_normalize(const JsonNode& node, Problems& problems) {
-  PixelTransform transform;
-  if (!node.is(JsonKind::kObject)) {
-    problems.add_value(node, "an object with \"mean\" and \"std\", a list each");
-    return transform;
-  }
-  check_keys(node, normalize_settings(), problems);
-  const SettingReader reader(&node, normalize_settings(), problems);
-  const auto read_channels = [&](std::string_view name) {
-    std::vector<float> values;
-    if (const JsonNode* list = reader.find(name)) {
-      for (const JsonNode& element : list->elements) values.push_back(static_cast<float>(element.number));
-    }
-    return values;
-  };
-  const JsonNode *mean = node.find("mean"), *std = node.find("std");
-  if (mean == nullptr || std == nullptr) {
-    problems.add(*node.location,
-                 fmt::format("{} is missing, want both \"mean\" and \"std\"", mean ? "\"std\"" : "\"mean\""));
-  }
-  transform.mean = read_channels("mean");
-  transform.std = read_channels("std");
-  if (mean != nullptr && std != nullptr && transform.mean.size() != transform.std.size()) {
-    problems.add(*node.location,
-                 fmt::format("\"mean\" has {} values and \"std\" has {}, want one per channel in both",
-                             transform.mean.size(), transform.std.size()));
-  }
-  return transform;
-}
-
-bool is_known_dataset(const std::string& name, const fs::path& data_directory) {
-  const auto known = dataset_names();
-  if (std::find(known.begin(), known.end(), name) != known.end()) return true;
-  std::error_code ignored;
-  const bool plain = !name.empty() && name != "." && name != ".." &&
-                     name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
-  return plain && !data_directory.empty() && fs::is_directory(data_directory / name, ignored);
-}
-
-void check_dataset_name(const JsonNode& node, bool has_path, const ReadContext& context, Problems& problems) {
-  if (node.is(JsonKind::kString)) {
-    if (has_path ? !node.text.empty() : is_known_dataset(node.text, context.data_directory)) return;
-  }
-  problems.add_value(node, listed(dataset_names()) + ", or an object with \"name\" and \"path\" for another",
-                     node.is(JsonKind::kString) ? nearest_name(node.text, dataset_names()) : "");
-}
-
-DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Problems& problems) {
-  DatasetSpec dataset;
-  const JsonNode* node = tree.find("dataset");
-  if (node == nullptr) {
-    problems.add(*tree.location,
-                 fmt::format("\"dataset\" is missing, want {} or an object", listed(dataset_names())));
-    return dataset;
-  }
-  if (node->is(JsonKind::kString)) {
-    check_dataset_name(*node, false, context, problems);
-    dataset.name = node->text;
-    return dataset;
-  }
-  if (!node->is(JsonKind::kObject)) {
-    problems.add_value(*node, listed(dataset_names()) + ", or an object");
-    return dataset;
-  }
-  check_keys(*node, dataset_settings(), problems);
-  const SettingReader reader(node, dataset_settings(), problems);
-  if (const JsonNode* path = reader.find("path")) dataset.path = resolved_path(*path, context.directory);
-  if (const JsonNode* name = node->find("name")) {
-    check_dataset_name(*name, reader.given("path"), context, problems);
-    dataset.name = name->text;
-  } else {
-    problems.add(*node->location, fmt::format("\"name\" is missing, want {}, or any name with a path",
-                                              listed(dataset_names())));
-  }
-  dataset.format = reader.text("format");
-  const ArgumentValue validation = reader.value("validation");
-  if (const auto* count = std::get_if<std::int64_t>(&validation)) {
-    dataset.validation = static_cast<std::size_t>(*count);
-  } else {
-    dataset.validation = std::get<double>(validation);
-  }
-  dataset.limit = static_cast<std::size_t>(reader.integer("limit"));
-  if (const JsonNode* normalize = node->find("normalize"))
-    dataset.transform = read_normalize(*normalize, problems);
-  return dataset;
-}
-
-Placement read_placement(const JsonNode& tree, Problems& problems) {
-  const JsonNode* node = tree.find("dataset");
-  if (node == nullptr || !node->is(JsonKind::kObject)) return Placement::kAuto;
-  return parse_placement(SettingReader(node, dataset_settings(), problems).text("placement"));
-}
 
 // A name from `types`, or an object with that name and arguments; without a name the arguments are those of
 // spec.type. Returns whether it is good.
@@ -261,19 +162,6 @@ nlohmann::ordered_json arguments_json(const Arguments& arguments, const NamedTyp
     const auto found = arguments.find(argument.name);
     if (found != arguments.end())
       std::visit([&](const auto& value) { json[argument.name] = value; }, found->second);
-  }
-  return json;
-}
-
-nlohmann::ordered_json dataset_json(const DatasetSpec& dataset, Placement placement) {
-  nlohmann::ordered_json json = {{"name", dataset.name}};
-  if (!dataset.path.empty()) json["path"] = dataset.path.string();
-  json["format"] = dataset.format;
-  std::visit([&](const auto& value) { json["validation"] = value; }, dataset.validation);
-  json["limit"] = dataset.limit;
-  json["placement"] = placement_name(placement);
-  if (!dataset.transform.mean.empty()) {
-    json["normalize"] = {{"mean", dataset.transform.mean}, {"std", dataset.transform.std}};
   }
   return json;
 }

@@ -1,6 +1,7 @@
 // The tables themselves: one row per key.
-#include "core/data/data_format.h"
 #include "core/data/known_datasets.h"
+#include "core/data/readers/data_format.h"
+#include "core/data/split_method.h"
 #include "core/spec/loss.h"
 #include "core/spec/optimizer.h"
 #include "core/spec/placement.h"
@@ -15,6 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kMaxExactInteger = 9007199254740992.0;  // 2^53: doubles hold every integer up to here.
+constexpr double kMaxImageExtent = 8192;                 // pixels
 constexpr double kMaxCount = 1e9;  // Catches typing errors in epochs, repeats or samples.
 
 Setting integer(std::string name, double minimum, double maximum, std::int64_t value, std::string help,
@@ -45,7 +47,8 @@ Setting boolean(std::string name, bool value, std::string help) {
 }
 
 // `value` has to be one of `choices`.
-Setting choice(std::string name, std::vector<std::string> choices, std::string value, std::string help) {
+Setting choice(std::string name, std::vector<std::string> choices, std::optional<std::string> value,
+               std::string help) {
   return {{.name = std::move(name),
            .kind = ArgumentKind::kChoice,
            .default_value = std::move(value),
@@ -75,6 +78,13 @@ Setting directory_name(std::string name, std::string help, bool sweepable) {
   return {{.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)},
           SettingFormat{.allowed = "a directory name", .schema = schema, .check = check_directory_name},
           sweepable};
+}
+
+Setting column(std::string name, std::string help) {
+  return {{.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)},
+          SettingFormat{.allowed = "the name of a column or an array",
+                        .schema = {{"type", "string"}, {"minLength", 1}},
+                        .check = check_column_name}};
 }
 
 Setting device(std::string name, std::string value, std::string help) {
@@ -188,15 +198,32 @@ std::span<const Setting> file_settings() {
 std::span<const Setting> dataset_settings() {
   static const std::vector<Setting> settings = {
       directory_name("name", listed(dataset_names()) + ", or any name with a path", true),
-      path("path", "directory of the files, relative to this file"),
-      choice("format", data_format_names(), std::string(data_formats().front().name),
-             "how the files are written"),
+      path("path", "folder, file or pattern of files, relative to this file"),
+      choice("format", data_format_names(), std::nullopt, "how the files are written; default: by content"),
       {{.name = "validation",
         .kind = ArgumentKind::kCountOrFraction,
         .default_value = std::int64_t{0},
         .maximum = kMaxCount,
-        .help = "samples, or fraction, of the end of the training set that is kept for validation"}},
+        .help = "samples, or fraction, of the training set that is kept for validation"}},
+      {{.name = "test",
+        .kind = ArgumentKind::kCountOrFraction,
+        .default_value = std::int64_t{0},
+        .maximum = kMaxCount,
+        .help = "the same for a test set, of data that has none"}},
+      choice("split", {split_method_names().begin(), split_method_names().end()},
+             split_method_name(SplitMethod::kAuto),
+             "which samples these are: the last ones, any, or the same part of every class; auto: stratified "
+             "for a folder of images, else end"),
+      integer("split_seed", 0, kMaxExactInteger, 0,
+              "start of the random numbers of split; the runs' seed does not change it"),
       integer("limit", 0, kMaxCount, 0, "use only the first so many samples; 0: all"),
+      {{.name = "resize",
+        .kind = ArgumentKind::kIntegerPair,
+        .minimum = 1,
+        .maximum = kMaxImageExtent,
+        .help = "[height, width] that images of a folder are brought to; default: they have one size"}},
+      boolean("grayscale", false, "images of a folder become one channel instead of three"),
+      column("label", "the column of a table, or the array, with the classes; default: by its name"),
       choice("placement", {placement_names().begin(), placement_names().end()},
              placement_name(Placement::kAuto),
              "where a GPU reads the samples from: its own memory, or batches that num_workers threads gather "

@@ -54,6 +54,12 @@ bool check_directory_name(const JsonNode& node, Problems& problems) {
   return error.empty();
 }
 
+bool check_column_name(const JsonNode& node, Problems& problems) {
+  if (node.is(JsonKind::kString) && !node.text.empty()) return true;
+  problems.add_value(node, "the name of a column or an array");
+  return false;
+}
+
 bool check_device_name(const JsonNode& node, Problems& problems) {
   std::string nearest;
   if (node.is(JsonKind::kString)) {

@@ -17,6 +17,10 @@ inline constexpr std::size_t kMaxNameLength = 100;
 /// look like an option or a hidden file. Returns whether it is good; if not, a problem was added.
 bool check_directory_name(const JsonNode& node, Problems& problems);
 
+/// Checks the name of a table's column: text that is not empty. Returns whether it is good; if not, a problem
+/// was added.
+bool check_column_name(const JsonNode& node, Problems& problems);
+
 /// What check_device_name() accepts, for messages.
 inline constexpr const char* kAllowedDevices =
     "cpu, cuda, cuda:N, cpu:N (N is a device number from 0) or auto";

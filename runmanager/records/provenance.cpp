@@ -89,11 +89,14 @@ Json dataset_provenance(const Dataset& dataset) {
   for (const DataFile& file : dataset.files) {
     files.push_back({{"path", file.path.string()}, {"sha256", file.sha256}});
   }
-  return {{"name", dataset.name},
-          {"train", dataset.train.count},
-          {"validation", dataset.validation.count},
-          {"test", dataset.test.count},
-          {"files", std::move(files)}};
+  Json provenance = {{"name", dataset.name},
+                     {"train", dataset.train.count},
+                     {"validation", dataset.validation.count},
+                     {"test", dataset.test.count},
+                     {"files", std::move(files)}};
+  for (const SkippedFile& file : dataset.skipped)
+    provenance["skipped"].push_back({{"path", file.path.string()}, {"reason", file.reason}});
+  return provenance;
 }
 
 std::string shell_command(const std::vector<std::string>& words) {

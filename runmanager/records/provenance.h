@@ -26,7 +26,7 @@ std::string program_revision();
 /// system, processor, cores, memory, devices), working directory, command line and time of the start.
 nlohmann::ordered_json program_provenance(const std::vector<std::string>& command);
 
-/// The data set's name and files with their SHA-256.
+/// The data set's name, its files with their SHA-256, and the files that were skipped, with reasons.
 nlohmann::ordered_json dataset_provenance(const Dataset& dataset);
 
 /// One line that a shell splits into `words` again; words are quoted where needed.

@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/content_reader.h"
+#include "core/data/readers/content_reader.h"
 #include "runmanager/records/provenance.h"
 
 namespace sweep {

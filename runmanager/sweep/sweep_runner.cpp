@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/data/dataset_remarks.h"
 #include "runmanager/config/data_check.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/existing_runs.h"
@@ -67,6 +68,7 @@ class SweepRunner {
     // An existing directory is locked before it is read. A new one is made only when the sweep can start.
     if (!options_.fresh && std::filesystem::exists(options_.logdir / sweep_.name)) open_directory();
     data_error_ = load_datasets(sweep_, data_);  // The data is part of what a run is.
+    collect_remarks();
     find_existing();
     prepare();
     if (!directory_) open_directory();
@@ -89,6 +91,17 @@ class SweepRunner {
   void open_directory() {
     directory_.emplace(SweepDirectory::open(options_.logdir, sweep_.name, options_.fresh));
     remove_temporaries(directory_->path());
+  }
+
+  // What a person should know about the data: skipped files, say. Told once per data set.
+  void collect_remarks() {
+    std::set<const Dataset*> seen;
+    for (const RunConfig& config : sweep_.runs) {
+      const auto data = data_.find(config.dataset);
+      if (!data || !seen.insert(data.get()).second) continue;
+      const std::vector<std::string> remarks = dataset_remarks(*data);
+      remarks_.insert(remarks_.end(), remarks.begin(), remarks.end());
+    }
   }
 
   // What earlier starts have left of the runs. Throws if some of it is in the way.
@@ -185,6 +198,7 @@ class SweepRunner {
                             .work = total_work,
                             .replaces = replaced_runs()},
                            sweep_.runs, std::move(records_));
+    for (const std::string& remark : remarks_) recorder.progress().message(remark);
     for (const std::string& change : changes_) recorder.progress().message(change);
     recorder.progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
     try {
@@ -336,6 +350,7 @@ class SweepRunner {
   std::vector<PreparedRun> prepared_;  // one per run, until runs_to_train(); config is null where kept
   std::vector<ExistingRun> existing_;  // one per run: what earlier starts have left of it
   std::exception_ptr data_error_;      // why a data set could not be loaded
+  std::vector<std::string> remarks_;   // on the data sets
   std::vector<std::string> changes_;   // of the sweep file since the last start, as sentences
 };
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/data/idx.h"
+#include "core/data/readers/idx.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;

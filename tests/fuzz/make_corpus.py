@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # Makes the fuzzers' first inputs: small right files, from which a fuzzer derives wrong ones. Needs nothing but Python.
 import gzip
+import io
 import pathlib
 import struct
+import zipfile
+import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent / "corpus"
 
@@ -35,3 +38,79 @@ for name, content in {
     "deep": safetensors('{"x":' + "[" * 60 + "]" * 60 + "}", b""),
 }.items():
     (HERE / "safetensors" / name).write_bytes(content)
+
+
+def npy(dtype, shape, data, fortran="False", version=1):
+    header = f"{{'descr': '{dtype}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(header)) + header + data
+
+
+def npz(method, **arrays):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        for name, content in arrays.items():
+            archive.writestr(zipfile.ZipInfo(name + ".npy"), content, compress_type=method)
+    return buffer.getvalue()
+
+
+def png(width, height, color_type, depth, interlace=0):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    channels = {0: 1, 2: 3, 6: 4}[color_type]
+    rows = b"".join(b"\0" + bytes((x * 7 + y) % 256 for x in range(width * channels * depth // 8)) for y in range(height))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, color_type, 0, 0, interlace)) +
+            chunk(b"eXIf", b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0") +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def bmp(bits, palette, rows):
+    offset = 54 + len(palette)
+    return (b"BM" + struct.pack("<IIIIiiHHIIiiII", offset + len(rows), 0, offset, 40, 3, 2, 1, bits, 0, 0, 0, 0, len(palette) // 4, 0) +
+            palette + rows)
+
+
+# A gray image of 8 x 8 pixels in baseline JPEG: every coefficient is 0, so each code is a single bit.
+jpeg = (b"\xff\xd8\xff\xe1\0\x22Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x05\0\0\0\0\0\0\0" +
+        b"\xff\xdb\0\x43\0" + b"\x10" * 64 + b"\xff\xc0\0\x0b\x08\0\x08\0\x08\x01\x01\x11\0" +
+        b"\xff\xc4\0\x14\0\x01" + b"\0" * 15 + b"\0" + b"\xff\xc4\0\x14\x10\x01" + b"\0" * 15 + b"\0" +
+        b"\xff\xda\0\x08\x01\x01\0\0\x3f\0\x3f\xff\xd9")
+
+for name, content in {
+    "png-gray": b"\0" + png(4, 3, 0, 8), "png-rgb16": b"\2" + png(4, 3, 2, 16), "png-interlaced": b"\1" + png(1, 1, 6, 8, 1),
+    "jpeg": b"\1" + jpeg, "jpeg-resized": b"\2" + jpeg, "jpeg-cut": b"\0" + jpeg[:-4],
+    "bmp-24": b"\0" + bmp(24, b"", bytes(range(24))), "bmp-1": b"\3" + bmp(1, bytes(range(8)), b"\xa0\0\0\0" * 2),
+    "bmp-8": b"\3" + bmp(8, bytes(range(8)), b"\0\1\0\0" * 2), "pgm": b"\1P5 3 2 255\nabcdef", "ppm": b"\2P6 # x\n1 2 1000 abcdefghijkl",
+    "pgm-text": b"\0P2 3 1 4 0 1 4", "gif": b"\0GIF89a", "webp": b"\0RIFF\x1a\0\0\0WEBPVP8L\x0d\0\0\0\x2f" + bytes(12),
+}.items():
+    (HERE / "image" / name).write_bytes(content)
+
+for name, content in {
+    "classes": b"\0x,y,label\n1,2,a\n3,4,b\n", "values": b"\0x,target\n1,2.5\n-3e2,+4\n", "missing": b"\1x,c,label\nNA,u,a\n1,,b\n?,v,a\n",
+    "ordinal": b"\2c,label\nu,1\nv,2\n", "quotes": b'\0"x ""y""",label\r\n1,"a\r\nb"\r\n', "bom": b"\0\xef\xbb\xbfx\tlabel\n1\ta\n",
+    "split": b"\0x;split;label\n1;train;a\n2;test;b\n3;val;a\n", "gz": b"\0" + gzip.compress(b"x,label\n1,a\n", mtime=0),
+    "numbers": b"\0x,label\n1e39,a\n", "pandas": b"\0,x,label\n0,1,a\n",
+}.items():
+    (HERE / "csv" / name).write_bytes(content)
+
+for name, content in {
+    "u1": npy("|u1", "(2, 3)", b"abcdef"), "f4": npy("<f4", "(2,)", struct.pack("<2f", 1, 2)),
+    "f8": npy(">f8", "(1, 2)", struct.pack(">2d", 1, 2)), "f2": npy("<f2", "(2,)", b"\0\x3c\0\x7c"),
+    "i8": npy("<i8", "(2,)", struct.pack("<2q", 1, -2)), "fortran": npy("<i2", "(2, 3, 1)", bytes(12), "True"),
+    "version2": npy("|b1", "(2,)", b"\0\1", version=2), "object": npy("|O", "(2,)", b"abc"), "huge": npy("<f4", "(4294967296, 4294967296)", b""),
+    "gz": gzip.compress(npy("|u1", "(3,)", b"abc"), mtime=0),
+}.items():
+    (HERE / "npy" / name).write_bytes(content)
+
+x, y = npy("<f4", "(2, 2)", struct.pack("<4f", 1, 2, 3, 4)), npy("<i8", "(2,)", struct.pack("<2q", 0, 1))
+for name, content in {
+    "stored": npz(zipfile.ZIP_STORED, x=x, y=y), "deflated": npz(zipfile.ZIP_DEFLATED, features=x, labels=y),
+    "parts": npz(zipfile.ZIP_STORED, x_train=x, y_train=y, x_test=x, y_test=y), "values": npz(zipfile.ZIP_DEFLATED, x=x, y=x),
+    "images": npz(zipfile.ZIP_STORED, x=npy("|u1", "(1, 4, 4, 3)", bytes(48)), y=npy("|u1", "(1,)", b"\0")), "empty": npz(zipfile.ZIP_STORED),
+}.items():
+    (HERE / "npz" / name).write_bytes(content)
+
+for name, content in {
+    "ten": b"\0" + b"\3" + bytes(3072) + b"\4" + bytes(3072), "hundred": b"\1" + b"\3\x63" + bytes(3072), "short": b"\0" + bytes(100),
+    "gz": b"\0" + gzip.compress(bytes(3073), mtime=0),
+}.items():
+    (HERE / "cifar" / name).write_bytes(content)

@@ -85,7 +85,7 @@ rejected = [
     changed(params={"lr": {"range": [1, 2]}}), changed(params={"lr": {"rnge": [1, 2, 1]}}),
     changed(zip=[["lr"]]), changed(exclude=[{}]), changed(exclude={}), changed(when=[]), changed(grids=[]),
     changed(dataset="mnits"), changed(dataset={"name": "own"}), changed(dataset={"name": "mnist", "validation": 1.5}),
-    changed(dataset={"name": "mnist", "normalize": {"mean": [1]}}), changed(dataset={"name": "mnist", "format": "csv"}),
+    changed(dataset={"name": "mnist", "normalize": {"mean": [1]}}), changed(dataset={"name": "mnist", "format": "parquet"}),
     changed(network={"layers": []}), changed(network={}), changed(network=3), changed(network={"layers": [{}]}),
     changed(network={"layers": [{"type": "conv2d", "out_channels": 3}]}),
     nested({"type": "sequential"}), nested({"type": "residual", "layers": []}), nested({"type": "relu", "layers": [{"type": "relu"}]}),

@@ -173,8 +173,8 @@ TEST_F(LoadDataset, ChecksTheNormalisation) {
 
 TEST_F(LoadDataset, NamesTheFileThatIsWrong) {
   directory_.write("t10k-images-idx3-ubyte.gz", gzip(idx({7, 3, 2}, some_bytes(42))).substr(0, 30));
-  EXPECT_EQ(load_error(), file("t10k-images-idx3-ubyte.gz") +
-                              ": the compressed data is cut short after 30 bytes. Copy the file again.");
+  EXPECT_EQ(load_error(),
+            file("t10k-images-idx3-ubyte.gz") + ": the compressed data is cut short after 30 bytes");
   write_set(directory_.path());
   directory_.write("train-images-idx3-ubyte",
                    "\x7f"
@@ -188,7 +188,7 @@ TEST_F(LoadDataset, NamesTheFileThatIsWrong) {
 TEST_F(LoadDataset, CountsImagesAndLabels) {
   directory_.write("train-labels-idx1-ubyte.gz", gzip(idx({19}, labels_of(19, 3))));
   EXPECT_EQ(load_error(), file("train-images-idx3-ubyte") + ": holds 20 images, but " +
-                              file("train-labels-idx1-ubyte.gz") + " holds 19 labels. Copy the file again.");
+                              file("train-labels-idx1-ubyte.gz") + " holds 19 labels");
 }
 
 TEST_F(LoadDataset, WantsBothFilesOfAPart) {
@@ -230,8 +230,10 @@ TEST_F(LoadDataset, FindsLabelsOutOfRangeAndForeignFilesInAKnownSet) {
 TEST_F(LoadDataset, RefusesAnUnknownFormat) {
   DatasetSpec wanted = spec();
   wanted.format = "idex";
-  EXPECT_EQ(message_of<ConfigError>([&] { load_dataset(wanted); }),
-            "unknown data set format \"idex\"; allowed: \"idx\"");
+  EXPECT_EQ(
+      message_of<ConfigError>([&] { load_dataset(wanted); }),
+      "unknown data set format \"idex\"; allowed: \"idx\", \"cifar10\", \"cifar100\", \"npy\", \"npz\", "
+      "\"image_folder\", \"csv\", \"tsv\". Did you mean \"idx\"?");
 }
 
 TEST_F(LoadDataset, LooksNowhereElseWhenThereIsAPath) {
@@ -240,10 +242,12 @@ TEST_F(LoadDataset, LooksNowhereElseWhenThereIsAPath) {
   DatasetSpec wanted = spec();
   wanted.path = directory_.path() / "nowhere";
   EXPECT_EQ(message_of<DataError>([&] { load_dataset(wanted); }),
-            file("nowhere") + ": no data set there: no such directory");
+            file("nowhere") + ": no data set there: no such file or directory");
   wanted.path = directory_.path() / "train-images-idx3-ubyte";
   EXPECT_THAT(message_of<DataError>([&] { load_dataset(wanted); }),
-              EndsWith(": no data set there: not a directory"));
+              HasSubstr(": its format is not recognised. Known are: idx, a folder with"));
+  wanted.format = "idx";
+  EXPECT_THAT(message_of<DataError>([&] { load_dataset(wanted); }), EndsWith(": is not a folder"));
 }
 
 TEST_F(LoadDataset, LooksIntoSweepDataThenIntoTheCache) {
@@ -272,10 +276,10 @@ TEST_F(LoadDataset, ListsEveryPlaceItLookedIn) {
   }
   const Environment data("SWEEP_DATA", directory_.path().c_str());
   fs::create_directory(directory_.path() / "mnist");
-  EXPECT_THAT(
-      message_of<DataError>([] { load_dataset({.name = "mnist"}); }),
-      AllOf(HasSubstr(file("mnist") + ": no train-images-idx3-ubyte or train-images-idx3-ubyte.gz in it"),
-            HasSubstr("To get it, download its four files from https://")));
+  EXPECT_THAT(message_of<DataError>([] { load_dataset({.name = "mnist"}); }),
+              AllOf(HasSubstr(file("mnist") +
+                              ": not a folder with train-images-idx3-ubyte or train-images-idx3-ubyte.gz"),
+                    HasSubstr("To get it, download its four files from https://")));
 }
 
 TEST_F(LoadDataset, DoesNotLeaveItsDirectoriesForAName) {

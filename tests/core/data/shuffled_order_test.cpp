@@ -11,8 +11,8 @@
 #include <numeric>
 
 #include "core/base/file.h"
-#include "core/data/content_reader.h"
 #include "core/data/data_loader.h"
+#include "core/data/readers/content_reader.h"
 
 namespace sweep {
 namespace {

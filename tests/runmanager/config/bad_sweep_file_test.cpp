@@ -301,7 +301,7 @@ TEST(BadSweepFile, TheFilesOwnNameIsHeldToTheSameRules) {
 TEST(BadSweepFile, DataAndNetworkMustBeGiven) {
   const SweepFolder folder;
   EXPECT_EQ(folder.error("{}"),
-            "s.json:1:1: \"dataset\" is missing, want fashion-mnist or mnist or an object\n"
+            "s.json:1:1: \"dataset\" is missing, want fashion-mnist, mnist or cifar10 or an object\n"
             "s.json:1:1: \"network\" is missing, want the name of a network file, or an object");
 }
 
@@ -315,13 +315,15 @@ TEST(BadSweepFile, DatasetsAreChecked) {
   const auto error = [&](const std::string& dataset) {
     return folder.error("{\"network\": \"net.json\", \"dataset\": " + dataset + "}");
   };
-  EXPECT_EQ(error("\"fasion-mnist\""),
-            "s.json:1:36: dataset: got \"fasion-mnist\", want fashion-mnist or mnist, or an object with "
-            "\"name\" and \"path\" "
-            "for another, did you mean \"fashion-mnist\"?");
+  EXPECT_EQ(
+      error("\"fasion-mnist\""),
+      "s.json:1:36: dataset: got \"fasion-mnist\", want fashion-mnist, mnist or cifar10, or an object with "
+      "\"name\" and \"path\" "
+      "for another, did you mean \"fashion-mnist\"?");
   EXPECT_THAT(
       error("[]"),
-      HasSubstr("s.json:1:36: dataset: got an empty list, want fashion-mnist or mnist, or an object"));
+      HasSubstr(
+          "s.json:1:36: dataset: got an empty list, want fashion-mnist, mnist or cifar10, or an object"));
   EXPECT_THAT(error("{}"), HasSubstr("\"name\" is missing"));
   EXPECT_THAT(error(R"({"name": "mnist", "validation": 1.0})"),
               HasSubstr("dataset.validation: got 1.0, want a count (an integer >= 0) or a fraction (a number "
@@ -331,8 +333,14 @@ TEST(BadSweepFile, DatasetsAreChecked) {
   EXPECT_THAT(error(R"({"name": "mnist", "validation": 60000})"),
               HasSubstr("dataset.validation: this leaves nothing to train on"));
   EXPECT_THAT(error(R"({"name": "mnist", "valdation": 1})"), HasSubstr("did you mean \"validation\"?"));
-  EXPECT_THAT(error(R"({"name": "mnist", "format": "csv"})"),
-              HasSubstr("dataset.format: got \"csv\", want idx"));
+  EXPECT_THAT(error(R"({"name": "mnist", "format": "imagefolder"})"),
+              HasSubstr("dataset.format: got \"imagefolder\", want idx, cifar10, cifar100, npy, npz, "
+                        "image_folder, csv or tsv, did you mean \"image_folder\"?"));
+  EXPECT_THAT(error(R"({"name": "mnist", "split": "last"})"),
+              HasSubstr("dataset.split: got \"last\", want auto, end, random or stratified"));
+  EXPECT_THAT(error(R"({"name": "mnist", "resize": [0, 50]})"), HasSubstr("dataset.resize: got [0, 50]"));
+  EXPECT_THAT(error(R"({"name": "mnist", "label": ""})"),
+              HasSubstr("dataset.label: got \"\", want the name of a column or an array"));
   EXPECT_THAT(error(R"({"name": "mnist", "validation": 59950})"),
               HasSubstr("batch_size: got 100 (the default), want at most 50"));
   EXPECT_THAT(error(R"({"name": "mnist", "normalize": {"mean": [0.5]}})"),

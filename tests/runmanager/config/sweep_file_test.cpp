@@ -53,7 +53,8 @@ TEST(LoadSweep, EveryKeyReachesTheRun) {
   const SweepFolder folder;
   const Sweep sweep = folder.load(R"({
     "$schema": "sweep.schema.json", "name": "all", "loss": {"name": "cross_entropy", "label_smoothing": 0.1}, "clip_norm": 2, "epochs": 7, "seed": 9007199254740991,
-    "dataset": {"name": "mine", "path": "data", "format": "idx", "validation": 0.25, "limit": 500,
+    "dataset": {"name": "mine", "path": "data", "format": "image_folder", "validation": 0.25, "test": 40, "split": "random", "split_seed": 6,
+                "limit": 500, "resize": [24, 32], "grayscale": true, "label": "species",
                 "normalize": {"mean": [0.5], "std": [0.25]}},
     "network": {"name": "tiny", "layers": [{"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 10, "bias": false}]},
     "optimizer": {"name": "adam", "betas": [0.8, 0.99], "eps": 1e-6, "weight_decay": 1},
@@ -66,6 +67,13 @@ TEST(LoadSweep, EveryKeyReachesTheRun) {
   EXPECT_EQ(run.seed, 9007199254740991u);
   EXPECT_EQ(run.dataset.path, folder.path() / "data");  // Relative to the sweep file.
   EXPECT_EQ(std::get<double>(run.dataset.validation), 0.25);
+  EXPECT_EQ(run.dataset.format, "image_folder");
+  EXPECT_EQ(std::get<std::size_t>(run.dataset.test), 40u);
+  EXPECT_EQ(run.dataset.split, SplitMethod::kRandom);
+  EXPECT_EQ(run.dataset.split_seed, 6u);
+  EXPECT_EQ(run.dataset.resize.value(), (std::array<std::int64_t, 2>{24, 32}));
+  EXPECT_TRUE(run.dataset.grayscale);
+  EXPECT_EQ(run.dataset.label, "species");
   EXPECT_EQ(run.dataset.limit, 500u);
   EXPECT_THAT(run.dataset.transform.mean, ElementsAre(0.5f));
   EXPECT_THAT(run.dataset.transform.std, ElementsAre(0.25f));
@@ -130,7 +138,7 @@ TEST(LoadSweep, DataSetsBelowSweepDataAreKnownByName) {
   std::filesystem::create_directories(folder.path() / "own-set");
   const std::string file = R"({"dataset": "own-set", "network": "net.json"})";
   EXPECT_THAT(folder.error(file),
-              HasSubstr("dataset: got \"own-set\", want fashion-mnist or mnist, or an object"));
+              HasSubstr("dataset: got \"own-set\", want fashion-mnist, mnist or cifar10, or an object"));
   ::setenv("SWEEP_DATA", folder.path().c_str(), 1);
   EXPECT_EQ(folder.load(file).runs[0].dataset.name, "own-set");
   ::unsetenv("SWEEP_DATA");

@@ -1,4 +1,4 @@
-#include "core/data/idx.h"
+#include "core/data/readers/idx.h"
 
 #include <array>
 #include <cstring>
@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/content_reader.h"
+#include "core/data/readers/content_reader.h"
 
 namespace sweep {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/data/content_reader.h"
+#include "core/data/readers/content_reader.h"
 
 #include <nettle/sha2.h>
 #include <zlib.h>

@@ -1,5 +1,5 @@
 // IDX files: what is read, and one clear message for everything that is wrong.
-#include "core/data/idx.h"
+#include "core/data/readers/idx.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
-#include "core/data/content_reader.h"
+#include "core/data/readers/content_reader.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"

@@ -1,0 +1,163 @@
+#include "core/data/dataset_parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/data/data_loader.h"
+#include "core/data/readers/input_file.h"
+
+namespace sweep {
+namespace {
+
+// Keeps the order of a split apart from the orders of epochs with the same seed.
+constexpr std::uint32_t kSplitEpoch = std::numeric_limits<std::uint32_t>::max();
+
+std::size_t part_size(const char* key, const std::variant<std::size_t, double>& size, std::size_t total) {
+  if (const auto* count = std::get_if<std::size_t>(&size)) return *count;
+  const double fraction = std::get<double>(size);
+  if (!(fraction >= 0 && fraction < 1)) {
+    throw ConfigError(std::string(key) + " as a fraction must be at least 0 and less than 1, found " +
+                      std::to_string(fraction));
+  }
+  return static_cast<std::size_t>(std::floor(static_cast<double>(total) * fraction));
+}
+
+struct SplitSizes {
+  std::size_t train, validation, test;
+};
+
+SplitSizes split_sizes(const RawData& raw, const DatasetSpec& spec) {
+  const std::size_t total = raw.train.count;
+  const std::size_t validation = part_size("validation", spec.validation, total);
+  const std::size_t test = part_size("test", spec.test, total);
+  const auto check_own_part = [&](const char* key, std::size_t count, bool has_part) {
+    if (count == 0 || !has_part) return;
+    throw ConfigError(std::string(key) + " takes samples from the training set, but " +
+                      quoted_name(spec.name) + " has a " + key + " set of its own: leave \"" + key +
+                      "\" out");
+  };
+  check_own_part("validation", validation, raw.validation.has_value());
+  check_own_part("test", test, raw.test.has_value());
+  if (validation >= total || test >= total - validation) {
+    const bool both = validation > 0 && test > 0;
+    // Either may be close to the largest number there is.
+    const std::string counts = both       ? std::to_string(validation) + " and " + std::to_string(test)
+                               : test > 0 ? std::to_string(test)
+                                          : std::to_string(validation);
+    throw ConfigError(std::string(both       ? "validation and test take "
+                                  : test > 0 ? "test takes "
+                                             : "validation takes ") +
+                      counts + " samples, but the training set of " + quoted_name(spec.name) + " has " +
+                      std::to_string(total) + ": nothing is left to train on; at most " +
+                      std::to_string(total - 1) + " are possible");
+  }
+  return {total - validation - test, validation, test};
+}
+
+// Divides `wanted` samples among the classes in proportion to `counts`; what rounding leaves goes to the
+// classes with the largest remainders, the first of equal ones. Requires wanted <= the sum of counts.
+std::vector<std::size_t> class_shares(const std::vector<std::size_t>& counts, std::size_t wanted) {
+  const std::size_t total = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+  std::vector<std::size_t> shares(counts.size()), remainders(counts.size()), order(counts.size());
+  std::size_t given = 0;
+  for (std::size_t c = 0; c < counts.size(); ++c) {  // Samples are fewer than 2^32, so products fit.
+    shares[c] = wanted * counts[c] / total;
+    remainders[c] = wanted * counts[c] % total;
+    given += shares[c];
+  }
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return remainders[a] > remainders[b]; });
+  for (std::size_t i = 0; given < wanted; ++i, ++given) ++shares[order[i]];
+  return shares;
+}
+
+// Returns the training samples, then those for validation, then those for the test.
+std::vector<std::uint32_t> stratified_order(const RawPart& part, std::size_t classes, const SplitSizes& sizes,
+                                            const std::vector<std::uint32_t>& random_order) {
+  std::vector<std::size_t> counts(classes);
+  for (const std::int32_t c : part.classes) ++counts[static_cast<std::size_t>(c)];
+  std::vector<std::size_t> test = class_shares(counts, sizes.test);
+  for (std::size_t c = 0; c < classes; ++c) counts[c] -= test[c];
+  std::vector<std::size_t> validation = class_shares(counts, sizes.validation);
+  std::vector<std::uint32_t> train_rows, validation_rows, test_rows;
+  for (const std::uint32_t row : random_order) {
+    const auto c = static_cast<std::size_t>(part.classes[row]);
+    if (test[c] > 0) {
+      --test[c];
+      test_rows.push_back(row);
+    } else if (validation[c] > 0) {
+      --validation[c];
+      validation_rows.push_back(row);
+    } else {
+      train_rows.push_back(row);
+    }
+  }
+  train_rows.insert(train_rows.end(), validation_rows.begin(), validation_rows.end());
+  train_rows.insert(train_rows.end(), test_rows.begin(), test_rows.end());
+  return train_rows;
+}
+
+std::vector<std::uint32_t> random_order(std::size_t count, const DatasetSpec& spec) {
+  return shuffled_order(count, spec.split_seed, 0, kSplitEpoch);
+}
+
+// Puts the samples of `part` into the order of `rows`.
+void reorder(RawPart& part, std::size_t sample_bytes, const std::vector<std::uint32_t>& rows) {
+  const auto& from = std::get<std::vector<std::uint8_t>>(part.samples);
+  std::vector<std::uint8_t> samples(from.size());
+  std::vector<std::int32_t> classes(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::memcpy(samples.data() + i * sample_bytes, from.data() + rows[i] * sample_bytes, sample_bytes);
+    classes[i] = part.classes[rows[i]];
+  }
+  part.samples = std::move(samples);
+  part.classes = std::move(classes);
+}
+
+std::shared_ptr<const ImageSet> make_set(RawPart part, const Shape& shape) {
+  auto set = std::make_shared<ImageSet>();
+  set->shape = shape;
+  set->pixels = std::move(std::get<std::vector<std::uint8_t>>(part.samples));
+  set->labels = std::move(part.classes);
+  return set;
+}
+
+}  // namespace
+
+DatasetParts split_samples(RawData raw, const DatasetSpec& spec, SplitMethod method) {
+  const SplitSizes sizes = split_sizes(raw, spec);
+  const std::size_t sample_bytes = element_count(raw.shape);
+  const auto limited = [&](std::size_t count) {
+    return spec.limit == 0 ? count : std::min(count, spec.limit);
+  };
+  if (method != SplitMethod::kEnd) {
+    std::vector<std::uint32_t> rows = random_order(raw.train.count, spec);
+    if (method == SplitMethod::kStratified)
+      rows = stratified_order(raw.train, raw.class_names.size(), sizes, rows);
+    reorder(raw.train, sample_bytes, rows);
+  }
+  // A part of the source's own stays in its order unless `limit` would keep only the first classes of it.
+  const auto whole_part = [&](std::optional<RawPart>& part) -> Samples {
+    if (!part) return {};
+    const std::size_t count = part->count, kept = limited(count);
+    if (method != SplitMethod::kEnd && kept < count) reorder(*part, sample_bytes, random_order(count, spec));
+    return {make_set(std::move(*part), raw.shape), 0, kept};
+  };
+
+  DatasetParts parts;
+  const std::shared_ptr<const ImageSet> set = make_set(std::move(raw.train), raw.shape);
+  parts.train = {set, 0, limited(sizes.train)};
+  if (sizes.validation > 0) parts.validation = {set, sizes.train, limited(sizes.validation)};
+  if (sizes.test > 0) parts.test = {set, sizes.train + sizes.validation, limited(sizes.test)};
+  if (raw.validation) parts.validation = whole_part(raw.validation);
+  if (raw.test) parts.test = whole_part(raw.test);
+  return parts;
+}
+
+}  // namespace sweep

@@ -1,0 +1,25 @@
+// Divides the samples that a reader returned into training, validation and test parts.
+#pragma once
+
+#include "core/data/dataset.h"
+#include "core/data/readers/raw_data.h"
+
+namespace sweep {
+
+struct DatasetParts {
+  Samples train, validation, test;  // count 0 where there is none
+};
+
+/// Splits spec.validation and spec.test samples off the training part of `raw`, as `method` says, and applies
+/// spec.limit to every part. `method` must not be kAuto. `raw` holds bytes and classes; its samples are
+/// moved, or copied once where their order changes.
+///
+/// kEnd keeps the order of the files: training samples, then validation, then test; the parts share one set.
+/// The other methods draw a random order that depends on nothing but spec.split_seed and the number of
+/// samples; samples of the first part are then also those that `limit` keeps.
+///
+/// Throws ConfigError if nothing is left to train on, for a fraction outside [0, 1), or if the source brings
+/// a part itself that is to be split off.
+DatasetParts split_samples(RawData raw, const DatasetSpec& spec, SplitMethod method);
+
+}  // namespace sweep

@@ -1,0 +1,160 @@
+#include "core/data/readers/cifar.h"
+
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kPixelBytes = std::size_t{3} * 32 * 32;
+constexpr std::uint64_t kMostNameBytes = 64 << 10;
+constexpr std::size_t kRecordsAtOnce = 256;
+
+struct CifarLayout {
+  const char* folder;  // in the archive
+  CifarRecord record;
+  std::vector<const char*> train;
+  const char* test;
+  const char* names;  // one class per line
+};
+
+const CifarLayout& cifar10() {
+  static const CifarLayout layout = {
+      "cifar-10-batches-bin",
+      kCifar10,
+      {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
+      "test_batch.bin",
+      "batches.meta.txt"};
+  return layout;
+}
+
+const CifarLayout& cifar100() {
+  static const CifarLayout layout = {
+      "cifar-100-binary", kCifar100, {"train.bin"}, "test.bin", "fine_label_names.txt"};
+  return layout;
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+// The folder that holds the files: `path` or the one that the archive makes in it.
+fs::path find_folder(const fs::path& path, const CifarLayout& layout) {
+  const fs::path inner = path / layout.folder;
+  return !is_file(path / layout.train.front()) && is_file(inner / layout.train.front()) ? inner : path;
+}
+
+bool is_cifar(const fs::path& path, const CifarLayout& layout) {
+  const fs::path first = find_folder(path, layout) / layout.train.front();
+  if (!is_file(first)) return false;
+  const std::string start = first_bytes(first, layout.record.label_bytes + kPixelBytes);
+  return start.size() == layout.record.label_bytes + kPixelBytes &&
+         static_cast<unsigned char>(start[layout.record.label_bytes - 1]) <
+             static_cast<unsigned>(layout.record.classes);
+}
+
+std::vector<std::string> class_names(const fs::path& path, const CifarLayout& layout) {
+  const auto classes = static_cast<std::size_t>(layout.record.classes);
+  std::vector<std::string> names;
+  if (!is_file(path)) {
+    for (std::size_t c = 0; c < classes; ++c) names.push_back(std::to_string(c));
+    return names;
+  }
+  const std::vector<std::uint8_t> bytes = read_bytes(path, kMostNameBytes);
+  std::istringstream lines(std::string(bytes.begin(), bytes.end()));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) names.push_back(line);
+  }
+  if (names.size() != classes) {
+    throw DataError(path.string() + ": holds " + std::to_string(names.size()) +
+                    " names of classes, expected " + std::to_string(classes));
+  }
+  for (const std::string& name : names) {
+    if (!is_utf8(name)) throw DataError(path.string() + ": a name of a class is not UTF-8");
+  }
+  return names;
+}
+
+RawPart empty_part() {
+  RawPart part;
+  part.samples = std::vector<std::uint8_t>();
+  return part;
+}
+
+RawData read_cifar(std::span<const fs::path> paths, const ReadOptions& options, const CifarLayout& layout) {
+  if (paths.size() != 1) throw DataError("CIFAR: expected one folder, found " + std::to_string(paths.size()));
+  const fs::path folder = find_folder(paths.front(), layout);
+  std::string missing;
+  for (const char* name : layout.train) {
+    if (!is_file(folder / name)) missing += (missing.empty() ? "" : ", ") + std::string(name);
+  }
+  if (!missing.empty()) throw DataError(folder.string() + ": misses " + missing);
+
+  RawData data;
+  data.shape = {3, 32, 32};
+  data.class_names = class_names(folder / layout.names, layout);
+  const bool has_test = is_file(folder / layout.test);
+  const std::size_t total = layout.train.size() + (has_test ? 1 : 0);
+  const auto read = [&](const char* name, RawPart& part) {
+    InputFile file(folder / name);
+    read_cifar_file(file, layout.record, part);
+    check_memory(options, part.count, data.shape, 1, folder.string());
+    data.files.push_back({folder / name, file.sha256()});
+    if (options.progress) options.progress(data.files.size(), total);
+  };
+  data.train = empty_part();
+  for (const char* name : layout.train) read(name, data.train);
+  if (has_test) read(layout.test, data.test.emplace(empty_part()));
+  check_raw_data(data, folder.string());
+  return data;
+}
+
+}  // namespace
+
+void read_cifar_file(InputFile& file, const CifarRecord& record, RawPart& part) {
+  const std::size_t record_bytes = record.label_bytes + kPixelBytes;
+  auto& pixels = std::get<std::vector<std::uint8_t>>(part.samples);
+  std::vector<std::uint8_t> records(kRecordsAtOnce * record_bytes);
+  std::size_t in_file = 0;
+  for (;;) {
+    const std::size_t bytes = file.read(records);
+    if (bytes % record_bytes != 0 || in_file + bytes == 0) {
+      throw DataError(file.name() + ": holds " + std::to_string(in_file * record_bytes + bytes) +
+                      " bytes, which is not a number of records of " + std::to_string(record_bytes) +
+                      " bytes");
+    }
+    for (std::size_t at = 0; at < bytes; at += record_bytes, ++in_file) {
+      const int label = records[at + record.label_bytes - 1];
+      if (label >= record.classes) {
+        throw DataError(file.name() + ": label " + std::to_string(label) + " of sample " +
+                        std::to_string(in_file) + " (from 0) is out of range: 0 to " +
+                        std::to_string(record.classes - 1));
+      }
+      part.classes.push_back(label);
+      const auto first = records.begin() + static_cast<std::ptrdiff_t>(at + record.label_bytes);
+      pixels.insert(pixels.end(), first, first + static_cast<std::ptrdiff_t>(kPixelBytes));
+      ++part.count;
+    }
+    if (bytes < records.size()) return;
+  }
+}
+
+bool is_cifar10(const fs::path& path) { return is_cifar(path, cifar10()); }
+bool is_cifar100(const fs::path& path) { return is_cifar(path, cifar100()); }
+
+RawData read_cifar10(std::span<const fs::path> paths, const ReadOptions& options) {
+  return read_cifar(paths, options, cifar10());
+}
+
+RawData read_cifar100(std::span<const fs::path> paths, const ReadOptions& options) {
+  return read_cifar(paths, options, cifar100());
+}
+
+}  // namespace sweep

@@ -1,0 +1,291 @@
+#include "core/data/readers/csv.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/suggest.h"
+#include "core/data/readers/csv_columns.h"
+#include "core/data/readers/csv_rows.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum Part : std::uint8_t { kTrain, kValidation, kTest, kParts };
+
+constexpr std::size_t kRowsBetweenChecks = 4096;
+
+const std::vector<std::string>& endings() {
+  static const std::vector<std::string> all = {".csv", ".tsv", ".csv.gz", ".tsv.gz"};
+  return all;
+}
+
+std::optional<Part> part_called(std::string_view name) {
+  if (name == "train" || name == "training") return kTrain;
+  if (name == "validation" || name == "val" || name == "valid") return kValidation;
+  if (name == "test") return kTest;
+  return std::nullopt;
+}
+
+// "test.csv" and "test-2.csv" are of the test part; "tests.csv" is not, but of the training part.
+Part part_of_file(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const std::string word = name.substr(0, name.find_first_of("._-0123456789"));
+  return part_called(word).value_or(kTrain);
+}
+
+class Table {
+ public:
+  explicit Table(const ReadOptions& options) : options_(options) {}
+
+  void read(InputFile& file, Part part);
+  RawData take_data(const std::string& name);
+
+ private:
+  void set_columns(const std::vector<std::string>& header, const std::string& file);
+  ColumnUse use_of(const std::string& column) const;
+  void choose_targets(const std::vector<std::string>& header, const std::string& file);
+  void check_columns_exist(const std::vector<std::string>& header, const std::string& file) const;
+  Part split_part(std::string_view field, const std::string& file, std::size_t line) const;
+  const TableColumn* column_for(ColumnUse use) const;
+
+  const ReadOptions& options_;
+  std::string label_;  // names of columns
+  std::vector<std::string> targets_;
+  std::string split_;
+  std::string first_file_;
+  std::vector<std::string> header_;
+  std::vector<TableColumn> columns_;
+  std::vector<Part> parts_;  // per row
+  std::vector<std::string> notes_;
+};
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::count(names, name) > 0;
+}
+
+void Table::check_columns_exist(const std::vector<std::string>& header, const std::string& file) const {
+  std::vector<std::string> wanted = options_.targets;
+  for (const std::string& name : {options_.label, options_.split}) {
+    if (!name.empty()) wanted.push_back(name);
+  }
+  wanted.insert(wanted.end(), options_.categorical.begin(), options_.categorical.end());
+  wanted.insert(wanted.end(), options_.ignore.begin(), options_.ignore.end());
+  for (const std::string& name : wanted) {
+    if (has(header, name)) continue;
+    const std::string nearest = nearest_name(name, header);
+    std::string columns;
+    for (std::size_t i = 0; i < std::min<std::size_t>(header.size(), 20); ++i) {
+      columns += (i > 0 ? ", " : "") + quoted_name(header[i]);
+    }
+    throw ConfigError(file + ": has no column " + quoted_name(name) +
+                      (nearest.empty() ? "" : "; did you mean " + quoted_name(nearest) + "?") +
+                      " Columns: " + columns + (header.size() > 20 ? ", …" : ""));
+  }
+}
+
+void Table::choose_targets(const std::vector<std::string>& header, const std::string& file) {
+  label_ = options_.label;
+  targets_ = options_.targets;
+  if (!label_.empty() && !targets_.empty()) {
+    throw ConfigError("a table has either a label or targets, not both: " + quoted_name(label_) + " and " +
+                      quoted_name(targets_.front()));
+  }
+  for (const char* name : {"label", "class"}) {
+    if (label_.empty() && targets_.empty() && has(header, name)) label_ = name;
+  }
+  if (label_.empty() && targets_.empty() && has(header, "target")) targets_ = {"target"};
+  if (label_.empty() && targets_.empty()) {
+    throw DataError(file +
+                    ": has no column \"label\", \"class\" or \"target\"; name the column of classes by "
+                    "\"label\" or those of numbers by \"target\"");
+  }
+  split_ = options_.split.empty() && has(header, "split") ? "split" : options_.split;
+}
+
+ColumnUse Table::use_of(const std::string& column) const {
+  if (column.empty() || has(options_.ignore, column)) return ColumnUse::kIgnored;
+  if (column == label_) return ColumnUse::kLabel;
+  if (has(targets_, column)) return ColumnUse::kTarget;
+  if (column == split_) return ColumnUse::kSplit;
+  return ColumnUse::kFeature;
+}
+
+void Table::set_columns(const std::vector<std::string>& header, const std::string& file) {
+  first_file_ = file;
+  header_ = header;
+  std::set<std::string> seen;
+  bool all_numbers = true;
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    if (!is_utf8(header[i]))
+      throw DataError(file + ": the name of column " + std::to_string(i + 1) + " is not UTF-8");
+    if (header[i].empty() && i > 0)
+      throw DataError(file + ": column " + std::to_string(i + 1) + " has no name");
+    if (!seen.insert(header[i]).second)
+      throw DataError(file + ": two columns are called " + quoted_name(header[i]));
+    all_numbers = all_numbers && header[i].find_first_not_of("0123456789+-.eE") == std::string::npos;
+  }
+  if (all_numbers)
+    throw DataError(file + ": line 1 holds numbers; expected a header, the names of the columns");
+  check_columns_exist(header, file);
+  choose_targets(header, file);
+  for (const std::string& name : header) columns_.emplace_back(name, use_of(name), options_);
+  if (header.front().empty()) {
+    notes_.push_back(file + ": column 1 has no name and is ignored, as row numbers that pandas writes");
+  }
+  if (column_for(ColumnUse::kFeature) == nullptr) throw DataError(file + ": has no column of features");
+}
+
+const TableColumn* Table::column_for(ColumnUse use) const {
+  const auto found =
+      std::ranges::find_if(columns_, [&](const TableColumn& column) { return column.use() == use; });
+  return found == columns_.end() ? nullptr : &*found;
+}
+
+Part Table::split_part(std::string_view field, const std::string& file, std::size_t line) const {
+  if (const std::optional<Part> part = part_called(trim(field))) return *part;
+  throw DataError(file + ": line " + std::to_string(line) + ", column " + quoted_name(split_) + ": " +
+                  quoted_name(field) + " is no part; allowed: \"train\", \"validation\", \"test\"");
+}
+
+void Table::read(InputFile& file, Part part) {
+  CsvRows rows(file);
+  if (!rows.next()) throw DataError(file.name() + ": is empty, expected a table");
+  std::vector<std::string> header;
+  for (const std::string& field : rows.fields()) header.emplace_back(trim(field));
+  if (columns_.empty()) {
+    set_columns(header, file.name());
+  } else if (header != header_) {
+    throw DataError(file.name() + ": has other columns than " + first_file_);
+  }
+  const std::size_t rows_before = parts_.size();
+  while (rows.next()) {
+    const std::vector<std::string>& fields = rows.fields();
+    if (fields.size() != header_.size()) {
+      throw DataError(file.name() + ": line " + std::to_string(rows.line()) + ": has " +
+                      std::to_string(fields.size()) + (fields.size() == 1 ? " field" : " fields") +
+                      ", the header has " + std::to_string(header_.size()));
+    }
+    Part row_part = part;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      columns_[i].add(fields[i], file.name(), rows.line());
+      if (columns_[i].use() == ColumnUse::kSplit) row_part = split_part(fields[i], file.name(), rows.line());
+    }
+    parts_.push_back(row_part);
+    if (parts_.size() % kRowsBetweenChecks == 0) {
+      check_memory(options_, parts_.size(), {static_cast<std::int64_t>(columns_.size())}, sizeof(float),
+                   file.name());
+      if (options_.progress) options_.progress(parts_.size(), 0);
+    }
+  }
+  if (parts_.size() == rows_before) throw DataError(file.name() + ": has a header, but no rows");
+}
+
+RawData Table::take_data(const std::string& name) {
+  RawData data;
+  for (TableColumn& column : columns_) {
+    column.finish();
+    if (column.use() != ColumnUse::kFeature) continue;
+    const std::vector<std::string> names = column.feature_names();
+    data.feature_names.insert(data.feature_names.end(), names.begin(), names.end());
+    if (column.is_constant()) {
+      notes_.push_back(name + ": column " + quoted_name(column.name()) + " has the same value in all rows");
+    }
+  }
+  const std::size_t features = data.feature_names.size();
+  data.shape = {static_cast<std::int64_t>(features)};
+  check_memory(options_, parts_.size(), data.shape, sizeof(float), name);
+  const TableColumn* label = column_for(ColumnUse::kLabel);
+  if (label != nullptr) data.class_names = label->categories();
+  data.value_names = targets_;
+
+  std::array<RawPart, kParts> parts;
+  for (std::size_t p = 0; p < kParts; ++p) {
+    parts[p].count = static_cast<std::size_t>(std::ranges::count(parts_, static_cast<Part>(p)));
+    parts[p].samples = std::vector<float>(parts[p].count * features);
+  }
+  std::array<std::size_t, kParts> next{};
+  for (std::size_t row = 0; row < parts_.size(); ++row) {
+    RawPart& part = parts[parts_[row]];
+    float* out = std::get<std::vector<float>>(part.samples).data() + next[parts_[row]]++ * features;
+    for (const TableColumn& column : columns_) {
+      if (column.use() != ColumnUse::kFeature) continue;
+      column.write_features(row, out);
+      out += column.is_categorical() && options_.categories == Categories::kOneHot
+                 ? column.categories().size()
+                 : 1;
+    }
+    if (label != nullptr) part.classes.push_back(static_cast<std::int32_t>(label->value(row)));
+    // In the order of value_names, which need not be that of the columns.
+    for (const std::string& target : targets_) {
+      const auto at = static_cast<std::size_t>(std::ranges::find(header_, target) - header_.begin());
+      part.values.push_back(columns_[at].value(row));
+    }
+  }
+  if (parts[kTrain].count == 0) throw DataError(name + ": has no rows to train on");
+  data.train = std::move(parts[kTrain]);
+  if (parts[kValidation].count > 0) data.validation = std::move(parts[kValidation]);
+  if (parts[kTest].count > 0) data.test = std::move(parts[kTest]);
+  data.notes = std::move(notes_);
+  check_raw_data(data, name);
+  return data;
+}
+
+bool is_table(const fs::path& path, bool tabs) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    const std::vector<fs::path> files = files_with_ending(path, endings());
+    return !files.empty() && is_table(files.front(), tabs);
+  }
+  const std::string start = first_bytes(path, 64 << 10);
+  const std::string_view line = std::string_view(start).substr(0, start.find_first_of("\r\n"));
+  if (line.empty() || start.find('\0') != std::string::npos) return false;
+  const bool has_tabs = std::ranges::count(line, '\t') > std::ranges::count(line, ',');
+  return tabs ? has_tabs : !has_tabs && line.find_first_of(",;") != std::string_view::npos;
+}
+
+}  // namespace
+
+bool is_csv(const fs::path& path) { return is_table(path, false); }
+bool is_tsv(const fs::path& path) { return is_table(path, true); }
+
+RawData read_csv(std::span<const fs::path> paths, const ReadOptions& options) {
+  std::vector<fs::path> files;
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    if (fs::is_directory(path, error)) {
+      const std::vector<fs::path> inside = files_with_ending(path, endings());
+      if (inside.empty()) throw DataError(path.string() + ": holds no files called .csv or .tsv");
+      files.insert(files.end(), inside.begin(), inside.end());
+    } else {
+      files.push_back(path);
+    }
+  }
+  if (files.empty()) throw DataError("csv: no files are given");
+  Table table(options);
+  std::vector<DataFile> sources;
+  for (const fs::path& path : files) {
+    InputFile file(path);
+    table.read(file, part_of_file(path));
+    sources.push_back({path, file.sha256()});
+  }
+  RawData data = table.take_data(paths.front().string());
+  data.files = std::move(sources);
+  return data;
+}
+
+RawData read_csv_files(std::span<InputFile* const> files, const ReadOptions& options) {
+  Table table(options);
+  for (InputFile* file : files) table.read(*file, kTrain);
+  return table.take_data(files.front()->name());
+}
+
+}  // namespace sweep

@@ -1,0 +1,37 @@
+// Tables in CSV and TSV files.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "core/data/readers/input_file.h"
+#include "core/data/readers/raw_data.h"
+#include "core/data/readers/read_options.h"
+
+namespace sweep {
+
+/// True for a text file whose first line holds a comma, a semicolon or a tab, or a folder with files called
+/// .csv or .tsv. is_tsv(): those with tabs.
+bool is_csv(const std::filesystem::path& path);
+bool is_tsv(const std::filesystem::path& path);
+
+/// Reads tables with a header, plain or gzip-compressed, separated by commas, tabs or semicolons. Several
+/// files, or those of a folder, must have the same header and are put one behind the other; files called
+/// train*, validation* (val*, valid*) and test* are these parts.
+///
+/// Targets: options.label names a column of classes, options.targets columns of numbers; by default a column
+/// called "label" or "class", or else "target". options.split, by default a column called "split" if there is
+/// one, says of each row whether it is "train", "validation" ("val", "valid") or "test". All other columns
+/// are features, float32, [features]: see TableColumn and Categories. A first column without a name is
+/// ignored: row numbers, as pandas writes them. Constant columns are kept and noted. Missing features are NaN
+/// with MissingValues::kMean, refused otherwise; missing targets always are. Options used: those for tables
+/// and for all formats. Throws DataError, naming file, line and column, or ConfigError for a column that is
+/// not there.
+RawData read_csv(std::span<const std::filesystem::path> paths, const ReadOptions& options);
+
+/// The same from files that are open, all of the training part.
+RawData read_csv_files(std::span<InputFile* const> files, const ReadOptions& options);
+
+}  // namespace sweep

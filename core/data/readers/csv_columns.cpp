@@ -1,0 +1,191 @@
+#include "core/data/readers/csv_columns.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/data/readers/input_file.h"
+
+namespace sweep {
+namespace {
+
+// More are rather names of rows than categories. Indices of all of them are exact as floats.
+constexpr std::size_t kMostOneHot = 1000;
+constexpr std::size_t kMostOrdinal = 1 << 20;
+constexpr std::size_t kMostClasses = 65536;
+constexpr std::size_t kMostShown = 40;  // bytes of a field in a message
+
+enum class Parsed { kNumber, kText, kNotFinite };
+
+Parsed parse_number(std::string_view field, float& value) {
+  if (field.starts_with('+') && !field.starts_with("+-")) field.remove_prefix(1);
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  if (end != field.data() + field.size()) return Parsed::kText;
+  if (error == std::errc::result_out_of_range) {
+    // Too small for a float is as good as 0; too large is not.
+    double wide = 0;
+    const auto [wide_end, wide_error] = std::from_chars(field.data(), field.data() + field.size(), wide);
+    const bool is_tiny = wide_error == std::errc() ? std::abs(wide) < 1
+                                                   : field.find("e-") != std::string_view::npos ||
+                                                         field.find("E-") != std::string_view::npos;
+    value = 0;
+    return is_tiny ? Parsed::kNumber : Parsed::kNotFinite;
+  }
+  if (error != std::errc()) return Parsed::kText;
+  return std::isfinite(value) ? Parsed::kNumber : Parsed::kNotFinite;
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string shown(std::string_view field) {
+  return quoted_name(field.size() <= kMostShown ? std::string(field)
+                                                : std::string(field.substr(0, kMostShown)) + "…");
+}
+
+}  // namespace
+
+std::string_view trim(std::string_view field) {
+  while (!field.empty() && (field.front() == ' ' || field.front() == '\t')) field.remove_prefix(1);
+  while (!field.empty() && (field.back() == ' ' || field.back() == '\t')) field.remove_suffix(1);
+  return field;
+}
+
+bool is_missing(std::string_view field) {
+  constexpr std::string_view kWords[] = {"", "na", "n/a", "nan", "null", "none", "?"};
+  if (field.size() > 4) return false;
+  std::string lower(field);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return std::ranges::count(kWords, lower) > 0;
+}
+
+TableColumn::TableColumn(std::string name, ColumnUse use, const ReadOptions& options)
+    : name_(std::move(name)), use_(use), options_(options) {
+  if (use_ == ColumnUse::kTarget) kind_ = Kind::kNumbers;
+  if (use_ == ColumnUse::kLabel || use_ == ColumnUse::kSplit) kind_ = Kind::kCategories;
+  if (use_ == ColumnUse::kFeature && std::ranges::count(options.categorical, name_) > 0)
+    kind_ = Kind::kCategories;
+}
+
+bool TableColumn::is_one_hot() const {
+  return is_categorical() && use_ == ColumnUse::kFeature && options_.categories == Categories::kOneHot;
+}
+
+void TableColumn::fail(const std::string& problem, const std::string& file, std::size_t line) const {
+  throw DataError(file + ": line " + std::to_string(line) + ", column " + quoted_name(name_) + ": " +
+                  problem);
+}
+
+float TableColumn::category(std::string_view field, const std::string& file, std::size_t line) {
+  const auto [found, is_new] = indices_.try_emplace(std::string(field), categories_.size());
+  if (is_new) {
+    if (!is_utf8(field)) fail("is not UTF-8", file, line);
+    const std::size_t most = use_ != ColumnUse::kFeature ? kMostClasses
+                             : is_one_hot()              ? kMostOneHot
+                                                         : kMostOrdinal;
+    if (categories_.size() == most) {
+      fail("more than " + std::to_string(most) + (use_ == ColumnUse::kFeature ? " categories" : " classes") +
+               "; the first value is " + shown(categories_.front()) +
+               (use_ == ColumnUse::kFeature
+                    ? "; a column that only tells rows apart can be listed under \"ignore\""
+                    : "; numbers to be predicted are named by \"target\""),
+           file, line);
+    }
+    categories_.emplace_back(field);
+  }
+  return static_cast<float>(found->second);
+}
+
+void TableColumn::add(std::string_view field, const std::string& file, std::size_t line) {
+  if (use_ == ColumnUse::kIgnored) return;
+  field = trim(field);
+  if (is_missing(field)) {
+    if (use_ != ColumnUse::kFeature) fail("the value is missing, as " + shown(field), file, line);
+    if (options_.missing == MissingValues::kError) {
+      fail("the value is missing, as " + shown(field) +
+               "; with \"missing\": \"mean\" it becomes the column's mean",
+           file, line);
+    }
+    values_.push_back(std::numeric_limits<float>::quiet_NaN());
+    return;
+  }
+  float number = 0;
+  const Parsed parsed = kind_ == Kind::kCategories ? Parsed::kText : parse_number(field, number);
+  if (kind_ == Kind::kUnknown) kind_ = parsed == Parsed::kText ? Kind::kCategories : Kind::kNumbers;
+  if (kind_ == Kind::kCategories) {
+    values_.push_back(category(field, file, line));
+  } else if (parsed == Parsed::kNumber) {
+    values_.push_back(number);
+  } else if (parsed == Parsed::kNotFinite) {
+    fail(shown(field) + " is not a finite number of 32 bits", file, line);
+  } else {
+    fail(shown(field) + " is not a number" +
+             (use_ == ColumnUse::kTarget
+                  ? "; classes are named by \"label\""
+                  : ", as the values before are; if they are names, list the column under "
+                    "\"categorical\""),
+         file, line);
+  }
+}
+
+void TableColumn::finish() {
+  std::vector<std::size_t> order(categories_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const bool whole =
+      std::ranges::all_of(categories_, [](const auto& text) { return whole_number(text).has_value(); });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (whole) {
+      const auto left = *whole_number(categories_[a]), right = *whole_number(categories_[b]);
+      if (left != right) return left < right;
+    }
+    return categories_[a] < categories_[b];
+  });
+  std::vector<float> rank(order.size());
+  std::vector<std::string> sorted;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    rank[order[i]] = static_cast<float>(i);
+    sorted.push_back(std::move(categories_[order[i]]));
+  }
+  categories_ = std::move(sorted);
+  indices_.clear();
+  if (!is_categorical()) return;
+  for (float& value : values_) {
+    if (!std::isnan(value)) value = rank[static_cast<std::size_t>(value)];
+  }
+}
+
+bool TableColumn::is_constant() const {
+  const auto present = [](float value) { return !std::isnan(value); };
+  const auto first = std::ranges::find_if(values_, present);
+  return std::all_of(first, values_.end(), [&](float value) { return std::isnan(value) || value == *first; });
+}
+
+std::vector<std::string> TableColumn::feature_names() const {
+  if (!is_one_hot()) return {name_};
+  std::vector<std::string> names;
+  for (const std::string& category : categories_) names.push_back(name_ + "=" + category);
+  return names;
+}
+
+void TableColumn::write_features(std::size_t row, float* out) const {
+  if (!is_one_hot()) {
+    *out = values_[row];
+    return;
+  }
+  const bool missing = std::isnan(values_[row]);
+  std::fill_n(out, categories_.size(), missing ? values_[row] : 0.0f);
+  if (!missing) out[static_cast<std::size_t>(values_[row])] = 1;
+}
+
+}  // namespace sweep

@@ -1,0 +1,128 @@
+#include "core/data/readers/data_format.h"
+
+#include <glob.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "core/base/error.h"
+#include "core/base/suggest.h"
+#include "core/data/readers/cifar.h"
+#include "core/data/readers/csv.h"
+#include "core/data/readers/idx_dataset.h"
+#include "core/data/readers/image_folder.h"
+#include "core/data/readers/input_file.h"
+#include "core/data/readers/named_arrays.h"
+#include "core/data/readers/npz.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr DataFormat kFormats[] = {
+    {"idx", "a folder with train-images-idx3-ubyte or train-images-idx3-ubyte.gz", is_idx_dataset,
+     read_idx_dataset},
+    {"cifar10", "a folder with data_batch_1.bin to data_batch_5.bin", is_cifar10, read_cifar10},
+    {"cifar100", "a folder with train.bin of CIFAR-100", is_cifar100, read_cifar100},
+    {.name = "npy",
+     .description = "a folder with .npy files such as features.npy and labels.npy",
+     .recognise = is_npy,
+     .read = read_npy_files,
+     .has_labels = true},
+    {.name = "npz",
+     .description = "an archive of NumPy arrays such as features and labels",
+     .recognise = is_npz,
+     .read = read_npz,
+     .has_labels = true},
+    {.name = "image_folder",
+     .description = "a folder with a folder of images per class",
+     .recognise = is_image_folder,
+     .read = read_image_folder,
+     .decodes_images = true,
+     .sorted_by_class = true},
+    {.name = "csv",
+     .description = "a table with a header, separated by commas or semicolons",
+     .recognise = is_csv,
+     .read = read_csv,
+     .has_labels = true},
+    {.name = "tsv",
+     .description = "a table with a header, separated by tabs",
+     .recognise = is_tsv,
+     .read = read_csv,
+     .has_labels = true},
+};
+
+struct GlobResult {
+  glob_t matches{};
+  GlobResult() = default;
+  GlobResult(const GlobResult&) = delete;
+  GlobResult& operator=(const GlobResult&) = delete;
+  ~GlobResult() { ::globfree(&matches); }
+};
+
+}  // namespace
+
+std::span<const DataFormat> data_formats() { return kFormats; }
+
+const DataFormat& require_format(std::span<const DataFormat> formats, std::string_view name) {
+  const auto found = std::ranges::find(formats, name, &DataFormat::name);
+  if (found != formats.end()) return *found;
+  std::vector<std::string> names;
+  std::string allowed;
+  for (const DataFormat& row : formats) {
+    names.emplace_back(row.name);
+    allowed += (allowed.empty() ? "" : ", ") + quoted_name(row.name);
+  }
+  const std::string nearest = nearest_name(name, names);
+  throw ConfigError("unknown data set format " + quoted_name(name) + "; allowed: " + allowed +
+                    (nearest.empty() ? "" : ". Did you mean " + quoted_name(nearest) + "?"));
+}
+
+const DataFormat* recognise_format(std::span<const DataFormat> formats, const fs::path& path) {
+  const auto found =
+      std::ranges::find_if(formats, [&](const DataFormat& format) { return format.recognise(path); });
+  return found == formats.end() ? nullptr : &*found;
+}
+
+std::vector<fs::path> expand_source(const std::string& source) {
+  std::error_code error;
+  const fs::file_status status = fs::status(source, error);
+  if (fs::exists(status)) return {source};
+  // A link to itself, or a folder that may not be searched.
+  if (!fs::status_known(status)) throw DataError(source + ": cannot open: " + error.message());
+  GlobResult result;
+  const int outcome = ::glob(source.c_str(), 0, nullptr, &result.matches);
+  if (outcome == GLOB_NOSPACE) throw std::bad_alloc();
+  std::vector<fs::path> paths;
+  for (std::size_t i = 0; outcome == 0 && i < result.matches.gl_pathc; ++i) {
+    paths.emplace_back(result.matches.gl_pathv[i]);
+  }
+  if (paths.empty()) throw DataError(source + ": cannot open: " + std::strerror(ENOENT));
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+const DataFormat& choose_format(std::span<const DataFormat> formats, std::string_view name,
+                                std::span<const fs::path> paths) {
+  if (!name.empty()) return require_format(formats, name);
+  const DataFormat* recognised = recognise_format(formats, paths.front());
+  if (recognised != nullptr) return *recognised;
+  std::string known;
+  for (const DataFormat& row : formats) {
+    known += (known.empty() ? "" : "; ") + std::string(row.name) + ", " + std::string(row.description);
+  }
+  throw DataError(paths.front().string() + ": its format is not recognised. Known are: " + known);
+}
+
+RawData read_raw_data(std::span<const DataFormat> formats, const std::string& source, std::string_view format,
+                      const ReadOptions& options) {
+  // A wrong name is found before the source is looked at.
+  if (!format.empty()) require_format(formats, format);
+  const std::vector<fs::path> paths = expand_source(source);
+  return choose_format(formats, format, paths).read(paths, options);
+}
+
+}  // namespace sweep

@@ -1,0 +1,52 @@
+// The formats of data that can be read, one row each.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/data/readers/raw_data.h"
+#include "core/data/readers/read_options.h"
+
+namespace sweep {
+
+struct DataFormat {
+  std::string_view name;         // as in a sweep file: "image_folder"
+  std::string_view description;  // for a person whose data is not recognised: what it has to look like
+  /// Whether `path`, a file or a folder, is in this format, by a look at its content. Does not
+  /// throw DataError.
+  bool (*recognise)(const std::filesystem::path& path);
+  /// Reads what recognise() knows, and says exactly what is wrong with anything else. Throws DataError.
+  RawData (*read)(std::span<const std::filesystem::path> paths, const ReadOptions& options);
+  bool decodes_images = false;  // uses the options for images
+  bool has_labels = false;      // uses ReadOptions::label
+  /// Samples come class by class, so that the last ones are of one class.
+  bool sorted_by_class = false;
+};
+
+/// All formats, in the order in which they are tried: the narrower first.
+std::span<const DataFormat> data_formats();
+
+/// The format called `name`. Throws ConfigError, which lists all names, if there is none.
+const DataFormat& require_format(std::span<const DataFormat> formats, std::string_view name);
+
+/// The first of `formats` that recognises `path`, or nullptr.
+const DataFormat* recognise_format(std::span<const DataFormat> formats, const std::filesystem::path& path);
+
+/// The files and folders that `source` stands for: itself if it exists, otherwise what it matches as a
+/// glob(7) pattern, sorted by name. Throws DataError if that is nothing.
+std::vector<std::filesystem::path> expand_source(const std::string& source);
+
+/// The format called `name`, or the one that the first of `paths` is recognised as if `name` is empty. Throws
+/// DataError, which lists the formats if none fits; ConfigError for an unknown name.
+const DataFormat& choose_format(std::span<const DataFormat> formats, std::string_view name,
+                                std::span<const std::filesystem::path> paths);
+
+/// Reads `source`, a path or a pattern, as expand_source() and choose_format() say. Throws what they and the
+/// readers throw.
+RawData read_raw_data(std::span<const DataFormat> formats, const std::string& source, std::string_view format,
+                      const ReadOptions& options);
+
+}  // namespace sweep

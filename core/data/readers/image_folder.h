@@ -1,0 +1,63 @@
+// Images in a folder per class, as torchvision's ImageFolder reads them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/data/readers/raw_data.h"
+#include "core/data/readers/read_options.h"
+
+namespace sweep {
+
+struct ImageEntry {
+  std::filesystem::path path;
+  std::int32_t class_index = 0;
+};
+
+/// The files of an image folder, in a fixed order: by class, then by path.
+struct ImageFolder {
+  std::vector<std::string> class_names;  // sorted names of the folders
+  std::vector<ImageEntry> train;
+  std::optional<std::vector<ImageEntry>> validation;
+  std::optional<std::vector<ImageEntry>> test;
+  std::vector<SkippedFile> skipped;  // pipes, dangling links, folders that cannot be read, …
+};
+
+/// True if `path` is a folder with images in folders.
+bool is_image_folder(const std::filesystem::path& path);
+
+/// Lists the files below `path`, which holds either a folder per class, or nothing but folders called
+/// "train", "validation" ("val", "valid") and "test" with a folder per class each. Hidden files are ignored;
+/// links are followed, each folder is read once per class. Throws DataError if there are less than two
+/// classes, a class without files, or a class in another part that the training part has not.
+ImageFolder scan_image_folder(const std::filesystem::path& path);
+
+/// The outcome of decoding one image file.
+struct DecodedFile {
+  std::string sha256;       // of the file
+  std::string problem;      // empty: decoded
+  bool other_size = false;  // the problem is nothing but its size
+};
+
+/// Decodes entries[i] to `out` at i * channels * height * width, on options.threads threads. A file of
+/// another size (only without options.resize) or that is damaged leaves its place as it was, and has a
+/// problem. Memory beside `out`: a file and a few rows for each thread. For callers that decode piece
+/// by piece.
+std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, const ReadOptions& options,
+                                       ImageSize size, std::span<std::uint8_t> out,
+                                       const std::function<void(std::size_t, std::size_t)>& progress);
+
+/// Reads an image folder whole. Samples are bytes, [3, height, width] or [1, height, width] with
+/// options.grayscale. Files that are no images, damaged or too large are skipped and listed. Without
+/// options.resize all images must have the size of the first, or DataError is thrown. `files` holds the
+/// folder alone, with the SHA-256 of lines "DIGEST  PATH\n", one per image that was used, as sha256sum
+/// prints them, by part, class and path. Options used: resize, grayscale and those for all formats.
+/// Throws DataError.
+RawData read_image_folder(std::span<const std::filesystem::path> paths, const ReadOptions& options);
+
+}  // namespace sweep

@@ -1,0 +1,193 @@
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/data/readers/image_folder.h"
+#include "core/data/readers/input_file.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Recognition looks at so many files of each class.
+constexpr int kMostProbes = 16;
+
+// Visible names in `directory`, sorted; "" in `problem` unless it cannot be read.
+std::vector<std::string> names_in(const fs::path& directory, std::string& problem) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    std::string name = it->path().filename().string();
+    if (name.front() != '.') names.push_back(std::move(name));
+  }
+  problem = error ? "cannot be read: " + error.message() : "";
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> folders_in(const fs::path& directory) {
+  std::string problem;
+  std::vector<std::string> names = names_in(directory, problem);
+  if (!problem.empty()) throw DataError(directory.string() + ": " + problem);
+  std::erase_if(names, [&](const std::string& name) {
+    std::error_code error;
+    return !fs::is_directory(directory / name, error);
+  });
+  return names;
+}
+
+// "train", "validation", "test", or "" for another name.
+std::string part_name(std::string_view folder) {
+  if (folder == "train" || folder == "training") return "train";
+  if (folder == "validation" || folder == "val" || folder == "valid") return "validation";
+  if (folder == "test" || folder == "testing") return "test";
+  return "";
+}
+
+// True if the folders are parts of a data set, not classes.
+bool is_divided(const std::vector<std::string>& folders) {
+  const auto is_part = [](const std::string& name) { return !part_name(name).empty(); };
+  return std::all_of(folders.begin(), folders.end(), is_part) &&
+         std::any_of(folders.begin(), folders.end(),
+                     [](const std::string& name) { return part_name(name) == "train"; });
+}
+
+const char* kind_of(mode_t mode) {
+  if (S_ISFIFO(mode)) return "is a pipe, not a file";
+  if (S_ISSOCK(mode)) return "is a socket, not a file";
+  return "is a device, not a file";
+}
+
+class ClassScan {
+ public:
+  ClassScan(std::int32_t class_index, std::vector<ImageEntry>& entries, std::vector<SkippedFile>& skipped)
+      : class_index_(class_index), entries_(entries), skipped_(skipped) {}
+
+  void scan(const fs::path& directory) {
+    std::string problem;
+    const std::vector<std::string> names = names_in(directory, problem);
+    if (!problem.empty()) skipped_.push_back({directory, problem});
+    for (const std::string& name : names) add(directory / name);
+  }
+
+ private:
+  void add(const fs::path& path) {
+    struct stat info {};
+    if (::stat(path.c_str(), &info) != 0) {
+      skipped_.push_back({path, std::string("cannot be read: ") + std::strerror(errno)});
+    } else if (S_ISREG(info.st_mode)) {
+      entries_.push_back({path, class_index_});
+    } else if (!S_ISDIR(info.st_mode)) {
+      skipped_.push_back({path, kind_of(info.st_mode)});
+    } else if (!seen_.emplace(info.st_dev, info.st_ino).second) {
+      // A link to a folder above would never end.
+      skipped_.push_back({path, "links to a folder that has been read already"});
+    } else {
+      scan(path);
+    }
+  }
+
+  const std::int32_t class_index_;
+  std::vector<ImageEntry>& entries_;
+  std::vector<SkippedFile>& skipped_;
+  std::set<std::pair<dev_t, ino_t>> seen_;
+};
+
+// Lists `path`, with a folder per class. `class_names` empty: sets it to the names that are found.
+std::vector<ImageEntry> scan_part(const fs::path& path, std::vector<std::string>& class_names,
+                                  std::vector<SkippedFile>& skipped) {
+  const std::vector<std::string> folders = folders_in(path);
+  const bool sets_classes = class_names.empty();
+  if (sets_classes) class_names = folders;
+  if (folders.empty()) throw DataError(path.string() + ": has no folders; expected one per class");
+  if (class_names.size() < 2) {
+    throw DataError(path.string() + ": has images of one class only, " + quoted_name(class_names.front()) +
+                    "; expected a folder per class, at least two");
+  }
+  std::vector<ImageEntry> entries;
+  for (const std::string& folder : folders) {
+    const auto found = std::find(class_names.begin(), class_names.end(), folder);
+    if (found == class_names.end()) {
+      throw DataError((path / folder).string() + ": there is no such class in the training images");
+    }
+    if (!is_utf8(folder)) throw DataError((path / folder).string() + ": the folder's name is not UTF-8");
+    const std::size_t before = entries.size();
+    const std::size_t skipped_before = skipped.size();
+    ClassScan(static_cast<std::int32_t>(found - class_names.begin()), entries, skipped).scan(path / folder);
+    if (sets_classes && entries.size() == before) {
+      const bool has_reason = skipped.size() > skipped_before;
+      throw DataError((path / folder).string() + ": holds no images" +
+                      (has_reason ? "; " + skipped.back().path.string() + " " + skipped.back().reason : ""));
+    }
+  }
+  std::string problem;
+  for (const std::string& name : names_in(path, problem)) {
+    if (!std::binary_search(folders.begin(), folders.end(), name)) {
+      skipped.push_back({path / name, "is not in the folder of a class"});
+    }
+  }
+  return entries;
+}
+
+bool holds_images(const fs::path& path) {
+  std::string problem;
+  for (const std::string& folder : names_in(path, problem)) {
+    int probes = 0;
+    for (const std::string& name : names_in(path / folder, problem)) {
+      if (++probes > kMostProbes) break;
+      const std::string start = first_bytes(path / folder / name, 32);
+      if (starts_image(std::span(reinterpret_cast<const std::uint8_t*>(start.data()), start.size())))
+        return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_image_folder(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return false;
+  if (holds_images(path)) return true;
+  std::string problem;
+  const std::vector<std::string> names = names_in(path, problem);
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return part_name(name) == "train" && holds_images(path / name);
+  });
+}
+
+ImageFolder scan_image_folder(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) throw DataError(path.string() + ": is not a folder");
+  const std::vector<std::string> folders = folders_in(path);
+  ImageFolder folder;
+  if (folders.empty() || !is_divided(folders)) {
+    folder.train = scan_part(path, folder.class_names, folder.skipped);
+    return folder;
+  }
+  // The training part comes first: it says which classes there are.
+  for (const std::string_view part : {"train", "validation", "test"}) {
+    bool found = false;
+    for (const std::string& name : folders) {
+      if (part_name(name) != part) continue;
+      if (std::exchange(found, true)) {
+        throw DataError((path / name).string() + ": another folder stands for " + quoted_name(part) +
+                        ", too");
+      }
+      std::vector<ImageEntry> entries = scan_part(path / name, folder.class_names, folder.skipped);
+      if (part == "train") folder.train = std::move(entries);
+      if (part == "validation") folder.validation = std::move(entries);
+      if (part == "test") folder.test = std::move(entries);
+    }
+  }
+  return folder;
+}
+
+}  // namespace sweep

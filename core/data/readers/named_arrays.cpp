@@ -1,0 +1,312 @@
+#include "core/data/readers/named_arrays.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/data/readers/input_file.h"
+#include "core/data/readers/npy.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMostClasses = 65536;
+
+enum Part { kTrain, kValidation, kTest };
+constexpr std::array<const char*, 3> kPartNames = {"training", "validation", "test"};
+
+constexpr std::pair<std::string_view, Part> kPartWords[] = {{"train", kTrain},
+                                                            {"validation", kValidation},
+                                                            {"valid", kValidation},
+                                                            {"val", kValidation},
+                                                            {"test", kTest}};
+constexpr std::string_view kSampleNames[] = {"features", "x", "data", "images", "inputs"};
+constexpr std::string_view kTargetNames[] = {"labels", "y", "targets", "classes"};
+
+std::string lower(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+// "x_train" or "train_x" -> ("x", kTrain); "x" -> ("x", no part).
+std::pair<std::string, std::optional<Part>> split_name(const std::string& name) {
+  for (const auto& [word, part] : kPartWords) {
+    const std::string suffix = "_" + std::string(word), prefix = std::string(word) + "_";
+    if (name.size() > suffix.size() && name.ends_with(suffix)) {
+      return {name.substr(0, name.size() - suffix.size()), part};
+    }
+    if (name.size() > prefix.size() && name.starts_with(prefix)) return {name.substr(prefix.size()), part};
+  }
+  return {name, std::nullopt};
+}
+
+struct ArrayPair {
+  NamedArray* samples = nullptr;
+  NamedArray* targets = nullptr;
+};
+
+// Puts the channels of [count, height, width, channels] before the height.
+template <typename T>
+void move_channels(std::vector<T>& values, const Shape& shape) {
+  const auto pixels = static_cast<std::size_t>(shape[1] * shape[2]);
+  const auto channels = static_cast<std::size_t>(shape[3]);
+  std::vector<T> sample(pixels * channels);
+  for (std::size_t at = 0; at < values.size(); at += sample.size()) {
+    for (std::size_t p = 0; p < pixels; ++p) {
+      for (std::size_t c = 0; c < channels; ++c) sample[c * pixels + p] = values[at + p * channels + c];
+    }
+    std::copy(sample.begin(), sample.end(), values.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+}
+
+bool channels_are_last(const Shape& shape) {
+  return shape.size() == 4 && (shape[3] == 1 || shape[3] == 3) && shape[1] > 3 && shape[2] > 3;
+}
+
+Shape sample_shape(const NamedArray& array, const std::string& name) {
+  const Shape& s = array.shape;
+  switch (s.size()) {
+    case 1:
+      return {1};
+    case 2:
+      return {s[1]};
+    case 3:
+      return {1, s[1], s[2]};
+    case 4:
+      return channels_are_last(s) ? Shape{s[3], s[1], s[2]} : Shape{s[1], s[2], s[3]};
+    default:
+      throw DataError(name + ": array " + quoted_name(array.name) + " has shape " + to_string(s) +
+                      "; samples have 1 to 3 dimensions beside their number");
+  }
+}
+
+SampleValues take_samples(NamedArray& array, const ReadOptions& options, const std::string& name) {
+  if (auto* integers = std::get_if<std::vector<std::int64_t>>(&array.values)) {
+    return std::vector<float>(integers->begin(), integers->end());
+  }
+  if (auto* bytes = std::get_if<std::vector<std::uint8_t>>(&array.values)) {
+    if (channels_are_last(array.shape)) move_channels(*bytes, array.shape);
+    return std::move(*bytes);
+  }
+  auto& floats = std::get<std::vector<float>>(array.values);
+  const auto wrong = std::find_if(floats.begin(), floats.end(), [&](float value) {
+    return std::isinf(value) || (std::isnan(value) && options.missing == MissingValues::kError);
+  });
+  if (wrong != floats.end()) {
+    const std::size_t per_sample = floats.size() / static_cast<std::size_t>(array.shape.front());
+    const bool infinite = std::isinf(*wrong);
+    throw DataError(
+        name + ": array " + quoted_name(array.name) + " holds " + (infinite ? "infinity" : "NaN") +
+        " in sample " + std::to_string(static_cast<std::size_t>(wrong - floats.begin()) / per_sample) +
+        " (from 0)" + (infinite ? "" : "; with \"missing\": \"mean\" NaN becomes the mean of its feature"));
+  }
+  if (channels_are_last(array.shape)) move_channels(floats, array.shape);
+  return std::move(floats);
+}
+
+bool has_one_value(const NamedArray& array) {
+  return element_count(array.shape) == static_cast<std::size_t>(array.shape[0]);
+}
+
+bool are_whole(const std::vector<float>& values) {
+  return std::all_of(values.begin(), values.end(),
+                     [](float v) { return std::abs(v) <= 16777216.0f && v == std::trunc(v); });
+}
+
+// True if an array of targets holds classes rather than values.
+bool holds_classes(const NamedArray& array, const std::string& base_name, const ReadOptions& options) {
+  if (!options.targets.empty() || !has_one_value(array)) return false;
+  const auto* floats = std::get_if<std::vector<float>>(&array.values);
+  if (floats == nullptr) return true;
+  const bool is_named_so = base_name == "labels" || base_name == "classes" || !options.label.empty();
+  return is_named_so && are_whole(*floats);
+}
+
+std::vector<std::int32_t> take_classes(const NamedArray& array, const std::string& name) {
+  std::vector<std::int32_t> classes;
+  const auto add = [&](auto value) {
+    if (value < 0 || static_cast<std::int64_t>(value) >= kMostClasses) {
+      throw DataError(name + ": array " + quoted_name(array.name) + ": label " +
+                      std::to_string(static_cast<std::int64_t>(value)) + " of sample " +
+                      std::to_string(classes.size()) + " (from 0) is out of range: 0 to " +
+                      std::to_string(kMostClasses - 1));
+    }
+    classes.push_back(static_cast<std::int32_t>(value));
+  };
+  std::visit([&](const auto& values) { std::for_each(values.begin(), values.end(), add); }, array.values);
+  return classes;
+}
+
+std::vector<float> take_values(NamedArray& array, const std::string& name) {
+  std::vector<float> floats = std::visit(
+      [](const auto& values) { return std::vector<float>(values.begin(), values.end()); }, array.values);
+  for (std::size_t i = 0; i < floats.size(); ++i) {
+    if (std::isfinite(floats[i])) continue;
+    const std::size_t per_sample = floats.size() / static_cast<std::size_t>(array.shape.front());
+    throw DataError(name + ": array " + quoted_name(array.name) + ": the target of sample " +
+                    std::to_string(i / per_sample) + " (from 0) is not a finite number");
+  }
+  return floats;
+}
+
+std::string names_of(const std::vector<NamedArray>& arrays) {
+  std::string text;
+  for (const NamedArray& array : arrays) text += (text.empty() ? "" : ", ") + quoted_name(array.name);
+  return text;
+}
+
+RawPart make_part(const ArrayPair& pair, bool classes, const ReadOptions& options, const std::string& name) {
+  RawPart part;
+  part.count = static_cast<std::size_t>(pair.samples->shape.front());
+  if (pair.targets->shape.front() != pair.samples->shape.front()) {
+    throw DataError(name + ": array " + quoted_name(pair.samples->name) + " holds " +
+                    std::to_string(part.count) + " samples, but " + quoted_name(pair.targets->name) +
+                    " holds " + std::to_string(pair.targets->shape.front()) + " targets");
+  }
+  if (classes) {
+    part.classes = take_classes(*pair.targets, name);
+  } else {
+    part.values = take_values(*pair.targets, name);
+  }
+  part.samples = take_samples(*pair.samples, options, name);
+  return part;
+}
+
+void check_same_form(const ArrayPair& train, const ArrayPair& other, const std::string& name) {
+  const auto same = [](const NamedArray& a, const NamedArray& b) {
+    return std::equal(a.shape.begin() + 1, a.shape.end(), b.shape.begin() + 1, b.shape.end());
+  };
+  for (const auto& [a, b] :
+       {std::pair(train.samples, other.samples), std::pair(train.targets, other.targets)}) {
+    if (!same(*a, *b)) {
+      throw DataError(name + ": array " + quoted_name(b->name) + " has shape " + to_string(b->shape) +
+                      ", but " + quoted_name(a->name) + " has " + to_string(a->shape));
+    }
+  }
+}
+
+void set_names(RawData& data, const NamedArray& targets, const std::string& target_name, bool classes) {
+  if (classes) {
+    const auto& labels = data.train.classes;
+    for (std::int32_t c = 0; c <= *std::max_element(labels.begin(), labels.end()); ++c) {
+      data.class_names.push_back(std::to_string(c));
+    }
+    return;
+  }
+  const std::size_t count = element_count(targets.shape) / static_cast<std::size_t>(targets.shape.front());
+  for (std::size_t i = 0; i < count; ++i) {
+    data.value_names.push_back(count == 1 ? target_name : target_name + " " + std::to_string(i));
+  }
+}
+
+}  // namespace
+
+RawData data_from_arrays(std::vector<NamedArray> arrays, const ReadOptions& options,
+                         const std::string& name) {
+  if (options.targets.size() > 1) {
+    throw ConfigError("arrays have one target, which may hold several values per sample; " +
+                      std::to_string(options.targets.size()) + " are named");
+  }
+  const std::string wanted = lower(options.targets.empty() ? options.label : options.targets.front());
+  RawData data;
+  std::array<ArrayPair, 3> parts;
+  std::string target_name = wanted;
+  for (NamedArray& array : arrays) {
+    const std::string full_name = lower(array.name);
+    auto [base, part] = split_name(full_name);
+    if (full_name == wanted) {
+      base = wanted;
+      part.reset();
+    }
+    ArrayPair& pair = parts[part.value_or(kTrain)];
+    NamedArray** slot = nullptr;
+    const bool is_target = wanted.empty() ? std::ranges::count(kTargetNames, base) > 0 : base == wanted;
+    if (is_target) {
+      slot = &pair.targets;
+      if (target_name.empty()) target_name = base;
+    } else if (std::ranges::count(kSampleNames, base) > 0) {
+      slot = &pair.samples;
+    } else {
+      data.notes.push_back(name + ": array " + quoted_name(array.name) + " is not used");
+      continue;
+    }
+    if (*slot != nullptr) {
+      throw DataError(name + ": both " + quoted_name((*slot)->name) + " and " + quoted_name(array.name) +
+                      " could be the " + (is_target ? "targets" : "samples"));
+    }
+    *slot = &array;
+    if (array.shape.empty() || array.shape.front() < 1) {
+      throw DataError(name + ": array " + quoted_name(array.name) + " holds no samples: its shape is " +
+                      to_string(array.shape));
+    }
+  }
+  if (parts[kTrain].samples == nullptr || parts[kTrain].targets == nullptr) {
+    const bool samples = parts[kTrain].samples == nullptr;
+    throw DataError(name + ": has no array of " + (samples ? "samples" : "targets") + ", called " +
+                    (samples          ? "\"features\", \"x\" or \"x_train\""
+                     : wanted.empty() ? "\"labels\", \"y\" or \"y_train\""
+                                      : quoted_name(wanted)) +
+                    "; there are: " + (arrays.empty() ? "none" : names_of(arrays)));
+  }
+  data.shape = sample_shape(*parts[kTrain].samples, name);
+  const bool classes = holds_classes(*parts[kTrain].targets, target_name, options);
+  for (const Part p : {kTrain, kValidation, kTest}) {
+    const ArrayPair& pair = parts[p];
+    if (pair.samples == nullptr && pair.targets == nullptr) continue;
+    if (pair.samples == nullptr || pair.targets == nullptr) {
+      throw DataError(name + ": has only " + (pair.samples == nullptr ? "targets" : "samples") + " of the " +
+                      kPartNames[p] + " part");
+    }
+    check_same_form(parts[kTrain], pair, name);
+    RawPart part = make_part(pair, classes, options, name);
+    if (p == kTrain) data.train = std::move(part);
+    if (p == kValidation) data.validation = std::move(part);
+    if (p == kTest) data.test = std::move(part);
+  }
+  set_names(data, *parts[kTrain].targets, target_name, classes);
+  check_raw_data(data, name);
+  return data;
+}
+
+bool is_npy(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return starts_npy(first_bytes(path, 8));
+  return !files_with_ending(path, {".npy"}).empty();
+}
+
+RawData read_npy_files(std::span<const fs::path> paths, const ReadOptions& options) {
+  std::vector<fs::path> files;
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    if (fs::is_directory(path, error)) {
+      const std::vector<fs::path> inside = files_with_ending(path, {".npy"});
+      files.insert(files.end(), inside.begin(), inside.end());
+    } else {
+      files.push_back(path);
+    }
+  }
+  const std::string name = paths.empty() ? "npy" : paths.front().string();
+  std::vector<NamedArray> arrays;
+  std::vector<DataFile> sources;
+  for (const fs::path& path : files) {
+    InputFile file(path);
+    const ByteSource source = {[&](std::span<std::uint8_t> out) { return file.read(out); },
+                               file.most_content(), file.name()};
+    arrays.push_back(read_npy(source, options));
+    arrays.back().name = path.stem().string();
+    sources.push_back({path, file.sha256()});
+    if (options.progress) options.progress(arrays.size(), files.size());
+  }
+  RawData data = data_from_arrays(std::move(arrays), options, name);
+  data.files = std::move(sources);
+  return data;
+}
+
+}  // namespace sweep

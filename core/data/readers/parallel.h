@@ -1,0 +1,16 @@
+// One loop on many threads.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace sweep {
+
+/// Calls work(0) … work(count − 1), each once, on `threads` threads (0: one per core that this process may
+/// use), roughly in order. The calling thread waits and calls `progress` (may be empty) with the number of
+/// finished calls about five times a second and at the end. The first exception of either ends the loop and
+/// is thrown again here, after the threads have ended.
+void parallel_for(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work,
+                  const std::function<void(std::size_t done, std::size_t total)>& progress);
+
+}  // namespace sweep

@@ -1,0 +1,56 @@
+// The result of every reader: samples and targets in memory, and where they came from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/shape.h"
+#include "core/data/readers/data_file.h"
+
+namespace sweep {
+
+/// All samples of one part, row-major: [count, *RawData::shape]. Bytes stay bytes, so that a device can keep
+/// them as such; everything else is converted to float32.
+using SampleValues = std::variant<std::vector<std::uint8_t>, std::vector<float>>;
+
+/// The training, validation or test samples. Exactly one of `classes` and `values` is used, the same in
+/// all parts.
+struct RawPart {
+  std::size_t count = 0;
+  SampleValues samples;
+  std::vector<std::int32_t> classes;  // [count]: indices into RawData::class_names
+  std::vector<float> values;          // [count, RawData::value_names.size()]: regression targets, all finite
+};
+
+struct RawData {
+  Shape shape;                             // of one sample: [channels, height, width] or [features]
+  std::vector<std::string> feature_names;  // one per feature of a table; empty for all other formats
+  std::vector<std::string> class_names;    // empty: the targets are values
+  std::vector<std::string> value_names;    // empty: the targets are classes
+  RawPart train;                           // all samples, if the source does not divide them
+  std::optional<RawPart> validation;       // where folders, files or a split column say so
+  std::optional<RawPart> test;
+  std::vector<DataFile> files;
+  std::vector<SkippedFile> skipped;  // to be shown: nothing is passed over silently
+  std::vector<std::string> notes;    // for the user, one line each: a constant column, for example
+};
+
+/// Checks what the comments above promise: counts, shapes, one type of samples, classes in range, finite
+/// values. NaN among the samples is allowed; see fill_missing(). Throws DataError; `name` stands for the
+/// source in messages.
+void check_raw_data(const RawData& data, const std::string& name);
+
+/// The mean of each feature over samples [first, first + count) of `part`, which hold floats; NaN, a missing
+/// value, is left out. A feature without any value has mean 0. Returns element_count(shape) means.
+std::vector<float> feature_means(const RawPart& part, const Shape& shape, std::size_t first,
+                                 std::size_t count);
+
+/// Replaces each NaN among the samples of `part` by the mean of its feature. `means` must come from the
+/// samples that a network is trained on, so that nothing of the others reaches it.
+void fill_missing(RawPart& part, const std::vector<float>& means);
+
+}  // namespace sweep

@@ -1,0 +1,57 @@
+// The options of the readers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/data/readers/images/image_file.h"
+
+namespace sweep {
+
+/// The treatment of table cells without a value.
+enum class MissingValues {
+  kError,  // the file is refused
+  kMean    // NaN; whoever knows the training samples replaces it with fill_missing()
+};
+
+/// The encoding of text columns as features.
+enum class Categories {
+  kOneHot,  // one feature per category, 0 or 1, named COLUMN=CATEGORY
+  kOrdinal  // one feature: the index in the sorted list of categories
+};
+
+/// Each reader uses the options that its header names, and ignores the others.
+struct ReadOptions {
+  // Images.
+  std::optional<ImageSize> resize{};
+  bool grayscale = false;
+
+  // Tables, and arrays by name.
+  std::string label{};                     // what holds classes
+  std::vector<std::string> targets{};      // what holds values to be predicted
+  std::string split{};                     // column of "train", "validation" or "test" per row
+  std::vector<std::string> categorical{};  // columns of numbers that are names, such as postcodes
+  std::vector<std::string> ignore{};       // columns to leave out, such as row numbers
+  Categories categories = Categories::kOneHot;
+  MissingValues missing = MissingValues::kError;
+
+  // All formats.
+  unsigned threads = 0;          // 0: all cores that the process may use
+  std::uint64_t most_bytes = 0;  // largest size of all samples together; 0: the memory of the machine
+  /// Called by the thread that called the reader, a few times a second: what is done, and of how much
+  /// (images, or files of a format that has few; rows of a table, whose number, 0, is not known). What it
+  /// throws ends reading and reaches the caller.
+  std::function<void(std::size_t done, std::size_t total)> progress{};
+};
+
+/// Throws DataError if `count` samples of `shape` with values of `value_bytes` bytes are more than the
+/// options allow. `name` stands for the source in the message. Returns their number of values.
+std::size_t check_memory(const ReadOptions& options, std::uint64_t count,
+                         const std::vector<std::int64_t>& shape, std::size_t value_bytes,
+                         const std::string& name);
+
+}  // namespace sweep

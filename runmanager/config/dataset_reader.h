@@ -1,0 +1,28 @@
+// Reads "dataset" of a sweep file, and writes it to "resolved" of a run.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/data/dataset.h"
+#include "core/spec/placement.h"
+#include "runmanager/config/config_reader.h"
+#include "runmanager/config/json_document.h"
+#include "runmanager/config/problems.h"
+
+namespace sweep {
+
+/// Returns the path in `node`. Paths in the file are relative to `directory`, where the file is; those on the
+/// command line (line 0) to the current directory.
+std::filesystem::path resolved_path(const JsonNode& node, const std::filesystem::path& directory);
+
+/// Reads "dataset" of the sweep file `tree`. Adds a problem for everything that is wrong with it.
+DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Problems& problems);
+
+/// Reads "dataset.placement" of the sweep file `tree`.
+Placement read_placement(const JsonNode& tree, Problems& problems);
+
+/// Returns "dataset" of a run with every default filled in.
+nlohmann::ordered_json dataset_json(const DatasetSpec& dataset, Placement placement);
+
+}  // namespace sweep

@@ -1,0 +1,132 @@
+// CIFAR-10 and CIFAR-100 in their binary versions.
+#include "core/data/readers/cifar.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "tests/support/idx_files.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_directory.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+using test::message_of;
+using test::TemporaryDirectory;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kNames = "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n";
+
+// A record of CIFAR-10: label, then planes of red, green and blue.
+std::string record(int label, char red) {
+  return static_cast<char>(label) + std::string(1024, red) + std::string(1024, 'g') + std::string(1024, 'b');
+}
+
+void write_cifar10(const TemporaryDirectory& directory, const std::string& folder = "") {
+  for (int batch = 1; batch <= 5; ++batch) {
+    directory.write(folder + "data_batch_" + std::to_string(batch) + ".bin",
+                    record(batch, static_cast<char>('0' + batch)) + record(9, 'x'));
+  }
+  directory.write(folder + "test_batch.bin", record(3, 't'));
+  directory.write(folder + "batches.meta.txt", kNames);
+}
+
+RawData read(const fs::path& path) { return read_cifar10(std::span(&path, 1), {}); }
+
+TEST(Cifar, ReadsTheFiveBatchesAndTheTestBatch) {
+  const TemporaryDirectory directory;
+  write_cifar10(directory);
+  const RawData data = read(directory.path());
+  EXPECT_EQ(data.shape, (Shape{3, 32, 32}));
+  EXPECT_EQ(data.class_names[3], "cat");
+  EXPECT_THAT(data.train.classes, ElementsAre(1, 9, 2, 9, 3, 9, 4, 9, 5, 9));
+  const auto& bytes = std::get<std::vector<std::uint8_t>>(data.train.samples);
+  EXPECT_EQ(bytes[0], '1');
+  EXPECT_EQ(bytes[2 * 3072], '2');
+  EXPECT_EQ(bytes[1024], 'g');
+  EXPECT_EQ(bytes[3071], 'b');
+  EXPECT_THAT(data.test.value().classes, ElementsAre(3));
+  EXPECT_EQ(data.files.size(), 6u);
+  EXPECT_EQ(data.files[5].path, directory / "test_batch.bin");
+  EXPECT_TRUE(is_cifar10(directory.path()));
+  EXPECT_FALSE(is_cifar100(directory.path()));
+}
+
+TEST(Cifar, FindsTheFolderOfTheArchive) {
+  const TemporaryDirectory directory;
+  write_cifar10(directory, "cifar-10-batches-bin/");
+  EXPECT_TRUE(is_cifar10(directory.path()));
+  EXPECT_EQ(read(directory.path()).train.count, 10u);
+}
+
+TEST(Cifar, ReadsCompressedBatches) {
+  const TemporaryDirectory directory;
+  write_cifar10(directory);
+  directory.write("data_batch_2.bin", test::gzip(record(2, 'z')));
+  EXPECT_THAT(read(directory.path()).train.classes, ElementsAre(1, 9, 2, 3, 9, 4, 9, 5, 9));
+}
+
+TEST(Cifar, ReadsTheFineLabelsOfCifar100) {
+  const TemporaryDirectory directory;
+  directory.write("train.bin", '\x05' + record(99, 'r') + '\x01' + record(0, 'r'));
+  directory.write("test.bin", '\x05' + record(7, 'r'));
+  const fs::path path = directory.path();
+  const RawData data = read_cifar100(std::span(&path, 1), {});
+  EXPECT_THAT(data.train.classes, ElementsAre(99, 0));
+  EXPECT_THAT(data.test.value().classes, ElementsAre(7));
+  EXPECT_EQ(data.class_names.size(), 100u);
+  EXPECT_EQ(data.class_names[42], "42");
+  EXPECT_TRUE(is_cifar100(directory.path()));
+}
+
+TEST(Cifar, NamesTheBatchesThatAreMissing) {
+  const TemporaryDirectory directory;
+  write_cifar10(directory);
+  fs::remove(directory / "data_batch_2.bin");
+  fs::remove(directory / "data_batch_4.bin");
+  EXPECT_EQ(message_of<DataError>([&] { read(directory.path()); }),
+            directory.path().string() + ": misses data_batch_2.bin, data_batch_4.bin");
+}
+
+TEST(Cifar, RefusesBatchesThatAreCutShortEmptyOrTooLong) {
+  for (const std::string& content :
+       {record(1, 'a').substr(0, 3000), std::string(), record(1, 'a') + "junk"}) {
+    const TemporaryDirectory directory;
+    write_cifar10(directory);
+    directory.write("data_batch_3.bin", content);
+    EXPECT_EQ(message_of<DataError>([&] { read(directory.path()); }),
+              (directory / "data_batch_3.bin").string() + ": holds " + std::to_string(content.size()) +
+                  " bytes, which is not a number of records of 3073 bytes");
+  }
+}
+
+TEST(Cifar, RefusesLabelsOutOfRange) {
+  const TemporaryDirectory directory;
+  write_cifar10(directory);
+  directory.write("data_batch_3.bin", record(1, 'a') + record(10, 'a'));
+  EXPECT_THAT(message_of<DataError>([&] { read(directory.path()); }),
+              HasSubstr("data_batch_3.bin: label 10 of sample 1 (from 0) is out of range: 0 to 9"));
+}
+
+TEST(Cifar, RefusesAnotherNumberOfNames) {
+  const TemporaryDirectory directory;
+  write_cifar10(directory);
+  directory.write("batches.meta.txt", "cat\ndog\n");
+  EXPECT_THAT(message_of<DataError>([&] { read(directory.path()); }),
+              HasSubstr("holds 2 names of classes, expected 10"));
+}
+
+TEST(Cifar, RefusesBombs) {
+  const TemporaryDirectory directory;
+  write_cifar10(directory);
+  directory.write("data_batch_1.bin", test::gzip(std::string(std::size_t{3073} * 6000, '\0')));
+  EXPECT_THAT(message_of<DataError>([&] { read(directory.path()); }),
+              HasSubstr("refused as a decompression bomb"));
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,157 @@
+// Tables: columns become features, classes and values.
+#include "core/data/readers/csv.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "tests/support/idx_files.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_directory.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+using test::TemporaryDirectory;
+using testing::ElementsAre;
+
+RawData parse(const std::string& content, const ReadOptions& options = {}) {
+  std::istringstream in(content);
+  InputFile file(in, "FILE");
+  InputFile* files[] = {&file};
+  return read_csv_files(files, options);
+}
+
+std::vector<float> samples(const RawPart& part) { return std::get<std::vector<float>>(part.samples); }
+
+TEST(Csv, ReadsNumbersAndClasses) {
+  const RawData data = parse("width,height,label\n1.5,2,dog\n-3e2,+4,cat\n5,6,dog\n");
+  EXPECT_EQ(data.shape, (Shape{2}));
+  EXPECT_THAT(data.feature_names, ElementsAre("width", "height"));
+  EXPECT_THAT(data.class_names, ElementsAre("cat", "dog"));
+  EXPECT_THAT(data.train.classes, ElementsAre(1, 0, 1));
+  EXPECT_THAT(samples(data.train), ElementsAre(1.5f, 2, -300, 4, 5, 6));
+  EXPECT_FALSE(data.test.has_value());
+}
+
+TEST(Csv, SortsWholeNumbersAsLabelsByValue) {
+  EXPECT_THAT(parse("x,label\n1,10\n1,9\n2,-1\n").class_names, ElementsAre("-1", "9", "10"));
+  EXPECT_THAT(parse("x,label\n1,10\n1,9\n2,a\n").class_names, ElementsAre("10", "9", "a"));
+}
+
+TEST(Csv, ReadsValuesToPredict) {
+  const RawData data = parse("x,target\n1,0.5\n2,-7\n");
+  EXPECT_THAT(data.value_names, ElementsAre("target"));
+  EXPECT_THAT(data.train.values, ElementsAre(0.5f, -7));
+  const RawData two = parse("b,x,a\n1,2,3\n4,5,6\n", {.targets = {"a", "b"}});
+  EXPECT_THAT(two.train.values, ElementsAre(3, 1, 6, 4));
+  EXPECT_THAT(samples(two.train), ElementsAre(2, 5));
+}
+
+TEST(Csv, ReadsQuotesAsInRfc4180) {
+  const RawData data = parse("\"a \"\"big\"\" one\",label\r\n\"1\",\"two\r\nlines\"\r\n2,\"x,y\"\r\n");
+  EXPECT_THAT(data.feature_names, ElementsAre("a \"big\" one"));
+  EXPECT_THAT(data.class_names, ElementsAre("two\r\nlines", "x,y"));
+}
+
+TEST(Csv, PassesOverByteOrderMarkAndEmptyLines) {
+  EXPECT_THAT(samples(parse("\xef\xbb\xbfx,label\n\n1,a\r\n\r\n2,b").train), ElementsAre(1, 2));
+  EXPECT_THAT(samples(parse("x,label\r1,a\r2,b\r").train), ElementsAre(1, 2));
+}
+
+TEST(Csv, FindsTheSeparator) {
+  EXPECT_THAT(samples(parse("x\ty\tlabel\n1\t2\ta, b\n").train), ElementsAre(1, 2));
+  EXPECT_THAT(samples(parse("x;y;label\n1;2;a\n").train), ElementsAre(1, 2));
+}
+
+TEST(Csv, MakesAFeatureOfEachCategory) {
+  const RawData data = parse("colour,x,label\nred,1,a\ngreen,2,b\nred,3,a\n");
+  EXPECT_THAT(data.feature_names, ElementsAre("colour=green", "colour=red", "x"));
+  EXPECT_THAT(samples(data.train), ElementsAre(0, 1, 1, 1, 0, 2, 0, 1, 3));
+}
+
+TEST(Csv, MakesOneFeatureOfCategoriesInOrder) {
+  const RawData data = parse("colour,x,label\nred,1,a\ngreen,2,b\n", {.categories = Categories::kOrdinal});
+  EXPECT_THAT(data.feature_names, ElementsAre("colour", "x"));
+  EXPECT_THAT(samples(data.train), ElementsAre(1, 1, 0, 2));
+}
+
+TEST(Csv, TakesNumbersAsCategoriesIfTold) {
+  const RawData data = parse("zip,label\n200,a\n30,b\n", {.categorical = {"zip"}});
+  EXPECT_THAT(data.feature_names, ElementsAre("zip=30", "zip=200"));
+}
+
+TEST(Csv, LeavesOutColumns) {
+  EXPECT_THAT(parse("id,x,label\n1,2,a\n", {.ignore = {"id"}}).feature_names, ElementsAre("x"));
+  const RawData pandas = parse(",x,label\n0,2,a\n1,3,a\n");
+  EXPECT_THAT(pandas.feature_names, ElementsAre("x"));
+  EXPECT_THAT(pandas.notes,
+              ElementsAre("FILE: column 1 has no name and is ignored, as row numbers that pandas writes"));
+}
+
+TEST(Csv, NotesConstantColumns) {
+  EXPECT_THAT(parse("x,y,label\n1,2,a\n1,3,a\n").notes,
+              ElementsAre("FILE: column \"x\" has the same value in all rows"));
+}
+
+TEST(Csv, KeepsMissingValuesForTheTrainingMean) {
+  RawData data = parse("x,c,label\n1,u,a\nNA,,b\n 4 ,v,a\n100,u,b\n", {.missing = MissingValues::kMean});
+  fill_missing(data.train, feature_means(data.train, data.shape, 0, 3));
+  EXPECT_THAT(samples(data.train), ElementsAre(1, 1, 0, 2.5f, 0.5f, 0.5f, 4, 0, 1, 100, 1, 0));
+}
+
+TEST(Csv, DividesRowsByAColumn) {
+  const RawData data = parse("x,split,label\n1,train,a\n2,test,b\n3,train,b\n4,val,a\n");
+  EXPECT_THAT(samples(data.train), ElementsAre(1, 3));
+  EXPECT_THAT(samples(data.test.value()), ElementsAre(2));
+  EXPECT_THAT(data.validation.value().classes, ElementsAre(0));
+  EXPECT_THAT(samples(parse("x,part,label\n1,train,a\n2,test,b\n", {.split = "part"}).train), ElementsAre(1));
+}
+
+TEST(Csv, ReadsAFolderWithFilesForEachPart) {
+  const TemporaryDirectory directory;
+  directory.write("train-1.csv", "x,label\n1,a\n");
+  directory.write("train-2.csv", "x,label\n2,b\n");
+  directory.write("test.csv.gz", test::gzip("x,label\n3,b\n"));
+  directory.write("notes.md", "other files do not matter");
+  const fs::path path = directory.path();
+  EXPECT_TRUE(is_csv(path));
+  EXPECT_FALSE(is_tsv(path));
+  const RawData data = read_csv(std::span(&path, 1), {});
+  EXPECT_THAT(samples(data.train), ElementsAre(1, 2));
+  EXPECT_THAT(data.test.value().classes, ElementsAre(1));
+  ASSERT_EQ(data.files.size(), 3u);
+  EXPECT_EQ(data.files[1].path, directory / "train-1.csv");
+  EXPECT_EQ(data.files[1].sha256.size(), 64u);
+}
+
+TEST(Csv, IsRecognisedByItsFirstLine) {
+  const TemporaryDirectory directory;
+  EXPECT_TRUE(is_csv(directory.write("a", "x,label\n1,a\n")));
+  EXPECT_TRUE(is_tsv(directory.write("b", "x\tlabel\n1\ta, b\n")));
+  EXPECT_FALSE(is_csv(directory / "b"));
+  EXPECT_FALSE(is_csv(directory.write("c", "just text")));
+  EXPECT_FALSE(is_csv(directory.write("d", std::string("a,b\0c", 5))));
+  EXPECT_FALSE(is_csv(directory / "nowhere"));
+}
+
+TEST(Csv, ReadsRowsThatCrossTheBuffer) {
+  std::string content = "x,label\n";
+  for (int i = 0; i < 60'000; ++i)
+    content += std::to_string(i) + ",\"class\n" + std::to_string(i % 3) + "\"\n";
+  const RawData data = parse(content);
+  ASSERT_EQ(data.train.count, 60'000u);
+  EXPECT_EQ(data.class_names.size(), 3u);
+  for (int i = 0; i < 60'000; ++i) {
+    ASSERT_EQ(samples(data.train)[static_cast<std::size_t>(i)], static_cast<float>(i));
+    if (i > 100 && i < 59'000) i += 997;
+  }
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,210 @@
+// A folder per class: what is read, in which order, and what becomes of files that are no images.
+#include "core/data/readers/image_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "tests/support/image_files.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_directory.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+using test::flat_pixels;
+using test::message_of;
+using test::png_file;
+using test::TemporaryDirectory;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string gray_png(std::uint8_t value, std::uint32_t size = 2) {
+  return png_file(flat_pixels(size, size, {value}));
+}
+
+RawData read(const fs::path& path, ReadOptions options = {}) {
+  options.grayscale = true;
+  return read_image_folder(std::span(&path, 1), options);
+}
+
+// The first pixel of each sample: what gray_png() was given.
+std::vector<int> values(const RawPart& part, const Shape& shape) {
+  std::vector<int> all;
+  const auto& bytes = std::get<std::vector<std::uint8_t>>(part.samples);
+  for (std::size_t i = 0; i < part.count; ++i) all.push_back(bytes[i * element_count(shape)]);
+  return all;
+}
+
+std::vector<std::string> skipped(const RawData& data, const fs::path& root) {
+  std::vector<std::string> lines;
+  for (const SkippedFile& file : data.skipped) {
+    lines.push_back(file.path.lexically_relative(root).string() + " " + file.reason);
+  }
+  return lines;
+}
+
+TEST(ImageFolder, ReadsAFolderPerClassInOrder) {
+  const TemporaryDirectory directory;
+  directory.write("dog/b.png", gray_png(4));
+  directory.write("dog/a.png", gray_png(3));
+  directory.write("cat/z.png", gray_png(2));
+  directory.write("cat/inner/y.png", gray_png(1));
+  for (const unsigned threads : {1u, 3u}) {
+    const RawData data = read(directory.path(), {.threads = threads});
+    EXPECT_THAT(data.class_names, ElementsAre("cat", "dog"));
+    EXPECT_EQ(data.shape, (Shape{1, 2, 2}));
+    EXPECT_THAT(values(data.train, data.shape), ElementsAre(1, 2, 3, 4));
+    EXPECT_THAT(data.train.classes, ElementsAre(0, 0, 1, 1));
+    EXPECT_FALSE(data.test.has_value());
+    EXPECT_THAT(data.skipped, testing::IsEmpty());
+    ASSERT_EQ(data.files.size(), 1u);
+    EXPECT_EQ(data.files[0].path, directory.path());
+  }
+  EXPECT_TRUE(is_image_folder(directory.path()));
+}
+
+TEST(ImageFolder, ReadsPartsInFoldersOfTheirOwn) {
+  const TemporaryDirectory directory;
+  directory.write("train/a/1.png", gray_png(1));
+  directory.write("train/b/2.png", gray_png(2));
+  directory.write("val/b/3.png", gray_png(3));
+  directory.write("test/a/4.png", gray_png(4));
+  const RawData data = read(directory.path());
+  EXPECT_THAT(data.train.classes, ElementsAre(0, 1));
+  EXPECT_THAT(data.validation.value().classes, ElementsAre(1));
+  EXPECT_THAT(values(data.test.value(), data.shape), ElementsAre(4));
+  EXPECT_TRUE(is_image_folder(directory.path()));
+}
+
+TEST(ImageFolder, TakesPartNamesAsClassesWhereOthersAreBesideThem) {
+  const TemporaryDirectory directory;
+  directory.write("train/1.png", gray_png(1));
+  directory.write("plane/2.png", gray_png(2));
+  EXPECT_THAT(read(directory.path()).class_names, ElementsAre("plane", "train"));
+}
+
+TEST(ImageFolder, RefusesAClassThatTrainingHasNot) {
+  const TemporaryDirectory directory;
+  directory.write("train/a/1.png", gray_png(1));
+  directory.write("train/b/2.png", gray_png(2));
+  directory.write("test/c/4.png", gray_png(4));
+  EXPECT_THAT(message_of<DataError>([&] { read(directory.path()); }),
+              HasSubstr("test/c: there is no such class in the training images"));
+}
+
+TEST(ImageFolder, SkipsAndListsWhatCannotBeRead) {
+  const TemporaryDirectory directory;
+  directory.write("a/1.png", gray_png(1));
+  directory.write("a/2.jpg", "this is text");
+  directory.write("a/3.png", gray_png(3).substr(0, 50));
+  directory.write("a/4.png", "");
+  directory.write("a/5.png", gray_png(5));
+  directory.write("a/.hidden", "not listed");
+  directory.write("b/6.png", gray_png(6));
+  directory.write("readme.txt", "beside the classes");
+  ASSERT_EQ(::mkfifo((directory / "b/pipe.png").c_str(), 0600), 0);
+  fs::create_directory_symlink(directory / "b", directory / "b/loop");
+  fs::create_symlink("nowhere", directory / "b/dangling.png");
+  fs::create_symlink("itself", directory / "b/itself");
+  const RawData data = read(directory.path());
+  EXPECT_THAT(values(data.train, data.shape), ElementsAre(1, 5, 6, 6));
+  EXPECT_THAT(data.train.classes, ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(
+      skipped(data, directory.path()),
+      testing::UnorderedElementsAre(
+          "b/dangling.png cannot be read: No such file or directory",
+          "b/itself cannot be read: Too many levels of symbolic links",
+          "b/loop/dangling.png cannot be read: No such file or directory",
+          "b/loop/itself cannot be read: Too many levels of symbolic links",
+          "b/loop/loop links to a folder that has been read already", "b/loop/pipe.png is a pipe, not a file",
+          "b/pipe.png is a pipe, not a file", "readme.txt is not in the folder of a class",
+          HasSubstr("a/2.jpg is not an image; allowed: JPEG"), HasSubstr("a/3.png the PNG data is damaged"),
+          "a/4.png is empty, expected an image"));
+}
+
+TEST(ImageFolder, SkipsFilesThatMayNotBeRead) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const TemporaryDirectory directory;
+  directory.write("a/1.png", gray_png(1));
+  directory.write("b/2.png", gray_png(2));
+  fs::permissions(directory.write("b/3.png", gray_png(3)), fs::perms::none);
+  EXPECT_THAT(skipped(read(directory.path()), directory.path()),
+              ElementsAre("b/3.png cannot open: Permission denied"));
+}
+
+TEST(ImageFolder, RefusesImagesOfSeveralSizesUnlessTheyAreResized) {
+  const TemporaryDirectory directory;
+  directory.write("a/1.png", gray_png(1));
+  directory.write("b/2.png", gray_png(2, 5));
+  EXPECT_EQ(message_of<DataError>([&] { read(directory.path()); }),
+            (directory / "b/2.png").string() +
+                ": has 5 x 5 pixels, others have 2 x 2 pixels; give \"resize\": [height, width]");
+  const RawData data = read(directory.path(), {.resize = ImageSize{4, 3}});
+  EXPECT_EQ(data.shape, (Shape{1, 4, 3}));
+  EXPECT_THAT(values(data.train, data.shape), ElementsAre(1, 2));
+}
+
+TEST(ImageFolder, RefusesFoldersWithoutClassesOrImages) {
+  const TemporaryDirectory directory;
+  const auto error = [&] { return message_of<DataError>([&] { read(directory.path()); }); };
+  EXPECT_THAT(error(), HasSubstr("has no folders; expected one per class"));
+  directory.write("a/1.png", gray_png(1));
+  EXPECT_THAT(error(),
+              HasSubstr("has images of one class only, \"a\"; expected a folder per class, at least two"));
+  fs::create_directory(directory / "b");
+  EXPECT_THAT(error(), HasSubstr("/b: holds no images"));
+  directory.write("b/2.png", "text");
+  EXPECT_THAT(error(),
+              HasSubstr("no image of class \"b\" can be decoded; the first file that was skipped: "));
+  EXPECT_TRUE(is_image_folder(directory.path()));
+  EXPECT_FALSE(is_image_folder(directory / "a"));
+  EXPECT_FALSE(is_image_folder(directory / "nowhere"));
+}
+
+TEST(ImageFolder, RefusesFoldersWhereNothingCanBeDecoded) {
+  const TemporaryDirectory directory;
+  directory.write("a/1.png", "text");
+  directory.write("b/2.png", "text");
+  EXPECT_THAT(message_of<DataError>([&] { read(directory.path()); }),
+              HasSubstr("none of its 2 files can be decoded; the first: "));
+}
+
+TEST(ImageFolder, ChecksMemoryBeforeItIsTaken) {
+  const TemporaryDirectory directory;
+  directory.write("a/1.png", gray_png(1));
+  directory.write("b/2.png", gray_png(2));
+  EXPECT_THAT(message_of<DataError>([&] { read(directory.path(), {.most_bytes = 7}); }),
+              HasSubstr("2 samples of shape [1, 2, 2] need 8 bytes; at most 7 are allowed"));
+}
+
+TEST(ImageFolder, ChangesItsDigestWithAnyImage) {
+  const TemporaryDirectory directory;
+  directory.write("a/1.png", gray_png(1));
+  directory.write("b/2.png", gray_png(2));
+  const std::string before = read(directory.path()).files[0].sha256;
+  EXPECT_EQ(before.size(), 64u);
+  EXPECT_EQ(read(directory.path()).files[0].sha256, before);
+  directory.write("b/2.png", gray_png(3));
+  EXPECT_NE(read(directory.path()).files[0].sha256, before);
+}
+
+TEST(ImageFolder, ReportsProgressAndStopsWhenThatThrows) {
+  const TemporaryDirectory directory;
+  directory.write("train/a/1.png", gray_png(1));
+  directory.write("train/b/2.png", gray_png(2));
+  directory.write("test/b/3.png", gray_png(2));
+  std::pair<std::size_t, std::size_t> last;
+  read(directory.path(), {.progress = [&](std::size_t done, std::size_t total) { last = {done, total}; }});
+  EXPECT_THAT(last, testing::Pair(3, 3));
+  struct Cancelled {};
+  EXPECT_THROW(read(directory.path(), {.progress = [](std::size_t, std::size_t) { throw Cancelled(); }}),
+               Cancelled);
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,141 @@
+// Tables with mistakes: the message names file, line and column.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/data/readers/csv.h"
+#include "tests/support/idx_files.h"
+#include "tests/support/message_of.h"
+
+namespace sweep {
+namespace {
+
+using test::message_of;
+using testing::HasSubstr;
+
+void parse(const std::string& content, const ReadOptions& options) {
+  std::istringstream in(content);
+  InputFile file(in, "FILE");
+  InputFile* files[] = {&file};
+  read_csv_files(files, options);
+}
+
+std::string error_of(const std::string& content, const ReadOptions& options = {}) {
+  return message_of<DataError>([&] { parse(content, options); });
+}
+
+TEST(MalformedCsv, RefusesShortAndLongRows) {
+  EXPECT_EQ(error_of("x,y,label\n1,2,a\n\n1,a\n"), "FILE: line 4: has 2 fields, the header has 3");
+  EXPECT_EQ(error_of("x,y,label\n1,2,a\n1,2,3,a\n"), "FILE: line 3: has 4 fields, the header has 3");
+  EXPECT_EQ(error_of("x,y,label\n1,2,a\n1\n"), "FILE: line 3: has 1 field, the header has 3");
+}
+
+TEST(MalformedCsv, RefusesMissingValues) {
+  for (const char* missing : {"", "NaN", "nan", "NA", "null", "?", " "}) {
+    EXPECT_THAT(error_of(std::string("x,age,label\n1,2,a\n1,") + missing + ",a\n"),
+                HasSubstr("FILE: line 3, column \"age\": the value is missing, as \""));
+  }
+  EXPECT_THAT(error_of("x,label\n1,\n", {.missing = MissingValues::kMean}),
+              HasSubstr("line 2, column \"label\": the value is missing"));
+  EXPECT_THAT(error_of("x,target\n1,NaN\n", {.missing = MissingValues::kMean}),
+              HasSubstr("line 2, column \"target\": the value is missing"));
+}
+
+TEST(MalformedCsv, RefusesTextInAColumnOfNumbers) {
+  EXPECT_EQ(error_of("x,label\n1,a\n\"tw\no\",b\n"),
+            "FILE: line 3, column \"x\": \"tw\no\" is not a number, as the values before are; if they are "
+            "names, list "
+            "the column under \"categorical\"");
+  EXPECT_THAT(error_of("x,label\n1,a\n0x10,b\n"), HasSubstr("\"0x10\" is not a number"));
+  EXPECT_THAT(error_of("x,label\n1,a\n1 000,b\n"), HasSubstr("\"1 000\" is not a number"));
+  EXPECT_EQ(error_of("x,target\n1,a\n"),
+            "FILE: line 2, column \"target\": \"a\" is not a number; classes are named by \"label\"");
+}
+
+TEST(MalformedCsv, RefusesNumbersThatAreNotFinite) {
+  EXPECT_THAT(error_of("x,label\n1,a\ninf,b\n"),
+              HasSubstr("line 3, column \"x\": \"inf\" is not a finite number"));
+  EXPECT_THAT(error_of("x,label\n1e999,b\n"), HasSubstr("\"1e999\" is not a finite number"));
+  EXPECT_THAT(error_of("x,label\n1e39,b\n"), HasSubstr("\"1e39\" is not a finite number"));
+  EXPECT_NO_THROW(parse("x,label\n1e-999,b\n1e-46,a\n-0,b\n", {}));
+}
+
+TEST(MalformedCsv, CountsLinesInQuotedFields) {
+  EXPECT_THAT(error_of("x,label\n1,\"a\nb\nc\"\nx,a\n"), HasSubstr("line 5, column \"x\""));
+  EXPECT_THAT(error_of("x,label\r\n1,\"a\r\nb\r\"\r\nx,a\r\n"), HasSubstr("line 5, column \"x\""));
+}
+
+TEST(MalformedCsv, RefusesWrongQuotes) {
+  EXPECT_EQ(error_of("x,label\n1,\"a\n2,b\n"),
+            "FILE: line 2: field 2 starts with a quote that is never closed");
+  EXPECT_EQ(error_of("x,label\n1,\"a\"b\n"), "FILE: line 2: field 2 goes on behind its closing quote");
+  EXPECT_THAT(error_of("x,label\n1,\"" + std::string(2 << 20, 'a') + "\"\n"),
+              HasSubstr("field 2 has more than 1 MiB; a closing quote may be missing"));
+}
+
+TEST(MalformedCsv, RefusesWhatIsNoText) {
+  EXPECT_THAT(error_of(std::string("x,label\n1,\0\n", 12)),
+              HasSubstr("line 2: holds a NUL: this is not a text file"));
+  EXPECT_EQ(error_of("\xff\xfex\0,\0"), "FILE: is in UTF-16; save it as UTF-8");
+  EXPECT_THAT(error_of("x,label\n1,\xe9\n"), HasSubstr("line 2, column \"label\": is not UTF-8"));
+  EXPECT_THAT(error_of("\xe9,label\n1,a\n"), HasSubstr("the name of column 1 is not UTF-8"));
+}
+
+TEST(MalformedCsv, RefusesWrongHeaders) {
+  EXPECT_EQ(error_of(""), "FILE: is empty, expected a table");
+  EXPECT_EQ(error_of("x,label\n"), "FILE: has a header, but no rows");
+  EXPECT_EQ(error_of("1,2\n3,4\n"),
+            "FILE: line 1 holds numbers; expected a header, the names of the columns");
+  EXPECT_EQ(error_of("x,x,label\n1,2,a\n"), "FILE: two columns are called \"x\"");
+  EXPECT_EQ(error_of("x,,label\n1,2,a\n"), "FILE: column 2 has no name");
+  EXPECT_EQ(error_of("label\na\n"), "FILE: has no column of features");
+  EXPECT_THAT(error_of("x,y\n1,2\n"), HasSubstr("has no column \"label\", \"class\" or \"target\""));
+}
+
+TEST(MalformedCsv, RefusesColumnsThatAreNotThere) {
+  const auto config_error = [](const ReadOptions& options) {
+    return message_of<ConfigError>([&] { parse("width,species\n1,a\n", options); });
+  };
+  EXPECT_EQ(config_error({.label = "specis"}),
+            "FILE: has no column \"specis\"; did you mean \"species\"? Columns: \"width\", \"species\"");
+  EXPECT_THAT(config_error({.label = "species", .ignore = {"id"}}), HasSubstr("has no column \"id\""));
+  EXPECT_THAT(config_error({.label = "species", .targets = {"width"}}),
+              HasSubstr("either a label or targets"));
+}
+
+TEST(MalformedCsv, RefusesPartsThatItDoesNotKnow) {
+  EXPECT_EQ(
+      error_of("x,split,label\n1,trian,a\n"),
+      "FILE: line 2, column \"split\": \"trian\" is no part; allowed: \"train\", \"validation\", \"test\"");
+  EXPECT_EQ(error_of("x,split,label\n1,test,a\n"), "FILE: has no rows to train on");
+}
+
+TEST(MalformedCsv, RefusesTooManyCategories) {
+  std::string content = "name,label\n";
+  for (int i = 0; i <= 1000; ++i) content += "n" + std::to_string(i) + ",a\n";
+  EXPECT_EQ(error_of(content),
+            "FILE: line 1002, column \"name\": more than 1000 categories; the first value is \"n0\"; a "
+            "column that only "
+            "tells rows apart can be listed under \"ignore\"");
+}
+
+TEST(MalformedCsv, RefusesBombs) {
+  std::string row = "0,0\n", rows = "x,label\n";
+  for (int i = 0; i < 20; ++i) row += row;
+  for (int i = 0; i < 5; ++i) rows += row;
+  const std::string packed = test::gzip(rows);
+  EXPECT_THAT(error_of(packed, {.most_bytes = 1 << 20}), HasSubstr("are allowed"));
+  EXPECT_THAT(error_of(packed), HasSubstr("refused as a decompression bomb"));
+}
+
+TEST(MalformedCsv, RefusesDamagedCompression) {
+  const std::string packed = test::gzip("x,label\n1,a\n2,b\n");
+  EXPECT_THAT(error_of(packed.substr(0, packed.size() - 4)),
+              HasSubstr("FILE: the compressed data is cut short"));
+  EXPECT_THAT(error_of(packed + "junk"), HasSubstr("something that is not gzip follows"));
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,180 @@
+// Damaged, huge and foreign image files: one clear message each, quickly and without much memory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <ctime>
+
+#include "core/base/error.h"
+#include "core/data/readers/images/image_file.h"
+#include "tests/support/image_files.h"
+#include "tests/support/message_of.h"
+
+namespace sweep {
+namespace {
+
+using test::bmp_file;
+using test::flat_pixels;
+using test::jpeg_file;
+using test::little_endian;
+using test::make_pixels;
+using test::message_of;
+using test::netpbm_file;
+using test::png_file;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+Image decode(const std::string& file) {
+  return decode_image(std::span(reinterpret_cast<const std::uint8_t*>(file.data()), file.size()),
+                      {.grayscale = false, .resize = ImageSize{8, 8}}, "FILE");
+}
+
+std::string error_of(const std::string& file) {
+  // Processor time, which other programs on the machine do not change.
+  const std::clock_t before = std::clock();
+  std::string message = message_of<DataError>([&] { decode(file); });
+  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC);
+  EXPECT_THAT(message, StartsWith("FILE: "));
+  EXPECT_THAT(message, testing::Not(HasSubstr("\n")));
+  return message;
+}
+
+std::string noisy_jpeg(bool progressive = false) {
+  return jpeg_file(make_pixels(60, 80, 3, [](unsigned y, unsigned x, unsigned c) { return y * x * (c + 3); }),
+                   {.progressive = progressive});
+}
+
+std::string big_endian(std::uint32_t value) {
+  std::string text = little_endian(value, 4);
+  return {text.rbegin(), text.rend()};
+}
+
+std::string chunk(const std::string& type, const std::string& data) {
+  const std::string body = type + data;
+  const auto crc = crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
+  return big_endian(static_cast<std::uint32_t>(data.size())) + body +
+         big_endian(static_cast<std::uint32_t>(crc));
+}
+
+std::string png_of_size(std::uint32_t width, std::uint32_t height) {
+  return "\x89PNG\r\n\x1a\n" +
+         chunk("IHDR", big_endian(width) + big_endian(height) + std::string("\x08\x02\0\0\0", 5)) +
+         chunk("IDAT", "\x78\x9c\x03") + chunk("IEND", "");
+}
+
+// Sets the size in the frame header of a JPEG file.
+std::string jpeg_of_size(std::string jpeg, unsigned width, unsigned height) {
+  const std::size_t at = jpeg.find("\xff\xc0");
+  jpeg[at + 5] = static_cast<char>(height >> 8);
+  jpeg[at + 6] = static_cast<char>(height);
+  jpeg[at + 7] = static_cast<char>(width >> 8);
+  jpeg[at + 8] = static_cast<char>(width);
+  return jpeg;
+}
+
+TEST(MalformedImage, RefusesAnEmptyFile) { EXPECT_EQ(error_of(""), "FILE: is empty, expected an image"); }
+
+TEST(MalformedImage, RefusesTextUnderAnImagesName) {
+  EXPECT_THAT(error_of("not a picture\n"),
+              StartsWith("FILE: is not an image; allowed: JPEG, PNG, BMP, PGM, PPM"));
+}
+
+TEST(MalformedImage, NamesFormatsThatItDoesNotRead) {
+  EXPECT_THAT(error_of("GIF89a......"), HasSubstr("is a GIF file; allowed: JPEG"));
+  EXPECT_THAT(error_of(std::string("II*\0....", 8)), HasSubstr("is a TIFF file"));
+}
+
+TEST(MalformedImage, RefusesJpegCutShortAnywhere) {
+  for (const bool progressive : {false, true}) {
+    const std::string file = noisy_jpeg(progressive);
+    for (std::size_t size = 4; size < file.size() - 2; size += 97) {
+      EXPECT_THAT(error_of(file.substr(0, size)), HasSubstr("the JPEG data is damaged")) << size;
+    }
+  }
+}
+
+TEST(MalformedImage, RefusesJpegWithAFlippedByteOrReadsIt) {
+  // Not every byte matters; nothing but a DataError may come of those that do.
+  const std::string file = noisy_jpeg();
+  for (std::size_t i = 2; i < file.size(); i += 13) {
+    std::string flipped = file;
+    flipped[i] = static_cast<char>(flipped[i] ^ 0x55);
+    try {
+      decode(flipped);
+    } catch (const DataError&) {
+    }
+  }
+}
+
+TEST(MalformedImage, ReadsJpegWithJunkBehindIt) { EXPECT_EQ(decode(noisy_jpeg() + "junk").channels, 3u); }
+
+TEST(MalformedImage, RefusesPngCutShortAnywhere) {
+  const std::string file =
+      png_file(make_pixels(40, 40, 3, [](unsigned y, unsigned x, unsigned) { return y * x; }));
+  const std::size_t pixels_end =
+      file.size() - 12 - 4;  // the end chunk, and a checksum that needs not be there
+  for (std::size_t size = 9; size < pixels_end; size += 31) {
+    EXPECT_THAT(error_of(file.substr(0, size)), HasSubstr("the PNG data is damaged")) << size;
+  }
+}
+
+TEST(MalformedImage, RefusesPngWithAFlippedByte) {
+  std::string file = png_file(flat_pixels(30, 30, {1, 2, 3}));
+  file[file.find("IDAT") + 9] ^= 0x10;
+  EXPECT_THAT(error_of(file), HasSubstr("the PNG data is damaged"));
+}
+
+TEST(MalformedImage, RefusesImagesWithoutPixels) {
+  EXPECT_THAT(error_of("P5 0 7 255\n"), HasSubstr("has 0 x 7 pixels"));
+  EXPECT_THAT(error_of(jpeg_of_size(noisy_jpeg(), 0, 60)), HasSubstr("the JPEG data is damaged"));
+  EXPECT_THAT(error_of(png_of_size(0, 4)), HasSubstr("the PNG data is damaged"));
+}
+
+TEST(MalformedImage, RefusesHugeImages) {
+  EXPECT_THAT(error_of(png_of_size(20000, 20000)),
+              HasSubstr("has 20000 x 20000 pixels; at most 67108864 pixels are allowed"));
+  EXPECT_THAT(error_of(jpeg_of_size(noisy_jpeg(), 20000, 20000)),
+              HasSubstr("has 20000 x 20000 pixels; at most"));
+  EXPECT_THAT(error_of("P6 20000 20000 255\n"), HasSubstr("has 20000 x 20000 pixels; at most"));
+}
+
+TEST(MalformedImage, RefusesSizesThatTheFileCannotHold) {
+  EXPECT_THAT(error_of(png_of_size(8000, 8000)),
+              HasSubstr("is too short for an image of 8000 x 8000 pixels"));
+  EXPECT_THAT(error_of(jpeg_of_size(noisy_jpeg(), 8000, 8000)), HasSubstr("is too short for an image"));
+  EXPECT_THAT(error_of("P5 100 100 255\nabc"), HasSubstr("100 x 100 pixels need 10000 bytes, 3 are there"));
+  std::string bmp = bmp_file(flat_pixels(4, 4, {1, 2, 3}));
+  bmp[19] = 1;  // 260 pixels wide
+  EXPECT_THAT(error_of(bmp), HasSubstr("is cut short: 260 x 4 pixels need 3120 bytes, 48 are there"));
+}
+
+TEST(MalformedImage, RefusesJpegBombs) {
+  // A progressive image whose first scan is sent again and again.
+  const std::string file = noisy_jpeg(true);
+  const std::size_t first = file.find("\xff\xda"), second = file.find("\xff\xc4", first);
+  std::string bomb = file.substr(0, second);
+  for (int i = 0; i < 200; ++i) bomb += file.substr(first, second - first);
+  bomb += file.substr(second);
+  EXPECT_THAT(error_of(bomb), HasSubstr("the JPEG data is damaged"));
+}
+
+TEST(MalformedImage, RefusesBmpThatItDoesNotRead) {
+  std::string rle = bmp_file(flat_pixels(4, 4, {1, 2, 3}));
+  rle[30] = 1;
+  EXPECT_THAT(error_of(rle), HasSubstr("is a compressed BMP file"));
+  std::string deep = bmp_file(flat_pixels(4, 4, {1, 2, 3}));
+  deep[28] = 16;
+  EXPECT_THAT(error_of(deep), HasSubstr("has 16 bits per pixel; allowed: 1, 4, 8, 24, 32"));
+  EXPECT_THAT(error_of(bmp_file(flat_pixels(4, 4, {1, 2, 3})).substr(0, 30)),
+              HasSubstr("is cut short in the header"));
+}
+
+TEST(MalformedImage, RefusesPgmWithAWrongHeader) {
+  EXPECT_THAT(error_of("P5 x 7 255\n"), HasSubstr("the header holds something else than numbers"));
+  EXPECT_THAT(error_of("P5 1 1 70000\nab"), HasSubstr("the largest value is 70000; allowed: 1 to 65535"));
+  EXPECT_THAT(error_of("P2 1 1 3\n4"), HasSubstr("holds a value above 3"));
+}
+
+}  // namespace
+}  // namespace sweep

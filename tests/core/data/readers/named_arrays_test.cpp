@@ -1,0 +1,162 @@
+// Arrays by name become a data set.
+#include "core/data/readers/named_arrays.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/data/readers/npz.h"
+#include "tests/support/array_files.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_directory.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+using test::bytes_of;
+using test::message_of;
+using test::npy_file;
+using test::TemporaryDirectory;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+NamedArray floats(const std::string& name, const Shape& shape, const std::vector<float>& values) {
+  return {name, shape, values};
+}
+NamedArray labels(const std::string& name, const std::vector<std::int64_t>& values) {
+  return {name, {static_cast<std::int64_t>(values.size())}, values};
+}
+NamedArray bytes(const std::string& name, const Shape& shape, const std::vector<std::uint8_t>& values) {
+  return {name, shape, values};
+}
+
+std::string error_of(const std::vector<NamedArray>& arrays, const ReadOptions& options = {}) {
+  return message_of<DataError>([&] { data_from_arrays(arrays, options, "FILE"); });
+}
+
+TEST(DataFromArrays, ReadsFeaturesAndLabels) {
+  const RawData data = data_from_arrays(
+      {labels("labels", {1, 0, 2}), floats("features", {3, 2}, {1, 2, 3, 4, 5, 6})}, {}, "FILE");
+  EXPECT_EQ(data.shape, (Shape{2}));
+  EXPECT_THAT(data.class_names, ElementsAre("0", "1", "2"));
+  EXPECT_THAT(data.train.classes, ElementsAre(1, 0, 2));
+  EXPECT_THAT(std::get<std::vector<float>>(data.train.samples), ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
+TEST(DataFromArrays, ReadsParts) {
+  const RawData data = data_from_arrays(
+      {bytes("X_train", {2, 1}, {1, 2}), labels("y_train", {0, 1}), bytes("x_test", {1, 1}, {3}),
+       labels("y_test", {1}), bytes("val_x", {1, 1}, {4}), labels("val_y", {0})},
+      {}, "FILE");
+  EXPECT_THAT(std::get<std::vector<std::uint8_t>>(data.test.value().samples), ElementsAre(3));
+  EXPECT_THAT(data.validation.value().classes, ElementsAre(0));
+}
+
+TEST(DataFromArrays, TakesFloatsAsValues) {
+  const RawData one =
+      data_from_arrays({floats("x", {2, 1}, {1, 2}), floats("y", {2}, {0.5f, 3})}, {}, "FILE");
+  EXPECT_THAT(one.value_names, ElementsAre("y"));
+  EXPECT_THAT(one.train.values, ElementsAre(0.5f, 3));
+  const RawData two =
+      data_from_arrays({floats("x", {1, 1}, {1}), floats("y", {1, 2}, {0.5f, 3})}, {}, "FILE");
+  EXPECT_THAT(two.value_names, ElementsAre("y 0", "y 1"));
+}
+
+TEST(DataFromArrays, FollowsTheNamesInTheOptions) {
+  const std::vector<NamedArray> arrays = {floats("x", {2, 1}, {1, 2}), labels("kind", {0, 1}),
+                                          labels("age", {70, 3})};
+  const RawData classes = data_from_arrays(arrays, {.label = "kind"}, "FILE");
+  EXPECT_EQ(classes.class_names.size(), 2u);
+  EXPECT_THAT(classes.notes, ElementsAre("FILE: array \"age\" is not used"));
+  EXPECT_THAT(data_from_arrays(arrays, {.targets = {"age"}}, "FILE").train.values, ElementsAre(70, 3));
+}
+
+TEST(DataFromArrays, TakesWholeFloatsAsLabelsWhereTheNameSaysSo) {
+  const RawData data =
+      data_from_arrays({floats("x", {2, 1}, {1, 2}), floats("labels", {2}, {1, 0})}, {}, "FILE");
+  EXPECT_THAT(data.train.classes, ElementsAre(1, 0));
+}
+
+TEST(DataFromArrays, GivesImagesAChannel) {
+  EXPECT_EQ(data_from_arrays({bytes("x", {1, 2, 3}, {1, 2, 3, 4, 5, 6}), labels("y", {0})}, {}, "FILE").shape,
+            (Shape{1, 2, 3}));
+}
+
+TEST(DataFromArrays, MovesChannelsToTheFront) {
+  std::vector<std::uint8_t> values(4 * 5 * 3);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint8_t>(i);
+  const RawData data = data_from_arrays({bytes("x", {1, 4, 5, 3}, values), labels("y", {0})}, {}, "FILE");
+  EXPECT_EQ(data.shape, (Shape{3, 4, 5}));
+  const auto& moved = std::get<std::vector<std::uint8_t>>(data.train.samples);
+  EXPECT_EQ(moved[0], 0);
+  EXPECT_EQ(moved[1], 3);
+  EXPECT_EQ(moved[20], 1);
+  EXPECT_EQ(moved[59], 59);
+}
+
+TEST(DataFromArrays, RefusesWhatDoesNotFitTogether) {
+  EXPECT_EQ(error_of({floats("x", {2, 1}, {1, 2}), labels("y", {0})}),
+            "FILE: array \"x\" holds 2 samples, but \"y\" holds 1 targets");
+  EXPECT_EQ(error_of({floats("x", {1, 1}, {1})}),
+            "FILE: has no array of targets, called \"labels\", \"y\" or \"y_train\"; there are: \"x\"");
+  EXPECT_THAT(error_of({labels("y", {1})}), HasSubstr("has no array of samples, called \"features\""));
+  EXPECT_THAT(error_of({}), HasSubstr("there are: none"));
+  EXPECT_THAT(error_of({floats("x", {1, 1}, {1}), floats("data", {1, 1}, {1}), labels("y", {0})}),
+              HasSubstr("both \"x\" and \"data\" could be the samples"));
+  EXPECT_THAT(error_of({floats("x", {1, 1}, {1}), labels("y", {0}), floats("x_test", {1, 1}, {1})}),
+              HasSubstr("has only samples of the test part"));
+  EXPECT_THAT(error_of({floats("x", {1, 2}, {1, 2}), labels("y", {0}), floats("x_test", {1, 1}, {1}),
+                        labels("y_test", {0})}),
+              HasSubstr("array \"x_test\" has shape [1, 1], but \"x\" has [1, 2]"));
+}
+
+TEST(DataFromArrays, RefusesLabelsOutOfRange) {
+  EXPECT_THAT(error_of({floats("x", {1, 1}, {1}), labels("y", {-1})}),
+              HasSubstr("array \"y\": label -1 of sample 0 (from 0) is out of range"));
+  EXPECT_THAT(error_of({floats("x", {1, 1}, {1}), labels("y", {0}), floats("x_test", {1, 1}, {1}),
+                        labels("y_test", {3})}),
+              HasSubstr("class 3 is out of range: there are 1 classes"));
+}
+
+TEST(DataFromArrays, RefusesNanUnlessItMeansMissing) {
+  const std::vector<NamedArray> arrays = {floats("x", {3, 1}, {1, NAN, 5}), labels("y", {0, 0, 1})};
+  EXPECT_THAT(error_of(arrays), HasSubstr("array \"x\" holds NaN in sample 1 (from 0)"));
+  RawData data = data_from_arrays(arrays, {.missing = MissingValues::kMean}, "FILE");
+  fill_missing(data.train, feature_means(data.train, data.shape, 0, 3));
+  EXPECT_THAT(std::get<std::vector<float>>(data.train.samples), ElementsAre(1, 3, 5));
+  EXPECT_THAT(error_of({floats("x", {1, 1}, {INFINITY}), labels("y", {0})}),
+              HasSubstr("holds infinity in sample 0"));
+  EXPECT_THAT(error_of({floats("x", {1, 1}, {1}), floats("y", {1}, {NAN})}),
+              HasSubstr("is not a finite number"));
+}
+
+TEST(ReadNpyFiles, ReadsAFolderOfArrays) {
+  const TemporaryDirectory directory;
+  directory.write("features.npy", npy_file("<f4", "(2, 1)", bytes_of<float>({1, 2})));
+  directory.write("labels.npy", npy_file("<i8", "(2,)", bytes_of<std::int64_t>({1, 0})));
+  const fs::path path = directory.path();
+  EXPECT_TRUE(is_npy(path));
+  EXPECT_TRUE(is_npy(path / "features.npy"));
+  const RawData data = read_npy_files(std::span(&path, 1), {});
+  EXPECT_THAT(data.train.classes, ElementsAre(1, 0));
+  ASSERT_EQ(data.files.size(), 2u);
+  EXPECT_EQ(data.files[0].sha256.size(), 64u);
+}
+
+TEST(ReadNpz, ReadsAnArchive) {
+  const TemporaryDirectory directory;
+  const fs::path path = directory.write(
+      "set.npz", test::zip_file({{"x.npy", npy_file("<f4", "(2, 1)", bytes_of<float>({1, 2})), true},
+                                 {"y.npy", npy_file("<f4", "(2,)", bytes_of<float>({1, 0})), true}}));
+  EXPECT_TRUE(is_npz(path));
+  const RawData data = read_npz(std::span(&path, 1), {});
+  EXPECT_THAT(data.train.values, ElementsAre(1, 0));
+  EXPECT_EQ(data.files[0].sha256.size(), 64u);
+}
+
+}  // namespace
+}  // namespace sweep

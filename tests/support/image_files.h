@@ -1,0 +1,165 @@
+// The bytes of image files, made by writers that share nothing with the readers under test.
+#pragma once
+
+#include <cstdio>
+// After <cstdio>, which it needs.
+#include <jpeglib.h>
+#include <spng.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace sweep::test {
+
+/// Interleaved pixels.
+struct Pixels {
+  std::uint32_t height = 0, width = 0, channels = 3;
+  std::vector<std::uint8_t> values;
+};
+
+/// Pixels whose value at (y, x, channel) is value(y, x, channel).
+inline Pixels make_pixels(std::uint32_t height, std::uint32_t width, std::uint32_t channels,
+                          const std::function<unsigned(unsigned, unsigned, unsigned)>& value) {
+  Pixels pixels = {height, width, channels, {}};
+  for (unsigned y = 0; y < height; ++y) {
+    for (unsigned x = 0; x < width; ++x) {
+      for (unsigned c = 0; c < channels; ++c)
+        pixels.values.push_back(static_cast<std::uint8_t>(value(y, x, c)));
+    }
+  }
+  return pixels;
+}
+
+/// All pixels have the colour given, one value per channel.
+inline Pixels flat_pixels(std::uint32_t height, std::uint32_t width,
+                          const std::vector<std::uint8_t>& colour) {
+  return make_pixels(height, width, static_cast<std::uint32_t>(colour.size()),
+                     [&](unsigned, unsigned, unsigned c) { return colour[c]; });
+}
+
+struct JpegOptions {
+  bool progressive = false;
+  bool adobe_inks = false;  // with four channels: CMYK as Adobe stores it, with its marker
+  int quality = 95;
+};
+
+/// A JPEG file of 1, 3 or 4 (CMYK) channels. Colours are not subsampled.
+inline std::string jpeg_file(const Pixels& pixels, const JpegOptions& options = {}) {
+  jpeg_compress_struct info{};
+  jpeg_error_mgr errors{};
+  info.err = jpeg_std_error(&errors);
+  errors.error_exit = [](j_common_ptr) { std::abort(); };
+  jpeg_create_compress(&info);
+  unsigned char* memory = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&info, &memory, &size);
+  info.image_height = pixels.height;
+  info.image_width = pixels.width;
+  info.input_components = static_cast<int>(pixels.channels);
+  info.in_color_space = pixels.channels == 1 ? JCS_GRAYSCALE : pixels.channels == 3 ? JCS_RGB : JCS_CMYK;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, options.quality, TRUE);
+  for (int c = 0; c < info.num_components; ++c)
+    info.comp_info[c].h_samp_factor = info.comp_info[c].v_samp_factor = 1;
+  if (options.progressive) jpeg_simple_progression(&info);
+  info.write_Adobe_marker = options.adobe_inks ? TRUE : FALSE;
+  jpeg_start_compress(&info, TRUE);
+  for (unsigned y = 0; y < pixels.height; ++y) {
+    auto* row =
+        const_cast<std::uint8_t*>(pixels.values.data()) + std::size_t{y} * pixels.width * pixels.channels;
+    jpeg_write_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_compress(&info);
+  std::string file(reinterpret_cast<const char*>(memory), size);
+  jpeg_destroy_compress(&info);
+  std::free(memory);
+  return file;
+}
+
+/// `jpeg` with EXIF data that says `orientation`, in the byte order given.
+inline std::string with_orientation(const std::string& jpeg, int orientation, bool big_endian = false) {
+  const auto number = [&](unsigned value, int bytes) {
+    std::string text;
+    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * (big_endian ? bytes - 1 - i : i));
+    return text;
+  };
+  const std::string tiff = (big_endian ? "MM" : "II") + number(42, 2) + number(8, 4) + number(1, 2) +
+                           number(0x112, 2) + number(3, 2) + number(1, 4) +
+                           number(static_cast<unsigned>(orientation), 2) + number(0, 2) + number(0, 4);
+  const std::string data = std::string("Exif\0\0", 6) + tiff;
+  const std::size_t length = data.size() + 2;
+  return jpeg.substr(0, 2) + "\xff\xe1" + static_cast<char>(length >> 8) + static_cast<char>(length & 255) +
+         data + jpeg.substr(2);
+}
+
+struct PngOptions {
+  std::uint8_t bits = 8;
+  bool interlaced = false;
+};
+
+/// A PNG file of 1 (gray), 3 or 4 (with alpha) channels; with 16 bits each value stands for value * 257.
+inline std::string png_file(const Pixels& pixels, const PngOptions& options = {}) {
+  spng_ctx* context = spng_ctx_new(SPNG_CTX_ENCODER);
+  spng_set_option(context, SPNG_ENCODE_TO_BUFFER, 1);
+  spng_ihdr header{};
+  header.width = pixels.width;
+  header.height = pixels.height;
+  header.bit_depth = options.bits;
+  header.color_type = static_cast<std::uint8_t>(pixels.channels == 1   ? SPNG_COLOR_TYPE_GRAYSCALE
+                                                : pixels.channels == 3 ? SPNG_COLOR_TYPE_TRUECOLOR
+                                                                       : SPNG_COLOR_TYPE_TRUECOLOR_ALPHA);
+  header.interlace_method = options.interlaced ? 1 : 0;
+  spng_set_ihdr(context, &header);
+  std::vector<std::uint8_t> values;
+  for (const std::uint8_t value : pixels.values) values.insert(values.end(), options.bits / 8u, value);
+  int result = spng_encode_image(context, values.data(), values.size(), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE);
+  std::size_t size = 0;
+  void* memory = result == 0 ? spng_get_png_buffer(context, &size, &result) : nullptr;
+  if (result != 0) throw std::runtime_error(spng_strerror(result));
+  std::string file(static_cast<const char*>(memory), size);
+  std::free(memory);
+  spng_ctx_free(context);
+  return file;
+}
+
+inline std::string little_endian(std::uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
+  return text;
+}
+
+/// A BMP file of 24 bits per pixel, from three channels.
+inline std::string bmp_file(const Pixels& pixels, bool top_down = false) {
+  const std::uint32_t row_bytes = (pixels.width * 3 + 3) / 4 * 4;
+  const std::uint32_t height = top_down ? 0 - pixels.height : pixels.height;
+  std::string file = "BM" + little_endian(54 + row_bytes * pixels.height, 4) + little_endian(0, 4) +
+                     little_endian(54, 4) + little_endian(40, 4) + little_endian(pixels.width, 4) +
+                     little_endian(height, 4) + little_endian(1, 2) + little_endian(24, 2) +
+                     std::string(24, '\0');
+  for (std::uint32_t i = 0; i < pixels.height; ++i) {
+    const std::uint32_t y = top_down ? i : pixels.height - 1 - i;
+    std::string row;
+    for (std::uint32_t x = 0; x < pixels.width; ++x) {
+      for (int c = 2; c >= 0; --c) {
+        row += static_cast<char>(
+            pixels.values[(std::size_t{y} * pixels.width + x) * 3 + static_cast<unsigned>(c)]);
+      }
+    }
+    row.resize(row_bytes, '\0');
+    file += row;
+  }
+  return file;
+}
+
+/// A binary PGM or PPM file.
+inline std::string netpbm_file(const Pixels& pixels) {
+  return std::string(pixels.channels == 1 ? "P5" : "P6") + "\n# made by a test\n" +
+         std::to_string(pixels.width) + " " + std::to_string(pixels.height) + "\n255\n" +
+         std::string(pixels.values.begin(), pixels.values.end());
+}
+
+}  // namespace sweep::test

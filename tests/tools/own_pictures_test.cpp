@@ -1,0 +1,164 @@
+// The program trains on pictures that people bring: folders of images and CIFAR's batches.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/file.h"
+#include "tests/support/array_files.h"
+#include "tests/support/image_files.h"
+#include "tests/support/program.h"
+#include "tests/support/sweep_folder.h"
+
+namespace sweep::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+constexpr unsigned kSide = 16;  // pixels
+
+// Noise of 0 to 63 that depends only on the arguments.
+unsigned noise(unsigned sample, unsigned y, unsigned x, unsigned channel) {
+  return (sample * 2654435761u ^ y * 40503u ^ x * 69069u ^ channel * 362437u) >> 7 & 63;
+}
+
+// Colour tells the classes apart, not brightness: class 0 is red, class 1 is blue.
+test::Pixels picture(unsigned label, unsigned sample) {
+  return test::make_pixels(kSide, kSide, 3, [=](unsigned y, unsigned x, unsigned c) {
+    return noise(sample, y, x, c) + (c == 2 * label ? 120 : 20);
+  });
+}
+
+class OwnPictures : public ::testing::Test {
+ protected:
+  OwnPictures() {
+    folder_.write("cnn.json", R"({"layers": [
+      {"type": "conv2d", "out_channels": 8, "kernel_size": 3}, {"type": "relu"}, {"type": "max_pool2d", "kernel_size": 2},
+      {"type": "flatten"}, {"type": "linear", "out_features": 10}]})");
+  }
+
+  // Runs a sweep of one run on `dataset`.
+  Finished train(const std::string& dataset) const {
+    folder_.write("s.json",
+                  "{\"dataset\": " + dataset +
+                      R"(, "network": "cnn.json", "optimizer": "adam", "epochs": 8, "batch_size": 10,
+                                    "device": "cpu", "seed": 1})");
+    return run_program({"s.json", "--logdir", "runs", "--json"}, folder_.path());
+  }
+
+  static double accuracy(const Finished& finished, const char* part) {
+    return json::parse(finished.out)["runs"][0]["metrics"][part].get<double>();
+  }
+
+  json run_record() const {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path() / "runs")) {
+      if (entry.path().filename() == "run.json") return json::parse(read_file(entry.path()));
+    }
+    return {};
+  }
+
+  // 40 pictures of each class, JPEG and PNG in turn.
+  void write_pictures(const std::string& name) const {
+    for (unsigned i = 0; i < 80; ++i) {
+      const unsigned label = i / 40;
+      const std::string file =
+          i % 2 == 0 ? test::jpeg_file(picture(label, i)) : test::png_file(picture(label, i));
+      folder_.write(name + (label == 0 ? "/poppy/" : "/cornflower/") + std::to_string(i) +
+                        (i % 2 == 0 ? ".jpg" : ".png"),
+                    file);
+    }
+  }
+
+  void expect_refused(const std::string& dataset, const std::string& message) const {
+    const Finished finished = train(dataset);
+    EXPECT_EQ(finished.code, 2) << finished.err;
+    EXPECT_THAT(finished.err, HasSubstr(message));
+    EXPECT_EQ(std::count(finished.err.begin(), finished.err.end(), '\n'), 1) << finished.err;
+    EXPECT_FALSE(std::filesystem::exists(folder_.path() / "runs"));
+  }
+
+  SweepFolder folder_;
+};
+
+TEST_F(OwnPictures, AFolderInColourIsLearnt) {
+  write_pictures("flowers");
+  folder_.write("flowers/poppy/broken.jpg", test::jpeg_file(picture(0, 1)).substr(0, 200));
+  const Finished finished = train(R"({"name": "flowers", "path": "flowers", "validation": 0.2, "test": 10})");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_GT(accuracy(finished, "validation_accuracy"), 0.9);
+  EXPECT_GT(accuracy(finished, "test_accuracy"), 0.9);
+  EXPECT_THAT(finished.err, HasSubstr("data set \"flowers\": 1 file was skipped: "));
+  EXPECT_THAT(finished.err, HasSubstr("broken.jpg ("));
+  const json record = run_record();
+  const json& data = record.at("provenance").at("dataset");
+  EXPECT_EQ(data.at("train"), 54);
+  EXPECT_EQ(data.at("validation"), 16);
+  EXPECT_EQ(data.at("test"), 10);
+  ASSERT_EQ(data.at("files").size(), 1u) << "one digest over all pictures";
+  EXPECT_EQ(data.at("files")[0].at("sha256").get<std::string>().size(), 64u);
+  ASSERT_EQ(data.at("skipped").size(), 1u);
+  EXPECT_NE(data.at("skipped")[0].at("reason"), "");
+}
+
+TEST_F(OwnPictures, AFolderIsResizedAndGrayIfAskedFor) {
+  write_pictures("flowers");
+  const Finished finished = train(
+      R"({"name": "flowers", "path": "flowers", "validation": 0.2, "resize": [12, 10], "grayscale": true})");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const json dataset = run_record().at("config").at("dataset");
+  EXPECT_EQ(dataset.at("resize"), json({12, 10}));
+  EXPECT_EQ(dataset.at("grayscale"), true);
+}
+
+// Each class has a bright square of its own.
+std::string cifar_records(unsigned first, unsigned count) {
+  std::string bytes;
+  for (unsigned i = first; i < first + count; ++i) {
+    const unsigned label = i % 10;
+    bytes += static_cast<char>(label);
+    for (unsigned c = 0; c < 3; ++c) {
+      for (unsigned y = 0; y < 32; ++y) {
+        for (unsigned x = 0; x < 32; ++x) {
+          const bool bright = y / 6 == label / 5 * 2 && x / 6 == label % 5;
+          bytes += static_cast<char>(noise(i, y, x, c) + (bright ? 180 : 0));
+        }
+      }
+    }
+  }
+  return bytes;
+}
+
+TEST_F(OwnPictures, CifarBatchesAreLearnt) {
+  for (unsigned batch = 1; batch <= 5; ++batch) {
+    folder_.write("cifar/data_batch_" + std::to_string(batch) + ".bin", cifar_records(batch * 40, 40));
+  }
+  folder_.write("cifar/test_batch.bin", cifar_records(1000, 50));
+  const Finished finished = train(R"({"name": "cifar10", "path": "cifar", "validation": 40})");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_GT(accuracy(finished, "validation_accuracy"), 0.9);
+  EXPECT_GT(accuracy(finished, "test_accuracy"), 0.9);
+  EXPECT_EQ(run_record().at("provenance").at("dataset").at("files").size(), 6u);
+}
+
+TEST_F(OwnPictures, WhatCannotBeTrainedIsRefusedWithOneLine) {
+  folder_.write("t.csv", "x,label\n1.5,a\n2.5,b\n");
+  expect_refused(
+      R"({"name": "t", "path": "t.csv"})",
+      "t.csv: holds samples of float32, shape [1]; what can be trained on are bytes (uint8) with classes");
+  folder_.write("values/x.npy", test::npy_file("|u1", "(2, 4, 4)", std::string(32, '\1')));
+  folder_.write("values/y.npy", test::npy_file("<f4", "(2,)", test::bytes_of<float>({0.5f, 1.5f})));
+  expect_refused(R"({"name": "v", "path": "values"})", "values: holds numbers as targets (\"y\"); what can");
+  folder_.write("one/only/a.png", test::png_file(picture(0, 1)));
+  expect_refused(R"({"name": "one", "path": "one"})", "one: ");
+  folder_.write("broken/a/1.png", test::png_file(picture(0, 1)));
+  folder_.write("broken/b/1.png", test::png_file(picture(1, 1)).substr(0, 60));
+  expect_refused(R"({"name": "broken", "path": "broken"})", "no image of class \"b\" can be decoded");
+  folder_.write("text", "hello");
+  expect_refused(R"({"name": "text", "path": "text"})",
+                 "text: its format is not recognised. Known are: idx,");
+}
+
+}  // namespace
+}  // namespace sweep::testing
