@@ -76,7 +76,7 @@ void adopt_run(const fs::path& sweep_directory, const std::string& directory, co
   if (directory != config.name) rename_directory(sweep_directory / directory, path);
   record.name = config.name;
   record.params = config.params;
-  write_file_atomically(path / kRunRecordFile, json_text(to_json(record)));
+  write_file_atomically(path / kRunRecordFile, run_record_text(record));
 }
 
 void make_room(const fs::path& sweep_directory, std::span<const RunConfig> runs,
