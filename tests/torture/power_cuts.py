@@ -16,7 +16,7 @@ import subprocess
 from pathlib import Path
 
 PROMISED = 10.0  # seconds of work that a power cut may cost, or one epoch
-SLACK = 8.0  # for waiting and syncing, whose times grow with the clock's speed
+SLACK = 8.0  # for waiting and syncing, whose times grow with the clock's speed; more on a loaded machine
 RECORDED_SECONDS = 60.0  # about how long the recorded sweep takes by its own clock
 # What becomes of names and of data that were not synced.
 FATES = (("all", "all"), ("all", "none"), ("none", "none"), ("random", "random"))
@@ -75,6 +75,13 @@ class WriteLog:
                     self.directory_syncs.append((position, paths[0]))
                 else:
                     self.names.append((position, operation, paths[0], paths[1], files.get(inode)))
+
+    def slack(self, directory):
+        """A run that ends while a round of syncs begins waits for the end of the next. Both rounds take longer by this
+        clock the more the machine has to do; how much is seen from the times between the ends of rounds."""
+        ends = [self.times[0], *(self.times[position] for position, path in self.directory_syncs if path == directory)]
+        longest = max((after - before for before, after in zip(ends, ends[1:])), default=PROMISED)
+        return max(SLACK, SLACK + 2 * (longest - PROMISED))
 
     def tree_at(self, end, fate, rng):
         """{path: file, or None for a directory} after a power cut before position `end`."""
@@ -159,7 +166,7 @@ def record(torture):
 def check_nothing_is_lost(torture, log, checkpoints, end, logdir, what):
     """No epoch was trained again that had a checkpoint long enough before the cut."""
     for run, written in checkpoints.items():
-        before = log.times[end - 1] - PROMISED - SLACK - max(written[-1][1])
+        before = log.times[end - 1] - PROMISED - log.slack(str(torture.directory)) - max(written[-1][1])
         safe = [epochs for seconds, epochs in written if seconds <= before]
         if not safe:
             continue
