@@ -338,9 +338,10 @@ TEST(BadSweepFile, DatasetsAreChecked) {
                         "image_folder, csv or tsv, did you mean \"image_folder\"?"));
   EXPECT_THAT(error(R"({"name": "mnist", "split": "last"})"),
               HasSubstr("dataset.split: got \"last\", want auto, end, random or stratified"));
-  EXPECT_THAT(error(R"({"name": "mnist", "resize": [0, 50]})"), HasSubstr("dataset.resize: got [0, 50]"));
+  EXPECT_THAT(error(R"({"name": "mnist", "resize": [0, 50]})"),
+              HasSubstr("dataset.resize: got a list of 2, want an integer, or a pair of integers, >= 1"));
   EXPECT_THAT(error(R"({"name": "mnist", "label": ""})"),
-              HasSubstr("dataset.label: got \"\", want the name of a column or an array"));
+              HasSubstr("dataset.label: got an empty string, want the name of a column or an array"));
   EXPECT_THAT(error(R"({"name": "mnist", "validation": 59950})"),
               HasSubstr("batch_size: got 100 (the default), want at most 50"));
   EXPECT_THAT(error(R"({"name": "mnist", "normalize": {"mean": [0.5]}})"),
