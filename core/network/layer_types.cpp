@@ -1,4 +1,5 @@
-// The table of layer types: PyTorch's names, arguments and defaults.
+// The table of layer types: PyTorch's names, arguments and defaults. core/kernels/README.md lists what else
+// a new type needs.
 #include <array>
 
 #include "core/network/layer_spec.h"

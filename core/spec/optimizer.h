@@ -2,8 +2,8 @@
 //
 // To add one: its options here, in the variant; its row and its overloads in optimizer.cpp; its formula
 // in core/kernels/cpu/kernels/optimizer_kernels.cpp and core/kernels/cuda/kernels/optimizer.cu.
-// Whatever depends on the kind of optimizer is a set of overloads without a general one, so the
-// compiler names what is missing.
+// Everything that is specific to one optimizer is an overload set without a fallback, so the compiler
+// reports what is missing.
 #pragma once
 
 #include <cstddef>

@@ -33,7 +33,7 @@ struct Expansion {
 
 /// Takes the product of each grid's axes. The last axis varies fastest, zipped axes move together in the
 /// position of the first of them, and repeats vary fastest of all. A combination that a "when" makes equal to
-/// an earlier one is dropped. `base` is the file, whose plain values conditions may ask for. Adds a problem,
+/// an earlier one is dropped. `base` is the file; conditions may test its plain values. Adds a problem,
 /// and returns nothing, beyond 100 000 runs.
 Expansion expand(const SearchSpace& space, const JsonNode& base, Problems& problems);
 

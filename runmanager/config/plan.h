@@ -21,7 +21,7 @@ struct PlannedRun {
   std::string device;               // where it would train: "cpu", "cuda:1"
   std::optional<std::string> skip;  // why it would be skipped instead
   std::string fate = "new";         // "kept", "continued", "in the way": what an earlier start has left of it
-  std::string note{};               // what a person should know besides
+  std::string note{};               // anything else the user should know
   std::size_t train_samples = 0;    // per epoch
   std::size_t steps_per_epoch = 0;  // optimizer steps
   std::size_t parameter_count = 0;  // floats

@@ -27,8 +27,8 @@ void make_self_contained(JsonNode& root, std::vector<Assignment>& overrides,
 /// Whether the value at `path` is a path to a file or directory: of "init" or "dataset.path".
 bool is_file_path(const KeyPath& path);
 
-/// What to call each of `paths`, absolute ones: as many of the last parts of all as tell them apart. A single
-/// one is called by its last part.
+/// A short name for each absolute path: its last N components, with the smallest N that makes all names
+/// distinct. A single one is called by its last part.
 std::map<std::string, std::string> short_paths(const std::vector<std::string>& paths);
 
 }  // namespace sweep

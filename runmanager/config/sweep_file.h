@@ -1,4 +1,5 @@
-// Reads a sweep file: from JSON and command line to a checked list of runs.
+// Reads a sweep file: from JSON and command line to a checked list of runs. The keys themselves are in
+// settings_tables.cpp.
 #pragma once
 
 #include <filesystem>

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "core/base/error.h"
-#include "core/base/file.h"
+#include "core/data/json_text.h"
 #include "runmanager/records/run_files.h"
 
 namespace sweep {
@@ -26,7 +26,7 @@ std::vector<fs::path> run_directories(const fs::path& directory) {
 
 std::vector<RunRecord> runs_of_sweep(const fs::path& directory) {
   const std::string path = (directory / kSweepFile).string();
-  const Json file = Json::parse(read_file(path), nullptr, false);
+  const Json file = read_json_file(path);
   if (!file.is_object()) throw DataError(path + ": is not the JSON that a sweep writes");
   std::vector<RunRecord> runs;
   for (const Json& name : file.value("runs", Json::array())) {

@@ -36,7 +36,7 @@ struct ExistingRun {
   std::string directory = {};
   std::optional<RunRecord> record = {};             // of kKept, kContinued and kInTheWay
   std::vector<SettingDifference> differences = {};  // of kInTheWay
-  std::string note = {};                            // what a person should know besides; may be empty
+  std::string note = {};                            // anything else the user should know; may be empty
 
   bool is_adopted(const RunConfig& config) const { return !directory.empty() && directory != config.name; }
 };
@@ -48,7 +48,7 @@ std::vector<ExistingRun> find_existing_runs(const std::filesystem::path& sweep_d
                                             std::span<const RequestedRun> runs, bool retry_failed);
 
 /// Throws ConfigError if any of `existing` is in the way: which runs, which settings differ, and what can be
-/// done. Settings that differ alike in all of them are told once.
+/// done. A difference that all of them share is listed once.
 void refuse_runs_in_the_way(const std::filesystem::path& sweep_directory, std::span<const RequestedRun> runs,
                             std::span<const ExistingRun> existing);
 

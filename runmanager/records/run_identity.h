@@ -11,20 +11,20 @@ namespace sweep {
 
 /// The settings of a run that change its numbers, in one spelling: arguments complete, 1 and 1.0 alike, files
 /// by the digest of their content. Left out are the names of sweep, network and layers, "log", "num_workers",
-/// "dataset.placement", and how the device was asked for; the device it became is in it. "epochs" stands
-/// apart, because more of them go on from fewer.
+/// "dataset.placement", and how the device was asked for; the device it became is in it. "epochs" is
+/// handled separately, because a longer training can continue a shorter one.
 struct RunIdentity {
   std::vector<std::pair<std::string, std::string>> settings;  // {"optimizer.eps", "1e-08"}, sorted by key
   std::optional<std::string> data;  // digests of the data set's files; none: not known, then `source` counts
   std::string source;               // name of the data set
-  std::vector<std::string> layers;  // their names, which a checkpoint's weights are called by
+  std::vector<std::string> layers;  // layer names, which a checkpoint uses to name its weights
   int epochs = 0;
   /// The schedule spreads over all epochs, so the first of ten are not those of a run of three.
   bool schedule_spans_epochs = false;
 };
 
 /// `config` is RunConfig::resolved or RunRecord::config, `device` the name of the device that the run trains
-/// on. Of `provenance` "numerics" is read, and "init_sha256" and the files of "dataset" where they are there.
+/// on. From `provenance`, reads "numerics" and, if present, "init_sha256" and the files of "dataset".
 RunIdentity identity_of(const nlohmann::ordered_json& config, const std::string& device,
                         const nlohmann::ordered_json& provenance);
 

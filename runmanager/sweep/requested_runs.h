@@ -37,7 +37,7 @@ std::vector<RequestedRun> requested_runs(const Sweep& sweep, const DatasetCache&
 std::exception_ptr load_datasets(const Sweep& sweep, DatasetCache& data);
 
 /// What run_sweep() would find in <logdir>/<name>, without changing anything. Loads the data sets. Throws
-/// DataError if one is missing that a run needs that is not finished.
+/// DataError if a data set needed by an unfinished run is missing.
 std::vector<ExistingRun> preview_existing_runs(const Sweep& sweep, const std::filesystem::path& logdir,
                                                DatasetCache& data);
 

@@ -1,4 +1,4 @@
-// Keeps everything together that a sweep shows and writes about its runs while they are trained.
+// Manages everything that a sweep displays and writes about its runs during training.
 #pragma once
 
 #include <cstddef>

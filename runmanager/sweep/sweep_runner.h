@@ -27,7 +27,7 @@ struct RunnerOptions {
   double timeout = 0;        // seconds after which a run is ended as failed; 0: none. Needs workers.
   double max_time = 0;       // seconds after which the sweep stops as if asked to; 0: never
   bool fresh = false;        // always a new directory: NAME-2, NAME-3, …
-  bool replace = false;      // train runs again that are there with other settings
+  bool replace = false;      // retrain existing runs whose settings differ
   bool fail_fast = false;    // the first failed run ends the sweep
   bool strict = false;       // a run without its device is a failure, not a skip
   bool quiet = false;        // no progress

@@ -175,8 +175,8 @@ TEST(CommandLine, EveryCommandIsFoundWithItsOptions) {
 TEST(CommandLine, AMistypedCommandGetsTheNearestSuggested) {
   Called called;
   EXPECT_EQ(called.error({"plna", "x.json"}),
-            "plna: no such file, and no command: run, plan, show, fsck, verify, export, devices, schema, "
-            "completion, did you mean \"plan\"?");
+            "plna: no such file, and no command: run, resume, plan, show, fsck, verify, export, devices, "
+            "schema, completion, did you mean \"plan\"?");
   EXPECT_THAT(called.error({"report", "runs/x"}), HasSubstr("report: no such file, and no command: run, "));
 }
 
@@ -184,9 +184,9 @@ TEST(CommandLine, AMistypedOptionGetsTheNearestSuggested) {
   Called called;
   EXPECT_THAT(called.error({"a.json", "--log-dir", "x"}), HasSubstr("unknown option --log-dir, allowed: "));
   EXPECT_THAT(called.error({"a.json", "--log-dir", "x"}), HasSubstr("did you mean \"--logdir\"?"));
-  EXPECT_THAT(called.error({"plan", "a.json", "--fresh"}),
-              HasSubstr("unknown option --fresh, allowed: --help, --epochs, --seed, --deterministic, "
-                        "--no-deterministic, --json"));
+  EXPECT_THAT(called.error({"plan", "a.json", "--retry"}),
+              HasSubstr("unknown option --retry, allowed: --help, --epochs, --seed, --deterministic, "
+                        "--no-deterministic, --logdir, --fresh, --replace, --json"));
   EXPECT_TRUE(called.command.empty());
 }
 

@@ -25,7 +25,8 @@ def nested(*layers):
     return changed(network={"layers": [*layers, *OUT]})
 
 
-good = {"dataset": "mnist", "network": network}
+# The one data set that the tests install: the program refuses to plan with data that is not there.
+good = {"dataset": "fashion-mnist", "network": network}
 
 
 def program_accepts(document):
@@ -51,8 +52,8 @@ accepted = [
     changed(params={"lr": [0.1], "momentum": {"linspace": [0, 0.9, 3]}, "network.layers.out.bias": [True, False]}),
     changed(optimizer={"name": "adam", "betas": [0.5, 0.9]}, device="cpu", log={"images": 0}),
     changed(optimizer={"momentum": 0.5}, name="a b.c", repeats=2),
-    changed(dataset={"name": "mnist", "validation": 0.5, "normalize": {"mean": [0.1], "std": [2]}}),
-    {"network": network, "params": {"dataset": ["mnist", "fashion-mnist"]}},
+    changed(dataset={"name": "fashion-mnist", "validation": 0.5, "normalize": {"mean": [0.1], "std": [2]}}),
+    {"network": network, "params": {"dataset": ["fashion-mnist", {"name": "fashion-mnist", "limit": 1000}]}},
     changed(params={"lr": [1, 2], "seed": [1, 2]}, zip=[["lr", "seed"]], exclude=[{"lr": 1}]),
     changed(params={"optimizer": ["sgd", "adam"], "momentum": [0, 0.9]}, when={"momentum": {"optimizer": "sgd"}}),
     changed(grids=[{"lr": [1]}, {"seed": {"range": [1, 3, 1]}}]),

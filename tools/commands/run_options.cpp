@@ -97,7 +97,7 @@ void add_training_options(CLI::App& app, RunnerOptions& runner) {
       ->capture_default_str();
   app.add_flag(
       "--replace", runner.replace,
-      "train runs again that are there with other settings; the old ones go when the new are finished");
+      "retrain existing runs whose settings differ; each old one is removed when its new one has finished");
   app.add_flag("--fail-fast", runner.fail_fast, "end at the first run that fails");
   app.add_option("--retry", runner.retry,
                  "try a run that failed up to N times again, from its last finished epoch")

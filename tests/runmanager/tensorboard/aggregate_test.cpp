@@ -167,7 +167,11 @@ TEST_F(AggregateRunsTest, AreNotThereWithoutRepeatsOrWithOne) {
 TEST_F(AggregateRunsTest, AreWrittenAnewInOneFileWhenTheSweepRunsAgain) {
   world_.run(repeated_sweep(3));
   Sweep changed = repeated_sweep(3);
-  for (RunConfig& run : changed.runs) run.resolved["epochs"] = run.epochs = 1;
+  for (RunConfig& run : changed.runs) {
+    run.resolved["epochs"] = run.epochs = 1;
+    run.resolved["seed"] = 8;
+  }
+  world_.options.replace = true;
   world_.training.engines = 1;  // so that the losses are 2, 3, 1
   world_.run(changed);
   EXPECT_THAT(points(aggregate("mean"), "Loss/train"), ElementsAre(2));
@@ -179,7 +183,11 @@ TEST_F(AggregateRunsTest, AreWrittenAnewInOneFileWhenTheSweepRunsAgain) {
 TEST_F(AggregateRunsTest, GoWhenTheirRunsAreToBeTrainedAgainAndComeAtTheirEnd) {
   world_.run(repeated_sweep(3));
   Sweep changed = repeated_sweep(3);
-  for (RunConfig& run : changed.runs) run.resolved["epochs"] = run.epochs = 1;
+  for (RunConfig& run : changed.runs) {
+    run.resolved["epochs"] = run.epochs = 1;
+    run.resolved["seed"] = 8;
+  }
+  world_.options.replace = true;
   std::size_t seen = 0;
   world_.training.on_train = [&](const Batch& batch, std::int64_t) {
     EXPECT_EQ(fs::exists(aggregate("mean")), seen++ >= 3 * 4) << "batch " << seen;
