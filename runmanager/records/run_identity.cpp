@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <set>
 #include <string_view>
 
 namespace sweep {
@@ -145,8 +145,16 @@ std::vector<SettingDifference> differences(const RunIdentity& before, const RunI
 }
 
 std::string to_string(const std::vector<SettingDifference>& differences) {
+  // Another optimizer has other arguments, which nobody needs to hear of besides its name.
+  std::set<std::string> replaced;
+  for (const SettingDifference& difference : differences) {
+    if (difference.key.ends_with(".name"))
+      replaced.insert(difference.key.substr(0, difference.key.size() - std::string_view(".name").size()));
+  }
   std::string text;
   for (const SettingDifference& difference : differences) {
+    const std::string object = difference.key.substr(0, difference.key.find('.'));
+    if (replaced.contains(object) && !difference.key.ends_with(".name")) continue;
     if (!text.empty()) text += ", ";
     text += fmt::format("{}: {} -> {}", difference.key, difference.before, difference.now);
   }

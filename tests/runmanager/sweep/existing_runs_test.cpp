@@ -254,6 +254,12 @@ TEST_F(ChangedSweep, ShowsFinishedRunsWhenTheDataIsGone) {
   EXPECT_EQ(Finished::run(directory_.path(), {}).runs.size(), 2u);
 }
 
+TEST_F(ChangedSweep, NamesAnotherOptimizerWithoutItsArguments) {
+  patch(R"({"optimizer": "sgd"})");
+  const std::string message = test::message_of<ConfigError>([&] { Finished::run(directory_.path(), {}); });
+  EXPECT_THAT(message, Not(HasSubstr("betas")));
+}
+
 TEST_F(ChangedSweep, ReplacesRunsAndRemovesTheOldOnesOnlyAfterwards) {
   patch(R"({"seed": 4})");
   std::string told;
