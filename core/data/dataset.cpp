@@ -43,28 +43,28 @@ fs::path find_directory(const std::string& name, std::string_view format) {
                       " cannot be looked for: it must be a plain name such as " +
                       quoted_name(known_datasets().front().name) + ", or come with a path");
   }
-  std::vector<std::pair<std::string, fs::path>> places;  // how to show it, where it is (empty: nowhere)
+  std::vector<std::pair<std::string, fs::path>> candidates;  // how to show it, where it is (empty: nowhere)
   const auto environment = [](const char* variable) {
     const char* value = std::getenv(variable);
     return std::string(value != nullptr ? value : "");
   };
   if (const std::string data = environment("SWEEP_DATA"); !data.empty()) {
-    places.emplace_back((fs::path(data) / name).string(), fs::path(data) / name);
+    candidates.emplace_back((fs::path(data) / name).string(), fs::path(data) / name);
   } else {
-    places.emplace_back("$SWEEP_DATA/" + name, fs::path());
+    candidates.emplace_back("$SWEEP_DATA/" + name, fs::path());
   }
   for (const char* system : {"/usr/share/datasets", "/usr/local/share/datasets"}) {
-    places.emplace_back((fs::path(system) / name).string(), fs::path(system) / name);
+    candidates.emplace_back((fs::path(system) / name).string(), fs::path(system) / name);
   }
   if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty()) {
-    places.emplace_back((fs::path(cache) / "sweep" / name).string(), fs::path(cache) / "sweep" / name);
+    candidates.emplace_back((fs::path(cache) / "sweep" / name).string(), fs::path(cache) / "sweep" / name);
   } else if (const std::string home = environment("HOME"); !home.empty()) {
     const fs::path path = fs::path(home) / ".cache" / "sweep" / name;
-    places.emplace_back(path.string(), path);
+    candidates.emplace_back(path.string(), path);
   }
 
   std::string message = "data set " + quoted_name(name) + " not found. Looked in:\n";
-  for (const auto& [shown, path] : places) {
+  for (const auto& [shown, path] : candidates) {
     const std::string reason = path.empty() ? "SWEEP_DATA is not set" : missing_reason(path, format);
     if (reason.empty()) return path;
     message += "  " + shown + ": " + reason + "\n";

@@ -143,14 +143,14 @@ TEST_P(LoaderOfWorkers, ReusesItsBuffers) {
     return;
   }
   DataLoader loader({make_set(400), 0, 400}, options(4));
-  std::vector<const std::uint8_t*> places;
+  std::vector<const std::uint8_t*> buffers;
   for (std::uint32_t epoch = 0; epoch < 3; ++epoch) {
     loader.begin_epoch(epoch);
-    while (const Batch* batch = loader.next()) places.push_back(batch->pixels.data());
+    while (const Batch* batch = loader.next()) buffers.push_back(batch->pixels.data());
   }
-  std::sort(places.begin(), places.end());
-  places.erase(std::unique(places.begin(), places.end()), places.end());
-  EXPECT_EQ(places.size(), 2u * GetParam() + 1) << "two batches ahead for each worker, and the one in use";
+  std::sort(buffers.begin(), buffers.end());
+  buffers.erase(std::unique(buffers.begin(), buffers.end()), buffers.end());
+  EXPECT_EQ(buffers.size(), 2u * GetParam() + 1) << "two batches ahead for each worker, and the one in use";
 }
 
 TEST_P(LoaderOfWorkers, CountsTheTimeInsideNextOnly) {

@@ -20,17 +20,17 @@ class PrefetcherOfThreads : public testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Threads, PrefetcherOfThreads, testing::Values(1, 2, 7));
 
 TEST_P(PrefetcherOfThreads, HandsOutEveryItemInOrderRoundAfterRound) {
-  std::vector<std::size_t> places(2 * GetParam() + 1);
-  Prefetcher prefetcher(GetParam(), places.size(), [&](std::size_t item, std::size_t slot) {
+  std::vector<std::size_t> slots(2 * GetParam() + 1);
+  Prefetcher prefetcher(GetParam(), slots.size(), [&](std::size_t item, std::size_t slot) {
     if (item % 5 == 0) std::this_thread::sleep_for(milliseconds(1));  // so that later items are ready first
-    places[slot] = 1000 + item;
+    slots[slot] = 1000 + item;
   });
   for (const std::size_t count : {20, 1, 0, 33}) {
     prefetcher.start(count);
     for (std::size_t item = 0; item < count; ++item) {
       const auto slot = prefetcher.next();
       ASSERT_TRUE(slot.has_value());
-      EXPECT_EQ(places[*slot], 1000 + item);
+      EXPECT_EQ(slots[*slot], 1000 + item);
     }
     EXPECT_FALSE(prefetcher.next().has_value());
     EXPECT_FALSE(prefetcher.next().has_value());
@@ -55,13 +55,13 @@ TEST_P(PrefetcherOfThreads, MakesAllItemsItMayAndNoMore) {
 }
 
 TEST_P(PrefetcherOfThreads, NeverOverwritesTheItemInUse) {
-  std::vector<std::atomic<std::size_t>> places(GetParam() + 1);
-  Prefetcher prefetcher(GetParam(), places.size(),
-                        [&](std::size_t item, std::size_t slot) { places[slot] = item; });
+  std::vector<std::atomic<std::size_t>> slots(GetParam() + 1);
+  Prefetcher prefetcher(GetParam(), slots.size(),
+                        [&](std::size_t item, std::size_t slot) { slots[slot] = item; });
   prefetcher.start(2000);
   for (std::size_t item = 0; item < 2000; ++item) {
     const auto slot = prefetcher.next();
-    for (int look = 0; look < 20; ++look) ASSERT_EQ(places[*slot], item);
+    for (int look = 0; look < 20; ++look) ASSERT_EQ(slots[*slot], item);
   }
 }
 

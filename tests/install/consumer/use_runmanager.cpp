@@ -1,4 +1,4 @@
-// A training loop of one's own, with RunBuilder and RunManager to keep the book for TensorBoard.
+// A training loop of one's own, with RunBuilder and RunManager to record it for TensorBoard.
 #include <core/dataset.h>
 #include <core/engine.h>
 #include <runmanager/run_builder.h>
@@ -29,9 +29,9 @@ int main() {
                                  {"fc1", "linear", {{"out_features", std::int64_t{20}}}},
                                  {"relu1", "relu", {}},
                                  {"out", "linear", {{"out_features", std::int64_t{10}}}}}};
-  sweep::RunManagerOptions book;
-  book.directory = "runs/own-loop";
-  sweep::RunManager manager(book);
+  sweep::RunManagerOptions options;
+  options.directory = "runs/own-loop";
+  sweep::RunManager manager(options);
 
   for (const sweep::Run& run :
        sweep::RunBuilder::get_runs({{"lr", {0.01, 0.001}}, {"batch_size", {50, 100}}})) {
