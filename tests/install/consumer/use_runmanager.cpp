@@ -29,9 +29,9 @@ int main() {
                                  {"fc1", "linear", {{"out_features", std::int64_t{20}}}},
                                  {"relu1", "relu", {}},
                                  {"out", "linear", {{"out_features", std::int64_t{10}}}}}};
-  sweep::RunManagerOptions options;
-  options.directory = "runs/own-loop";
-  sweep::RunManager manager(options);
+  sweep::RunManagerOptions manager_options;
+  manager_options.directory = "runs/own-loop";
+  sweep::RunManager manager(manager_options);
 
   for (const sweep::Run& run :
        sweep::RunBuilder::get_runs({{"lr", {0.01, 0.001}}, {"batch_size", {50, 100}}})) {
