@@ -202,7 +202,8 @@ TEST_F(BadInput, ADeviceThatThisMachineLacksIsSkippedWhateverItsNumber) {
   folder_.write("s.json", sweep_on(images(), labels()));
   const Finished finished = run_program({"s.json", "device=cuda,cuda:0,cuda:7", "--json"}, folder_.path());
   EXPECT_EQ(finished.code, 0) << finished.err;
-  for (const auto& run : nlohmann::json::parse(finished.out)["runs"]) EXPECT_EQ(run["status"], "skipped");
+  const auto results = nlohmann::json::parse(finished.out);
+  for (const auto& run : results["runs"]) EXPECT_EQ(run["status"], "skipped");
 }
 
 TEST_F(BadInput, ALimitBelowTheBatchSizeGivesShortBatches) {
