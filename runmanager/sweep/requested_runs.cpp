@@ -35,10 +35,13 @@ std::vector<RequestedRun> requested_runs(const Sweep& sweep, const DatasetCache&
 
 std::exception_ptr load_datasets(const Sweep& sweep, DatasetCache& data) {
   std::exception_ptr first_error;
+  std::vector<DatasetSpec> failed;  // a sweep of thousands of runs looks for missing data once
   for (const RunConfig& config : sweep.runs) {
+    if (std::find(failed.begin(), failed.end(), config.dataset) != failed.end()) continue;
     try {
       data.get(config.dataset);
     } catch (const DataError&) {
+      failed.push_back(config.dataset);
       if (!first_error) first_error = std::current_exception();
     }
   }
