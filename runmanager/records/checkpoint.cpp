@@ -90,16 +90,21 @@ std::vector<EpochRecord> epochs_of(const std::string& text) {
   return epochs;
 }
 
-RunProgress progress_of(const std::string& text, const std::string& config, const std::string& provenance,
-                        const std::string& epochs) {
-  Json json = parse_json_text(text, "its progress");
+const std::string& required_metadata(const TensorFile& file, const std::string& key) {
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end()) throw DataError("has no \"" + key + "\", so no run can go on from it");
+  return found->second;
+}
+
+RunProgress progress_of(const TensorFile& file) {
+  Json json = parse_json_text(required_metadata(file, "progress"), "its progress");
   Json& record = json.at("record");
-  record["config"] = parse_json_text(config, "its config");
-  record["provenance"] = parse_json_text(provenance, "its provenance");
+  record["config"] = parse_json_text(required_metadata(file, "config"), "its config");
+  record["provenance"] = parse_json_text(required_metadata(file, "provenance"), "its provenance");
   record["epochs"] = Json::array();
   RunProgress progress;
   progress.record = run_record_from_json(record, "its progress");
-  progress.record.epochs = epochs_of(epochs);
+  progress.record.epochs = epochs_of(required_metadata(file, "epochs"));
   const bool counted_from_zero = count_epochs_from_one(progress.record.epochs);
   progress.position = {json.at("events").at("file").get<std::string>(),
                        json.at("events").at("bytes").get<std::uint64_t>(),
@@ -121,12 +126,6 @@ std::vector<std::string> optimizer_arrays(const TensorFile& file) {
   return names;
 }
 
-const std::string& required_metadata(const TensorFile& file, const std::string& key) {
-  const auto found = file.metadata.find(key);
-  if (found == file.metadata.end()) throw DataError("has no \"" + key + "\", so no run can go on from it");
-  return found->second;
-}
-
 void check_checksums(const TensorFile& file) {
   const std::string &progress = required_metadata(file, "progress"),
                     &epochs = required_metadata(file, "epochs"), &config = required_metadata(file, "config"),
@@ -143,8 +142,7 @@ void check_checksums(const TensorFile& file) {
 Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
   check_checksums(file);
   Checkpoint checkpoint;
-  checkpoint.progress = progress_of(required_metadata(file, "progress"), required_metadata(file, "config"),
-                                    required_metadata(file, "provenance"), required_metadata(file, "epochs"));
+  checkpoint.progress = progress_of(file);
   TrainingState& state = checkpoint.state;
   state.weights.parameters = joined_tensors(file, network.parameters(), network.parameter_count(), "");
   state.weights.buffers = joined_tensors(file, network.buffers(), network.buffer_count(), "");
@@ -155,6 +153,21 @@ Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
   state.step_count = std::stoll(required_metadata(file, "step_count"));
   state.kernels = kernels_of(file);
   return checkpoint;
+}
+
+// What `read` makes of the file at `path`, whose errors name it.
+template <typename Read>
+auto read_named(const std::filesystem::path& path, const Read& read) {
+  const TensorFile file = read_safetensors(path);
+  try {
+    return read(file);
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", path.string(), error.what()));
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}: its progress is not JSON: {}", path.string(), error.what()));
+  } catch (const std::logic_error& error) {  // of std::stoll()
+    throw DataError(fmt::format("{}: its step_count is no number", path.string()));
+  }
 }
 
 // Why the tensor of `parameter` cannot be loaded; "" if it can.
@@ -258,25 +271,14 @@ void write_checkpoint(const std::filesystem::path& path, const Network& network,
 }
 
 Checkpoint read_checkpoint(const std::filesystem::path& path, const Network& network) {
-  const TensorFile file = read_safetensors(path);
-  try {
-    return checkpoint_of(file, network);
-  } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", path.string(), error.what()));
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{}: its progress is not JSON: {}", path.string(), error.what()));
-  } catch (const std::logic_error& error) {  // of std::stoll()
-    throw DataError(fmt::format("{}: its step_count is no number", path.string()));
-  }
+  return read_named(path, [&network](const TensorFile& file) { return checkpoint_of(file, network); });
 }
 
-void verify_checkpoint(const std::filesystem::path& path) {
-  const TensorFile file = read_safetensors(path);
-  try {
+RunRecord read_checkpoint_record(const std::filesystem::path& path) {
+  return read_named(path, [](const TensorFile& file) {
     check_checksums(file);
-  } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", path.string(), error.what()));
-  }
+    return progress_of(file).record;
+  });
 }
 
 void verify_checksums(const TensorFile& file) {

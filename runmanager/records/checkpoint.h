@@ -75,8 +75,9 @@ void write_checkpoint(const std::filesystem::path& path, const Network& network,
 /// only.
 Checkpoint read_checkpoint(const std::filesystem::path& path, const Network& network);
 
-/// Throws DataError if any bit of the file is damaged. Needs no network.
-void verify_checkpoint(const std::filesystem::path& path);
+/// The record of the run that wrote the checkpoint, with its finished epochs. Throws DataError if any bit of
+/// the file is damaged. Needs no network.
+RunRecord read_checkpoint_record(const std::filesystem::path& path);
 /// The same for a file that has been read; messages do not name it. A file of weights only has no checksums
 /// and passes.
 void verify_checksums(const TensorFile& file);

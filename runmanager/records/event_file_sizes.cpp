@@ -12,6 +12,7 @@ namespace sweep {
 std::map<std::string, std::uint64_t> event_file_sizes(const std::filesystem::path& run_directory) {
   std::map<std::string, std::uint64_t> sizes;
   for (const std::string& name : tbwriter::list_event_files(run_directory)) {
+    if (!tbwriter::is_event_file_name(name)) continue;  // of another program
     std::error_code error;
     sizes[name] = std::filesystem::file_size(run_directory / name, error);
     if (error) throw IoError((run_directory / name).string() + ": cannot read its size: " + error.message());

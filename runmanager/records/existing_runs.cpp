@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "core/base/error.h"
 #include "runmanager/records/checkpoint.h"
@@ -26,15 +27,22 @@ bool is_there(const fs::path& path) {
   return fs::exists(fs::symlink_status(path, error));
 }
 
-// The record in a run's directory. A record that cannot be read is as good as none: if the checkpoint is
-// whole, the trainer still continues from it.
+// The record in a run's directory. Where run.json cannot be read, a whole checkpoint tells which run it is of
+// and how far it got: without it, a finished run with other settings would be taken for nothing.
 std::optional<RunRecord> read_record(const fs::path& run_directory) {
-  if (!is_there(run_directory / kRunRecordFile)) return std::nullopt;
-  try {
-    return read_run_record(run_directory / kRunRecordFile);
-  } catch (const DataError&) {
-    return std::nullopt;
+  using Reader = RunRecord (*)(const fs::path&);
+  const std::pair<const char*, Reader> sources[] = {{kRunRecordFile, read_run_record},
+                                                    {kCheckpointFile, read_checkpoint_record},
+                                                    {kPreviousCheckpointFile, read_checkpoint_record}};
+  for (const auto& [name, read] : sources) {
+    if (!is_there(run_directory / name)) continue;
+    try {
+      return read(run_directory / name);
+    } catch (const DataError&) {
+      // Damaged: the next one may be whole.
+    }
   }
+  return std::nullopt;
 }
 
 // Whether an earlier start computed something that a new start would remove.
@@ -52,11 +60,12 @@ std::string damage_of(const fs::path& run_directory, const RunRecord& record) {
     const std::vector<std::string> files = tbwriter::list_event_files(run_directory);
     if (files.empty()) return "its events file is missing";
     for (const std::string& file : files) {
+      if (!tbwriter::is_event_file_name(file)) continue;  // of another program
       const tbwriter::FileCheck check = tbwriter::check_events_file(run_directory / file);
       if (check.end != tbwriter::ReadEnd::kEnd || check.records == 0)
         return fmt::format("{} is damaged", file);
     }
-    if (is_there(run_directory / kCheckpointFile)) verify_checkpoint(run_directory / kCheckpointFile);
+    if (is_there(run_directory / kCheckpointFile)) read_checkpoint_record(run_directory / kCheckpointFile);
     return "";
   } catch (const DataError& error) {
     return error.what();
@@ -72,12 +81,7 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
                    bool retry_failed) {
   const fs::path run_directory = sweep_directory / directory;
   std::optional<RunRecord> record = read_record(run_directory);
-  if (!record) {
-    // Whatever the checkpoint is worth, find_resume_point() looks at it.
-    const bool can_continue = is_there(run_directory / kCheckpointFile);
-    return {.fate = can_continue ? RunFate::kContinued : RunFate::kNew, .directory = directory};
-  }
-  if (!has_results(*record, run_directory)) return {.directory = directory};
+  if (!record || !has_results(*record, run_directory)) return {.directory = directory};
   ExistingRun existing{.directory = directory};
   const RunIdentity before = identity_of(record->config, record->device, record->provenance);
   existing.differences = differences(before, run.identity);

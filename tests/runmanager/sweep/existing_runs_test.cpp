@@ -291,6 +291,23 @@ TEST_F(ChangedSweep, KeepsTheOldRunWhereTheNewOneFails) {
   EXPECT_FALSE(fs::exists(directory_ / "runs/quarters/lr=0.02.replaced-1"));
 }
 
+TEST_F(ChangedSweep, IsRefusedAlsoWhereTheRecordOfTheFinishedRunIsDamaged) {
+  for (const char* run : {"lr=0.02", "lr=0.01"})
+    tbwriter::spill(directory_ / "runs/quarters" / run / "run.json", "{\"name\": ");
+  const auto before = contents(directory_ / "runs/quarters");
+  patch(R"({"seed": 4})");
+  const std::string message = test::message_of<ConfigError>([&] { Finished::run(directory_.path(), {}); });
+  EXPECT_THAT(message, HasSubstr("seed: 3 -> 4"));
+  EXPECT_EQ(contents(directory_ / "runs/quarters"), before);
+}
+
+TEST_F(ChangedSweep, KeepsRunsBesideEventsOfOtherPrograms) {
+  tbwriter::spill(directory_ / "runs/quarters/lr=0.02/mynotes.tfevents.txt", "no events at all");
+  const auto before = contents(directory_ / "runs/quarters/lr=0.02");
+  Finished::run(directory_.path(), {});
+  EXPECT_EQ(contents(directory_ / "runs/quarters/lr=0.02"), before);
+}
+
 TEST_F(ChangedSweep, TrainsAgainWhatIsHollow) {
   const fs::path run = directory_ / "runs/quarters/lr=0.02";
   for (const auto& entry : fs::directory_iterator(run)) {
