@@ -264,9 +264,6 @@ JsonNode parse_json(std::string_view text, const std::string& source, bool has_l
   TreeBuilder builder(text, std::make_shared<const std::string>(source), has_lines, path);
   const bool whole = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   if (builder.mistake()) throw_mistake(text, source, has_lines, *builder.mistake());
-  // For the parser a NUL byte is the end of the text.
-  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
-    throw_mistake(text, source, has_lines, {nul, "the file holds a NUL byte"});
   if (!whole) throw_mistake(text, source, has_lines, {0, "not a JSON document"});
   return builder.release_root();
 }
