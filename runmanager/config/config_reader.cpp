@@ -95,17 +95,19 @@ ScheduleSpec read_schedule(const JsonNode& tree, Problems& problems) {
   return schedule;
 }
 
-// Calls visit(key, field) for each key of "log". Used both ways, so that none is read and not written.
-template <typename Options, typename Visit>
-void for_each_field(Options& log, const Visit& visit) {
-  visit("images", log.images);
-  visit("graph", log.graph);
-  visit("histograms", log.histograms);
-  visit("hparams", log.hparams);
-  visit("text", log.text);
-  visit("layout", log.layout);
-  visit("predictions", log.predictions);
-  visit("batches", log.batches);
+// The value of a key as the type of its field.
+template <typename Field>
+void read_field(const SettingReader& reader, const char* key, Field& field) {
+  if constexpr (std::is_same_v<Field, bool>)
+    field = reader.boolean(key);
+  else if constexpr (std::is_floating_point_v<Field>)
+    field = reader.number(key);
+  else if constexpr (std::is_integral_v<Field>)
+    field = static_cast<Field>(reader.integer(key));
+  else if constexpr (std::is_same_v<Field, Precision>)
+    field = parse_precision(reader.text(key));
+  else
+    field = reader.text(key);
 }
 
 LogOptions read_log(const JsonNode& tree, Problems& problems) {
@@ -118,14 +120,12 @@ LogOptions read_log(const JsonNode& tree, Problems& problems) {
   if (node != nullptr) check_keys(*node, log_settings(), problems);
   const SettingReader reader(node, log_settings(), problems);
   LogOptions log;
-  for_each_field(log, [&](const char* name, auto& field) {
-    const JsonNode* given = node != nullptr ? node->find(name) : nullptr;
-    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, bool>) {
-      field = reader.boolean(name);
-    } else if (given != nullptr && given->is(JsonKind::kBoolean) && std::string_view(name) == "images") {
+  for_each_log_option(log, [&](const char* key, auto& field) {
+    const JsonNode* given = node != nullptr ? node->find(key) : nullptr;
+    if (given != nullptr && given->is(JsonKind::kBoolean) && std::string_view(key) == "images") {
       if (!given->boolean) field = 0;  // true is the default.
     } else {
-      field = static_cast<int>(reader.integer(name));
+      read_field(reader, key, field);
     }
   });
   return log;
@@ -232,15 +232,7 @@ RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Prob
   config.schedule = read_schedule(tree, problems);
   config.loss = read_loss(tree, problems);
   if (const JsonNode* clip_norm = reader.find("clip_norm")) config.clip_norm = clip_norm->number;
-  config.epochs = static_cast<int>(reader.integer("epochs"));
-  config.seed = static_cast<std::uint64_t>(reader.integer("seed"));
-  config.lr = reader.number("lr");
-  config.batch_size = static_cast<std::size_t>(reader.integer("batch_size"));
-  config.shuffle = reader.boolean("shuffle");
-  config.num_workers = static_cast<int>(reader.integer("num_workers"));
-  config.precision = parse_precision(reader.text("precision"));
-  config.deterministic = reader.boolean("deterministic");
-  config.device = reader.text("device");
+  for_each_simple_key(config, [&](const char* key, auto& field) { read_field(reader, key, field); });
   if (const JsonNode* device = reader.find("device"))
     check_device_index(*device, context.cuda_device_count, problems);
   if (const JsonNode* init = reader.find("init")) config.init = resolved_path(*init, context.directory);
@@ -255,19 +247,16 @@ nlohmann::ordered_json resolved_json(const RunConfig& config) {
                                  {"optimizer", named_json(config.optimizer, optimizer_types())},
                                  {"schedule", schedule_json(config.schedule)},
                                  {"loss", named_json(config.loss, loss_types())},
-                                 {"epochs", config.epochs},
-                                 {"seed", config.seed},
-                                 {"repeat", config.repeat},
-                                 {"lr", config.lr},
-                                 {"batch_size", config.batch_size},
-                                 {"shuffle", config.shuffle},
-                                 {"num_workers", config.num_workers},
-                                 {"device", config.device},
-                                 {"precision", precision_name(config.precision)},
-                                 {"deterministic", config.deterministic}};
+                                 {"repeat", config.repeat}};
+  for_each_simple_key(config, [&](const char* key, const auto& field) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, Precision>)
+      json[key] = precision_name(field);
+    else
+      json[key] = field;
+  });
   if (config.clip_norm > 0) json["clip_norm"] = config.clip_norm;
   if (!config.init.empty()) json["init"] = config.init.string();
-  for_each_field(config.log, [&](const char* name, auto field) { json["log"][name] = field; });
+  for_each_log_option(config.log, [&](const char* key, auto field) { json["log"][key] = field; });
   return json;
 }
 

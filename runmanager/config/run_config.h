@@ -40,6 +40,20 @@ struct LogOptions {
   int batches = 0;          // Loss/batch and Accuracy/batch every so many batches; 0: never
 };
 
+/// Calls visit(key, field) for each key of "log". Used to read and to write, so that none is read and not
+/// written.
+template <typename Options, typename Visit>
+void for_each_log_option(Options& log, const Visit& visit) {
+  visit("images", log.images);
+  visit("graph", log.graph);
+  visit("histograms", log.histograms);
+  visit("hparams", log.hparams);
+  visit("text", log.text);
+  visit("layout", log.layout);
+  visit("predictions", log.predictions);
+  visit("batches", log.batches);
+}
+
 /// One run with every setting resolved.
 struct RunConfig {
   std::size_t index = 0;  // position in the sweep, from 0
@@ -71,6 +85,21 @@ struct RunConfig {
   std::map<std::string, std::string, std::less<>> origins;
   nlohmann::ordered_json resolved;  // the sweep file as this run sees it: swept keys replaced by their values
 };
+
+/// Calls visit(key, field) for each top-level key with a simple value and a default, like
+/// for_each_log_option().
+template <typename Config, typename Visit>
+void for_each_simple_key(Config& config, const Visit& visit) {
+  visit("epochs", config.epochs);
+  visit("seed", config.seed);
+  visit("lr", config.lr);
+  visit("batch_size", config.batch_size);
+  visit("shuffle", config.shuffle);
+  visit("num_workers", config.num_workers);
+  visit("device", config.device);
+  visit("precision", config.precision);
+  visit("deterministic", config.deterministic);
+}
 
 /// A combination that the file leaves out.
 struct ExcludedRun {
