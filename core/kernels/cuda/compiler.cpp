@@ -4,10 +4,11 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cuda/kernels/loss.h"
+#include "core/kernels/cuda/ops/batch_norm_op.h"
 #include "core/kernels/cuda/ops/conv_pool_op.h"
 #include "core/kernels/cuda/ops/elementwise_ops.h"
 #include "core/kernels/cuda/ops/pool_ops.h"
-#include "core/kernels/cuda/ops/weight_ops.h"
+#include "core/kernels/cuda/ops/weight_op.h"
 
 // Moments of a step, in which MemoryPlan counts. With n nodes:
 //   0 … n − 1     forward of node i at moment i

@@ -6,7 +6,7 @@
 
 #include "core/kernels/cuda/kernels/conv_pool.h"
 #include "core/kernels/cuda/ops/op.h"
-#include "core/kernels/cuda/ops/weight_ops.h"
+#include "core/kernels/cuda/ops/parameter_offsets.h"
 #include "core/network/network.h"
 
 namespace sweep::cuda {

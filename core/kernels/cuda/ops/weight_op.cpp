@@ -1,0 +1,142 @@
+#include "core/kernels/cuda/ops/weight_op.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/kernels/cuda/kernels/elementwise.h"
+
+namespace sweep::cuda {
+namespace {
+
+int size(std::int64_t extent) { return static_cast<int>(extent); }
+
+std::array<int, 2> pair_of(const Layer& layer, const char* name) {
+  const auto pair = std::get<std::array<std::int64_t, 2>>(layer.arguments.at(name));
+  return {size(pair[0]), size(pair[1])};
+}
+
+// What a layer's shape is, and the built-in kernels for it.
+template <class Shape>
+struct BuiltIn;
+
+template <>
+struct BuiltIn<ConvShape> {
+  static ConvShape shape_of(const Layer& layer) {
+    const auto kernel = pair_of(layer, "kernel_size"), stride = pair_of(layer, "stride"),
+               padding = pair_of(layer, "padding"), dilation = pair_of(layer, "dilation");
+    return {.in_channels = size(layer.input[0]),
+            .in_height = size(layer.input[1]),
+            .in_width = size(layer.input[2]),
+            .out_channels = size(layer.output[0]),
+            .out_height = size(layer.output[1]),
+            .out_width = size(layer.output[2]),
+            .kernel_height = kernel[0],
+            .kernel_width = kernel[1],
+            .stride_y = stride[0],
+            .stride_x = stride[1],
+            .pad_y = padding[0],
+            .pad_x = padding[1],
+            .dilation_y = dilation[0],
+            .dilation_x = dilation[1],
+            .groups = size(std::get<std::int64_t>(layer.arguments.at("groups"))),
+            .bias = layer.parameters.size() > 1};
+  }
+  static constexpr auto forward = &conv_forward;
+  static constexpr auto gradient_parts = &conv_gradient_parts;
+  static constexpr auto backward_weights = &conv_backward_weights;
+  static constexpr auto backward_input = &conv_backward_input;
+};
+
+template <>
+struct BuiltIn<LinearShape> {
+  static LinearShape shape_of(const Layer& layer) {
+    return {size(layer.input[0]), size(layer.output[0]), layer.parameters.size() > 1};
+  }
+  static constexpr auto forward = &linear_forward;
+  static constexpr int (*gradient_parts)(const LinearShape&, int) = &linear_gradient_parts;
+  static constexpr void (*backward_weights)(Stream&, const LinearShape&, int, int, const float*, const float*,
+                                            float*) = &linear_backward_weights;
+  static constexpr auto backward_input = &linear_backward_input;
+};
+
+Slot partials_slot(MemoryPlan& plan, const OpSchedule& schedule, int parts, int floats) {
+  return plan.add(static_cast<std::size_t>(parts) * static_cast<std::size_t>(floats) * sizeof(float),
+                  schedule.backward, schedule.end);
+}
+
+// What the autotuner decides about for a convolution or linear layer.
+std::vector<LibraryTask> tasks_of(const ParameterOffsets& offsets, bool relu, const OpSlots& slots,
+                                  const OpSchedule& schedule) {
+  const auto task = [&](Direction direction) {
+    return LibraryTask{.direction = direction,
+                       .images = schedule.images,
+                       .relu = relu && direction == Direction::kForward,
+                       .add = slots.add && direction == Direction::kBackwardInput,
+                       .weight_offset = offsets.weight,
+                       .bias_offset = std::max(offsets.bias, 0)};
+  };
+  std::vector<LibraryTask> tasks = {task(Direction::kForward)};
+  if (slots.grad_out) tasks.push_back(task(Direction::kBackwardWeights));
+  if (slots.grad_in) tasks.push_back(task(Direction::kBackwardInput));
+  return tasks;
+}
+
+// Takes the gradient back through the relu that is fused into the op, in place.
+void relu_backward(const Pass& pass, const OpSlots& slots, int count) {
+  float* gradient = pass.data(slots.grad_out);
+  activation_backward(pass.stream, Activation::kRelu, 0, count, gradient, pass.data(slots.out),
+                      pass.data(slots.out), false, gradient);
+}
+
+}  // namespace
+
+template <class Shape>
+WeightOp<Shape>::WeightOp(const Network& network, const Layer& layer, bool relu, const OpSlots& slots,
+                          const OpSchedule& schedule, MemoryPlan& plan, KernelAutotuner& autotuner)
+    : shape_(BuiltIn<Shape>::shape_of(layer)),
+      offsets_(parameter_offsets(network, layer)),
+      relu_(relu),
+      outputs_(size(static_cast<std::int64_t>(element_count(layer.output)))),
+      slots_(slots),
+      library_(make_library_plans(
+          autotuner, shape_, autotuner.choose(layer.name, shape_, tasks_of(offsets_, relu, slots, schedule)),
+          schedule, plan)),
+      parts_(library_.has(Direction::kBackwardWeights)
+                 ? 1
+                 : BuiltIn<Shape>::gradient_parts(shape_, schedule.images)),
+      partials_(partials_slot(plan, schedule, parts_, shape_.gradient_floats())) {}
+
+template <class Shape>
+void WeightOp<Shape>::forward(const Pass& pass) const {
+  const float *in = pass.data(slots_.in), *weight = parameter_at(pass, offsets_.weight),
+              *bias = parameter_at(pass, offsets_.bias);
+  float* out = pass.data(slots_.out);
+  if (library_.run(pass, Direction::kForward, {.in = in, .weight = weight, .bias = bias, .result = out}))
+    return;
+  BuiltIn<Shape>::forward(pass.stream, shape_, pass.images, in, weight, bias, relu_, out);
+}
+
+template <class Shape>
+void WeightOp<Shape>::backward(const Pass& pass) const {
+  if (relu_) relu_backward(pass, slots_, pass.images * outputs_);
+  const float *in = pass.data(slots_.in), *grad_out = pass.data(slots_.grad_out);
+  float* gradient = pass.data(partials_);
+  if (!library_.run(pass, Direction::kBackwardWeights, {.in = in, .grad_out = grad_out, .result = gradient}))
+    BuiltIn<Shape>::backward_weights(pass.stream, shape_, pass.images, parts_, in, grad_out, gradient);
+  if (!slots_.grad_in) return;
+  const float* weight = parameter_at(pass, offsets_.weight);
+  float* grad_in = pass.data(slots_.grad_in);
+  if (!library_.run(pass, Direction::kBackwardInput,
+                    {.weight = weight, .grad_out = grad_out, .result = grad_in}))
+    BuiltIn<Shape>::backward_input(pass.stream, shape_, pass.images, grad_out, weight, slots_.add, grad_in);
+}
+
+template <class Shape>
+std::vector<PartialGradient> WeightOp<Shape>::gradients() const {
+  return {{partials_, offsets_.weight, shape_.gradient_floats(), parts_}};
+}
+
+template class WeightOp<ConvShape>;
+template class WeightOp<LinearShape>;
+
+}  // namespace sweep::cuda

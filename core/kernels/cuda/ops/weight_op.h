@@ -1,0 +1,39 @@
+// Convolutions and linear layers: alike but for the shape and the kernels that belong to it.
+#pragma once
+
+#include "core/kernels/cuda/kernels/conv.h"
+#include "core/kernels/cuda/kernels/linear.h"
+#include "core/kernels/cuda/libraries/kernel_autotuner.h"
+#include "core/kernels/cuda/ops/library_plans.h"
+#include "core/kernels/cuda/ops/op.h"
+#include "core/kernels/cuda/ops/parameter_offsets.h"
+#include "core/network/network.h"
+
+namespace sweep::cuda {
+
+/// Shape: ConvShape or LinearShape. With `relu`, a relu follows, fused into the kernels.
+template <class Shape>
+class WeightOp final : public Op {
+ public:
+  WeightOp(const Network& network, const Layer& layer, bool relu, const OpSlots& slots,
+           const OpSchedule& schedule, MemoryPlan& plan, KernelAutotuner& autotuner);
+  void prepare(int images) override { library_.prepare(images); }
+  void forward(const Pass& pass) const override;
+  void backward(const Pass& pass) const override;
+  std::vector<PartialGradient> gradients() const override;
+
+ private:
+  Shape shape_;
+  ParameterOffsets offsets_;
+  bool relu_;
+  int outputs_;  // floats of one image
+  OpSlots slots_;
+  LibraryPlans<Shape> library_;
+  int parts_;
+  Slot partials_;
+};
+
+using ConvOp = WeightOp<ConvShape>;
+using LinearOp = WeightOp<LinearShape>;
+
+}  // namespace sweep::cuda
