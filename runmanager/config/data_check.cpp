@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <optional>
 #include <span>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/data/known_datasets.h"
@@ -113,13 +112,8 @@ void check_run_against_data(const RunConfig& run, const std::filesystem::path& f
 
 void check_against_data(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of) {
   Problems problems;
-  std::vector<std::pair<DatasetSpec, DataSizes>> known;
-  for (const RunConfig& run : sweep.runs) {
-    auto found = std::find_if(known.begin(), known.end(),
-                              [&](const auto& entry) { return entry.first == run.dataset; });
-    if (found == known.end()) found = known.insert(known.end(), {run.dataset, sizes_of(run.dataset)});
-    check_run_against_data(run, sweep.file, found->second, problems);
-  }
+  for (const RunConfig& run : sweep.runs)
+    check_run_against_data(run, sweep.file, sizes_of(run.dataset), problems);
   problems.throw_if_any();
 }
 

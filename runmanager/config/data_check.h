@@ -29,8 +29,8 @@ std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec);
 void check_run_against_data(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
                             Problems& problems);
 
-/// Checks every run of the sweep before anything trains. `sizes_of` is called once per different data set; it
-/// may throw. Throws ConfigError in the format of load_sweep().
+/// Checks every run of the sweep before anything trains. `sizes_of` is called once per run, also where runs
+/// share a data set; it may throw. Throws ConfigError in the format of load_sweep().
 void check_against_data(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of);
 
 }  // namespace sweep

@@ -31,12 +31,8 @@ nlohmann::ordered_json params_json(const Params& params) {
 SweepPlan make_plan(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of,
                     const std::function<std::optional<std::string>(const Device&, Precision)>& unavailable) {
   SweepPlan plan{sweep.name, {}, sweep.excluded};
-  std::vector<std::pair<DatasetSpec, DataSizes>> known;
   for (const RunConfig& run : sweep.runs) {
-    auto found = std::find_if(known.begin(), known.end(),
-                              [&](const auto& entry) { return entry.first == run.dataset; });
-    if (found == known.end()) found = known.insert(known.end(), {run.dataset, sizes_of(run.dataset)});
-    const DataSizes& sizes = found->second;
+    const DataSizes sizes = sizes_of(run.dataset);
     const Network network(run.network, sizes.shape);
     const Device device = parse_device(run.device);
     PlannedRun planned{run.name, run.params, device.name(), unavailable(device, run.precision)};

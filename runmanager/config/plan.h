@@ -35,8 +35,9 @@ struct SweepPlan {
   std::vector<ExcludedRun> excluded;
 };
 
-/// Returns the plan of `sweep`. `sizes_of` returns the sizes of a data set and is called once per different
-/// one; `unavailable` returns why a device cannot be used with a precision, or nothing. Both may throw.
+/// Returns the plan of `sweep`. `sizes_of` returns the sizes of a data set and is called once per run, also
+/// where runs share a data set; `unavailable` returns why a device cannot be used with a precision, or
+/// nothing. Both may throw.
 SweepPlan make_plan(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of,
                     const std::function<std::optional<std::string>(const Device&, Precision)>& unavailable);
 

@@ -74,20 +74,15 @@ RunConfig config_without_logs(const RunRecord& record) {
   if (!config.dataset.path.empty()) config.dataset.path = directory / config.dataset.path;
   if (!config.init.empty()) config.init = directory / config.init;
   config.device = record.device;
-  config.log = {.images = 0,
-                .graph = false,
-                .histograms = false,
-                .hparams = false,
-                .text = false,
-                .layout = false,
-                .predictions = false};
   // Workers are sent only `resolved`, so it has to say the same.
+  for_each_log_option(config.log, [&config](const char* key, auto& option) {
+    option = {};
+    config.resolved["log"][key] = option;
+  });
   config.resolved["device"] = record.device;
   config.resolved["dataset"]["path"] = config.dataset.path.string();
   if (config.dataset.path.empty()) config.resolved["dataset"].erase("path");
   if (!config.init.empty()) config.resolved["init"] = config.init.string();
-  config.resolved["log"] = {{"images", 0},   {"graph", false},  {"histograms", false},  {"hparams", false},
-                            {"text", false}, {"layout", false}, {"predictions", false}, {"batches", 0}};
   return config;
 }
 

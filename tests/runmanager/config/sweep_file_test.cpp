@@ -159,18 +159,6 @@ TEST(LoadSweep, ErrorsFoundLaterNameTheirLocation) {
   EXPECT_NO_THROW(check_against_data(sweep, [](const DatasetSpec&) { return DataSizes{{3, 9, 9}, 10, 50}; }));
 }
 
-TEST(LoadSweep, TheSizesOfADataSetAreAskedForOnce) {
-  const SweepFolder folder;
-  const Sweep sweep =
-      folder.load(SweepFolder::with(R"("params": {"dataset.limit": [200, 300], "lr": [0.1, 0.2, 0.3]})"));
-  int calls = 0;
-  check_against_data(sweep, [&](const DatasetSpec& spec) {
-    ++calls;
-    return DataSizes{{1, 28, 28}, 10, spec.limit};
-  });
-  EXPECT_EQ(calls, 2);
-}
-
 TEST(LoadSweep, TheExpandedFileGivesTheSameRuns) {
   const SweepFolder folder;
   const std::string file = SweepFolder::with(
