@@ -1,0 +1,154 @@
+#include "runmanager/answers/comparison.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/base/suggest.h"
+#include "runmanager/answers/run_metric.h"
+#include "runmanager/records/run_identity.h"
+
+namespace sweep {
+namespace {
+
+// Tells NaN equal to itself.
+bool same(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
+
+bool same(const std::optional<double>& a, const std::optional<double>& b) {
+  return a.has_value() == b.has_value() && (!a || same(*a, *b));
+}
+
+bool same_numbers(const EpochRecord& a, const EpochRecord& b) {
+  return same(a.loss, b.loss) && same(a.accuracy, b.accuracy) && same(a.validation_loss, b.validation_loss) &&
+         same(a.validation_accuracy, b.validation_accuracy);
+}
+
+double loss_difference(double a, double b) {
+  if (same(a, b)) return 0;
+  const double difference = std::abs(a - b);
+  return std::isfinite(difference) ? difference : std::numeric_limits<double>::quiet_NaN();
+}
+
+CurveParity compare_curves(const RunRecord& base, const RunRecord& other) {
+  CurveParity parity{.epochs = std::min(base.epochs.size(), other.epochs.size())};
+  parity.same_bits = base.epochs.size() == other.epochs.size() && parity.epochs > 0;
+  for (std::size_t i = 0; i < parity.epochs; ++i) {
+    const EpochRecord &a = base.epochs[i], &b = other.epochs[i];
+    parity.same_bits &= same_numbers(a, b);
+    const double difference = loss_difference(a.loss, b.loss);
+    // A NaN stays: nothing is larger than it.
+    if (parity.epoch == 0 || std::isnan(difference) || difference > parity.largest_loss_difference) {
+      parity.largest_loss_difference = difference;
+      parity.epoch = a.epoch;
+    }
+    if (std::isnan(difference)) break;
+  }
+  return parity;
+}
+
+// Whether `setting`, a name in a RunIdentity, is what the key stands for or follows from it: the arguments of
+// an optimizer from its name.
+bool belongs_to(const std::string& setting, const std::string& key) {
+  return setting == key || setting.starts_with(key + ".") || setting.ends_with("." + key);
+}
+
+std::string machine_of(const RunRecord& run) {
+  if (!run.provenance.is_object() || !run.provenance.contains("machine")) return "";
+  const auto& machine = run.provenance.at("machine");
+  return machine.is_object() ? machine.value("host", "") + ", " + machine.value("processor", "") : "";
+}
+
+std::vector<std::string> notes_on(const RunPair& pair, const std::string& key) {
+  const RunRecord &base = pair.base->record, &other = pair.other->record;
+  std::vector<std::string> notes;
+  if (base.config.is_object() && other.config.is_object()) {
+    std::vector<SettingDifference> differ =
+        differences(identity_of(base.config, base.device, base.provenance),
+                    identity_of(other.config, other.device, other.provenance));
+    std::erase_if(differ,
+                  [&key](const SettingDifference& difference) { return belongs_to(difference.key, key); });
+    if (!differ.empty()) notes.push_back(to_string(differ));
+  }
+  if (base.epochs.size() != other.epochs.size() && key != "epochs")
+    notes.push_back(fmt::format("{} and {} epochs", base.epochs.size(), other.epochs.size()));
+  if (machine_of(base) != machine_of(other))
+    notes.push_back(fmt::format("on other machines: {}; {}", machine_of(base), machine_of(other)));
+  return notes;
+}
+
+std::optional<double> first_epoch(const RunRecord& run) {
+  return run.epochs.empty() ? std::nullopt : std::optional(run.epochs.front().epoch_seconds);
+}
+
+std::string name_of(const SourceRun& run) { return run.source + "/" + run.record.name; }
+
+ComparedPair compare_pair(const RunPair& pair, const std::string& key, const std::string& metric) {
+  const RunRecord &base = pair.base->record, &other = pair.other->record;
+  ComparedPair compared{.settings = pair.settings,
+                        .base_run = name_of(*pair.base),
+                        .other_run = name_of(*pair.other),
+                        .base = run_metric(base, metric),
+                        .other = run_metric(other, metric),
+                        .first_epoch_base = first_epoch(base),
+                        .first_epoch_other = first_epoch(other),
+                        .setup_base = base.setup_seconds,
+                        .setup_other = other.setup_seconds,
+                        .data_wait_base = run_metric(base, "data_wait_seconds"),
+                        .data_wait_other = run_metric(other, "data_wait_seconds"),
+                        .curves = compare_curves(base, other),
+                        .jobs = std::max(base.jobs, other.jobs),
+                        .notes = notes_on(pair, key)};
+  if (compared.base && compared.other && *compared.other != 0) {
+    const double ratio = *compared.base / *compared.other;
+    if (std::isfinite(ratio)) compared.ratio = ratio;
+  }
+  return compared;
+}
+
+ComparedValue compare_value(const PairedValue& value, const std::string& key, const std::string& metric) {
+  ComparedValue compared{.base = value.base, .other = value.other};
+  std::vector<double> ratios, differences;
+  for (const RunPair& pair : value.pairs) {
+    const ComparedPair& added = compared.pairs.emplace_back(compare_pair(pair, key, metric));
+    if (added.ratio) ratios.push_back(*added.ratio);
+    if (added.base && added.other && std::isfinite(*added.other - *added.base))
+      differences.push_back(*added.other - *added.base);
+  }
+  compared.ratio = geometric_mean_of(ratios);
+  compared.difference = mean_of(differences);
+  return compared;
+}
+
+void require_metric(const std::vector<SourceRun>& runs, const std::string& metric) {
+  std::vector<const RunRecord*> records;
+  for (const SourceRun& run : runs) records.push_back(&run.record);
+  const std::vector<std::string> names = metric_names(records);
+  if (std::find(names.begin(), names.end(), metric) != names.end()) return;
+  const std::string nearest = nearest_name(metric, names);
+  throw ConfigError(
+      fmt::format("\"{}\": no run has this metric; there are: {}{}", metric, fmt::join(names, ", "),
+                  nearest.empty() ? std::string() : fmt::format(". Did you mean \"{}\"?", nearest)));
+}
+
+}  // namespace
+
+Comparison compare_runs(const std::vector<SourceRun>& runs, const std::string& key,
+                        const std::string& metric) {
+  const RunPairs pairs = pair_runs(runs, key);
+  Comparison comparison{.key = pairs.key, .metric = metric.empty() ? std::string(kEpochSeconds) : metric};
+  require_metric(runs, comparison.metric);
+  for (const PairedValue& value : pairs.values)
+    comparison.values.push_back(compare_value(value, pairs.key, comparison.metric));
+  for (const SourceRun* run : pairs.alone) comparison.alone.push_back(name_of(*run));
+  for (const SourceRun* run : pairs.unfinished)
+    comparison.unfinished.push_back(fmt::format("{}: {}", name_of(*run), to_string(run->record.status)));
+  return comparison;
+}
+
+}  // namespace sweep

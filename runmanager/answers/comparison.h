@@ -1,0 +1,56 @@
+// Compares runs that differ in one setting: times, metrics, learning curves.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runmanager/answers/run_pairs.h"
+#include "runmanager/answers/statistics.h"
+
+namespace sweep {
+
+/// How far apart the learning curves of two runs are, over the epochs that both have.
+struct CurveParity {
+  std::size_t epochs = 0;
+  bool same_bits = false;              // losses and accuracies, training and validation, of every epoch
+  double largest_loss_difference = 0;  // of the training losses; NaN if one is not finite in one run alone
+  int epoch = 0;                       // where that is, from 1; 0 if there is no epoch
+};
+
+struct ComparedPair {
+  std::vector<std::pair<std::string, std::string>> settings;  // what both runs have, of the keys that vary
+  std::string base_run, other_run;                            // "runs/fashion/lr=0.01,…"
+  std::optional<double> base, other;                          // the metric
+  std::optional<double> ratio{};                              // base / other
+  std::optional<double> first_epoch_base, first_epoch_other;  // seconds
+  std::optional<double> setup_base, setup_other;              // seconds before the first epoch
+  std::optional<double> data_wait_base, data_wait_other;      // seconds per epoch, see run_metric()
+  CurveParity curves{};
+  int jobs = 1;                      // the larger number of runs that were trained at once
+  std::vector<std::string> notes{};  // what else tells the two apart: "lr: 0.1 -> 0.01", "on other machines"
+};
+
+/// All pairs of two values of the key.
+struct ComparedValue {
+  std::string base, other;
+  std::vector<ComparedPair> pairs{};
+  std::optional<MeanEstimate> ratio{};       // geometric mean of the pairs' ratios
+  std::optional<MeanEstimate> difference{};  // mean of other - base
+};
+
+struct Comparison {
+  std::string key;     // "device"
+  std::string metric;  // a name of run_metric()
+  std::vector<ComparedValue> values{};
+  std::vector<std::string> alone{};       // completed runs without a partner
+  std::vector<std::string> unfinished{};  // "NAME: skipped"
+};
+
+/// Compares `runs` by `key` (see pair_runs()) in `metric`, a name of metric_names(); empty: epoch_seconds.
+/// Throws ConfigError for a metric that no run has, and what pair_runs() throws.
+Comparison compare_runs(const std::vector<SourceRun>& runs, const std::string& key,
+                        const std::string& metric);
+
+}  // namespace sweep

@@ -1,0 +1,240 @@
+#include "runmanager/answers/comparison_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "runmanager/answers/run_metric.h"
+#include "runmanager/answers/text_table.h"
+#include "runmanager/records/csv.h"
+#include "runmanager/records/markdown.h"
+#include "runmanager/records/results.h"
+#include "runmanager/terminal/table.h"
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using OptionalNumber = std::optional<double>;
+
+std::string seconds_text(const OptionalNumber& seconds) { return seconds ? human_seconds(*seconds) : "-"; }
+
+std::string metric_text(const OptionalNumber& value, const std::string& metric) {
+  if (!value) return "-";
+  if (is_time(metric)) return human_seconds(*value);
+  if (metric == "images_per_second") return human_count(*value);
+  if (metric.ends_with("accuracy")) return fmt::format("{:.2f}%", 100 * *value);
+  return fmt::format("{:.4f}", *value);
+}
+
+std::string ratio_text(double ratio) {
+  return ratio < 10 ? fmt::format("{:.2f}", ratio) : fmt::format("{:.1f}", ratio);
+}
+
+std::string both(const OptionalNumber& base, const OptionalNumber& other) {
+  return seconds_text(base) + " / " + seconds_text(other);
+}
+
+std::string curves_text(const CurveParity& curves) {
+  if (curves.epochs == 0) return "-";
+  if (curves.same_bits) return "same bits";
+  return fmt::format("{:.2g} in epoch {}", curves.largest_loss_difference, curves.epoch);
+}
+
+// Images per second and accuracies are the better the larger they are; of times and losses it is the smaller.
+bool larger_is_better(const std::string& metric) {
+  return metric == "images_per_second" || metric.ends_with("accuracy") || metric == "number_correct";
+}
+
+std::string difference_text(double difference, const std::string& metric) {
+  if (metric.ends_with("accuracy")) return fmt::format("{:+.2f} points", 100 * difference);
+  return fmt::format("{:+.4g}", difference);
+}
+
+TextTable pairs_table(const Comparison& comparison, const ComparedValue& value) {
+  TextTable table;
+  const bool notes = std::any_of(value.pairs.begin(), value.pairs.end(),
+                                 [](const ComparedPair& pair) { return !pair.notes.empty(); });
+  if (!value.pairs.empty()) {
+    for (const auto& [key, text] : value.pairs.front().settings) table.header.push_back(key);
+  }
+  table.left_aligned = table.header.size();
+  table.header.insert(table.header.end(), {value.base, value.other, value.base + " / " + value.other,
+                                           "first epoch", "setup", "data wait", "largest loss difference"});
+  if (notes) table.header.emplace_back("but");
+  for (const ComparedPair& pair : value.pairs) {
+    std::vector<std::string> row;
+    for (const auto& [key, text] : pair.settings) row.push_back(text);
+    const std::string mark = pair.jobs > 1 && is_time(comparison.metric) ? "~" : "";
+    row.push_back(mark + metric_text(pair.base, comparison.metric));
+    row.push_back(mark + metric_text(pair.other, comparison.metric));
+    row.push_back(pair.ratio ? ratio_text(*pair.ratio) : "-");
+    row.push_back(both(pair.first_epoch_base, pair.first_epoch_other));
+    row.push_back(both(pair.setup_base, pair.setup_other));
+    row.push_back(both(pair.data_wait_base, pair.data_wait_other));
+    row.push_back(curves_text(pair.curves));
+    if (notes) row.push_back(fmt::format("{}", fmt::join(pair.notes, "; ")));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::string interval_text(const MeanEstimate& estimate, const auto& text) {
+  if (!estimate.interval) return "";
+  return fmt::format("; 95% interval {} to {}", text(estimate.interval->first),
+                     text(estimate.interval->second));
+}
+
+std::string pairs_text(std::size_t count) { return fmt::format("{} pair{}", count, count == 1 ? "" : "s"); }
+
+// "cuda:0 is 14.2 times as fast as cpu (geometric mean of 8 pairs; 95% interval 12.1 to 16.7)".
+std::string sentence(const Comparison& comparison, const ComparedValue& value) {
+  if (value.pairs.empty())
+    return fmt::format("No run with {} differs from one with {} in nothing else.", value.other, value.base);
+  if ((is_time(comparison.metric) || comparison.metric == "images_per_second") && value.ratio) {
+    // How many times as much the other one does in the same time.
+    MeanEstimate faster = *value.ratio;
+    if (larger_is_better(comparison.metric)) {
+      faster.mean = 1 / faster.mean;
+      if (faster.interval) faster.interval = {1 / faster.interval->second, 1 / faster.interval->first};
+    }
+    return fmt::format("{} is {} times as fast as {} in {} (geometric mean of {}{}).", value.other,
+                       ratio_text(faster.mean), value.base, comparison.metric, pairs_text(faster.count),
+                       interval_text(faster, ratio_text));
+  }
+  if (!value.difference) return fmt::format("No pair has {}.", comparison.metric);
+  const auto text = [&](double difference) { return difference_text(difference, comparison.metric); };
+  return fmt::format("{} of {} against {}: {} (mean of {}{}).", comparison.metric, value.other, value.base,
+                     text(value.difference->mean), pairs_text(value.difference->count),
+                     interval_text(*value.difference, text));
+}
+
+bool any_shared(const Comparison& comparison) {
+  for (const ComparedValue& value : comparison.values) {
+    for (const ComparedPair& pair : value.pairs) {
+      if (pair.jobs > 1) return true;
+    }
+  }
+  return false;
+}
+
+// What the tables do not show: a line each, without an end.
+std::vector<std::string> remarks(const Comparison& comparison) {
+  std::vector<std::string> lines;
+  if (is_time(comparison.metric) && any_shared(comparison))
+    lines.emplace_back("~ timed while runs shared the machine");
+  if (!comparison.alone.empty())
+    lines.push_back(fmt::format("without a partner: {}", fmt::join(comparison.alone, ", ")));
+  if (!comparison.unfinished.empty())
+    lines.push_back(fmt::format("left out: {}", fmt::join(comparison.unfinished, ", ")));
+  return lines;
+}
+
+Json number_json(const OptionalNumber& value) { return value ? json_number(*value) : Json(nullptr); }
+
+Json estimate_json(const std::optional<MeanEstimate>& estimate) {
+  if (!estimate) return nullptr;
+  Json json = {{"mean", estimate->mean}, {"pairs", estimate->count}};
+  if (estimate->interval) json["interval95"] = {estimate->interval->first, estimate->interval->second};
+  return json;
+}
+
+Json pair_json(const ComparedPair& pair) {
+  Json settings = Json::object();
+  for (const auto& [key, text] : pair.settings) settings[key] = text;
+  const auto two = [](const OptionalNumber& base, const OptionalNumber& other) {
+    return Json{{"base", number_json(base)}, {"other", number_json(other)}};
+  };
+  return {{"settings", settings},
+          {"runs", {{"base", pair.base_run}, {"other", pair.other_run}}},
+          {"metric", two(pair.base, pair.other)},
+          {"ratio", number_json(pair.ratio)},
+          {"first_epoch_seconds", two(pair.first_epoch_base, pair.first_epoch_other)},
+          {"setup_seconds", two(pair.setup_base, pair.setup_other)},
+          {"data_wait_seconds", two(pair.data_wait_base, pair.data_wait_other)},
+          {"curves",
+           {{"epochs", pair.curves.epochs},
+            {"same_bits", pair.curves.same_bits},
+            {"largest_loss_difference", json_number(pair.curves.largest_loss_difference)},
+            {"epoch", pair.curves.epoch}}},
+          {"jobs", pair.jobs},
+          {"notes", pair.notes}};
+}
+
+}  // namespace
+
+std::string comparison_text(const Comparison& comparison, bool unicode) {
+  std::string text;
+  for (const ComparedValue& value : comparison.values) {
+    text +=
+        fmt::format("{}: {} against {}, {}\n\n", comparison.key, value.other, value.base, comparison.metric);
+    if (!value.pairs.empty()) text += terminal_table(pairs_table(comparison, value), unicode) + "\n";
+    text += sentence(comparison, value) + "\n\n";
+  }
+  for (const std::string& line : remarks(comparison)) text += line + "\n";
+  if (text.ends_with("\n\n")) text.pop_back();
+  return text;
+}
+
+Json comparison_json(const Comparison& comparison) {
+  Json json = {{"by", comparison.key}, {"metric", comparison.metric}, {"values", Json::array()}};
+  for (const ComparedValue& value : comparison.values) {
+    Json pairs = Json::array();
+    for (const ComparedPair& pair : value.pairs) pairs.push_back(pair_json(pair));
+    json["values"].push_back({{"base", value.base},
+                              {"other", value.other},
+                              {"ratio", estimate_json(value.ratio)},
+                              {"difference", estimate_json(value.difference)},
+                              {"pairs", std::move(pairs)}});
+  }
+  json["without_partner"] = comparison.alone;
+  json["unfinished"] = comparison.unfinished;
+  return json;
+}
+
+std::string comparison_csv(const Comparison& comparison) {
+  std::string csv =
+      csv_row({"by", "base", "other", "base_run", "other_run", "metric", "base_value", "other_value", "ratio",
+               "base_first_epoch_seconds", "other_first_epoch_seconds", "base_setup_seconds",
+               "other_setup_seconds", "base_data_wait_seconds", "other_data_wait_seconds", "same_bits",
+               "largest_loss_difference", "jobs", "notes"});
+  for (const ComparedValue& value : comparison.values) {
+    for (const ComparedPair& pair : value.pairs) {
+      csv += csv_row(
+          {comparison.key, value.base, value.other, pair.base_run, pair.other_run, comparison.metric,
+           csv_number(pair.base), csv_number(pair.other), csv_number(pair.ratio),
+           csv_number(pair.first_epoch_base), csv_number(pair.first_epoch_other), csv_number(pair.setup_base),
+           csv_number(pair.setup_other), csv_number(pair.data_wait_base), csv_number(pair.data_wait_other),
+           pair.curves.same_bits ? "true" : "false", csv_number(pair.curves.largest_loss_difference),
+           std::to_string(pair.jobs), fmt::format("{}", fmt::join(pair.notes, "; "))});
+    }
+  }
+  return csv;
+}
+
+std::string comparison_markdown(const Comparison& comparison) {
+  std::string text;
+  for (const ComparedValue& value : comparison.values) {
+    const TextTable table = pairs_table(comparison, value);
+    if (!value.pairs.empty()) text += markdown_table(table.header, table.rows) + "\n";
+    text += markdown_text(sentence(comparison, value)) + "\n\n";
+  }
+  for (const std::string& line : remarks(comparison)) text += markdown_text(line) + "\n\n";
+  if (text.ends_with("\n\n")) text.pop_back();
+  return text;
+}
+
+std::string comparison_latex(const Comparison& comparison) {
+  std::string text;
+  for (const ComparedValue& value : comparison.values) {
+    if (!value.pairs.empty()) text += latex_table(pairs_table(comparison, value)) + "\n";
+    text += latex_text(sentence(comparison, value)) + "\n\n";
+  }
+  for (const std::string& line : remarks(comparison)) text += latex_text(line) + "\n\n";
+  if (text.ends_with("\n\n")) text.pop_back();
+  return text;
+}
+
+}  // namespace sweep

@@ -1,0 +1,28 @@
+// One number for a run, by its name.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runmanager/records/results.h"
+
+namespace sweep {
+
+/// The time of an epoch without what only the first one has: caches to fill, kernels to choose.
+inline constexpr std::string_view kEpochSeconds = "epoch_seconds";
+
+/// The metric `name` of `run`: "epoch_seconds" and "data_wait_seconds" are medians over the epochs after the
+/// first, or those of the only one; "run_seconds" and "setup_seconds" are of the whole run;
+/// "images_per_second" belongs to "epoch_seconds"; everything else is an entry of RunRecord::metrics, such as
+/// "loss" and "test_accuracy". None where the run has no such value.
+std::optional<double> run_metric(const RunRecord& run, std::string_view name);
+
+/// Names of all metrics that any of `runs` has, times first.
+std::vector<std::string> metric_names(const std::vector<const RunRecord*>& runs);
+
+/// Whether `name` is a time, of which a ratio tells more than a difference.
+bool is_time(std::string_view name);
+
+}  // namespace sweep

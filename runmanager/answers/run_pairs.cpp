@@ -1,0 +1,161 @@
+#include "runmanager/answers/run_pairs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/suggest.h"
+#include "runmanager/config/run_name.h"
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool is_completed(const SourceRun& run) { return run.record.status == RunStatus::kCompleted; }
+
+std::string json_text(const Json& value) {
+  if (value.is_object() && value.contains("name")) return json_text(value.at("name"));
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return param_text(value.get<double>());
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// The value at a dotted key, or nullptr.
+const Json* find_in(const Json& config, std::string_view key) {
+  const Json* value = &config;
+  while (!key.empty()) {
+    const std::size_t dot = key.find('.');
+    const std::string part(key.substr(0, dot));
+    key = dot == std::string_view::npos ? "" : key.substr(dot + 1);
+    if (!value->is_object() || !value->contains(part)) return nullptr;
+    value = &value->at(part);
+  }
+  return value;
+}
+
+// Arguments of an optimizer may stand in a sweep file without its name in front.
+std::string config_text(const Json& config, const std::string& key) {
+  const Json* value = find_in(config, key);
+  if (value == nullptr) value = find_in(config, "optimizer." + key);
+  return value == nullptr ? "" : json_text(*value);
+}
+
+void add_once(std::vector<std::string>& list, const std::string& text) {
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+}
+
+std::vector<std::string> values_of(const std::vector<SourceRun>& runs, const std::string& key) {
+  std::vector<std::string> values;
+  for (const SourceRun& run : runs) {
+    if (is_completed(run)) add_once(values, setting_text(run, key));
+  }
+  return values;
+}
+
+std::string chosen_key(const std::vector<SourceRun>& runs, const std::string& asked) {
+  const std::vector<std::string> varying = varying_keys(runs);
+  if (varying.empty())
+    throw ConfigError("there is nothing to compare: no setting has two values among the completed runs");
+  if (!asked.empty()) {
+    if (std::find(varying.begin(), varying.end(), asked) != varying.end() ||
+        values_of(runs, asked).size() > 1)
+      return asked;
+    const std::string nearest = nearest_name(asked, varying);
+    throw ConfigError(
+        fmt::format("\"{}\": has one value in all completed runs; these have several: {}{}", asked,
+                    fmt::join(varying, ", "),
+                    nearest.empty() ? std::string() : fmt::format(". Did you mean \"{}\"?", nearest)));
+  }
+  if (varying.size() == 1 || varying.front() == "device") return varying.front();
+  throw ConfigError(
+      fmt::format("several settings vary; say which to compare, with --by: {}", fmt::join(varying, ", ")));
+}
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+// The completed runs with one value of the key, by their other settings.
+using RunsBySettings = std::map<Settings, const SourceRun*>;
+
+Settings other_settings(const SourceRun& run, const std::vector<std::string>& keys, const std::string& key) {
+  Settings settings;
+  for (const std::string& name : keys) {
+    if (name != key) settings.emplace_back(name, setting_text(run, name));
+  }
+  return settings;
+}
+
+// Whether two completed runs would have the same place.
+bool are_ambiguous(const std::vector<SourceRun>& runs, const std::vector<std::string>& keys,
+                   const std::string& key) {
+  std::set<std::pair<std::string, Settings>> seen;
+  return std::any_of(runs.begin(), runs.end(), [&](const SourceRun& run) {
+    return is_completed(run) && !seen.insert({setting_text(run, key), other_settings(run, keys, key)}).second;
+  });
+}
+
+}  // namespace
+
+std::string setting_text(const SourceRun& run, const std::string& key) {
+  if (key == kSweepKey) return run.source;
+  if (key == "device" && !run.record.device.empty()) return run.record.device;
+  for (const auto& [name, value] : run.record.params) {
+    if (name == key) return param_text(value);
+  }
+  return config_text(run.record.config, key);
+}
+
+std::vector<std::string> varying_keys(const std::vector<SourceRun>& runs) {
+  std::vector<std::string> keys = {"device"};
+  for (const SourceRun& run : runs) {
+    for (const auto& [name, value] : run.record.params) add_once(keys, name);
+  }
+  add_once(keys, "repeat");
+  add_once(keys, std::string(kSweepKey));
+  std::erase_if(keys, [&](const std::string& key) { return values_of(runs, key).size() < 2; });
+  return keys;
+}
+
+RunPairs pair_runs(const std::vector<SourceRun>& runs, std::string key) {
+  RunPairs result;
+  result.key = chosen_key(runs, key);
+  std::vector<std::string> keys = varying_keys(runs);
+  // Sweeps that are parts of one comparison, such as one on each machine, are paired across; sweeps that each
+  // have all of it, within.
+  std::vector<std::string> without_sweep = keys;
+  std::erase(without_sweep, kSweepKey);
+  if (result.key != kSweepKey && !are_ambiguous(runs, without_sweep, result.key)) keys = without_sweep;
+
+  std::map<std::string, RunsBySettings> by_value;
+  for (const SourceRun& run : runs) {
+    if (is_completed(run)) {
+      by_value[setting_text(run, result.key)].emplace(other_settings(run, keys, result.key), &run);
+    } else {
+      result.unfinished.push_back(&run);
+    }
+  }
+  const std::vector<std::string> values = values_of(runs, result.key);
+  std::set<const SourceRun*> paired;
+  for (std::size_t v = 1; v < values.size(); ++v) {
+    PairedValue& value = result.values.emplace_back(PairedValue{values[0], values[v], {}});
+    const RunsBySettings& others = by_value[values[v]];
+    for (const SourceRun& run : runs) {  // in the order of the sweep
+      if (!is_completed(run) || setting_text(run, result.key) != values[0]) continue;
+      Settings settings = other_settings(run, keys, result.key);
+      const auto other = others.find(settings);
+      if (other == others.end()) continue;
+      value.pairs.push_back({std::move(settings), &run, other->second});
+      paired.insert({&run, other->second});
+    }
+  }
+  for (const SourceRun& run : runs) {
+    if (is_completed(run) && !paired.contains(&run)) result.alone.push_back(&run);
+  }
+  return result;
+}
+
+}  // namespace sweep

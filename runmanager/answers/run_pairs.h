@@ -1,0 +1,56 @@
+// Finds the runs that differ only in one setting.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runmanager/records/results.h"
+
+namespace sweep {
+
+/// A run, and the directory of the sweep that it is from as the user named it.
+struct SourceRun {
+  std::string source;
+  RunRecord record;
+};
+
+/// The key by which runs of several sweeps are told apart.
+inline constexpr std::string_view kSweepKey = "sweep";
+
+/// Two runs that differ in the key alone. Pointers are into the list that was paired.
+struct RunPair {
+  std::vector<std::pair<std::string, std::string>> settings;  // what both have, of the keys that vary
+  const SourceRun* base = nullptr;
+  const SourceRun* other = nullptr;
+};
+
+/// All pairs of one value of the key with the first value.
+struct PairedValue {
+  std::string base, other;
+  std::vector<RunPair> pairs;
+};
+
+struct RunPairs {
+  std::string key;
+  std::vector<PairedValue> values;
+  std::vector<const SourceRun*> alone;  // completed runs without a partner
+  std::vector<const SourceRun*> unfinished;
+};
+
+/// What `run` has for `key`: the value of an axis, or else the one in its configuration; the device is that
+/// it was trained on. "" if there is none.
+std::string setting_text(const SourceRun& run, const std::string& key);
+
+/// The keys with more than one value among the completed of `runs`, axes in the order of the sweep file,
+/// "device" first; "sweep" last, if they are of several.
+std::vector<std::string> varying_keys(const std::vector<SourceRun>& runs);
+
+/// Pairs the completed of `runs` that agree in all varying keys but `key`; an empty key stands for the first
+/// varying one if that is "device", or the only one. Runs of several sweeps are paired within each where
+/// possible. The first value of the key in `runs` is the base. Throws ConfigError, which lists the varying
+/// keys, if there is no telling which key is meant, or if it has only one value.
+RunPairs pair_runs(const std::vector<SourceRun>& runs, std::string key);
+
+}  // namespace sweep

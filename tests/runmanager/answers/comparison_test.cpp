@@ -1,0 +1,134 @@
+#include "runmanager/answers/comparison.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "runmanager/answers/comparison_report.h"
+#include "tests/runmanager/answers/made_runs.h"
+#include "tests/support/message_of.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::made_run;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+// Two learning rates on two devices, which are four and nine times as fast as the CPU.
+std::vector<SourceRun> grid() {
+  return {made_run({{"lr", 0.1}}, "cpu", 4, {2, 1}), made_run({{"lr", 0.1}}, "cuda:0", 1, {2, 1.25}),
+          made_run({{"lr", 0.01}}, "cpu", 9, {3, 2}), made_run({{"lr", 0.01}}, "cuda:0", 1, {3, 2})};
+}
+
+TEST(Comparison, TellsHowManyTimesAsFast) {
+  const Comparison comparison = compare_runs(grid(), "device", "");
+  EXPECT_EQ(comparison.metric, "epoch_seconds");
+  ASSERT_THAT(comparison.values, SizeIs(1));
+  ASSERT_TRUE(comparison.values[0].ratio);
+  EXPECT_DOUBLE_EQ(comparison.values[0].ratio->mean, 6);  // sqrt(4 * 9)
+  EXPECT_EQ(comparison.values[0].pairs[1].ratio, 9);
+  EXPECT_THAT(
+      comparison_text(comparison, true),
+      HasSubstr("cuda:0 is 6.00 times as fast as cpu in epoch_seconds (geometric mean of 2 pairs; 95% "));
+}
+
+TEST(Comparison, RatesSayTheSameAsTimes) {
+  EXPECT_THAT(comparison_text(compare_runs(grid(), "device", "images_per_second"), true),
+              HasSubstr("cuda:0 is 6.00 times as fast as cpu in images_per_second"));
+}
+
+TEST(Comparison, TheFirstEpochIsApart) {
+  std::vector<SourceRun> runs = grid();
+  runs[0].record.epochs[0].epoch_seconds = 100;
+  const ComparedPair pair = compare_runs(runs, "device", "").values[0].pairs[0];
+  EXPECT_EQ(pair.base, 4);
+  EXPECT_EQ(pair.first_epoch_base, 100);
+}
+
+TEST(Comparison, OtherMetricsAreSubtracted) {
+  const Comparison comparison = compare_runs(grid(), "device", "loss");
+  ASSERT_TRUE(comparison.values[0].difference);
+  EXPECT_DOUBLE_EQ(comparison.values[0].difference->mean, 0.125);
+  EXPECT_THAT(comparison_text(comparison, true),
+              HasSubstr("loss of cuda:0 against cpu: +0.125 (mean of 2 pairs"));
+}
+
+TEST(Comparison, ShowsHowFarTheCurvesAreApart) {
+  const std::vector<ComparedPair> pairs = compare_runs(grid(), "device", "").values[0].pairs;
+  EXPECT_FALSE(pairs[0].curves.same_bits);
+  EXPECT_EQ(pairs[0].curves.largest_loss_difference, 0.25);
+  EXPECT_EQ(pairs[0].curves.epoch, 2);
+  EXPECT_TRUE(pairs[1].curves.same_bits);
+}
+
+TEST(Comparison, NaNInBothCurvesIsTheSameAndInOneIsNot) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  std::vector<SourceRun> runs = {made_run({}, "cpu", 1, {1, kNaN, 2}),
+                                 made_run({}, "cuda:0", 1, {1, kNaN, 2})};
+  EXPECT_TRUE(compare_runs(runs, "", "").values[0].pairs[0].curves.same_bits);
+  runs[1].record.epochs[1].loss = 5;
+  const CurveParity curves = compare_runs(runs, "", "").values[0].pairs[0].curves;
+  EXPECT_FALSE(curves.same_bits);
+  EXPECT_TRUE(std::isnan(curves.largest_loss_difference));
+  EXPECT_EQ(curves.epoch, 2);
+}
+
+TEST(Comparison, WhatElseDiffersIsSaid) {
+  std::vector<SourceRun> runs = {made_run({}, "cpu", 1), made_run({}, "cuda:0", 1, {1, 2})};
+  runs[0].record.config = {{"lr", 0.1}, {"optimizer", {{"name", "sgd"}}}};
+  runs[1].record.config = {{"lr", 0.2}, {"optimizer", {{"name", "sgd"}}}};
+  runs[0].record.provenance = {{"machine", {{"host", "a"}, {"processor", "p"}}}};
+  runs[1].record.provenance = {{"machine", {{"host", "b"}, {"processor", "p"}}}};
+  EXPECT_THAT(compare_runs(runs, "device", "").values[0].pairs[0].notes,
+              ElementsAre("lr: 0.1 -> 0.2", "1 and 2 epochs", "on other machines: a, p; b, p"));
+}
+
+TEST(Comparison, TheKeysOwnArgumentsAreNoDifference) {
+  std::vector<SourceRun> runs = {made_run({{"optimizer", std::string("sgd")}}, "cpu", 1),
+                                 made_run({{"optimizer", std::string("adam")}}, "cpu", 1)};
+  runs[0].record.config = {{"optimizer", {{"name", "sgd"}, {"momentum", 0.9}}}};
+  runs[1].record.config = {{"optimizer", {{"name", "adam"}, {"eps", 1e-8}}}};
+  EXPECT_THAT(compare_runs(runs, "", "").values[0].pairs[0].notes, IsEmpty());
+}
+
+TEST(Comparison, TimesOfRunsThatSharedTheMachineAreMarked) {
+  std::vector<SourceRun> runs = grid();
+  EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), true), Not(HasSubstr("~")));
+  runs[0].record.jobs = 2;
+  EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), true), HasSubstr("~ timed while runs shared"));
+}
+
+TEST(Comparison, AMetricThatNoRunHasIsRefused) {
+  EXPECT_THAT(test::message_of<ConfigError>([] { compare_runs(grid(), "device", "acuracy"); }),
+              HasSubstr("Did you mean \"accuracy\"?"));
+}
+
+TEST(Comparison, CsvAndJsonHoldPlainNumbers) {
+  const Comparison comparison = compare_runs(grid(), "device", "");
+  EXPECT_THAT(
+      comparison_csv(comparison),
+      HasSubstr(
+          "device,cpu,cuda:0,runs/s/lr;cpu,runs/s/lr;cuda:0,epoch_seconds,4,1,4,4,1,,,0,0,false,0.25,1,\n"));
+  const auto json = comparison_json(comparison);
+  EXPECT_EQ(json["values"][0]["pairs"][1]["ratio"], 9.0);
+  EXPECT_EQ(json["values"][0]["pairs"][1]["curves"]["same_bits"], true);
+  EXPECT_EQ(json["values"][0]["pairs"][0]["settings"]["lr"], "0.1");
+}
+
+TEST(Comparison, MarkdownAndLatexEscapeTheirOwnCharacters) {
+  const Comparison comparison = compare_runs(
+      {made_run({{"a_b", std::string("x|y")}}, "cpu", 1), made_run({{"a_b", std::string("z&")}}, "cpu", 1)},
+      "a_b", "");
+  EXPECT_THAT(comparison_markdown(comparison), HasSubstr("x&#124;y"));
+  EXPECT_THAT(comparison_latex(comparison), HasSubstr("z\\&"));
+}
+
+}  // namespace
+}  // namespace sweep

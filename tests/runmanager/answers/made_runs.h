@@ -1,0 +1,33 @@
+// Records of runs that were never trained.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runmanager/answers/run_pairs.h"
+
+namespace sweep::testing {
+
+/// A completed run of the sweep `source`, with a loss per epoch; each epoch takes `seconds`.
+inline SourceRun made_run(Params params, std::string device, double seconds,
+                          const std::vector<double>& losses = {1.0}, std::string source = "runs/s") {
+  SourceRun run{.source = std::move(source), .record = {}};
+  RunRecord& record = run.record;
+  for (const auto& [key, value] : params) record.name += key + ";";
+  record.name += device;
+  record.status = RunStatus::kCompleted;
+  record.params = std::move(params);
+  record.device = std::move(device);
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    record.epochs.push_back({.epoch = static_cast<int>(i) + 1,
+                             .loss = losses[i],
+                             .accuracy = 0.5,
+                             .epoch_seconds = seconds,
+                             .images_per_second = 1000 / seconds});
+  }
+  record.metrics = {{"loss", losses.back()}, {"accuracy", 0.5}};
+  return run;
+}
+
+}  // namespace sweep::testing

@@ -1,0 +1,102 @@
+#include "runmanager/answers/run_pairs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "tests/runmanager/answers/made_runs.h"
+#include "tests/support/message_of.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::made_run;
+using ::testing::SizeIs;
+
+std::vector<SourceRun> grid() {
+  return {made_run({{"lr", 0.1}, {"device", std::string("cpu")}}, "cpu", 2),
+          made_run({{"lr", 0.1}, {"device", std::string("cuda")}}, "cuda:0", 1),
+          made_run({{"lr", 0.01}, {"device", std::string("cpu")}}, "cpu", 2),
+          made_run({{"lr", 0.01}, {"device", std::string("cuda")}}, "cuda:0", 1)};
+}
+
+TEST(RunPairs, AreOfRunsThatDifferOnlyInTheKey) {
+  const std::vector<SourceRun> runs = grid();
+  const RunPairs pairs = pair_runs(runs, "");
+  EXPECT_EQ(pairs.key, "device");
+  ASSERT_THAT(pairs.values, SizeIs(1));
+  EXPECT_EQ(pairs.values[0].base, "cpu");
+  EXPECT_EQ(pairs.values[0].other, "cuda:0");
+  ASSERT_THAT(pairs.values[0].pairs, SizeIs(2));
+  EXPECT_THAT(pairs.values[0].pairs[0].settings,
+              ElementsAre(std::pair<std::string, std::string>("lr", "0.1")));
+  EXPECT_EQ(pairs.values[0].pairs[1].base, &runs[2]);
+  EXPECT_EQ(pairs.values[0].pairs[1].other, &runs[3]);
+  EXPECT_THAT(pairs.alone, IsEmpty());
+}
+
+TEST(RunPairs, EveryValueIsPairedWithTheFirst) {
+  const std::vector<SourceRun> runs = {made_run({{"optimizer", std::string("sgd")}}, "cpu", 1),
+                                       made_run({{"optimizer", std::string("adam")}}, "cpu", 1),
+                                       made_run({{"optimizer", std::string("rmsprop")}}, "cpu", 1)};
+  const RunPairs pairs = pair_runs(runs, "optimizer");
+  ASSERT_THAT(pairs.values, SizeIs(2));
+  EXPECT_EQ(pairs.values[1].base, "sgd");
+  EXPECT_EQ(pairs.values[1].other, "rmsprop");
+}
+
+TEST(RunPairs, UnfinishedRunsAndThoseWithoutAPartnerAreNamed) {
+  std::vector<SourceRun> runs = grid();
+  runs[3].record.status = RunStatus::kSkipped;
+  const RunPairs pairs = pair_runs(runs, "device");
+  EXPECT_THAT(pairs.values[0].pairs, SizeIs(1));
+  EXPECT_THAT(pairs.alone, ElementsAre(&runs[2]));
+  EXPECT_THAT(pairs.unfinished, ElementsAre(&runs[3]));
+}
+
+TEST(RunPairs, SweepsWithPartsOfTheComparisonArePairedAcross) {
+  std::vector<SourceRun> runs = grid();
+  runs[0].source = runs[2].source = "runs/here";
+  runs[1].source = runs[3].source = "runs/there";
+  EXPECT_THAT(pair_runs(runs, "device").values[0].pairs, SizeIs(2));
+}
+
+TEST(RunPairs, SweepsWithAllOfTheComparisonArePairedWithin) {
+  std::vector<SourceRun> runs = grid();
+  for (SourceRun run : grid()) {
+    run.source = "runs/again";
+    runs.push_back(run);
+  }
+  const RunPairs pairs = pair_runs(runs, "device");
+  ASSERT_THAT(pairs.values[0].pairs, SizeIs(4));
+  for (const RunPair& pair : pairs.values[0].pairs) EXPECT_EQ(pair.base->source, pair.other->source);
+  EXPECT_THAT(pair_runs(runs, "sweep").values[0].pairs, SizeIs(4));
+}
+
+TEST(RunPairs, AConstantIsReadFromTheConfigurationOfASweepThatDoesNotVaryIt) {
+  std::vector<SourceRun> runs = {made_run({{"momentum", 0.5}}, "cpu", 1, {1.0}, "runs/a"),
+                                 made_run({}, "cpu", 1, {1.0}, "runs/b")};
+  runs[1].record.config = {{"optimizer", {{"name", "sgd"}, {"momentum", 0.9}}}};
+  EXPECT_EQ(setting_text(runs[1], "momentum"), "0.9");
+  EXPECT_EQ(setting_text(runs[1], "optimizer"), "sgd");
+  const RunPairs pairs = pair_runs(runs, "momentum");
+  ASSERT_THAT(pairs.values, SizeIs(1));
+  EXPECT_EQ(pairs.values[0].other, "0.9");
+  EXPECT_THAT(pairs.values[0].pairs, SizeIs(1));
+}
+
+TEST(RunPairs, WhereSeveralKeysVaryOneHasToBeNamed) {
+  std::vector<SourceRun> runs = {made_run({{"lr", 0.1}, {"shuffle", true}}, "cpu", 1),
+                                 made_run({{"lr", 0.2}, {"shuffle", false}}, "cpu", 1)};
+  EXPECT_THAT(test::message_of<ConfigError>([&] { pair_runs(runs, ""); }), HasSubstr("--by: lr, shuffle"));
+  EXPECT_THAT(test::message_of<ConfigError>([&] { pair_runs(runs, "shufle"); }),
+              HasSubstr("Did you mean \"shuffle\"?"));
+  runs.pop_back();
+  EXPECT_THAT(test::message_of<ConfigError>([&] { pair_runs(runs, ""); }), HasSubstr("nothing to compare"));
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,91 @@
+// `sweep compare`: pairs runs that differ in one setting, and tells what it changed.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "core/base/error.h"
+#include "runmanager/answers/comparison_report.h"
+#include "runmanager/inspect/run_listing.h"
+#include "runmanager/terminal/terminal.h"
+#include "tools/commands.h"
+#include "tools/exit_code.h"
+#include "tools/print_json.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CompareOptions {
+  std::vector<fs::path> directories;
+  std::string key, metric;
+  bool json = false, csv = false, markdown = false, latex = false;
+};
+
+std::vector<SourceRun> runs_of(const std::vector<fs::path>& directories) {
+  std::vector<SourceRun> runs;
+  for (const fs::path& directory : directories) {
+    if (!has_runs(directory)) {
+      throw DataError(fmt::format("{}: {}; want the directory of a sweep", directory.string(),
+                                  fs::exists(directory) ? "holds no runs" : "is not there"));
+    }
+    std::string source = directory.string();
+    while (source.size() > 1 && source.ends_with('/')) source.pop_back();
+    for (RunRecord& run : list_runs(directory)) runs.push_back({source, std::move(run)});
+  }
+  return runs;
+}
+
+int compare(const CompareOptions& options) {
+  const Comparison comparison = compare_runs(runs_of(options.directories), options.key, options.metric);
+  if (options.json) {
+    print_json(comparison_json(comparison));
+  } else if (options.csv) {
+    std::cout << comparison_csv(comparison);
+  } else if (options.markdown) {
+    std::cout << comparison_markdown(comparison);
+  } else if (options.latex) {
+    std::cout << comparison_latex(comparison);
+  } else {
+    std::cout << comparison_text(comparison, stdout_unicode());
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+Command compare_command() {
+  return {.name = "compare",
+          .description = "pair runs that differ in one setting: times, metrics, learning curves",
+          .missing_argument = "a directory is needed: sweep compare runs/NAME",
+          .add_to = [](CLI::App& app) -> CommandAction {
+            auto options = std::make_shared<CompareOptions>();
+            app.add_option("directories", options->directories,
+                           "runs/NAME; several are compared with each other")
+                ->type_name("DIR")
+                ->required();
+            app.add_option("--by", options->key,
+                           "the setting: device, optimizer, …, or \"sweep\" for the directories; default: "
+                           "the device, or the only one that varies")
+                ->type_name("KEY");
+            app.add_option("--metric", options->metric,
+                           "epoch_seconds, run_seconds, images_per_second, loss, test_accuracy, …; default: "
+                           "epoch_seconds")
+                ->type_name("METRIC");
+            auto* json = app.add_flag("--json", options->json, "as JSON");
+            auto* csv = app.add_flag("--csv", options->csv, "as CSV, a row per pair");
+            auto* markdown = app.add_flag("--markdown", options->markdown, "as Markdown");
+            app.add_flag("--latex", options->latex, "as LaTeX, for the package booktabs")
+                ->excludes(json)
+                ->excludes(csv)
+                ->excludes(markdown);
+            json->excludes(csv)->excludes(markdown);
+            csv->excludes(markdown);
+            return [options](const auto&) { return compare(*options); };
+          }};
+}
+
+}  // namespace sweep
