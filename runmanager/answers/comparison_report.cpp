@@ -53,6 +53,20 @@ std::string difference_text(double difference, const std::string& metric) {
   return fmt::format("{:+.4g}", difference);
 }
 
+// Devices and directories speak for themselves, numbers do not.
+std::string label(const Comparison& comparison, const std::string& value) {
+  const bool speaks = comparison.key == "device" || comparison.key == kSweepKey;
+  return speaks ? value : comparison.key + "=" + value;
+}
+
+// Of what a ratio tells more than a difference.
+bool is_speed(const std::string& metric) { return is_time(metric) || metric == "images_per_second"; }
+
+std::string change_text(const ComparedPair& pair, const std::string& metric) {
+  if (is_speed(metric)) return pair.ratio ? ratio_text(*pair.ratio) : "-";
+  return pair.base && pair.other ? difference_text(*pair.other - *pair.base, metric) : "-";
+}
+
 TextTable pairs_table(const Comparison& comparison, const ComparedValue& value) {
   TextTable table;
   const bool notes = std::any_of(value.pairs.begin(), value.pairs.end(),
@@ -61,8 +75,10 @@ TextTable pairs_table(const Comparison& comparison, const ComparedValue& value) 
     for (const auto& [key, text] : value.pairs.front().settings) table.header.push_back(key);
   }
   table.left_aligned = table.header.size();
-  table.header.insert(table.header.end(), {value.base, value.other, value.base + " / " + value.other,
-                                           "first epoch", "setup", "data wait", "largest loss difference"});
+  const std::string base = label(comparison, value.base), other = label(comparison, value.other);
+  table.header.insert(table.header.end(),
+                      {base, other, is_speed(comparison.metric) ? base + " / " + other : "difference",
+                       "first epoch", "setup", "data wait", "largest loss difference"});
   if (notes) table.header.emplace_back("but");
   for (const ComparedPair& pair : value.pairs) {
     std::vector<std::string> row;
@@ -70,7 +86,7 @@ TextTable pairs_table(const Comparison& comparison, const ComparedValue& value) 
     const std::string mark = pair.jobs > 1 && is_time(comparison.metric) ? "~" : "";
     row.push_back(mark + metric_text(pair.base, comparison.metric));
     row.push_back(mark + metric_text(pair.other, comparison.metric));
-    row.push_back(pair.ratio ? ratio_text(*pair.ratio) : "-");
+    row.push_back(change_text(pair, comparison.metric));
     row.push_back(both(pair.first_epoch_base, pair.first_epoch_other));
     row.push_back(both(pair.setup_base, pair.setup_other));
     row.push_back(both(pair.data_wait_base, pair.data_wait_other));
@@ -91,22 +107,23 @@ std::string pairs_text(std::size_t count) { return fmt::format("{} pair{}", coun
 
 // "cuda:0 is 14.2 times as fast as cpu (geometric mean of 8 pairs; 95% interval 12.1 to 16.7)".
 std::string sentence(const Comparison& comparison, const ComparedValue& value) {
+  const std::string base = label(comparison, value.base), other = label(comparison, value.other);
   if (value.pairs.empty())
-    return fmt::format("No run with {} differs from one with {} in nothing else.", value.other, value.base);
-  if ((is_time(comparison.metric) || comparison.metric == "images_per_second") && value.ratio) {
+    return fmt::format("No run with {} differs from one with {} in nothing else.", other, base);
+  if (is_speed(comparison.metric) && value.ratio) {
     // How many times as much the other one does in the same time.
     MeanEstimate faster = *value.ratio;
     if (larger_is_better(comparison.metric)) {
       faster.mean = 1 / faster.mean;
       if (faster.interval) faster.interval = {1 / faster.interval->second, 1 / faster.interval->first};
     }
-    return fmt::format("{} is {} times as fast as {} in {} (geometric mean of {}{}).", value.other,
-                       ratio_text(faster.mean), value.base, comparison.metric, pairs_text(faster.count),
+    return fmt::format("{} is {} times as fast as {} in {} (geometric mean of {}{}).", other,
+                       ratio_text(faster.mean), base, comparison.metric, pairs_text(faster.count),
                        interval_text(faster, ratio_text));
   }
   if (!value.difference) return fmt::format("No pair has {}.", comparison.metric);
   const auto text = [&](double difference) { return difference_text(difference, comparison.metric); };
-  return fmt::format("{} of {} against {}: {} (mean of {}{}).", comparison.metric, value.other, value.base,
+  return fmt::format("{} of {} against {}: {} (mean of {}{}).", comparison.metric, other, base,
                      text(value.difference->mean), pairs_text(value.difference->count),
                      interval_text(*value.difference, text));
 }
@@ -120,15 +137,20 @@ bool any_shared(const Comparison& comparison) {
   return false;
 }
 
+// "left out: 16 runs, the first of them runs/s/lr=0.1,device=cuda: skipped".
+std::string names_text(const std::string& what, const std::vector<std::string>& names) {
+  constexpr std::size_t kMostNames = 3;
+  if (names.size() <= kMostNames) return fmt::format("{}: {}", what, fmt::join(names, "; "));
+  return fmt::format("{}: {} runs, the first of them {}", what, names.size(), names.front());
+}
+
 // What the tables do not show: a line each, without an end.
 std::vector<std::string> remarks(const Comparison& comparison) {
   std::vector<std::string> lines;
   if (is_time(comparison.metric) && any_shared(comparison))
     lines.emplace_back("~ timed while runs shared the machine");
-  if (!comparison.alone.empty())
-    lines.push_back(fmt::format("without a partner: {}", fmt::join(comparison.alone, ", ")));
-  if (!comparison.unfinished.empty())
-    lines.push_back(fmt::format("left out: {}", fmt::join(comparison.unfinished, ", ")));
+  if (!comparison.alone.empty()) lines.push_back(names_text("without a partner", comparison.alone));
+  if (!comparison.unfinished.empty()) lines.push_back(names_text("left out", comparison.unfinished));
   return lines;
 }
 

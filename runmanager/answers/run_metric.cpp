@@ -29,18 +29,28 @@ std::optional<double> data_wait_seconds(const RunRecord& run) {
   return steady_median(run, [](const EpochRecord& epoch) { return epoch.data_wait_seconds; });
 }
 
+// Of the last epoch.
+template <auto Field>
+std::optional<double> last(const RunRecord& run) {
+  return run.epochs.empty() ? std::nullopt : std::optional<double>(run.epochs.back().*Field);
+}
+
 struct Measure {
   std::string_view name;
   std::optional<double> (*of)(const RunRecord& run);
   bool is_time;
 };
 
-constexpr std::array<Measure, 5> kMeasures = {{
+constexpr std::array<Measure, 9> kMeasures = {{
     {kEpochSeconds, epoch_seconds, true},
     {"images_per_second", images_per_second, false},
     {"data_wait_seconds", data_wait_seconds, true},
     {"setup_seconds", [](const RunRecord& run) { return run.setup_seconds; }, true},
     {"run_seconds", [](const RunRecord& run) { return run.run_seconds; }, true},
+    {"loss", last<&EpochRecord::loss>, false},
+    {"accuracy", last<&EpochRecord::accuracy>, false},
+    {"validation_loss", last<&EpochRecord::validation_loss>, false},
+    {"validation_accuracy", last<&EpochRecord::validation_accuracy>, false},
 }};
 
 const Measure* find_measure(std::string_view name) {

@@ -14,9 +14,9 @@ namespace sweep {
 inline constexpr std::string_view kEpochSeconds = "epoch_seconds";
 
 /// The metric `name` of `run`: "epoch_seconds" and "data_wait_seconds" are medians over the epochs after the
-/// first, or those of the only one; "run_seconds" and "setup_seconds" are of the whole run;
-/// "images_per_second" belongs to "epoch_seconds"; everything else is an entry of RunRecord::metrics, such as
-/// "loss" and "test_accuracy". None where the run has no such value.
+/// first, or those of the only one, and "images_per_second" likewise; "run_seconds" and "setup_seconds" are
+/// of the whole run; "loss", "accuracy" and those of the validation are of the last epoch; everything else is
+/// an entry of RunRecord::metrics, such as "test_accuracy". None where the run has no such value.
 std::optional<double> run_metric(const RunRecord& run, std::string_view name);
 
 /// Names of all metrics that any of `runs` has, times first.

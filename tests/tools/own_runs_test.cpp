@@ -56,6 +56,19 @@ TEST_F(OwnRuns, AreChecked) {
   EXPECT_EQ(run({"fsck", "mine"}).code, 1);
 }
 
+TEST_F(OwnRuns, AreCompared) {
+  const Finished text = run({"compare", "mine"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, ::testing::AllOf(HasSubstr(" times as fast as lr=0."), HasSubstr("same bits")));
+  const Finished csv = run({"compare", "mine/", "--csv", "--metric", "loss"});
+  EXPECT_THAT(csv.out, ::testing::AllOf(HasSubstr("\nlr,0."), HasSubstr(",mine/lr=0.5,"),
+                                        HasSubstr(",loss,0.5,0.5,1,")));
+  EXPECT_EQ(run({"compare", "mine", "--by", "shuffle"}).code, 2);
+  const Finished missing = run({"compare", "mine", "theirs"});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("theirs: is not there"));
+}
+
 TEST_F(OwnRuns, AreExported) {
   const Finished finished = run({"export", "mine", "--tag", "Loss/train"});
   EXPECT_EQ(finished.code, 0) << finished.err;

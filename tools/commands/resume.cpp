@@ -8,7 +8,7 @@
 #include "runmanager/config/sweep_file.h"
 #include "tools/commands.h"
 #include "tools/commands/run_options.h"
-#include "tools/worker_program.h"
+#include "tools/commands/train.h"
 
 namespace sweep {
 namespace {
@@ -41,7 +41,7 @@ int resume(ResumeOptions& options, const std::vector<std::string>& typed) {
   const Sweep sweep = load_sweep(file, std::span(&name, 1));
   options.runner.logdir = directory.has_parent_path() ? directory.parent_path() : ".";
   options.runner.command = typed;
-  return run_sweep(sweep, options.runner, environment_with_workers()).exit_code;
+  return train_sweep(sweep, options.runner);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include "tools/commands.h"
 #include "tools/commands/run_options.h"
-#include "tools/worker_program.h"
+#include "tools/commands/train.h"
 
 namespace sweep {
 
@@ -18,7 +18,7 @@ Command run_command() {
               const auto& [file, overrides, load] = options->sweep;
               const Sweep sweep = load_sweep(file, overrides, load);
               options->runner.command = typed;
-              return run_sweep(sweep, options->runner, environment_with_workers()).exit_code;
+              return train_sweep(sweep, options->runner);
             };
           }};
 }

@@ -60,6 +60,13 @@ TEST(Comparison, OtherMetricsAreSubtracted) {
               HasSubstr("loss of cuda:0 against cpu: +0.125 (mean of 2 pairs"));
 }
 
+TEST(Comparison, MetricsOfTheWholeRunAreThereToo) {
+  std::vector<SourceRun> runs = grid();
+  for (const std::size_t i : {1, 3}) runs[i].record.metrics["test_accuracy"] = 0.75;
+  const Comparison comparison = compare_runs(runs, "device", "test_accuracy");
+  EXPECT_THAT(comparison_text(comparison, true), HasSubstr("+25.00 points (mean of 2 pairs"));
+}
+
 TEST(Comparison, ShowsHowFarTheCurvesAreApart) {
   const std::vector<ComparedPair> pairs = compare_runs(grid(), "device", "").values[0].pairs;
   EXPECT_FALSE(pairs[0].curves.same_bits);
@@ -103,6 +110,23 @@ TEST(Comparison, TimesOfRunsThatSharedTheMachineAreMarked) {
   EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), true), Not(HasSubstr("~")));
   runs[0].record.jobs = 2;
   EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), true), HasSubstr("~ timed while runs shared"));
+}
+
+TEST(Comparison, ManyRunsThatWereLeftOutAreCounted) {
+  std::vector<SourceRun> runs = grid();
+  for (int i = 0; i < 4; ++i) {
+    runs.push_back(made_run({}, "cuda:1", 1));
+    runs.back().record.status = RunStatus::kSkipped;
+  }
+  EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), true),
+              HasSubstr("left out: 4 runs, the first of them runs/s/cuda:1: skipped\n"));
+}
+
+TEST(Comparison, ValuesThatAreNumbersHaveTheirKeyBesideThem) {
+  const std::vector<SourceRun> runs = {made_run({{"num_workers", std::int64_t{0}}}, "cpu", 1),
+                                       made_run({{"num_workers", std::int64_t{2}}}, "cpu", 2)};
+  EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), true),
+              HasSubstr("num_workers=2 is 0.50 times as fast as num_workers=0"));
 }
 
 TEST(Comparison, AMetricThatNoRunHasIsRefused) {

@@ -26,7 +26,7 @@ inline SourceRun made_run(Params params, std::string device, double seconds,
                              .epoch_seconds = seconds,
                              .images_per_second = 1000 / seconds});
   }
-  record.metrics = {{"loss", losses.back()}, {"accuracy", 0.5}};
+  record.metrics = {{"test_accuracy", 0.5}};
   return run;
 }
 
