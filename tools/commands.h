@@ -11,6 +11,7 @@ Command run_command();         ///< Trains the runs of a sweep file.
 Command resume_command();      ///< Goes on with the sweep in a directory.
 Command plan_command();        ///< Prints the runs of a sweep file.
 Command show_command();        ///< Prints the results of a sweep or a run.
+Command ls_command();          ///< Lists the sweeps of a log directory.
 Command compare_command();     ///< Compares runs that differ in one setting.
 Command fsck_command();        ///< Checks files for damage.
 Command verify_command();      ///< Trains finished runs again and compares the bits.
@@ -21,9 +22,9 @@ Command completion_command();  ///< Prints a completion script.
 
 /// In the order of `sweep --help`.
 inline std::vector<Command> all_commands() {
-  return {run_command(),     resume_command(), plan_command(),      show_command(),
-          compare_command(), fsck_command(),   verify_command(),    export_command(),
-          devices_command(), schema_command(), completion_command()};
+  return {run_command(),    resume_command(),  plan_command(),   show_command(),
+          ls_command(),     compare_command(), fsck_command(),   verify_command(),
+          export_command(), devices_command(), schema_command(), completion_command()};
 }
 
 }  // namespace sweep

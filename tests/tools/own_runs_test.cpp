@@ -56,6 +56,15 @@ TEST_F(OwnRuns, AreChecked) {
   EXPECT_EQ(run({"fsck", "mine"}).code, 1);
 }
 
+TEST_F(OwnRuns, AreListed) {
+  const Finished table = run({"ls", "."});
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, ::testing::AllOf(HasSubstr("mine"), HasSubstr("2 completed"), HasSubstr("75.00%")));
+  const auto json = nlohmann::json::parse(run({"ls", ".", "--json"}).out);
+  EXPECT_EQ(json[0]["statuses"]["completed"], 2);
+  EXPECT_EQ(run({"ls"}).code, 2);
+}
+
 TEST_F(OwnRuns, AreCompared) {
   const Finished text = run({"compare", "mine"});
   EXPECT_EQ(text.code, 0) << text.err;

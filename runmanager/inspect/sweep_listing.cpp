@@ -1,0 +1,81 @@
+#include "runmanager/inspect/sweep_listing.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "runmanager/inspect/run_listing.h"
+#include "runmanager/records/sweep_directory.h"
+#include "runmanager/terminal/table.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Folders within folders within the log directory, and no deeper: somebody may have named "/".
+constexpr int kMostLevels = 3;
+
+// What a killed sweep says of itself: see SweepDirectory::is_held().
+RunStatus derived_status(const RunRecord& run, bool is_running) {
+  return run.status == RunStatus::kRunning && !is_running ? RunStatus::kInterrupted : run.status;
+}
+
+void sum_up(const std::vector<RunRecord>& runs, ListedSweep& listed) {
+  listed.runs = runs.size();
+  for (const RunRecord& run : runs) {
+    ++listed.statuses[derived_status(run, listed.is_running)];
+    // UTC times of one format sort as texts.
+    if (!run.started.empty() && (listed.started.empty() || run.started < listed.started))
+      listed.started = run.started;
+    listed.ended = std::max(listed.ended, run.ended);
+  }
+  if (const auto best = best_run(runs)) {
+    const EpochRecord& last = runs[*best].epochs.back();
+    listed.best = runs[*best].name;
+    listed.best_accuracy = last.validation_accuracy.value_or(last.accuracy);
+  }
+}
+
+ListedSweep listed_sweep(const fs::path& directory, const std::string& path) {
+  ListedSweep listed;
+  listed.path = path;
+  try {
+    listed.is_running = SweepDirectory::is_held(directory);
+    sum_up(list_runs(directory), listed);
+  } catch (const Error& error) {
+    listed.problem = error.what();
+  }
+  return listed;
+}
+
+void add_sweeps(const fs::path& directory, const fs::path& logdir, int levels,
+                std::vector<ListedSweep>& sweeps) {
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    // Links are followed nowhere else either, and could lead back here.
+    if (it->is_symlink(ignored) || !it->is_directory(ignored)) continue;
+    if (has_runs(it->path())) {
+      sweeps.push_back(listed_sweep(it->path(), it->path().lexically_relative(logdir).string()));
+    } else if (levels > 1) {
+      add_sweeps(it->path(), logdir, levels - 1, sweeps);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<ListedSweep> list_sweeps(const fs::path& logdir) {
+  std::error_code error;
+  if (!fs::is_directory(logdir, error))
+    throw DataError(logdir.string() + ": " +
+                    (fs::exists(logdir, error) ? "is not a directory" : "is not there") +
+                    "; want a log directory, such as runs");
+  std::vector<ListedSweep> sweeps;
+  add_sweeps(logdir, logdir, kMostLevels, sweeps);
+  std::sort(sweeps.begin(), sweeps.end(),
+            [](const ListedSweep& a, const ListedSweep& b) { return a.path < b.path; });
+  return sweeps;
+}
+
+}  // namespace sweep

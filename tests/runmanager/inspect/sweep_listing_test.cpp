@@ -1,0 +1,64 @@
+#include "runmanager/inspect/sweep_listing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "tests/support/message_of.h"
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+namespace fs = std::filesystem;
+
+TEST(SweepListing, CountsTheRunsOfEachSweepAndNamesTheBest) {
+  World world;
+  world.run(small_sweep());
+  fs::create_directory(world.options.logdir / "notes");
+  const std::vector<ListedSweep> sweeps = list_sweeps(world.options.logdir);
+  ASSERT_THAT(sweeps, SizeIs(1));
+  EXPECT_EQ(sweeps[0].path, "small");
+  EXPECT_EQ(sweeps[0].runs, 2u);
+  EXPECT_THAT(sweeps[0].statuses, ElementsAre(Pair(RunStatus::kCompleted, 2u)));
+  EXPECT_FALSE(sweeps[0].is_running);
+  EXPECT_EQ(sweeps[0].best, "lr=0.5,device=cpu");
+  EXPECT_FALSE(sweeps[0].started.empty());
+  EXPECT_GE(sweeps[0].ended, sweeps[0].started);
+}
+
+TEST(SweepListing, FindsSweepsInFoldersAndFollowsNoLinks) {
+  World world;
+  world.run(small_sweep());
+  const fs::path logdir = world.options.logdir;
+  fs::create_directory(logdir / "monday");
+  fs::rename(logdir / "small", logdir / "monday/small");
+  fs::create_directory_symlink(logdir, logdir / "monday/back");
+  const std::vector<ListedSweep> sweeps = list_sweeps(logdir);
+  ASSERT_THAT(sweeps, SizeIs(1));
+  EXPECT_EQ(sweeps[0].path, "monday/small");
+}
+
+TEST(SweepListing, ASweepThatCannotBeReadIsListedWithTheReason) {
+  World world;
+  world.run(small_sweep());
+  tbwriter::spill(world.options.logdir / "small/lr=0.5,device=cpu/run.json", "{");
+  const std::vector<ListedSweep> sweeps = list_sweeps(world.options.logdir);
+  ASSERT_THAT(sweeps, SizeIs(1));
+  EXPECT_THAT(sweeps[0].problem, HasSubstr("lr=0.5,device=cpu/run.json"));
+}
+
+TEST(SweepListing, AnEmptyDirectoryHasNoneAndAMissingOneIsAnError) {
+  const TemporaryDirectory directory;
+  EXPECT_THAT(list_sweeps(directory.path()), IsEmpty());
+  EXPECT_THAT(test::message_of<DataError>([&] { list_sweeps(directory.path() / "runs"); }),
+              HasSubstr("is not there; want a log directory"));
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,92 @@
+// `sweep ls`: the sweeps in a log directory.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "core/base/printable.h"
+#include "runmanager/answers/text_table.h"
+#include "runmanager/inspect/sweep_listing.h"
+#include "runmanager/terminal/terminal.h"
+#include "tools/commands.h"
+#include "tools/exit_code.h"
+#include "tools/print_json.h"
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct LsOptions {
+  std::filesystem::path logdir = "runs";
+  bool json = false;
+};
+
+// "14 completed, 2 skipped".
+std::string statuses_text(const ListedSweep& sweep) {
+  if (!sweep.problem.empty()) return sweep.problem;
+  std::string text = sweep.is_running ? "running: " : "";
+  bool first = true;
+  for (const auto& [status, count] : sweep.statuses) {
+    text += fmt::format("{}{} {}", first ? "" : ", ", count, to_string(status));
+    first = false;
+  }
+  return text;
+}
+
+void print_table(const std::vector<ListedSweep>& sweeps) {
+  TextTable table{
+      .header = {"sweep", "runs", "last end", "best run", "accuracy"}, .rows = {}, .left_aligned = 4};
+  for (const ListedSweep& sweep : sweeps) {
+    const bool has_best = !sweep.best.empty();
+    table.rows.push_back({sweep.path, statuses_text(sweep), sweep.ended, sweep.best,
+                          has_best ? fmt::format("{:.2f}%", 100 * sweep.best_accuracy) : ""});
+  }
+  std::cout << terminal_table(table, stdout_unicode());
+}
+
+Json sweeps_json(const std::vector<ListedSweep>& sweeps) {
+  Json list = Json::array();
+  for (const ListedSweep& sweep : sweeps) {
+    Json entry = {{"sweep", sweep.path}, {"runs", sweep.runs}, {"running", sweep.is_running}};
+    entry["statuses"] = Json::object();
+    for (const auto& [status, count] : sweep.statuses)
+      entry["statuses"][std::string(to_string(status))] = count;
+    entry["best"] =
+        sweep.best.empty() ? Json(nullptr) : Json{{"run", sweep.best}, {"accuracy", sweep.best_accuracy}};
+    entry["started"] = sweep.started;
+    entry["ended"] = sweep.ended;
+    if (!sweep.problem.empty()) entry["problem"] = sweep.problem;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+int list(const LsOptions& options) {
+  const std::vector<ListedSweep> sweeps = list_sweeps(options.logdir);
+  if (options.json) {
+    print_json(sweeps_json(sweeps));
+  } else if (sweeps.empty()) {
+    std::cout << printable(options.logdir.string()) << ": no sweeps\n";
+  } else {
+    print_table(sweeps);
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+Command ls_command() {
+  return {.name = "ls",
+          .description = "list the sweeps in a log directory",
+          .missing_argument = "",
+          .add_to = [](CLI::App& app) -> CommandAction {
+            auto options = std::make_shared<LsOptions>();
+            app.add_option("logdir", options->logdir, "where sweeps are; default: runs")->type_name("LOGDIR");
+            app.add_flag("--json", options->json, "as JSON");
+            return [options](const auto&) { return list(*options); };
+          }};
+}
+
+}  // namespace sweep
