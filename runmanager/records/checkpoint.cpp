@@ -9,9 +9,9 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
-#include "core/data/json_text.h"
 #include "core/data/safetensors.h"
 #include "core/data/tensor_index.h"
+#include "core/json/json_text.h"
 #include "runmanager/records/run_files.h"
 #include "tbwriter/crc32c.h"
 
