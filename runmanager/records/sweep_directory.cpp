@@ -119,9 +119,23 @@ fs::path choose_path(const fs::path& logdir, const std::string& name, bool fresh
   return path;
 }
 
+// A log directory may be a link, to a larger disk, say. The sweep's own directory is not written through one:
+// files would be replaced and removed in a place that nobody has named.
+void refuse_link(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return;
+  const fs::path target = fs::weakly_canonical(path, error);
+  throw IoError(
+      fmt::format("{}: is a symbolic link, which a sweep is not written through; it points to {}. Use "
+                  "--logdir {} and that "
+                  "directory's name, or --fresh.",
+                  path.string(), target.string(), target.parent_path().string()));
+}
+
 }  // namespace
 
 void SweepDirectory::check(const fs::path& logdir, const std::string& name, bool fresh) {
+  if (!fresh) refuse_link(logdir / name);
   const fs::path path = fs::absolute(choose_path(logdir, name, fresh));
   const fs::path existing = nearest_existing(path);
   std::error_code error;
@@ -143,6 +157,7 @@ bool SweepDirectory::is_held(const fs::path& path) {
 SweepDirectory SweepDirectory::open(const fs::path& logdir, const std::string& name, bool fresh) {
   for (;;) {
     const fs::path path = choose_path(logdir, name, fresh);
+    if (!fresh) refuse_link(path);
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
     const bool made = !error && fs::create_directory(path, error);
