@@ -16,6 +16,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/retry.h"
 
 namespace sweep {
 namespace {
@@ -37,8 +38,24 @@ std::string this_process() {
 // What the lock file says; "" while nobody holds it.
 std::string lock_text(int fd) {
   std::array<char, 512> text{};
-  const ssize_t length = ::pread(fd, text.data(), text.size() - 1, 0);
-  return {text.data(), length > 0 ? static_cast<std::size_t>(length) : 0};
+  std::size_t length = 0;
+  for (;;) {
+    const ssize_t got = retry_interrupted(
+        [&] { return ::pread(fd, text.data() + length, text.size() - length, static_cast<off_t>(length)); });
+    if (got <= 0) return {text.data(), length};
+    length += static_cast<std::size_t>(got);
+  }
+}
+
+void write_lock_text(int fd, std::string_view text, const fs::path& path) {
+  if (retry_interrupted([fd] { return ::ftruncate(fd, 0); }) != 0) throw_io(path, "cannot write", errno);
+  for (off_t position = 0; !text.empty();) {
+    const ssize_t written =
+        retry_interrupted([&] { return ::pwrite(fd, text.data(), text.size(), position); });
+    if (written < 0) throw_io(path, "cannot write", errno);
+    position += written;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
 }
 
 std::string read_owner(int fd) {
@@ -61,7 +78,7 @@ bool owner_is_gone(const std::string& owner) {
 bool try_lock(int fd) {
   constexpr int kTries = 200;  // times 10 ms
   for (int tries = 0;; ++tries) {
-    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    if (retry_interrupted([fd] { return ::flock(fd, LOCK_EX | LOCK_NB); }) == 0) return true;
     const int error = errno;
     if (error != EWOULDBLOCK || tries == kTries || !owner_is_gone(read_owner(fd))) {
       errno = error;
@@ -93,11 +110,7 @@ int lock(const fs::path& directory) {
   // A file of the user's that is called so, or a hard link to one.
   if (const std::string text = lock_text(fd); !text.empty() && !text.starts_with("process "))
     throw IoError(path.string() + ": is not the lock file of a sweep; it is left as it is");
-  const std::string owner = this_process() + "\n";
-  if (::ftruncate(fd, 0) != 0 ||
-      ::pwrite(fd, owner.data(), owner.size(), 0) != static_cast<ssize_t>(owner.size())) {
-    throw_io(path, "cannot write", errno);
-  }
+  write_lock_text(fd, this_process() + "\n", path);
   return file.release();
 }
 
