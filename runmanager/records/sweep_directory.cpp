@@ -47,6 +47,14 @@ std::string lock_text(int fd) {
   }
 }
 
+// Whether this is what write_lock_text() writes, or what a power cut left of it: some first bytes, then
+// zeros.
+bool may_be_lock_text(std::string_view text) {
+  constexpr std::string_view kBegin = "process ";
+  text = text.substr(0, text.find_last_not_of('\0') + 1);
+  return text.starts_with(kBegin) || kBegin.starts_with(text);
+}
+
 void write_lock_text(int fd, std::string_view text, const fs::path& path) {
   if (retry_interrupted([fd] { return ::ftruncate(fd, 0); }) != 0) throw_io(path, "cannot write", errno);
   for (off_t position = 0; !text.empty();) {
@@ -108,7 +116,7 @@ int lock(const fs::path& directory) {
                     directory.string(), owner));
   }
   // A file of the user's that is called so, or a hard link to one.
-  if (const std::string text = lock_text(fd); !text.empty() && !text.starts_with("process "))
+  if (!may_be_lock_text(lock_text(fd)))
     throw IoError(path.string() + ": is not the lock file of a sweep; it is left as it is");
   write_lock_text(fd, this_process() + "\n", path);
   return file.release();

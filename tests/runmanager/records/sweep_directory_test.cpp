@@ -147,6 +147,22 @@ TEST(SweepDirectory, IsNotWrittenThroughALinkButItsLogDirectoryMayBeOne) {
   EXPECT_EQ(SweepDirectory::open(temporary / "runs", "name", true).name(), "name-2");
 }
 
+TEST(SweepDirectory, IsLockedAgainWhateverAPowerCutLeftOfItsLock) {
+  TemporaryDirectory temporary;
+  fs::create_directories(temporary / "name");
+  for (const std::string& left :
+       {std::string(23, '\0'), std::string("proc"), std::string("proc") + std::string(19, '\0'),
+        std::string("process 12") + std::string(13, '\0'), std::string()}) {
+    tbwriter::spill(temporary / "name/.lock", left);
+    EXPECT_NO_THROW(SweepDirectory::open(temporary.path(), "name", false)) << left;
+  }
+  for (const std::string& other : {std::string("mine"), std::string("\0mine", 5), std::string("process\n")}) {
+    tbwriter::spill(temporary / "name/.lock", other);
+    EXPECT_THROW(SweepDirectory::open(temporary.path(), "name", false), IoError) << other;
+    EXPECT_EQ(tbwriter::slurp(temporary / "name/.lock"), other);
+  }
+}
+
 TEST(SweepDirectory, DoesNotWaitForAPipeInPlaceOfItsLock) {
   TemporaryDirectory temporary;
   fs::create_directories(temporary / "name");
