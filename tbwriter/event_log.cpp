@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/block_signals.h"
+#include "core/base/retry.h"
 #include "tbwriter/record.h"
 
 namespace sweep::tbwriter {
@@ -136,7 +137,7 @@ void EventLog::close() {
   lock.lock();
   if (file_.get() >= 0) {
     // Network file systems report a full disk only here.
-    if (::close(file_.release()) != 0) fail(path_.string() + ": cannot close: " + reason(errno));
+    if (close_descriptor(file_.release()) != 0) fail(path_.string() + ": cannot close: " + reason(errno));
   }
   lock_.reset();
   if (failed_) throw_failure();
@@ -248,7 +249,8 @@ void EventLog::end_segment(const Segment& segment, std::size_t done, std::size_t
   written_events_ += segment.events - std::min(segment.events, missing);
   path_bytes_ += whole;
   if (file_.get() >= 0) {
-    [[maybe_unused]] const int cut = ::ftruncate(file_.get(), static_cast<off_t>(path_bytes_));
+    [[maybe_unused]] const int cut =
+        retry_interrupted([this] { return ::ftruncate(file_.get(), static_cast<off_t>(path_bytes_)); });
   }
   if (error != 0) {
     fail(path_.string() + ": cannot write: " + reason(error) + "; the file is whole up to byte " +
@@ -257,7 +259,7 @@ void EventLog::end_segment(const Segment& segment, std::size_t done, std::size_t
 }
 
 void EventLog::sync_file() {
-  if (::fdatasync(file_.get()) == 0) return;
+  if (retry_interrupted([this] { return ::fdatasync(file_.get()); }) == 0) return;
   const int error = errno;
   std::unique_lock lock(mutex_);
   fail(path_.string() + ": cannot sync: " + reason(error));
@@ -265,7 +267,8 @@ void EventLog::sync_file() {
 
 void EventLog::open_file(unsigned number) {
   const std::filesystem::path path = directory_ / event_file_name(session_, number);
-  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644));
+  Descriptor file(retry_interrupted(
+      [&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644); }));
   const int error = errno;
   std::unique_lock lock(mutex_);
   path_ = path;

@@ -12,12 +12,19 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/retry.h"
 
 namespace sweep {
 namespace {
 
 [[noreturn]] void throw_io(const std::filesystem::path& path, const char* problem, int error) {
   throw IoError(path.string() + ": " + problem + ": " + std::strerror(error));
+}
+
+// -1, with errno, if that fails.
+int open_descriptor(const std::filesystem::path& path, int flags) {
+  constexpr mode_t kMode = 0644;
+  return retry_interrupted([&] { return ::open(path.c_str(), flags, kMode); });
 }
 
 // Closes the descriptor and removes the file unless release() was called.
@@ -32,7 +39,7 @@ class TemporaryFile {
   }
   int fd() const { return fd_; }
   /// Closes now, so that an error of close() can be reported.
-  int close() { return ::close(std::exchange(fd_, -1)); }
+  int close() { return close_descriptor(std::exchange(fd_, -1)); }
   void release() { path_.clear(); }
 
  private:
@@ -53,16 +60,13 @@ std::filesystem::path temporary_name(const std::filesystem::path& path) {
 }
 
 void sync_open_file(int fd, const std::filesystem::path& path) {
-  if (::fsync(fd) != 0) throw_io(path, "cannot sync", errno);
+  if (retry_interrupted([fd] { return ::fsync(fd); }) != 0) throw_io(path, "cannot sync", errno);
 }
 
 void write_all(int fd, std::string_view content, const std::filesystem::path& path) {
   while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      throw_io(path, "cannot write", errno);
-    }
+    const ssize_t written = retry_interrupted([&] { return ::write(fd, content.data(), content.size()); });
+    if (written < 0) throw_io(path, "cannot write", errno);
     content.remove_prefix(static_cast<std::size_t>(written));
   }
 }
@@ -75,7 +79,7 @@ int create_temporary(const std::filesystem::path& path, std::filesystem::path& t
   for (int number = 0;; ++number) {
     temporary = path;
     temporary += "." + std::to_string(::getpid()) + (number > 0 ? "-" + std::to_string(number) : "") + ".tmp";
-    const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    const int fd = open_descriptor(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0) return fd;
     if (errno != EEXIST || number == kTries) throw_io(path, "cannot create", errno);
   }
@@ -124,11 +128,9 @@ class DescriptorBuffer final : public std::streambuf {
  private:
   // Throws on an error, which makes the stream bad() and leaves errno set.
   std::size_t read_some(char* out, std::size_t count) {
-    for (;;) {
-      const ssize_t got = ::read(file_.get(), out, count);
-      if (got >= 0) return static_cast<std::size_t>(got);
-      if (errno != EINTR) throw std::ios_base::failure("read");
-    }
+    const ssize_t got = retry_interrupted([&] { return ::read(file_.get(), out, count); });
+    if (got < 0) throw std::ios_base::failure("read");
+    return static_cast<std::size_t>(got);
   }
 
   FileDescriptor file_;
@@ -155,7 +157,7 @@ int FileDescriptor::release() { return std::exchange(fd_, -1); }
 
 FileDescriptor open_regular_file(const std::filesystem::path& path) {
   // O_NONBLOCK does nothing to a regular file, and a pipe is opened without waiting for its other end.
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  FileDescriptor file(open_descriptor(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (file.get() < 0 && errno == ENXIO)
     throw DataError(path.string() + ": is not a regular file");  // a socket
   if (file.get() < 0) throw DataError(path.string() + ": cannot open: " + std::strerror(errno));
@@ -175,7 +177,7 @@ FileDescriptor open_output_file(const std::filesystem::path& path, OutputMode mo
   if (mode == OutputMode::kNew) flags |= O_WRONLY | O_EXCL;
   if (mode == OutputMode::kAppend) flags |= O_WRONLY | O_APPEND;
   if (mode == OutputMode::kUpdate) flags |= O_RDWR;
-  FileDescriptor file(::open(path.c_str(), flags, 0644));
+  FileDescriptor file(open_descriptor(path, flags));
   if (file.get() < 0 && errno == ELOOP)
     throw IoError(path.string() + ": is a symbolic link, which is not written through");
   if (file.get() < 0 && errno == ENXIO) throw IoError(path.string() + ": is not a regular file");  // a pipe
@@ -196,8 +198,8 @@ std::string read_file(const std::filesystem::path& path) {
   for (;;) {
     if (size == content.size())
       content.resize(size + 4096);  // it grew, or stat() reports size 0, as in /proc
-    const ssize_t got = ::read(fd, content.data() + size, content.size() - size);
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got =
+        retry_interrupted([&] { return ::read(fd, content.data() + size, content.size() - size); });
     if (got < 0) throw DataError(path.string() + ": cannot read: " + std::strerror(errno));
     if (got == 0) break;
     size += static_cast<std::size_t>(got);
@@ -216,7 +218,7 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
   const int fd = create_temporary(path, temporary);
   TemporaryFile file(fd, temporary);
   for (const std::string_view part : parts) write_all(file.fd(), part, path);
-  if (survives == Survives::kPowerCut && ::fsync(file.fd()) != 0) throw_io(path, "cannot sync", errno);
+  if (survives == Survives::kPowerCut) sync_open_file(file.fd(), path);
   if (file.close() != 0) throw_io(path, "cannot close", errno);
   if (::rename(temporary.c_str(), path.c_str()) != 0) throw_io(path, "cannot replace", errno);
   file.release();
@@ -237,12 +239,13 @@ void link_file_atomically(const std::filesystem::path& from, const std::filesyst
 }
 
 void sync_directory(const std::filesystem::path& directory) {
-  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int fd = open_descriptor(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   // Without read permission it cannot be synced. One that was removed has no names that could get lost.
   if (fd < 0 && (errno == EACCES || errno == ENOENT)) return;
   if (fd < 0) throw_io(directory, "cannot sync", errno);
   const FileDescriptor closer(fd);
-  if (::fsync(fd) != 0 && errno != EINVAL && errno != EROFS) throw_io(directory, "cannot sync", errno);
+  if (retry_interrupted([fd] { return ::fsync(fd); }) != 0 && errno != EINVAL && errno != EROFS)
+    throw_io(directory, "cannot sync", errno);
 }
 
 void sync_files(std::span<const std::filesystem::path> files) {
@@ -254,7 +257,7 @@ void sync_files(std::span<const std::filesystem::path> files) {
   std::deque<OpenFile> open;
   std::set<std::filesystem::path> directories;
   for (const std::filesystem::path& path : files) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const int fd = open_descriptor(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) continue;
     if (fd < 0) throw_io(path, "cannot sync", errno);
     open.emplace_back(path, fd);

@@ -1,8 +1,10 @@
 #include "core/base/out_of_memory.h"
 
 #include <cxxabi.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <exception>
@@ -15,6 +17,8 @@ const char* exit_message = "";
 int exit_code = 1;
 std::terminate_handler previous_handler = nullptr;
 std::atomic<bool> allocation_failed{false};
+constexpr std::array<int, 2> kCrashes = {SIGSEGV, SIGABRT};
+std::array<struct sigaction, kCrashes.size()> previous_actions;
 
 // Called by operator new instead of throwing by itself; notes that it happened.
 [[noreturn]] void on_failed_new() {
@@ -34,12 +38,23 @@ bool terminates_out_of_memory() {
   }
 }
 
-// Must not allocate.
-[[noreturn]] void on_terminate() {
-  if (terminates_out_of_memory()) {
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, exit_message, std::strlen(exit_message));
-    ::_exit(exit_code);
+// Must not allocate, and may be called by signal handlers.
+[[noreturn]] void exit_now() {
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, exit_message, std::strlen(exit_message));
+  ::_exit(exit_code);
+}
+
+// Where no allocation has failed, the signal comes again as soon as this returns, and ends the process as it
+// would have without this handler.
+extern "C" void on_crash(int signal) {
+  if (allocation_failed) exit_now();
+  for (std::size_t i = 0; i < kCrashes.size(); ++i) {
+    if (kCrashes[i] == signal) ::sigaction(signal, &previous_actions[i], nullptr);
   }
+}
+
+[[noreturn]] void on_terminate() {
+  if (terminates_out_of_memory()) exit_now();
   previous_handler();
   ::_exit(exit_code);
 }
@@ -51,6 +66,10 @@ void exit_when_out_of_memory(const char* message, int code) {
   exit_code = code;
   previous_handler = std::set_terminate(on_terminate);
   std::set_new_handler(on_failed_new);
+  struct sigaction action = {};
+  action.sa_handler = on_crash;
+  sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < kCrashes.size(); ++i) ::sigaction(kCrashes[i], &action, &previous_actions[i]);
 }
 
 }  // namespace sweep

@@ -17,7 +17,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/json_text.h"
+#include "core/json/json_text.h"
 
 namespace sweep {
 namespace {

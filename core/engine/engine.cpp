@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/data/json_text.h"
+#include "core/json/json_text.h"
 
 namespace sweep {
 

@@ -256,7 +256,10 @@ nlohmann::ordered_json resolved_json(const RunConfig& config) {
   });
   if (config.clip_norm > 0) json["clip_norm"] = config.clip_norm;
   if (!config.init.empty()) json["init"] = config.init.string();
-  for_each_log_option(config.log, [&](const char* key, auto field) { json["log"][key] = field; });
+  // A member of null would be made where an object is half-made if memory runs out, which ends the program.
+  nlohmann::ordered_json log = nlohmann::ordered_json::object();
+  for_each_log_option(config.log, [&](const char* key, auto field) { log[key] = field; });
+  json["log"] = std::move(log);
   return json;
 }
 

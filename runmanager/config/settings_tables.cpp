@@ -19,54 +19,81 @@ constexpr double kMaxExactInteger = 9007199254740992.0;  // 2^53: doubles hold e
 constexpr double kMaxImageExtent = 8192;                 // pixels
 constexpr double kMaxCount = 1e9;  // Catches typing errors in epochs, repeats or samples.
 
+// Not as a nested initializer: where memory runs out in the middle of one, GCC 12 destroys the parts that it
+// has twice.
+Setting setting(ArgumentType type, std::optional<SettingFormat> format = std::nullopt,
+                bool sweepable = true) {
+  Setting result;
+  static_cast<ArgumentType&>(result) = std::move(type);
+  result.format = std::move(format);
+  result.sweepable = sweepable;
+  return result;
+}
+
 Setting integer(std::string name, double minimum, double maximum, std::int64_t value, std::string help,
                 bool sweepable = true) {
-  return {{.name = std::move(name),
-           .kind = ArgumentKind::kInteger,
-           .default_value = value,
-           .minimum = minimum,
-           .maximum = maximum,
-           .help = std::move(help)},
-          std::nullopt,
-          sweepable};
+  return setting({.name = std::move(name),
+                  .kind = ArgumentKind::kInteger,
+                  .default_value = value,
+                  .minimum = minimum,
+                  .maximum = maximum,
+                  .help = std::move(help)},
+                 std::nullopt, sweepable);
 }
 
 Setting number(std::string name, std::optional<ArgumentValue> value, bool positive, std::string help) {
-  return {{.name = std::move(name),
-           .kind = ArgumentKind::kNumber,
-           .default_value = std::move(value),
-           .exclusive = positive,
-           .help = std::move(help)}};
+  return setting({.name = std::move(name),
+                  .kind = ArgumentKind::kNumber,
+                  .default_value = std::move(value),
+                  .exclusive = positive,
+                  .help = std::move(help)});
 }
 
 Setting boolean(std::string name, bool value, std::string help) {
-  return {{.name = std::move(name),
-           .kind = ArgumentKind::kBoolean,
-           .default_value = value,
-           .help = std::move(help)}};
+  return setting({.name = std::move(name),
+                  .kind = ArgumentKind::kBoolean,
+                  .default_value = value,
+                  .help = std::move(help)});
 }
 
 // `value` has to be one of `choices`.
 Setting choice(std::string name, std::vector<std::string> choices, std::optional<std::string> value,
                std::string help) {
-  return {{.name = std::move(name),
-           .kind = ArgumentKind::kChoice,
-           .default_value = std::move(value),
-           .help = std::move(help),
-           .choices = std::move(choices)}};
+  return setting({.name = std::move(name),
+                  .kind = ArgumentKind::kChoice,
+                  .default_value = std::move(value),
+                  .help = std::move(help),
+                  .choices = std::move(choices)});
 }
 
 Setting path(std::string name, std::string help) {
-  return {{.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)}};
+  return setting({.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)});
 }
 
 // Numbers per channel.
 Setting channels(std::string name, double minimum, bool positive) {
-  return {{.name = std::move(name),
-           .kind = ArgumentKind::kNumberList,
-           .minimum = minimum,
-           .maximum = 1e6,
-           .exclusive = positive}};
+  return setting({.name = std::move(name),
+                  .kind = ArgumentKind::kNumberList,
+                  .minimum = minimum,
+                  .maximum = 1e6,
+                  .exclusive = positive});
+}
+
+Setting count_or_fraction(std::string name, std::string help) {
+  return setting({.name = std::move(name),
+                  .kind = ArgumentKind::kCountOrFraction,
+                  .default_value = std::int64_t{0},
+                  .maximum = kMaxCount,
+                  .help = std::move(help)});
+}
+
+// Height and width of an image.
+Setting extents(std::string name, std::string help) {
+  return setting({.name = std::move(name),
+                  .kind = ArgumentKind::kIntegerPair,
+                  .minimum = 1,
+                  .maximum = kMaxImageExtent,
+                  .help = std::move(help)});
 }
 
 Setting directory_name(std::string name, std::string help, bool sweepable) {
@@ -75,40 +102,41 @@ Setting directory_name(std::string name, std::string help, bool sweepable) {
       {"minLength", 1},
       {"maxLength", kMaxNameLength},
       {"pattern", R"(^[^\u0000-\u001f\u007f. \-/\\:*?"<>|][^\u0000-\u001f\u007f/\\:*?"<>|]*$)"}};
-  return {{.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)},
-          SettingFormat{.allowed = "a directory name", .schema = schema, .check = check_directory_name},
-          sweepable};
+  return setting(
+      {.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)},
+      SettingFormat{.allowed = "a directory name", .schema = schema, .check = check_directory_name},
+      sweepable);
 }
 
 Setting column(std::string name, std::string help) {
-  return {{.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)},
-          SettingFormat{.allowed = "the name of a column or an array",
-                        .schema = {{"type", "string"}, {"minLength", 1}},
-                        .check = check_column_name}};
+  return setting({.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)},
+                 SettingFormat{.allowed = "the name of a column or an array",
+                               .schema = {{"type", "string"}, {"minLength", 1}},
+                               .check = check_column_name});
 }
 
 Setting device(std::string name, std::string value, std::string help) {
   const Json schema = {{"type", "string"}, {"pattern", "^(auto|(cpu|cuda)(:[0-9]+)?)$"}};
-  return {{.name = std::move(name), .default_value = std::move(value), .help = std::move(help)},
-          SettingFormat{.allowed = kAllowedDevices, .schema = schema, .check = check_device_name}};
+  return setting({.name = std::move(name), .default_value = std::move(value), .help = std::move(help)},
+                 SettingFormat{.allowed = kAllowedDevices, .schema = schema, .check = check_device_name});
 }
 
 Setting image_count(std::string name, std::int64_t value, std::string help) {
   const Json count = {{"type", "integer"}, {"minimum", 0}, {"maximum", kMaxLoggedImages}};
-  return {{.name = std::move(name),
-           .kind = ArgumentKind::kInteger,
-           .default_value = value,
-           .help = std::move(help)},
-          SettingFormat{.allowed = "",
-                        .schema = {{"anyOf", Json::array({count, Json{{"type", "boolean"}}})}},
-                        .check = check_image_count}};
+  return setting({.name = std::move(name),
+                  .kind = ArgumentKind::kInteger,
+                  .default_value = value,
+                  .help = std::move(help)},
+                 SettingFormat{.allowed = "",
+                               .schema = {{"anyOf", Json::array({count, Json{{"type", "boolean"}}})}},
+                               .check = check_image_count});
 }
 
 Json definition(const std::string& name) { return {{"$ref", "#/$defs/" + name}}; }
 
 // An object or list with a reader of its own.
 Setting custom(std::string name, std::string help, bool sweepable, SettingFormat format) {
-  return {{.name = std::move(name), .help = std::move(help)}, std::move(format), sweepable};
+  return setting({.name = std::move(name), .help = std::move(help)}, std::move(format), sweepable);
 }
 
 // A type by its name, or an object with that name and the type's arguments.
@@ -200,16 +228,9 @@ std::span<const Setting> dataset_settings() {
       directory_name("name", listed(dataset_names()) + ", or any name with a path", true),
       path("path", "folder, file or pattern of files, relative to this file"),
       choice("format", data_format_names(), std::nullopt, "how the files are written; default: by content"),
-      {{.name = "validation",
-        .kind = ArgumentKind::kCountOrFraction,
-        .default_value = std::int64_t{0},
-        .maximum = kMaxCount,
-        .help = "samples, or fraction, of the training set that is kept for validation"}},
-      {{.name = "test",
-        .kind = ArgumentKind::kCountOrFraction,
-        .default_value = std::int64_t{0},
-        .maximum = kMaxCount,
-        .help = "the same for a test set, of data that has none"}},
+      count_or_fraction("validation",
+                        "samples, or fraction, of the training set that is kept for validation"),
+      count_or_fraction("test", "the same for a test set, of data that has none"),
       choice("split", {split_method_names().begin(), split_method_names().end()},
              split_method_name(SplitMethod::kAuto),
              "which samples these are: the last ones, any, or the same part of every class; auto: stratified "
@@ -217,11 +238,8 @@ std::span<const Setting> dataset_settings() {
       integer("split_seed", 0, kMaxExactInteger, 0,
               "start of the random numbers of split; the runs' seed does not change it"),
       integer("limit", 0, kMaxCount, 0, "use only the first so many samples; 0: all"),
-      {{.name = "resize",
-        .kind = ArgumentKind::kIntegerPair,
-        .minimum = 1,
-        .maximum = kMaxImageExtent,
-        .help = "[height, width] that images of a folder are brought to; default: they have one size"}},
+      extents("resize",
+              "[height, width] that images of a folder are brought to; default: they have one size"),
       boolean("grayscale", false, "images of a folder become one channel instead of three"),
       column("label", "the column of a table, or the array, with the classes; default: by its name"),
       choice("placement", {placement_names().begin(), placement_names().end()},

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/json_text.h"
+#include "core/json/json_text.h"
 #include "runmanager/records/csv.h"
 #include "runmanager/records/run_files.h"
 

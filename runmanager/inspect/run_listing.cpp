@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "core/base/error.h"
-#include "core/data/json_text.h"
+#include "core/json/json_text.h"
 #include "runmanager/records/run_files.h"
 
 namespace sweep {

@@ -13,10 +13,10 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/json_text.h"
 #include "core/data/safetensors.h"
 #include "core/data/tensor_index.h"
 #include "core/engine/engine.h"
+#include "core/json/json_text.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/provenance.h"

@@ -9,9 +9,9 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
-#include "core/data/json_text.h"
 #include "core/data/safetensors.h"
 #include "core/data/tensor_index.h"
+#include "core/json/json_text.h"
 #include "runmanager/records/run_files.h"
 #include "tbwriter/crc32c.h"
 
@@ -22,6 +22,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kOptimizerPrefix = "optimizer/";
 constexpr const char* kKernels = "kernels";
+constexpr const char* kHeaderChecksum = "header_crc32c";
+// Of earlier versions: without epoch, step_count and the tensors' names.
+constexpr const char* kEarlierChecksum = "progress_crc32c";
 
 void append_tensors(TensorFileView& file, std::span<const Parameter> layout, std::span<const float> values,
                     const std::string& prefix) {
@@ -59,12 +62,32 @@ std::uint32_t checksum(const File& file) {
   return crc;
 }
 
-// One checksum of the checksums of all metadata values. Kept apart, those of long values need not be computed
-// anew for every checkpoint.
-std::string metadata_checksum(std::initializer_list<std::uint32_t> checksums) {
+// One checksum of several. Those of long values are kept, so that they need not be computed anew for every
+// checkpoint.
+std::string joined_checksum(std::span<const std::uint32_t> checksums) {
   std::string all;
   for (const std::uint32_t crc : checksums) all += std::to_string(crc) + " ";
   return std::to_string(tbwriter::crc32c(all));
+}
+
+// Names and shapes of all tensors, which tell what the values are.
+template <class File>
+std::string tensor_list(const File& file) {
+  std::string text;
+  for (const auto& tensor : file.tensors) text += tensor.name + " " + to_string(tensor.shape) + "\n";
+  return text;
+}
+
+// Of all that stands in the header. `file` needs only the short values of the metadata.
+template <class File>
+std::string header_checksum(const File& file, std::uint32_t epochs, std::uint32_t config,
+                            std::uint32_t provenance) {
+  std::vector<std::uint32_t> checksums = {epochs, config, provenance, tbwriter::crc32c(tensor_list(file))};
+  for (const char* key : {"format", "epoch", "step_count", "progress", kKernels}) {
+    const auto value = file.metadata.find(key);
+    checksums.push_back(value == file.metadata.end() ? 0 : tbwriter::crc32c(value->second));
+  }
+  return joined_checksum(checksums);
 }
 
 void append(MetadataText& text, const std::string& more) {
@@ -131,12 +154,18 @@ void check_checksums(const TensorFile& file) {
                     &epochs = required_metadata(file, "epochs"), &config = required_metadata(file, "config"),
                     &provenance = required_metadata(file, "provenance");
   using tbwriter::crc32c;
-  if (required_metadata(file, "crc32c") != std::to_string(checksum(file)) ||
-      required_metadata(file, "progress_crc32c") !=
-          metadata_checksum({crc32c(progress), crc32c(epochs), crc32c(config), crc32c(provenance),
-                             crc32c(kernels_of(file))})) {
-    throw DataError("is damaged: its checksum is not that of its content");
+  std::string expected, found;
+  if (file.metadata.contains(kEarlierChecksum)) {
+    expected = file.metadata.at(kEarlierChecksum);
+    const std::uint32_t parts[] = {crc32c(progress), crc32c(epochs), crc32c(config), crc32c(provenance),
+                                   crc32c(kernels_of(file))};
+    found = joined_checksum(parts);
+  } else {
+    expected = required_metadata(file, kHeaderChecksum);
+    found = header_checksum(file, crc32c(epochs), crc32c(config), crc32c(provenance));
   }
+  if (required_metadata(file, "crc32c") != std::to_string(checksum(file)) || expected != found)
+    throw DataError("is damaged: its checksum is not that of its content");
 }
 
 Checkpoint checkpoint_of(const TensorFile& file, const Network& network) {
@@ -254,16 +283,14 @@ void write_checkpoint(const std::filesystem::path& path, const Network& network,
     append_tensors(file, network.parameters(), array.values,
                    std::string(kOptimizerPrefix) + array.name + "/");
   }
-  file.metadata = {
-      {"format", "pt"},
-      {"epoch", std::to_string(metadata.last_epoch)},
-      {"step_count", std::to_string(state.step_count)},
-      {"progress", metadata.progress},
-      {"progress_crc32c",
-       metadata_checksum({tbwriter::crc32c(metadata.progress), metadata.epochs.crc, metadata.config.crc,
-                          metadata.provenance.crc, tbwriter::crc32c(state.kernels)})},
-      {"crc32c", std::to_string(checksum(file))}};
+  file.metadata = {{"format", "pt"},
+                   {"epoch", std::to_string(metadata.last_epoch)},
+                   {"step_count", std::to_string(state.step_count)},
+                   {"progress", metadata.progress},
+                   {"crc32c", std::to_string(checksum(file))}};
   if (!state.kernels.empty()) file.metadata[kKernels] = state.kernels;
+  file.metadata[kHeaderChecksum] =
+      header_checksum(file, metadata.epochs.crc, metadata.config.crc, metadata.provenance.crc);
   file.escaped_metadata = {{"config", metadata.config.escaped},
                            {"provenance", metadata.provenance.escaped},
                            {"epochs", metadata.epochs.escaped}};

@@ -70,6 +70,22 @@ void remove_runs_set_aside(const fs::path& sweep_directory, const std::string& r
   }
 }
 
+namespace {
+
+// Until the files of the new run are on the disk, a power cut would leave none that is whole.
+void remove_replaced_runs(const fs::path& sweep_directory, const std::string& run) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(sweep_directory / run, error)) {
+    if (!entry.is_symlink() && entry.is_regular_file()) files.push_back(entry.path());
+  }
+  sync_files(files);
+  sync_directory(sweep_directory);
+  remove_runs_set_aside(sweep_directory, run);
+}
+
+}  // namespace
+
 void adopt_run(const fs::path& sweep_directory, const std::string& directory, const RunConfig& config,
                RunRecord& record) {
   const fs::path path = sweep_directory / config.name;
@@ -95,7 +111,7 @@ void make_room(const fs::path& sweep_directory, std::span<const RunConfig> runs,
       adopt_run(sweep_directory, run.directory, config, *run.record);
     // Likewise between the end of a new run and the removal of the old one.
     if (run.fate == RunFate::kKept && aside.contains(config.name))
-      remove_runs_set_aside(sweep_directory, config.name);
+      remove_replaced_runs(sweep_directory, config.name);
   }
 }
 

@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/json_text.h"
+#include "core/json/json_text.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/records/csv.h"
 #include "runmanager/records/run_files.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "core/data/json_text.h"
+#include "core/json/json_text.h"
 #include "runmanager/records/run_files.h"
 
 namespace sweep {

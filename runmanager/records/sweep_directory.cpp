@@ -16,6 +16,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/retry.h"
 
 namespace sweep {
 namespace {
@@ -37,8 +38,32 @@ std::string this_process() {
 // What the lock file says; "" while nobody holds it.
 std::string lock_text(int fd) {
   std::array<char, 512> text{};
-  const ssize_t length = ::pread(fd, text.data(), text.size() - 1, 0);
-  return {text.data(), length > 0 ? static_cast<std::size_t>(length) : 0};
+  std::size_t length = 0;
+  for (;;) {
+    const ssize_t got = retry_interrupted(
+        [&] { return ::pread(fd, text.data() + length, text.size() - length, static_cast<off_t>(length)); });
+    if (got <= 0) return {text.data(), length};
+    length += static_cast<std::size_t>(got);
+  }
+}
+
+// Whether this is what write_lock_text() writes, or what a power cut left of it: some first bytes, then
+// zeros.
+bool may_be_lock_text(std::string_view text) {
+  constexpr std::string_view kBegin = "process ";
+  text = text.substr(0, text.find_last_not_of('\0') + 1);
+  return text.starts_with(kBegin) || kBegin.starts_with(text);
+}
+
+void write_lock_text(int fd, std::string_view text, const fs::path& path) {
+  if (retry_interrupted([fd] { return ::ftruncate(fd, 0); }) != 0) throw_io(path, "cannot write", errno);
+  for (off_t position = 0; !text.empty();) {
+    const ssize_t written =
+        retry_interrupted([&] { return ::pwrite(fd, text.data(), text.size(), position); });
+    if (written < 0) throw_io(path, "cannot write", errno);
+    position += written;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
 }
 
 std::string read_owner(int fd) {
@@ -61,7 +86,7 @@ bool owner_is_gone(const std::string& owner) {
 bool try_lock(int fd) {
   constexpr int kTries = 200;  // times 10 ms
   for (int tries = 0;; ++tries) {
-    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    if (retry_interrupted([fd] { return ::flock(fd, LOCK_EX | LOCK_NB); }) == 0) return true;
     const int error = errno;
     if (error != EWOULDBLOCK || tries == kTries || !owner_is_gone(read_owner(fd))) {
       errno = error;
@@ -91,13 +116,9 @@ int lock(const fs::path& directory) {
                     directory.string(), owner));
   }
   // A file of the user's that is called so, or a hard link to one.
-  if (const std::string text = lock_text(fd); !text.empty() && !text.starts_with("process "))
+  if (!may_be_lock_text(lock_text(fd)))
     throw IoError(path.string() + ": is not the lock file of a sweep; it is left as it is");
-  const std::string owner = this_process() + "\n";
-  if (::ftruncate(fd, 0) != 0 ||
-      ::pwrite(fd, owner.data(), owner.size(), 0) != static_cast<ssize_t>(owner.size())) {
-    throw_io(path, "cannot write", errno);
-  }
+  write_lock_text(fd, this_process() + "\n", path);
   return file.release();
 }
 
@@ -119,9 +140,23 @@ fs::path choose_path(const fs::path& logdir, const std::string& name, bool fresh
   return path;
 }
 
+// A log directory may be a link, to a larger disk, say. The sweep's own directory is not written through one:
+// files would be replaced and removed in a place that nobody has named.
+void refuse_link(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return;
+  const fs::path target = fs::weakly_canonical(path, error);
+  throw IoError(
+      fmt::format("{}: is a symbolic link, which a sweep is not written through; it points to {}. Use "
+                  "--logdir {} and that "
+                  "directory's name, or --fresh.",
+                  path.string(), target.string(), target.parent_path().string()));
+}
+
 }  // namespace
 
 void SweepDirectory::check(const fs::path& logdir, const std::string& name, bool fresh) {
+  if (!fresh) refuse_link(logdir / name);
   const fs::path path = fs::absolute(choose_path(logdir, name, fresh));
   const fs::path existing = nearest_existing(path);
   std::error_code error;
@@ -143,6 +178,7 @@ bool SweepDirectory::is_held(const fs::path& path) {
 SweepDirectory SweepDirectory::open(const fs::path& logdir, const std::string& name, bool fresh) {
   for (;;) {
     const fs::path path = choose_path(logdir, name, fresh);
+    if (!fresh) refuse_link(path);
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
     const bool made = !error && fs::create_directory(path, error);

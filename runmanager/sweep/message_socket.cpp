@@ -46,7 +46,10 @@ bool MessageSocket::send(const MessageLite& message) {
   message.AppendToString(&bytes);
   const auto length = static_cast<std::uint32_t>(bytes.size() - kLengthBytes);
   std::memcpy(bytes.data(), &length, kLengthBytes);
-  return send_all(fd_, bytes);
+  if (send_all(fd_, bytes)) return true;
+  // The other end may wait for a message that is lost, or half of which has arrived.
+  ::shutdown(fd_, SHUT_RDWR);
+  return false;
 }
 
 bool MessageSocket::parse_next(MessageLite& message) {

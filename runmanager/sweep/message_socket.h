@@ -27,7 +27,8 @@ class MessageSocket {
 
   int fd() const { return fd_; }
 
-  /// Waits while the other end does not read. Returns false if the other end is closed.
+  /// Waits while the other end does not read. Returns false if the other end is closed or the message cannot
+  /// be sent; then the connection is shut down, so that neither end waits for what is lost.
   bool send(const google::protobuf::MessageLite& message);
 
   /// Waits for the next message. Returns false if the other end is closed. Throws DataError if the bytes are

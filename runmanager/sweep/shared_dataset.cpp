@@ -143,7 +143,8 @@ SharedDataset::SharedDataset(const Dataset& dataset) {
   const std::size_t bytes = lay_out(dataset, layouts);
   fd_ = ::memfd_create("sweep-data", MFD_CLOEXEC);
   // Allocated now, because a write to a mapping without memory behind it would end the process with SIGBUS.
-  const int error = fd_ < 0 ? errno : bytes == 0 ? 0 : ::posix_fallocate(fd_, 0, static_cast<off_t>(bytes));
+  int error = fd_ < 0 ? errno : bytes == 0 ? 0 : EINTR;
+  while (error == EINTR) error = ::posix_fallocate(fd_, 0, static_cast<off_t>(bytes));
   if (error != 0) {
     if (fd_ >= 0) ::close(fd_);
     throw IoError(fmt::format("cannot get {} bytes of memory for data set {}: {}", bytes, dataset.name,

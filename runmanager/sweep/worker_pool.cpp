@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <thread>
 #include <utility>
 
 #include "core/base/error.h"
@@ -98,7 +101,10 @@ void WorkerPool::wait(std::chrono::milliseconds timeout) {
   for (const Slot& slot : slots_) {
     if (slot.run != nullptr) descriptors.push_back({slot.worker->socket().fd(), POLLIN, 0});
   }
-  ::poll(descriptors.data(), descriptors.size(), static_cast<int>(timeout.count()));
+  const int ready = ::poll(descriptors.data(), descriptors.size(), static_cast<int>(timeout.count()));
+  // For want of memory, say. Messages are looked for all the same, but not in a busy loop.
+  constexpr std::chrono::milliseconds kPause(10);
+  if (ready < 0 && errno != EINTR) std::this_thread::sleep_for(std::min(timeout, kPause));
 }
 
 void WorkerPool::deliver(std::size_t slot_index, RunListener& listener) {

@@ -2,6 +2,7 @@
 # Makes the fuzzers' first inputs: small right files, from which a fuzzer derives wrong ones. Needs nothing but Python.
 import gzip
 import io
+import json
 import pathlib
 import struct
 import zipfile
@@ -114,3 +115,75 @@ for name, content in {
     "gz": b"\0" + gzip.compress(bytes(3073), mtime=0),
 }.items():
     (HERE / "cifar" / name).write_bytes(content)
+
+
+# A sweep's directory, with little in each file.
+config = {"dataset": {"name": "quarters", "path": "data", "validation": 8, "limit": 0, "placement": "auto"},
+          "network": {"name": "net", "layers": [{"name": "flatten", "type": "flatten"},
+                                                {"name": "out", "type": "linear", "out_features": 4, "bias": True}]},
+          "optimizer": {"name": "adam", "betas": [0.9, 0.999], "eps": 1e-08, "weight_decay": 0.0}, "schedule": {"name": "constant"},
+          "loss": {"name": "cross_entropy", "label_smoothing": 0.0}, "epochs": 1, "seed": 3, "repeat": 0, "lr": 0.1, "batch_size": 8,
+          "shuffle": True, "num_workers": 0, "device": "auto", "precision": "fp32", "deterministic": True,
+          "log": {"images": 0, "graph": False, "histograms": False, "hparams": False, "text": False, "layout": False,
+                  "predictions": False, "batches": 0}}
+epoch = {"epoch": 1, "loss": 1.25, "accuracy": 0.5, "number_correct": 8, "validation_loss": None, "validation_accuracy": None,
+         "epoch_seconds": 0.5, "run_seconds": 1, "images_per_second": 32}
+events = "events.out.tfevents.1700000000.host.1.000000"
+run = {"name": "lr=0.1", "status": "completed", "params": {"lr": 0.1}, "config": config, "metrics": {"loss": 1.25, "accuracy": 0.5,
+       "test_loss": "NaN"}, "epochs": [epoch], "seconds": {"run": 2, "setup": 0.5, "logging": 0}, "started": None, "ended": None,
+       "error": None, "device": "cpu", "placement": None, "jobs": 1, "events": {events: 24},
+       "provenance": {"program": "sweep", "numerics": 4, "directory": "/", "dataset": {"name": "quarters", "files": [
+           {"path": "data/x", "sha256": "0" * 64}]}}}
+sweep = {"name": "tiny", "dataset": {"name": "quarters", "path": "data", "validation": 8}, "network": config["network"],
+         "optimizer": "adam", "batch_size": 8, "params": {"lr": [0.1, 0.2]}, "runs": ["lr=0.1", "lr=0.2"], "excluded": [],
+         "file": "tiny.json", "provenance": {"program": "sweep"}}
+results = {"sweep": "tiny", "runs": [{"name": "lr=0.1", "status": "completed", "params": {"lr": 0.1}, "epochs": [epoch],
+                                      "run_seconds": 2, "error": None}]}
+table = ("run,status,epoch,loss,accuracy,number_correct,validation_loss,validation_accuracy,epoch_seconds,run_seconds,"
+         "images_per_second,lr\nlr=0.1,completed,1,1.25,0.5,8,,,0.5,1,32,0.1\n")
+failed = run | {"status": "failed", "error": "diverged", "epochs": [], "config": None, "provenance": None, "name": "lr=0.2"}
+weights = safetensors('{"__metadata__":{"epoch":"1"},"out.weight":{"dtype":"F32","shape":[4,1],"data_offsets":[0,16]},'
+                      '"out.bias":{"dtype":"F32","shape":[4],"data_offsets":[16,32]}}', bytes(32))
+
+
+def text(value):
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def directory(*files):
+    names = ["sweep.json", "results.json", "results.csv", "run.json", "lr=0.1/run.json", "lr=0.1/checkpoint.safetensors",
+             "lr=0.1/checkpoint.previous.safetensors", "lr=0.1/" + events, "lr=0.1/log.txt", "lr=0.2/run.json"]
+    return b"".join(struct.pack("<BH", names.index(name), len(content)) + content for name, content in files)
+
+
+for name, content in {
+    "run": text(run), "failed": text(failed), "indented": json.dumps(run, indent=2).encode() + b"\n",
+    "types": text(run | {"provenance": {"directory": 5, "dataset": {"files": 3}, "numerics": {}}}), "deep": b"[" * 5000,
+    "from-zero": text(run | {"epochs": [epoch | {"epoch": 0}], "metrics": {}}), "empty": b"", "nul": text(run) + b"\0",
+}.items():
+    (HERE / "run_record" / name).write_bytes(content)
+for name, content in {
+    "sweep": text(sweep), "runs": b'{"runs":["lr=0.1",3,"../x"]}', "deep": b'{"runs":' * 5000, "many": text(sweep | {"repeats": 100000}),
+    "zip": text(sweep | {"params": {"lr": [0.1, 1], "seed": [1, 2]}, "zip": [["lr", "seed"]], "exclude": [{"lr": 1}]}),
+    "types": text(sweep | {"runs": {}, "excluded": 3, "provenance": []}),
+}.items():
+    (HERE / "sweep_json" / name).write_bytes(content)
+for name, content in {
+    "json": b"\0" + text(results), "csv": b"\1" + table.encode(), "quotes": b'\1run,"a\nb"\n"x""y",1\n', "deep": b"\0" + b"[" * 5000,
+    "types": b"\0" + text({"sweep": 1, "runs": [{"name": [], "epochs": 3, "params": 0}]}), "cut": b"\1" + table.encode()[:-5],
+}.items():
+    (HERE / "results" / name).write_bytes(content)
+for name, content in {
+    "finished": directory(("sweep.json", text(sweep)), ("results.json", text(results)), ("results.csv", table.encode()),
+                          ("lr=0.1/run.json", text(run)), ("lr=0.1/checkpoint.safetensors", weights),
+                          ("lr=0.1/" + events, bytes(24)), ("lr=0.2/run.json", text(failed))),
+    "types": directory(("sweep.json", text(sweep | {"provenance": 3})), ("lr=0.1/run.json", text(run | {
+        "provenance": {"directory": 5, "numerics": {}, "dataset": {"files": 3}}, "events": {}}))),
+    "more-types": directory(("lr=0.1/run.json", text(run | {"config": config | {"dataset": 3}, "events": {}})), (
+        "lr=0.2/run.json", text(failed | {"config": config | {"log": [], "network": {"layers": {}}}, "status": "completed"}))),
+    "data-types": directory(("sweep.json", text(sweep)), ("lr=0.1/run.json", text(run | {
+        "provenance": {"dataset": {"files": [3, {"path": 5, "sha256": []}]}, "init_sha256": 7}, "events": {}}))),
+    "only-a-run": directory(("run.json", text(run))), "only-events": directory(("lr=0.1/" + events, b"abc")),
+    "no-sweep-json": directory(("lr=0.1/run.json", text(run)), ("lr=0.1/log.txt", b"x")), "nothing": b"",
+}.items():
+    (HERE / "sweep_directory" / name).write_bytes(content)

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import time
 
-from failing_calls import half_done
 from torture_sweep import PATIENCE
 
 NOBODY = 65534
@@ -86,7 +85,7 @@ def read_only_directories(torture):
         logdir = what.replace(" ", "-")
         directory = torture.directory / logdir
         if begun:
-            shutil.copytree(half_done(torture), directory)
+            shutil.copytree(torture.half_done(), directory)
         else:
             directory.mkdir()
         places = [directory, *directory.rglob("*")]

@@ -1,98 +1,121 @@
-"""Calls of a sweep fail: on its files, and for memory; once or for ever; in a new sweep and in one that goes on."""
+"""Calls of a sweep fail or fall short: on its files, of its processes and threads, and for memory; once or for ever; in
+the sweep and in its workers; in a new sweep and in one that goes on."""
 
 import collections
+import errno
 import itertools
+import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
-from torture_sweep import FUNCTIONS
-
-ENOSPC, EIO = 28, 5
-ACTIONS = {"once": "fail-once", "always": "fail-always"}
-# Nearly every line of a program takes memory: after the first calls, every so manieth part further on is tried.
+# What each call can give. The first error is also tried with every later call.
+ERRORS = {
+    "open": "EIO ENOSPC EINTR EACCES EMFILE ENOMEM", "read": "EIO EINTR ENOMEM short", "readdir": "EIO ENOMEM",
+    "opendir": "EIO EACCES EMFILE ENOMEM", "fopen": "EIO EACCES EMFILE ENOMEM", "memfd_create": "EMFILE ENOMEM",
+    "write": "ENOSPC EIO EINTR short", "pwrite": "ENOSPC EIO EINTR short", "fsync": "EIO ENOSPC EINTR",
+    "rename": "EIO ENOSPC EACCES ENOMEM", "link": "EIO ENOSPC EACCES ENOMEM EPERM", "unlink": "EIO EACCES ENOMEM",
+    "mkdir": "EIO ENOSPC EACCES ENOMEM", "ftruncate": "EIO ENOSPC EINTR", "close": "EIO ENOSPC EINTR",
+    "flock": "ENOLCK EINTR", "mmap": "ENOMEM EAGAIN EACCES", "socketpair": "EMFILE ENOMEM",
+    "send": "EIO EAGAIN ENOMEM EINTR short", "recv": "EIO EAGAIN ENOMEM EINTR short", "poll": "ENOMEM EAGAIN EINTR",
+    "kill": "EPERM", "waitpid": "ECHILD EINTR", "clone": "EAGAIN ENOMEM",
+    "posix_spawn": "EAGAIN ENOMEM EMFILE EACCES EIO", "stack": "ENOMEM", "malloc": "ENOMEM"}
+# The sweep has to end as if nothing had happened.
+HARMLESS = ("EINTR", "short")
+# Where all memory is refused from some call on: every call at first, then every so manieth part further on.
 FIRST_MALLOCS, MALLOC_STRIDE = 40, 10
 
 
-def half_done(torture):
-    """The log directory of a sweep that was killed in the middle of two of its four runs."""
-    if (torture.directory / "half").exists():
-        return torture.directory / "half"
-    torture.start("half", fault="worker:kill-both:rename:12")
-    if not torture.has_struck() or not list(torture.sweep("half").glob("*/checkpoint.safetensors")):
-        torture.problem("no sweep was killed half-way")
-    return torture.directory / "half"
+def kinds():
+    """(function, error, action) of each way to fail."""
+    for function, errors in ERRORS.items():
+        for number, error in enumerate(errors.split()):
+            if function != "malloc":
+                yield function, error, "short-once" if error == "short" else "fail-once"
+            if (number == 0 and function != "stack") or error == "short":
+                yield function, error, "short-always" if error == "short" else "fail-always"
 
 
-def fail_at(torture, logdir, fault):
-    """Whether the call was made at all; the exit code, and whether there was a word about it."""
-    error = ENOSPC if ":write:" in fault else EIO
-    what = f"{logdir} ({fault})"
-    torture.check_progress(logdir, "", what)
-    code, _, err = torture.start(logdir, fault=fault, error=error)
-    struck = torture.has_struck()
-    if struck:
-        torture.check_code(code, err, what)
-        torture.check_progress(logdir, err, what)
-    elif code != 0:
-        torture.problem(f"{what}: exit code {code} of an undisturbed sweep\n{err[-2000:]}")
-    torture.finish(logdir, what)
-    shutil.rmtree(torture.directory / logdir, ignore_errors=True)
-    torture.finished.clear()
-    # Not every failure has to be told: one of a sync that is tried again, of a worker that the kernel replaces.
-    return struck, code, "sweep: " in err or "failed" in err or "not resumed" in err
+def series_name(template, role, function, error, action):
+    return f"{'resumed' if template else 'new'} sweep, {role}, {function} {action} {error}"
 
 
-def next_call(function, call, every):
-    if function != "malloc" or call < FIRST_MALLOCS * every:
-        return call + every
-    return call + every * max(1, call // MALLOC_STRIDE)
+class FailingCalls:
+    def __init__(self, torture):
+        self.torture = torture
+        self.half = torture.half_done()
 
-
-def series_name(template, role, function, action):
-    return f"{'resumed' if template else 'new'} sweep, {role}, {function} fails {action}"
-
-
-def series(torture, template, role, function, action, every):
-    """Each call in turn, until the sweep makes no more. Returns how many there were."""
-    begin = "resumed" if template else "new"
-    codes, silent = collections.Counter(), []
-    call = torture.random.randint(1, every)
-    while True:
-        logdir = f"{begin}-{role}-{function}-{action}-{call}"
+    def fail_at(self, call, template, role, function, error, action):
+        """The exit code; None if the call was not made at all."""
+        torture = self.torture
+        what = f"{series_name(template, role, function, error, action)}, call {call}"
+        logdir = what.replace(", ", "-").replace(" ", "-")
         if template:
             shutil.copytree(template, torture.directory / logdir)
-        struck, code, told = fail_at(torture, logdir, f"{role}:{ACTIONS[action]}:{function}:{call}")
-        if not struck:
-            break
-        codes[code] += 1
-        if not told:
-            silent.append(call)
-        call = next_call(function, call, every)
-    count = sum(codes.values())
-    if count > 0:
-        print(f"{series_name(template, role, function, action)}: {count} calls of up to {call - 1}, exit codes "
-              f"{dict(sorted(codes.items()))}, of no consequence: {silent or 'none'}", flush=True)
-    return count
+        torture.check_progress(logdir, "", what)
+        code, _, err = torture.start(logdir, fault=f"{role}:{action}:{function}:{call}", fault_directory=torture.directory,
+                                     error=None if error == "short" else getattr(errno, error))
+        struck = torture.has_struck(logdir)
+        torture.check_code(code, err, what)
+        if code != 0 and (not struck or error in HARMLESS):
+            torture.problem(f"{what}: exit code {code}{'' if struck else ' of an undisturbed sweep'}\n{err[-600:]}")
+        torture.check_progress(logdir, err, what)
+        if code == 0:
+            torture.check_end(logdir, what)
+        torture.finish(logdir, what)
+        torture.forget(logdir)
+        return code if struck else None
+
+    def series(self, pool, kind, every):
+        """Every `every`th call, until the sweep makes no more. Returns how many there were."""
+        codes, last = collections.Counter(), 0
+        for calls in chunks(kind, every, 2 * pool._max_workers):
+            results = list(pool.map(lambda call: self.fail_at(call, *kind), calls))
+            codes.update(code for code in results if code is not None)
+            last = max([last] + [call for call, code in zip(calls, results) if code is not None])
+            if None in results:
+                break
+        if last > 0:
+            print(f"{series_name(*kind)}: {sum(codes.values())} calls up to the {last}th, exit codes "
+                  f"{dict(sorted(codes.items()))}", flush=True)
+        return sum(codes.values())
 
 
-def fail_each(torture, every, only):
+def chunks(kind, every, size):
+    """Numbers of calls, some at a time."""
+    _, _, function, _, action = kind
+    if action == "short-always":
+        yield [1]
+    calls = []
+    call = 1
+    while action != "short-always":
+        calls.append(call)
+        malloc = function == "malloc" and call >= FIRST_MALLOCS * every
+        call += every * (max(1, call // MALLOC_STRIDE) if malloc else 1)
+        if len(calls) == size or call <= 2:
+            yield calls
+            calls = []
+
+
+def fail_each(torture, every, only, jobs):
     """Every `every`th call of each function, in all series with `only` in their name."""
+    failing = FailingCalls(torture)
     count = 0
-    for kind in itertools.product((None, half_done(torture)), ("parent", "worker"), FUNCTIONS + ["malloc"], ACTIONS):
-        if only in series_name(*kind):
-            count += series(torture, *kind, every)
+    with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
+        for template, role in itertools.product((None, failing.half), ("parent", "worker")):
+            for kind in kinds():
+                if only in series_name(template, role, *kind):
+                    count += failing.series(pool, (template, role, *kind), every)
     print(f"{count} failing calls", flush=True)
 
 
 def fail_some(torture, wanted):
     """`wanted` calls at random, of sweeps that begin and of sweeps that go on."""
+    failing = FailingCalls(torture)
     struck = 0
-    half = half_done(torture)
-    for count in range(wanted):
-        function = torture.random.choice(FUNCTIONS + ["malloc"])
-        call = int(10 ** torture.random.uniform(0, 4 if function == "malloc" else 2))
-        role, action = torture.random.choice(["parent", "worker"]), torture.random.choice(list(ACTIONS))
-        logdir = f"random{count}"
-        if torture.random.random() < 0.5:
-            shutil.copytree(half, torture.directory / logdir)
-        struck += fail_at(torture, logdir, f"{role}:{ACTIONS[action]}:{function}:{call}")[0]
+    for _ in range(wanted):
+        function, error, action = torture.random.choice(list(kinds()))
+        template, role = torture.random.choice([None, failing.half]), torture.random.choice(["parent", "worker"])
+        largest = {"malloc": 4, "stack": 3}.get(function, 1.5)
+        call = int(10 ** torture.random.uniform(0, largest))
+        struck += failing.fail_at(call, template, role, function, error, action) is not None
     print(f"{struck} of {wanted} random calls were made, and failed", flush=True)

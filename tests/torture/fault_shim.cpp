@@ -1,133 +1,91 @@
-// Preloaded into a program: makes its N-th call of a function on a file fail, or kills the program before or
-// after it.
+// Preloaded into a program: makes its N-th call of a function fail or fall short, or kills the program before
+// or after it.
 //
 //   SWEEP_FAULT=ROLE:ACTION:FUNCTION:N
 //     ROLE       parent or worker; a worker is a process with "worker" as its first argument
-//     ACTION     kill-before, kill-after, kill-both (with the parent process), fail-once, fail-always
-//     FUNCTION   write, fsync, rename, open, close, ftruncate, malloc
-//     N          counts from 1; mallocs count only after a file was opened, because before main() a program
-//     cannot report
-//                what is wrong
-//   SWEEP_FAULT_DIR=PATH     only files below it count
-//   SWEEP_FAULT_ERRNO=28     errno of failing calls; default EIO, of malloc always ENOMEM
+//     ACTION     kill-before, kill-after, kill-both (with the parent process), fail-once, fail-always;
+//                short-once, short-always: half of the bytes are read, written, sent or received
+//     FUNCTION   the name of a function below: open stands for openat as well, opendir for openat of a
+//                directory, unlink for unlinkat and remove, read for pread, fsync for fdatasync, clone for
+//                pthread_create, malloc for calloc, realloc and aligned_alloc. stack: a malloc whose
+//                innermost callers were not seen before, so that each line that takes memory fails once.
+//     N          counts from 1. Memory counts only after another call was counted, because before main() a
+//                program cannot report what is wrong.
+//   SWEEP_FAULT_DIR=PATH     of calls on files, only those on files below it count, and on sockets,
+//   directories
+//                            and shared memory that were opened by calls that counted
+//   SWEEP_FAULT_ERRNO=28     errno of failing calls; default EIO, of memory always ENOMEM
 //   SWEEP_FAULT_MARK=FILE    is created when a call was struck
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
-extern "C" void* __libc_malloc(std::size_t);
+#include "fault_plan.h"
+
+extern "C" {
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
+}
+
+using fault::after, fault::before, fault::Fate, fault::has_no_memory, fault::is_below, fault::is_watched,
+    fault::watch;
 
 namespace {
-
-enum class Action { kNone, kKillBefore, kKillAfter, kKillBoth, kFailOnce, kFailAlways };
-
-struct Plan {
-  Action action = Action::kNone;
-  char function[16] = "";
-  long at = 0;
-  const char* directory = nullptr;
-  const char* mark = nullptr;
-  int error = EIO;
-};
-
-Plan plan;
-std::atomic<long> calls{0};
-std::atomic<bool> ready{false};
-std::atomic<bool> has_opened{false};
-constexpr int kMostFiles = 4096;
-std::atomic<bool> watched[kMostFiles];
-
-bool is_worker() {
-  char text[4096];
-  const int fd = ::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  const ssize_t length = ::read(fd, text, sizeof text - 1);
-  ::close(fd);
-  if (length <= 0) return false;
-  text[length] = '\0';
-  const std::size_t first = std::strlen(text) + 1;
-  return static_cast<ssize_t>(first) < length && std::strcmp(text + first, "worker") == 0;
-}
-
-__attribute__((constructor)) void read_plan() {
-  const char* text = std::getenv("SWEEP_FAULT");
-  if (text == nullptr) return;
-  char role[16] = "", action[16] = "";
-  if (std::sscanf(text, "%15[^:]:%15[^:]:%15[^:]:%ld", role, action, plan.function, &plan.at) != 4) {
-    std::fprintf(stderr, "fault_shim: cannot read SWEEP_FAULT=%s\n", text);
-    std::abort();
-  }
-  if (is_worker() != (std::strcmp(role, "worker") == 0)) return;
-  constexpr struct {
-    const char* name;
-    Action action;
-  } kActions[] = {{"kill-before", Action::kKillBefore},
-                  {"kill-after", Action::kKillAfter},
-                  {"kill-both", Action::kKillBoth},
-                  {"fail-once", Action::kFailOnce},
-                  {"fail-always", Action::kFailAlways}};
-  for (const auto& known : kActions) {
-    if (std::strcmp(action, known.name) == 0) plan.action = known.action;
-  }
-  plan.directory = std::getenv("SWEEP_FAULT_DIR");
-  plan.mark = std::getenv("SWEEP_FAULT_MARK");
-  if (const char* error = std::getenv("SWEEP_FAULT_ERRNO")) plan.error = std::atoi(error);
-  ready = true;
-}
-
-// Around the functions below, which are the program's.
-void leave_mark() {
-  if (plan.mark == nullptr) return;
-  const int before = errno;
-  const long fd = ::syscall(SYS_openat, AT_FDCWD, plan.mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-  if (fd >= 0) ::syscall(SYS_close, fd);
-  errno = before;
-}
-
-// Whether this call is to fail; does not return if it is to end the program.
-bool strikes(const char* function, bool before) {
-  if (!ready || std::strcmp(function, plan.function) != 0) return false;
-  if (!before) {
-    if (plan.action == Action::kKillAfter && calls == plan.at) {
-      leave_mark();
-      ::kill(::getpid(), SIGKILL);
-    }
-    return false;
-  }
-  const long call = ++calls;
-  if (call < plan.at) return false;
-  if (call == plan.at && plan.action != Action::kKillAfter) leave_mark();
-  if (plan.action == Action::kFailAlways) return true;
-  if (call > plan.at) return false;
-  if (plan.action == Action::kKillBoth) ::kill(::getppid(), SIGKILL);
-  if (plan.action == Action::kKillBefore || plan.action == Action::kKillBoth) ::kill(::getpid(), SIGKILL);
-  return plan.action == Action::kFailOnce;
-}
 
 template <typename F>
 F real(const char* name) {
   return reinterpret_cast<F>(::dlsym(RTLD_NEXT, name));
 }
 
-bool is_watched(int fd) { return fd >= 0 && fd < kMostFiles && watched[fd]; }
+// A call that returns -1 with errno, or what `call` returns.
+template <typename Call>
+auto checked(const char* function, bool counts, const Call& call) -> decltype(call()) {
+  if (counts && before(function) == Fate::kFail) {
+    errno = fault::planned_error();
+    return decltype(call())(-1);
+  }
+  const auto result = call();
+  if (counts) after(function);
+  return result;
+}
 
-bool is_below(const char* path) {
-  if (!ready || plan.directory == nullptr) return ready;
-  if (path[0] == '/') return std::strncmp(path, plan.directory, std::strlen(plan.directory)) == 0;
-  char absolute[8192];
-  if (::getcwd(absolute, 4096) == nullptr) return false;
-  std::strncat(absolute, "/", 2);
-  std::strncat(absolute, path, 4000);
-  return std::strncmp(absolute, plan.directory, std::strlen(plan.directory)) == 0;
+// The same for one that passes `size` bytes, or half of them.
+template <typename Call>
+ssize_t passed(const char* function, bool counts, std::size_t size, const Call& call) {
+  const Fate fate = counts ? before(function) : Fate::kPass;
+  if (fate == Fate::kFail) {
+    // What fails half-way leaves half a record behind.
+    if (size > 8 && fault::planned_error() == ENOSPC) call(size / 2);
+    errno = fault::planned_error();
+    return -1;
+  }
+  const ssize_t done = call(fate == Fate::kShort && size > 1 ? size / 2 : size);
+  if (counts) after(function);
+  return done;
+}
+
+template <typename Call>
+int opened(const char* function, bool counts, const Call& call) {
+  const int fd = checked(function, counts, call);
+  if (counts) watch(fd);
+  return fd;
 }
 
 }  // namespace
@@ -140,71 +98,187 @@ int open(const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
   va_end(arguments);
+  return opened("open", is_below(path), [&] { return next(path, flags, mode); });
+}
+
+int openat(int at, const char* path, int flags, ...) {
+  static const auto next = real<int (*)(int, const char*, int, ...)>("openat");
+  std::va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
+  va_end(arguments);
+  return opened((flags & O_DIRECTORY) != 0 ? "opendir" : "open", is_below(at, path),
+                [&] { return next(at, path, flags, mode); });
+}
+
+FILE* fopen64(const char* path, const char* mode) {
+  static const auto next = real<FILE* (*)(const char*, const char*)>("fopen64");
   const bool counts = is_below(path);
-  if (counts && strikes("open", true)) {
-    errno = plan.error;
-    return -1;
-  }
-  const int fd = next(path, flags, mode);
-  if (counts) has_opened = true;
-  if (counts && fd >= 0 && fd < kMostFiles) watched[fd] = true;
-  if (counts) strikes("open", false);
-  return fd;
+  FILE* file = nullptr;
+  // For its descriptor: libstdc++ reads and writes without the buffer of stdio.
+  opened("fopen", counts, [&] { return (file = next(path, mode)) != nullptr ? ::fileno(file) : -1; });
+  return file;
 }
 
-ssize_t write(int fd, const void* data, size_t size) {
-  static const auto next = real<ssize_t (*)(int, const void*, size_t)>("write");
-  if (!is_watched(fd)) return next(fd, data, size);
-  if (strikes("write", true)) {
-    errno = plan.error;
-    // What fails half-way leaves half a record behind.
-    if (size > 8 && plan.error == ENOSPC) return next(fd, data, size / 2) > 0 ? (errno = ENOSPC, -1) : -1;
-    return -1;
-  }
-  const ssize_t written = next(fd, data, size);
-  strikes("write", false);
-  return written;
+int memfd_create(const char* name, unsigned flags) {
+  static const auto next = real<int (*)(const char*, unsigned)>("memfd_create");
+  return opened("memfd_create", true, [&] { return next(name, flags); });
 }
 
-int fsync(int fd) {
-  static const auto next = real<int (*)(int)>("fsync");
-  if (is_watched(fd) && strikes("fsync", true)) return errno = plan.error, -1;
-  const int result = next(fd);
-  if (is_watched(fd)) strikes("fsync", false);
-  return result;
-}
-
-int ftruncate(int fd, off_t size) {
-  static const auto next = real<int (*)(int, off_t)>("ftruncate");
-  if (is_watched(fd) && strikes("ftruncate", true)) return errno = plan.error, -1;
-  const int result = next(fd, size);
-  if (is_watched(fd)) strikes("ftruncate", false);
+int socketpair(int domain, int type, int protocol, int* ends) {
+  static const auto next = real<int (*)(int, int, int, int*)>("socketpair");
+  const int result = checked("socketpair", true, [&] { return next(domain, type, protocol, ends); });
+  for (int i = 0; i < 2 && result == 0; ++i) watch(ends[i]);
   return result;
 }
 
 int close(int fd) {
   static const auto next = real<int (*)(int)>("close");
-  const bool counts = is_watched(fd);
-  const bool fails = counts && strikes("close", true);
-  if (counts) watched[fd] = false;
+  const bool counts = is_watched(fd), fails = counts && before("close") == Fate::kFail;
+  watch(fd, false);
   const int result = next(fd);  // Also a close that fails has closed.
-  if (fails) return errno = plan.error, -1;
-  if (counts) strikes("close", false);
+  if (fails) return errno = fault::planned_error(), -1;
+  if (counts) after("close");
   return result;
+}
+
+ssize_t read(int fd, void* data, size_t size) {
+  static const auto next = real<ssize_t (*)(int, void*, size_t)>("read");
+  return passed("read", is_watched(fd), size, [&](size_t part) { return next(fd, data, part); });
+}
+
+ssize_t pread(int fd, void* data, size_t size, off_t offset) {
+  static const auto next = real<ssize_t (*)(int, void*, size_t, off_t)>("pread");
+  return passed("read", is_watched(fd), size, [&](size_t part) { return next(fd, data, part, offset); });
+}
+
+ssize_t write(int fd, const void* data, size_t size) {
+  static const auto next = real<ssize_t (*)(int, const void*, size_t)>("write");
+  return passed("write", is_watched(fd), size, [&](size_t part) { return next(fd, data, part); });
+}
+
+ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) {
+  static const auto next = real<ssize_t (*)(int, const void*, size_t, off_t)>("pwrite");
+  return passed("pwrite", is_watched(fd), size, [&](size_t part) { return next(fd, data, part, offset); });
+}
+
+ssize_t send(int fd, const void* data, size_t size, int flags) {
+  static const auto next = real<ssize_t (*)(int, const void*, size_t, int)>("send");
+  return passed("send", true, size, [&](size_t part) { return next(fd, data, part, flags); });
+}
+
+ssize_t recv(int fd, void* data, size_t size, int flags) {
+  static const auto next = real<ssize_t (*)(int, void*, size_t, int)>("recv");
+  return passed("recv", true, size, [&](size_t part) { return next(fd, data, part, flags); });
+}
+
+int fsync(int fd) {
+  static const auto next = real<int (*)(int)>("fsync");
+  return checked("fsync", is_watched(fd), [&] { return next(fd); });
+}
+
+int fdatasync(int fd) {
+  static const auto next = real<int (*)(int)>("fdatasync");
+  return checked("fsync", is_watched(fd), [&] { return next(fd); });
+}
+
+int ftruncate(int fd, off_t size) {
+  static const auto next = real<int (*)(int, off_t)>("ftruncate");
+  return checked("ftruncate", is_watched(fd), [&] { return next(fd, size); });
+}
+
+int truncate(const char* path, off_t size) {
+  static const auto next = real<int (*)(const char*, off_t)>("truncate");
+  return checked("ftruncate", is_below(path), [&] { return next(path, size); });
+}
+
+int flock(int fd, int operation) {
+  static const auto next = real<int (*)(int, int)>("flock");
+  return checked("flock", is_watched(fd), [&] { return next(fd, operation); });
 }
 
 int rename(const char* from, const char* to) {
   static const auto next = real<int (*)(const char*, const char*)>("rename");
-  const bool counts = is_below(to);
-  if (counts && strikes("rename", true)) return errno = plan.error, -1;
-  const int result = next(from, to);
-  if (counts) strikes("rename", false);
-  return result;
+  return checked("rename", is_below(to), [&] { return next(from, to); });
 }
 
-void* malloc(size_t size) {
-  if (has_opened && strikes("malloc", true)) return errno = ENOMEM, nullptr;
-  return __libc_malloc(size);
+int link(const char* from, const char* to) {
+  static const auto next = real<int (*)(const char*, const char*)>("link");
+  return checked("link", is_below(to), [&] { return next(from, to); });
+}
+
+int unlink(const char* path) {
+  static const auto next = real<int (*)(const char*)>("unlink");
+  return checked("unlink", is_below(path), [&] { return next(path); });
+}
+
+int unlinkat(int at, const char* path, int flags) {
+  static const auto next = real<int (*)(int, const char*, int)>("unlinkat");
+  return checked("unlink", is_below(at, path), [&] { return next(at, path, flags); });
+}
+
+int remove(const char* path) {
+  static const auto next = real<int (*)(const char*)>("remove");
+  return checked("unlink", is_below(path), [&] { return next(path); });
+}
+
+int mkdir(const char* path, mode_t mode) {
+  static const auto next = real<int (*)(const char*, mode_t)>("mkdir");
+  return checked("mkdir", is_below(path), [&] { return next(path, mode); });
+}
+
+struct dirent* readdir(DIR* directory) {
+  static const auto next = real<struct dirent* (*)(DIR*)>("readdir");
+  const bool counts = is_watched(::dirfd(directory));
+  if (counts && before("readdir") == Fate::kFail) return errno = fault::planned_error(), nullptr;
+  struct dirent* const entry = next(directory);
+  if (counts) after("readdir");
+  return entry;
+}
+
+void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
+  static const auto next = real<void* (*)(void*, size_t, int, int, int, off_t)>("mmap");
+  if (fault::has_begun() && before("mmap") == Fate::kFail) return errno = fault::planned_error(), MAP_FAILED;
+  return next(address, size, protection, flags, fd, offset);
+}
+
+int poll(pollfd* descriptors, nfds_t count, int timeout) {
+  static const auto next = real<int (*)(pollfd*, nfds_t, int)>("poll");
+  return checked("poll", true, [&] { return next(descriptors, count, timeout); });
+}
+
+int kill(pid_t process, int signal) {
+  static const auto next = real<int (*)(pid_t, int)>("kill");
+  return checked("kill", true, [&] { return next(process, signal); });
+}
+
+pid_t waitpid(pid_t process, int* status, int options) {
+  static const auto next = real<pid_t (*)(pid_t, int*, int)>("waitpid");
+  return checked("waitpid", true, [&] { return next(process, status, options); });
+}
+
+// These two return the error.
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*begin)(void*),
+                   void* argument) {
+  static const auto next =
+      real<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
+  if (before("clone") == Fate::kFail) return fault::planned_error();
+  return next(thread, attributes, begin, argument);
+}
+
+int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
+                const posix_spawnattr_t* attributes, char* const* arguments, char* const* variables) {
+  static const auto next = real<int (*)(pid_t*, const char*, const posix_spawn_file_actions_t*,
+                                        const posix_spawnattr_t*, char* const*, char* const*)>("posix_spawn");
+  if (before("posix_spawn") == Fate::kFail) return fault::planned_error();
+  return next(process, path, actions, attributes, arguments, variables);
+}
+
+void* malloc(size_t size) { return has_no_memory() ? nullptr : __libc_malloc(size); }
+void* calloc(size_t count, size_t size) { return has_no_memory() ? nullptr : __libc_calloc(count, size); }
+void* realloc(void* memory, size_t size) { return has_no_memory() ? nullptr : __libc_realloc(memory, size); }
+void* aligned_alloc(size_t alignment, size_t size) {
+  return has_no_memory() ? nullptr : __libc_memalign(alignment, size);
 }
 
 }  // extern "C"

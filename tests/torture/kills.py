@@ -1,12 +1,11 @@
 """SIGKILL of a sweep, a worker or both, at random times and before or after random calls."""
 
 import os
-import shutil
 import signal
 import time
 from pathlib import Path
 
-from torture_sweep import FUNCTIONS
+from torture_sweep import FILE_FUNCTIONS
 
 STARTS = 200  # after which a sweep that is killed again and again has to be complete
 
@@ -41,9 +40,9 @@ def kill_at_some_call(torture, logdir):
     role = torture.random.choice(["parent", "worker"])
     action = torture.random.choice(["kill-before", "kill-after"] + (["kill-both"] if role == "worker" else []))
     call = int(10 ** torture.random.uniform(0, 2.3))
-    fault = f"{role}:{action}:{torture.random.choice(FUNCTIONS)}:{call}"
+    fault = f"{role}:{action}:{torture.random.choice(FILE_FUNCTIONS)}:{call}"
     result = torture.start(logdir, fault=fault)
-    return int(torture.has_struck()), fault, result
+    return int(torture.has_struck(logdir)), fault, result
 
 
 def kill_again_and_again(torture, wanted):
@@ -68,7 +67,6 @@ def kill_again_and_again(torture, wanted):
         if len(kept) < 3:
             kept.append(logdir)
         else:
-            shutil.rmtree(torture.directory / logdir, ignore_errors=True)
-        torture.finished.clear()
+            torture.forget(logdir)
     print(f"{struck} kills in {starts} starts of {sweeps} sweeps", flush=True)
     return kept

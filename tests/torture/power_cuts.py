@@ -149,12 +149,15 @@ class NoChance:
         return first
 
 
-def record(torture):
-    scale = max(1, round(RECORDED_SECONDS / torture.seconds))
-    log = torture.directory / "write-log"
+def faster_clock(torture, scale):
     shim = Path(torture.shim).with_name("libwrite_log_shim.so")
-    environment = os.environ | {"LD_PRELOAD": str(shim), "SWEEP_WRITE_LOG": str(log),
-                                "SWEEP_WRITE_LOG_DIR": str(torture.directory), "SWEEP_TIME_SCALE": str(scale)}
+    return os.environ | {"LD_PRELOAD": str(shim), "SWEEP_TIME_SCALE": str(scale)}
+
+
+def record(torture):
+    log = torture.directory / "write-log"
+    environment = faster_clock(torture, max(1, round(RECORDED_SECONDS / torture.seconds))) | {
+        "SWEEP_WRITE_LOG": str(log), "SWEEP_WRITE_LOG_DIR": str(torture.directory)}
     code, _, err = torture.start("recorded", environment=environment)
     if code != 0:
         torture.problem(f"power cuts: the recorded sweep ended with {code}:\n{err[-2000:]}")
@@ -163,17 +166,17 @@ def record(torture):
     return WriteLog(log)
 
 
-def check_nothing_is_lost(torture, log, checkpoints, end, logdir, what):
-    """No epoch was trained again that had a checkpoint long enough before the cut."""
+def check_nothing_is_lost(torture, checkpoints, cut, slack, logdir, what):
+    """No epoch was trained again that had a checkpoint long enough before the cut, which was at `cut` seconds."""
     for run, written in checkpoints.items():
-        before = log.times[end - 1] - PROMISED - log.slack(str(torture.directory)) - max(written[-1][1])
+        before = cut - PROMISED - slack - max(written[-1][1], default=0)
         safe = [epochs for seconds, epochs in written if seconds <= before]
         if not safe:
             continue
         final = json.loads((torture.sweep(logdir) / run / "run.json").read_text())["epochs"]
         seconds = [epoch["epoch_seconds"] for epoch in final]
         if seconds[:len(safe[-1])] != safe[-1]:
-            torture.problem(f"{what}: {run}: {len(safe[-1])} epochs were finished {log.times[end - 1] - before:.1f} s "
+            torture.problem(f"{what}: {run}: {len(safe[-1])} epochs were finished {cut - before:.1f} s "
                             "before the cut or earlier, and were trained again")
 
 
@@ -206,7 +209,7 @@ def cut_power(torture, count):
             continue
         before = len(torture.found)
         torture.check_end(logdir, what)
-        check_nothing_is_lost(torture, log, checkpoints, end, logdir, what)
+        check_nothing_is_lost(torture, checkpoints, log.times[end - 1], log.slack(str(torture.directory)), logdir, what)
         if scalars_of(torture, logdir) != wanted:
             missing = set(wanted) ^ set(scalars_of(torture, logdir))
             torture.problem(f"{what}: other points than those of the recorded sweep: {sorted(missing)[:5]}")

@@ -16,27 +16,34 @@ import time
 from pathlib import Path
 
 DOCUMENTED = {0, 1, 2, 3, 75, 130, 143}
-FUNCTIONS = ["write", "fsync", "rename", "open", "close", "ftruncate"]
+FILE_FUNCTIONS = ["write", "fsync", "rename", "open", "close", "ftruncate", "link", "unlink", "mkdir"]
 PATIENCE = 60  # seconds that one start may take
 
 
-def write_data(directory):
-    """Pictures of 8x8 with one bright quarter, which is the class, and a sweep over them."""
+CONVOLUTIONAL = [
+    {"name": "conv1", "type": "conv2d", "out_channels": 4, "kernel_size": 3}, {"name": "relu1", "type": "relu"},
+    {"name": "pool1", "type": "max_pool2d", "kernel_size": 2}, {"name": "flatten", "type": "flatten"},
+    {"name": "drop", "type": "dropout", "p": 0.1}, {"name": "out", "type": "linear", "out_features": 4}]
+LINEAR = [{"name": "flatten", "type": "flatten"}, {"name": "out", "type": "linear", "out_features": 4}]
+
+
+def write_data(directory, small):
+    """Pictures of 8x8 with one bright quarter, which is the class, and a sweep over them. The small one has two runs of
+    some milliseconds; the other four, which are long enough to be killed at any time."""
     data = directory / "data"
     data.mkdir()
-    for part, count in (("train", 400), ("t10k", 60)):
+    train, test, validation = (24, 8, 8) if small else (400, 60, 40)
+    for part, count in (("train", train), ("t10k", test)):
         labels = bytes((i * 7 + i // 4) % 4 for i in range(count))
         pixels = bytes((160 if (y // 4) * 2 + x // 4 == labels[i] else 20) + (i * 31 + y * 17 + x * 13) % 64
                        for i in range(count) for y in range(8) for x in range(8))
         (data / f"{part}-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 0x803, count, 8, 8) + pixels)
         (data / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 0x801, count) + labels)
     sweep = {
-        "name": "torture", "dataset": {"name": "quarters", "path": "data", "validation": 40},
-        "network": {"name": "net", "layers": [
-            {"name": "conv1", "type": "conv2d", "out_channels": 4, "kernel_size": 3}, {"name": "relu1", "type": "relu"},
-            {"name": "pool1", "type": "max_pool2d", "kernel_size": 2}, {"name": "flatten", "type": "flatten"},
-            {"name": "drop", "type": "dropout", "p": 0.1}, {"name": "out", "type": "linear", "out_features": 4}]},
-        "optimizer": "adam", "epochs": 8, "seed": 3, "params": {"lr": [0.02, 0.01], "batch_size": [2, 4]}}
+        "name": "torture", "dataset": {"name": "quarters", "path": "data", "validation": validation},
+        "network": {"name": "net", "layers": LINEAR if small else CONVOLUTIONAL}, "optimizer": "adam",
+        "epochs": 3 if small else 8, "seed": 3,
+        "params": {"lr": [0.02, 0.01]} | ({"batch_size": [8]} if small else {"batch_size": [2, 4]})}
     (directory / "torture.json").write_text(json.dumps(sweep))
 
 
@@ -50,28 +57,32 @@ def checkpoint_of(run):
     return json.loads(content[8:8 + length])["__metadata__"], content[8 + length:]
 
 
-def bits_of(sweep):
-    """What must not depend on the clock: weights, optimizer state, metrics of every epoch."""
+def bits_of(sweep, run="*"):
+    """{name of a run: what must not depend on the clock: weights, optimizer state, metrics of every epoch}. A run that was
+    replaced is not one of the sweep's."""
     bits = {}
-    for record in sorted(sweep.glob("*/run.json")):
-        run = json.loads(record.read_text())
+    for record in sorted(sweep.glob(f"{run}/run.json")):
+        if run == "*" and ".replaced-" in record.parent.name:
+            continue
+        content = json.loads(record.read_text())
         found = checkpoint_of(record.parent)
         epochs = [{key: value for key, value in epoch.items() if "seconds" not in key and "per_second" not in key}
-                  for epoch in run["epochs"]]
-        bits[run["name"]] = (run["status"], json.dumps(epochs), json.dumps(run["metrics"]),
+                  for epoch in content["epochs"]]
+        bits[content["name"]] = (content["status"], json.dumps(epochs), json.dumps(content["metrics"]),
                              hashlib.sha256(found[1]).hexdigest() if found else None)
     return bits
 
 
 class TortureSweep:
-    def __init__(self, arguments, directory):
+    def __init__(self, arguments, directory, small=False):
         self.program, self.shim = (str(Path(file).resolve()) for file in (arguments.program, arguments.shim))
         self.directory = directory
-        self.mark = directory / "struck"
+        self.jobs = 1 if small else 2
         self.random = random.Random(arguments.seed)
         self.found = []
         self.finished = {}  # (sweep, run, epoch) -> its seconds, which a second training would change
-        write_data(directory)
+        directory.mkdir(exist_ok=True)
+        write_data(directory, small)
         begin = time.monotonic()
         code, _, err = self.start("undisturbed")
         self.seconds = time.monotonic() - begin
@@ -86,23 +97,44 @@ class TortureSweep:
     def sweep(self, logdir):
         return self.directory / logdir / "torture"
 
-    def command(self, logdir):
-        return [self.program, "torture.json", "--logdir", logdir, "--jobs", "2"]
+    def command(self, logdir, words=()):
+        return [self.program, "torture.json", *words, "--logdir", logdir, "--jobs", str(self.jobs)]
 
-    def popen(self, logdir, fault=None, error=None, before=(), environment=os.environ, **options):
-        """`fault` as fault_shim.cpp takes it, with the number `error`; has_struck() then tells whether it came to that."""
+    def popen(self, logdir, words=(), fault=None, error=None, fault_directory=None, before=(), environment=os.environ, **options):
+        """`fault` as fault_shim.cpp takes it, with the number `error`; has_struck() then tells whether it came to that.
+        Without `fault_directory`, calls on files of other sweeps and on data do not count."""
         environment = dict(environment)
         if fault:
-            self.mark.unlink(missing_ok=True)
-            environment |= {"LD_PRELOAD": self.shim, "SWEEP_FAULT": fault, "SWEEP_FAULT_DIR": str(self.directory / logdir),
-                            "SWEEP_FAULT_MARK": str(self.mark)}
+            self.mark_of(logdir).unlink(missing_ok=True)
+            environment |= {"LD_PRELOAD": self.shim, "SWEEP_FAULT": fault,
+                            "SWEEP_FAULT_DIR": str(fault_directory or self.directory / logdir),
+                            "SWEEP_FAULT_MARK": str(self.mark_of(logdir))}
         if error:
             environment["SWEEP_FAULT_ERRNO"] = str(error)
-        return subprocess.Popen([*before, *self.command(logdir)], cwd=self.directory, env=environment, text=True,
+        return subprocess.Popen([*before, *self.command(logdir, words)], cwd=self.directory, env=environment, text=True,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
-    def has_struck(self):
-        return self.mark.exists()
+    def mark_of(self, logdir):
+        return self.directory / f"{logdir}.struck"
+
+    def has_struck(self, logdir):
+        return self.mark_of(logdir).exists()
+
+    def forget(self, logdir):
+        """Removes what a sweep left behind."""
+        shutil.rmtree(self.directory / logdir, ignore_errors=True)
+        self.mark_of(logdir).unlink(missing_ok=True)
+        for key in [key for key in self.finished if key[0] == logdir]:
+            del self.finished[key]
+
+    def half_done(self):
+        """The log directory of a sweep that was killed in the middle of its runs."""
+        half = self.directory / "half"
+        if not half.exists():
+            self.start("half", fault=f"worker:kill-both:rename:{8 if self.jobs == 1 else 12}")
+            if not self.has_struck("half") or not list(self.sweep("half").glob("*/checkpoint.safetensors")):
+                self.problem("no sweep was killed half-way")
+        return half
 
     def start(self, logdir, **options):
         """Exit code, output, messages."""

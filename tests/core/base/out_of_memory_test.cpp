@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <functional>
 #include <new>
 #include <stdexcept>
@@ -34,6 +36,26 @@ TEST(OutOfMemoryDeathTest, EndsSoWhenTheExceptionCannotBeSeen) {
     std::terminate();
   };
   EXPECT_EXIT(run_out(), ::testing::ExitedWithCode(42), "^the last words\n$");
+}
+
+TEST(OutOfMemoryDeathTest, EndsSoWhereAFailedAllocationIsNotSurvived) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer ends the program at such an allocation itself";
+#endif
+  for (const int signal : {SIGSEGV, SIGABRT}) {
+    const auto crash = [signal](bool out_of_memory) {
+      exit_when_out_of_memory("the last words\n", 42);
+      volatile std::size_t bytes = std::size_t{1} << 62;
+      try {
+        if (out_of_memory) ::operator delete(::operator new(bytes));
+      } catch (const std::bad_alloc&) {
+      }
+      signal == SIGABRT ? std::abort() : static_cast<void>(std::raise(signal));
+      std::raise(signal);  // as the instruction that is tried again
+    };
+    EXPECT_EXIT(crash(true), ::testing::ExitedWithCode(42), "^the last words\n$");
+    EXPECT_EXIT(crash(false), ::testing::KilledBySignal(signal), "");
+  }
 }
 
 TEST(OutOfMemoryDeathTest, LeavesOtherEndsAsTheyWere) {

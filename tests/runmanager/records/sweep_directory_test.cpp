@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "tests/support/message_of.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {
@@ -126,6 +127,40 @@ TEST(SweepDirectory, LeavesWhatALinkInPlaceOfItsLockPointsTo) {
   fs::create_hard_link(temporary / "precious", temporary / "name/.lock");
   EXPECT_THROW(SweepDirectory::open(temporary.path(), "name", false), IoError);
   EXPECT_EQ(tbwriter::slurp(temporary / "precious"), "mine");
+}
+
+TEST(SweepDirectory, IsNotWrittenThroughALinkButItsLogDirectoryMayBeOne) {
+  TemporaryDirectory temporary;
+  fs::create_directories(temporary / "disk/precious");
+  fs::create_directory_symlink(temporary / "disk", temporary / "runs");
+  fs::create_directory_symlink(temporary / "disk/precious", temporary / "disk/name");
+  fs::create_directory_symlink("nowhere", temporary / "disk/dangling");
+  for (const char* name : {"name", "dangling"}) {
+    EXPECT_THAT(test::message_of<IoError>([&] { SweepDirectory::check(temporary / "runs", name, false); }),
+                HasSubstr((temporary / "runs" / name).string() + ": is a symbolic link"));
+    EXPECT_THROW(SweepDirectory::open(temporary / "runs", name, false), IoError);
+  }
+  EXPECT_TRUE(fs::is_empty(temporary / "disk/precious"));
+  EXPECT_NO_THROW(SweepDirectory::check(temporary / "runs", "other", false));
+  EXPECT_EQ(SweepDirectory::open(temporary / "runs", "other", false).path(), temporary / "runs/other");
+  EXPECT_TRUE(fs::exists(temporary / "disk/other"));
+  EXPECT_EQ(SweepDirectory::open(temporary / "runs", "name", true).name(), "name-2");
+}
+
+TEST(SweepDirectory, IsLockedAgainWhateverAPowerCutLeftOfItsLock) {
+  TemporaryDirectory temporary;
+  fs::create_directories(temporary / "name");
+  for (const std::string& left :
+       {std::string(23, '\0'), std::string("proc"), std::string("proc") + std::string(19, '\0'),
+        std::string("process 12") + std::string(13, '\0'), std::string()}) {
+    tbwriter::spill(temporary / "name/.lock", left);
+    EXPECT_NO_THROW(SweepDirectory::open(temporary.path(), "name", false)) << left;
+  }
+  for (const std::string& other : {std::string("mine"), std::string("\0mine", 5), std::string("process\n")}) {
+    tbwriter::spill(temporary / "name/.lock", other);
+    EXPECT_THROW(SweepDirectory::open(temporary.path(), "name", false), IoError) << other;
+    EXPECT_EQ(tbwriter::slurp(temporary / "name/.lock"), other);
+  }
 }
 
 TEST(SweepDirectory, DoesNotWaitForAPipeInPlaceOfItsLock) {

@@ -1,5 +1,6 @@
 #include "runmanager/sweep/message_socket.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -49,6 +50,17 @@ class Messages : public testing::Test {
   }
   explicit Messages(Ends ends) : ours_(ends.fds[0]), theirs_(ends.fds[1], kLargest) {}
 };
+
+TEST_F(Messages, ThatCannotBeSentEndTheConnectionForBothEnds) {
+  // More than the socket takes without waiting, so that half of the message is on its way.
+  ASSERT_EQ(::fcntl(ours_.fd(), F_SETFL, O_NONBLOCK), 0);
+  proto::FromWorker message;
+  message.set_failed(std::string(1'000'000, 'x'));
+  EXPECT_FALSE(ours_.send(message));
+  proto::FromWorker received;
+  EXPECT_FALSE(theirs_.receive(received));
+  EXPECT_EQ(ours_.poll(received), Arrived::kEnd);
+}
 
 TEST_F(Messages, ArriveInTheirOrderAsTheyWereSent) {
   proto::FromWorker message;

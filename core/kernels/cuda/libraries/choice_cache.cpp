@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/json/json_text.h"
 
 namespace sweep::cuda {
 namespace {
@@ -50,7 +51,7 @@ Json read(const fs::path& file) {
   std::error_code error;
   if (!fs::exists(file, error)) return empty_file();
   try {
-    Json json = Json::parse(read_file(file), nullptr, false);
+    Json json = read_json_file(file);
     if (json.is_object() && json.value("version", Json()) == kVersion && json.contains("choices") &&
         json["choices"].is_object())
       return json;

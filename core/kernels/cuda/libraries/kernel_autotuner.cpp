@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/json/json_text.h"
 #include "core/kernels/cuda/libraries/kernel_comparison.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 
@@ -63,7 +64,33 @@ std::string text(const Shape& shape, const LibraryTask& task) {
   return result;
 }
 
+// "fc forward": a layer and a direction of it.
+std::string entry(const std::string& layer, const std::string& direction) { return layer + " " + direction; }
+
+// The entries of one list of a record. Records come from files: what is no such list has none.
+std::set<std::string> entries_of(const Json& record, const char* list) {
+  std::set<std::string> entries;
+  const auto layers = record.is_object() ? record.find(list) : record.end();
+  if (layers == record.end() || !layers->is_object()) return entries;
+  for (const auto& [layer, directions] : layers->items()) {
+    for (const Json& direction : directions) {
+      if (direction.is_string()) entries.insert(entry(layer, direction.get<std::string>()));
+    }
+  }
+  return entries;
+}
+
 }  // namespace
+
+KernelAutotuner::KernelAutotuner(AutotunerOptions options) : options_(std::move(options)) {
+  if (!options_.recorded.starts_with('{')) return;  // kBuiltin, or nothing
+  try {
+    const Json record = parse_json_text(options_.recorded, "kernels:");
+    for (const char* list : {kLayers, kNoAlgorithm}) recorded_[list] = entries_of(record, list);
+  } catch (const DataError&) {
+    // Damaged: no library kernels. Then record() differs, and the run starts anew.
+  }
+}
 
 const char* to_string(Direction direction) {
   switch (direction) {
@@ -189,11 +216,8 @@ bool KernelAutotuner::may_fuse(const std::string& layer) const {
 }
 
 bool KernelAutotuner::is_recorded(const char* list, const std::string& layer, Direction direction) const {
-  if (options_.recorded == kBuiltin) return false;
-  const Json json = Json::parse(options_.recorded, nullptr, false);
-  if (!json.is_object() || !json.contains(list) || !json[list].is_object()) return false;
-  const Json directions = json[list].value(layer, Json::array());
-  return std::find(directions.begin(), directions.end(), to_string(direction)) != directions.end();
+  const auto entries = recorded_.find(list);
+  return entries != recorded_.end() && entries->second.contains(entry(layer, to_string(direction)));
 }
 
 std::string KernelAutotuner::record() const {

@@ -61,7 +61,7 @@ struct AutotunerOptions {
 /// The decisions for one network. Not thread-safe.
 class KernelAutotuner {
  public:
-  explicit KernelAutotuner(AutotunerOptions options) : options_(std::move(options)) {}
+  explicit KernelAutotuner(AutotunerOptions options);
 
   /// Returns those of `tasks` that the library is to do, with LibraryTask::deterministic as its algorithm is.
   /// `layer`: the layer's name, which record() uses. Shape: LinearShape, ConvShape, BatchNormShape or
@@ -109,7 +109,8 @@ class KernelAutotuner {
   const std::string& device_name();
 
   AutotunerOptions options_;
-  std::shared_ptr<const Libraries> libraries_;  // opened when first needed
+  std::map<std::string, std::set<std::string>> recorded_;  // lists of options_.recorded, by key
+  std::shared_ptr<const Libraries> libraries_;             // opened when first needed
   std::string device_name_;
   bool same_bits_ = true;
   std::set<std::string> used_;                              // names of libraries

@@ -59,12 +59,17 @@ TEST_F(ChoiceCacheTest, MeasuresAgainIfTheFileIsDamaged) {
                                       R"({"version": 1, "choices": {"GPU": 3}})",
                                       R"({"version": 1, "choices": {"GPU": {"a": {"kernel": "best"}}}})"};
   for (std::size_t size = 0; size + 2 < good.size(); ++size) damaged.push_back(good.substr(0, size));
+  // As deep as would overflow the stack where such a value is destroyed or written again.
+  damaged.push_back(R"({"version": 1, "choices": {}, "deep": )" + std::string(100'000, '[') +
+                    std::string(100'000, ']') + "}");
+  damaged.push_back(good + std::string(1, '\0'));
   for (const std::string& content : damaged) {
     std::ofstream(file_, std::ios::trunc) << content;
     count = 0;
     EXPECT_FALSE(ChoiceCache(file_).find_or_measure("GPU", "a", [&] { return builtin(&count); })->library);
-    EXPECT_EQ(count, 1) << content;
-    EXPECT_EQ(json::parse(read_file(file_))["choices"]["GPU"]["a"]["kernel"], "own") << content;
+    EXPECT_EQ(count, 1) << content.substr(0, 1000);
+    EXPECT_EQ(json::parse(read_file(file_))["choices"]["GPU"]["a"]["kernel"], "own")
+        << content.substr(0, 1000);
   }
 }
 

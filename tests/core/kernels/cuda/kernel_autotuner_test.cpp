@@ -185,8 +185,13 @@ TEST_F(Autotuner, RecordsADifferenceIfItCannotFollowTheRecord) {
   EXPECT_NE(record_now(), first.record());
   host::set_library_limits({.installed = false});
   EXPECT_EQ(record_now(), "own");
-  KernelAutotuner nonsense = autotuner(2, "nonsense");
-  EXPECT_THAT(nonsense.choose("fc", kWide, {kForward}), IsEmpty());
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  for (const std::string& record :
+       {std::string("nonsense"), std::string("{"), R"({"layers":)" + deep + "}",
+        std::string(R"({"layers":["fc"]})"), std::string(R"({"layers":{"fc":[["forward"],1]}})")}) {
+    KernelAutotuner nonsense = autotuner(2, record);
+    EXPECT_THAT(nonsense.choose("fc", kWide, {kForward}), IsEmpty()) << record.substr(0, 100);
+  }
 }
 
 // ---- the comparison ----

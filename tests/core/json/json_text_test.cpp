@@ -1,4 +1,4 @@
-#include "core/data/json_text.h"
+#include "core/json/json_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,111 @@
+#include "tests/fuzz/inspected_sweep.h"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "runmanager/config/sweep_file.h"
+#include "runmanager/inspect/event_export.h"
+#include "runmanager/inspect/fsck.h"
+#include "runmanager/inspect/run_listing.h"
+#include "runmanager/inspect/verify.h"
+#include "runmanager/records/existing_runs.h"
+#include "runmanager/records/results.h"
+#include "runmanager/records/sweep_changes.h"
+#include "runmanager/sweep/requested_runs.h"
+#include "runmanager/terminal/table.h"
+
+namespace fs = std::filesystem;
+using namespace sweep;
+
+namespace {
+
+template <typename Read>
+void attempt(const Read& read) {
+  try {
+    read();
+  } catch (const Error&) {
+  }
+}
+
+Dataset no_data(const DatasetSpec&) { throw DataError("there is no data here"); }
+
+void show(const fs::path& directory) {
+  const std::vector<RunRecord> runs = list_runs(directory);
+  std::vector<std::string> keys;
+  for (const RunRecord& run : runs) {
+    for (const auto& [key, value] : run.params) keys.push_back(key);
+  }
+  results_table(runs, keys);
+  results_csv(runs, keys);
+  results_json(runs, "sweep").dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+void plan(const fs::path& directory) {
+  LoadOptions options;
+  options.cuda_device_count = 0;
+  const Sweep sweep = load_sweep(directory / "sweep.json", {}, options);
+  DatasetCache data(no_data);
+  WeightsDigests weights;
+  const std::vector<RequestedRun> requests =
+      requested_runs(sweep, data, weights, [](std::string_view) { return Device(); });
+  const std::vector<ExistingRun> existing = find_existing_runs(directory, requests, true);
+  changes_since(directory, sweep.runs, existing);
+  refuse_runs_in_the_way(directory, requests, existing);
+}
+
+void verify(const fs::path& directory) {
+  SweepEnvironment environment;
+  environment.load_dataset = no_data;
+  environment.parse_device = [](std::string_view) { return Device(); };
+  environment.unavailable_reason = [](const Device&, Precision) { return std::nullopt; };
+  environment.stop_requested = [] { return 0; };
+  std::ostringstream out;
+  environment.out = &out;
+  verify_sweep({.directory = directory}, environment);
+}
+
+}  // namespace
+
+FuzzDirectory::FuzzDirectory() {
+  const fs::path parent = fs::exists("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path();
+  path_ = parent / ("sweep-fuzz-" + std::to_string(::getpid()));
+  clear();
+}
+
+FuzzDirectory::~FuzzDirectory() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void FuzzDirectory::clear() const {
+  fs::remove_all(path_);
+  fs::create_directories(path_);
+}
+
+void FuzzDirectory::write(std::string_view name, std::string_view content) const {
+  const fs::path file = path_ / name;
+  fs::create_directories(file.parent_path());
+  std::ofstream(file, std::ios::binary | std::ios::trunc) << content;
+}
+
+void inspect_sweep(const fs::path& directory) {
+  attempt([&] { show(directory); });
+  attempt([&] {
+    const FsckReport report = check_directory(directory);
+    fsck_text(report, true);
+    fsck_json(report).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  });
+  attempt([&] {
+    const ExportedLogdir logdir = read_logdir(directory);
+    export_csv(logdir);
+    export_json(logdir);
+    export_markdown(logdir);
+  });
+  attempt([&] { plan(directory); });
+  attempt([&] { verify(directory); });
+}

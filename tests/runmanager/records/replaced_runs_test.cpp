@@ -1,0 +1,65 @@
+#include "runmanager/records/replaced_runs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/support/event_files.h"
+#include "tests/support/temporary_directory.h"
+
+namespace {
+
+// Called with the path of each file and directory that this program syncs.
+std::function<void(const std::string&)> on_sync;
+
+}  // namespace
+
+// In place of the C library's.
+extern "C" int fsync(int fd) {
+  std::array<char, 4096> path{};
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  if (on_sync && ::readlink(link.c_str(), path.data(), path.size() - 1) > 0) on_sync(path.data());
+  return static_cast<int>(::syscall(SYS_fsync, fd));
+}
+
+namespace sweep {
+namespace {
+
+using ::testing::Contains;
+namespace fs = std::filesystem;
+
+TEST(MakeRoom, RemovesAReplacedRunOnlyWhenTheNewOneIsOnTheDisk) {
+  const test::TemporaryDirectory directory;
+  const fs::path sweep = fs::canonical(directory.path());
+  for (const char* run : {"lr=0.1", "lr=0.1.replaced-1"}) {
+    fs::create_directories(sweep / run);
+    for (const char* file : {"run.json", "checkpoint.safetensors", "events.out.tfevents.1.host.2.000000"})
+      tbwriter::spill(sweep / run / file, "content");
+  }
+  std::vector<RunConfig> runs(1);
+  runs[0].name = "lr=0.1";
+  std::vector<ExistingRun> existing(1);
+  existing[0].fate = RunFate::kKept;
+  existing[0].directory = "lr=0.1";
+  std::vector<std::string> synced;
+  on_sync = [&](const std::string& path) {
+    EXPECT_TRUE(fs::exists(sweep / "lr=0.1.replaced-1/checkpoint.safetensors")) << path;
+    synced.push_back(path);
+  };
+  make_room(sweep, runs, existing);
+  on_sync = nullptr;
+  for (const char* file : {"run.json", "checkpoint.safetensors", "events.out.tfevents.1.host.2.000000"})
+    EXPECT_THAT(synced, Contains((sweep / "lr=0.1" / file).string()));
+  EXPECT_THAT(synced, Contains((sweep / "lr=0.1").string()));
+  EXPECT_THAT(synced, Contains(sweep.string()));
+  EXPECT_FALSE(fs::exists(sweep / "lr=0.1.replaced-1"));
+}
+
+}  // namespace
+}  // namespace sweep
