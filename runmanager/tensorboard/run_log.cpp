@@ -9,6 +9,7 @@
 #include "runmanager/records/markdown.h"
 #include "runmanager/tensorboard/network_graph.h"
 #include "runmanager/tensorboard/predictions.h"
+#include "runmanager/tensorboard/scalar_points.h"
 
 namespace sweep {
 namespace {
@@ -100,6 +101,7 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run,
     writer_.add_hparams_start(run.params);
     session_ = true;
   }
+  if (options_.layout) writer_.add_custom_scalars_layout(scalars_layout());
   if (options_.text) {
     nlohmann::ordered_json configuration = {{"run", run.name}, {"device", run.device}};
     if (run.config.is_object()) {
@@ -119,14 +121,12 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run, std::int6
       session_(options_.hparams && !run.params.empty()),
       writer_(directory, writer_options(first_step)) {}
 
-void RunLog::layout() {
-  if (!options_.layout) return;
-  writer_.add_custom_scalars_layout(
-      {{.title = "Training and validation",
-        .charts = {{"Loss", tbwriter::MultilineChart{{"Loss/train$", "Loss/validation$"}}},
-                   {"Accuracy", tbwriter::MultilineChart{{"Accuracy/train$", "Accuracy/validation$"}}}}},
-       {.title = "Speed",
-        .charts = {{"Seconds per epoch", tbwriter::MultilineChart{{"Time/epoch_seconds$"}}}}}});
+tbwriter::CustomScalarsLayout scalars_layout() {
+  return {{.title = "Training and validation",
+           .charts = {{"Loss", tbwriter::MultilineChart{{"Loss/train$", "Loss/validation$"}}},
+                      {"Accuracy", tbwriter::MultilineChart{{"Accuracy/train$", "Accuracy/validation$"}}}}},
+          {.title = "Speed",
+           .charts = {{"Seconds per epoch", tbwriter::MultilineChart{{"Time/epoch_seconds$"}}}}}};
 }
 
 void RunLog::graph(const Network& network) {
@@ -147,19 +147,7 @@ void RunLog::images(const tbwriter::EncodedImage& grid) { writer_.add_image("ima
 void RunLog::setup(double seconds) { writer_.add_scalar("Time/setup_seconds", seconds, 0); }
 
 void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rate, std::int64_t step) {
-  std::vector<tbwriter::ScalarPoint> points = {
-      {kEpochTag, record.loss},
-      {"Accuracy/train", record.accuracy},
-      {"Number Correct/train", static_cast<double>(record.number_correct)},
-      {"Time/epoch_seconds", record.epoch_seconds},
-      {"Time/images_per_second", record.images_per_second},
-      {"Time/data_wait_seconds", record.data_wait_seconds}};
-  if (record.validation_loss) points.push_back({"Loss/validation", *record.validation_loss});
-  if (record.validation_accuracy) points.push_back({"Accuracy/validation", *record.validation_accuracy});
-  if (record.validation_number_correct) {
-    points.push_back({"Number Correct/validation", static_cast<double>(*record.validation_number_correct)});
-  }
-  if (record.device_seconds) points.push_back({"Time/device_seconds", *record.device_seconds});
+  std::vector<tbwriter::ScalarPoint> points = epoch_points(record);
   if (learning_rate) points.push_back({"Optimizer/lr", *learning_rate});
   writer_.add_scalars(points, step);
 }

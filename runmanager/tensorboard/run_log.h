@@ -18,6 +18,7 @@
 #include "core/network/network.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_builder.h"
+#include "tbwriter/layout.h"
 #include "tbwriter/summary_writer.h"
 
 namespace sweep {
@@ -37,8 +38,9 @@ class ImageGridCache {
   std::vector<std::pair<Key, tbwriter::EncodedImage>> grids_;  // the newest last; the oldest are dropped
 };
 
-/// A tag that every epoch has one point of.
-inline constexpr const char* kEpochTag = "Loss/train";
+/// The layout of the Custom Scalars tab. Every run has it: TensorBoard drops equal charts when it merges the
+/// layouts of several runs, and any run may be the only one that is looked at.
+tbwriter::CustomScalarsLayout scalars_layout();
 
 /// Bucket limits for Engine::count_parameters(), the same as those of histograms made from values.
 std::span<const double> parameter_limits();
@@ -54,9 +56,6 @@ class RunLog {
   /// session. `first_step`: above the steps of all points in the older files.
   RunLog(const std::filesystem::path& directory, const Run& run, std::int64_t first_step);
 
-  /// Writes the layout of the Custom Scalars tab. Only one run of a sweep may do so, because TensorBoard
-  /// merges several layouts badly.
-  void layout();
   void graph(const Network& network);
   void images(const tbwriter::EncodedImage& grid);
   /// Time and memory of the graph's nodes in one step over `samples` samples.

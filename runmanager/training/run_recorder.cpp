@@ -126,7 +126,6 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
 
 void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
   log_.emplace(directory_, run, record_.provenance);
-  if (options_.writes_layout) log_->layout();
   log_->graph(network_);
   if (run.log.images > 0) {
     if (const auto* grid = grids.first_batch(loader_, static_cast<std::size_t>(run.log.images)))
@@ -301,9 +300,8 @@ void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatu
   record = new_record(run, options.provenance);
   record.status = status;
   record.error = reason;
-  RunLog log(directory, run, record.provenance);
-  if (options.writes_layout) log.layout();
-  log.close(status, reason);
+  // A skipped run would take a place among the runs and a row of the hparams table, and have nothing to show.
+  if (status != RunStatus::kSkipped) RunLog(directory, run, record.provenance).close(status, reason);
   write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
 }
 

@@ -15,7 +15,7 @@ import struct
 import sys
 from pathlib import Path
 
-from aggregate_runs import aggregates
+from aggregate_runs import MORE_TAGS, aggregates
 from run_metadata import check_run_metadata, parse_run_metadata
 from server import SKIPPED, TensorBoard, check_graph, find_venv, parse_graph, png_size
 
@@ -31,8 +31,7 @@ SCALARS = {
 }
 OTHER_SCALARS = ["Time/data_wait_seconds", "Optimizer/lr"]
 METRICS = ["Accuracy/train", "Loss/train", "Accuracy/validation", "Loss/validation", "Time/epoch_seconds"]
-STATUS = {"completed": "STATUS_SUCCESS", "failed": "STATUS_FAILURE", "skipped": "STATUS_UNKNOWN",
-          "interrupted": "STATUS_UNKNOWN"}
+STATUS = {"completed": "STATUS_SUCCESS", "failed": "STATUS_FAILURE", "interrupted": "STATUS_UNKNOWN"}
 COLUMNS = ["run", "status", "epoch", "loss", "accuracy", "number_correct", "validation_loss", "validation_accuracy",
            "epoch_seconds", "run_seconds", "images_per_second"]
 
@@ -60,7 +59,6 @@ class SweepCheck:
             reader = csv.DictReader(file)
             self.columns = reader.fieldnames
             self.rows = list(reader)
-        self.aggregates = aggregates(self.runs)
         self.keys = list(dict.fromkeys(key for run in self.runs.values() for key in run["params"]))
         self.log = json.loads((self.directory / "sweep.json").read_text()).get("log", {})
 
@@ -75,14 +73,18 @@ class SweepCheck:
         return self.log.get(kind, True) not in (False, 0)
 
     def all(self):
-        self.board.wait_for_runs([*self.runs, *self.aggregates])
-        for step in (self.result_files, self.run_names, self.scalars, self.aggregate_runs, self.images, self.graphs,
+        self.board.wait_for_runs(self.shown())
+        for step in (self.result_files, self.run_names, self.scalars, self.images, self.graphs,
                      self.profiles, self.histograms_and_text, self.hparams_columns, self.hparams_rows):
             try:
                 step()
             except Exception as error:  # One broken answer must not hide the other findings.
                 self.problem(f"{step.__name__}: {type(error).__name__}: {error}")
         return self.found
+
+    def shown(self):
+        """Runs with events: not those that were skipped."""
+        return [name for name, run in self.runs.items() if run["status"] != "skipped"]
 
     def trained(self):
         return [name for name, run in self.runs.items() if run["epochs"]]
@@ -98,7 +100,7 @@ class SweepCheck:
                         len(run["epochs"]))
 
     def run_names(self):
-        self.expect("runs", sorted(self.board.get("/data/runs")), sorted([*self.runs, *self.aggregates]))
+        self.expect("runs", sorted(self.board.get("/data/runs")), sorted(self.shown()))
 
     def scalars(self):
         tags = self.board.plugin("scalars/tags")
@@ -125,17 +127,6 @@ class SweepCheck:
                 shown = self.board.plugin("scalars/scalars", run=name, tag="Time/setup_seconds")
                 if [step for _, step, _ in shown] != [0] or not same(shown[0][2], self.runs[name]["setup_seconds"]):
                     self.problem(f"{name}: Time/setup_seconds is shown as {shown}")
-
-    def aggregate_runs(self):
-        tags = self.board.plugin("scalars/tags")
-        for name, lines in self.aggregates.items():
-            self.expect(f"{name}: tags", sorted(tags.get(name, {})), sorted(lines))
-            for tag in set(lines) & set(tags.get(name, {})):
-                shown = [(step, value) for _, step, value in self.board.plugin("scalars/scalars", run=name, tag=tag)]
-                self.expect(f"{name}: steps of {tag}", [step for step, _ in shown], [epoch for epoch, _ in lines[tag]])
-                for (step, value), (_, number) in zip(shown, lines[tag]):
-                    if not same(value, number):
-                        self.problem(f"{name}: {tag} at step {step} is shown as {value}, but the repeats give {number}")
 
     def batch_size(self, run):
         if "batch_size" in run["params"]:
@@ -219,7 +210,7 @@ class SweepCheck:
         infos = {info["name"]: info for info in experiment["hparamInfos"]}
         self.expect("hyperparameters", sorted(infos), sorted(self.keys))
         for key in self.keys:
-            values = [run["params"][key] for run in self.runs.values() if key in run["params"]]
+            values = [self.runs[name]["params"][key] for name in self.shown() if key in self.runs[name]["params"]]
             info = infos.get(key, {})
             types = {bool: "DATA_TYPE_BOOL", str: "DATA_TYPE_STRING"}
             self.expect(f"type of {key}", info.get("type"), types.get(type(values[0]), "DATA_TYPE_FLOAT64"))
@@ -246,8 +237,8 @@ class SweepCheck:
             "allowedStatuses": ["STATUS_UNKNOWN", "STATUS_SUCCESS", "STATUS_FAILURE", "STATUS_RUNNING"],
             "startIndex": 0, "sliceSize": 10000})
         groups = {group["name"]: group for group in answer["sessionGroups"]}
-        self.expect("rows", sorted(groups), sorted(self.runs))
-        self.expect("number of rows", len(answer["sessionGroups"]), len(self.runs))
+        self.expect("rows", sorted(groups), sorted(self.shown()))
+        self.expect("number of rows", len(answer["sessionGroups"]), len(self.shown()))
         for name, run in self.runs.items():
             if name not in groups:
                 continue
@@ -272,10 +263,48 @@ class SweepCheck:
                     self.problem(f"{name}: metric {tag} is of step {shown[tag].get('trainingStep')}")
 
 
+def mean_problems(directory, venv, fast):
+    """The same for the means of the sweep's repeats, in the log directory beside it."""
+    runs = {run["name"]: run for run in json.loads((directory / "results.json").read_text())["runs"]}
+    wanted = aggregates(runs)
+    means = directory.with_name(directory.name + ".mean")
+    if not wanted:
+        return [f"{means} is there without repeats"] if means.exists() else []
+    found = []
+    with TensorBoard(venv, means, fast) as board:
+        names = [path.name for path in means.iterdir()]
+        board.wait_for_runs(names)
+        if sorted(board.get("/data/runs")) != sorted(names) or len(names) != len(wanted):
+            found.append(f"{means}: runs {sorted(board.get('/data/runs'))}, not {len(wanted)}")
+        tags = board.plugin("scalars/tags")
+        rows = board.plugin("hparams/session_groups", body={
+            "allowedStatuses": ["STATUS_UNKNOWN", "STATUS_SUCCESS", "STATUS_FAILURE", "STATUS_RUNNING"],
+            "startIndex": 0, "sliceSize": 10000})["sessionGroups"]
+        for params, lines in wanted:
+            of_params = [row for row in rows if row["hparams"] == params]
+            if len(of_params) != 1:
+                found.append(f"{means}: {len(of_params)} rows of hyperparameters for {params}")
+                continue
+            name = of_params[0]["name"]
+            shown_tags = {tag for tag in tags.get(name, {}) if tag.removeprefix("Std/") not in MORE_TAGS}
+            if shown_tags != set(lines):
+                found.append(f"{name}: tags {sorted(shown_tags)}, not {sorted(lines)}")
+            for tag in set(lines) & shown_tags:
+                shown = [(step, value) for _, step, value in board.plugin("scalars/scalars", run=name, tag=tag)]
+                for (step, value), (epoch, number) in zip(shown, lines[tag], strict=True):
+                    scale = next(abs(v) for e, v in lines[tag.removeprefix("Std/")] if e == epoch)
+                    close = math.isclose(float(value), number, rel_tol=1e-5, abs_tol=1e-6 * scale)
+                    if step != epoch or not (close or math.isnan(float(value)) and math.isnan(number)):
+                        found.append(f"{name}: {tag} at step {step} is shown as {value}, but the repeats give {number}")
+    return found
+
+
 def problems(directory, venv, fast, picture=(28, 28)):
     """Everything that TensorBoard shows of the sweep in another way than its result files, one sentence each."""
+    directory = Path(directory)
     with TensorBoard(venv, directory, fast) as board:
-        return SweepCheck(board, directory, picture).all()
+        found = SweepCheck(board, directory, picture).all()
+    return found + mean_problems(directory, venv, fast)
 
 
 def main():

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "proto/tensorboard/hparams.pb.h"
+#include "runmanager/records/run_files.h"
 #include "tbwriter/event_file_name.h"
 #include "tests/support/run_world.h"
 
@@ -179,14 +180,20 @@ TEST_F(RunRecorderTest, LeavesARunThatIsNotEndedAsRunning) {
   EXPECT_EQ(saved_record().status, RunStatus::kRunning);
 }
 
-TEST_F(RunRecorderTest, ASkippedRunHasASessionOfUnknownStatusAndItsReason) {
+TEST_F(RunRecorderTest, ASkippedRunHasARecordWithItsReasonAndNoEvents) {
   record_skipped_run(options(), run_, RunStatus::kSkipped, "no such device", record_);
-  EXPECT_EQ(last_status(), proto::STATUS_UNKNOWN);
+  EXPECT_FALSE(has_events(temporary_.path() / "sweep" / run_.name));
+  EXPECT_EQ(saved_record().status, RunStatus::kSkipped);
+  EXPECT_EQ(saved_record().error, "no such device");
+  EXPECT_EQ(record_.status, RunStatus::kSkipped);
+}
+
+TEST_F(RunRecorderTest, ASkippedRunThatCountsAsAFailureHasASessionWithTheReason) {
+  record_skipped_run(options(), run_, RunStatus::kFailed, "no such device", record_);
+  EXPECT_EQ(last_status(), proto::STATUS_FAILURE);
   EXPECT_EQ(values_of(events(), "_hparams_/session_start_info").size(), 1u);
   EXPECT_THAT(values_of(events(), "status").at(0).tensor().string_val(0),
-              HasSubstr("**skipped**: no such device"));
-  EXPECT_EQ(saved_record().status, RunStatus::kSkipped);
-  EXPECT_EQ(record_.status, RunStatus::kSkipped);
+              HasSubstr("**failed**: no such device"));
   EXPECT_TRUE(last_scalars(events()).empty());
 }
 
