@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "runmanager/records/markdown.h"
 #include "runmanager/tensorboard/network_graph.h"
+#include "runmanager/tensorboard/network_table.h"
 #include "runmanager/tensorboard/predictions.h"
 #include "runmanager/tensorboard/scalar_points.h"
 
@@ -106,6 +107,10 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run,
     nlohmann::ordered_json configuration = {{"run", run.name}, {"device", run.device}};
     if (run.config.is_object()) {
       for (const auto& [key, value] : run.config.items()) configuration[key] = value;
+      // network() has them as a table.
+      if (auto network = configuration.find("network");
+          network != configuration.end() && network->is_object())
+        network->erase("layers");
     }
     for (const auto& [key, value] : run.params) {
       if (!run.config.is_object()) configuration[key] = to_json(value);
@@ -122,14 +127,21 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run, std::int6
       writer_(directory, writer_options(first_step)) {}
 
 tbwriter::CustomScalarsLayout scalars_layout() {
-  return {{.title = "Training and validation",
-           .charts = {{"Loss", tbwriter::MultilineChart{{"Loss/train$", "Loss/validation$"}}},
-                      {"Accuracy", tbwriter::MultilineChart{{"Accuracy/train$", "Accuracy/validation$"}}}}},
+  const auto chart = [](const char* title, const char* tag) {
+    return tbwriter::Chart{title, tbwriter::MultilineChart{{tag}}};
+  };
+  // Lines of one run have one colour, so training and validation are charts side by side.
+  return {{.title = "Loss",
+           .charts = {chart("Training", "Loss/train$"), chart("Validation", "Loss/validation$")}},
+          {.title = "Accuracy",
+           .charts = {chart("Training", "Accuracy/train$"), chart("Validation", "Accuracy/validation$")}},
           {.title = "Speed",
-           .charts = {{"Seconds per epoch", tbwriter::MultilineChart{{"Time/epoch_seconds$"}}}}}};
+           .charts = {chart("Seconds per epoch", "Duration/epoch_seconds$"),
+                      chart("Images per second", "Time/images_per_second$")}}};
 }
 
-void RunLog::graph(const Network& network) {
+void RunLog::network(const Network& network) {
+  if (options_.text) writer_.add_text("network", network_table(network));
   if (options_.graph) writer_.add_graph(network_graph(network, device_of(device_), loss_));
 }
 
@@ -143,8 +155,6 @@ void RunLog::profile(const Network& network, std::span<const LayerProfile> layer
 }
 
 void RunLog::images(const tbwriter::EncodedImage& grid) { writer_.add_image("images", grid); }
-
-void RunLog::setup(double seconds) { writer_.add_scalar("Time/setup_seconds", seconds, 0); }
 
 void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rate, std::int64_t step) {
   std::vector<tbwriter::ScalarPoint> points = epoch_points(record);
@@ -200,11 +210,14 @@ void RunLog::predictions(const Samples& samples, std::span<const float> outputs,
   if (options_.predictions) log_predictions(writer_, samples, outputs, class_names, part, step);
 }
 
-void RunLog::metrics(const std::map<std::string, double>& metrics) {
-  if (!options_.text || metrics.empty()) return;
+void RunLog::results(const RunRecord& record, std::int64_t step) {
+  const std::vector<tbwriter::ScalarPoint> points = metric_points(record.metrics);
+  if (!points.empty()) writer_.add_scalars(points, step);
+  if (!options_.text) return;
   std::vector<std::vector<std::string>> rows;
-  for (const auto& [name, value] : metrics) rows.push_back({name, fmt::format("{:.6g}", value)});
-  writer_.add_text("metrics", markdown_table({"metric", "value"}, rows));
+  for (const auto& [name, value] : record.metrics) rows.push_back({name, fmt::format("{:.6g}", value)});
+  if (record.setup_seconds) rows.push_back({"setup_seconds", fmt::format("{:.6g}", *record.setup_seconds)});
+  if (!rows.empty()) writer_.add_text("metrics", markdown_table({"metric", "value"}, rows));
 }
 
 void RunLog::flush() { writer_.flush(); }

@@ -9,7 +9,7 @@ std::vector<tbwriter::ScalarPoint> epoch_points(const EpochRecord& epoch) {
       {kEpochTag, epoch.loss},
       {"Accuracy/train", epoch.accuracy},
       {"Number Correct/train", static_cast<double>(epoch.number_correct)},
-      {"Time/epoch_seconds", epoch.epoch_seconds},
+      {"Duration/epoch_seconds", epoch.epoch_seconds},
       {"Time/images_per_second", epoch.images_per_second},
       {"Time/data_wait_seconds", epoch.data_wait_seconds}};
   if (epoch.validation_loss) points.push_back({"Loss/validation", *epoch.validation_loss});

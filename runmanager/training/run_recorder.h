@@ -131,6 +131,7 @@ class RunRecorder {
   int next_epoch() const;
   /// The step in TensorBoard of the epoch with this number.
   std::int64_t step_of(int epoch) const;
+  std::int64_t last_step() const;  // of the last finished epoch, or 0
   /// The open epoch. Throws std::logic_error if there is none.
   EpochAccumulator& epoch();
 

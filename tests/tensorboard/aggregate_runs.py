@@ -6,7 +6,7 @@ import statistics
 # Scalar tag: key of an epoch in results.json.
 TAGS = {"Loss/train": "loss", "Accuracy/train": "accuracy", "Loss/validation": "validation_loss",
         "Accuracy/validation": "validation_accuracy", "Number Correct/train": "number_correct",
-        "Time/epoch_seconds": "epoch_seconds", "Time/images_per_second": "images_per_second"}
+        "Duration/epoch_seconds": "epoch_seconds", "Time/images_per_second": "images_per_second"}
 # Tags of numbers that results.json does not have.
 MORE_TAGS = {"Number Correct/validation", "Time/data_wait_seconds", "Loss/test", "Accuracy/test"}
 

@@ -11,8 +11,10 @@ import argparse
 import csv
 import json
 import math
+import re
 import struct
 import sys
+from html import unescape
 from pathlib import Path
 
 from aggregate_runs import MORE_TAGS, aggregates
@@ -26,11 +28,13 @@ SCALARS = {
     "Number Correct/train": "number_correct",
     "Loss/validation": "validation_loss",
     "Accuracy/validation": "validation_accuracy",
-    "Time/epoch_seconds": "epoch_seconds",
+    "Duration/epoch_seconds": "epoch_seconds",
     "Time/images_per_second": "images_per_second",
 }
 OTHER_SCALARS = ["Time/data_wait_seconds", "Optimizer/lr"]
-METRICS = ["Accuracy/train", "Loss/train", "Accuracy/validation", "Loss/validation", "Time/epoch_seconds"]
+METRICS = ["Accuracy/train", "Loss/train", "Accuracy/validation", "Loss/validation", "Duration/epoch_seconds"]
+# What the page of hyperparameters ticks: the first five metrics by name.
+FIRST_METRICS = ["Accuracy/test", "Accuracy/train", "Accuracy/validation", "Duration/epoch_seconds", "Loss/test"]
 STATUS = {"completed": "STATUS_SUCCESS", "failed": "STATUS_FAILURE", "interrupted": "STATUS_UNKNOWN"}
 COLUMNS = ["run", "status", "epoch", "loss", "accuracy", "number_correct", "validation_loss", "validation_accuracy",
            "epoch_seconds", "run_seconds", "images_per_second"]
@@ -47,6 +51,13 @@ def same(shown, written):
     if math.isnan(written) or math.isinf(written):
         return repr(shown) == repr(written)
     return abs(shown - written) <= 1e-6 * max(abs(shown), abs(written))
+
+
+def table_rows(html):
+    """The cells' texts of each row of the tables in TensorBoard's HTML."""
+    cell = re.compile(r"<t[hd][^>]*>(.*?)</t[hd]>", re.S)
+    return [[unescape(re.sub("<[^>]*>", "", text)).strip() for text in cell.findall(row)]
+            for row in re.findall(r"<tr>(.*?)</tr>", html, re.S)]
 
 
 class SweepCheck:
@@ -120,13 +131,18 @@ class SweepCheck:
                 for (step, value), (_, number) in zip(shown, written):
                     if not same(value, number):
                         self.problem(f"{name}: {tag} at step {step} is shown as {value}, but results.csv has {number}")
+            metrics = json.loads((self.directory / name / "run.json").read_text()).get("metrics", {})
+            for tag, metric in (("Loss/test", "test_loss"), ("Accuracy/test", "test_accuracy")):
+                if metric not in metrics:
+                    continue
+                shown = [(step, value) for _, step, value in self.board.plugin("scalars/scalars", run=name, tag=tag)]
+                if [step for step, _ in shown] != [int(rows[-1]["epoch"])] or not same(shown[0][1], metrics[metric]):
+                    self.problem(f"{name}: {tag} is shown as {shown}, but run.json has {metrics[metric]}")
             for tag in OTHER_SCALARS:
                 if tag not in tags.get(name, {}):
                     self.problem(f"{name}: {tag} is not shown")
-            if "setup_seconds" in self.runs[name]:
-                shown = self.board.plugin("scalars/scalars", run=name, tag="Time/setup_seconds")
-                if [step for _, step, _ in shown] != [0] or not same(shown[0][2], self.runs[name]["setup_seconds"]):
-                    self.problem(f"{name}: Time/setup_seconds is shown as {shown}")
+            if "Time/setup_seconds" in tags.get(name, {}):
+                self.problem(f"{name}: a chart of one point, Time/setup_seconds")
 
     def batch_size(self, run):
         if "batch_size" in run["params"]:
@@ -200,8 +216,30 @@ class SweepCheck:
                 weights = {tag for tag in tags if not tag.endswith(".grad")}
                 if not weights or {tag + ".grad" for tag in weights} - tags:
                     self.problem(f"{name}: histograms of parameters and their gradients are {sorted(tags)}")
-            if self.wanted("text") and not text.get(name):
-                self.problem(f"{name}: no text")
+            if self.wanted("text"):
+                self.texts_of(name, text.get(name, []))
+
+    def texts_of(self, name, tags):
+        for tag in ("configuration", "network", "metrics"):
+            if tag not in tags:
+                self.problem(f"{name}: no text {tag}")
+                return
+        rows = {tag: table_rows(self.board.plugin("text/text", run=name, tag=tag)[0]["text"])
+                for tag in ("configuration", "network", "metrics")}
+        for cells in rows["configuration"]:
+            if any("{" in cell for cell in cells):
+                self.problem(f"{name}: the configuration has JSON: {cells}")
+        record = json.loads((self.directory / name / "run.json").read_text())
+        self.expect(f"{name}: header of the layers", rows["network"][0],
+                    ["layer", "type", "arguments", "output", "parameters", "FLOPs"])
+        layers = {node["name"] for node in record["config"]["network"]["layers"]}
+        if not layers & {cells[0].split(".")[0] for cells in rows["network"]}:
+            self.problem(f"{name}: layers are {rows['network']}, not {layers}")
+        parameters = [int("".join(filter(str.isdigit, cells[4])) or 0) for cells in rows["network"][1:]]
+        self.expect(f"{name}: the layers' parameters", sum(parameters[:-1]), parameters[-1])
+        setup = dict(rows["metrics"]).get("setup_seconds", "nan")
+        if not math.isclose(float(setup), self.runs[name]["setup_seconds"], rel_tol=1e-5):
+            self.problem(f"{name}: setup_seconds is {setup}, but run.json has {record['setup_seconds']}")
 
     def hparams_columns(self):
         if not self.wanted("hparams"):
@@ -223,6 +261,8 @@ class SweepCheck:
                 self.expect(f"domain of {key}", (interval.get("minValue"), interval.get("maxValue")),
                             (min(values), max(values)))
         tags = {info["name"]["tag"] for info in experiment["metricInfos"] if info["name"].get("group", "") == ""}
+        if self.trained() and self.validated():
+            self.expect("first metrics", sorted(tags)[:5], FIRST_METRICS)
         for tag in METRICS:
             if self.trained() and tag not in tags and not ("validation" in tag and not self.validated()):
                 self.problem(f"the metric {tag} is not offered")

@@ -82,6 +82,22 @@ class RepeatedSweep(Page):
                 self.assertGreater(ticked, 0, tab)
 
 
+class Hyperparameters(Page):
+    """The page of hyperparameters ticks five metrics."""
+
+    def test_opens_with_accuracies_duration_and_a_loss(self):
+        run_sweep(self.logdir, "lr=0.01,0.001", "batch_size=100", "shuffle=true", "repeats=2", "name=s",
+                  "log.histograms=false", "log.graph=false", "log.predictions=false")
+        for directory in (self.logdir / "s", self.logdir / "s.mean"):
+            self.open(self.serve(directory), "hparams")
+            shown = ("return deep('.metric-checkbox, paper-checkbox, mat-checkbox, tb-hparams-checkbox')"
+                     ".filter(box => box.checked).map(box => box.textContent.trim())"
+                     ".filter(text => text.includes('/'));")
+            self.assertTrue(self.browser.wait(shown.replace(";", "") + ".length > 0;", 30))
+            self.assertEqual(self.browser.evaluate(shown), ["Accuracy/test", "Accuracy/train", "Accuracy/validation",
+                                                            "Duration/epoch_seconds", "Loss/test"], directory)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sweep", required=True)
