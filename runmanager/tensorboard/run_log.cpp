@@ -150,8 +150,10 @@ void RunLog::profile(const Network& network, std::span<const LayerProfile> layer
   if (!options_.graph || layers.empty()) return;
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
   const std::int64_t now = std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count();
-  writer_.add_graph_profile(fmt::format("step of {} samples", samples),
-                            network_profile(network, device_of(device_), layers, samples, now), step);
+  writer_.add_graph_profile(
+      fmt::format("step of {} samples{}", samples,
+                  shares_times(layers) ? ", fused layers share their time by FLOPs" : ""),
+      network_profile(network, device_of(device_), layers, samples, now), step);
 }
 
 void RunLog::images(const tbwriter::EncodedImage& grid) { writer_.add_image("images", grid); }
@@ -167,10 +169,11 @@ void RunLog::histograms(const Network& network, std::span<const float> values,
   if (!options_.histograms) return;
   for (const Parameter& parameter : network.parameters()) {
     if (!values.empty())
-      writer_.add_histogram(parameter.name, values.subspan(parameter.offset, parameter.count), step);
-    if (!gradients.empty()) {
-      writer_.add_histogram(parameter.name + ".grad", gradients.subspan(parameter.offset, parameter.count),
+      writer_.add_histogram(parameter.name, values.subspan(parameter.offset, parameter.count),
                             step);
+    if (!gradients.empty()) {
+      writer_.add_histogram(parameter.name + ".grad",
+                            gradients.subspan(parameter.offset, parameter.count), step);
     }
   }
 }
