@@ -169,10 +169,10 @@ void RunLog::histograms(const Network& network, std::span<const float> values,
   if (!options_.histograms) return;
   for (const Parameter& parameter : network.parameters()) {
     if (!values.empty())
-      writer_.add_histogram(parameter.name, values.subspan(parameter.offset, parameter.count),
+      writer_.add_histogram("weights/" + parameter.name, values.subspan(parameter.offset, parameter.count),
                             step);
     if (!gradients.empty()) {
-      writer_.add_histogram(parameter.name + ".grad",
+      writer_.add_histogram("gradients/" + parameter.name,
                             gradients.subspan(parameter.offset, parameter.count), step);
     }
   }
@@ -195,8 +195,8 @@ void RunLog::histograms(const Network& network, const ParameterCounts& counts, s
   };
   for (std::size_t i = 0; i < network.parameters().size(); ++i) {
     const std::string& name = network.parameters()[i].name;
-    add(name, counts.values.at(i));
-    add(name + ".grad", counts.gradients.at(i));
+    add("weights/" + name, counts.values.at(i));
+    add("gradients/" + name, counts.gradients.at(i));
   }
 }
 

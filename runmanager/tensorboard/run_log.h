@@ -64,7 +64,7 @@ class RunLog {
 
   /// One point of every per-epoch chart. `step`: of the epoch, here and below.
   void epoch(const EpochRecord& record, std::optional<double> learning_rate, std::int64_t step);
-  /// Writes <parameter> and <parameter>.grad. `gradients` may be empty.
+  /// Writes weights/<parameter> and gradients/<parameter>. `gradients` may be empty.
   void histograms(const Network& network, std::span<const float> values, std::span<const float> gradients,
                   std::int64_t step);
   /// The same from values that were counted between parameter_limits().

@@ -181,6 +181,12 @@ class SweepCheck:
             nodes = self.graph_of(name)
             for problem in check_graph(nodes):
                 self.problem(f"{name}: {problem}")
+            roots = {node["name"].split("/")[0] for node in nodes}
+            if len(roots) < 5:
+                self.problem(f"{name}: the graph opens with {sorted(roots)} only")
+            for node in nodes:
+                if {"shape", "output_shape"} & set(node["attr"]):
+                    self.problem(f"{name}: {node['name']} has its shape twice")
             if not any("/" in node["name"] for node in nodes):
                 self.problem(f"{name}: no module of the graph can be expanded")
             if not any("_output_shapes" in node["attr"] for node in nodes):
@@ -213,8 +219,8 @@ class SweepCheck:
         for name in self.trained():
             if self.wanted("histograms"):
                 tags = set(histograms.get(name, {}))
-                weights = {tag for tag in tags if not tag.endswith(".grad")}
-                if not weights or {tag + ".grad" for tag in weights} - tags:
+                weights = {tag.removeprefix("weights/") for tag in tags if tag.startswith("weights/")}
+                if not weights or {"gradients/" + tag for tag in weights} | {"weights/" + tag for tag in weights} != tags:
                     self.problem(f"{name}: histograms of parameters and their gradients are {sorted(tags)}")
             if self.wanted("text"):
                 self.texts_of(name, text.get(name, []))

@@ -194,11 +194,12 @@ TEST_F(RunManagerTest, WritesHistogramsOfEveryParameterAndGradient) {
   manager.track_parameters(std::vector<float>(count, 2), std::vector<float>(count, -1));
   manager.end_epoch();
   manager.end_run();
-  for (const char* tag : {"out.weight", "out.bias", "out.weight.grad", "out.bias.grad"}) {
+  for (const char* tag :
+       {"weights/out.weight", "weights/out.bias", "gradients/out.weight", "gradients/out.bias"}) {
     EXPECT_EQ(values_of(events(), tag).size(), 1u) << tag;
   }
-  EXPECT_EQ(values_of(events(), "out.weight")[0].histo().num(), 3 * 16);
-  EXPECT_EQ(values_of(events(), "out.bias.grad")[0].histo().sum(), -3);
+  EXPECT_EQ(values_of(events(), "weights/out.weight")[0].histo().num(), 3 * 16);
+  EXPECT_EQ(values_of(events(), "gradients/out.bias")[0].histo().sum(), -3);
 }
 
 // Counts by itself, as an engine does whose values are far away.
@@ -259,7 +260,8 @@ TEST_F(RunManagerTest, WritesTheSameHistogramsOfCountsAsOfValues) {
     }
     manager.end_epoch();
     manager.end_run();
-    for (const char* tag : {"out.weight", "out.bias", "out.weight.grad", "out.bias.grad"}) {
+    for (const char* tag :
+         {"weights/out.weight", "weights/out.bias", "gradients/out.weight", "gradients/out.bias"}) {
       ASSERT_EQ(values_of(events(), tag).size(), 1u) << tag;
       written[counted].push_back(values_of(events(), tag)[0].histo().SerializeAsString());
     }
