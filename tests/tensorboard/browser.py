@@ -31,7 +31,10 @@ function visible(element) {
 
 
 class Browser:
-    """One page of a headless Chromium, for a `with` statement."""
+    """One page of a headless Chromium, for a `with` statement. Sizes are in pixels."""
+
+    def __init__(self, width=1600, height=1200):
+        self.width, self.height = width, height
 
     def __enter__(self):
         self.profile = tempfile.TemporaryDirectory()
@@ -52,7 +55,8 @@ class Browser:
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self.call("Page.enable")
-        self.call("Emulation.setDeviceMetricsOverride", width=1600, height=1200, deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setDeviceMetricsOverride", width=self.width, height=self.height, deviceScaleFactor=1,
+                  mobile=False)
         return self
 
     def __exit__(self, *_):

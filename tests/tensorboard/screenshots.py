@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Takes a picture of every tab of the real TensorBoard on a log directory, with headless Chromium, to be looked at.
 
-  screenshots.py LOGDIR OUTPUT [--venv VENV] [--only TAB,...] [--module NAME,...]
+  screenshots.py LOGDIR OUTPUT [--venv VENV] [--only TAB,...] [--module NAME,...] [--size WIDTHxHEIGHT]
 """
 
 import argparse
@@ -78,13 +78,14 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--module", default="conv1", help="modules of the graph to open, one after the other: a,a/b")
     parser.add_argument("--run", default="")
+    parser.add_argument("--size", default="1600x1200", help="of the window, in pixels")
     arguments = parser.parse_args()
     venv = find_venv(arguments.venv)
     if venv is None:
         print("no TensorBoard; name its virtual environment with --venv or SWEEP_TENSORBOARD_VENV")
         return SKIPPED
     arguments.output.mkdir(parents=True, exist_ok=True)
-    with TensorBoard(venv, arguments.logdir) as board, Browser() as browser:
+    with TensorBoard(venv, arguments.logdir) as board, Browser(*map(int, arguments.size.split("x"))) as browser:
         board._wait_for(lambda: board.get("/data/runs"), "runs", 60)
         time.sleep(3)
         board.plugin("projector/runs")
