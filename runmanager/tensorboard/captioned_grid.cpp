@@ -18,7 +18,8 @@ std::array<std::string, 2> lines_of(const std::string& caption, std::size_t lett
   const std::size_t at = caption.find('\n');
   std::string line = caption;
   std::replace(line.begin(), line.end(), '\n', ' ');
-  if (at == std::string::npos || text_width(line) <= letters * kLetterWidth) return {cut_text(line, letters), ""};
+  if (at == std::string::npos || text_width(line) <= letters * kLetterWidth)
+    return {cut_text(line, letters), ""};
   return {cut_text(line.substr(0, at), letters), cut_text(line.substr(at + 1), letters)};
 }
 
