@@ -232,7 +232,7 @@ Histogram count(std::span<const Value> values) {
   histogram.min = sums.min;
   histogram.max = sums.max;
 
-  // Buckets from the most negative to the most positive one, without the empty ones at the ends.
+  // Buckets from the most negative to the most positive one.
   const auto at = [&](std::size_t k) { return counters[k < side ? side - 1 - k : k]; };
   std::size_t first = 0, last = 2 * side - 1;
   while (at(first) == 0) ++first;
@@ -240,8 +240,9 @@ Histogram count(std::span<const Value> values) {
   histogram.limits.reserve(last + 1 - first);
   histogram.counts.reserve(last + 1 - first);
   for (std::size_t k = first; k <= last; ++k) {
-    histogram.limits.push_back(right_end(k, histogram.max));
-    histogram.counts.push_back(static_cast<double>(at(k)));
+    const std::uint32_t bucket = at(k);
+    if (bucket == 0 && at(k + 1) == 0) continue;  // The next one reaches as far, or farther.
+    histogram.append(right_end(k, histogram.max), static_cast<double>(bucket));
   }
   return histogram;
 }

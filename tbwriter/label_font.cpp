@@ -13,6 +13,8 @@ using Letter = std::array<std::uint8_t, 5>;
 
 constexpr char32_t kFirst = U' ', kLast = U'~';
 constexpr Letter kFrame = {0x7F, 0x41, 0x41, 0x41, 0x7F};
+constexpr char32_t kArrow = U'\u2192';
+constexpr Letter kArrowLetter = {0x08, 0x08, 0x2A, 0x1C, 0x08};
 
 // clang-format off
 constexpr std::array<Letter, kLast - kFirst + 1> kLetters = {{
@@ -71,17 +73,21 @@ constexpr std::array<Letter, kLast - kFirst + 1> kLetters = {{
 
 std::vector<char32_t> letters_of(std::string_view text) {
   std::vector<char32_t> letters;
-  for (const char c : valid_utf8(text)) {
-    const auto byte = static_cast<unsigned char>(c);
+  const std::string valid = valid_utf8(text);
+  for (std::size_t at = 0; at < valid.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(valid[at]);
     if ((byte & 0xC0) == 0x80) continue;  // a continuation byte
-    letters.push_back(byte < 0x80 ? byte : U'\uFFFD');
+    const bool is_arrow = std::string_view(valid).substr(at).starts_with("\u2192");
+    letters.push_back(byte < 0x80 ? byte : is_arrow ? kArrow : U'\uFFFD');
   }
   return letters;
 }
 
 bool letter_has_pixel(char32_t letter, std::int64_t x, std::int64_t y) {
   if (x < 0 || x >= static_cast<std::int64_t>(kFrame.size()) || y < 0 || y >= kLetterHeight) return false;
-  const Letter& columns = letter >= kFirst && letter <= kLast ? kLetters[letter - kFirst] : kFrame;
+  const Letter& columns = letter >= kFirst && letter <= kLast ? kLetters[letter - kFirst]
+                          : letter == kArrow                  ? kArrowLetter
+                                                              : kFrame;
   return (columns[static_cast<std::size_t>(x)] >> y & 1) != 0;
 }
 

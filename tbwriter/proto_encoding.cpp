@@ -1,5 +1,9 @@
 #include "tbwriter/proto_encoding.h"
 
+#include <algorithm>
+#include <limits>
+#include <vector>
+
 #include "tbwriter/utf8.h"
 #include "tbwriter/wire.h"
 
@@ -35,12 +39,22 @@ std::string encode_metadata(std::string_view plugin, std::string_view content, D
 std::string encode_histogram(const Histogram& histogram) {
   std::string message;
   message.reserve(64 + 16 * histogram.limits.size());
-  wire::real(message, 1, histogram.min);
-  wire::real(message, 2, histogram.max);
+  // TensorBoard converts the buckets to floats. An infinite one would make its distributions NaN.
+  constexpr double kMost = std::numeric_limits<float>::max();
+  wire::real(message, 1, std::clamp(histogram.min, -kMost, kMost));
+  wire::real(message, 2, std::clamp(histogram.max, -kMost, kMost));
   wire::real(message, 3, histogram.number);
   wire::real(message, 4, histogram.sum);
   wire::real(message, 5, histogram.sum_squares);
-  wire::packed(message, 6, histogram.limits);
+  const bool fits =
+      histogram.limits.empty() || (histogram.limits.front() >= -kMost && histogram.limits.back() <= kMost);
+  if (fits) {
+    wire::packed(message, 6, histogram.limits);
+  } else {
+    std::vector<double> limits = histogram.limits;
+    for (double& limit : limits) limit = std::clamp(limit, -kMost, kMost);
+    wire::packed(message, 6, limits);
+  }
   wire::packed(message, 7, histogram.counts);
   return message;
 }

@@ -67,24 +67,6 @@ bool fits(std::span<const std::int64_t> shape, std::size_t count) {
   return elements == count;
 }
 
-Histogram checked_histogram(const HistogramCounts& given) {
-  const bool grows = std::ranges::adjacent_find(given.limits, std::greater_equal<>()) == given.limits.end();
-  if (given.limits.size() != given.counts.size() || !grows) {
-    throw UsageError("a histogram has " + std::to_string(given.limits.size()) + " limits and " +
-                     std::to_string(given.counts.size()) +
-                     " counts, but needs as many of both, and limits that grow");
-  }
-  std::size_t first = 0, last = given.counts.size();
-  while (first < last && given.counts[first] == 0) ++first;
-  while (last > first && given.counts[last - 1] == 0) --last;
-  const auto part = [&](std::span<const double> all) {
-    return std::vector<double>(all.begin() + static_cast<std::ptrdiff_t>(first),
-                               all.begin() + static_cast<std::ptrdiff_t>(last));
-  };
-  return {given.min,         given.max,          given.number,      given.sum,
-          given.sum_squares, part(given.limits), part(given.counts)};
-}
-
 }  // namespace
 
 class SummaryWriter::Implementation {

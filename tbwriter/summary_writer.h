@@ -13,6 +13,7 @@
 #include "tbwriter/embedding.h"
 #include "tbwriter/error.h"
 #include "tbwriter/graph.h"
+#include "tbwriter/histogram_counts.h"
 #include "tbwriter/hparams.h"
 #include "tbwriter/image.h"
 #include "tbwriter/layout.h"
@@ -22,17 +23,6 @@
 #include "tbwriter/writer_options.h"
 
 namespace sweep::tbwriter {
-
-/// A histogram that the caller has computed. Bucket i reaches from limits[i − 1] to limits[i].
-struct HistogramCounts {
-  double min = 0;
-  double max = 0;
-  double number = 0;  // of values
-  double sum = 0;
-  double sum_squares = 0;
-  std::span<const double> limits = {};  // [buckets], upper limits, strictly increasing
-  std::span<const double> counts = {};  // [buckets]
-};
 
 /// The upper limits of all buckets of SummaryWriter::add_histogram() for values up to `max`, so that
 /// the same histogram can be computed elsewhere: a finite value belongs to the first bucket whose limit
@@ -93,8 +83,10 @@ class SummaryWriter {
   /// that are not finite are in no bucket, but are part of the number and the sum.
   void add_histogram(std::string_view tag, Values values, std::int64_t step = 0, const Details& details = {});
 
-  /// Adds a histogram with the caller's buckets. Empty buckets at the ends are removed. Throws UsageError if
-  /// limits do not strictly increase, or limits and counts differ in number.
+  /// Adds a histogram with the caller's buckets. Empty buckets at the ends are removed, and empty neighbours
+  /// become one bucket. Throws UsageError if limits do not strictly increase or are NaN, limits and counts
+  /// differ in number, a count is negative or not finite, min is above max, or the number is not the sum of
+  /// the counts (or below it where values are not finite).
   void add_histogram_counts(std::string_view tag, const HistogramCounts& histogram, std::int64_t step = 0,
                             const Details& details = {});
 

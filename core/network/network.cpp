@@ -3,6 +3,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/network/flops.h"
 
 namespace sweep {
 namespace {
@@ -199,7 +200,8 @@ std::size_t count_floats(std::span<const Parameter> arrays) {
   return arrays.empty() ? 0 : arrays.back().offset + arrays.back().count;
 }
 
-// Floating-point operations of one sample, two per multiply-add; 0 for layers other than conv2d and linear.
+}  // namespace
+
 double layer_flops(const Network& network, const Layer& layer) {
   if (layer.type != "conv2d" && layer.type != "linear") return 0;
   const Parameter& weight = network.parameters()[layer.parameters.front()];
@@ -207,8 +209,6 @@ double layer_flops(const Network& network, const Layer& layer) {
       static_cast<double>(element_count(layer.output)) / static_cast<double>(weight.shape[0]);
   return 2 * positions * static_cast<double>(weight.count);
 }
-
-}  // namespace
 
 Network::Network(NetworkSpec spec, Shape input) : name_(std::move(spec.name)), input_(std::move(input)) {
   if (spec.layers.empty()) throw ConfigError("network \"" + name_ + "\" has no layers");

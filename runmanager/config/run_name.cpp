@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdint>
 #include <map>
@@ -51,6 +52,30 @@ std::string shortened(const std::string& text, std::size_t longest) {
   return text.substr(0, keep) + end;
 }
 
+// The params without those that are the same in all runs; all of them if they all are.
+std::vector<Params> without_constants(const std::vector<Params>& runs) {
+  std::map<std::string_view, std::size_t> as_in_first;  // key: runs with the first run's value of it
+  if (!runs.empty()) {
+    for (const auto& [key, value] : runs.front()) as_in_first.emplace(key, 0);
+  }
+  for (const Params& params : runs) {
+    for (const auto& param : params) {
+      if (std::find(runs.front().begin(), runs.front().end(), param) != runs.front().end())
+        ++as_in_first.at(param.first);
+    }
+  }
+  std::vector<Params> varying = runs;
+  bool any = false;
+  for (Params& params : varying) {
+    std::erase_if(params, [&](const auto& param) {
+      const auto found = as_in_first.find(param.first);
+      return found != as_in_first.end() && found->second == runs.size();
+    });
+    any = any || !params.empty();
+  }
+  return any ? varying : runs;
+}
+
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
@@ -77,7 +102,7 @@ std::string run_name(const Params& params) {
 std::vector<std::string> run_names(const std::vector<Params>& runs) {
   std::vector<std::string> names;
   std::map<std::string, int> uses;
-  for (const Params& params : runs) {
+  for (const Params& params : without_constants(runs)) {
     names.push_back(run_name(params));
     ++uses[lower(names.back())];
   }

@@ -17,8 +17,10 @@ std::string param_text(const ParamValue& value);
 /// of more than 200 are cut and end in "~" and a hash of the whole.
 std::string run_name(const Params& params);
 
-/// run_name() of each, with "~" and a number or hash added where two would otherwise be the same on a file
-/// system that ignores case. The same list always gives the same names.
+/// run_name() of each, of the keys that do not have the same value in all of them: TensorBoard cuts names, so
+/// they are to tell runs apart early. If all keys are constant, as with a single run, the names have all.
+/// Where two names would otherwise be the same on a file system that ignores case, "~" and a number or hash
+/// are added. The same list always gives the same names.
 std::vector<std::string> run_names(const std::vector<Params>& runs);
 
 }  // namespace sweep

@@ -101,7 +101,7 @@ Setting directory_name(std::string name, std::string help, bool sweepable) {
       {"type", "string"},
       {"minLength", 1},
       {"maxLength", kMaxNameLength},
-      {"pattern", R"(^[^\u0000-\u001f\u007f. \-/\\:*?"<>|][^\u0000-\u001f\u007f/\\:*?"<>|]*$)"}};
+      {"pattern", R"(^(?!.*\.mean$)[^\u0000-\u001f\u007f. \-/\\:*?"<>|][^\u0000-\u001f\u007f/\\:*?"<>|]*$)"}};
   return setting(
       {.name = std::move(name), .kind = ArgumentKind::kPath, .help = std::move(help)},
       SettingFormat{.allowed = "a directory name", .schema = schema, .check = check_directory_name},

@@ -38,6 +38,8 @@ std::string name_error(const std::string& name) {
   if (name.front() == '-' || name.front() == ' ')
     return fmt::format("want a name that does not start with '{}'", name.front());
   if (name.back() == '.' || name.back() == ' ') return "want a name that does not end with a dot or a space";
+  if (name.ends_with(".mean"))
+    return "want a name that does not end with .mean: the means of repeats are in such directories";
   if (is_reserved(name)) return "some systems keep this name for a device, want another one";
   return "";
 }

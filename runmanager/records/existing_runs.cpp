@@ -76,6 +76,38 @@ std::string epochs_text(std::size_t epochs) {
   return fmt::format("{} epoch{}", epochs, epochs == 1 ? "" : "s");
 }
 
+const nlohmann::ordered_json* value_at(const nlohmann::ordered_json& config, const std::string& key) {
+  const nlohmann::ordered_json* value = &config;
+  for (std::size_t begin = 0; value != nullptr && begin <= key.size();) {
+    const std::size_t end = std::min(key.find('.', begin), key.size());
+    const auto member = value->is_object() ? value->find(key.substr(begin, end - begin)) : value->end();
+    value = value->is_object() && member != value->end() ? &*member : nullptr;
+    begin = end + 1;
+  }
+  return value;
+}
+
+// Settings such as num_workers change no number, but they are swept to compare times. A run has to have been
+// trained with the value that its name or its row of the results tells.
+std::vector<SettingDifference> swept_differences(const RunRecord& record, const RunConfig& config,
+                                                 const Params& swept) {
+  std::vector<SettingDifference> differences;
+  for (const auto& [key, value] : swept) {
+    const bool changes_times = key == "num_workers" || key == "dataset.placement" || key.starts_with("log.");
+    if (!changes_times) continue;
+    const auto *before = value_at(record.config, key), *now = value_at(config.resolved, key);
+    if (before != nullptr && now != nullptr && *before == *now) continue;
+    const auto text = [](const nlohmann::ordered_json* json) { return json ? json->dump() : "nothing"; };
+    differences.push_back({key, text(before), text(now)});
+  }
+  return differences;
+}
+
+bool has_swept_values(const RunRecord& record, const RunConfig& config) {
+  return swept_differences(record, config, record.params).empty() &&
+         swept_differences(record, config, config.params).empty();
+}
+
 // Decides about a run whose directory is `directory`, below the sweep's.
 ExistingRun decide(const fs::path& sweep_directory, const std::string& directory, const RequestedRun& run,
                    bool retry_failed) {
@@ -85,6 +117,8 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
   ExistingRun existing{.directory = directory};
   const RunIdentity before = identity_of(record->config, record->device, record->provenance);
   existing.differences = differences(before, run.identity);
+  for (SettingDifference& difference : swept_differences(*record, *run.config, run.config->params))
+    existing.differences.push_back(std::move(difference));
   const std::size_t epochs = record->epochs.size();
   const bool completed = record->status == RunStatus::kCompleted;
   const auto wanted = static_cast<std::size_t>(run.identity.epochs);
@@ -111,32 +145,6 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
   }
   existing.record = std::move(record);
   return existing;
-}
-
-const nlohmann::ordered_json* value_at(const nlohmann::ordered_json& config, const std::string& key) {
-  const nlohmann::ordered_json* value = &config;
-  for (std::size_t begin = 0; value != nullptr && begin <= key.size();) {
-    const std::size_t end = std::min(key.find('.', begin), key.size());
-    const auto member = value->is_object() ? value->find(key.substr(begin, end - begin)) : value->end();
-    value = value->is_object() && member != value->end() ? &*member : nullptr;
-    begin = end + 1;
-  }
-  return value;
-}
-
-// Settings such as num_workers change no number, but they are swept to compare times. A run that is adopted
-// has to have been trained with the value that its new name tells.
-bool has_swept_values(const RunRecord& record, const RunConfig& config) {
-  const auto agrees = [&](const std::string& key) {
-    const bool changes_times = key == "num_workers" || key == "dataset.placement" || key.starts_with("log.");
-    if (!changes_times) return true;
-    const auto *before = value_at(record.config, key), *now = value_at(config.resolved, key);
-    return before != nullptr && now != nullptr && *before == *now;
-  };
-  return std::all_of(record.params.begin(), record.params.end(),
-                     [&](const auto& p) { return agrees(p.first); }) &&
-         std::all_of(config.params.begin(), config.params.end(),
-                     [&](const auto& p) { return agrees(p.first); });
 }
 
 // A run that earlier starts left under a name that no requested run has.

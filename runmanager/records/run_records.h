@@ -15,7 +15,6 @@ namespace sweep {
 class RunRecords {
  public:
   const std::vector<RunRecord>& all() const { return records_; }
-  bool is_first(const RunRecord& record) const { return &record == records_.data(); }
 
   /// The record of the run of that name; adds an empty one if there is none. Valid until another is added.
   RunRecord& at(const std::string& name);

@@ -98,7 +98,6 @@ RecorderOptions SweepRecorder::recorder_options(std::size_t run) const {
   return {.directory = options_.directory,
           .clock = options_.clock,
           .provenance = record(run).provenance,
-          .writes_layout = run == 0,
           .survives = Survives::kKill};
 }
 

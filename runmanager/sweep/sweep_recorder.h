@@ -57,6 +57,8 @@ class SweepRecorder {
   const RunRecord& record(std::size_t run) const { return records()[run]; }
   /// Of the runs that this start trained from their beginning to their end.
   const SweepCost& cost() const { return cost_; }
+  /// Names of the runs in mean_directory() that are there.
+  std::vector<std::string> means() const { return aggregates_.written(); }
 
   /// An attempt to train the run begins. `record` becomes its record.
   void begin_run(std::size_t run, RunRecord record);

@@ -26,6 +26,7 @@
 #include "runmanager/sweep/shared_dataset.h"
 #include "runmanager/sweep/sweep_recorder.h"
 #include "runmanager/sweep/worker_pool.h"
+#include "runmanager/tensorboard/view_hint.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/training/stop_signals.h"
 
@@ -33,6 +34,8 @@ namespace sweep {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+std::string quoted_path(const std::string& path) { return shell_command({path}); }
 
 // Runs one sweep, in the order of run(). Everything that can fail because of the configuration comes before
 // the first file is written.
@@ -216,6 +219,7 @@ class SweepRunner {
       throw;
     }
     cost_ = recorder.cost();
+    means_ = recorder.means();
     records_ = recorder.records();
   }
 
@@ -307,8 +311,7 @@ class SweepRunner {
     const int signal = environment_.stop_requested();
     if (!options_.quiet && cost_.runs > 0) environment_.terminal.write("\n" + cost_text(cost_) + "\n");
     if (!options_.quiet) {
-      environment_.terminal.write(fmt::format("\nTo look at it: tensorboard --logdir {}\n",
-                                              shell_command({options_.logdir.string()})));
+      environment_.terminal.write("\n" + view_hint(directory_->path(), records_, means_, quoted_path));
     }
     if (signal != 0 && !options_.command.empty()) {
       environment_.terminal.write(
@@ -345,6 +348,7 @@ class SweepRunner {
   std::optional<SweepDirectory> directory_;
   Json provenance_;
   SweepCost cost_;
+  std::vector<std::string> means_;     // names of the runs that show means of repeats
   std::vector<RunRecord> records_;     // one per run of the sweep
   std::vector<bool> kept_;             // one per run: ended in an earlier start, and is not trained again
   std::vector<PreparedRun> prepared_;  // one per run, until runs_to_train(); config is null where kept

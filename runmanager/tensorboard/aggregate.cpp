@@ -3,85 +3,90 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/tensorboard/run_log.h"
+#include "runmanager/tensorboard/scalar_points.h"
 #include "tbwriter/summary_writer.h"
 
 namespace sweep {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr const char* kRepeatKey = "repeat";
-constexpr std::array<const char*, 3> kStatistics = {"mean", "min", "max"};
 
-double mean_of(std::span<const double> values) {
-  double sum = 0;
+std::vector<tbwriter::ScalarPoint> points_of(const RunRecord& run, std::size_t epoch, bool is_last) {
+  std::vector<tbwriter::ScalarPoint> points = epoch_points(run.epochs[epoch]);
+  if (is_last) {
+    const auto of_run = metric_points(run.metrics);
+    points.insert(points.end(), of_run.begin(), of_run.end());
+  }
+  return points;
+}
+
+AggregateValue aggregate_value(std::string_view tag, std::span<const double> values) {
+  const auto count = static_cast<double>(values.size());
+  double sum = 0, squares = 0;
   for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
+  const double mean = sum / count;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {std::string(tag), mean, std::sqrt(squares / (count - 1))};
 }
 
-// Comparisons with NaN are false, so std::min_element would return it or not depending on its position.
-bool has_nan(std::span<const double> values) {
-  return std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); });
-}
-double min_of(std::span<const double> values) {
-  return has_nan(values) ? std::nan("") : *std::min_element(values.begin(), values.end());
-}
-double max_of(std::span<const double> values) {
-  return has_nan(values) ? std::nan("") : *std::max_element(values.begin(), values.end());
-}
-
-using Statistic = double (*)(std::span<const double>);
-
-AggregatePoint point_of(std::span<const RunRecord* const> runs, std::size_t epoch, Statistic statistic) {
-  const auto over_runs = [&](auto value) -> std::optional<double> {
-    std::vector<double> values;
-    for (const RunRecord* run : runs) {
-      const std::optional<double> one = value(run->epochs[epoch]);
-      if (!one) return std::nullopt;
-      values.push_back(*one);
-    }
-    return statistic(values);
-  };
-  using Value = std::optional<double>;
-  return {.epoch = runs[0]->epochs[epoch].epoch,
-          .loss = *over_runs([](const EpochRecord& e) -> Value { return e.loss; }),
-          .accuracy = *over_runs([](const EpochRecord& e) -> Value { return e.accuracy; }),
-          .validation_loss = over_runs([](const EpochRecord& e) { return e.validation_loss; }),
-          .validation_accuracy = over_runs([](const EpochRecord& e) { return e.validation_accuracy; })};
+AggregateEpoch aggregate_epoch(std::span<const RunRecord* const> runs, std::size_t epoch, bool is_last) {
+  std::map<std::string_view, std::vector<double>> values;  // of each tag, in the order of the runs
+  for (const RunRecord* run : runs) {
+    for (const auto& [tag, value] : points_of(*run, epoch, is_last)) values[tag].push_back(value);
+  }
+  AggregateEpoch aggregate = {runs[0]->epochs[epoch].epoch, {}};
+  for (const auto& [tag, of_tag] : values) {
+    if (of_tag.size() == runs.size()) aggregate.values.push_back(aggregate_value(tag, of_tag));
+  }
+  return aggregate;
 }
 
 bool has_ended(RunStatus status) {
   return status == RunStatus::kCompleted || status == RunStatus::kFailed || status == RunStatus::kSkipped;
 }
 
-void remove_run(const std::filesystem::path& directory) {
-  if (!std::filesystem::exists(directory)) return;
+void remove_run(const fs::path& directory) {
+  if (!fs::exists(directory)) return;
   prepare_run_directory(directory);
   std::error_code not_empty;  // Other files in the directory keep it.
-  std::filesystem::remove(directory, not_empty);
+  fs::remove(directory, not_empty);
 }
 
-void write_run(const std::filesystem::path& directory, std::span<const AggregatePoint> points) {
+void write_run(const fs::path& directory, const Params& params, const LogOptions& log,
+               std::span<const AggregateEpoch> epochs) {
   prepare_run_directory(directory);
-  tbwriter::SummaryWriter writer(directory);
-  for (const AggregatePoint& point : points) {
-    std::vector<tbwriter::ScalarPoint> scalars = {{"Loss/train", point.loss},
-                                                  {"Accuracy/train", point.accuracy}};
-    if (point.validation_loss) scalars.push_back({"Loss/validation", *point.validation_loss});
-    if (point.validation_accuracy) scalars.push_back({"Accuracy/validation", *point.validation_accuracy});
-    writer.add_scalars(scalars, point.epoch);
+  tbwriter::WriterOptions options;
+  options.end_session_on_close = false;
+  tbwriter::SummaryWriter writer(directory, options);
+  const bool session = log.hparams && !params.empty();
+  if (session) writer.add_hparams_start(params);
+  if (log.layout) writer.add_custom_scalars_layout(scalars_layout());
+  for (const AggregateEpoch& epoch : epochs) {
+    std::vector<std::string> deviation_tags;
+    for (const AggregateValue& value : epoch.values) deviation_tags.push_back("Std/" + value.tag);
+    std::vector<tbwriter::ScalarPoint> points;
+    for (const AggregateValue& value : epoch.values) points.push_back({value.tag, value.mean});
+    for (std::size_t i = 0; i < epoch.values.size(); ++i)
+      points.push_back({deviation_tags[i], epoch.values[i].deviation});
+    writer.add_scalars(points, epoch.epoch);
   }
+  if (session) writer.add_hparams_end(tbwriter::SessionStatus::kSuccess);
   writer.close();
 }
 
 }  // namespace
 
-std::optional<Aggregate> aggregate_of(std::span<const RunRecord* const> repeats) {
+std::optional<std::vector<AggregateEpoch>> aggregate_of(std::span<const RunRecord* const> repeats) {
   std::vector<const RunRecord*> runs;
   for (const RunRecord* run : repeats) {
     if (run->status == RunStatus::kCompleted) runs.push_back(run);
@@ -89,40 +94,28 @@ std::optional<Aggregate> aggregate_of(std::span<const RunRecord* const> repeats)
   if (runs.size() < 2) return std::nullopt;
   std::size_t epochs = runs[0]->epochs.size();
   for (const RunRecord* run : runs) epochs = std::min(epochs, run->epochs.size());
-  Aggregate aggregate;
-  for (std::size_t epoch = 0; epoch < epochs; ++epoch) {
-    aggregate.mean.push_back(point_of(runs, epoch, mean_of));
-    aggregate.min.push_back(point_of(runs, epoch, min_of));
-    aggregate.max.push_back(point_of(runs, epoch, max_of));
-  }
+  std::vector<AggregateEpoch> aggregate;
+  for (std::size_t epoch = 0; epoch < epochs; ++epoch)
+    aggregate.push_back(aggregate_epoch(runs, epoch, epoch + 1 == epochs));
   return aggregate;
 }
 
-AggregateRuns::AggregateRuns(std::filesystem::path directory, std::span<const RunConfig> runs)
-    : directory_(std::move(directory)) {
+fs::path mean_directory(const fs::path& sweep_directory) { return fs::path(sweep_directory) += ".mean"; }
+
+AggregateRuns::AggregateRuns(const fs::path& directory, std::span<const RunConfig> runs)
+    : directory_(mean_directory(directory)) {
   std::map<std::string, std::size_t> known;  // params without the repeat: combination
-  std::vector<Params> named;                 // the params that each directory is named after
-  for (const RunConfig& run : runs) named.push_back(run.params);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Params params = runs[i].params;
     if (std::erase_if(params, [](const auto& param) { return param.first == kRepeatKey; }) == 0) continue;
     const auto [at, is_new] = known.emplace(to_json(params).dump(), combinations_.size());
-    if (is_new) {
-      combinations_.emplace_back();
-      for (const char* statistic : kStatistics) {
-        named.push_back(params);
-        named.back().emplace_back("aggregate", std::string(statistic));
-      }
-    }
+    if (is_new) combinations_.push_back({std::move(params), {}, {}, runs[i].log});
     combinations_[at->second].runs.push_back(i);
   }
-  // Named together with the runs, so that all names are unique.
+  std::vector<Params> named;
+  for (const Combination& combination : combinations_) named.push_back(combination.params);
   const std::vector<std::string> names = run_names(named);
-  auto next = names.begin() + static_cast<std::ptrdiff_t>(runs.size());
-  for (Combination& combination : combinations_) {
-    combination.names.assign(next, next + kStatistics.size());
-    next += kStatistics.size();
-  }
+  for (std::size_t i = 0; i < names.size(); ++i) combinations_[i].name = names[i];
 }
 
 void AggregateRuns::update(std::size_t run, std::span<const RunRecord> records) const {
@@ -133,14 +126,37 @@ void AggregateRuns::update(std::size_t run, std::span<const RunRecord> records) 
 }
 
 void AggregateRuns::update_all(std::span<const RunRecord> records) const {
+  remove_old();
   for (const Combination& combination : combinations_) write(combination, records);
 }
 
 std::vector<std::string> AggregateRuns::names() const {
   std::vector<std::string> names;
-  for (const Combination& combination : combinations_)
-    names.insert(names.end(), combination.names.begin(), combination.names.end());
+  for (const Combination& combination : combinations_) names.push_back(combination.name);
   return names;
+}
+
+std::vector<std::string> AggregateRuns::written() const {
+  std::vector<std::string> there = names();
+  std::erase_if(there, [this](const std::string& name) { return !has_events(directory_ / name); });
+  return there;
+}
+
+// Combinations have other names when the sweep has another axis.
+void AggregateRuns::remove_old() const {
+  std::error_code missing;
+  fs::directory_iterator entries(directory_, missing);
+  if (missing) return;
+  const std::vector<std::string> known = names();
+  const std::set<std::string> wanted(known.begin(), known.end());
+  std::vector<fs::path> old;
+  for (const fs::directory_entry& entry : entries) {
+    if (entry.is_directory() && !entry.is_symlink() && !wanted.contains(entry.path().filename().string()))
+      old.push_back(entry.path());
+  }
+  for (const fs::path& path : old) remove_run(path);
+  std::error_code not_empty;
+  fs::remove(directory_, not_empty);
 }
 
 void AggregateRuns::write(const Combination& combination, std::span<const RunRecord> records) const {
@@ -150,14 +166,12 @@ void AggregateRuns::write(const Combination& combination, std::span<const RunRec
     repeats.push_back(&records[run]);
     all_ended = all_ended && has_ended(records[run].status);
   }
-  const std::optional<Aggregate> aggregate = all_ended ? aggregate_of(repeats) : std::nullopt;
-  for (std::size_t i = 0; i < kStatistics.size(); ++i) {
-    const std::filesystem::path directory = directory_ / combination.names[i];
-    if (aggregate) {
-      write_run(directory, i == 0 ? aggregate->mean : i == 1 ? aggregate->min : aggregate->max);
-    } else {
-      remove_run(directory);
-    }
+  const auto aggregate = all_ended ? aggregate_of(repeats) : std::nullopt;
+  const fs::path directory = directory_ / combination.name;
+  if (aggregate) {
+    write_run(directory, combination.params, combination.log, *aggregate);
+  } else {
+    remove_run(directory);
   }
 }
 

@@ -1,4 +1,5 @@
-// Extra runs in TensorBoard with the mean, minimum and maximum over the repeats of a combination.
+// A log directory beside a sweep's with one run per combination: the mean over its repeats, and the
+// deviation.
 #pragma once
 
 #include <cstddef>
@@ -13,48 +14,57 @@
 
 namespace sweep {
 
-/// The mean, minimum or maximum of one epoch over the repeats. Values that were not measured are missing.
-struct AggregatePoint {
+/// One chart's values over the repeats at one epoch.
+struct AggregateValue {
+  std::string tag;
+  double mean = 0;
+  double deviation = 0;  // of the sample: divided by the number of repeats less one
+};
+
+struct AggregateEpoch {
   int epoch = 0;
-  double loss = 0;
-  double accuracy = 0;
-  std::optional<double> validation_loss = {};
-  std::optional<double> validation_accuracy = {};
+  std::vector<AggregateValue> values;  // of every tag that all of the repeats have a point of
 };
 
-struct Aggregate {
-  std::vector<AggregatePoint> mean, min, max;  // one point per epoch that all of the runs have
-};
+/// Aggregates the epochs that all of the completed runs among `repeats` have; empty if there are fewer than
+/// two. Metrics of whole runs, such as Loss/test, belong to the last epoch. NaN in one run makes mean and
+/// deviation NaN.
+std::optional<std::vector<AggregateEpoch>> aggregate_of(std::span<const RunRecord* const> repeats);
 
-/// Aggregates the completed runs among `repeats`; empty if there are fewer than two. NaN in one run makes all
-/// three NaN.
-std::optional<Aggregate> aggregate_of(std::span<const RunRecord* const> repeats);
+/// "runs/fashion.mean" for "runs/fashion". Not inside it: TensorBoard ticks no run if there are more than 40,
+/// and counts these as well.
+std::filesystem::path mean_directory(const std::filesystem::path& sweep_directory);
 
-/// Writes <combination>,aggregate=mean, =min and =max beside the runs of a sweep with repeats. To TensorBoard
-/// they are ordinary runs with the same tags, without hyperparameters. They are not in the results. Not
+/// Writes <sweep>.mean/<combination> for every combination of a sweep with repeats. To TensorBoard they are
+/// ordinary runs with the tags of the repeats and with "Std/<tag>", and rows of the hparams table. Not
 /// thread-safe.
 class AggregateRuns {
  public:
   /// `directory`: of the sweep. Runs without "repeat" among their params are ignored.
-  AggregateRuns(std::filesystem::path directory, std::span<const RunConfig> runs);
+  AggregateRuns(const std::filesystem::path& directory, std::span<const RunConfig> runs);
 
-  /// Rewrites the aggregates of the run's combination. Removes them while one of its runs has not ended, or
-  /// if fewer than two are completed. `records`: of all runs, in the sweep's order. Throws IoError.
+  /// Rewrites the aggregate of the run's combination. Removes it while one of its runs has not ended, or if
+  /// fewer than two are completed. `records`: of all runs, in the sweep's order. Throws IoError.
   void update(std::size_t run, std::span<const RunRecord> records) const;
-  /// Does the same for every combination.
+  /// Does the same for every combination, and removes what combinations of earlier starts have left.
   void update_all(std::span<const RunRecord> records) const;
 
-  /// The names of all directories that update() may write.
+  /// The names of all directories that update() may write, in mean_directory().
   std::vector<std::string> names() const;
+  /// Those of them that are there.
+  std::vector<std::string> written() const;
 
  private:
   struct Combination {
-    std::vector<std::size_t> runs;   // positions in the sweep
-    std::vector<std::string> names;  // of mean, min and max
+    Params params;                  // without the repeat
+    std::vector<std::size_t> runs;  // positions in the sweep
+    std::string name;
+    LogOptions log;
   };
   void write(const Combination& combination, std::span<const RunRecord> records) const;
+  void remove_old() const;
 
-  std::filesystem::path directory_;
+  std::filesystem::path directory_;  // of the aggregates
   std::vector<Combination> combinations_;
 };
 

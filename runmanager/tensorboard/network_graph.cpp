@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/network/flops.h"
 #include "core/spec/activation.h"
 
 namespace sweep {
@@ -66,18 +67,34 @@ GraphAttribute attribute(const ArgumentValue& value) {
 // "conv1.weight" is "weight" inside the scope of conv1.
 std::string leaf_name(const std::string& parameter) { return parameter.substr(parameter.rfind('.') + 1); }
 
-std::string root_name(const Network& network) { return node_name(network.name(), "network"); }
-
-// "block1.conv1" gets the scope conv1 inside the scope block1.
-std::string scope_name(const Network& network, const Layer& layer) {
-  std::string scope = root_name(network);
+// "block1.conv1" gets the scope conv1 inside the scope block1. There is no scope around all layers:
+// TensorBoard would open with a single box.
+std::string scope_name(const Layer& layer) {
+  std::string scope;
   for (std::size_t start = 0; start <= layer.name.size();) {
     const std::size_t dot = std::min(layer.name.find('.', start), layer.name.size());
-    scope += "/" + node_name(layer.name.substr(start, dot - start), "layer");
+    if (start > 0) scope += "/";
+    scope += node_name(layer.name.substr(start, dot - start), "layer");
     start = dot + 1;
   }
   return scope;
 }
+
+// The names of the nodes beside the layers, which must differ from the scopes of layers.
+struct OuterNames {
+  std::string images = "images", labels = "labels", loss = "loss";
+
+  explicit OuterNames(const Network& network) {
+    std::unordered_set<std::string> scopes;
+    for (const Layer& layer : network.layers()) {
+      const std::string scope = scope_name(layer);
+      scopes.insert(scope.substr(0, scope.find('/')));
+    }
+    for (std::string* name : {&images, &labels, &loss}) {
+      while (scopes.contains(*name)) *name += "_";
+    }
+  }
+};
 
 // The names of the nodes of operations, by layer.
 std::vector<std::string> operation_node_names(const Network& network) {
@@ -93,7 +110,7 @@ std::vector<std::string> operation_node_names(const Network& network) {
     std::string name = operation_name(layer.type);
     // The sum of a residual is beside the scopes of its layers, and its name must differ from theirs.
     while (scopes.contains(layer.name + "." + name)) name += "_";
-    names.push_back(scope_name(network, layer) + "/" + name);
+    names.push_back(scope_name(layer) + "/" + name);
   }
   return names;
 }
@@ -103,7 +120,7 @@ GraphNode buffer_node(const Parameter& buffer, const std::string& scope, const s
   node.name = scope + "/" + node_name(leaf_name(buffer.name), "buffer");
   node.op = "Buffer";
   node.device = device;
-  node.attributes = {{"name", buffer.name}, {"shape", buffer.shape}};
+  node.attributes = {{"name", buffer.name}};
   node.output_shapes = {buffer.shape};
   return node;
 }
@@ -124,9 +141,7 @@ GraphNode parameter_node(const Parameter& parameter, const std::string& scope, c
   node.name = scope + "/" + node_name(leaf_name(parameter.name), "parameter");
   node.op = "Parameter";
   node.device = device;
-  node.attributes = {{"name", parameter.name},
-                     {"parameters", static_cast<std::int64_t>(parameter.count)},
-                     {"shape", parameter.shape}};
+  node.attributes = {{"name", parameter.name}, {"parameters", static_cast<std::int64_t>(parameter.count)}};
   node.output_shapes = {parameter.shape};
   return node;
 }
@@ -139,23 +154,20 @@ std::string graph_device(const Device& device) {
 
 tbwriter::Graph network_graph(const Network& network, const Device& device, const LossSpec& loss) {
   const std::string device_name = graph_device(device);
-  const std::string root = root_name(network);
   tbwriter::Graph graph;
   const auto add = [&graph](GraphNode node) { graph.nodes.push_back(std::move(node)); };
 
-  // The nodes beside the network's scope must not have its name.
-  const std::string images = root == "images" ? "input_images" : "images";
-  add({.name = images,
+  const OuterNames outer(network);
+  add({.name = outer.images,
        .op = "Input",
        .inputs = {},
        .device = device_name,
-       .attributes = {{"shape", batch_of(network.input())}},
        .output_shapes = {batch_of(network.input())}});
   const std::vector<std::string> names = operation_node_names(network);
-  const auto source = [&](std::size_t layer) { return layer == kNetworkInput ? images : names[layer]; };
+  const auto source = [&](std::size_t layer) { return layer == kNetworkInput ? outer.images : names[layer]; };
   for (std::size_t i = 0; i < network.layers().size(); ++i) {
     const Layer& layer = network.layers()[i];
-    const std::string scope = scope_name(network, layer);
+    const std::string scope = scope_name(layer);
     GraphNode operation;
     operation.op = operation_name(layer.type);
     operation.name = names[i];
@@ -177,47 +189,106 @@ tbwriter::Graph network_graph(const Network& network, const Device& device, cons
       add(std::move(node));
     }
     operation.attributes.emplace_back("input_shape", batch_of(layer.input));
-    operation.attributes.emplace_back("output_shape", batch_of(layer.output));
     operation.attributes.emplace_back("parameters", parameters);
     add(std::move(operation));
   }
-  const std::string labels = root == "labels" ? "input_labels" : "labels";
-  add({.name = labels,
-       .op = "Input",
-       .inputs = {},
-       .device = device_name,
-       .attributes = {{"shape", GraphShape{-1}}},
-       .output_shapes = {{-1}}});
+  add({.name = outer.labels, .op = "Input", .inputs = {}, .device = device_name, .output_shapes = {{-1}}});
   GraphNode end = loss_node(loss);
-  end.name = root == "loss" ? "training_loss" : "loss";
-  end.inputs = {source(network.layers().size() - 1), labels};
+  end.name = outer.loss;
+  end.inputs = {source(network.layers().size() - 1), outer.labels};
   end.device = device_name;
   add(std::move(end));
   return graph;
+}
+
+namespace {
+
+// What a layer took, and whether it was measured together with others.
+struct LayerShare {
+  double seconds = 0;
+  std::size_t bytes = 0;
+};
+
+// An op of an engine may do several layers in one pass, and then the first of them has the time of all:
+// shares it among them. A layer without multiplications counts as one operation per element of its output.
+std::vector<LayerShare> shares_of(const Network& network,
+                                  const std::unordered_map<std::string_view, const LayerProfile*>& profiles,
+                                  std::int64_t samples) {
+  const auto layers = network.layers();
+  const auto elements = [](const Layer& layer) { return element_count(layer.output); };
+  std::vector<LayerShare> shares(layers.size());
+  for (std::size_t first = 0; first < layers.size();) {
+    const auto profile_of = [&](std::size_t layer) {
+      const auto found = profiles.find(layers[layer].name);
+      return found == profiles.end() ? nullptr : found->second;
+    };
+    const LayerProfile* measured = profile_of(first);
+    std::size_t last = first + 1;
+    while (last < layers.size() && profile_of(last) != nullptr && profile_of(last)->seconds == 0 &&
+           profile_of(last)->bytes == 0)
+      ++last;
+    double work = 0;
+    for (std::size_t i = first; i < last; ++i)
+      work += layer_flops(network, layers[i]) + static_cast<double>(elements(layers[i]));
+    for (std::size_t i = first; i < last; ++i) {
+      const double part = layer_flops(network, layers[i]) + static_cast<double>(elements(layers[i]));
+      if (measured != nullptr) shares[i].seconds = measured->seconds * part / work;
+      shares[i].bytes = elements(layers[i]) * sizeof(float) * static_cast<std::size_t>(samples);
+    }
+    if (measured != nullptr && measured->bytes > 0) shares[first].bytes = measured->bytes;
+    first = last;
+  }
+  return shares;
+}
+
+}  // namespace
+
+bool shares_times(std::span<const LayerProfile> layers) {
+  return std::any_of(layers.begin(), layers.end(),
+                     [](const LayerProfile& layer) { return layer.seconds == 0 && layer.bytes == 0; });
 }
 
 std::vector<tbwriter::NodeProfile> network_profile(const Network& network, const Device& device,
                                                    std::span<const LayerProfile> layers, std::int64_t samples,
                                                    std::int64_t start_micros) {
   std::vector<tbwriter::NodeProfile> nodes;
+  const std::string device_name = graph_device(device);
+  const auto add = [&](std::string node, std::int64_t micros, std::size_t bytes, GraphShape shape) {
+    nodes.push_back({.node = std::move(node),
+                     .device = device_name,
+                     .start_micros = start_micros,
+                     .duration_micros = micros,
+                     .memory_bytes = static_cast<std::int64_t>(bytes),
+                     .output_shapes = {std::move(shape)}});
+    start_micros += micros;
+  };
+  // Nodes without any time or memory would be drawn as unused parts of the network.
+  const OuterNames outer(network);
+  const auto count = static_cast<std::size_t>(samples);
+  add(outer.images, 0, count * element_count(network.input()) * sizeof(float),
+      batch_of(network.input(), samples));
+  add(outer.labels, 0, count * sizeof(std::int32_t), {samples});
+  add(outer.loss, 0, sizeof(float), {1});
+
   const std::vector<std::string> names = operation_node_names(network);
   std::unordered_map<std::string_view, const LayerProfile*> profiles;
   for (const LayerProfile& profile : layers) profiles.emplace(profile.layer, &profile);
+  const std::vector<LayerShare> shares = shares_of(network, profiles, samples);
   for (std::size_t i = 0; i < network.layers().size(); ++i) {
     const Layer& layer = network.layers()[i];
-    const auto found = profiles.find(layer.name);
-    if (found == profiles.end()) continue;
-    const LayerProfile* measured = found->second;
-    // TensorBoard takes 0 for "did not run", so a layer that took any time gets at least 1.
-    const std::int64_t micros =
-        measured->seconds > 0 ? std::max(1LL, std::llround(measured->seconds * 1e6)) : 0;
-    nodes.push_back({.node = names[i],
-                     .device = graph_device(device),
-                     .start_micros = start_micros,
-                     .duration_micros = micros,
-                     .memory_bytes = static_cast<std::int64_t>(measured->bytes),
-                     .output_shapes = {batch_of(layer.output, samples)}});
-    start_micros += micros;
+    if (!profiles.contains(layer.name)) continue;
+    const std::string scope = scope_name(layer);
+    for (const std::size_t index : layer.parameters) {
+      const Parameter& parameter = network.parameters()[index];
+      add(parameter_node(parameter, scope, device_name).name, 0, parameter.count * sizeof(float),
+          parameter.shape);
+    }
+    for (const std::size_t index : layer.buffers) {
+      const Parameter& buffer = network.buffers()[index];
+      add(buffer_node(buffer, scope, device_name).name, 0, buffer.count * sizeof(float), buffer.shape);
+    }
+    const std::int64_t micros = std::max(1LL, std::llround(shares[i].seconds * 1e6));
+    add(names[i], micros, shares[i].bytes, batch_of(layer.output, samples));
   }
   return nodes;
 }

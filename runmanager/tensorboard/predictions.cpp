@@ -8,23 +8,12 @@
 
 #include "core/base/error.h"
 #include "runmanager/records/markdown.h"
+#include "runmanager/tensorboard/captioned_grid.h"
 
 namespace sweep {
 namespace {
 
-constexpr std::size_t kShownMistakes = 64;
-
-// Digits 0–9, five rows of three pixels each, the leftmost pixel in the highest bit.
-constexpr std::array<std::array<std::uint8_t, 5>, 10> kDigits = {{{7, 5, 5, 5, 7},
-                                                                  {2, 6, 2, 2, 7},
-                                                                  {7, 1, 7, 4, 7},
-                                                                  {7, 1, 7, 1, 7},
-                                                                  {5, 5, 7, 1, 1},
-                                                                  {7, 4, 7, 1, 7},
-                                                                  {7, 4, 7, 5, 7},
-                                                                  {7, 1, 1, 2, 2},
-                                                                  {7, 5, 7, 5, 7},
-                                                                  {7, 5, 7, 1, 7}}};
+constexpr std::size_t kShownMistakes = 32, kMistakesPerRow = 4;
 
 // The palette: shades from white for 0 to dark blue for 1, then one grey for lines and one for digits on
 // white.
@@ -61,21 +50,18 @@ class Canvas {
       std::fill_n(pixels_.begin() + static_cast<std::ptrdiff_t>(y * width_ + left), width, color);
   }
 
-  // Centres the number on (x, y). Each pixel of a digit becomes a square of `scale` pixels.
-  void draw_number(std::int64_t number, std::size_t x, std::size_t y, std::size_t scale, std::uint8_t color) {
-    const std::string digits = std::to_string(number);
-    const std::size_t width = (digits.size() * 4 - 1) * scale;
-    std::size_t left = x - width / 2;
-    const std::size_t top = y - 5 * scale / 2;
-    for (const char digit : digits) {
-      for (std::size_t row = 0; row < 5; ++row) {
-        for (std::size_t column = 0; column < 3; ++column) {
-          const bool on = (kDigits[static_cast<std::size_t>(digit - '0')][row] >> (2 - column)) & 1;
-          if (on) fill(left + column * scale, top + row * scale, scale, scale, color);
-        }
-      }
-      left += 4 * scale;
-    }
+  void set(std::size_t x, std::size_t y, std::uint8_t color) { pixels_[y * width_ + x] = color; }
+
+  // Puts the text's upper left corner at (left, top).
+  void write(std::string_view text, std::size_t left, std::size_t top, std::size_t scale,
+             std::uint8_t color) {
+    draw_text(text, scale, [&](std::size_t x, std::size_t y) { set(left + x, top + y, color); });
+  }
+
+  // Writes upwards: the text's first letter is at the lower end, `bottom`, and its tops point to the left.
+  void write_upwards(std::string_view text, std::size_t left, std::size_t bottom, std::size_t scale,
+                     std::uint8_t color) {
+    draw_text(text, scale, [&](std::size_t x, std::size_t y) { set(left + y, bottom - 1 - x, color); });
   }
 
   tbwriter::EncodedImage encode() const {
@@ -88,6 +74,9 @@ class Canvas {
   std::size_t width_, height_;
   std::vector<std::uint8_t> pixels_;  // [height, width], indices into the palette
 };
+
+// Longer names of classes would leave no room for the matrix.
+constexpr std::size_t kLongestLabel = 16;  // letters
 
 std::size_t largest(std::span<const float> row) {
   std::size_t best = 0;
@@ -123,26 +112,31 @@ std::string confusion_table(std::span<const std::int64_t> counts, std::span<cons
 std::string mistakes_table(std::span<const Misclassified> mistakes, std::span<const std::string> names) {
   std::vector<std::vector<std::string>> rows;
   for (const Misclassified& m : mistakes) {
-    rows.push_back({std::to_string(rows.size() / 8 + 1), std::to_string(rows.size() % 8 + 1),
-                    std::to_string(m.sample), names[static_cast<std::size_t>(m.label)],
-                    names[static_cast<std::size_t>(m.predicted)],
+    rows.push_back({std::to_string(rows.size() / kMistakesPerRow + 1),
+                    std::to_string(rows.size() % kMistakesPerRow + 1), std::to_string(m.sample),
+                    names[static_cast<std::size_t>(m.label)], names[static_cast<std::size_t>(m.predicted)],
                     fmt::format("{:.1f} %", 100 * m.confidence)});
   }
   return "The pictures of predictions/misclassified, the most confident mistake first.\n\n" +
          markdown_table({"row", "column", "sample", "label", "predicted", "confidence"}, rows);
 }
 
-tbwriter::EncodedImage draw_mistakes(const Samples& samples, std::span<const Misclassified> mistakes) {
+tbwriter::EncodedImage draw_mistakes(const Samples& samples, std::span<const Misclassified> mistakes,
+                                     std::span<const std::string> names) {
   std::vector<std::uint8_t> pixels;
+  std::vector<std::string> captions;
   for (const Misclassified& m : mistakes) {
     const auto sample = samples.set->sample(samples.first + m.sample);
     pixels.insert(pixels.end(), sample.begin(), sample.end());
+    captions.push_back(fmt::format("{} \u2192\n{} {:.0f} %", names[static_cast<std::size_t>(m.label)],
+                                   names[static_cast<std::size_t>(m.predicted)], 100 * m.confidence));
   }
-  return tbwriter::encode_image_grid(std::span<const std::uint8_t>(pixels),
-                                     {.count = static_cast<std::int64_t>(mistakes.size()),
-                                      .channels = samples.set->shape.at(0),
-                                      .height = samples.set->shape.at(1),
-                                      .width = samples.set->shape.at(2)});
+  return draw_captioned_grid(pixels,
+                             {.count = static_cast<std::int64_t>(mistakes.size()),
+                              .channels = samples.set->shape.at(0),
+                              .height = samples.set->shape.at(1),
+                              .width = samples.set->shape.at(2)},
+                             captions, kMistakesPerRow);
 }
 
 bool is_picture(const Shape& shape) { return shape.size() == 3 && (shape[0] == 1 || shape[0] == 3); }
@@ -192,22 +186,46 @@ std::vector<Misclassified> most_confident_mistakes(std::span<const float> probab
   return mistakes;
 }
 
-tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> counts, std::size_t classes) {
+tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> counts,
+                                             std::span<const std::string> names) {
+  const std::size_t classes = names.size();
   const std::int64_t widest = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
-  const std::size_t scale = classes <= 20 ? 2 : 1;
-  const std::size_t cell = (std::to_string(widest).size() * 4 + 5) * scale;
-  constexpr std::size_t kLine = 1;
-  Canvas canvas(classes * (cell + kLine) + kLine, classes * (cell + kLine) + kLine, kLineColor);
+  const std::size_t scale = classes <= 20 ? 2 : 1, letter = tbwriter::kLetterHeight * scale;
+  constexpr std::size_t kLine = 1, kMargin = 4;
+  const std::size_t cell = text_width(std::to_string(widest)) * scale + 2 * scale;
+  std::vector<std::string> labels;
+  std::size_t label_width = 0;
+  for (const std::string& name : names) {
+    labels.push_back(cut_text(name, kLongestLabel));
+    label_width = std::max(label_width, text_width(labels.back()) * scale);
+  }
+  // Left and above: the classes' names, and outside of them what rows and columns are.
+  const std::size_t edge = letter + kMargin + label_width + 2 * kMargin;
+  const std::size_t side = classes * (cell + kLine) + kLine;
+  Canvas canvas(edge + side, edge + side, kWhite);
+  canvas.fill(edge, edge, side, side, kLineColor);
+  const auto centred = [&](std::size_t width) { return edge + (side > width ? (side - width) / 2 : 0); };
+  constexpr std::string_view kColumns = "predicted", kRows = "label";
+  if (text_width(kColumns) * scale <= side) {
+    canvas.write(kColumns, centred(text_width(kColumns) * scale), 0, scale, kInkColor);
+    canvas.write_upwards(kRows, 0, centred(text_width(kRows) * scale) + text_width(kRows) * scale, scale,
+                         kInkColor);
+  }
   for (std::size_t label = 0; label < classes; ++label) {
+    const std::size_t begin = edge + kLine + label * (cell + kLine), middle = begin + (cell - letter) / 2;
+    canvas.write(labels[label], edge - kMargin - text_width(labels[label]) * scale, middle, scale, kInkColor);
+    canvas.write_upwards(labels[label], middle, edge - kMargin, scale, kInkColor);
     std::int64_t total = 0;
     for (std::size_t c = 0; c < classes; ++c) total += counts[label * classes + c];
     for (std::size_t c = 0; c < classes; ++c) {
       const std::int64_t count = counts[label * classes + c];
       const double part = total == 0 ? 0 : static_cast<double>(count) / static_cast<double>(total);
-      const std::size_t left = kLine + c * (cell + kLine), top = kLine + label * (cell + kLine);
-      canvas.fill(left, top, cell, cell, shade(part));
-      const std::uint8_t ink = part > 0.25 ? kWhite : kInkColor;
-      if (count > 0) canvas.draw_number(count, left + cell / 2, top + cell / 2, scale, ink);
+      const std::size_t left = edge + kLine + c * (cell + kLine);
+      canvas.fill(left, begin, cell, cell, shade(part));
+      if (count == 0) continue;
+      const std::string number = std::to_string(count);
+      canvas.write(number, left + (cell - text_width(number) * scale + scale) / 2, middle, scale,
+                   part > 0.25 ? kWhite : kInkColor);
     }
   }
   return canvas.encode();
@@ -237,15 +255,14 @@ void log_predictions(tbwriter::SummaryWriter& writer, const Samples& samples, st
                         {.description = fmt::format("{} against the rest, {} set", names[c], part)});
   }
   const std::vector<std::int64_t> counts = confusion_matrix(outputs, labels, classes);
-  const std::string description =
-      fmt::format("Rows: label, columns: prediction, in the order of the classes; {} set.", part);
-  writer.add_image("predictions/confusion_matrix", draw_confusion_matrix(counts, classes), step,
+  const std::string description = fmt::format("Rows: label, columns: prediction; {} set.", part);
+  writer.add_image("predictions/confusion_matrix", draw_confusion_matrix(counts, names), step,
                    {.description = description});
   writer.add_text("predictions/confusion_counts", confusion_table(counts, names, part), step);
   const std::vector<Misclassified> mistakes =
       most_confident_mistakes(probabilities, labels, classes, kShownMistakes);
   if (mistakes.empty() || !is_picture(samples.set->shape)) return;
-  writer.add_image("predictions/misclassified", draw_mistakes(samples, mistakes), step);
+  writer.add_image("predictions/misclassified", draw_mistakes(samples, mistakes, names), step);
   writer.add_text("predictions/misclassified_list", mistakes_table(mistakes, names), step);
 }
 

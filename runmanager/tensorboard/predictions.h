@@ -34,9 +34,11 @@ std::vector<Misclassified> most_confident_mistakes(std::span<const float> probab
                                                    std::span<const std::int32_t> labels, std::size_t classes,
                                                    std::size_t limit);
 
-/// An image of the matrix with a row per label and a column per prediction. A cell shows its count, and is
-/// the darker the larger its part of the row.
-tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> counts, std::size_t classes);
+/// An image of the matrix, [names.size(), names.size()], with a row per label and a column per prediction,
+/// and the classes' names beside them. A cell shows its count, and is the darker the larger its part of the
+/// row.
+tbwriter::EncodedImage draw_confusion_matrix(std::span<const std::int64_t> counts,
+                                             std::span<const std::string> names);
 
 /// Writes everything about the predictions to `writer` at `step`: pr_curve/<class>,
 /// predictions/confusion_matrix and predictions/misclassified, and the same as text. `outputs` is

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "runmanager/tensorboard/run_log.h"
+#include "runmanager/tensorboard/scalar_points.h"
 #include "tbwriter/event_decoder.h"
 #include "tbwriter/event_file_name.h"
 #include "tbwriter/event_reader.h"

@@ -8,7 +8,9 @@
 #include "core/base/error.h"
 #include "runmanager/records/markdown.h"
 #include "runmanager/tensorboard/network_graph.h"
+#include "runmanager/tensorboard/network_table.h"
 #include "runmanager/tensorboard/predictions.h"
+#include "runmanager/tensorboard/scalar_points.h"
 
 namespace sweep {
 namespace {
@@ -100,10 +102,15 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run,
     writer_.add_hparams_start(run.params);
     session_ = true;
   }
+  if (options_.layout) writer_.add_custom_scalars_layout(scalars_layout());
   if (options_.text) {
     nlohmann::ordered_json configuration = {{"run", run.name}, {"device", run.device}};
     if (run.config.is_object()) {
       for (const auto& [key, value] : run.config.items()) configuration[key] = value;
+      // network() has them as a table.
+      if (auto network = configuration.find("network");
+          network != configuration.end() && network->is_object())
+        network->erase("layers");
     }
     for (const auto& [key, value] : run.params) {
       if (!run.config.is_object()) configuration[key] = to_json(value);
@@ -119,17 +126,22 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run, std::int6
       session_(options_.hparams && !run.params.empty()),
       writer_(directory, writer_options(first_step)) {}
 
-void RunLog::layout() {
-  if (!options_.layout) return;
-  writer_.add_custom_scalars_layout(
-      {{.title = "Training and validation",
-        .charts = {{"Loss", tbwriter::MultilineChart{{"Loss/train$", "Loss/validation$"}}},
-                   {"Accuracy", tbwriter::MultilineChart{{"Accuracy/train$", "Accuracy/validation$"}}}}},
-       {.title = "Speed",
-        .charts = {{"Seconds per epoch", tbwriter::MultilineChart{{"Time/epoch_seconds$"}}}}}});
+tbwriter::CustomScalarsLayout scalars_layout() {
+  const auto chart = [](const char* title, const char* tag) {
+    return tbwriter::Chart{title, tbwriter::MultilineChart{{tag}}};
+  };
+  // Lines of one run have one colour, so training and validation are charts side by side.
+  return {{.title = "Loss",
+           .charts = {chart("Training", "Loss/train$"), chart("Validation", "Loss/validation$")}},
+          {.title = "Accuracy",
+           .charts = {chart("Training", "Accuracy/train$"), chart("Validation", "Accuracy/validation$")}},
+          {.title = "Speed",
+           .charts = {chart("Seconds per epoch", "Duration/epoch_seconds$"),
+                      chart("Images per second", "Time/images_per_second$")}}};
 }
 
-void RunLog::graph(const Network& network) {
+void RunLog::network(const Network& network) {
+  if (options_.text) writer_.add_text("network", network_table(network));
   if (options_.graph) writer_.add_graph(network_graph(network, device_of(device_), loss_));
 }
 
@@ -138,28 +150,16 @@ void RunLog::profile(const Network& network, std::span<const LayerProfile> layer
   if (!options_.graph || layers.empty()) return;
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
   const std::int64_t now = std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count();
-  writer_.add_graph_profile(fmt::format("step of {} samples", samples),
-                            network_profile(network, device_of(device_), layers, samples, now), step);
+  writer_.add_graph_profile(
+      fmt::format("step of {} samples{}", samples,
+                  shares_times(layers) ? ", fused layers share their time by FLOPs" : ""),
+      network_profile(network, device_of(device_), layers, samples, now), step);
 }
 
 void RunLog::images(const tbwriter::EncodedImage& grid) { writer_.add_image("images", grid); }
 
-void RunLog::setup(double seconds) { writer_.add_scalar("Time/setup_seconds", seconds, 0); }
-
 void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rate, std::int64_t step) {
-  std::vector<tbwriter::ScalarPoint> points = {
-      {kEpochTag, record.loss},
-      {"Accuracy/train", record.accuracy},
-      {"Number Correct/train", static_cast<double>(record.number_correct)},
-      {"Time/epoch_seconds", record.epoch_seconds},
-      {"Time/images_per_second", record.images_per_second},
-      {"Time/data_wait_seconds", record.data_wait_seconds}};
-  if (record.validation_loss) points.push_back({"Loss/validation", *record.validation_loss});
-  if (record.validation_accuracy) points.push_back({"Accuracy/validation", *record.validation_accuracy});
-  if (record.validation_number_correct) {
-    points.push_back({"Number Correct/validation", static_cast<double>(*record.validation_number_correct)});
-  }
-  if (record.device_seconds) points.push_back({"Time/device_seconds", *record.device_seconds});
+  std::vector<tbwriter::ScalarPoint> points = epoch_points(record);
   if (learning_rate) points.push_back({"Optimizer/lr", *learning_rate});
   writer_.add_scalars(points, step);
 }
@@ -169,10 +169,11 @@ void RunLog::histograms(const Network& network, std::span<const float> values,
   if (!options_.histograms) return;
   for (const Parameter& parameter : network.parameters()) {
     if (!values.empty())
-      writer_.add_histogram(parameter.name, values.subspan(parameter.offset, parameter.count), step);
-    if (!gradients.empty()) {
-      writer_.add_histogram(parameter.name + ".grad", gradients.subspan(parameter.offset, parameter.count),
+      writer_.add_histogram("weights/" + parameter.name, values.subspan(parameter.offset, parameter.count),
                             step);
+    if (!gradients.empty()) {
+      writer_.add_histogram("gradients/" + parameter.name,
+                            gradients.subspan(parameter.offset, parameter.count), step);
     }
   }
 }
@@ -194,8 +195,8 @@ void RunLog::histograms(const Network& network, const ParameterCounts& counts, s
   };
   for (std::size_t i = 0; i < network.parameters().size(); ++i) {
     const std::string& name = network.parameters()[i].name;
-    add(name, counts.values.at(i));
-    add(name + ".grad", counts.gradients.at(i));
+    add("weights/" + name, counts.values.at(i));
+    add("gradients/" + name, counts.gradients.at(i));
   }
 }
 
@@ -212,11 +213,14 @@ void RunLog::predictions(const Samples& samples, std::span<const float> outputs,
   if (options_.predictions) log_predictions(writer_, samples, outputs, class_names, part, step);
 }
 
-void RunLog::metrics(const std::map<std::string, double>& metrics) {
-  if (!options_.text || metrics.empty()) return;
+void RunLog::results(const RunRecord& record, std::int64_t step) {
+  const std::vector<tbwriter::ScalarPoint> points = metric_points(record.metrics);
+  if (!points.empty()) writer_.add_scalars(points, step);
+  if (!options_.text) return;
   std::vector<std::vector<std::string>> rows;
-  for (const auto& [name, value] : metrics) rows.push_back({name, fmt::format("{:.6g}", value)});
-  writer_.add_text("metrics", markdown_table({"metric", "value"}, rows));
+  for (const auto& [name, value] : record.metrics) rows.push_back({name, fmt::format("{:.6g}", value)});
+  if (record.setup_seconds) rows.push_back({"setup_seconds", fmt::format("{:.6g}", *record.setup_seconds)});
+  if (!rows.empty()) writer_.add_text("metrics", markdown_table({"metric", "value"}, rows));
 }
 
 void RunLog::flush() { writer_.flush(); }

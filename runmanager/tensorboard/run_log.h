@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +17,7 @@
 #include "core/network/network.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_builder.h"
+#include "tbwriter/layout.h"
 #include "tbwriter/summary_writer.h"
 
 namespace sweep {
@@ -37,8 +37,9 @@ class ImageGridCache {
   std::vector<std::pair<Key, tbwriter::EncodedImage>> grids_;  // the newest last; the oldest are dropped
 };
 
-/// A tag that every epoch has one point of.
-inline constexpr const char* kEpochTag = "Loss/train";
+/// The layout of the Custom Scalars tab. Every run has it: TensorBoard drops equal charts when it merges the
+/// layouts of several runs, and any run may be the only one that is looked at.
+tbwriter::CustomScalarsLayout scalars_layout();
 
 /// Bucket limits for Engine::count_parameters(), the same as those of histograms made from values.
 std::span<const double> parameter_limits();
@@ -54,21 +55,16 @@ class RunLog {
   /// session. `first_step`: above the steps of all points in the older files.
   RunLog(const std::filesystem::path& directory, const Run& run, std::int64_t first_step);
 
-  /// Writes the layout of the Custom Scalars tab. Only one run of a sweep may do so, because TensorBoard
-  /// merges several layouts badly.
-  void layout();
-  void graph(const Network& network);
+  /// The graph of the network, and as text the table of its layers.
+  void network(const Network& network);
   void images(const tbwriter::EncodedImage& grid);
   /// Time and memory of the graph's nodes in one step over `samples` samples.
   void profile(const Network& network, std::span<const LayerProfile> layers, std::int64_t samples,
                std::int64_t step);
 
-  /// The one point of Time/setup_seconds, at step 0: before the first epoch.
-  void setup(double seconds);
-
   /// One point of every per-epoch chart. `step`: of the epoch, here and below.
   void epoch(const EpochRecord& record, std::optional<double> learning_rate, std::int64_t step);
-  /// Writes <parameter> and <parameter>.grad. `gradients` may be empty.
+  /// Writes weights/<parameter> and gradients/<parameter>. `gradients` may be empty.
   void histograms(const Network& network, std::span<const float> values, std::span<const float> gradients,
                   std::int64_t step);
   /// The same from values that were counted between parameter_limits().
@@ -76,7 +72,9 @@ class RunLog {
   void batch(const Totals& totals, std::int64_t batch);
   void predictions(const Samples& samples, std::span<const float> outputs,
                    std::span<const std::string> class_names, std::string_view part, std::int64_t step);
-  void metrics(const std::map<std::string, double>& metrics);
+  /// What is known of the whole run only: the charts of metric_points() at `step`, and as text all metrics
+  /// and the seconds of the setup.
+  void results(const RunRecord& record, std::int64_t step);
 
   /// Returns when all events so far are in the file. Throws IoError if writing any of them failed.
   /// Thread-safe.

@@ -45,7 +45,6 @@ class RunManager::Implementation {
     recorder_ = std::make_unique<RunRecorder>(RecorderOptions{.directory = options_.directory,
                                                               .clock = options_.clock,
                                                               .provenance = options_.provenance,
-                                                              .writes_layout = records_.is_first(record),
                                                               .survives = Survives::kPowerCut},
                                               run, network, loader, grids_, record);
   }

@@ -62,7 +62,7 @@ class RunManager {
   void begin_run(const Run& run, const Network& network, const DataLoader& loader);
 
   /// Before the first epoch: `seconds` that the setup for all epochs took, and where Engine::prepare() put
-  /// the samples. In run.json, the results and, with the first epoch, Time/setup_seconds.
+  /// the samples. In run.json, the results and the Text tab.
   void track_setup(double seconds, std::optional<Placement> placement = {});
 
   /// Starts the next epoch and its clock. The first one is epoch 1 in all records.

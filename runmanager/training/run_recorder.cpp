@@ -116,7 +116,6 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
     std::iota(lost_epochs_.begin(), lost_epochs_.end(), std::size_t{0});
     ImageGridCache grids;
     begin_events(run, grids);
-    if (record_.setup_seconds && !epochs.empty()) log_->setup(*record_.setup_seconds);
   } else {
     log_.emplace(directory_, run, first_step(run, progress));
   }
@@ -126,8 +125,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
 
 void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
   log_.emplace(directory_, run, record_.provenance);
-  if (options_.writes_layout) log_->layout();
-  log_->graph(network_);
+  log_->network(network_);
   if (run.log.images > 0) {
     if (const auto* grid = grids.first_batch(loader_, static_cast<std::size_t>(run.log.images)))
       log_->images(*grid);
@@ -233,7 +231,6 @@ const EpochRecord& RunRecorder::end_epoch() {
   const double begin = now();
   EpochRecord& epoch = record_.epochs.emplace_back(epoch_->record(next_epoch()));
   const std::int64_t step = step_of(epoch.epoch);
-  if (epoch.epoch == 1 && record_.setup_seconds) log_->setup(*record_.setup_seconds);
   log_->epoch(epoch, learning_rate_, step);
   if (epoch_->counts()) {
     log_->histograms(network_, *epoch_->counts(), step);
@@ -254,8 +251,7 @@ void RunRecorder::track_predictions(const Samples& samples, std::span<const floa
         fmt::format("track_predictions: {} outputs for {} samples", outputs.size(), samples.count));
   }
   const double begin = now();
-  log_->predictions(samples, outputs, class_names, part,
-                    record_.epochs.empty() ? 0 : step_of(record_.epochs.back().epoch));
+  log_->predictions(samples, outputs, class_names, part, last_step());
   record_.logging_seconds += now() - begin;
 }
 
@@ -268,7 +264,8 @@ void RunRecorder::end(RunStatus status, std::string_view reason) {
   epoch_.reset();
   record_.status = status;
   if (!reason.empty()) record_.error = reason;
-  log_->metrics(record_.metrics);
+  // A run that goes on later would have them twice.
+  if (status != RunStatus::kInterrupted) log_->results(record_, last_step());
   // The events first, since run.json says how long they are. Whether that much is on the disk as well, the
   // next start finds out by comparing.
   log_->close(status, reason);
@@ -283,6 +280,10 @@ void RunRecorder::end(RunStatus status, std::string_view reason) {
 int RunRecorder::next_epoch() const { return static_cast<int>(record_.epochs.size()) + 1; }
 
 std::int64_t RunRecorder::step_of(int epoch) const { return first_step_ + epoch - 1; }
+
+std::int64_t RunRecorder::last_step() const {
+  return record_.epochs.empty() ? 0 : step_of(record_.epochs.back().epoch);
+}
 
 void RunRecorder::save_record(Survives survives) {
   write_file_atomically(directory_ / kRunRecordFile, run_record_text(record_), survives);
@@ -301,9 +302,8 @@ void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatu
   record = new_record(run, options.provenance);
   record.status = status;
   record.error = reason;
-  RunLog log(directory, run, record.provenance);
-  if (options.writes_layout) log.layout();
-  log.close(status, reason);
+  // A skipped run would take a place among the runs and a row of the hparams table, and have nothing to show.
+  if (status != RunStatus::kSkipped) RunLog(directory, run, record.provenance).close(status, reason);
   write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
 }
 

@@ -27,9 +27,6 @@ struct RecorderOptions {
   std::filesystem::path directory;         // of the sweep; the run has a directory below it
   std::function<double()> clock;           // seconds, monotonic
   nlohmann::ordered_json provenance = {};  // of program, machine and data, for run.json
-  /// This run carries the layout of the Custom Scalars tab. TensorBoard merges several layouts badly, so one
-  /// run of a sweep has it: the first.
-  bool writes_layout = false;
   /// What the final run.json survives. Survives::kKill leaves syncing to the caller (see DiskSync).
   Survives survives = Survives::kKill;
 };
@@ -134,6 +131,7 @@ class RunRecorder {
   int next_epoch() const;
   /// The step in TensorBoard of the epoch with this number.
   std::int64_t step_of(int epoch) const;
+  std::int64_t last_step() const;  // of the last finished epoch, or 0
   /// The open epoch. Throws std::logic_error if there is none.
   EpochAccumulator& epoch();
 
@@ -151,8 +149,8 @@ class RunRecorder {
   std::optional<RunLog> log_;             // set by both constructors, once the run's directory is prepared
 };
 
-/// Records a run that cannot be trained here: hparams with an unknown status, the reason and run.json.
-/// `status` is kSkipped, or kFailed if that counts as a failure.
+/// Records a run that cannot be trained here. `status` is kSkipped, or kFailed if that counts as a failure:
+/// only then it has events, with hparams, the status and the reason.
 void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatus status,
                         std::string_view reason, RunRecord& record);
 

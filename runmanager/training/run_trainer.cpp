@@ -80,7 +80,6 @@ class RunTrainer {
     const RecorderOptions recorder_options{.directory = options_.directory,
                                            .clock = options_.clock,
                                            .provenance = run_.provenance,
-                                           .writes_layout = config_.index == 0,
                                            .survives = Survives::kKill};
     auto [old, problem, is_previous] = find_resume_point(run_, options_.directory / config_.name);
     // The engine comes before the files: with other kernels the run has to start from the beginning, which

@@ -1,39 +1,41 @@
-"""The runs that show mean, least and greatest of a sweep's repeats, worked out again from its result files."""
+"""The runs that show mean and deviation of a sweep's repeats, worked out again from its result files."""
 
 import math
+import statistics
 
 # Scalar tag: key of an epoch in results.json.
 TAGS = {"Loss/train": "loss", "Accuracy/train": "accuracy", "Loss/validation": "validation_loss",
-        "Accuracy/validation": "validation_accuracy"}
-STATISTICS = {"mean": lambda values: sum(values) / len(values), "min": min, "max": max}
+        "Accuracy/validation": "validation_accuracy", "Number Correct/train": "number_correct",
+        "Duration/epoch_seconds": "epoch_seconds", "Time/images_per_second": "images_per_second"}
+# Tags of numbers that results.json does not have.
+MORE_TAGS = {"Number Correct/validation", "Time/data_wait_seconds", "Loss/test", "Accuracy/test"}
 
 
 def aggregates(runs):
-    """Name of each aggregate run: {tag: [(epoch, value)]}. `runs` is results.json's list by name. Only combinations
-    of which every repeat is over and two or more are completed have any."""
+    """Each combination with an aggregate run: (its parameters, {tag: [(epoch, value)]}). `runs` is results.json's list
+    by name. Only combinations of which every repeat is over and two or more are completed have any."""
     combinations = {}
-    for name, run in runs.items():
+    for run in runs.values():
         if "repeat" in run["params"]:
-            rest = tuple((key, repr(value)) for key, value in run["params"].items() if key != "repeat")
-            combinations.setdefault(rest, []).append((name, run))
-    found = {}
-    for repeats in combinations.values():
-        if any(run["status"] not in ("completed", "failed", "skipped") for _, run in repeats):
+            rest = {key: value for key, value in run["params"].items() if key != "repeat"}
+            combinations.setdefault(repr(rest), (rest, []))[1].append(run)
+    found = []
+    for params, repeats in combinations.values():
+        if any(run["status"] not in ("completed", "failed", "skipped") for run in repeats):
             continue
-        completed = [run["epochs"] for _, run in repeats if run["status"] == "completed"]
+        completed = [run["epochs"] for run in repeats if run["status"] == "completed"]
         if len(completed) < 2:
             continue
-        name, run = repeats[0]
-        head, separator, tail = name.rpartition(f"repeat={run['params']['repeat']}")
-        for statistic, of in STATISTICS.items():
-            found[f"{head}aggregate={statistic}{tail}"] = lines = {}
-            for tag, key in TAGS.items():
-                points = []
-                for epochs in zip(*completed):
-                    values = [epoch.get(key) for epoch in epochs]
-                    if None not in values:
-                        nan = any(math.isnan(float(value)) for value in values)
-                        points.append((epochs[0]["epoch"], math.nan if nan else of([float(v) for v in values])))
-                if points:
-                    lines[tag] = points
+        lines = {}
+        for tag, key in TAGS.items():
+            for epochs in zip(*completed):
+                values = [epoch.get(key) for epoch in epochs]
+                if None in values:
+                    continue
+                values = [float(value) for value in values]
+                finite = all(map(math.isfinite, values))
+                lines.setdefault(tag, []).append((epochs[0]["epoch"], statistics.fmean(values) if finite else math.nan))
+                lines.setdefault("Std/" + tag, []).append(
+                    (epochs[0]["epoch"], statistics.stdev(values) if finite else math.nan))
+        found.append((params, lines))
     return found

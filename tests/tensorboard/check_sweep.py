@@ -11,11 +11,13 @@ import argparse
 import csv
 import json
 import math
+import re
 import struct
 import sys
+from html import unescape
 from pathlib import Path
 
-from aggregate_runs import aggregates
+from aggregate_runs import MORE_TAGS, aggregates
 from run_metadata import check_run_metadata, parse_run_metadata
 from server import SKIPPED, TensorBoard, check_graph, find_venv, parse_graph, png_size
 
@@ -26,13 +28,14 @@ SCALARS = {
     "Number Correct/train": "number_correct",
     "Loss/validation": "validation_loss",
     "Accuracy/validation": "validation_accuracy",
-    "Time/epoch_seconds": "epoch_seconds",
+    "Duration/epoch_seconds": "epoch_seconds",
     "Time/images_per_second": "images_per_second",
 }
 OTHER_SCALARS = ["Time/data_wait_seconds", "Optimizer/lr"]
-METRICS = ["Accuracy/train", "Loss/train", "Accuracy/validation", "Loss/validation", "Time/epoch_seconds"]
-STATUS = {"completed": "STATUS_SUCCESS", "failed": "STATUS_FAILURE", "skipped": "STATUS_UNKNOWN",
-          "interrupted": "STATUS_UNKNOWN"}
+METRICS = ["Accuracy/train", "Loss/train", "Accuracy/validation", "Loss/validation", "Duration/epoch_seconds"]
+# What the page of hyperparameters ticks: the first five metrics by name.
+FIRST_METRICS = ["Accuracy/test", "Accuracy/train", "Accuracy/validation", "Duration/epoch_seconds", "Loss/test"]
+STATUS = {"completed": "STATUS_SUCCESS", "failed": "STATUS_FAILURE", "interrupted": "STATUS_UNKNOWN"}
 COLUMNS = ["run", "status", "epoch", "loss", "accuracy", "number_correct", "validation_loss", "validation_accuracy",
            "epoch_seconds", "run_seconds", "images_per_second"]
 
@@ -50,6 +53,13 @@ def same(shown, written):
     return abs(shown - written) <= 1e-6 * max(abs(shown), abs(written))
 
 
+def table_rows(html):
+    """The cells' texts of each row of the tables in TensorBoard's HTML."""
+    cell = re.compile(r"<t[hd][^>]*>(.*?)</t[hd]>", re.S)
+    return [[unescape(re.sub("<[^>]*>", "", text)).strip() for text in cell.findall(row)]
+            for row in re.findall(r"<tr>(.*?)</tr>", html, re.S)]
+
+
 class SweepCheck:
     def __init__(self, board, directory, picture):
         self.board, self.directory, self.picture = board, Path(directory), picture
@@ -60,7 +70,6 @@ class SweepCheck:
             reader = csv.DictReader(file)
             self.columns = reader.fieldnames
             self.rows = list(reader)
-        self.aggregates = aggregates(self.runs)
         self.keys = list(dict.fromkeys(key for run in self.runs.values() for key in run["params"]))
         self.log = json.loads((self.directory / "sweep.json").read_text()).get("log", {})
 
@@ -75,14 +84,18 @@ class SweepCheck:
         return self.log.get(kind, True) not in (False, 0)
 
     def all(self):
-        self.board.wait_for_runs([*self.runs, *self.aggregates])
-        for step in (self.result_files, self.run_names, self.scalars, self.aggregate_runs, self.images, self.graphs,
+        self.board.wait_for_runs(self.shown())
+        for step in (self.result_files, self.run_names, self.scalars, self.images, self.graphs,
                      self.profiles, self.histograms_and_text, self.hparams_columns, self.hparams_rows):
             try:
                 step()
             except Exception as error:  # One broken answer must not hide the other findings.
                 self.problem(f"{step.__name__}: {type(error).__name__}: {error}")
         return self.found
+
+    def shown(self):
+        """Runs with events: not those that were skipped."""
+        return [name for name, run in self.runs.items() if run["status"] != "skipped"]
 
     def trained(self):
         return [name for name, run in self.runs.items() if run["epochs"]]
@@ -98,7 +111,7 @@ class SweepCheck:
                         len(run["epochs"]))
 
     def run_names(self):
-        self.expect("runs", sorted(self.board.get("/data/runs")), sorted([*self.runs, *self.aggregates]))
+        self.expect("runs", sorted(self.board.get("/data/runs")), sorted(self.shown()))
 
     def scalars(self):
         tags = self.board.plugin("scalars/tags")
@@ -118,24 +131,18 @@ class SweepCheck:
                 for (step, value), (_, number) in zip(shown, written):
                     if not same(value, number):
                         self.problem(f"{name}: {tag} at step {step} is shown as {value}, but results.csv has {number}")
+            metrics = json.loads((self.directory / name / "run.json").read_text()).get("metrics", {})
+            for tag, metric in (("Loss/test", "test_loss"), ("Accuracy/test", "test_accuracy")):
+                if metric not in metrics:
+                    continue
+                shown = [(step, value) for _, step, value in self.board.plugin("scalars/scalars", run=name, tag=tag)]
+                if [step for step, _ in shown] != [int(rows[-1]["epoch"])] or not same(shown[0][1], metrics[metric]):
+                    self.problem(f"{name}: {tag} is shown as {shown}, but run.json has {metrics[metric]}")
             for tag in OTHER_SCALARS:
                 if tag not in tags.get(name, {}):
                     self.problem(f"{name}: {tag} is not shown")
-            if "setup_seconds" in self.runs[name]:
-                shown = self.board.plugin("scalars/scalars", run=name, tag="Time/setup_seconds")
-                if [step for _, step, _ in shown] != [0] or not same(shown[0][2], self.runs[name]["setup_seconds"]):
-                    self.problem(f"{name}: Time/setup_seconds is shown as {shown}")
-
-    def aggregate_runs(self):
-        tags = self.board.plugin("scalars/tags")
-        for name, lines in self.aggregates.items():
-            self.expect(f"{name}: tags", sorted(tags.get(name, {})), sorted(lines))
-            for tag in set(lines) & set(tags.get(name, {})):
-                shown = [(step, value) for _, step, value in self.board.plugin("scalars/scalars", run=name, tag=tag)]
-                self.expect(f"{name}: steps of {tag}", [step for step, _ in shown], [epoch for epoch, _ in lines[tag]])
-                for (step, value), (_, number) in zip(shown, lines[tag]):
-                    if not same(value, number):
-                        self.problem(f"{name}: {tag} at step {step} is shown as {value}, but the repeats give {number}")
+            if "Time/setup_seconds" in tags.get(name, {}):
+                self.problem(f"{name}: a chart of one point, Time/setup_seconds")
 
     def batch_size(self, run):
         if "batch_size" in run["params"]:
@@ -174,6 +181,12 @@ class SweepCheck:
             nodes = self.graph_of(name)
             for problem in check_graph(nodes):
                 self.problem(f"{name}: {problem}")
+            roots = {node["name"].split("/")[0] for node in nodes}
+            if len(roots) < 5:
+                self.problem(f"{name}: the graph opens with {sorted(roots)} only")
+            for node in nodes:
+                if {"shape", "output_shape"} & set(node["attr"]):
+                    self.problem(f"{name}: {node['name']} has its shape twice")
             if not any("/" in node["name"] for node in nodes):
                 self.problem(f"{name}: no module of the graph can be expanded")
             if not any("_output_shapes" in node["attr"] for node in nodes):
@@ -206,11 +219,33 @@ class SweepCheck:
         for name in self.trained():
             if self.wanted("histograms"):
                 tags = set(histograms.get(name, {}))
-                weights = {tag for tag in tags if not tag.endswith(".grad")}
-                if not weights or {tag + ".grad" for tag in weights} - tags:
+                weights = {tag.removeprefix("weights/") for tag in tags if tag.startswith("weights/")}
+                if not weights or {"gradients/" + tag for tag in weights} | {"weights/" + tag for tag in weights} != tags:
                     self.problem(f"{name}: histograms of parameters and their gradients are {sorted(tags)}")
-            if self.wanted("text") and not text.get(name):
-                self.problem(f"{name}: no text")
+            if self.wanted("text"):
+                self.texts_of(name, text.get(name, []))
+
+    def texts_of(self, name, tags):
+        for tag in ("configuration", "network", "metrics"):
+            if tag not in tags:
+                self.problem(f"{name}: no text {tag}")
+                return
+        rows = {tag: table_rows(self.board.plugin("text/text", run=name, tag=tag)[0]["text"])
+                for tag in ("configuration", "network", "metrics")}
+        for cells in rows["configuration"]:
+            if any("{" in cell for cell in cells):
+                self.problem(f"{name}: the configuration has JSON: {cells}")
+        record = json.loads((self.directory / name / "run.json").read_text())
+        self.expect(f"{name}: header of the layers", rows["network"][0],
+                    ["layer", "type", "arguments", "output", "parameters", "FLOPs"])
+        layers = {node["name"] for node in record["config"]["network"]["layers"]}
+        if not layers & {cells[0].split(".")[0] for cells in rows["network"]}:
+            self.problem(f"{name}: layers are {rows['network']}, not {layers}")
+        parameters = [int("".join(filter(str.isdigit, cells[4])) or 0) for cells in rows["network"][1:]]
+        self.expect(f"{name}: the layers' parameters", sum(parameters[:-1]), parameters[-1])
+        setup = dict(rows["metrics"]).get("setup_seconds", "nan")
+        if not math.isclose(float(setup), self.runs[name]["setup_seconds"], rel_tol=1e-5):
+            self.problem(f"{name}: setup_seconds is {setup}, but run.json has {record['setup_seconds']}")
 
     def hparams_columns(self):
         if not self.wanted("hparams"):
@@ -219,7 +254,7 @@ class SweepCheck:
         infos = {info["name"]: info for info in experiment["hparamInfos"]}
         self.expect("hyperparameters", sorted(infos), sorted(self.keys))
         for key in self.keys:
-            values = [run["params"][key] for run in self.runs.values() if key in run["params"]]
+            values = [self.runs[name]["params"][key] for name in self.shown() if key in self.runs[name]["params"]]
             info = infos.get(key, {})
             types = {bool: "DATA_TYPE_BOOL", str: "DATA_TYPE_STRING"}
             self.expect(f"type of {key}", info.get("type"), types.get(type(values[0]), "DATA_TYPE_FLOAT64"))
@@ -232,6 +267,8 @@ class SweepCheck:
                 self.expect(f"domain of {key}", (interval.get("minValue"), interval.get("maxValue")),
                             (min(values), max(values)))
         tags = {info["name"]["tag"] for info in experiment["metricInfos"] if info["name"].get("group", "") == ""}
+        if self.trained() and self.validated():
+            self.expect("first metrics", sorted(tags)[:5], FIRST_METRICS)
         for tag in METRICS:
             if self.trained() and tag not in tags and not ("validation" in tag and not self.validated()):
                 self.problem(f"the metric {tag} is not offered")
@@ -246,8 +283,8 @@ class SweepCheck:
             "allowedStatuses": ["STATUS_UNKNOWN", "STATUS_SUCCESS", "STATUS_FAILURE", "STATUS_RUNNING"],
             "startIndex": 0, "sliceSize": 10000})
         groups = {group["name"]: group for group in answer["sessionGroups"]}
-        self.expect("rows", sorted(groups), sorted(self.runs))
-        self.expect("number of rows", len(answer["sessionGroups"]), len(self.runs))
+        self.expect("rows", sorted(groups), sorted(self.shown()))
+        self.expect("number of rows", len(answer["sessionGroups"]), len(self.shown()))
         for name, run in self.runs.items():
             if name not in groups:
                 continue
@@ -272,10 +309,48 @@ class SweepCheck:
                     self.problem(f"{name}: metric {tag} is of step {shown[tag].get('trainingStep')}")
 
 
+def mean_problems(directory, venv, fast):
+    """The same for the means of the sweep's repeats, in the log directory beside it."""
+    runs = {run["name"]: run for run in json.loads((directory / "results.json").read_text())["runs"]}
+    wanted = aggregates(runs)
+    means = directory.with_name(directory.name + ".mean")
+    if not wanted:
+        return [f"{means} is there without repeats"] if means.exists() else []
+    found = []
+    with TensorBoard(venv, means, fast) as board:
+        names = [path.name for path in means.iterdir()]
+        board.wait_for_runs(names)
+        if sorted(board.get("/data/runs")) != sorted(names) or len(names) != len(wanted):
+            found.append(f"{means}: runs {sorted(board.get('/data/runs'))}, not {len(wanted)}")
+        tags = board.plugin("scalars/tags")
+        rows = board.plugin("hparams/session_groups", body={
+            "allowedStatuses": ["STATUS_UNKNOWN", "STATUS_SUCCESS", "STATUS_FAILURE", "STATUS_RUNNING"],
+            "startIndex": 0, "sliceSize": 10000})["sessionGroups"]
+        for params, lines in wanted:
+            of_params = [row for row in rows if row["hparams"] == params]
+            if len(of_params) != 1:
+                found.append(f"{means}: {len(of_params)} rows of hyperparameters for {params}")
+                continue
+            name = of_params[0]["name"]
+            shown_tags = {tag for tag in tags.get(name, {}) if tag.removeprefix("Std/") not in MORE_TAGS}
+            if shown_tags != set(lines):
+                found.append(f"{name}: tags {sorted(shown_tags)}, not {sorted(lines)}")
+            for tag in set(lines) & shown_tags:
+                shown = [(step, value) for _, step, value in board.plugin("scalars/scalars", run=name, tag=tag)]
+                for (step, value), (epoch, number) in zip(shown, lines[tag], strict=True):
+                    scale = next(abs(v) for e, v in lines[tag.removeprefix("Std/")] if e == epoch)
+                    close = math.isclose(float(value), number, rel_tol=1e-5, abs_tol=1e-6 * scale)
+                    if step != epoch or not (close or math.isnan(float(value)) and math.isnan(number)):
+                        found.append(f"{name}: {tag} at step {step} is shown as {value}, but the repeats give {number}")
+    return found
+
+
 def problems(directory, venv, fast, picture=(28, 28)):
     """Everything that TensorBoard shows of the sweep in another way than its result files, one sentence each."""
+    directory = Path(directory)
     with TensorBoard(venv, directory, fast) as board:
-        return SweepCheck(board, directory, picture).all()
+        found = SweepCheck(board, directory, picture).all()
+    return found + mean_problems(directory, venv, fast)
 
 
 def main():

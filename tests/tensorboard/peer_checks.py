@@ -105,6 +105,10 @@ class Peer:
                 ((time, step, found),) = board.plugin("histograms/histograms", run="run", tag=tag)
                 while found and found[0][2] == 0:  # torch keeps an empty bucket at the left end
                     found = found[1:]
+                # Others keep every empty bucket; here neighbours are one.
+                for at in range(len(found) - 1, 0, -1):
+                    if found[at][2] == found[at - 1][2] == 0:
+                        found[at - 1:at + 1] = [[found[at - 1][0], found[at][1], 0]]
                 # Its fast-loader form has other outer ends for that reason, so the inner limits are compared.
                 return [time, step, [count for _, _, count in found], [right for _, right, _ in found[:-1]]]
             return answer

@@ -41,6 +41,7 @@ def check_run_metadata(measured, graph, samples):
     parse_run_metadata; `samples` is the size of the batch in the step."""
     problems = []
     devices = {node["name"]: node["device"] for node in graph}
+    ops = {node["name"]: node["op"] for node in graph}
     names = [node["name"] for node in measured]
     if len(set(names)) != len(names):
         problems.append("the profile has two entries for one node")
@@ -52,17 +53,14 @@ def check_run_metadata(measured, graph, samples):
             problems.append(f"the profile has {name} on {node['device']}, the graph on {devices[name]}")
         if not node["shapes"]:
             problems.append(f"the profile has no shape of {name}'s output, so that the page fails")
-        for shape in node["shapes"]:
+        is_operation = ops.get(name) not in ("Parameter", "Buffer", "CrossEntropyLoss", "MSELoss")
+        if node["micros"] <= 0 and node["bytes"] <= 0:
+            problems.append(f"the profile has neither time nor memory for {name}, which is drawn as unused")
+        elif node["micros"] <= 0 and is_operation and ops.get(name) != "Input":
+            problems.append(f"the profile has no time for {name}")
+        for shape in node["shapes"] if is_operation else []:
             if not shape or shape[0] != samples or min(shape) < 1:
                 problems.append(f"the profile gives {name}'s output the shape {shape}, not one of {samples} samples")
-    # An operation that another one does along with its own shows as nothing; a layer with weights never does.
-    for node in measured:
-        if node["name"].rsplit("/", 1)[-1] in ("Conv2d", "Linear"):
-            if node["micros"] <= 0:
-                problems.append(f"the profile has no time for {node['name']}")
-            if node["bytes"] <= 0:
-                problems.append(f"the profile has no memory for {node['name']}")
-    layers = {node["name"] for node in graph if node["name"].rsplit("/", 1)[-1] in ("Conv2d", "Linear")}
-    for missing in sorted(layers - set(names)):
+    for missing in sorted(set(devices) - set(names)):
         problems.append(f"the profile has nothing of {missing}")
     return problems

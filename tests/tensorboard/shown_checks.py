@@ -6,6 +6,7 @@ import io
 import json
 import math
 import struct
+import subprocess
 import time
 import unittest
 from types import SimpleNamespace
@@ -197,6 +198,30 @@ class Checks:
             self.assertEqual(len(pairs), 9)
             values = [value for _, value in pairs]
             self.assertEqual(values, sorted(values))
+
+    def test_22_distribution_is_that_of_all_empty_buckets(self):
+        """Neighbouring empty buckets are stored as one. Cutting each into three gives the same quantiles, to the bit."""
+        rows = [buckets for _, _, buckets in self.get("histograms/histograms", run="values", tag="sparse")]
+        cut = []
+        for buckets in rows:
+            self.assertTrue(any(count == 0 for _, _, count in buckets))
+            self.assertFalse(any(a[2] == b[2] == 0 for a, b in zip(buckets, buckets[1:])))
+            cut.append([])
+            for left, right, count in buckets:
+                parts = 3 if count == 0 else 1
+                ends = [left + (right - left) * part / parts for part in range(parts)] + [right]
+                cut[-1] += [[a, b, count] for a, b in zip(ends, ends[1:])]
+        code = ("import json, sys; import numpy as np; from tensorboard.plugins.distribution import compressor; "
+                "print(json.dumps([[list(map(float, pair)) for pair in compressor.compress_histogram(np.array(b))] "
+                "for b in json.load(sys.stdin)]))")
+        done = subprocess.run([CONTEXT.venv / "bin/python", "-c", code], input=json.dumps(cut), capture_output=True,
+                              text=True, check=True)
+        shown = [pairs for _, _, pairs in self.get("distributions/distributions", run="values", tag="sparse")]
+        self.assertEqual(json.loads(done.stdout), [[list(map(float, pair)) for pair in pairs] for pairs in shown])
+
+    def test_22_numbers_beyond_float_have_a_distribution(self):
+        ((_, _, pairs),) = self.get("distributions/distributions", run="values", tag="huge")
+        self.assertTrue(all(math.isfinite(float(value)) for _, value in pairs), pairs)
 
     def test_23_text(self):
         self.assertEqual(set(self.get("text/tags")["text"]), {"markdown", "table", "broken", "script"})

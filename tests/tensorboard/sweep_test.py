@@ -16,7 +16,7 @@ from server import SKIPPED, find_venv
 
 OVERRIDES = ["lr=0.01,0.001", "batch_size=100,1000", "shuffle=true,false", "num_workers=0", "device=cuda,cpu", "epochs=2",
              "dataset.limit=3000", "dataset.validation=500"]
-# Of each combination two repeats, so that there are runs of mean, minimum and maximum beside them.
+# Of each combination two repeats, so that there is a directory with their means beside the sweep's.
 REPEATED = ["lr=0.01,0.001", "batch_size=100", "shuffle=true", "num_workers=0", "device=cpu", "epochs=2", "repeats=2",
             "dataset.limit=1000", "dataset.validation=200"]
 
@@ -45,7 +45,7 @@ def main():
         print("SKIPPED: no TensorBoard; name its virtual environment with --venv or SWEEP_TENSORBOARD_VENV")
         return SKIPPED
     failed = False
-    sweeps = ((OVERRIDES, 16), (REPEATED, 4 + 2 * 3))
+    sweeps = ((OVERRIDES, 16), (REPEATED, 4))
     if arguments.overrides:
         sweeps = ((arguments.overrides, arguments.runs),)
     for overrides, runs in sweeps:
@@ -56,7 +56,7 @@ def main():
                 print(program.stderr[-3000:])
                 print(f"the sweep ended with {program.returncode}")
                 return 1
-            (sweep,) = [path for path in Path(directory).iterdir() if path.is_dir()]
+            (sweep,) = [path for path in Path(directory).iterdir() if (path / "sweep.json").exists()]
             found = len([path for path in sweep.iterdir() if path.is_dir()])
             if found != runs:
                 print(f"the sweep has {found} runs, not {runs}")

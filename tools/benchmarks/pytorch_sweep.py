@@ -172,8 +172,8 @@ def main():
                 writer.add_scalar("Loss/train", loss, epoch)
                 writer.add_scalar("Accuracy/train", accuracy, epoch)
                 for name, parameter in network.named_parameters():
-                    writer.add_histogram(name, parameter, epoch)
-                    writer.add_histogram(f"{name}.grad", parameter.grad, epoch)
+                    writer.add_histogram(f"weights/{name}", parameter, epoch)
+                    writer.add_histogram(f"gradients/{name}", parameter.grad, epoch)
             print(f"{batch_size},{epoch},{loss:.6f},{accuracy:.6f},{seconds:.6f}", flush=True)
         if writer:
             writer.close()

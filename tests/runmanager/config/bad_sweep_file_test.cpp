@@ -274,6 +274,7 @@ TEST(BadSweepFile, ANameThatCannotBeADirectoryIsRefused) {
       {R"("a:b")", "want a directory name without :"},
       {R"("-rf")", "want a name that does not start with '-'"},
       {R"("end.")", "want a name that does not end with a dot or a space"},
+      {R"("s.mean")", "want a name that does not end with .mean: the means of repeats"},
       {R"("con")", "some systems keep this name for a device"},
       {R"("LPT1.txt")", "some systems keep this name for a device"},
       {"\"" + std::string(101, 'x') + "\"", "it has 101 bytes, want at most 100"},

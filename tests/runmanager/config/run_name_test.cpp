@@ -66,6 +66,25 @@ TEST(RunName, CutsLongNames) {
   EXPECT_NE(run_name(params), name);
 }
 
+TEST(RunNames, LeaveOutKeysWithOneValue) {
+  const auto run = [](double lr, const std::string& device, std::int64_t batch) {
+    return Params{{"lr", lr}, {"batch_size", batch}, {"device", device}};
+  };
+  EXPECT_THAT(
+      run_names({run(0.1, "cpu", 10), run(0.1, "cuda", 10), run(0.1, "cpu", 20)}),
+      ElementsAre("batch_size=10,device=cpu", "batch_size=10,device=cuda", "batch_size=20,device=cpu"));
+  EXPECT_THAT(run_names({run(0.1, "cpu", 10)}), ElementsAre("lr=0.1,batch_size=10,device=cpu"));
+  EXPECT_THAT(
+      run_names({run(0.1, "cpu", 10), run(0.1, "cpu", 10)}),
+      ElementsAre(StartsWith("lr=0.1,batch_size=10,device=cpu~"), StartsWith("lr=0.1,batch_size=10,")));
+}
+
+TEST(RunNames, KeepKeysThatOnlySomeRunsHave) {
+  const auto names = run_names({{{"optimizer", std::string("sgd")}, {"momentum", 0.9}, {"lr", 0.1}},
+                                {{"optimizer", std::string("adam")}, {"lr", 0.1}}});
+  EXPECT_THAT(names, ElementsAre("optimizer=sgd,momentum=0.9", "optimizer=adam"));
+}
+
 TEST(RunNames, AreDifferentWhereAFileSystemIgnoresCase) {
   const auto names =
       run_names({{{"k", std::string("Adam")}}, {{"k", std::string("adam")}}, {{"k", std::string("sgd")}}});

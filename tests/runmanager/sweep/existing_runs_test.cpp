@@ -125,15 +125,19 @@ const Change kChanges[] = {
     {"ClipNormOff", Fate::kKept, R"({"clip_norm": 0})"},
     {"MoreEpochs", Fate::kContinued, R"({"epochs": 3})", {}, "go on"},
     {"MoreEpochsAndOtherLogs", Fate::kContinued, R"({"log": {"batches": 2}})", {"epochs=4"}},
-    {"NewAxisWithTheOldValue", Fate::kAdopted, R"({"params": {"seed": [3]}})"},
     {"NewAxisWithTheOldValueAndAnother", Fate::kAdopted, R"({"params": {"batch_size": [20, 40]}})"},
-    {"NewAxisOfDefaultsName", Fate::kAdopted, R"({"params": {"shuffle": [true]}})"},
-    {"NewAxisOfNumWorkersWithTheOldValue", Fate::kAdopted, R"({"params": {"num_workers": [0]}})"},
-    {"NewAxisOfTheDeviceItBecame", Fate::kAdopted, R"({"params": {"device": ["cpu"]}})"},
-    {"AxisByItsPath", Fate::kAdopted, R"({"params": {"optimizer.eps": [1e-8]}})"},
-    {"NewAxisAndMoreEpochs", Fate::kAdopted, R"({"epochs": 3, "params": {"seed": [3]}})"},
-    {"NewAxisOfNumWorkersWithAnotherValue", Fate::kNew, R"({"params": {"num_workers": [2]}})"},
-    {"NewAxisWithAnotherValue", Fate::kNew, R"({"params": {"seed": [4]}})"},
+    {"NewAxisOfDefaultsName", Fate::kAdopted, R"({"params": {"shuffle": [true, false]}})"},
+    {"NewAxisOfNumWorkersWithTheOldValue", Fate::kAdopted, R"({"params": {"num_workers": [0, 2]}})"},
+    {"NewAxisOfTheDeviceItBecame", Fate::kAdopted, R"({"params": {"device": ["cpu", "cuda:7"]}})"},
+    {"AxisByItsPath", Fate::kAdopted, R"({"params": {"optimizer.eps": [1e-8, 1e-7]}})"},
+    {"NewAxisAndMoreEpochs", Fate::kAdopted, R"({"epochs": 3, "params": {"seed": [3, 4]}})"},
+    {"NewAxisOfNumWorkersWithAnotherValue",
+     Fate::kRefused,
+     R"({"params": {"num_workers": [2]}})",
+     {},
+     "num_workers: 0 -> 2"},
+    {"NewAxisWithAnotherValue", Fate::kRefused, R"({"params": {"seed": [4]}})", {}, "seed: 3 -> 4"},
+    {"NewAxisWithOtherValues", Fate::kNew, R"({"params": {"seed": [4, 5]}})"},
     {"OtherAxisValues", Fate::kNew, R"({"params": {"lr": [0.03]}})"},
     {"OtherName", Fate::kNew, R"({"name": "other"})"},
     {"Seed", Fate::kRefused, R"({"seed": 4})", {}, "seed: 3 -> 4"},
@@ -252,6 +256,35 @@ TEST_F(ChangedSweep, IsRefusedWhenTheDataHasChanged) {
 TEST_F(ChangedSweep, ShowsFinishedRunsWhenTheDataIsGone) {
   fs::remove_all(directory_ / "data");
   EXPECT_EQ(Finished::run(directory_.path(), {}).runs.size(), 2u);
+}
+
+TEST_F(ChangedSweep, KeepsRunsOfANewAxisWithTheOldValueOnlyAndRecordsIt) {
+  auto before = contents(directory_ / "runs/quarters/lr=0.02");
+  patch(R"({"params": {"seed": [3]}})");
+  Finished::run(directory_.path(), {});
+  auto after = contents(directory_ / "runs/quarters/lr=0.02");
+  EXPECT_EQ(Json::parse(after.at("run.json")).at("params").at("seed"), 3);
+  before.erase("run.json");
+  after.erase("run.json");
+  EXPECT_EQ(after, before);
+}
+
+TEST_F(ChangedSweep, AdoptsRunsWhenAKeyThatNamesLeftOutVaries) {
+  const std::vector<std::string> one = {"name=grown", "lr=0.02,0.01", "batch_size=20", "num_workers=0"};
+  patch(R"({"params": {"lr": [0.5], "batch_size": [1], "num_workers": [1]}})");
+  Finished::run(directory_.path(), one);
+  const fs::path sweep = directory_ / "runs/grown";
+  const std::string checkpoint = read_file(sweep / "lr=0.02/checkpoint.safetensors");
+  std::string told;
+  const SweepOutcome grown =
+      Finished::run(directory_.path(), {one[0], one[1], "batch_size=20,40", one[3]}, false, &told);
+  EXPECT_EQ(grown.runs[0].name, "lr=0.02,batch_size=20");
+  EXPECT_EQ(read_file(sweep / "lr=0.02,batch_size=20/checkpoint.safetensors"), checkpoint);
+  EXPECT_THAT(told, HasSubstr("renamed"));
+  // And back again: batch_size has one value, so its runs get the short names.
+  EXPECT_EQ(Finished::run(directory_.path(), one).runs[0].name, "lr=0.02");
+  EXPECT_EQ(read_file(sweep / "lr=0.02/checkpoint.safetensors"), checkpoint);
+  EXPECT_TRUE(fs::exists(sweep / "lr=0.02,batch_size=40"));
 }
 
 TEST_F(ChangedSweep, NamesAnotherOptimizerWithoutItsArguments) {

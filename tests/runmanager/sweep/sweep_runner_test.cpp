@@ -313,7 +313,7 @@ TEST(RunSweep, EndsWithTheLineThatOpensTensorBoard) {
   World world;
   world.run(small_sweep());
   EXPECT_THAT(world.terminal_output,
-              HasSubstr("tensorboard --logdir " + world.options.logdir.string() + "\n"));
+              HasSubstr("tensorboard --logdir " + (world.options.logdir / "small").string() + "\n"));
   EXPECT_THAT(world.out.str(), Not(HasSubstr("tensorboard")));
 }
 

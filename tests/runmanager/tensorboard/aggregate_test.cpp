@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/file.h"
+#include "proto/tensorboard/hparams.pb.h"
 #include "runmanager/config/run_name.h"
 #include "tests/support/run_world.h"
 
@@ -70,31 +71,42 @@ std::set<std::string> directories(const fs::path& parent) {
   return names;
 }
 
-TEST(AggregateOf, IsMeanLeastAndGreatestOfEveryEpoch) {
-  const std::vector<RunRecord> runs = {
+const AggregateValue& value_of(const AggregateEpoch& epoch, const std::string& tag) {
+  for (const AggregateValue& value : epoch.values) {
+    if (value.tag == tag) return value;
+  }
+  throw std::out_of_range(tag);
+}
+
+TEST(AggregateOf, IsMeanAndDeviationOfEveryTagAndEpoch) {
+  std::vector<RunRecord> runs = {
       record({{.epoch = 1, .loss = 1, .accuracy = 0.5, .validation_loss = 4, .validation_accuracy = 0.25},
-              {.epoch = 2, .loss = 0.5, .accuracy = 0.75, .validation_loss = 2, .validation_accuracy = 0.5}}),
+              {.epoch = 2, .loss = 0.5, .accuracy = 0.75, .epoch_seconds = 2}}),
       record({{.epoch = 1, .loss = 3, .accuracy = 0.25, .validation_loss = 1, .validation_accuracy = 0.5},
-              {.epoch = 2, .loss = 0.25, .accuracy = 1, .validation_loss = 8, .validation_accuracy = 0.75}}),
+              {.epoch = 2, .loss = 0.25, .accuracy = 1, .epoch_seconds = 3}}),
       record({{.epoch = 1, .loss = 5, .accuracy = 0, .validation_loss = 1, .validation_accuracy = 0},
-              {.epoch = 2, .loss = 0, .accuracy = 0.5, .validation_loss = 2, .validation_accuracy = 1}})};
+              {.epoch = 2, .loss = 0, .accuracy = 0.5, .epoch_seconds = 7}})};
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    runs[i].metrics = {{"test_loss", static_cast<double>(i)}, {"test_accuracy", 0.5}};
   const auto aggregate = aggregate_of(pointers(runs));
   ASSERT_TRUE(aggregate);
-  ASSERT_EQ(aggregate->mean.size(), 2u);
-  EXPECT_EQ(aggregate->mean[0].loss, 3);
-  EXPECT_EQ(aggregate->mean[0].accuracy, 0.25);
-  EXPECT_EQ(aggregate->mean[0].validation_loss, 2);
-  EXPECT_EQ(aggregate->mean[0].validation_accuracy, 0.25);
-  EXPECT_EQ(aggregate->mean[1].epoch, 2);
-  EXPECT_EQ(aggregate->mean[1].loss, 0.25);
-  EXPECT_EQ(aggregate->min[0].loss, 1);
-  EXPECT_EQ(aggregate->min[0].accuracy, 0);
-  EXPECT_EQ(aggregate->min[1].validation_loss, 2);
-  EXPECT_EQ(aggregate->min[1].validation_accuracy, 0.5);
-  EXPECT_EQ(aggregate->max[0].loss, 5);
-  EXPECT_EQ(aggregate->max[1].accuracy, 1);
-  EXPECT_EQ(aggregate->max[1].validation_loss, 8);
-  EXPECT_EQ(aggregate->max[1].validation_accuracy, 1);
+  ASSERT_EQ(aggregate->size(), 2u);
+  const AggregateEpoch &first = aggregate->at(0), &second = aggregate->at(1);
+  EXPECT_EQ(first.epoch, 1);
+  EXPECT_EQ(value_of(first, "Loss/train").mean, 3);
+  EXPECT_EQ(value_of(first, "Loss/train").deviation, 2);  // ((1−3)² + 0 + (5−3)²) / 2 = 4
+  EXPECT_EQ(value_of(first, "Accuracy/train").mean, 0.25);
+  EXPECT_EQ(value_of(first, "Accuracy/train").deviation, 0.25);
+  EXPECT_EQ(value_of(first, "Loss/validation").mean, 2);
+  EXPECT_EQ(value_of(first, "Accuracy/validation").mean, 0.25);
+  EXPECT_THROW(value_of(first, "Loss/test"), std::out_of_range);
+  EXPECT_EQ(second.epoch, 2);
+  EXPECT_EQ(value_of(second, "Loss/train").mean, 0.25);
+  EXPECT_EQ(value_of(second, "Duration/epoch_seconds").mean, 4);
+  EXPECT_THROW(value_of(second, "Loss/validation"), std::out_of_range) << "was not measured";
+  EXPECT_EQ(value_of(second, "Loss/test").mean, 1);
+  EXPECT_EQ(value_of(second, "Loss/test").deviation, 1);
+  EXPECT_EQ(value_of(second, "Accuracy/test").deviation, 0);
 }
 
 TEST(AggregateOf, NeedsTwoCompletedRuns) {
@@ -105,7 +117,8 @@ TEST(AggregateOf, NeedsTwoCompletedRuns) {
   EXPECT_FALSE(aggregate_of(pointers(one_failed)));
   const std::vector<RunRecord> one_of_three_failed = {
       record({{.loss = 1}}), record({{.loss = 9}}, RunStatus::kFailed), record({{.loss = 2}})};
-  EXPECT_EQ(aggregate_of(pointers(one_of_three_failed))->max[0].loss, 2) << "the failed run counts not";
+  EXPECT_EQ(value_of(aggregate_of(pointers(one_of_three_failed))->at(0), "Loss/train").mean, 1.5)
+      << "the failed run counts not";
 }
 
 TEST(AggregateOf, KeepsNaNWhereverItStandsAndLeavesOutWhatWasNotMeasured) {
@@ -113,10 +126,9 @@ TEST(AggregateOf, KeepsNaNWhereverItStandsAndLeavesOutWhatWasNotMeasured) {
     std::vector<RunRecord> runs = {record({{.loss = 1}}), record({{.loss = 1}})};
     runs[place].epochs[0].loss = std::numeric_limits<double>::quiet_NaN();
     const auto aggregate = aggregate_of(pointers(runs));
-    EXPECT_TRUE(std::isnan(aggregate->mean[0].loss));
-    EXPECT_TRUE(std::isnan(aggregate->min[0].loss));
-    EXPECT_TRUE(std::isnan(aggregate->max[0].loss));
-    EXPECT_FALSE(aggregate->mean[0].validation_loss.has_value());
+    EXPECT_TRUE(std::isnan(value_of(aggregate->at(0), "Loss/train").mean));
+    EXPECT_TRUE(std::isnan(value_of(aggregate->at(0), "Loss/train").deviation));
+    EXPECT_THROW(value_of(aggregate->at(0), "Loss/validation"), std::out_of_range);
   }
 }
 
@@ -130,30 +142,56 @@ class AggregateRunsTest : public ::testing::Test {
       return Totals{loss * static_cast<double>(samples), samples / 2, samples};
     };
   }
-  fs::path aggregate(const std::string& statistic) const {
-    return world_.path("lr=0.5,device=cpu,aggregate=" + statistic);
-  }
+  fs::path means() const { return world_.options.logdir / "small.mean"; }
+  fs::path mean(const std::string& combination = "lr=0.5") const { return means() / combination; }
   World world_;
 };
 
-TEST_F(AggregateRunsTest, StandBesideTheRunsWithTheSameTags) {
+TEST_F(AggregateRunsTest, StandBesideTheSweepWithTheSameTagsAndTheDeviations) {
   world_.run(repeated_sweep(3));
-  EXPECT_THAT(points(aggregate("mean"), "Loss/train"), ElementsAre(2, 1));
-  EXPECT_THAT(points(aggregate("min"), "Loss/train"), ElementsAre(1, 0.5));
-  EXPECT_THAT(points(aggregate("max"), "Loss/train"), ElementsAre(3, 1.5));
-  for (const char* statistic : {"mean", "min", "max"}) {
-    EXPECT_THAT(points(aggregate(statistic), "Accuracy/train"), ElementsAre(0.5, 0.5));
-    EXPECT_THAT(points(aggregate(statistic), "Loss/validation"), ElementsAre(0.25, 0.25));
-    EXPECT_THAT(points(aggregate(statistic), "Accuracy/validation"), ElementsAre(1, 1));
-    for (const proto::Event& event : read_run(aggregate(statistic))) {
-      for (const auto& value : event.summary().value())
-        EXPECT_NE(value.metadata().plugin_data().plugin_name(), "hparams");
-    }
-    EXPECT_FALSE(fs::exists(aggregate(statistic) / "run.json"));
+  EXPECT_THAT(points(mean(), "Loss/train"), ElementsAre(2, 1));
+  EXPECT_THAT(points(mean(), "Std/Loss/train"), ElementsAre(1, 0.5));
+  EXPECT_THAT(points(mean(), "Accuracy/train"), ElementsAre(0.5, 0.5));
+  EXPECT_THAT(points(mean(), "Std/Accuracy/train"), ElementsAre(0, 0));
+  EXPECT_THAT(points(mean(), "Loss/validation"), ElementsAre(0.25, 0.25));
+  EXPECT_THAT(points(mean(), "Accuracy/validation"), ElementsAre(1, 1));
+  EXPECT_THAT(points(mean(), "Loss/test"), ElementsAre(0.25)) << "at the last epoch";
+  EXPECT_FALSE(fs::exists(mean() / "run.json"));
+  EXPECT_THAT(read_file(world_.path("results.csv")), Not(HasSubstr("mean")));
+  EXPECT_EQ(directories(world_.path("")).size(), 2u * 3) << "no more runs than were trained";
+  EXPECT_EQ(directories(means()), (std::set<std::string>{"lr=0.5", "lr=0.25"}));
+}
+
+TEST_F(AggregateRunsTest, HaveARowInTheTableOfHyperparametersAndALayout) {
+  world_.run(repeated_sweep(2));
+  const auto events = read_run(mean());
+  const auto sessions = values_of(events, "_hparams_/session_start_info");
+  ASSERT_EQ(sessions.size(), 1u);
+  proto::HParamsPluginData data;
+  ASSERT_TRUE(data.ParseFromString(sessions[0].metadata().plugin_data().content()));
+  EXPECT_EQ(data.session_start_info().hparams().size(), 2u);
+  EXPECT_EQ(data.session_start_info().hparams().at("lr").number_value(), 0.5);
+  EXPECT_EQ(values_of(events, "_hparams_/session_end_info").size(), 1u);
+  EXPECT_EQ(values_of(events, "custom_scalars__config__").size(), 1u);
+}
+
+TEST_F(AggregateRunsTest, OfCombinationsThatHaveAnotherNameNowAreRemoved) {
+  world_.run(repeated_sweep(2));
+  Sweep sweep = repeated_sweep(2);
+  std::vector<Params> params;
+  for (RunConfig& run : sweep.runs) {
+    run.params.insert(run.params.begin(), {"mirror", run.params.front().second});
+    params.push_back(run.params);
   }
-  EXPECT_THAT(read_file(world_.path("results.csv")), Not(HasSubstr("aggregate")));
-  EXPECT_THAT(read_file(world_.path("results.json")), Not(HasSubstr("aggregate")));
-  EXPECT_EQ(directories(world_.path("")).size(), 2u * 3 + 2 * 3);
+  const auto names = run_names(params);
+  for (std::size_t i = 0; i < names.size(); ++i) sweep.runs[i].name = names[i];
+  const std::size_t trained = world_.training.batches;
+  world_.run(sweep);
+  EXPECT_EQ(world_.training.batches, trained) << "the runs were adopted";
+  EXPECT_EQ(directories(means()), (std::set<std::string>{"mirror=0.5,lr=0.5", "mirror=0.25,lr=0.25"}));
+  world_.options.replace = true;
+  world_.run(small_sweep());  // without repeats
+  EXPECT_FALSE(fs::exists(means()));
 }
 
 TEST_F(AggregateRunsTest, AreNotThereWithoutRepeatsOrWithOne) {
@@ -174,10 +212,10 @@ TEST_F(AggregateRunsTest, AreWrittenAnewInOneFileWhenTheSweepRunsAgain) {
   world_.options.replace = true;
   world_.training.engines = 1;  // so that the losses are 2, 3, 1
   world_.run(changed);
-  EXPECT_THAT(points(aggregate("mean"), "Loss/train"), ElementsAre(2));
-  EXPECT_EQ(std::distance(fs::directory_iterator(aggregate("mean")), fs::directory_iterator()), 1);
+  EXPECT_THAT(points(mean(), "Loss/train"), ElementsAre(2));
+  EXPECT_EQ(std::distance(fs::directory_iterator(mean()), fs::directory_iterator()), 1);
   world_.run(changed);  // everything kept
-  EXPECT_THAT(points(aggregate("max"), "Loss/train"), ElementsAre(3));
+  EXPECT_THAT(points(mean(), "Loss/train"), ElementsAre(2));
 }
 
 TEST_F(AggregateRunsTest, GoWhenTheirRunsAreToBeTrainedAgainAndComeAtTheirEnd) {
@@ -190,14 +228,14 @@ TEST_F(AggregateRunsTest, GoWhenTheirRunsAreToBeTrainedAgainAndComeAtTheirEnd) {
   world_.options.replace = true;
   std::size_t seen = 0;
   world_.training.on_train = [&](const Batch& batch, std::int64_t) {
-    EXPECT_EQ(fs::exists(aggregate("mean")), seen++ >= 3 * 4) << "batch " << seen;
+    EXPECT_EQ(fs::exists(mean()), seen++ >= 3 * 4) << "batch " << seen;
     if (seen == 3 * 4 + 1) world_.signal = 15;  // in the second combination
     return Totals{1, 1, static_cast<std::int64_t>(batch.size())};
   };
   world_.run(changed);
   EXPECT_EQ(seen, 13u);
-  EXPECT_TRUE(fs::exists(aggregate("mean")));
-  EXPECT_FALSE(fs::exists(world_.path("lr=0.25,device=cpu,aggregate=mean")));
+  EXPECT_TRUE(fs::exists(mean()));
+  EXPECT_FALSE(fs::exists(mean("lr=0.25")));
 }
 
 TEST_F(AggregateRunsTest, AreNotThereForSkippedRuns) {
@@ -205,37 +243,24 @@ TEST_F(AggregateRunsTest, AreNotThereForSkippedRuns) {
   for (RunConfig& run : sweep.runs) run.device = "cuda";
   const SweepOutcome outcome = world_.run(sweep);
   EXPECT_EQ(directories(outcome.directory).size(), 4u);
+  EXPECT_FALSE(fs::exists(means()));
 }
 
-TEST(AggregateNames, AreNeverThoseOfRunsNorOfEachOther) {
-  std::vector<Params> params;
+TEST(AggregateNames, DifferOnEveryFileSystem) {
+  std::vector<RunConfig> runs;
   const std::string longer(300, 'x');
-  for (const std::string& text :
-       {std::string("a"), std::string("A"), longer, longer + "y", std::string("a,aggregate=mean")}) {
-    for (const std::string& last : {std::string("mean"), std::string("Mean"), std::string("min")}) {
-      for (std::int64_t repeat = 0; repeat < 2; ++repeat)
-        params.push_back({{"text", text}, {"aggregate", last}, {"repeat", repeat}});
-      params.push_back({{"text", text}, {"aggregate", last}});  // a run that looks like an aggregate
+  for (const std::string& text : {std::string("a"), std::string("A"), longer, longer + "y"}) {
+    for (std::int64_t repeat = 0; repeat < 2; ++repeat) {
+      runs.emplace_back();
+      runs.back().params = {{"text", text}, {"repeat", repeat}};
     }
-    for (std::int64_t repeat = 0; repeat < 2; ++repeat)
-      params.push_back({{"text", text}, {"repeat", repeat}});
   }
-  const std::vector<std::string> names = run_names(params);
-  std::vector<RunConfig> runs(params.size());
   std::set<std::string> taken;
-  const auto lower = [](std::string text) {
-    for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return text;
-  };
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    runs[i].name = names[i];
-    runs[i].params = params[i];
-    taken.insert(lower(names[i]));
+  for (std::string name : AggregateRuns("small", runs).names()) {
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    EXPECT_TRUE(taken.insert(name).second) << name;
   }
-  ASSERT_EQ(taken.size(), runs.size());
-  const auto aggregates = AggregateRuns(".", runs).names();
-  EXPECT_EQ(aggregates.size(), 5u * 4 * 3);
-  for (const std::string& name : aggregates) EXPECT_TRUE(taken.insert(lower(name)).second) << name;
+  EXPECT_EQ(taken.size(), 4u);
 }
 
 }  // namespace

@@ -59,8 +59,9 @@ TEST(MostConfidentMistakes, ComeFirstAndKeepTheirOrderWhenEqual) {
 }
 
 TEST(DrawConfusionMatrix, GrowsWithTheLargestCount) {
-  const auto small = draw_confusion_matrix(std::vector<std::int64_t>{1, 2, 3, 4}, 2);
-  const auto large = draw_confusion_matrix(std::vector<std::int64_t>{1, 2, 3, 40000}, 2);
+  const std::vector<std::string> names = {"a", "b"};
+  const auto small = draw_confusion_matrix(std::vector<std::int64_t>{1, 2, 3, 4}, names);
+  const auto large = draw_confusion_matrix(std::vector<std::int64_t>{1, 2, 3, 40000}, names);
   EXPECT_EQ(small.width, small.height);
   EXPECT_GT(large.width, small.width);
   EXPECT_EQ(small.channels, 3);
@@ -84,7 +85,10 @@ TEST(LogPredictions, WritesACurvePerClassTheMatrixAndTheMistakes) {
   // Labels 1, 2, 0, … from sample 40: of 10, 3 are class 0, and all are predicted as it.
   EXPECT_THAT(tbwriter::values_of(events, "predictions/confusion_counts")[0].tensor().string_val(0),
               HasSubstr("| a | 3 | 0 | 0 | 100.0 % |"));
-  EXPECT_EQ(tbwriter::values_of(events, "predictions/misclassified")[0].image().width(), 7 * 6 + 2);
+  // Seven mistakes, four a row: 4 pixels wide, 27 times enlarged, with gaps of 4.
+  const auto picture = tbwriter::values_of(events, "predictions/misclassified")[0].image();
+  EXPECT_EQ(picture.width(), 4 * (4 * 27 + 4) + 4);
+  EXPECT_EQ(picture.height(), 2 * (4 * 27 + 9 + 2 * 4) + 4);
 }
 
 TEST(LogPredictions, WritesNothingForOutputsThatAreNotFinite) {

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "proto/tensorboard/hparams.pb.h"
+#include "runmanager/records/run_files.h"
 #include "tbwriter/event_file_name.h"
 #include "tests/support/run_world.h"
 
@@ -70,9 +71,11 @@ TEST_F(RunRecorderTest, KeepsSetupTimeApartFromTheEpochsAndAcrossAResume) {
       points[value.tag()].emplace_back(event.step(), value.simple_value());
   }
   using Points = std::vector<std::pair<std::int64_t, double>>;
-  EXPECT_EQ(points["Time/setup_seconds"], (Points{{0, 0.75}}));
+  EXPECT_FALSE(points.contains("Time/setup_seconds")) << "a chart of one point";
+  EXPECT_THAT(values_of(events(), "metrics").at(0).tensor().string_val(0),
+              HasSubstr("| setup\\_seconds | 0.75 |"));
   EXPECT_EQ(points["Time/device_seconds"], (Points{{1, 1.5}, {2, 2.5}}));
-  EXPECT_EQ(points["Time/epoch_seconds"], (Points{{1, 2}, {2, 2}}));
+  EXPECT_EQ(points["Duration/epoch_seconds"], (Points{{1, 2}, {2, 2}}));
   EXPECT_EQ(saved_record().setup_seconds, 0.75);
   EXPECT_EQ(saved_record().placement, "host");
   EXPECT_EQ(saved_record().epochs[1].device_seconds, 2.5);
@@ -179,14 +182,20 @@ TEST_F(RunRecorderTest, LeavesARunThatIsNotEndedAsRunning) {
   EXPECT_EQ(saved_record().status, RunStatus::kRunning);
 }
 
-TEST_F(RunRecorderTest, ASkippedRunHasASessionOfUnknownStatusAndItsReason) {
+TEST_F(RunRecorderTest, ASkippedRunHasARecordWithItsReasonAndNoEvents) {
   record_skipped_run(options(), run_, RunStatus::kSkipped, "no such device", record_);
-  EXPECT_EQ(last_status(), proto::STATUS_UNKNOWN);
+  EXPECT_FALSE(has_events(temporary_.path() / "sweep" / run_.name));
+  EXPECT_EQ(saved_record().status, RunStatus::kSkipped);
+  EXPECT_EQ(saved_record().error, "no such device");
+  EXPECT_EQ(record_.status, RunStatus::kSkipped);
+}
+
+TEST_F(RunRecorderTest, ASkippedRunThatCountsAsAFailureHasASessionWithTheReason) {
+  record_skipped_run(options(), run_, RunStatus::kFailed, "no such device", record_);
+  EXPECT_EQ(last_status(), proto::STATUS_FAILURE);
   EXPECT_EQ(values_of(events(), "_hparams_/session_start_info").size(), 1u);
   EXPECT_THAT(values_of(events(), "status").at(0).tensor().string_val(0),
-              HasSubstr("**skipped**: no such device"));
-  EXPECT_EQ(saved_record().status, RunStatus::kSkipped);
-  EXPECT_EQ(record_.status, RunStatus::kSkipped);
+              HasSubstr("**failed**: no such device"));
   EXPECT_TRUE(last_scalars(events()).empty());
 }
 

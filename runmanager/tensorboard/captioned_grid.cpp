@@ -1,0 +1,81 @@
+#include "runmanager/tensorboard/captioned_grid.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace sweep {
+namespace {
+
+using tbwriter::kLetterWidth;
+
+constexpr std::size_t kLeastWidth = 18 * tbwriter::kLetterWidth;  // of a picture with a caption
+constexpr std::size_t kGap = 4;                                   // pixels around pictures and captions
+constexpr std::size_t kLineHeight = tbwriter::kLetterHeight + 1;
+
+// The caption on one line of `letters`, or broken at its line break.
+std::array<std::string, 2> lines_of(const std::string& caption, std::size_t letters) {
+  const std::size_t at = caption.find('\n');
+  std::string line = caption;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  if (at == std::string::npos || text_width(line) <= letters * kLetterWidth)
+    return {cut_text(line, letters), ""};
+  return {cut_text(line.substr(0, at), letters), cut_text(line.substr(at + 1), letters)};
+}
+
+}  // namespace
+
+std::size_t text_width(std::string_view text) {
+  return tbwriter::letters_of(text).size() * static_cast<std::size_t>(tbwriter::kLetterWidth);
+}
+
+std::string cut_text(std::string text, std::size_t letters) {
+  const auto length = [&text] { return tbwriter::letters_of(text).size(); };
+  if (length() <= letters) return text;
+  while (!text.empty() && length() > letters - 2) {
+    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80) text.pop_back();
+    text.pop_back();
+  }
+  return text + "..";
+}
+
+tbwriter::EncodedImage draw_captioned_grid(std::span<const std::uint8_t> pixels, tbwriter::BatchSize size,
+                                           std::span<const std::string> captions, std::size_t columns) {
+  const auto count = static_cast<std::size_t>(size.count), channels = static_cast<std::size_t>(size.channels),
+             height = static_cast<std::size_t>(size.height), width = static_cast<std::size_t>(size.width);
+  const std::size_t scale = std::max<std::size_t>(1, (kLeastWidth + width - 1) / width);
+  const std::size_t letters = width * scale / tbwriter::kLetterWidth;
+  std::vector<std::array<std::string, 2>> lines;
+  for (const std::string& caption : captions) lines.push_back(lines_of(caption, letters));
+  const bool two =
+      std::any_of(lines.begin(), lines.end(), [](const auto& of_caption) { return !of_caption[1].empty(); });
+  columns = std::min(columns, count);
+  const std::size_t rows = (count + columns - 1) / columns;
+  const std::size_t cell_width = width * scale + kGap,
+                    cell_height = height * scale + (two ? 2 : 1) * kLineHeight + 2 * kGap;
+  const tbwriter::ImageSize whole = {.height = static_cast<std::int64_t>(rows * cell_height + kGap),
+                                     .width = static_cast<std::int64_t>(columns * cell_width + kGap),
+                                     .channels = size.channels};
+  const std::size_t pitch = (columns * cell_width + kGap) * channels;
+  std::vector<std::uint8_t> canvas(static_cast<std::size_t>(whole.height) * pitch);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t left = kGap + i % columns * cell_width, top = kGap + i / columns * cell_height;
+    const auto at = [&](std::size_t x, std::size_t y) { return (top + y) * pitch + (left + x) * channels; };
+    for (std::size_t y = 0; y < height * scale; ++y) {
+      for (std::size_t x = 0; x < width * scale; ++x) {
+        for (std::size_t c = 0; c < channels; ++c)
+          canvas[at(x, y) + c] = pixels[((i * channels + c) * height + y / scale) * width + x / scale];
+      }
+    }
+    for (std::size_t line = 0; line < 2; ++line) {
+      const std::size_t below = height * scale + 2 + line * kLineHeight;
+      draw_text(lines[i][line], 1, [&](std::size_t x, std::size_t y) {
+        std::fill_n(canvas.begin() + static_cast<std::ptrdiff_t>(at(x, below + y)), channels,
+                    std::uint8_t{255});
+      });
+    }
+  }
+  return tbwriter::encode_image(canvas, whole);
+}
+
+}  // namespace sweep

@@ -1,0 +1,107 @@
+#include "runmanager/tensorboard/view_hint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "runmanager/tensorboard/aggregate.h"
+
+namespace sweep {
+namespace {
+
+// "lr=0.1", "batch_size=100" of "lr=0.1,batch_size=100".
+std::vector<std::string_view> parts_of(std::string_view name) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find(',', begin), name.size());
+    parts.push_back(name.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// A part as a regular expression. "lr=0.1" also finds "lr=0.15", so its end belongs to it where that matters.
+std::string pattern_of(std::string_view part, std::span<const std::string> names) {
+  std::string pattern;
+  for (const char c : part) {
+    if (c == '+') pattern += '\\';  // "." matches itself, too.
+    pattern += c;
+  }
+  const bool is_prefix = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    const auto parts = parts_of(name);
+    return std::any_of(parts.begin(), parts.end(), [&](std::string_view other) {
+      return other != part && other.find(part) != std::string_view::npos;
+    });
+  });
+  return is_prefix ? "(^|,)" + pattern + "(,|$)" : pattern;
+}
+
+std::string line(std::string_view what, const std::filesystem::path& directory,
+                 std::span<const std::string> names, std::string (*quoted)(const std::string&)) {
+  std::string text = fmt::format("{}: tensorboard --logdir {}\n", what, quoted(directory.string()));
+  const std::string filter = run_filter(names);
+  if (!filter.empty()) {
+    text += fmt::format(
+        "It shows none of more than {} runs until you filter them, and here are {}: type {} for \"Write a "
+        "regex "
+        "to filter runs\"\n",
+        kMostTickedRuns, names.size(), filter);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string run_filter(std::span<const std::string> names) {
+  std::vector<std::string_view> left(names.begin(), names.end());
+  std::vector<std::string_view> chosen;
+  while (left.size() > kMostTickedRuns) {
+    std::map<std::string_view, std::size_t> counts;
+    for (const std::string_view name : left) {
+      for (const std::string_view part : parts_of(name)) ++counts[part];
+    }
+    // The most that fit; if none does, the fewest, and further parts leave fewer still.
+    std::pair<std::string_view, std::size_t> best{};
+    for (const auto& part : counts) {
+      if (part.second == left.size()) continue;
+      const bool fits = part.second <= kMostTickedRuns, best_fits = best.second <= kMostTickedRuns;
+      if (best.second == 0 || (fits && !best_fits) ||
+          (fits == best_fits && (fits ? part.second > best.second : part.second < best.second)))
+        best = part;
+    }
+    if (best.second == 0) break;
+    chosen.push_back(best.first);
+    std::erase_if(left, [&](std::string_view name) {
+      const auto parts = parts_of(name);
+      return std::find(parts.begin(), parts.end(), best.first) == parts.end();
+    });
+  }
+  if (chosen.empty()) return "";
+  // In the order of the names.
+  const auto order = parts_of(left.front());
+  std::sort(chosen.begin(), chosen.end(), [&](std::string_view a, std::string_view b) {
+    return std::find(order.begin(), order.end(), a) < std::find(order.begin(), order.end(), b);
+  });
+  std::string filter;
+  for (const std::string_view part : chosen) filter += (filter.empty() ? "" : ".*") + pattern_of(part, names);
+  return filter;
+}
+
+std::string view_hint(const std::filesystem::path& directory, std::span<const RunRecord> runs,
+                      std::span<const std::string> means, std::string (*quoted)(const std::string&)) {
+  std::vector<std::string> shown;
+  for (const RunRecord& run : runs) {
+    if (run.status != RunStatus::kSkipped && run.status != RunStatus::kPending) shown.push_back(run.name);
+  }
+  const char* kWhat = "To look at it";
+  if (means.empty()) return line(kWhat, directory, shown, quoted);
+  if (shown.size() > kMostTickedRuns && means.size() <= kMostTickedRuns) {
+    return line("To look at the means of the repeats", mean_directory(directory), means, quoted) +
+           line("To look at every run", directory, shown, quoted);
+  }
+  return line(kWhat, directory, shown, quoted) +
+         line("The means of the repeats", mean_directory(directory), means, quoted);
+}
+
+}  // namespace sweep

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Runs small sweeps and looks at the pages of the real TensorBoard in headless Chromium, as they open.
+
+  pages_test.py --sweep PROGRAM --file SWEEP.json --venv VENV
+"""
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.parse
+from pathlib import Path
+from types import SimpleNamespace
+
+from browser import Browser
+from server import SKIPPED, TensorBoard, find_venv
+
+CONTEXT = SimpleNamespace(sweep=None, file=None, venv=None)
+QUICK = ["num_workers=0", "device=cpu", "epochs=1", "dataset.limit=300", "dataset.validation=100"]
+
+
+def run_sweep(logdir, *overrides):
+    """Runs the sweep and returns what it prints besides its results."""
+    done = subprocess.run([CONTEXT.sweep, CONTEXT.file, *QUICK, *overrides, "--logdir", logdir], capture_output=True,
+                          text=True, check=True)
+    return done.stderr
+
+
+class Page(unittest.TestCase):
+    """A browser and, after serve(), a server."""
+
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
+        self.logdir = Path(self.temporary.name)
+        self.browser = Browser().__enter__()
+        self.addCleanup(self.browser.__exit__)
+
+    def serve(self, directory):
+        board = TensorBoard(CONTEXT.venv, directory)
+        board.__enter__()
+        self.addCleanup(board.stop)
+        board.wait_for_runs([path.name for path in directory.iterdir() if any(path.glob("*tfevents*"))])
+        return board
+
+    def open(self, board, tab, hash_query=""):
+        self.browser.go(f"{board.url}/?darkMode=false#{tab}{hash_query}")
+
+
+class RepeatedSweep(Page):
+    """TensorBoard shows none of more than 40 runs."""
+
+    def ticked(self, board, tab, query=""):
+        """The numbers of runs that are listed, and of those that are ticked."""
+        self.open(board, tab, query)
+        boxes = "const boxes = deep('paper-checkbox').filter(box => box.id.startsWith('checkbox-')); "
+        self.assertTrue(self.browser.wait(boxes + "return boxes.length > 0", 30), tab)
+        time.sleep(1)
+        return self.browser.evaluate(boxes + "return [boxes.length, boxes.filter(box => box.checked).length];")
+
+    def test_no_page_opens_empty(self):
+        rates = ",".join(f"0.0{i}" for i in range(11, 25))
+        hint = run_sweep(self.logdir, f"lr={rates}", "batch_size=100", "shuffle=true", "repeats=3", "name=s",
+                         "log.histograms=false", "log.graph=false", "log.predictions=false")
+        directories = [Path(word) for word in re.findall(r"tensorboard --logdir (\S+)", hint)]
+        self.assertEqual(directories, [self.logdir / "s.mean", self.logdir / "s"])
+        with self.subTest("the means come first and are all shown"):
+            board = self.serve(directories[0])
+            for tab in ("scalars", "custom_scalars"):
+                self.assertEqual(self.ticked(board, tab), [14, 14], tab)
+        with self.subTest("the filter shows runs"):
+            board = self.serve(directories[1])
+            self.assertEqual(self.ticked(board, "scalars"), [42, 0], "what the filter is for")
+            (wanted,) = re.findall(r"type (\S+) for", hint)
+            for tab in ("scalars", "images", "custom_scalars"):
+                listed, ticked = self.ticked(board, tab, f"&regexInput={urllib.parse.quote(wanted, safe=str())}")
+                self.assertEqual(listed, ticked, tab)
+                self.assertGreater(ticked, 0, tab)
+
+
+class Hyperparameters(Page):
+    """The page of hyperparameters ticks five metrics."""
+
+    def test_opens_with_accuracies_duration_and_a_loss(self):
+        run_sweep(self.logdir, "lr=0.01,0.001", "batch_size=100", "shuffle=true", "repeats=2", "name=s",
+                  "log.histograms=false", "log.graph=false", "log.predictions=false")
+        for directory in (self.logdir / "s", self.logdir / "s.mean"):
+            self.open(self.serve(directory), "hparams")
+            shown = ("return deep('.metric-checkbox, paper-checkbox, mat-checkbox, tb-hparams-checkbox')"
+                     ".filter(box => box.checked).map(box => box.textContent.trim())"
+                     ".filter(text => text.includes('/'));")
+            self.assertTrue(self.browser.wait(shown.replace(";", "") + ".length > 0;", 30))
+            self.assertEqual(self.browser.evaluate(shown), ["Accuracy/test", "Accuracy/train", "Accuracy/validation",
+                                                            "Duration/epoch_seconds", "Loss/test"], directory)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sweep", required=True)
+    parser.add_argument("--file", required=True)
+    parser.add_argument("--venv")
+    arguments, rest = parser.parse_known_args()
+    CONTEXT.sweep, CONTEXT.file, CONTEXT.venv = arguments.sweep, arguments.file, find_venv(arguments.venv)
+    if CONTEXT.venv is None:
+        print("SKIPPED: no TensorBoard; name its virtual environment with --venv or SWEEP_TENSORBOARD_VENV")
+        return SKIPPED
+    if shutil.which("chromium") is None:
+        print("SKIPPED: there is no chromium to look at the pages with; apt-get install chromium")
+        return SKIPPED
+    return 0 if unittest.main(argv=[sys.argv[0], *rest], exit=False).result.wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
