@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
+#include "core/json/json_path.h"
 #include "runmanager/config/run_name.h"
 
 namespace sweep {
@@ -25,23 +26,10 @@ std::string json_text(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// The value at a dotted key, or nullptr.
-const Json* find_in(const Json& config, std::string_view key) {
-  const Json* value = &config;
-  while (!key.empty()) {
-    const std::size_t dot = key.find('.');
-    const std::string part(key.substr(0, dot));
-    key = dot == std::string_view::npos ? "" : key.substr(dot + 1);
-    if (!value->is_object() || !value->contains(part)) return nullptr;
-    value = &value->at(part);
-  }
-  return value;
-}
-
 // Arguments of an optimizer may stand in a sweep file without its name in front.
 std::string config_text(const Json& config, const std::string& key) {
-  const Json* value = find_in(config, key);
-  if (value == nullptr) value = find_in(config, "optimizer." + key);
+  const Json* value = find_at(config, key);
+  if (value == nullptr) value = find_at(config, "optimizer." + key);
   return value == nullptr ? "" : json_text(*value);
 }
 

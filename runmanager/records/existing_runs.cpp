@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/json/json_path.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/event_file_sizes.h"
 #include "runmanager/records/replaced_runs.h"
@@ -76,17 +77,6 @@ std::string epochs_text(std::size_t epochs) {
   return fmt::format("{} epoch{}", epochs, epochs == 1 ? "" : "s");
 }
 
-const nlohmann::ordered_json* value_at(const nlohmann::ordered_json& config, const std::string& key) {
-  const nlohmann::ordered_json* value = &config;
-  for (std::size_t begin = 0; value != nullptr && begin <= key.size();) {
-    const std::size_t end = std::min(key.find('.', begin), key.size());
-    const auto member = value->is_object() ? value->find(key.substr(begin, end - begin)) : value->end();
-    value = value->is_object() && member != value->end() ? &*member : nullptr;
-    begin = end + 1;
-  }
-  return value;
-}
-
 // Settings such as num_workers change no number, but they are swept to compare times. A run has to have been
 // trained with the value that its name or its row of the results tells.
 std::vector<SettingDifference> swept_differences(const RunRecord& record, const RunConfig& config,
@@ -95,7 +85,7 @@ std::vector<SettingDifference> swept_differences(const RunRecord& record, const 
   for (const auto& [key, value] : swept) {
     const bool changes_times = key == "num_workers" || key == "dataset.placement" || key.starts_with("log.");
     if (!changes_times) continue;
-    const auto *before = value_at(record.config, key), *now = value_at(config.resolved, key);
+    const auto *before = find_at(record.config, key), *now = find_at(config.resolved, key);
     if (before != nullptr && now != nullptr && *before == *now) continue;
     const auto text = [](const nlohmann::ordered_json* json) { return json ? json->dump() : "nothing"; };
     differences.push_back({key, text(before), text(now)});
