@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/read_error.h"
 #include "tbwriter/record.h"
 
 namespace sweep::tbwriter {
@@ -55,7 +56,7 @@ bool EventReader::read_more(std::size_t wanted) {
     stream_->read(buffer_.data() + before, static_cast<std::streamsize>(buffer_.size() - before));
     const auto got = static_cast<std::size_t>(stream_->gcount());
     buffer_.resize(before + got);
-    if (stream_->bad()) throw DataError(name_ + ": cannot read: " + std::strerror(errno));
+    if (stream_->bad()) throw ReadError(name_ + ": cannot read: " + std::strerror(errno));
     if (got == 0) return false;
   }
   return true;

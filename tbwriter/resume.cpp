@@ -1,9 +1,14 @@
 #include "tbwriter/resume.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <system_error>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/retry.h"
 #include "tbwriter/directory_lock.h"
 #include "tbwriter/event_file_name.h"
 #include "tbwriter/event_reader.h"
@@ -44,8 +49,8 @@ bool cut_back(const std::filesystem::path& log_dir, const FilePosition& position
     const std::uint64_t whole = whole_records(file, is_last ? position.bytes : size);
     complete = is_last ? whole == position.bytes : complete && whole == size;
     if (whole == size) continue;
-    std::filesystem::resize_file(file, whole, error);
-    if (error) throw IoError(file.string() + ": cannot cut: " + error.message());
+    if (retry_interrupted([&] { return ::truncate(file.c_str(), static_cast<off_t>(whole)); }) != 0)
+      throw IoError(file.string() + ": cannot cut: " + std::strerror(errno));
   }
   return complete;
 }

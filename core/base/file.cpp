@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/read_error.h"
 #include "core/base/retry.h"
 
 namespace sweep {
@@ -19,6 +20,13 @@ namespace {
 
 [[noreturn]] void throw_io(const std::filesystem::path& path, const char* problem, int error) {
   throw IoError(path.string() + ": " + problem + ": " + std::strerror(error));
+}
+
+[[noreturn]] void throw_unreadable(const std::filesystem::path& path, const char* problem, int error) {
+  const std::string message = path.string() + ": " + problem + ": " + std::strerror(error);
+  if (error == ENOENT || error == ENOTDIR || error == ELOOP || error == ENAMETOOLONG)
+    throw DataError(message);
+  throw ReadError(message);
 }
 
 // -1, with errno, if that fails.
@@ -160,10 +168,9 @@ FileDescriptor open_regular_file(const std::filesystem::path& path) {
   FileDescriptor file(open_descriptor(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (file.get() < 0 && errno == ENXIO)
     throw DataError(path.string() + ": is not a regular file");  // a socket
-  if (file.get() < 0) throw DataError(path.string() + ": cannot open: " + std::strerror(errno));
+  if (file.get() < 0) throw_unreadable(path, "cannot open", errno);
   struct stat info {};
-  if (::fstat(file.get(), &info) != 0)
-    throw DataError(path.string() + ": cannot read: " + std::strerror(errno));
+  if (::fstat(file.get(), &info) != 0) throw_unreadable(path, "cannot read", errno);
   if (!S_ISREG(info.st_mode)) throw DataError(path.string() + ": is not a regular file");
   return file;
 }
@@ -192,7 +199,7 @@ std::string read_file(const std::filesystem::path& path) {
   const FileDescriptor file = open_regular_file(path);
   const int fd = file.get();
   struct stat info {};
-  if (::fstat(fd, &info) != 0) throw DataError(path.string() + ": cannot read: " + std::strerror(errno));
+  if (::fstat(fd, &info) != 0) throw_unreadable(path, "cannot read", errno);
   std::string content(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t size = 0;
   for (;;) {
@@ -200,7 +207,7 @@ std::string read_file(const std::filesystem::path& path) {
       content.resize(size + 4096);  // it grew, or stat() reports size 0, as in /proc
     const ssize_t got =
         retry_interrupted([&] { return ::read(fd, content.data() + size, content.size() - size); });
-    if (got < 0) throw DataError(path.string() + ": cannot read: " + std::strerror(errno));
+    if (got < 0) throw_unreadable(path, "cannot read", errno);
     if (got == 0) break;
     size += static_cast<std::size_t>(got);
   }

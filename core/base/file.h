@@ -28,8 +28,8 @@ class FileDescriptor {
 };
 
 /// Opens `path` for reading. Throws DataError, naming the path and the reason, unless it is a regular file or
-/// a link to one: a pipe or a device would block, or never end. Never waits. Thread-safe, as the functions
-/// below.
+/// a link to one: a pipe or a device would block, or never end. ReadError if it is there and cannot be
+/// opened. Never waits. Thread-safe, as the functions below.
 FileDescriptor open_regular_file(const std::filesystem::path& path);
 
 /// The same as a stream. It has no buffer, so read large pieces.
@@ -44,7 +44,7 @@ enum class OutputMode { kNew, kAppend, kUpdate };
 FileDescriptor open_output_file(const std::filesystem::path& path, OutputMode mode);
 
 /// Returns the bytes of `path`. Throws DataError, naming the path and the reason; directories and pipes are
-/// errors as well. Thread-safe.
+/// errors as well. ReadError if it is there and cannot be read. Thread-safe.
 std::string read_file(const std::filesystem::path& path);
 
 /// What a file must survive once it is written. Data in the page cache survives the death of the process;

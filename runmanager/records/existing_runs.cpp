@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/read_error.h"
 #include "core/json/json_path.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/event_file_sizes.h"
@@ -39,6 +40,8 @@ std::optional<RunRecord> read_record(const fs::path& run_directory) {
     if (!is_there(run_directory / name)) continue;
     try {
       return read(run_directory / name);
+    } catch (const ReadError&) {
+      throw;  // A finished run may be there.
     } catch (const DataError&) {
       // Damaged: the next one may be whole.
     }
@@ -68,6 +71,8 @@ std::string damage_of(const fs::path& run_directory, const RunRecord& record) {
     }
     if (is_there(run_directory / kCheckpointFile)) read_checkpoint_record(run_directory / kCheckpointFile);
     return "";
+  } catch (const ReadError&) {
+    throw;
   } catch (const DataError& error) {
     return error.what();
   }
@@ -153,7 +158,12 @@ std::vector<Unclaimed> unclaimed_runs(const fs::path& sweep_directory, const std
     const std::string name = entry.path().filename().string();
     if (entry.is_symlink() || !entry.is_directory() || claimed.contains(name) || is_replaced_name(name))
       continue;
-    std::optional<RunRecord> record = read_record(entry.path());
+    std::optional<RunRecord> record;
+    try {
+      record = read_record(entry.path());
+    } catch (const ReadError&) {
+      continue;  // Not adopted, and nothing is put in its place.
+    }
     if (!record || !has_results(*record, entry.path())) continue;
     RunIdentity identity = identity_of(record->config, record->device, record->provenance);
     unclaimed.push_back({name, std::move(*record), std::move(identity)});

@@ -1,6 +1,7 @@
 #include "runmanager/training/resume_point.h"
 
 #include "core/base/error.h"
+#include "core/base/read_error.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_identity.h"
 
@@ -10,7 +11,7 @@ namespace {
 // The checkpoint in `file`, if it can be used.
 ResumePoint read_resume_point(const PreparedRun& run, const std::filesystem::path& file) {
   std::error_code error;
-  if (!std::filesystem::exists(file, error)) return {};
+  if (!std::filesystem::exists(file, error) && !error) return {};
   try {
     Checkpoint checkpoint = read_checkpoint(file, *run.network);
     const RunRecord& record = checkpoint.progress.record;
@@ -20,6 +21,8 @@ ResumePoint read_resume_point(const PreparedRun& run, const std::filesystem::pat
     if (different.empty()) return {.checkpoint = std::move(checkpoint), .problem = ""};
     return {.checkpoint = {},
             .problem = "the checkpoint is of a run with other settings: " + to_string(different)};
+  } catch (const ReadError&) {
+    throw;  // It may be whole, and a start from the beginning would replace it.
   } catch (const DataError& damaged) {
     return {.checkpoint = {}, .problem = damaged.what()};
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/read_error.h"
 #include "core/data/data_loader.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/checkpoint_writer.h"
@@ -88,6 +89,8 @@ class RunTrainer {
     if (old) {
       try {
         recorder_.emplace(recorder_options, run, *run_.network, loader_, old->progress, record_);
+      } catch (const ReadError&) {
+        throw;  // as in find_resume_point()
       } catch (const DataError& error) {
         problem = error.what();
         old.reset();

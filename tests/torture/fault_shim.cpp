@@ -37,12 +37,14 @@
 
 #include "fault_plan.h"
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the names of glibc's own functions
 extern "C" {
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);
 void* __libc_memalign(std::size_t, std::size_t);
 }
+// NOLINTEND(bugprone-reserved-identifier)
 
 using fault::after, fault::before, fault::Fate, fault::has_no_memory, fault::is_below, fault::is_watched,
     fault::watch;

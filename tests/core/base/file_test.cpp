@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "core/base/read_error.h"
 #include "tests/support/temporary_directory.h"
 
 namespace sweep {
@@ -104,6 +105,9 @@ TEST_F(FileTest, AMissingDirectoryIsNamed) {
 
 TEST_F(FileTest, ReadingWhatIsNotThereOrADirectoryIsADataError) {
   EXPECT_THROW(read_file(directory_ / "missing"), DataError);
+  // A file that reads as one on a broken disk.
+  std::filesystem::create_symlink("/proc/self/mem", directory_ / "broken");
+  EXPECT_THROW(read_file(directory_ / "broken"), ReadError);
   EXPECT_THROW(read_file(directory_.path()), DataError);
 }
 

@@ -5,8 +5,10 @@
 #include <csignal>
 
 #include "core/base/error.h"
+#include "core/base/read_error.h"
 #include "core/data/safetensors.h"
 #include "runmanager/sweep/sweep_runner.h"
+#include "runmanager/training/resume_point.h"
 #include "tbwriter/event_file_name.h"
 #include "tests/support/run_world.h"
 
@@ -45,6 +47,41 @@ TEST(RestartedSweep, KeepsFinishedRunsAndTrainsTheOthersAnew) {
   // Each step once: the interrupted start's events are gone.
   EXPECT_EQ(tbwriter::values_of(tbwriter::read_run(world.path(kSecond)), "Loss/train").size(), 2u);
   EXPECT_EQ(parse_csv(tbwriter::slurp(world.path("results.csv"))).size(), 5u);
+}
+
+// Replaces files by ones that read as those on a broken disk, and puts them back.
+class BrokenFile {
+ public:
+  explicit BrokenFile(fs::path path) : path_(std::move(path)), kept_(path_.string() + ".kept") {
+    fs::rename(path_, kept_);
+    fs::create_symlink("/proc/self/mem", path_);
+  }
+  ~BrokenFile() { fs::rename(kept_, path_); }
+  BrokenFile(const BrokenFile&) = delete;
+  BrokenFile& operator=(const BrokenFile&) = delete;
+  bool is_in_place() const { return fs::is_symlink(path_); }
+
+ private:
+  fs::path path_, kept_;
+};
+
+TEST(RestartedSweep, PutsNothingInThePlaceOfWhatCannotBeRead) {
+  World world;
+  EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("completed", "completed"));
+  world.training = {};
+  {
+    const BrokenFile checkpoint(world.path(kSecond) / "checkpoint.safetensors");
+    PreparedRun run;
+    run.network = std::make_shared<const Network>(small_sweep().runs.at(1).network, Shape{1, 2, 2});
+    EXPECT_THROW(find_resume_point(run, world.path(kSecond)), ReadError);
+  }
+  for (const char* file : {"run.json", "checkpoint.safetensors"}) {
+    const BrokenFile finished(world.path(kFirst) / file);
+    EXPECT_THROW(world.run(small_sweep()), ReadError) << file;
+    EXPECT_TRUE(finished.is_in_place());
+  }
+  EXPECT_THAT(statuses(world.run(small_sweep())), ElementsAre("completed", "completed"));
+  EXPECT_EQ(world.training.engines, 0u);
 }
 
 TEST(RestartedSweep, GoesOnWithTheKernelsOfTheCheckpointAndStartsAnewIfThereAreOthers) {
