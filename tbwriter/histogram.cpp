@@ -267,21 +267,12 @@ Histogram make_histogram(Values values) {
       return count(in_place(float{}));
     case ValueType::kDouble:
       return count(in_place(double{}));
-    case ValueType::kInt64: {
-      const auto integers = in_place(std::int64_t{});
-      return count(std::span<const double>(std::vector<double>(integers.begin(), integers.end())));
-    }
+    case ValueType::kInt32:
+    case ValueType::kInt64:
+      return count(std::span<const double>(to_doubles(values)));
     default:
-      break;
+      return count(std::span<const float>(to_floats(values)));
   }
-  std::vector<float> floats(values.count());
-  if (values.type() == ValueType::kHalf) {
-    std::ranges::transform(in_place(Half{}), floats.begin(), [](Half value) { return to_float(value); });
-  } else {
-    std::ranges::transform(in_place(BFloat16{}), floats.begin(),
-                           [](BFloat16 value) { return to_float(value); });
-  }
-  return count(std::span<const float>(floats));
 }
 
 }  // namespace sweep::tbwriter
