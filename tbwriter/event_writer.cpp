@@ -214,6 +214,12 @@ void EventWriter::start_session(const HParams& hparams, std::optional<double> st
     tags_.limit_steps();
     session_ = Session::kStarted;
   });
+  for (const auto& [name, value] : hparams) {
+    if (const auto* number = std::get_if<double>(&value); number != nullptr && !std::isfinite(*number)) {
+      warn("the hyperparameter " + name + " is " + std::to_string(*number) +
+           ", which TensorBoard's table cannot show; it is left out");
+    }
+  }
   add_plugin_record("_hparams_/session_start_info", "hparams", content, "");
 }
 

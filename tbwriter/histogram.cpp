@@ -239,11 +239,23 @@ Histogram count(std::span<const Value> values) {
   while (at(last) == 0) --last;
   histogram.limits.reserve(last + 1 - first);
   histogram.counts.reserve(last + 1 - first);
-  for (std::size_t k = first; k <= last; ++k) {
-    const std::uint32_t bucket = at(k);
-    if (bucket == 0 && at(k + 1) == 0) continue;  // The next one reaches as far, or farther.
-    histogram.append(right_end(k, histogram.max), static_cast<double>(bucket));
-  }
+  bool gap = false;  // Empty buckets are before this one, and not written yet.
+  const auto append = [&](std::size_t k, std::uint32_t bucket) {
+    if (bucket == 0) {
+      gap = true;
+      return;
+    }
+    if (gap) {
+      histogram.limits.push_back(right_end(k - 1, histogram.max));
+      histogram.counts.push_back(0);
+      gap = false;
+    }
+    histogram.limits.push_back(right_end(k, histogram.max));
+    histogram.counts.push_back(static_cast<double>(bucket));
+  };
+  std::size_t k = first;
+  for (; k < side && k <= last; ++k) append(k, counters[side - 1 - k]);
+  for (; k <= last; ++k) append(k, counters[k]);
   return histogram;
 }
 
@@ -267,21 +279,12 @@ Histogram make_histogram(Values values) {
       return count(in_place(float{}));
     case ValueType::kDouble:
       return count(in_place(double{}));
-    case ValueType::kInt64: {
-      const auto integers = in_place(std::int64_t{});
-      return count(std::span<const double>(std::vector<double>(integers.begin(), integers.end())));
-    }
+    case ValueType::kInt32:
+    case ValueType::kInt64:
+      return count(std::span<const double>(to_doubles(values)));
     default:
-      break;
+      return count(std::span<const float>(to_floats(values)));
   }
-  std::vector<float> floats(values.count());
-  if (values.type() == ValueType::kHalf) {
-    std::ranges::transform(in_place(Half{}), floats.begin(), [](Half value) { return to_float(value); });
-  } else {
-    std::ranges::transform(in_place(BFloat16{}), floats.begin(),
-                           [](BFloat16 value) { return to_float(value); });
-  }
-  return count(std::span<const float>(floats));
 }
 
 }  // namespace sweep::tbwriter

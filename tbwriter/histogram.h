@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "tbwriter/histogram_bins.h"
 #include "tbwriter/histogram_counts.h"
 #include "tbwriter/values.h"
 
@@ -48,5 +49,8 @@ std::vector<double> histogram_limits(double max);
 Histogram make_histogram(std::span<const float> values);
 Histogram make_histogram(std::span<const double> values);
 Histogram make_histogram(Values values);
+
+/// The same with buckets of equal width. Throws UsageError for more than 100,000 buckets.
+Histogram make_histogram(Values values, HistogramBins bins);
 
 }  // namespace sweep::tbwriter

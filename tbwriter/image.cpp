@@ -7,6 +7,7 @@
 
 #include "tbwriter/error.h"
 #include "tbwriter/label_font.h"
+#include "tbwriter/pixel.h"
 #include "tbwriter/png.h"
 
 namespace sweep::tbwriter {
@@ -24,13 +25,6 @@ void check_count(std::size_t got, std::int64_t wanted, const std::string& shape)
   if (got == static_cast<std::size_t>(wanted)) return;
   throw UsageError("an image of " + shape + " has " + std::to_string(wanted) + " values, but " +
                    std::to_string(got) + " were given");
-}
-
-std::uint8_t to_byte(std::uint8_t value) { return value; }
-
-// Rounds, so that k / 255 becomes k for every k. The comparison is false for NaN, which becomes 0.
-std::uint8_t to_byte(float value) {
-  return value > 0.0f ? static_cast<std::uint8_t>(std::min(value, 1.0f) * 255.0f + 0.5f) : std::uint8_t{0};
 }
 
 // Sets a pixel of an RGB canvas.
@@ -76,6 +70,37 @@ void draw_label(std::vector<std::uint8_t>& canvas, ImageSize size, const Box& bo
   }
 }
 
+ImageSize hwc(ImageSize size) { return {size.height, size.width, size.channels}; }
+
+std::string shape_text(ImageSize size) {
+  const std::string area = std::to_string(size.height) + " x " + std::to_string(size.width),
+                    channels = std::to_string(size.channels);
+  return size.order == PixelOrder::kChw ? channels + " x " + area : area + " x " + channels;
+}
+
+void check_image(std::size_t values, ImageSize size) {
+  check_extent("height", size.height);
+  check_extent("width", size.width);
+  if (size.channels < 1 || size.channels > 4) {
+    throw UsageError("an image has " + std::to_string(size.channels) + " channels, but must have 1 to 4");
+  }
+  check_count(values, size.height * size.width * size.channels, shape_text(size));
+}
+
+// The picture as bytes, [height, width, channels].
+template <class Value>
+std::vector<std::uint8_t> hwc_bytes(std::span<const Value> pixels, ImageSize size) {
+  std::vector<std::uint8_t> bytes(pixels.size());
+  const auto area = static_cast<std::size_t>(size.height * size.width);
+  const auto channels = static_cast<std::size_t>(size.channels);
+  const bool planar = size.order == PixelOrder::kChw;
+  for (std::size_t at = 0; at < area; ++at) {
+    for (std::size_t c = 0; c < channels; ++c)
+      bytes[at * channels + c] = to_byte(pixels[planar ? c * area + at : at * channels + c]);
+  }
+  return bytes;
+}
+
 template <class Value>
 EncodedImage encode_grid(std::span<const Value> pixels, BatchSize size, const GridOptions& options) {
   check_extent("count", size.count);
@@ -119,15 +144,14 @@ EncodedImage encode_grid(std::span<const Value> pixels, BatchSize size, const Gr
 }  // namespace
 
 EncodedImage encode_image(std::span<const std::uint8_t> pixels, ImageSize size) {
-  check_extent("height", size.height);
-  check_extent("width", size.width);
-  if (size.channels < 1 || size.channels > 4) {
-    throw UsageError("an image has " + std::to_string(size.channels) + " channels, but must have 1 to 4");
-  }
-  check_count(pixels.size(), size.height * size.width * size.channels,
-              std::to_string(size.height) + " x " + std::to_string(size.width) + " x " +
-                  std::to_string(size.channels));
+  check_image(pixels.size(), size);
+  if (size.order == PixelOrder::kChw) return encode_image(hwc_bytes(pixels, size), hwc(size));
   return {size.width, size.height, size.channels, encode_png(pixels, size)};
+}
+
+EncodedImage encode_image(std::span<const float> pixels, ImageSize size) {
+  check_image(pixels.size(), size);
+  return encode_image(hwc_bytes(pixels, size), hwc(size));
 }
 
 EncodedImage encode_drawing(std::span<const std::uint8_t> pixels, ImageSize size,
@@ -168,9 +192,9 @@ EncodedImage encode_image_with_boxes(std::span<const std::uint8_t> pixels, Image
     throw UsageError("an image with boxes has " + std::to_string(size.channels) + " channels and lines of " +
                      std::to_string(thickness) + " pixels, but needs 1 or 3 channels and lines of 1 or more");
   }
-  check_count(pixels.size(), size.height * size.width * size.channels,
-              std::to_string(size.height) + " x " + std::to_string(size.width) + " x " +
-                  std::to_string(size.channels));
+  check_count(pixels.size(), size.height * size.width * size.channels, shape_text(size));
+  if (size.order == PixelOrder::kChw)
+    return encode_image_with_boxes(hwc_bytes(pixels, size), hwc(size), boxes, thickness);
   std::vector<std::uint8_t> canvas;
   canvas.reserve(static_cast<std::size_t>(size.height * size.width * 3));
   for (const std::uint8_t value : pixels) canvas.insert(canvas.end(), size.channels == 1 ? 3 : 1, value);
@@ -182,6 +206,12 @@ EncodedImage encode_image_with_boxes(std::span<const std::uint8_t> pixels, Image
     draw_label(canvas, size, box);
   }
   return encode_image(canvas, {size.height, size.width, 3});
+}
+
+EncodedImage encode_image_with_boxes(std::span<const float> pixels, ImageSize size,
+                                     std::span<const Box> boxes, int thickness) {
+  check_image(pixels.size(), size);
+  return encode_image_with_boxes(hwc_bytes(pixels, size), hwc(size), boxes, thickness);
 }
 
 }  // namespace sweep::tbwriter

@@ -19,11 +19,18 @@ struct EncodedImage {
   std::string bytes = {};     // a PNG file, or a GIF file for a video
 };
 
-/// The shape of a picture, [height, width, channels].
+/// How a picture lies in memory. One without channels, [height, width], has 1 channel in either order.
+enum class PixelOrder {
+  kHwc,  // [height, width, channels]
+  kChw,  // [channels, height, width], as networks use it
+};
+
+/// The shape of a picture.
 struct ImageSize {
   std::int64_t height = 0;
   std::int64_t width = 0;
   std::int64_t channels = 1;  // 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA
+  PixelOrder order = PixelOrder::kHwc;
 };
 
 /// The shape of a batch of pictures, [count, channels, height, width], as networks use it.
@@ -44,10 +51,13 @@ struct GridOptions {
   std::uint8_t background = 0;  // value of the padding and of missing pictures
 };
 
-/// Encodes `pixels`, [height, width, channels] with 8 bits each. Throws UsageError if an extent is not
+/// Encodes `pixels` with 8 bits each, in the order that `size` tells. Throws UsageError if an extent is not
 /// in 1 … 2^20, channels are not in 1 … 4, or the number of values does not match. This and the
 /// functions below are thread-safe.
 EncodedImage encode_image(std::span<const std::uint8_t> pixels, ImageSize size);
+
+/// The same for values in [0, 1]; other values are clamped, NaN becomes 0.
+EncodedImage encode_image(std::span<const float> pixels, ImageSize size);
 
 /// Encodes a drawing with few colours, faster and smaller than as RGB: `pixels`, [height, width], are indices
 /// into `palette`. Throws UsageError for wrong extents as encode_image() does, if size.channels is not 1, the
@@ -78,6 +88,23 @@ struct VideoSize {
 /// do not match or do not fit a GIF, and for a frame rate that is not positive.
 EncodedImage encode_video(std::span<const std::uint8_t> pixels, VideoSize size, double frames_per_second);
 
+/// The shape of several videos, [videos, frames, channels, height, width], as networks use it.
+struct VideoBatchSize {
+  std::int64_t videos = 0;
+  std::int64_t frames = 0;
+  std::int64_t channels = 1;  // 1 gray or 3 RGB
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+};
+
+/// Encodes videos as one, side by side, with the layout of PyTorch's add_video(): a power of two of places,
+/// black where there is no video, as many rows as columns or half as many. Throws as encode_video() does.
+EncodedImage encode_videos(std::span<const std::uint8_t> pixels, VideoBatchSize size,
+                           double frames_per_second);
+
+/// The same for values in [0, 1]; other values are clamped, NaN becomes 0.
+EncodedImage encode_videos(std::span<const float> pixels, VideoBatchSize size, double frames_per_second);
+
 /// A rectangle of pixels, ends included; parts outside the picture are not drawn. `label` is
 /// drawn 8 pixels high on a background of the box's colour, in the lower left corner; characters
 /// that are not ASCII become a frame.
@@ -94,6 +121,10 @@ struct Box {
 /// pixels wide and inside the box, and their labels. Later boxes cover earlier ones. Throws
 /// UsageError as encode_image() does.
 EncodedImage encode_image_with_boxes(std::span<const std::uint8_t> pixels, ImageSize size,
+                                     std::span<const Box> boxes, int thickness = 1);
+
+/// The same for values in [0, 1]; other values are clamped, NaN becomes 0.
+EncodedImage encode_image_with_boxes(std::span<const float> pixels, ImageSize size,
                                      std::span<const Box> boxes, int thickness = 1);
 
 }  // namespace sweep::tbwriter

@@ -5,6 +5,8 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -102,6 +104,28 @@ class SummaryWriter::Implementation {
     if (failure) std::rethrow_exception(failure);
   }
 
+  /// Calls add(), and from then on knows the names of the graph's nodes. Throws UsageError if it does
+  /// already.
+  template <class Add>
+  void set_graph(std::unordered_set<std::string> nodes, Add add) {
+    const std::lock_guard lock(mutex_);
+    if (graph_nodes_) throw UsageError("this run has a graph already; TensorBoard shows one per run");
+    add();
+    graph_nodes_ = std::move(nodes);
+  }
+
+  void check_nodes(std::span<const NodeProfile> nodes) {
+    const std::lock_guard lock(mutex_);
+    if (!graph_nodes_) {
+      if (events.options().first_step > 0) return;
+      throw UsageError("a profile comes before the graph that it belongs to; call add_graph() first");
+    }
+    for (const NodeProfile& node : nodes) {
+      if (!graph_nodes_->contains(node.node))
+        throw UsageError("the profile has the node " + node.node + ", but the graph has none of that name");
+    }
+  }
+
   bool destroyed_by_exception() const { return std::uncaught_exceptions() > exceptions_; }
 
   EventWriter events;
@@ -110,6 +134,7 @@ class SummaryWriter::Implementation {
   const int exceptions_;
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<EventWriter>> lines_;
+  std::optional<std::unordered_set<std::string>> graph_nodes_;  // once there is a graph
 };
 
 SummaryWriter::SummaryWriter(const std::filesystem::path& log_dir, WriterOptions options)
@@ -127,6 +152,13 @@ SummaryWriter::~SummaryWriter() {
 void SummaryWriter::add_scalar(std::string_view tag, double value, std::int64_t step,
                                const Details& details) {
   implementation_->events.add_scalar(tag, value, step, details);
+}
+
+void SummaryWriter::add_scalar_tensor(std::string_view tag, double value, std::int64_t step,
+                                      const Details& details) {
+  const float number[] = {static_cast<float>(value)};
+  implementation_->events.add_value(tag, Kind::kScalarTensor, ValueField::kTensor,
+                                    encode_float_tensor(number, {}), step, details);
 }
 
 void SummaryWriter::add_scalars(std::span<const ScalarPoint> points, std::int64_t step,
@@ -147,15 +179,16 @@ void SummaryWriter::add_histogram(std::string_view tag, Values values, std::int6
                                     encode_histogram(make_histogram(values)), step, details);
 }
 
+void SummaryWriter::add_histogram(std::string_view tag, Values values, HistogramBins bins, std::int64_t step,
+                                  const Details& details) {
+  implementation_->events.add_value(tag, Kind::kHistogram, ValueField::kHistogram,
+                                    encode_histogram(make_histogram(values, bins)), step, details);
+}
+
 void SummaryWriter::add_histogram_counts(std::string_view tag, const HistogramCounts& histogram,
                                          std::int64_t step, const Details& details) {
   implementation_->events.add_value(tag, Kind::kHistogram, ValueField::kHistogram,
                                     encode_histogram(checked_histogram(histogram)), step, details);
-}
-
-void SummaryWriter::add_image(std::string_view tag, std::span<const std::uint8_t> pixels, ImageSize size,
-                              std::int64_t step, const Details& details) {
-  add_image(tag, encode_image(pixels, size), step, details);
 }
 
 void SummaryWriter::add_image(std::string_view tag, const EncodedImage& image, std::int64_t step,
@@ -178,27 +211,6 @@ void SummaryWriter::add_images(std::string_view tag, std::span<const EncodedImag
                                     step, details);
 }
 
-void SummaryWriter::add_image_grid(std::string_view tag, std::span<const std::uint8_t> pixels, BatchSize size,
-                                   std::int64_t step, const GridOptions& grid, const Details& details) {
-  add_image(tag, encode_image_grid(pixels, size, grid), step, details);
-}
-
-void SummaryWriter::add_image_grid(std::string_view tag, std::span<const float> pixels, BatchSize size,
-                                   std::int64_t step, const GridOptions& grid, const Details& details) {
-  add_image(tag, encode_image_grid(pixels, size, grid), step, details);
-}
-
-void SummaryWriter::add_image_with_boxes(std::string_view tag, std::span<const std::uint8_t> pixels,
-                                         ImageSize size, std::span<const Box> boxes, std::int64_t step,
-                                         const Details& details) {
-  add_image(tag, encode_image_with_boxes(pixels, size, boxes), step, details);
-}
-
-void SummaryWriter::add_video(std::string_view tag, std::span<const std::uint8_t> pixels, VideoSize size,
-                              double frames_per_second, std::int64_t step, const Details& details) {
-  add_image(tag, encode_video(pixels, size, frames_per_second), step, details);
-}
-
 void SummaryWriter::add_audio(std::string_view tag, std::span<const float> samples, std::int64_t sample_rate,
                               std::int64_t channels, std::int64_t step, const Details& details) {
   constexpr std::int64_t kWav = 11;  // AudioPluginData.Encoding
@@ -217,12 +229,17 @@ void SummaryWriter::add_text(std::string_view tag, std::string_view markdown, st
 }
 
 void SummaryWriter::add_graph(const Graph& graph, std::optional<double> wall_time) {
-  implementation_->events.add_graph(encode_graph(graph), wall_time);
+  std::unordered_set<std::string> nodes;
+  for (const GraphNode& node : graph.nodes) nodes.insert(node.name);
+  implementation_->set_graph(std::move(nodes), [&, encoded = encode_graph(graph)] {
+    implementation_->events.add_graph(encoded, wall_time);
+  });
 }
 
 void SummaryWriter::add_graph_profile(std::string_view tag, std::span<const NodeProfile> nodes,
                                       std::int64_t step) {
   if (tag.empty()) throw UsageError("a profile's tag is empty; TensorBoard could not show it");
+  implementation_->check_nodes(nodes);
   implementation_->events.add_run_metadata(valid_utf8(tag), encode_step_stats(nodes), step);
 }
 
@@ -304,6 +321,7 @@ void SummaryWriter::add_tensor(std::string_view tag, Values values, std::span<co
     throw UsageError("\"" + std::string(tag) + "\": a tensor's shape is [" + extents + "], but " +
                      std::to_string(values.count()) + " values were given");
   }
+  if (values.type() == ValueType::kBFloat16) return add_tensor(tag, to_floats(values), shape, step, details);
   const auto bytes = values.bytes();
   const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   implementation_->events.add_value(tag, Kind::kTensor, ValueField::kTensor,

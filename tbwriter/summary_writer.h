@@ -13,6 +13,7 @@
 #include "tbwriter/embedding.h"
 #include "tbwriter/error.h"
 #include "tbwriter/graph.h"
+#include "tbwriter/histogram_bins.h"
 #include "tbwriter/histogram_counts.h"
 #include "tbwriter/hparams.h"
 #include "tbwriter/image.h"
@@ -69,6 +70,11 @@ class SummaryWriter {
   /// so that divergence is visible.
   void add_scalar(std::string_view tag, double value, std::int64_t step = 0, const Details& details = {});
 
+  /// The same as a tensor, which takes more room: the form that TensorFlow 2 writes, and PyTorch with
+  /// new_style=True. A tag has one of the two forms.
+  void add_scalar_tensor(std::string_view tag, double value, std::int64_t step = 0,
+                         const Details& details = {});
+
   /// Adds a point to each of several charts, in one record. `details` apply to all of them.
   void add_scalars(std::span<const ScalarPoint> points, std::int64_t step = 0, const Details& details = {});
 
@@ -83,6 +89,11 @@ class SummaryWriter {
   /// that are not finite are in no bucket, but are part of the number and the sum.
   void add_histogram(std::string_view tag, Values values, std::int64_t step = 0, const Details& details = {});
 
+  /// Adds a histogram with buckets of equal width, as many as numpy chooses for that name. Throws UsageError
+  /// for more than 100,000 buckets.
+  void add_histogram(std::string_view tag, Values values, HistogramBins bins, std::int64_t step = 0,
+                     const Details& details = {});
+
   /// Adds a histogram with the caller's buckets. Empty buckets at the ends are removed, and empty neighbours
   /// become one bucket. Throws UsageError if limits do not strictly increase or are NaN, limits and counts
   /// differ in number, a count is negative or not finite, min is above max, or the number is not the sum of
@@ -90,9 +101,12 @@ class SummaryWriter {
   void add_histogram_counts(std::string_view tag, const HistogramCounts& histogram, std::int64_t step = 0,
                             const Details& details = {});
 
-  /// Adds a picture, [height, width, channels] with 8 bits per value. Throws as encode_image().
+  /// Adds a picture in the order that `size` tells, of bytes or of values in [0, 1]. Throws as
+  /// encode_image().
   void add_image(std::string_view tag, std::span<const std::uint8_t> pixels, ImageSize size,
                  std::int64_t step = 0, const Details& details = {});
+  void add_image(std::string_view tag, std::span<const float> pixels, ImageSize size, std::int64_t step = 0,
+                 const Details& details = {});
   /// Adds an encoded picture, which may be shared with other runs.
   void add_image(std::string_view tag, const EncodedImage& image, std::int64_t step = 0,
                  const Details& details = {});
@@ -111,10 +125,18 @@ class SummaryWriter {
   /// Adds a picture with boxes, see encode_image_with_boxes().
   void add_image_with_boxes(std::string_view tag, std::span<const std::uint8_t> pixels, ImageSize size,
                             std::span<const Box> boxes, std::int64_t step = 0, const Details& details = {});
+  void add_image_with_boxes(std::string_view tag, std::span<const float> pixels, ImageSize size,
+                            std::span<const Box> boxes, std::int64_t step = 0, const Details& details = {});
 
   /// Adds a video as an animated GIF to the images, see encode_video().
   void add_video(std::string_view tag, std::span<const std::uint8_t> pixels, VideoSize size,
                  double frames_per_second = 4, std::int64_t step = 0, const Details& details = {});
+
+  /// Adds several videos side by side as one, see encode_videos().
+  void add_videos(std::string_view tag, std::span<const std::uint8_t> pixels, VideoBatchSize size,
+                  double frames_per_second = 4, std::int64_t step = 0, const Details& details = {});
+  void add_videos(std::string_view tag, std::span<const float> pixels, VideoBatchSize size,
+                  double frames_per_second = 4, std::int64_t step = 0, const Details& details = {});
 
   /// Adds audio, [frames, channels] in [-1, 1]; other values are clamped. `sample_rate` is in frames per
   /// second, 1 to 10,000,000; `channels` are 1 to 65535. Throws UsageError for other values.
@@ -125,15 +147,17 @@ class SummaryWriter {
   void add_text(std::string_view tag, std::string_view markdown, std::int64_t step = 0,
                 const Details& details = {});
 
-  /// Adds the network's graph; TensorBoard shows one per run. Throws UsageError for an empty or duplicate
-  /// name, and an input that is not the name of a node.
+  /// Adds the network's graph; TensorBoard shows one per run. Throws UsageError for a second graph, an empty
+  /// or duplicate name, and an input that is not the name of a node.
   void add_graph(const Graph& graph, std::optional<double> wall_time = {});
 
-  /// Adds time and memory of each node in one step, by which the Graphs tab can colour. The nodes' names must
-  /// be those of add_graph(); `tag` is the name of the step there.
+  /// Adds time and memory of each node in one step, by which the Graphs tab can colour. `tag` is the name of
+  /// the step there. Throws UsageError for a node that is not one of add_graph(), which must come first
+  /// unless the graph is in an older file of a resumed run (options.first_step).
   void add_graph_profile(std::string_view tag, std::span<const NodeProfile> nodes, std::int64_t step = 0);
 
-  /// Starts the hparams session of this run; its scalars become the metrics of its row in the HParams tab.
+  /// Starts the hparams session of this run; its scalars become the metrics of its row in the HParams tab. A
+  /// value that is not finite is left out, with a warning.
   /// `start_time` is in seconds since 1970, default: now. Throws UsageError if it is called twice, for an
   /// empty or duplicate name, and if a scalar has a step above 2^31 − 1, which breaks the tab.
   void add_hparams_start(const HParams& hparams, std::optional<double> start_time = {});
@@ -169,8 +193,9 @@ class SummaryWriter {
                      const EmbeddingLabels& labels = {}, const EmbeddingPictures& pictures = {},
                      std::int64_t step = 0);
 
-  /// Adds a tensor for programs that read the file; TensorBoard does not show it. Throws UsageError if
-  /// `shape` does not have as many elements as there are values.
+  /// Adds a tensor for programs that read the file; TensorBoard does not show it. bfloat16 is stored as
+  /// float, since readers without TensorFlow do not know it. Throws UsageError if `shape` does not have as
+  /// many elements as there are values.
   void add_tensor(std::string_view tag, Values values, std::span<const std::int64_t> shape,
                   std::int64_t step = 0, const Details& details = {});
 

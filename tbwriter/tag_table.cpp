@@ -20,6 +20,7 @@ struct KindTraits {
 
 constexpr KindTraits kKinds[] = {
     {"a scalar", "scalars", DataClass::kScalar, false},
+    {"a scalar of the new style", "scalars", DataClass::kScalar, true},
     {"a histogram", "histograms", DataClass::kTensor, false},
     {"an image", "images", DataClass::kBlobs, false},
     {"a batch of images", "images", DataClass::kBlobs, true},
@@ -32,6 +33,8 @@ constexpr KindTraits kKinds[] = {
 
 const KindTraits& traits(Kind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
 
+bool is_scalar(Kind kind) { return kind == Kind::kScalar || kind == Kind::kScalarTensor; }
+
 [[noreturn]] void refuse_step(std::int64_t step) {
   throw UsageError("step " + std::to_string(step) + " of a run with hparams is above " +
                    std::to_string(kLargestMetricStep) + "; TensorBoard would show no run's hparams at all");
@@ -41,7 +44,7 @@ const KindTraits& traits(Kind kind) { return kKinds[static_cast<std::size_t>(kin
 
 const TagState* TagTable::find(std::string_view tag, Kind kind, std::int64_t step) const {
   if (tag.empty()) throw UsageError("a tag is empty; TensorBoard could not show it");
-  if (limited_ && kind == Kind::kScalar && step > kLargestMetricStep) refuse_step(step);
+  if (limited_ && is_scalar(kind) && step > kLargestMetricStep) refuse_step(step);
   const auto found = tags_.find(tag);
   if (found == tags_.end()) return nullptr;
   if (found->second.kind != kind) {
@@ -65,7 +68,7 @@ TagState& TagTable::use(std::string_view tag, Kind kind, std::int64_t step, cons
   }
   state.has_step = true;
   state.last_step = step;
-  if (kind == Kind::kScalar) largest_step_ = std::max(largest_step_, step);
+  if (is_scalar(kind)) largest_step_ = std::max(largest_step_, step);
   return state;
 }
 

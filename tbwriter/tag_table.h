@@ -15,7 +15,18 @@
 namespace sweep::tbwriter {
 
 /// The kind of data of a tag. TensorBoard shows only the first kind that is written for a tag.
-enum class Kind { kScalar, kHistogram, kImage, kImages, kText, kAudio, kPrCurve, kMesh, kTensor };
+enum class Kind {
+  kScalar,
+  kScalarTensor,
+  kHistogram,
+  kImage,
+  kImages,
+  kText,
+  kAudio,
+  kPrCurve,
+  kMesh,
+  kTensor
+};
 
 /// What has been written for one tag.
 struct TagState {

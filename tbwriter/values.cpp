@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace sweep::tbwriter {
 
@@ -29,5 +30,49 @@ std::span<const std::byte> Values::bytes() const {
   if (type_ == ValueType::kBFloat16 || type_ == ValueType::kHalf) size = 2;
   return {static_cast<const std::byte*>(data_), size * count_};
 }
+
+namespace {
+
+template <class Result>
+std::vector<Result> converted(Values values) {
+  std::vector<Result> result(values.count());
+  const auto convert = [&]<class Number>(Number) {
+    const std::span in(reinterpret_cast<const Number*>(values.bytes().data()), values.count());
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      if constexpr (std::is_class_v<Number>) {
+        result[i] = static_cast<Result>(to_float(in[i]));
+      } else {
+        result[i] = static_cast<Result>(in[i]);
+      }
+    }
+  };
+  switch (values.type()) {
+    case ValueType::kFloat:
+      convert(float{});
+      break;
+    case ValueType::kDouble:
+      convert(double{});
+      break;
+    case ValueType::kInt32:
+      convert(std::int32_t{});
+      break;
+    case ValueType::kInt64:
+      convert(std::int64_t{});
+      break;
+    case ValueType::kBFloat16:
+      convert(BFloat16{});
+      break;
+    case ValueType::kHalf:
+      convert(Half{});
+      break;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<double> to_doubles(Values values) { return converted<double>(values); }
+
+std::vector<float> to_floats(Values values) { return converted<float>(values); }
 
 }  // namespace sweep::tbwriter

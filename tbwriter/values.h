@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <ranges>
 #include <span>
+#include <vector>
 
 namespace sweep::tbwriter {
 
@@ -23,7 +24,7 @@ float to_float(Half value);
 float to_float(BFloat16 value);
 
 /// TensorFlow's DataType of the values.
-enum class ValueType { kFloat = 1, kDouble = 2, kInt64 = 9, kBFloat16 = 14, kHalf = 19 };
+enum class ValueType { kFloat = 1, kDouble = 2, kInt32 = 3, kInt64 = 9, kBFloat16 = 14, kHalf = 19 };
 
 template <class Number>
 inline constexpr ValueType kValueType = ValueType{0};  // not supported
@@ -32,13 +33,15 @@ inline constexpr ValueType kValueType<float> = ValueType::kFloat;
 template <>
 inline constexpr ValueType kValueType<double> = ValueType::kDouble;
 template <>
+inline constexpr ValueType kValueType<std::int32_t> = ValueType::kInt32;
+template <>
 inline constexpr ValueType kValueType<std::int64_t> = ValueType::kInt64;
 template <>
 inline constexpr ValueType kValueType<BFloat16> = ValueType::kBFloat16;
 template <>
 inline constexpr ValueType kValueType<Half> = ValueType::kHalf;
 
-/// A view of values of one of the five types above: owns and copies nothing. Converts implicitly from spans,
+/// A view of values of one of the six types above: owns and copies nothing. Converts implicitly from spans,
 /// vectors and arrays.
 class Values {
  public:
@@ -58,5 +61,9 @@ class Values {
   const void* data_;
   std::size_t count_;
 };
+
+/// The values as doubles; exact but for large integers. to_floats() is exact for bfloat16, half and float.
+std::vector<double> to_doubles(Values values);
+std::vector<float> to_floats(Values values);
 
 }  // namespace sweep::tbwriter

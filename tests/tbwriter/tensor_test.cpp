@@ -61,13 +61,18 @@ TEST(AddTensor, KeepsEveryTypeAsItLiesInMemory) {
   const std::vector<std::int64_t> integers{std::numeric_limits<std::int64_t>::min(), 7};
   EXPECT_EQ(written(integers, {2}).tensor.dtype(), 9) << "DT_INT64";
   EXPECT_EQ(numbers_of<std::int64_t>(written(integers, {2}).tensor), integers);
-  const std::vector<BFloat16> brains{{0x3F80}, {0xC000}};
-  EXPECT_EQ(written(brains, {2}).tensor.dtype(), 14) << "DT_BFLOAT16";
-  EXPECT_EQ(numbers_of<std::uint16_t>(written(brains, {2}).tensor),
-            (std::vector<std::uint16_t>{0x3F80, 0xC000}));
+  const std::vector<std::int32_t> small{std::numeric_limits<std::int32_t>::min(), 7};
+  EXPECT_EQ(written(small, {2}).tensor.dtype(), 3) << "DT_INT32";
+  EXPECT_EQ(numbers_of<std::int32_t>(written(small, {2}).tensor), small);
   const std::vector<Half> halves{{0x3C00}};
   EXPECT_EQ(written(halves, {1}).tensor.dtype(), 19) << "DT_HALF";
   EXPECT_EQ(numbers_of<std::uint16_t>(written(halves, {1}).tensor), (std::vector<std::uint16_t>{0x3C00}));
+}
+
+TEST(AddTensor, StoresBFloat16AsFloatsThatEveryReaderKnows) {
+  const std::vector<BFloat16> brains{{0x3F80}, {0xC000}};
+  EXPECT_EQ(written(brains, {2}).tensor.dtype(), 1) << "DT_FLOAT";
+  EXPECT_EQ(numbers_of<float>(written(brains, {2}).tensor), (std::vector<float>{1, -2}));
 }
 
 TEST(AddTensor, KeepsNanAsItIs) {

@@ -92,6 +92,8 @@ void write_values(const Path& directory) {
   writer.add_histogram("none", std::vector<float>{});
   writer.add_histogram("one", std::vector<float>{2.5f});
   writer.add_histogram("diverged", std::vector<float>{1, std::nanf(""), 3});
+  for (int step = 0; step < 3; ++step) writer.add_scalar_tensor("new_style", 0.1 * step, step);
+  writer.add_histogram("bins", std::vector<double>{1, 2, 2, 3, 9}, HistogramBins::kAuto);
   writer.add_histogram("sparse", std::vector<float>{-3, -3, -1e-5f, 2e-3f, 1, 1, 1, 40});
   writer.add_histogram("huge", std::vector<double>{-1e300, 1, 2, 1e200});
   const double limits[] = {-1, 0, 1, 2, 3}, counts[] = {0, 3, 0, 5, 0};

@@ -88,12 +88,15 @@ class Checks:
 
     def test_07_scalar_tags(self):
         tags = self.get("scalars/tags")
-        self.assertEqual(set(tags["values"]), {"plain", "described", "special", "long", "größe/λ"})
+        self.assertEqual(set(tags["values"]), {"plain", "described", "special", "long", "größe/λ", "new_style"})
         self.assertEqual(set(tags["values"]["plain"]), {"displayName", "description"})
         self.assertEqual(set(tags[SWEEP_RUNS[0]]), {"Loss/train", "Loss/validation", "Accuracy/train"})
 
     def test_08_scalar_values_are_the_floats_written(self):
         self.assertEqual(self.points("values", "plain"), [(step, float32(1 / (step + 1))) for step in range(20)])
+
+    def test_08_scalars_of_the_new_style(self):
+        self.assertEqual(self.points("values", "new_style"), [(step, float32(0.1 * step)) for step in range(3)])
 
     def test_09_names_and_descriptions_of_v1_scalars(self):
         described = self.get("scalars/tags")["values"]["described"]
@@ -182,6 +185,13 @@ class Checks:
     def test_20_histogram_of_given_counts(self):
         (point,) = self.get("histograms/histograms", run="values", tag="counted")
         self.assertEqual(point[2], [[-0.5, 0.0, 3.0], [0.0, 1.0, 0.0], [1.0, 1.5, 5.0]])
+
+    def test_20_histogram_with_the_buckets_of_numpy(self):
+        (point,) = self.get("histograms/histograms", run="values", tag="bins")
+        # numpy.histogram([1, 2, 2, 3, 9.], "auto") has the counts 3, 1, 0, 0, 1 and the width 1.6.
+        self.assertEqual([count for _, _, count in point[2]], [3.0, 1.0, 0.0, 1.0])
+        for (_, right, _), wanted in zip(point[2], [2.6, 4.2, 7.4, 9.0]):
+            self.assertAlmostEqual(right, wanted, places=5)
 
     def test_21_empty_single_and_diverged_histograms(self):
         (none,) = self.get("histograms/histograms", run="values", tag="none")

@@ -77,7 +77,7 @@ rejected = [
     changed(precision="fp16"), changed(deterministic="no"), changed(deterministic=0), changed(params={"precision": ["bf32"]}),
     changed(loss={"label_smoothing": -1}), changed(loss=3), changed(clip_norm=-1), changed(clip_norm=None), changed(clip_norm="1"),
     changed(params={"loss": ["mes"]}), changed(params={"clip_norm": [-0.5]}), changed(seed=-1), changed(repeats=0),
-    changed(name=""), changed(name=".."), changed(name="a/b"), changed(name="x" * 101), changed(init=""), changed(init=1),
+    changed(name=""), changed(name=".."), changed(name="a/b"), changed(name="s.mean"), changed(name="x" * 101), changed(init=""), changed(init=1),
     changed(optimizer="adma"), changed(optimizer={"name": "adam", "momentum": 0.5}), changed(optimizer={"betas": [0.5, 0.9]}),
     changed(optimizer={"name": "adam", "betas": [0.5]}), changed(optimizer={"name": "sgd", "momentum": -1}),
     changed(log={"image": 1}), changed(log={"images": -1}), changed(log=[]),

@@ -1,0 +1,100 @@
+#include "tbwriter/histogram_bins.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tbwriter/error.h"
+#include "tbwriter/histogram.h"
+
+namespace sweep::tbwriter {
+namespace {
+
+constexpr double kMostBuckets = 100'000;  // more than a person or a browser can use
+
+// numpy.percentile(): linear between the two nearest values. `sorted` is not empty.
+double percentile(const std::vector<double>& sorted, double part) {
+  const double at = part * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (sorted[above] - sorted[below]) * (at - static_cast<double>(below));
+}
+
+double sturges_width(const std::vector<double>& sorted) {
+  return (sorted.back() - sorted.front()) / (std::log2(static_cast<double>(sorted.size())) + 1);
+}
+
+double fd_width(const std::vector<double>& sorted) {
+  const double range = percentile(sorted, 0.75) - percentile(sorted, 0.25);
+  return 2 * range / std::cbrt(static_cast<double>(sorted.size()));
+}
+
+double doane_width(const std::vector<double>& sorted) {
+  if (sorted.size() <= 2) return 0;
+  const auto n = static_cast<double>(sorted.size());
+  double mean = 0, variance = 0, skewness = 0;
+  for (const double value : sorted) mean += value / n;
+  for (const double value : sorted) variance += (value - mean) * (value - mean) / n;
+  const double sigma = std::sqrt(variance);
+  if (!(sigma > 0)) return 0;
+  for (const double value : sorted) skewness += std::pow((value - mean) / sigma, 3) / n;
+  const double spread = std::sqrt(6 * (n - 2) / ((n + 1) * (n + 3)));
+  return (sorted.back() - sorted.front()) / (1 + std::log2(n) + std::log2(1 + std::abs(skewness) / spread));
+}
+
+double width_of(const std::vector<double>& sorted, HistogramBins bins) {
+  switch (bins) {
+    case HistogramBins::kFd:
+      return fd_width(sorted);
+    case HistogramBins::kDoane:
+      return doane_width(sorted);
+    case HistogramBins::kSturges:
+      return sturges_width(sorted);
+    case HistogramBins::kAuto:
+      break;
+  }
+  const double half_of_sqrt =
+      (sorted.back() - sorted.front()) / std::sqrt(static_cast<double>(sorted.size())) / 2;
+  return std::min(std::max(fd_width(sorted), half_of_sqrt), sturges_width(sorted));
+}
+
+}  // namespace
+
+Histogram make_histogram(Values values, HistogramBins bins) {
+  Histogram histogram = make_histogram(values);  // for the sums
+  histogram.limits.clear();
+  histogram.counts.clear();
+  std::vector<double> sorted = to_doubles(values);
+  std::erase_if(sorted, [](double value) { return !std::isfinite(value); });
+  if (sorted.empty()) return histogram;
+  std::sort(sorted.begin(), sorted.end());
+  double width = width_of(sorted, bins);
+  const bool integers = values.type() == ValueType::kInt32 || values.type() == ValueType::kInt64;
+  if (integers && width > 0 && width < 1) width = 1;
+  double first = sorted.front(), last = sorted.back();
+  const double wanted = width > 0 ? std::ceil((last - first) / width) : 1;
+  if (!(wanted <= kMostBuckets)) {
+    throw UsageError("a histogram of these values would have " + std::to_string(wanted) +
+                     " buckets, but may have 100000; values far outside make so many: give other bins");
+  }
+  const auto count = static_cast<std::size_t>(std::max(wanted, 1.0));
+  if (first == last) {  // as numpy does
+    first -= 0.5;
+    last += 0.5;
+  }
+  // Each bucket but the last is open at its right end.
+  auto begin = sorted.begin();
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool is_last = i + 1 == count;
+    const double limit =
+        is_last ? last : first + (last - first) * (static_cast<double>(i + 1) / static_cast<double>(count));
+    const auto end = is_last ? sorted.end() : std::lower_bound(begin, sorted.end(), limit);
+    histogram.append(limit, static_cast<double>(end - begin));
+    begin = end;
+  }
+  histogram.trim();
+  return histogram;
+}
+
+}  // namespace sweep::tbwriter
