@@ -48,11 +48,17 @@ AggregatePoint point_of(std::span<const RunRecord* const> runs, std::size_t epoc
     return statistic(values);
   };
   using Value = std::optional<double>;
-  return {.epoch = runs[0]->epochs[epoch].epoch,
-          .loss = *over_runs([](const EpochRecord& e) -> Value { return e.loss; }),
-          .accuracy = *over_runs([](const EpochRecord& e) -> Value { return e.accuracy; }),
-          .validation_loss = over_runs([](const EpochRecord& e) { return e.validation_loss; }),
-          .validation_accuracy = over_runs([](const EpochRecord& e) { return e.validation_accuracy; })};
+  AggregatePoint point = {
+      .epoch = runs[0]->epochs[epoch].epoch,
+      .loss = *over_runs([](const EpochRecord& e) -> Value { return e.loss; }),
+      .accuracy = over_runs([](const EpochRecord& e) { return e.accuracy; }),
+      .validation_loss = over_runs([](const EpochRecord& e) { return e.validation_loss; }),
+      .validation_accuracy = over_runs([](const EpochRecord& e) { return e.validation_accuracy; })};
+  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+    point.measures[i] = over_runs([i](const EpochRecord& e) { return e.measures[i]; });
+    point.validation_measures[i] = over_runs([i](const EpochRecord& e) { return e.validation_measures[i]; });
+  }
+  return point;
 }
 
 bool has_ended(RunStatus status) {
@@ -70,10 +76,15 @@ void write_run(const std::filesystem::path& directory, std::span<const Aggregate
   prepare_run_directory(directory);
   tbwriter::SummaryWriter writer(directory);
   for (const AggregatePoint& point : points) {
-    std::vector<tbwriter::ScalarPoint> scalars = {{"Loss/train", point.loss},
-                                                  {"Accuracy/train", point.accuracy}};
+    std::vector<tbwriter::ScalarPoint> scalars = {{"Loss/train", point.loss}};
+    if (point.accuracy) scalars.push_back({"Accuracy/train", *point.accuracy});
     if (point.validation_loss) scalars.push_back({"Loss/validation", *point.validation_loss});
     if (point.validation_accuracy) scalars.push_back({"Accuracy/validation", *point.validation_accuracy});
+    for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+      if (point.measures[i]) scalars.push_back({kMeasures[i].train_tag, *point.measures[i]});
+      if (point.validation_measures[i])
+        scalars.push_back({kMeasures[i].validation_tag, *point.validation_measures[i]});
+    }
     writer.add_scalars(scalars, point.epoch);
   }
   writer.close();

@@ -17,9 +17,10 @@ namespace sweep {
 struct AggregatePoint {
   int epoch = 0;
   double loss = 0;
-  double accuracy = 0;
+  std::optional<double> accuracy = {};
   std::optional<double> validation_loss = {};
   std::optional<double> validation_accuracy = {};
+  Measures measures = {}, validation_measures = {};
 };
 
 struct Aggregate {

@@ -133,16 +133,20 @@ std::string mistakes_table(std::span<const Misclassified> mistakes, std::span<co
 }
 
 tbwriter::EncodedImage draw_mistakes(const Samples& samples, std::span<const Misclassified> mistakes) {
-  std::vector<std::uint8_t> pixels;
-  for (const Misclassified& m : mistakes) {
-    const auto sample = samples.set->sample(samples.first + m.sample);
-    pixels.insert(pixels.end(), sample.begin(), sample.end());
-  }
-  return tbwriter::encode_image_grid(std::span<const std::uint8_t>(pixels),
-                                     {.count = static_cast<std::int64_t>(mistakes.size()),
-                                      .channels = samples.set->shape.at(0),
-                                      .height = samples.set->shape.at(1),
-                                      .width = samples.set->shape.at(2)});
+  const tbwriter::BatchSize size = {.count = static_cast<std::int64_t>(mistakes.size()),
+                                    .channels = samples.set->shape.at(0),
+                                    .height = samples.set->shape.at(1),
+                                    .width = samples.set->shape.at(2)};
+  const auto encode = [&]<typename T>(const MaybeOwnedArray<T>& all) {
+    const std::size_t values = samples.set->sample_values();
+    std::vector<T> shown;
+    for (const Misclassified& m : mistakes) {
+      const T* first = all.data() + (samples.first + m.sample) * values;
+      shown.insert(shown.end(), first, first + values);
+    }
+    return tbwriter::encode_image_grid(std::span<const T>(shown), size);
+  };
+  return std::visit(encode, samples.set->samples);
 }
 
 bool is_picture(const Shape& shape) { return shape.size() == 3 && (shape[0] == 1 || shape[0] == 3); }
@@ -220,8 +224,7 @@ void log_predictions(tbwriter::SummaryWriter& writer, const Samples& samples, st
   // A network may have more outputs than the data has classes.
   std::vector<std::string> names(class_names.begin(), class_names.end());
   for (std::size_t c = names.size(); c < classes; ++c) names.push_back(fmt::format("output {}", c));
-  const auto labels =
-      std::span<const std::int32_t>(samples.set->labels).subspan(samples.first, samples.count);
+  const auto labels = samples.set->labels().subspan(samples.first, samples.count);
   const std::vector<float> probabilities = softmax_rows(outputs, classes);
   if (!std::all_of(probabilities.begin(), probabilities.end(), [](float p) { return std::isfinite(p); }))
     return;

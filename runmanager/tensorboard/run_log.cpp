@@ -78,18 +78,20 @@ const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& load
   for (const auto& [known, grid] : grids_) {
     if (known == key) return &grid;
   }
-  std::vector<std::uint8_t> pixels;
-  for (const std::uint32_t row : key.second) {
-    const auto sample = samples.set->sample(row);
-    pixels.insert(pixels.end(), sample.begin(), sample.end());
-  }
   const tbwriter::BatchSize size = {.count = static_cast<std::int64_t>(key.second.size()),
                                     .channels = shape[0],
                                     .height = shape[1],
                                     .width = shape[2]};
   if (grids_.size() == kKeptGrids) grids_.erase(grids_.begin());
-  grids_.emplace_back(std::move(key), tbwriter::encode_image_grid(std::span<const std::uint8_t>(pixels), size,
-                                                                  {.columns = 8, .padding = 2}));
+  const auto encode = [&]<typename T>(const MaybeOwnedArray<T>& all) {
+    const std::size_t values = samples.set->sample_values();
+    std::vector<T> shown;
+    for (const std::uint32_t row : key.second)
+      shown.insert(shown.end(), all.data() + row * values, all.data() + (row + 1) * values);
+    return tbwriter::encode_image_grid(std::span<const T>(shown), size, {.columns = 8, .padding = 2});
+  };
+  tbwriter::EncodedImage grid = std::visit(encode, samples.set->samples);
+  grids_.emplace_back(std::move(key), std::move(grid));
   return &grids_.back().second;
 }
 
@@ -147,17 +149,22 @@ void RunLog::images(const tbwriter::EncodedImage& grid) { writer_.add_image("ima
 void RunLog::setup(double seconds) { writer_.add_scalar("Time/setup_seconds", seconds, 0); }
 
 void RunLog::epoch(const EpochRecord& record, std::optional<double> learning_rate, std::int64_t step) {
-  std::vector<tbwriter::ScalarPoint> points = {
-      {kEpochTag, record.loss},
-      {"Accuracy/train", record.accuracy},
-      {"Number Correct/train", static_cast<double>(record.number_correct)},
-      {"Time/epoch_seconds", record.epoch_seconds},
-      {"Time/images_per_second", record.images_per_second},
-      {"Time/data_wait_seconds", record.data_wait_seconds}};
+  std::vector<tbwriter::ScalarPoint> points = {{kEpochTag, record.loss},
+                                               {"Time/epoch_seconds", record.epoch_seconds},
+                                               {"Time/images_per_second", record.images_per_second},
+                                               {"Time/data_wait_seconds", record.data_wait_seconds}};
+  if (record.accuracy) points.push_back({"Accuracy/train", *record.accuracy});
+  if (record.number_correct)
+    points.push_back({"Number Correct/train", static_cast<double>(*record.number_correct)});
   if (record.validation_loss) points.push_back({"Loss/validation", *record.validation_loss});
   if (record.validation_accuracy) points.push_back({"Accuracy/validation", *record.validation_accuracy});
   if (record.validation_number_correct) {
     points.push_back({"Number Correct/validation", static_cast<double>(*record.validation_number_correct)});
+  }
+  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+    if (record.measures[i]) points.push_back({kMeasures[i].train_tag, *record.measures[i]});
+    if (record.validation_measures[i])
+      points.push_back({kMeasures[i].validation_tag, *record.validation_measures[i]});
   }
   if (record.device_seconds) points.push_back({"Time/device_seconds", *record.device_seconds});
   if (learning_rate) points.push_back({"Optimizer/lr", *learning_rate});
@@ -202,8 +209,9 @@ void RunLog::histograms(const Network& network, const ParameterCounts& counts, s
 void RunLog::batch(const Totals& totals, std::int64_t batch) {
   if (totals.samples == 0) return;
   const auto samples = static_cast<double>(totals.samples);
-  const tbwriter::ScalarPoint points[] = {{"Loss/batch", totals.loss / samples},
-                                          {"Accuracy/batch", static_cast<double>(totals.correct) / samples}};
+  std::vector<tbwriter::ScalarPoint> points = {{"Loss/batch", totals.loss / samples}};
+  if (totals.numbers == 0)
+    points.push_back({"Accuracy/batch", static_cast<double>(totals.correct) / samples});
   writer_.add_scalars(points, batch);
 }
 

@@ -97,8 +97,8 @@ class RunManager {
   void end_training();
   /// The epoch's point of Time/device_seconds, from Engine::take_device_seconds().
   void track_device_seconds(double seconds);
-  /// Sums over the validation set.
-  void track_validation(const Totals& totals);
+  /// Sums over the validation set. `variation`: target_variation() of its samples, for R²; 0: not known.
+  void track_validation(const Totals& totals, double variation = 0);
 
   /// Writes the epoch's scalars and histograms. Returns its record, valid until the next call.
   const EpochRecord& end_epoch();

@@ -223,15 +223,16 @@ void RunRecorder::track_device_seconds(double seconds) {
   epoch().set_device_seconds(seconds);
 }
 
-void RunRecorder::track_validation(const Totals& totals) {
+void RunRecorder::track_validation(const Totals& totals, double variation) {
   end_training();
-  epoch().set_validation(totals);
+  epoch().set_validation(totals, variation);
 }
 
 const EpochRecord& RunRecorder::end_epoch() {
   end_training();
   const double begin = now();
-  EpochRecord& epoch = record_.epochs.emplace_back(epoch_->record(next_epoch()));
+  if (!training_variation_) training_variation_ = target_variation(loader_.samples());
+  EpochRecord& epoch = record_.epochs.emplace_back(epoch_->record(next_epoch(), *training_variation_));
   const std::int64_t step = step_of(epoch.epoch);
   if (epoch.epoch == 1 && record_.setup_seconds) log_->setup(*record_.setup_seconds);
   log_->epoch(epoch, learning_rate_, step);
