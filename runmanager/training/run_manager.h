@@ -105,7 +105,7 @@ class RunManager {
 
   /// Outputs of the trained network, for PR curves, confusion matrix and misclassified samples:
   /// [samples.count, classes] row-major, before softmax. `part` names the samples: "validation". Throws
-  /// ShapeError if `outputs` has no whole row for each sample.
+  /// ShapeError if `outputs` has no whole row for each sample, or one with fewer outputs than classes.
   void track_predictions(const Samples& samples, std::span<const float> outputs,
                          std::span<const std::string> class_names, std::string_view part);
   /// A number about the whole run, such as "test_accuracy"; in run.json and the Text tab.

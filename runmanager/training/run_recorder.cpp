@@ -254,6 +254,11 @@ void RunRecorder::track_predictions(const Samples& samples, std::span<const floa
     throw ShapeError(
         fmt::format("track_predictions: {} outputs for {} samples", outputs.size(), samples.count));
   }
+  const std::size_t columns = outputs.size() / samples.count;
+  if (are_numbers(samples.set->targets) || columns < class_names.size()) {
+    throw ShapeError(fmt::format("track_predictions: {} outputs per sample for {} classes", columns,
+                                 are_numbers(samples.set->targets) ? 0 : class_names.size()));
+  }
   const double begin = now();
   log_->predictions(samples, outputs, class_names, part,
                     record_.epochs.empty() ? 0 : step_of(record_.epochs.back().epoch));

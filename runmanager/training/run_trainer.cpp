@@ -317,11 +317,11 @@ class RunTrainer {
     const Samples& samples = has_validation ? data.validation : has_test ? data.test : data.train;
     observer_.phase("predictions");
     const std::size_t classes = element_count(run_.network->output());
-    const std::vector<float> outputs =
-        predict_samples(*engine_, samples, classes, config_.batch_size, [this] {
-          observer_.phase("predictions");
-          after_batch();
-        });
+    std::vector<float> outputs = predict_samples(*engine_, samples, classes, config_.batch_size, [this] {
+      observer_.phase("predictions");
+      after_batch();
+    });
+    if (classes == 1 && data.class_names.size() == 2) outputs = both_classes(outputs);
     recorder_->track_predictions(samples, outputs, data.class_names,
                                  has_validation ? "validation"
                                  : has_test     ? "test"
