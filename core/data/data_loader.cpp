@@ -20,11 +20,42 @@ namespace {
 // Per worker. More would only cost memory: workers either keep ahead of the training or never will.
 constexpr std::size_t kBatchesAhead = 2;
 
-// The batch that a worker gathers into. Allocated once per loader.
-struct Buffer {
-  std::vector<std::uint8_t> pixels;
-  std::vector<std::int32_t> labels;
+// The values of a batch that a worker gathers, for `count` samples of `per_sample` values.
+template <typename T>
+struct Gathered {
+  std::vector<T> values;
+  std::size_t per_sample = 0;
+
+  void gather(const T* from, std::span<const std::uint32_t> rows) {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      std::memcpy(values.data() + i * per_sample, from + rows[i] * per_sample, per_sample * sizeof(T));
+  }
+  std::span<const T> first(std::size_t count) const { return std::span(values).first(count * per_sample); }
 };
+
+template <typename T>
+Gathered<T> room_for(const MaybeOwnedArray<T>& all, std::size_t samples, std::size_t count) {
+  const std::size_t per_sample = samples == 0 ? 0 : all.size() / samples;
+  return {std::vector<T>(count * per_sample), per_sample};
+}
+
+// The batch that a worker gathers into. Allocated once per loader. The types are those of the set.
+struct Buffer {
+  std::variant<Gathered<std::uint8_t>, Gathered<float>> samples;
+  std::variant<Gathered<std::int32_t>, Gathered<float>> targets;
+};
+
+template <typename Gathereds, typename Arrays>
+void gather(Gathereds& to, const Arrays& from, std::span<const std::uint32_t> rows) {
+  std::visit(
+      [&]<typename T>(const MaybeOwnedArray<T>& all) { std::get<Gathered<T>>(to).gather(all.data(), rows); },
+      from);
+}
+
+template <typename Spans, typename Gathereds>
+Spans first_of(const Gathereds& gathered, std::size_t count) {
+  return std::visit([count](const auto& typed) { return Spans(typed.first(count)); }, gathered);
+}
 
 }  // namespace
 
@@ -109,14 +140,18 @@ class DataLoader::Implementation {
     // One buffer more than are made ahead: the caller holds one. The prefetcher needs two.
     buffers_.resize(std::max<std::size_t>(2, std::min(kBatchesAhead * threads + 1, batch_count_)));
     for (Buffer& buffer : buffers_) {
-      buffer.pixels.resize(batch_size_ * samples_.set->sample_bytes());
-      buffer.labels.resize(batch_size_);
+      const SampleSet& set = *samples_.set;
+      const auto make_room = [&](const auto& all) { return room_for(all, set.size(), batch_size_); };
+      std::visit([&](const auto& all) { buffer.samples = make_room(all); }, set.samples);
+      std::visit([&](const auto& all) { buffer.targets = make_room(all); }, set.targets);
     }
     local_rows_.resize(batch_size_);
     std::iota(local_rows_.begin(), local_rows_.end(), 0u);
     try {
-      prefetcher_.emplace(threads, buffers_.size(),
-                          [this](std::size_t batch, std::size_t slot) { gather(batch, buffers_[slot]); });
+      prefetcher_.emplace(threads, buffers_.size(), [this](std::size_t batch, std::size_t slot) {
+        gather(buffers_[slot].samples, samples_.set->samples, rows_of(batch));
+        gather(buffers_[slot].targets, samples_.set->targets, rows_of(batch));
+      });
     } catch (const std::system_error& error) {
       throw ConfigError("num_workers = " + std::to_string(options_.num_workers) +
                         ": the system cannot start so many threads: " + error.what());
@@ -128,16 +163,6 @@ class DataLoader::Implementation {
     return std::span(rows_).subspan(first, std::min(batch_size_, rows_.size() - first));
   }
 
-  void gather(std::size_t batch, Buffer& buffer) const {
-    const ImageSet& set = *samples_.set;
-    const std::size_t bytes = set.sample_bytes();
-    const auto rows = rows_of(batch);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::memcpy(buffer.pixels.data() + i * bytes, set.pixels.data() + rows[i] * bytes, bytes);
-      buffer.labels[i] = set.labels[rows[i]];
-    }
-  }
-
   const Batch* make_next() {
     if (next_batch_ >= batch_count_) return nullptr;
     if (prefetcher_) {
@@ -145,11 +170,11 @@ class DataLoader::Implementation {
       if (!slot) return nullptr;
       const std::size_t count = rows_of(next_batch_).size();
       const Buffer& buffer = buffers_[*slot];
-      batch_ = {std::span(buffer.pixels).first(count * samples_.set->sample_bytes()),
-                std::span(buffer.labels).first(count),
+      batch_ = {first_of<SampleSpan>(buffer.samples, count), first_of<TargetSpan>(buffer.targets, count),
                 std::span<const std::uint32_t>(local_rows_).first(count), nullptr};
     } else {
-      batch_ = {samples_.set->pixels, samples_.set->labels, rows_of(next_batch_), samples_.set};
+      const SampleSet& set = *samples_.set;
+      batch_ = {view(set.samples), view(set.targets), rows_of(next_batch_), samples_.set};
     }
     ++next_batch_;
     return &batch_;

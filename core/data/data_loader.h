@@ -7,22 +7,28 @@
 #include <span>
 #include <vector>
 
-#include "core/data/dataset.h"
+#include "core/data/sample_set.h"
 
 namespace sweep {
 
-/// One batch. Sample i is the sample_bytes() bytes that start at pixels[rows[i] * sample_bytes()], its label
-/// is labels[rows[i]]. Without workers the spans are the whole set's and `rows` select from them; with
-/// workers they are a contiguous copy and rows are 0, 1, 2, … Valid until the next call of next(),
-/// begin_epoch() or set_num_workers() of the loader that made it.
+/// One batch. Its sample i is number rows[i] among `samples`, *shape values each, and among `targets`.
+/// Without workers the spans are the whole set's and `rows` select from them; with workers they are a
+/// contiguous copy and rows are 0, 1, 2, … Valid until the next call of next(), begin_epoch() or
+/// set_num_workers() of the loader that made it.
 struct Batch {
-  std::span<const std::uint8_t> pixels;
-  std::span<const std::int32_t> labels;
-  std::span<const std::uint32_t> rows;  // [samples of the batch], indices into pixels and labels
+  SampleSpan samples;
+  TargetSpan targets;
+  std::span<const std::uint32_t> rows;  // [samples of the batch], indices into samples and targets
   /// The set if the spans are those of a whole set, otherwise null. A set never changes, so an engine that
   /// has copied it to its device needs only `rows`.
-  std::shared_ptr<const ImageSet> set = nullptr;
+  std::shared_ptr<const SampleSet> set = nullptr;
   std::size_t size() const { return rows.size(); }
+
+  /// The spans by type. Throw std::bad_variant_access if they hold the other one.
+  std::span<const std::uint8_t> pixels() const { return std::get<0>(samples); }
+  std::span<const float> floats() const { return std::get<1>(samples); }
+  std::span<const std::int32_t> labels() const { return std::get<0>(targets); }
+  std::span<const float> numbers() const { return std::get<1>(targets); }
 };
 
 /// Returns the order in which an epoch visits `count` samples (at most 2^32 − 1): a uniformly random

@@ -113,16 +113,6 @@ void check_against_known(const RawData& raw, const DatasetSpec& spec, const Know
   }
 }
 
-// Engines train on bytes with classes.
-void check_trainable(const RawData& raw, const std::string& source) {
-  const std::string can = "; what can be trained on are bytes (uint8) with classes";
-  if (std::holds_alternative<std::vector<float>>(raw.train.samples))
-    throw DataError(source + ": holds samples of float32, shape " + to_string(raw.shape) + can);
-  if (!raw.value_names.empty())
-    throw DataError(source + ": holds numbers as targets (" + quoted_name(raw.value_names.front()) + ")" +
-                    can);
-}
-
 void check_options(const DatasetSpec& spec, const DataFormat& format, const std::string& source) {
   const auto refuse = [&](const char* option, const char* meaning) {
     throw ConfigError(std::string(option) + " " + meaning + ", but " + source + " is in format " +
@@ -131,16 +121,23 @@ void check_options(const DatasetSpec& spec, const DataFormat& format, const std:
   if (spec.resize && !format.decodes_images) refuse("resize", "is for images that are decoded");
   if (spec.grayscale && !format.decodes_images) refuse("grayscale", "is for images that are decoded");
   if (!spec.label.empty() && !format.has_labels) refuse("label", "names a column or an array");
+  if (!spec.targets.empty() && !format.has_labels) refuse("target", "names columns or an array");
+  const char* of_a_table = "is for the columns of a table";
+  if (spec.missing != DatasetSpec{}.missing && !format.has_labels)
+    refuse("missing", "is for tables and arrays");
+  if (spec.categories != DatasetSpec{}.categories && !format.is_table) refuse("categories", of_a_table);
+  if (!spec.categorical.empty() && !format.is_table) refuse("categorical", of_a_table);
+  if (!spec.ignore.empty() && !format.is_table) refuse("ignore", of_a_table);
 }
 
-void check_transform(const PixelTransform& transform, const Shape& shape) {
+void check_transform(const InputTransform& transform, const Shape& shape) {
   const auto channels = static_cast<std::size_t>(shape.front());
   if (transform.mean.size() != transform.std.size() ||
       (!transform.mean.empty() && transform.mean.size() != channels)) {
     throw ConfigError("normalize has " + std::to_string(transform.mean.size()) + " means and " +
                       std::to_string(transform.std.size()) + " standard deviations, but the images have " +
                       std::to_string(channels) + " channel" + (channels == 1 ? "" : "s") +
-                      ": give one of each per channel");
+                      ": give one of each per " + (shape.size() == 1 ? "feature" : "channel"));
   }
   for (const float mean : transform.mean) {
     if (!std::isfinite(mean)) throw ConfigError("normalize: mean must be a finite number");
@@ -160,23 +157,32 @@ ReadOptions read_options(const DatasetSpec& spec) {
   }
   options.grayscale = spec.grayscale;
   options.label = spec.label;
+  options.targets = spec.targets;
+  options.missing = spec.missing;
+  options.categories = spec.categories;
+  options.categorical = spec.categorical;
+  options.ignore = spec.ignore;
   return options;
 }
 
 Dataset assemble(RawData raw, const DatasetSpec& spec, const DataFormat& format) {
   Dataset dataset;
   dataset.name = spec.name;
-  if (raw.shape.size() == 1) raw.shape = {1, 1, raw.shape.front()};
   dataset.shape = raw.shape;
   dataset.class_names = raw.class_names;
-  dataset.transform = spec.transform;
+  dataset.target_names = raw.value_names;
+  dataset.feature_names = raw.feature_names;
   dataset.files = std::move(raw.files);
   dataset.skipped = std::move(raw.skipped);
   dataset.notes = std::move(raw.notes);
   SplitMethod method = spec.split;
   if (method == SplitMethod::kAuto)
     method = format.sorted_by_class ? SplitMethod::kStratified : SplitMethod::kEnd;
-  DatasetParts parts = split_samples(std::move(raw), spec, method);
+  const bool given = spec.transform != InputTransform{};
+  const bool measure = !given && (spec.normalization == Normalization::kTrain ||
+                                  (spec.normalization == Normalization::kAuto && format.is_table));
+  DatasetParts parts = split_samples(std::move(raw), spec, method, measure);
+  dataset.transform = given ? spec.transform : std::move(parts.transform);
   dataset.train = std::move(parts.train);
   dataset.validation = std::move(parts.validation);
   dataset.test = std::move(parts.test);
@@ -210,10 +216,9 @@ Dataset load_dataset(const DatasetSpec& spec) {
     throw DataError(std::string(failure.what()) + ". To get the right files, " +
                     std::string(known->how_to_get) + ".");
   }
-  check_trainable(raw, name);
   if (known != nullptr) raw.class_names.assign(known->class_names.begin(), known->class_names.end());
   Dataset dataset = assemble(std::move(raw), spec, format);
-  check_transform(spec.transform, dataset.shape);
+  check_transform(dataset.transform, dataset.shape);
   return dataset;
 }
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "core/base/error.h"
@@ -107,51 +107,90 @@ std::vector<std::uint32_t> random_order(std::size_t count, const DatasetSpec& sp
   return shuffled_order(count, spec.split_seed, 0, kSplitEpoch);
 }
 
-// Puts the samples of `part` into the order of `rows`.
-void reorder(RawPart& part, std::size_t sample_bytes, const std::vector<std::uint32_t>& rows) {
-  const auto& from = std::get<std::vector<std::uint8_t>>(part.samples);
-  std::vector<std::uint8_t> samples(from.size());
-  std::vector<std::int32_t> classes(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::memcpy(samples.data() + i * sample_bytes, from.data() + rows[i] * sample_bytes, sample_bytes);
-    classes[i] = part.classes[rows[i]];
-  }
-  part.samples = std::move(samples);
-  part.classes = std::move(classes);
+// Puts `values`, `per_sample` for each sample, into the order of `rows`.
+template <typename T>
+void reorder(std::vector<T>& values, std::size_t per_sample, const std::vector<std::uint32_t>& rows) {
+  std::vector<T> ordered(values.size());
+  for (std::size_t i = 0; i < rows.size() && !values.empty(); ++i)
+    std::copy_n(values.data() + rows[i] * per_sample, per_sample, ordered.data() + i * per_sample);
+  values = std::move(ordered);
 }
 
-std::shared_ptr<const ImageSet> make_set(RawPart part, const Shape& shape) {
-  auto set = std::make_shared<ImageSet>();
-  set->shape = shape;
-  set->pixels = std::move(std::get<std::vector<std::uint8_t>>(part.samples));
-  set->labels = std::move(part.classes);
+// Puts the samples of `part`, all of `raw`, into the order of `rows`.
+void reorder(RawPart& part, const RawData& raw, const std::vector<std::uint32_t>& rows) {
+  std::visit([&](auto& samples) { reorder(samples, element_count(raw.shape), rows); }, part.samples);
+  reorder(part.classes, 1, rows);
+  reorder(part.values, raw.value_names.size(), rows);
+}
+
+std::shared_ptr<const SampleSet> make_set(RawPart part, const RawData& raw) {
+  auto set = std::make_shared<SampleSet>();
+  set->shape = raw.shape;
+  std::visit([&](auto& samples) { set->samples = std::move(samples); }, part.samples);
+  if (raw.value_names.empty()) {
+    set->targets = std::move(part.classes);
+  } else {
+    set->targets = std::move(part.values);
+  }
   return set;
+}
+
+bool has_missing(const RawPart& part) {
+  const auto* values = std::get_if<std::vector<float>>(&part.samples);
+  return values != nullptr && std::ranges::any_of(*values, [](float value) { return std::isnan(value); });
+}
+
+// `count`: of training samples, the first of raw.train.
+void fill_missing_values(RawData& raw, std::size_t count) {
+  std::vector<RawPart*> parts = {&raw.train};
+  for (std::optional<RawPart>* part : {&raw.validation, &raw.test})
+    if (*part) parts.push_back(&**part);
+  if (std::ranges::none_of(parts, [](const RawPart* part) { return has_missing(*part); })) return;
+  const std::vector<double> means = channel_statistics(raw.train, raw.shape, count).mean;
+  for (RawPart* part : parts) fill_missing(*part, raw.shape, means);
+}
+
+InputTransform measured_transform(const RawData& raw, std::size_t count) {
+  const ChannelStatistics statistics = channel_statistics(raw.train, raw.shape, count);
+  InputTransform transform;
+  for (std::size_t c = 0; c < statistics.mean.size(); ++c) {
+    const bool indicator = c < raw.is_indicator.size() && raw.is_indicator[c];
+    const auto deviation = static_cast<float>(statistics.deviation[c]);
+    transform.mean.push_back(indicator ? 0.0f : static_cast<float>(statistics.mean[c]));
+    transform.std.push_back(indicator || deviation == 0 ? 1.0f : deviation);
+  }
+  return transform;
 }
 
 }  // namespace
 
-DatasetParts split_samples(RawData raw, const DatasetSpec& spec, SplitMethod method) {
+DatasetParts split_samples(RawData raw, const DatasetSpec& spec, SplitMethod method, bool measure) {
   const SplitSizes sizes = split_sizes(raw, spec);
-  const std::size_t sample_bytes = element_count(raw.shape);
   const auto limited = [&](std::size_t count) {
     return spec.limit == 0 ? count : std::min(count, spec.limit);
   };
+  if (method == SplitMethod::kStratified && !raw.value_names.empty()) {
+    throw ConfigError("split \"stratified\" takes the same part of every class, but the targets of " +
+                      quoted_name(spec.name) + " are numbers: \"random\" is possible");
+  }
   if (method != SplitMethod::kEnd) {
     std::vector<std::uint32_t> rows = random_order(raw.train.count, spec);
     if (method == SplitMethod::kStratified)
       rows = stratified_order(raw.train, raw.class_names.size(), sizes, rows);
-    reorder(raw.train, sample_bytes, rows);
+    reorder(raw.train, raw, rows);
   }
+  fill_missing_values(raw, limited(sizes.train));
+  DatasetParts parts;
+  if (measure) parts.transform = measured_transform(raw, limited(sizes.train));
   // A part of the source's own stays in its order unless `limit` would keep only the first classes of it.
   const auto whole_part = [&](std::optional<RawPart>& part) -> Samples {
     if (!part) return {};
     const std::size_t count = part->count, kept = limited(count);
-    if (method != SplitMethod::kEnd && kept < count) reorder(*part, sample_bytes, random_order(count, spec));
-    return {make_set(std::move(*part), raw.shape), 0, kept};
+    if (method != SplitMethod::kEnd && kept < count) reorder(*part, raw, random_order(count, spec));
+    return {make_set(std::move(*part), raw), 0, kept};
   };
 
-  DatasetParts parts;
-  const std::shared_ptr<const ImageSet> set = make_set(std::move(raw.train), raw.shape);
+  const std::shared_ptr<const SampleSet> set = make_set(std::move(raw.train), raw);
   parts.train = {set, 0, limited(sizes.train)};
   if (sizes.validation > 0) parts.validation = {set, sizes.train, limited(sizes.validation)};
   if (sizes.test > 0) parts.test = {set, sizes.train + sizes.validation, limited(sizes.test)};

@@ -27,10 +27,6 @@ class MaybeOwnedArray {
   const T* end() const { return data() + size(); }
   const T& operator[](std::size_t i) const { return data()[i]; }
 
-  /// Both are for arrays that own their values.
-  void push_back(T value) { owned_.push_back(value); }
-  void append(std::size_t count, T value) { owned_.insert(owned_.end(), count, value); }
-
  private:
   std::vector<T> owned_;
   std::span<const T> borrowed_;

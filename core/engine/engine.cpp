@@ -7,6 +7,18 @@
 
 namespace sweep {
 
+Totals& Totals::operator+=(const Totals& more) {
+  loss += more.loss;
+  correct += more.correct;
+  samples += more.samples;
+  ranked += more.ranked;
+  in_top += more.in_top;
+  numbers += more.numbers;
+  absolute_error += more.absolute_error;
+  squared_error += more.squared_error;
+  return *this;
+}
+
 void Engine::set_momentum(double) {
   throw ConfigError("this device's engine cannot change the momentum while it trains");
 }

@@ -27,8 +27,17 @@ namespace sweep {
 /// Sums over the samples that were trained or evaluated since the last Engine::take_totals().
 struct Totals {
   double loss = 0;           // sum of the samples' losses; not finite if one of them is not
-  std::int64_t correct = 0;  // samples whose first largest output is the label's
+  std::int64_t correct = 0;  // samples of classes whose first largest output is the label's
   std::int64_t samples = 0;
+  // Samples of more than kTopClasses · 2 classes: how many there were, and of how many the label's output is
+  // among the kTopClasses largest.
+  std::int64_t ranked = 0, in_top = 0;
+  // Targets that are numbers: how many there were, and the sums of |prediction − target| and of its square.
+  // The prediction is the output, or its sigmoid with bce_with_logits.
+  std::int64_t numbers = 0;
+  double absolute_error = 0, squared_error = 0;
+
+  Totals& operator+=(const Totals& more);
 };
 
 /// One array of an optimizer's state, for example Adam's "exp_avg".
@@ -49,7 +58,7 @@ struct EngineOptions {
   int threads = 0;             // CPU threads, >= 0; 0: all that the process may use. Never changes a result
   std::size_t batch_size = 1;  // samples of the largest batch that will be passed, >= 1
   OptimizerOptions optimizer = {};
-  PixelTransform transform = {};
+  InputTransform transform = {};
   std::uint64_t seed = 0;  // of dropout
   LossOptions loss = {};
   /// Largest norm of the gradient over all parameters; longer gradients are scaled down, as

@@ -6,14 +6,29 @@
 
 namespace sweep {
 
-void check_batch(const Batch& batch, const Network& network, std::size_t batch_size) {
+void check_batch(const Batch& batch, const Network& network, std::size_t batch_size,
+                 const LossOptions& loss) {
   if (batch.size() > batch_size) {
     throw ShapeError("a batch of " + std::to_string(batch.size()) + " samples for an engine made for " +
                      std::to_string(batch_size));
   }
-  if (batch.pixels.size() != batch.labels.size() * element_count(network.input())) {
-    throw ShapeError("samples of another size than the network's input " + to_string(network.input()));
+  const std::size_t samples =
+      value_count(batch.samples) / std::max<std::size_t>(element_count(network.input()), 1);
+  const std::size_t per_sample = are_numbers(batch.targets) ? element_count(network.output()) : 1;
+  if (value_count(batch.samples) != samples * element_count(network.input()) ||
+      value_count(batch.targets) != samples * per_sample) {
+    throw ShapeError("samples of another size than the network's input " + to_string(network.input()) +
+                     (per_sample == 1 ? "" : ", or targets of another size than its output"));
   }
+  if (are_numbers(batch.targets) && !takes_numbers(loss.kind))
+    throw ShapeError("cross_entropy needs classes as targets, but those of the batch are numbers");
+}
+
+void check_loss(const LossOptions& loss, const Network& network) {
+  const std::size_t outputs = element_count(network.output());
+  if (loss.class_weights.empty() || loss.class_weights.size() == outputs) return;
+  throw ConfigError("loss: " + std::to_string(loss.class_weights.size()) +
+                    " class_weights for a network of " + std::to_string(outputs) + " outputs");
 }
 
 void check_outputs(std::span<const float> outputs, const Batch& batch, const Network& network) {

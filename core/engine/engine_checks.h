@@ -9,9 +9,12 @@
 
 namespace sweep {
 
-/// Throws ShapeError if `batch` is larger than `batch_size` or its samples are
-/// not of the network's input size.
-void check_batch(const Batch& batch, const Network& network, std::size_t batch_size);
+/// Throws ShapeError if `batch` is larger than `batch_size`, its samples are not of the network's input size,
+/// or its targets are numbers that are not of its output size or that `loss` does not take.
+void check_batch(const Batch& batch, const Network& network, std::size_t batch_size, const LossOptions& loss);
+
+/// Throws ConfigError unless `loss` has a class weight for every output, or none.
+void check_loss(const LossOptions& loss, const Network& network);
 
 /// Throws ShapeError unless `outputs` has the size of the outputs of `batch`.
 void check_outputs(std::span<const float> outputs, const Batch& batch, const Network& network);

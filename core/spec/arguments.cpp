@@ -167,7 +167,7 @@ std::string allowed_text(const ArgumentType& type, const ArgumentValue* given) {
       case ArgumentKind::kNumberPair:
         return "a pair of numbers" + range_text(type);
       case ArgumentKind::kNumberList:
-        return "a list of numbers" + range_text(type) + ", one per channel";
+        return "a list of numbers" + range_text(type);
       case ArgumentKind::kCountOrFraction:
         return "a count (an integer >= 0) or a fraction (a number >= 0 and < 1)";
       case ArgumentKind::kChoice:

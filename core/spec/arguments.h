@@ -21,7 +21,7 @@ enum class ArgumentKind {
   kIntegerPair,      // an integer for both, or [height, width]
   kNumber,           // double
   kNumberPair,       // [first, second]
-  kNumberList,       // std::vector<double>, one per channel
+  kNumberList,       // std::vector<double>, not empty
   kCountOrFraction,  // std::int64_t >= 0, or double in [0, 1)
   kChoice,           // std::string, one of `choices`
   kPath,             // std::string, the name of a file or directory: not empty, without NUL

@@ -1,13 +1,26 @@
 #include "core/spec/loss.h"
 
+#include <map>
+
 namespace sweep {
 
 std::span<const NamedType> loss_types() {
   static const std::vector<NamedType> types = {
       {"cross_entropy",
        {{"label_smoothing", ArgumentKind::kNumber, 0.0, 0, 1, false, false,
-         "share of the target that is spread over all classes"}}},
+         "share of the target that is spread over all classes"},
+        {.name = "class_weights",
+         .kind = ArgumentKind::kNumberList,
+         .maximum = 1e6,
+         .optional = true,
+         .exclusive = true,
+         .help = "how much the samples of each class count, one number per class"}}},
       {"mse", {}},
+      {"l1", {}},
+      {"smooth_l1",
+       {{"beta", ArgumentKind::kNumber, 1.0, 0, kUnbounded, false, false,
+         "errors smaller than this count as squares, larger ones as they are"}}},
+      {"bce_with_logits", {}},
   };
   return types;
 }
@@ -15,8 +28,39 @@ std::span<const NamedType> loss_types() {
 LossOptions resolve_loss(const LossSpec& spec) {
   const NamedType& type = require_type(loss_types(), spec.type, "loss");
   const Arguments arguments = complete_arguments(type, spec.arguments, "loss");
-  if (spec.type == "mse") return {LossOptions::Kind::kMse, 0};
-  return {LossOptions::Kind::kCrossEntropy, std::get<double>(arguments.at("label_smoothing"))};
+  using Kind = LossOptions::Kind;
+  static const std::map<std::string, Kind, std::less<>> kinds = {{"cross_entropy", Kind::kCrossEntropy},
+                                                                 {"mse", Kind::kMse},
+                                                                 {"l1", Kind::kL1},
+                                                                 {"smooth_l1", Kind::kSmoothL1},
+                                                                 {"bce_with_logits", Kind::kBceWithLogits}};
+  LossOptions loss{.kind = kinds.at(spec.type)};
+  for (const auto& [name, value] : arguments) {
+    if (name == "label_smoothing") loss.label_smoothing = std::get<double>(value);
+    if (name == "beta") loss.beta = std::get<double>(value);
+    if (name == "class_weights") {
+      for (const double weight : std::get<std::vector<double>>(value))
+        loss.class_weights.push_back(static_cast<float>(weight));
+    }
+  }
+  return loss;
+}
+
+bool takes_numbers(LossOptions::Kind kind) {
+  switch (kind) {
+    case LossOptions::Kind::kCrossEntropy:
+      return false;
+    case LossOptions::Kind::kMse:
+    case LossOptions::Kind::kL1:
+    case LossOptions::Kind::kSmoothL1:
+    case LossOptions::Kind::kBceWithLogits:
+      break;
+  }
+  return true;
+}
+
+std::size_t least_outputs(LossOptions::Kind kind, std::size_t classes) {
+  return kind == LossOptions::Kind::kBceWithLogits && classes == 2 ? 1 : classes;
 }
 
 }  // namespace sweep

@@ -1,8 +1,10 @@
 // Loss functions by PyTorch's names and arguments.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/spec/arguments.h"
 
@@ -17,13 +19,30 @@ struct LossSpec {
 /// Every loss that the engines implement, with its arguments.
 std::span<const NamedType> loss_types();
 
-/// cross_entropy: torch.nn.CrossEntropyLoss of the outputs, averaged over the batch; with label smoothing s
-/// the target is (1 − s) of the label and s spread over all classes. mse: torch.nn.MSELoss of outputs and
-/// one-hot labels, averaged over batch and classes.
+/// torch.nn.CrossEntropyLoss of classes; and, of numbers, MSELoss, L1Loss, SmoothL1Loss and
+/// BCEWithLogitsLoss, averaged over batch and outputs. Where the targets are classes, these four take one-hot
+/// numbers; and bce_with_logits of two classes may have one output instead, whose target is the class.
+///
+/// With label smoothing s the target of cross_entropy is (1 − s) of the label and s spread over all classes.
+/// With class weights its mean over a batch is divided by the sum of the labels' weights, as in PyTorch.
 struct LossOptions {
-  enum class Kind { kCrossEntropy, kMse } kind = Kind::kCrossEntropy;
-  double label_smoothing = 0;  // of cross_entropy, in [0, 1]
+  enum class Kind { kCrossEntropy, kMse, kL1, kSmoothL1, kBceWithLogits } kind = Kind::kCrossEntropy;
+  double label_smoothing = 0;             // of cross_entropy, in [0, 1]
+  std::vector<float> class_weights = {};  // of cross_entropy, each > 0; empty: all 1
+  double beta = 1;                        // of smooth_l1, >= 0: errors below it count as squares
 };
+
+/// Whether the outputs may be compared with numbers; all losses can with classes.
+bool takes_numbers(LossOptions::Kind kind);
+
+/// Outputs that the loss needs for samples of `classes` classes: the least number. More are allowed, but for
+/// a single one.
+std::size_t least_outputs(LossOptions::Kind kind, std::size_t classes);
+
+/// Of classifiers with many classes it is also counted how often the label is among the largest outputs: this
+/// many. With few classes that would say little.
+inline constexpr int kTopClasses = 5;
+constexpr bool counts_top(std::size_t outputs) { return outputs > 2 * kTopClasses; }
 
 /// Fills in defaults and validates. Throws ConfigError for an unknown type or
 /// argument, or one that is out of range.

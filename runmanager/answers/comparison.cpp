@@ -24,9 +24,17 @@ bool same(const std::optional<double>& a, const std::optional<double>& b) {
   return a.has_value() == b.has_value() && (!a || same(*a, *b));
 }
 
+bool same(const Measures& a, const Measures& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!same(a[i], b[i])) return false;
+  }
+  return true;
+}
+
 bool same_numbers(const EpochRecord& a, const EpochRecord& b) {
   return same(a.loss, b.loss) && same(a.accuracy, b.accuracy) && same(a.validation_loss, b.validation_loss) &&
-         same(a.validation_accuracy, b.validation_accuracy);
+         same(a.validation_accuracy, b.validation_accuracy) && same(a.measures, b.measures) &&
+         same(a.validation_measures, b.validation_measures);
 }
 
 double loss_difference(double a, double b) {

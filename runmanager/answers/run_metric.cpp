@@ -35,13 +35,13 @@ std::optional<double> last(const RunRecord& run) {
   return run.epochs.empty() ? std::nullopt : std::optional<double>(run.epochs.back().*Field);
 }
 
-struct Measure {
+struct RunNumber {
   std::string_view name;
   std::optional<double> (*of)(const RunRecord& run);
   bool is_time;
 };
 
-constexpr std::array<Measure, 9> kMeasures = {{
+constexpr std::array<RunNumber, 9> kNumbers = {{
     {kEpochSeconds, epoch_seconds, true},
     {"images_per_second", images_per_second, false},
     {"data_wait_seconds", data_wait_seconds, true},
@@ -53,16 +53,30 @@ constexpr std::array<Measure, 9> kMeasures = {{
     {"validation_accuracy", last<&EpochRecord::validation_accuracy>, false},
 }};
 
-const Measure* find_measure(std::string_view name) {
-  const auto* const found = std::find_if(kMeasures.begin(), kMeasures.end(),
-                                         [&](const Measure& measure) { return measure.name == name; });
-  return found == kMeasures.end() ? nullptr : found;
+const RunNumber* find_number(std::string_view name) {
+  const auto* const found = std::find_if(kNumbers.begin(), kNumbers.end(),
+                                         [&](const RunNumber& number) { return number.name == name; });
+  return found == kNumbers.end() ? nullptr : found;
+}
+
+// "mae" or "validation_mae" of the last epoch.
+std::optional<double> last_measure(const RunRecord& run, std::string_view name) {
+  if (run.epochs.empty()) return std::nullopt;
+  constexpr std::string_view kValidation = "validation_";
+  const bool validation = name.starts_with(kValidation);
+  if (validation) name.remove_prefix(kValidation.size());
+  const EpochRecord& epoch = run.epochs.back();
+  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+    if (kMeasures[i].key == name) return (validation ? epoch.validation_measures : epoch.measures)[i];
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<double> run_metric(const RunRecord& run, std::string_view name) {
-  if (const Measure* measure = find_measure(name)) return measure->of(run);
+  if (const RunNumber* number = find_number(name)) return number->of(run);
+  if (const auto measured = last_measure(run, name)) return measured;
   const auto found = run.metrics.find(std::string(name));
   return found == run.metrics.end() ? std::nullopt : std::optional(found->second);
 }
@@ -72,20 +86,24 @@ std::vector<std::string> metric_names(const std::vector<const RunRecord*>& runs)
   const auto add = [&names](std::string_view name) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
   };
-  for (const Measure& measure : kMeasures) {
+  for (const RunNumber& number : kNumbers) {
     if (std::any_of(runs.begin(), runs.end(),
-                    [&](const RunRecord* run) { return measure.of(*run).has_value(); }))
-      add(measure.name);
+                    [&](const RunRecord* run) { return number.of(*run).has_value(); }))
+      add(number.name);
   }
   for (const RunRecord* run : runs) {
+    for (const Measure& measure : kMeasures) {
+      for (const std::string& name : {std::string(measure.key), "validation_" + std::string(measure.key)})
+        if (last_measure(*run, name)) add(name);
+    }
     for (const auto& [name, value] : run->metrics) add(name);
   }
   return names;
 }
 
 bool is_time(std::string_view name) {
-  const Measure* measure = find_measure(name);
-  return measure != nullptr && measure->is_time;
+  const RunNumber* number = find_number(name);
+  return number != nullptr && number->is_time;
 }
 
 }  // namespace sweep

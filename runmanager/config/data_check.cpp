@@ -43,6 +43,15 @@ std::optional<std::string> first_bad_layer(std::span<const LayerSpec> layers, Sh
   return std::nullopt;
 }
 
+// The names of the losses that compare numbers.
+std::string losses_of_numbers() {
+  std::vector<std::string> names;
+  for (const NamedType& type : loss_types()) {
+    if (takes_numbers(resolve_loss({type.name, {}}).kind)) names.push_back(type.name);
+  }
+  return listed(names);
+}
+
 void check_network(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
                    Problems& problems) {
   const auto layer_origin = [&](const std::string& path) {
@@ -52,10 +61,20 @@ void check_network(const RunConfig& run, const std::filesystem::path& file, cons
   try {
     const Network network(run.network, sizes.shape);
     const auto outputs = static_cast<std::size_t>(network.output()[0]);
-    if (outputs < sizes.classes) {
-      problems.add_message(
-          fmt::format("{}: the network ends with {} outputs, want at least {}, one per class",
-                      layer_origin(last), outputs, sizes.classes));
+    const LossOptions loss = resolve_loss(run.loss);
+    const std::size_t least = least_outputs(loss.kind, sizes.classes);
+    if (outputs < sizes.classes && outputs != least) {
+      problems.add_message(fmt::format(
+          "{}: the network ends with {} outputs, want at least {}, one per class{}", layer_origin(last),
+          outputs, sizes.classes, least < sizes.classes ? ", or a single one" : ""));
+    }
+    if (sizes.numbers > 0 && outputs != sizes.numbers) {
+      problems.add_message(fmt::format("{}: the network ends with {} outputs, want {}, one per target",
+                                       layer_origin(last), outputs, sizes.numbers));
+    }
+    if (!loss.class_weights.empty() && loss.class_weights.size() != outputs) {
+      problems.add_message(fmt::format("{}: got {} class_weights, want {}, one per output of the network",
+                                       origin(run, file, "loss"), loss.class_weights.size(), outputs));
     }
     if (network.parameter_count() > kMaxParameters) {
       problems.add_message(fmt::format("{}: the network has {} weights, want at most {}",
@@ -76,6 +95,13 @@ bool is_cut_to_less_than_a_batch(const RunConfig& run) {
 }
 
 }  // namespace
+
+DataSizes sizes_of(const Dataset& dataset) {
+  return {.shape = dataset.shape,
+          .classes = dataset.class_names.size(),
+          .train = dataset.train.count,
+          .numbers = dataset.target_names.size()};
+}
 
 std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec) {
   const KnownDataset* known = find_known_dataset(spec.name);
@@ -106,6 +132,11 @@ void check_run_against_data(const RunConfig& run, const std::filesystem::path& f
   if (!mean.empty() && static_cast<std::int64_t>(mean.size()) != sizes.shape.at(0)) {
     problems.add_message(fmt::format("{}: got {} means, want {}, one per channel",
                                      origin(run, file, "dataset.normalize"), mean.size(), sizes.shape.at(0)));
+  }
+  if (sizes.numbers > 0 && !takes_numbers(resolve_loss(run.loss).kind)) {
+    problems.add_message(fmt::format(
+        "{}: got {}{}, but the targets are numbers, want {}", origin(run, file, "loss"), run.loss.type,
+        run.origins.count("loss") > 0 ? "" : " (the default)", losses_of_numbers()));
   }
   check_network(run, file, sizes, problems);
 }

@@ -18,14 +18,18 @@ struct DataSizes {
   Shape shape;              // of one sample: [channels, height, width]
   std::size_t classes = 0;  // 0: not known
   std::size_t train = 0;    // samples to train on, without the validation part
+  std::size_t numbers = 0;  // of a sample's targets, if they are numbers; else 0
 };
+
+DataSizes sizes_of(const Dataset& dataset);
 
 /// Returns sizes that are known without reading the data: those of known_datasets() when no path is given.
 std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec);
 
-/// Reports a batch larger than the training set, layers that do not fit a sample, fewer outputs than classes,
-/// and a normalization for another number of channels. Each message starts with the location that the run's
-/// `origins` have for the key, or with `file`, the sweep file, where the key was not given.
+/// Reports a batch larger than the training set, layers that do not fit a sample, a loss or a number of
+/// outputs that does not fit the targets, and a normalization for another number of channels. Each message
+/// starts with the location that the run's `origins` have for the key, or with `file`, the sweep file, where
+/// the key was not given.
 void check_run_against_data(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
                             Problems& problems);
 

@@ -18,12 +18,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-PixelTransform read_normalize(const JsonNode& node, Problems& problems) {
-  PixelTransform transform;
-  if (!node.is(JsonKind::kObject)) {
-    problems.add_value(node, "an object with \"mean\" and \"std\", a list each");
-    return transform;
+// Sets spec.normalization or spec.transform.
+void read_normalize(const JsonNode& node, DatasetSpec& spec, Problems& problems) {
+  InputTransform& transform = spec.transform;
+  if (node.is(JsonKind::kString) && node.text == "train") {
+    spec.normalization = Normalization::kTrain;
+    return;
   }
+  if (node.is(JsonKind::kString) && node.text == "none") {
+    spec.normalization = Normalization::kNone;
+    return;
+  }
+  if (!node.is(JsonKind::kObject))
+    return problems.add_value(node, "train, none, or an object with \"mean\" and \"std\", a list each");
   check_keys(node, normalize_settings(), problems);
   const SettingReader reader(&node, normalize_settings(), problems);
   const auto read_channels = [&](std::string_view name) {
@@ -45,7 +52,16 @@ PixelTransform read_normalize(const JsonNode& node, Problems& problems) {
                  fmt::format("\"mean\" has {} values and \"std\" has {}, want one per channel in both",
                              transform.mean.size(), transform.std.size()));
   }
-  return transform;
+}
+
+// One name, or a list of names.
+std::vector<std::string> read_names(const SettingReader& reader, const char* key) {
+  const JsonNode* node = reader.find(key);
+  if (node == nullptr) return {};
+  if (node->is(JsonKind::kString)) return {node->text};
+  std::vector<std::string> names;
+  for (const JsonNode& name : node->elements) names.push_back(name.text);
+  return names;
 }
 
 bool is_known_dataset(const std::string& name, const fs::path& data_directory) {
@@ -115,8 +131,15 @@ DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Probl
     dataset.resize = std::get<std::array<std::int64_t, 2>>(reader.value("resize"));
   dataset.grayscale = reader.boolean("grayscale");
   if (const JsonNode* label = reader.find("label")) dataset.label = label->text;
-  if (const JsonNode* normalize = node->find("normalize"))
-    dataset.transform = read_normalize(*normalize, problems);
+  dataset.targets = read_names(reader, "target");
+  if (!dataset.label.empty() && !dataset.targets.empty())
+    problems.add(*node->find("target")->location,
+                 "samples have either a \"label\" or a \"target\", not both");
+  if (reader.text("missing") == "mean") dataset.missing = MissingValues::kMean;
+  if (reader.text("categories") == "ordinal") dataset.categories = Categories::kOrdinal;
+  dataset.categorical = read_names(reader, "categorical");
+  dataset.ignore = read_names(reader, "ignore");
+  if (const JsonNode* normalize = node->find("normalize")) read_normalize(*normalize, dataset, problems);
   return dataset;
 }
 
@@ -147,9 +170,16 @@ nlohmann::ordered_json dataset_json(const DatasetSpec& dataset, Placement placem
   if (dataset.resize) json["resize"] = *dataset.resize;
   if (dataset.grayscale) json["grayscale"] = true;
   if (!dataset.label.empty()) json["label"] = dataset.label;
+  if (!dataset.targets.empty()) json["target"] = dataset.targets;
+  if (dataset.missing == MissingValues::kMean) json["missing"] = "mean";
+  if (dataset.categories == Categories::kOrdinal) json["categories"] = "ordinal";
+  if (!dataset.categorical.empty()) json["categorical"] = dataset.categorical;
+  if (!dataset.ignore.empty()) json["ignore"] = dataset.ignore;
   json["placement"] = placement_name(placement);
   if (!dataset.transform.mean.empty()) {
     json["normalize"] = {{"mean", dataset.transform.mean}, {"std", dataset.transform.std}};
+  } else if (dataset.normalization != Normalization::kAuto) {
+    json["normalize"] = dataset.normalization == Normalization::kTrain ? "train" : "none";
   }
   return json;
 }

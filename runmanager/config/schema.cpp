@@ -156,7 +156,8 @@ Json dataset_schema() {
   Json properties = properties_of(dataset_settings());
   properties["name"]["type"] = "string";
   properties["normalize"].update(
-      object_with(properties_of(normalize_settings()), setting_names(normalize_settings())));
+      any_of({Json{{"enum", {"none", "train"}}},
+              object_with(properties_of(normalize_settings()), setting_names(normalize_settings()))}));
   Json object = object_with(std::move(properties), {"name"});
   object["anyOf"] =
       Json::array({Json{{"required", {"path"}}}, Json{{"properties", {{"name", {{"enum", known}}}}}}});

@@ -115,6 +115,15 @@ Setting column(std::string name, std::string help) {
                                .check = check_column_name});
 }
 
+Setting columns(std::string name, std::string help) {
+  const Json text = {{"type", "string"}, {"minLength", 1}};
+  const Json list = {{"type", "array"}, {"items", text}, {"minItems", 1}};
+  return {{.name = std::move(name), .help = std::move(help)},
+          SettingFormat{.allowed = "the name of a column, or a list of such names",
+                        .schema = {{"anyOf", Json::array({text, list})}},
+                        .check = check_column_names}};
+}
+
 Setting device(std::string name, std::string value, std::string help) {
   const Json schema = {{"type", "string"}, {"pattern", "^(auto|(cpu|cuda)(:[0-9]+)?)$"}};
   return setting({.name = std::move(name), .default_value = std::move(value), .help = std::move(help)},
@@ -242,12 +251,24 @@ std::span<const Setting> dataset_settings() {
               "[height, width] that images of a folder are brought to; default: they have one size"),
       boolean("grayscale", false, "images of a folder become one channel instead of three"),
       column("label", "the column of a table, or the array, with the classes; default: by its name"),
+      columns("target", "the columns, or the array, of numbers to be predicted instead of classes"),
+      choice("missing", {"error", "mean"}, "error",
+             "values that are missing in a table or NaN in an array: the file is refused, or they become the "
+             "mean "
+             "of the training samples"),
+      choice("categories", {"one_hot", "ordinal"}, "one_hot",
+             "columns of text: a feature of 0 and 1 per category, or one feature with its number"),
+      columns("categorical", "columns of numbers that are names, such as postcodes"),
+      columns("ignore", "columns to leave out"),
       choice("placement", {placement_names().begin(), placement_names().end()},
              placement_name(Placement::kAuto),
              "where a GPU reads the samples from: its own memory, or batches that num_workers threads gather "
              "and copy; auto: its own if they fit. The same on the CPU"),
-      custom("normalize", "mean and std per channel: x = (byte / 255 - mean) / std", true,
-             {.settings = normalize_settings}),
+      custom("normalize",
+             "mean and std per channel, or per feature of a table: x = (v - mean) / std, where v is byte / "
+             "255 or "
+             "a float; train: those of the training samples, as tables have it by default; none: x = v",
+             true, {.settings = normalize_settings}),
   };
   return settings;
 }

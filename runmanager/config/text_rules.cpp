@@ -62,6 +62,14 @@ bool check_column_name(const JsonNode& node, Problems& problems) {
   return false;
 }
 
+bool check_column_names(const JsonNode& node, Problems& problems) {
+  if (!node.is(JsonKind::kArray)) return check_column_name(node, problems);
+  if (node.elements.empty()) problems.add_value(node, "the name of a column, or a list of such names");
+  bool good = !node.elements.empty();
+  for (const JsonNode& name : node.elements) good = check_column_name(name, problems) && good;
+  return good;
+}
+
 bool check_device_name(const JsonNode& node, Problems& problems) {
   std::string nearest;
   if (node.is(JsonKind::kString)) {

@@ -21,6 +21,9 @@ bool check_directory_name(const JsonNode& node, Problems& problems);
 /// was added.
 bool check_column_name(const JsonNode& node, Problems& problems);
 
+/// The same for one name, or a list of at least one.
+bool check_column_names(const JsonNode& node, Problems& problems);
+
 /// What check_device_name() accepts, for messages.
 inline constexpr const char* kAllowedDevices =
     "cpu, cuda, cuda:N, cpu:N (N is a device number from 0) or auto";

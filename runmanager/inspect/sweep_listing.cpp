@@ -32,7 +32,7 @@ void sum_up(const std::vector<RunRecord>& runs, ListedSweep& listed) {
   if (const auto best = best_run(runs)) {
     const EpochRecord& last = runs[*best].epochs.back();
     listed.best = runs[*best].name;
-    listed.best_accuracy = last.validation_accuracy.value_or(last.accuracy);
+    listed.best_accuracy = last.validation_accuracy ? last.validation_accuracy : last.accuracy;
   }
 }
 

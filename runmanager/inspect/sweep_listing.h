@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ struct ListedSweep {
   std::map<RunStatus, std::size_t> statuses;  // how many runs have each; without those that none has
   bool is_running = false;                    // a process holds the directory
   std::string best;                           // name of the best run, see best_run(); empty: none
-  double best_accuracy = 0;                   // of its last epoch: in the validation, else in training
+  std::optional<double>
+      best_accuracy;           // of its last epoch: in the validation, else in training; none for numbers
   std::string started, ended;  // UTC: of its first run to start and its last to end; "" if none has
   std::string problem;         // why its runs cannot be read; empty otherwise
 };

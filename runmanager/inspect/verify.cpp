@@ -131,6 +131,12 @@ void compare_records(const RunRecord& before, const RunRecord& after, std::vecto
     compare_number(epoch + "accuracy", a.accuracy, b.accuracy, differences);
     compare_number(epoch + "validation_loss", a.validation_loss, b.validation_loss, differences);
     compare_number(epoch + "validation_accuracy", a.validation_accuracy, b.validation_accuracy, differences);
+    for (std::size_t m = 0; m < kMeasures.size(); ++m) {
+      const std::string key(kMeasures[m].key);
+      compare_number(epoch + key, a.measures[m], b.measures[m], differences);
+      compare_number(epoch + "validation_" + key, a.validation_measures[m], b.validation_measures[m],
+                     differences);
+    }
   }
   for (const auto& [name, value] : before.metrics) {
     const auto now = after.metrics.find(name);

@@ -94,6 +94,11 @@ Json dataset_provenance(const Dataset& dataset) {
                      {"validation", dataset.validation.count},
                      {"test", dataset.test.count},
                      {"files", std::move(files)}};
+  // What a network needs to be used on other samples of this kind.
+  if (!dataset.feature_names.empty()) provenance["features"] = dataset.feature_names;
+  if (!dataset.target_names.empty()) provenance["targets"] = dataset.target_names;
+  if (dataset.transform != InputTransform{})
+    provenance["normalize"] = {{"mean", dataset.transform.mean}, {"std", dataset.transform.std}};
   for (const SkippedFile& file : dataset.skipped)
     provenance["skipped"].push_back({{"path", file.path.string()}, {"reason", file.reason}});
   return provenance;

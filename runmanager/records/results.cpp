@@ -31,19 +31,32 @@ const ParamValue* find_param(const Params& params, std::string_view key) {
   return nullptr;
 }
 
+std::string validation_key(const Measure& measure) { return "validation_" + std::string(measure.key); }
+
+// Adds the measures that there are.
+void add_measures(Json& json, const EpochRecord& epoch) {
+  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+    if (epoch.measures[i]) json[std::string(kMeasures[i].key)] = json_number(*epoch.measures[i]);
+    if (epoch.validation_measures[i])
+      json[validation_key(kMeasures[i])] = json_number(*epoch.validation_measures[i]);
+  }
+}
+
 Json epoch_json(const EpochRecord& epoch) {
   const auto optional_number = [](const std::optional<double>& v) {
     return v ? json_number(*v) : Json(nullptr);
   };
-  return {{"epoch", epoch.epoch},
-          {"loss", json_number(epoch.loss)},
-          {"accuracy", json_number(epoch.accuracy)},
-          {"number_correct", epoch.number_correct},
-          {"validation_loss", optional_number(epoch.validation_loss)},
-          {"validation_accuracy", optional_number(epoch.validation_accuracy)},
-          {"epoch_seconds", json_number(epoch.epoch_seconds)},
-          {"run_seconds", json_number(epoch.run_seconds)},
-          {"images_per_second", json_number(epoch.images_per_second)}};
+  Json json = {{"epoch", epoch.epoch},
+               {"loss", json_number(epoch.loss)},
+               {"accuracy", optional_number(epoch.accuracy)},
+               {"number_correct", epoch.number_correct ? Json(*epoch.number_correct) : Json(nullptr)},
+               {"validation_loss", optional_number(epoch.validation_loss)},
+               {"validation_accuracy", optional_number(epoch.validation_accuracy)},
+               {"epoch_seconds", json_number(epoch.epoch_seconds)},
+               {"run_seconds", json_number(epoch.run_seconds)},
+               {"images_per_second", json_number(epoch.images_per_second)}};
+  add_measures(json, epoch);
+  return json;
 }
 
 double number_from_json(const Json& json) {
@@ -65,8 +78,10 @@ EpochRecord epoch_from_json(const Json& json) {
   EpochRecord epoch;
   epoch.epoch = json.at("epoch").get<int>();
   epoch.loss = number_from_json(json.at("loss"));
-  epoch.accuracy = number_from_json(json.at("accuracy"));
-  epoch.number_correct = json.at("number_correct").get<std::int64_t>();
+  json.at("accuracy");  // is there, be it null
+  epoch.accuracy = optional_number(json, "accuracy");
+  if (!json.at("number_correct").is_null())
+    epoch.number_correct = json.at("number_correct").get<std::int64_t>();
   epoch.validation_loss = optional_number(json, "validation_loss");
   epoch.validation_accuracy = optional_number(json, "validation_accuracy");
   if (json.contains("validation_number_correct")) {
@@ -77,6 +92,10 @@ EpochRecord epoch_from_json(const Json& json) {
   epoch.images_per_second = number_from_json(json.at("images_per_second"));
   epoch.data_wait_seconds = optional_number(json, "data_wait_seconds").value_or(0);
   epoch.device_seconds = optional_number(json, "device_seconds");
+  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+    epoch.measures[i] = optional_number(json, std::string(kMeasures[i].key).c_str());
+    epoch.validation_measures[i] = optional_number(json, validation_key(kMeasures[i]).c_str());
+  }
   return epoch;
 }
 
@@ -112,15 +131,23 @@ ParamValue param_from_json(const Json& json) {
 
 enum class RecordParts { kAll, kBrief };
 
+// Whether "metrics" of run.json has this value of the last epoch.
+bool is_of_an_epoch(std::string_view name) {
+  if (name.starts_with("validation_")) name.remove_prefix(std::string_view("validation_").size());
+  return name == "loss" || name == "accuracy" ||
+         std::ranges::any_of(kMeasures, [name](const Measure& measure) { return measure.key == name; });
+}
+
 // "metrics" of run.json: the values of the last epoch, then those of the whole run.
 Json metrics_json(const RunRecord& run) {
   Json metrics = Json::object();
   if (!run.epochs.empty()) {
     const EpochRecord& last = run.epochs.back();
     metrics["loss"] = json_number(last.loss);
-    metrics["accuracy"] = json_number(last.accuracy);
+    if (last.accuracy) metrics["accuracy"] = json_number(*last.accuracy);
     if (last.validation_loss) metrics["validation_loss"] = json_number(*last.validation_loss);
     if (last.validation_accuracy) metrics["validation_accuracy"] = json_number(*last.validation_accuracy);
+    add_measures(metrics, last);
   }
   for (const auto& [name, value] : run.metrics) metrics[name] = json_number(value);
   return metrics;
@@ -202,6 +229,34 @@ bool any_shared(const std::vector<RunRecord>& runs) {
   return std::any_of(runs.begin(), runs.end(), [](const RunRecord& run) { return run.jobs > 1; });
 }
 
+namespace {
+
+// A column of results.csv that only sweeps with such values have.
+struct MeasureColumn {
+  std::size_t measure;
+  bool validation;
+  const std::optional<double>& value(const EpochRecord& epoch) const {
+    return (validation ? epoch.validation_measures : epoch.measures)[measure];
+  }
+};
+
+std::vector<MeasureColumn> measure_columns(const std::vector<RunRecord>& runs) {
+  std::vector<MeasureColumn> columns;
+  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+    for (const bool validation : {false, true}) {
+      const MeasureColumn column{i, validation};
+      const auto is_in = [&](const RunRecord& run) {
+        return std::ranges::any_of(run.epochs,
+                                   [&](const EpochRecord& e) { return column.value(e).has_value(); });
+      };
+      if (std::ranges::any_of(runs, is_in)) columns.push_back(column);
+    }
+  }
+  return columns;
+}
+
+}  // namespace
+
 std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys) {
   std::vector<std::string> header = {"run",
                                      "status",
@@ -214,6 +269,9 @@ std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<st
                                      "epoch_seconds",
                                      "run_seconds",
                                      "images_per_second"};
+  const std::vector<MeasureColumn> measures = measure_columns(runs);
+  for (const auto& [measure, validation] : measures)
+    header.push_back(validation ? validation_key(kMeasures[measure]) : std::string(kMeasures[measure].key));
   header.insert(header.end(), keys.begin(), keys.end());
   const bool shared = any_shared(runs);
   if (shared) header.emplace_back("jobs");
@@ -231,12 +289,23 @@ std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<st
       csv += csv_row(cells);
     };
     for (const EpochRecord& epoch : run.epochs) {
-      add_row({std::to_string(epoch.epoch), csv_number(epoch.loss), csv_number(epoch.accuracy),
-               std::to_string(epoch.number_correct), csv_number(epoch.validation_loss),
-               csv_number(epoch.validation_accuracy), csv_number(epoch.epoch_seconds),
-               csv_number(epoch.run_seconds), csv_number(epoch.images_per_second)});
+      std::vector<std::string> cells = {std::to_string(epoch.epoch),
+                                        csv_number(epoch.loss),
+                                        csv_number(epoch.accuracy),
+                                        epoch.number_correct ? std::to_string(*epoch.number_correct) : "",
+                                        csv_number(epoch.validation_loss),
+                                        csv_number(epoch.validation_accuracy),
+                                        csv_number(epoch.epoch_seconds),
+                                        csv_number(epoch.run_seconds),
+                                        csv_number(epoch.images_per_second)};
+      for (const MeasureColumn& column : measures) cells.push_back(csv_number(column.value(epoch)));
+      add_row(std::move(cells));
     }
-    if (run.epochs.empty()) add_row({"", "", "", "", "", "", "", csv_number(run.run_seconds), ""});
+    if (run.epochs.empty()) {
+      std::vector<std::string> cells = {"", "", "", "", "", "", "", csv_number(run.run_seconds), ""};
+      cells.resize(cells.size() + measures.size());
+      add_row(std::move(cells));
+    }
   }
   return csv;
 }
@@ -285,9 +354,7 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     count_epochs_from_one(run.epochs);
     // metrics_json() has added the last epoch's values; only the others are the run's own.
     for (const auto& [name, value] : json.at("metrics").items()) {
-      const bool of_last_epoch =
-          name == "loss" || name == "accuracy" || name == "validation_loss" || name == "validation_accuracy";
-      if (!of_last_epoch) run.metrics[name] = number_from_json(value);
+      if (!is_of_an_epoch(name)) run.metrics[name] = number_from_json(value);
     }
     run.run_seconds = optional_number(json.at("seconds"), "run");
     run.setup_seconds = optional_number(json.at("seconds"), "setup");

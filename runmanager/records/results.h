@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runmanager/config/run_config.h"
+#include "runmanager/records/measures.h"
 
 namespace sweep {
 
@@ -23,10 +24,10 @@ RunStatus parse_run_status(std::string_view text);
 
 /// The results of one finished epoch. A missing value was not measured; NaN and infinity are values.
 struct EpochRecord {
-  int epoch = 1;                    // from 1; 0 is before training
-  double loss = 0;                  // mean over the training samples, as seen while training
-  double accuracy = 0;              // in [0, 1]
-  std::int64_t number_correct = 0;  // training samples
+  int epoch = 1;                                    // from 1; 0 is before training
+  double loss = 0;                                  // mean over the training samples, as seen while training
+  std::optional<double> accuracy = {};              // in [0, 1]; none if the targets are numbers
+  std::optional<std::int64_t> number_correct = {};  // training samples; likewise
   std::optional<double> validation_loss = {};
   std::optional<double> validation_accuracy = {};
   std::optional<std::int64_t> validation_number_correct = {};
@@ -35,6 +36,7 @@ struct EpochRecord {
   double images_per_second = 0;               // training samples / epoch_seconds
   double data_wait_seconds = 0;               // in which the training thread waited for batches
   std::optional<double> device_seconds = {};  // Engine::take_device_seconds() of the training part
+  Measures measures = {}, validation_measures = {};  // of training, as seen while training, and validation
 };
 
 /// One run, as run.json has it.
@@ -76,7 +78,8 @@ struct RunProgress {
 };
 
 /// The table of results.csv: "run, status, epoch, loss, …" and then one column per swept key. A run without a
-/// finished epoch has one row with empty cells. csv.h describes the format of cells. If runs shared the
+/// finished epoch has one row with empty cells. After the columns that every sweep has come those of the
+/// measures that a run has. csv.h describes the format of cells. If runs shared the
 /// machine, a last column "jobs" has the number of runs at once.
 std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys);
 

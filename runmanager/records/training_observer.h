@@ -21,6 +21,7 @@ struct RunPlan {
   std::size_t samples = 0;                        // per epoch
   int trained_epochs = 0;                         // by earlier starts
   std::vector<EpochRecord> finished_epochs = {};  // the records of those
+  bool has_classes = true;                        // whether there is an accuracy
 };
 
 /// Called by the thread that trains, in the order of the methods. One exception: an epoch ends when its

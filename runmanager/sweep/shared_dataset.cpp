@@ -19,8 +19,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The memory holds the arrays of all distinct ImageSets one after the other: pixels, then labels, each
-// aligned. The description says where each array begins.
+// The memory holds the arrays of all distinct SampleSets one after the other: samples, then targets, each
+// aligned. The description says where each array begins, and its type.
 constexpr std::size_t kAlignment = 64;  // bytes: a cache line, and the widest SIMD vector
 
 struct Mapping {
@@ -39,10 +39,10 @@ struct Mapping {
   std::size_t bytes = 0;
 };
 
-// Offsets of the arrays of one ImageSet, in bytes.
+// Offsets of the arrays of one SampleSet, in bytes.
 struct SetLayout {
-  std::shared_ptr<const ImageSet> set;
-  std::size_t pixels = 0, labels = 0;
+  std::shared_ptr<const SampleSet> set;
+  std::size_t samples = 0, targets = 0;
 };
 
 std::size_t aligned(std::size_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
@@ -56,9 +56,9 @@ std::size_t lay_out(const Dataset& dataset, std::vector<SetLayout>& layouts) {
     if (part->set == nullptr || known) continue;
     SetLayout& layout = layouts.emplace_back();
     layout.set = part->set;
-    layout.pixels = aligned(end);
-    layout.labels = aligned(layout.pixels + part->set->pixels.size());
-    end = layout.labels + part->set->labels.size() * sizeof(std::int32_t);
+    layout.samples = aligned(end);
+    layout.targets = aligned(layout.samples + bytes_of(part->set->samples).size());
+    end = layout.targets + bytes_of(part->set->targets).size();
   }
   return end;
 }
@@ -71,18 +71,26 @@ Json part_json(const Samples& part, const std::vector<SetLayout>& layouts) {
   return {{"set", set}, {"first", part.first}, {"count", part.count}};
 }
 
+// [type's index in the variant, offset in bytes, count].
+template <typename Arrays>
+Json array_json(std::size_t offset, const Arrays& array) {
+  return {array.index(), offset, value_count(array)};
+}
+
 Json describe_dataset(const Dataset& dataset, const std::vector<SetLayout>& layouts, std::size_t bytes) {
   Json sets = Json::array(), files = Json::array();
   for (const SetLayout& layout : layouts) {
     sets.push_back({{"shape", layout.set->shape},
-                    {"pixels", {layout.pixels, layout.set->pixels.size()}},
-                    {"labels", {layout.labels, layout.set->labels.size()}}});
+                    {"samples", array_json(layout.samples, layout.set->samples)},
+                    {"targets", array_json(layout.targets, layout.set->targets)}});
   }
   for (const DataFile& file : dataset.files)
     files.push_back({{"path", file.path.string()}, {"sha256", file.sha256}});
   return {{"name", dataset.name},
           {"shape", dataset.shape},
           {"class_names", dataset.class_names},
+          {"target_names", dataset.target_names},
+          {"feature_names", dataset.feature_names},
           {"train", part_json(dataset.train, layouts)},
           {"validation", part_json(dataset.validation, layouts)},
           {"test", part_json(dataset.test, layouts)},
@@ -93,10 +101,10 @@ Json describe_dataset(const Dataset& dataset, const std::vector<SetLayout>& layo
           {"bytes", bytes}};
 }
 
-// `layout`: [offset in bytes, count]. The array keeps the mapping alive.
+// The array keeps the mapping alive.
 template <typename T>
-MaybeOwnedArray<T> mapped_array(const std::shared_ptr<const Mapping>& mapping, const Json& layout) {
-  const auto offset = layout.at(0).get<std::size_t>(), count = layout.at(1).get<std::size_t>();
+MaybeOwnedArray<T> mapped_array(const std::shared_ptr<const Mapping>& mapping, std::size_t offset,
+                                std::size_t count) {
   if (offset > mapping->bytes || count > (mapping->bytes - offset) / sizeof(T))
     throw DataError("a shared data set is larger than its memory");
   const auto* first =
@@ -104,13 +112,22 @@ MaybeOwnedArray<T> mapped_array(const std::shared_ptr<const Mapping>& mapping, c
   return {std::span<const T>(first, count), mapping};
 }
 
+// `layout`: see array_json(). First and Second are the types of the variant.
+template <typename First, typename Second>
+std::variant<MaybeOwnedArray<First>, MaybeOwnedArray<Second>> mapped_arrays(
+    const std::shared_ptr<const Mapping>& mapping, const Json& layout) {
+  const auto offset = layout.at(1).get<std::size_t>(), count = layout.at(2).get<std::size_t>();
+  if (layout.at(0) == 0) return mapped_array<First>(mapping, offset, count);
+  return mapped_array<Second>(mapping, offset, count);
+}
+
 Dataset dataset_of(const std::shared_ptr<const Mapping>& mapping, const Json& description) {
-  std::vector<std::shared_ptr<const ImageSet>> sets;
+  std::vector<std::shared_ptr<const SampleSet>> sets;
   for (const Json& json : description.at("sets")) {
-    auto set = std::make_shared<ImageSet>();
+    auto set = std::make_shared<SampleSet>();
     set->shape = json.at("shape").get<Shape>();
-    set->pixels = mapped_array<std::uint8_t>(mapping, json.at("pixels"));
-    set->labels = mapped_array<std::int32_t>(mapping, json.at("labels"));
+    set->samples = mapped_arrays<std::uint8_t, float>(mapping, json.at("samples"));
+    set->targets = mapped_arrays<std::int32_t, float>(mapping, json.at("targets"));
     sets.push_back(std::move(set));
   }
   const auto part = [&](const char* name) {
@@ -125,6 +142,8 @@ Dataset dataset_of(const std::shared_ptr<const Mapping>& mapping, const Json& de
   dataset.name = description.at("name").get<std::string>();
   dataset.shape = description.at("shape").get<Shape>();
   dataset.class_names = description.at("class_names").get<std::vector<std::string>>();
+  dataset.target_names = description.at("target_names").get<std::vector<std::string>>();
+  dataset.feature_names = description.at("feature_names").get<std::vector<std::string>>();
   dataset.train = part("train");
   dataset.validation = part("validation");
   dataset.test = part("test");
@@ -154,10 +173,11 @@ SharedDataset::SharedDataset(const Dataset& dataset) {
     const Mapping writable(fd_, bytes, PROT_READ | PROT_WRITE);
     for (const SetLayout& layout : layouts) {
       char* base = static_cast<char*>(writable.data);
-      const ImageSet& set = *layout.set;
-      if (!set.pixels.empty()) std::memcpy(base + layout.pixels, set.pixels.data(), set.pixels.size());
-      if (!set.labels.empty())
-        std::memcpy(base + layout.labels, set.labels.data(), set.labels.size() * sizeof(std::int32_t));
+      const auto copy = [base](std::size_t offset, std::span<const std::byte> values) {
+        if (!values.empty()) std::memcpy(base + offset, values.data(), values.size());
+      };
+      copy(layout.samples, bytes_of(layout.set->samples));
+      copy(layout.targets, bytes_of(layout.set->targets));
     }
     description_ = describe_dataset(dataset, layouts, bytes);
     dataset_ = open_shared_dataset(fd_, description_);

@@ -137,10 +137,7 @@ class SweepRunner {
     const bool all_kept = std::all_of(kept_.begin(), kept_.end(), [](bool kept) { return kept; });
     if (all_kept) return;
     if (data_error_) std::rethrow_exception(data_error_);
-    check_against_data(sweep_, [this](const DatasetSpec& spec) {
-      const auto data = data_.get(spec);
-      return DataSizes{.shape = data->shape, .classes = data->class_names.size(), .train = data->train.count};
-    });
+    check_against_data(sweep_, [this](const DatasetSpec& spec) { return sizes_of(*data_.get(spec)); });
     for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
       if (kept_[i]) continue;
       const RunConfig& config = sweep_.runs[i];

@@ -119,6 +119,7 @@ class ProgressSender final : public TrainingObserver {
     begin.set_epochs(plan.epochs);
     begin.set_batches(plan.batches);
     begin.set_samples(plan.samples);
+    begin.set_has_classes(plan.has_classes);
     for (const EpochRecord& epoch : plan.finished_epochs) begin.add_finished(encode(epoch));
     socket_.send(message);
   }
@@ -132,9 +133,7 @@ class ProgressSender final : public TrainingObserver {
   }
 
   void batch(const Totals& totals, std::size_t count) override {
-    totals_.loss += totals.loss;
-    totals_.correct += totals.correct;
-    totals_.samples += totals.samples;
+    totals_ += totals;
     batches_ += count;
     if (is_due()) send_batches();
   }

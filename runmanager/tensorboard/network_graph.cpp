@@ -125,9 +125,26 @@ GraphNode buffer_node(const Parameter& buffer, const std::string& scope, const s
   return node;
 }
 
+// PyTorch's name.
+const char* loss_class(LossOptions::Kind kind) {
+  switch (kind) {
+    case LossOptions::Kind::kCrossEntropy:
+      break;
+    case LossOptions::Kind::kMse:
+      return "MSELoss";
+    case LossOptions::Kind::kL1:
+      return "L1Loss";
+    case LossOptions::Kind::kSmoothL1:
+      return "SmoothL1Loss";
+    case LossOptions::Kind::kBceWithLogits:
+      return "BCEWithLogitsLoss";
+  }
+  return "CrossEntropyLoss";
+}
+
 GraphNode loss_node(const LossSpec& loss) {
   GraphNode node;
-  node.op = loss.type == "mse" ? "MSELoss" : "CrossEntropyLoss";
+  node.op = loss_class(resolve_loss(loss).kind);
   const NamedType& type = require_type(loss_types(), loss.type, "loss");
   for (const auto& [key, value] : complete_arguments(type, loss.arguments, "loss"))
     node.attributes.emplace_back(key, attribute(value));

@@ -123,11 +123,16 @@ std::string mistakes_table(std::span<const Misclassified> mistakes, std::span<co
 
 tbwriter::EncodedImage draw_mistakes(const Samples& samples, std::span<const Misclassified> mistakes,
                                      std::span<const std::string> names) {
+  const std::size_t values = samples.set->sample_values();
   std::vector<std::uint8_t> pixels;
   std::vector<std::string> captions;
   for (const Misclassified& m : mistakes) {
-    const auto sample = samples.set->sample(samples.first + m.sample);
-    pixels.insert(pixels.end(), sample.begin(), sample.end());
+    std::visit(
+        [&](const auto& all) {
+          const auto* sample = all.data() + (samples.first + m.sample) * values;
+          for (std::size_t i = 0; i < values; ++i) pixels.push_back(tbwriter::to_byte(sample[i]));
+        },
+        samples.set->samples);
     captions.push_back(fmt::format("{} \u2192\n{} {:.0f} %", names[static_cast<std::size_t>(m.label)],
                                    names[static_cast<std::size_t>(m.predicted)], 100 * m.confidence));
   }
@@ -137,6 +142,7 @@ tbwriter::EncodedImage draw_mistakes(const Samples& samples, std::span<const Mis
                               .height = samples.set->shape.at(1),
                               .width = samples.set->shape.at(2)},
                              captions, kMistakesPerRow);
+}
 }
 
 bool is_picture(const Shape& shape) { return shape.size() == 3 && (shape[0] == 1 || shape[0] == 3); }
@@ -238,8 +244,7 @@ void log_predictions(tbwriter::SummaryWriter& writer, const Samples& samples, st
   // A network may have more outputs than the data has classes.
   std::vector<std::string> names(class_names.begin(), class_names.end());
   for (std::size_t c = names.size(); c < classes; ++c) names.push_back(fmt::format("output {}", c));
-  const auto labels =
-      std::span<const std::int32_t>(samples.set->labels).subspan(samples.first, samples.count);
+  const auto labels = samples.set->labels().subspan(samples.first, samples.count);
   const std::vector<float> probabilities = softmax_rows(outputs, classes);
   if (!std::all_of(probabilities.begin(), probabilities.end(), [](float p) { return std::isfinite(p); }))
     return;

@@ -80,18 +80,20 @@ const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& load
   for (const auto& [known, grid] : grids_) {
     if (known == key) return &grid;
   }
-  std::vector<std::uint8_t> pixels;
-  for (const std::uint32_t row : key.second) {
-    const auto sample = samples.set->sample(row);
-    pixels.insert(pixels.end(), sample.begin(), sample.end());
-  }
   const tbwriter::BatchSize size = {.count = static_cast<std::int64_t>(key.second.size()),
                                     .channels = shape[0],
                                     .height = shape[1],
                                     .width = shape[2]};
   if (grids_.size() == kKeptGrids) grids_.erase(grids_.begin());
-  grids_.emplace_back(std::move(key), tbwriter::encode_image_grid(std::span<const std::uint8_t>(pixels), size,
-                                                                  {.columns = 8, .padding = 2}));
+  const auto encode = [&]<typename T>(const MaybeOwnedArray<T>& all) {
+    const std::size_t values = samples.set->sample_values();
+    std::vector<T> shown;
+    for (const std::uint32_t row : key.second)
+      shown.insert(shown.end(), all.data() + row * values, all.data() + (row + 1) * values);
+    return tbwriter::encode_image_grid(std::span<const T>(shown), size, {.columns = 8, .padding = 2});
+  };
+  tbwriter::EncodedImage grid = std::visit(encode, samples.set->samples);
+  grids_.emplace_back(std::move(key), std::move(grid));
   return &grids_.back().second;
 }
 
@@ -203,8 +205,9 @@ void RunLog::histograms(const Network& network, const ParameterCounts& counts, s
 void RunLog::batch(const Totals& totals, std::int64_t batch) {
   if (totals.samples == 0) return;
   const auto samples = static_cast<double>(totals.samples);
-  const tbwriter::ScalarPoint points[] = {{"Loss/batch", totals.loss / samples},
-                                          {"Accuracy/batch", static_cast<double>(totals.correct) / samples}};
+  std::vector<tbwriter::ScalarPoint> points = {{"Loss/batch", totals.loss / samples}};
+  if (totals.numbers == 0)
+    points.push_back({"Accuracy/batch", static_cast<double>(totals.correct) / samples});
   writer_.add_scalars(points, batch);
 }
 

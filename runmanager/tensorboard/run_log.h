@@ -33,7 +33,7 @@ class ImageGridCache {
 
  private:
   // The data set and the rows in the grid. Owning the set makes its address unique as long as the key exists.
-  using Key = std::pair<std::shared_ptr<const ImageSet>, std::vector<std::uint32_t>>;
+  using Key = std::pair<std::shared_ptr<const SampleSet>, std::vector<std::uint32_t>>;
   std::vector<std::pair<Key, tbwriter::EncodedImage>> grids_;  // the newest last; the oldest are dropped
 };
 

@@ -55,9 +55,17 @@ std::string time_left(double fraction, double seconds) {
 std::string cursor_up(int lines) { return lines > 1 ? fmt::format("\r\x1b[{}A", lines - 1) : "\r"; }
 
 std::string metrics_text(const EpochRecord& epoch) {
-  std::string text = fmt::format("loss {:.4f}  acc {:.2f}%", epoch.loss, 100 * epoch.accuracy);
+  std::string text = fmt::format("loss {:.4f}", epoch.loss);
+  if (epoch.accuracy) text += fmt::format("  acc {:.2f}%", 100 * *epoch.accuracy);
   if (epoch.validation_loss) text += fmt::format("  val loss {:.4f}", *epoch.validation_loss);
   if (epoch.validation_accuracy) text += fmt::format("  val acc {:.2f}%", 100 * *epoch.validation_accuracy);
+  const bool validated = epoch.validation_loss.has_value();
+  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+    const std::optional<double>& value = (validated ? epoch.validation_measures : epoch.measures)[i];
+    if (value)
+      text += fmt::format("  {}{} {}", validated ? "val " : "", kMeasures[i].title,
+                          measure_text(kMeasures[i], value));
+  }
   return text;
 }
 
@@ -88,9 +96,7 @@ class Progress::ActiveRun final : public TrainingObserver {
 
   void batch(const Totals& totals, std::size_t count) override {
     batch_ += count;
-    totals_.loss += totals.loss;
-    totals_.correct += totals.correct;
-    totals_.samples += totals.samples;
+    totals_ += totals;
     progress_.draw_if_due();
   }
 
@@ -125,7 +131,8 @@ class Progress::ActiveRun final : public TrainingObserver {
           progress_.paint(kCyan, fit_width(name(), std::max(16, width / 3), progress_.terminal_.unicode)));
     if (totals_.samples > 0) {
       details.push_back(fmt::format("loss {:.4f}", totals_.loss / samples));
-      details.push_back(fmt::format("acc {:5.2f}%", 100 * static_cast<double>(totals_.correct) / samples));
+      if (plan_.has_classes)
+        details.push_back(fmt::format("acc {:5.2f}%", 100 * static_cast<double>(totals_.correct) / samples));
     }
     // A resumed run has not trained the epochs before its first one, so they must not count for its speed.
     const double trained = fraction() - first_fraction(), whole = 1 - first_fraction();

@@ -110,6 +110,17 @@ std::vector<Column> all_columns(const std::vector<RunRecord>& runs, const std::v
                      true, 750});
   columns.push_back(
       {"test acc", [](const RunRecord& run) { return percent(metric(run, "test_accuracy")); }, true, 600});
+  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+    const std::string title(kMeasures[i].title), key = "test_" + std::string(kMeasures[i].key);
+    const auto text = [i](const std::optional<double>& value) { return measure_text(kMeasures[i], value); };
+    columns.push_back(
+        {title, from_last_epoch([=](const EpochRecord& e) { return text(e.measures[i]); }), true, 350});
+    columns.push_back({"val " + title,
+                       from_last_epoch([=](const EpochRecord& e) { return text(e.validation_measures[i]); }),
+                       true, 450});
+    columns.push_back(
+        {"test " + title, [=](const RunRecord& run) { return text(metric(run, key)); }, true, 550});
+  }
   columns.push_back({"s/epoch",
                      [](const RunRecord& run) {
                        return run.epochs.empty()
@@ -278,18 +289,27 @@ std::string human_count(double count) {
 }
 
 std::optional<std::size_t> best_run(const std::vector<RunRecord>& runs) {
-  // (accuracy, −loss) on the validation set, else on the training set; never one compared with the other.
-  const bool validated = std::any_of(runs.begin(), runs.end(), [](const RunRecord& run) {
+  // (accuracy, −loss) on the validation set, else on the training set; never one compared with the other. For
+  // numbers −RMSE takes the place of the accuracy, since losses of different runs may be of different kinds.
+  const auto score_of = [](const std::optional<double>& accuracy, const Measures& measures) {
+    if (accuracy) return accuracy;
+    return measures[kRmse] ? std::optional(-*measures[kRmse]) : std::nullopt;
+  };
+  const auto validation_score = [&](const EpochRecord& e) {
+    return score_of(e.validation_accuracy, e.validation_measures);
+  };
+  const bool validated = std::any_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
     return run.status == RunStatus::kCompleted && last_epoch(run) != nullptr &&
-           last_epoch(run)->validation_accuracy;
+           validation_score(*last_epoch(run));
   });
   std::optional<std::size_t> best;
   std::pair<double, double> best_score;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const EpochRecord* last = last_epoch(runs[i]);
     if (runs[i].status != RunStatus::kCompleted || last == nullptr) continue;
-    if (validated && !last->validation_accuracy) continue;
-    const double accuracy = validated ? *last->validation_accuracy : last->accuracy;
+    if (validated && !validation_score(*last)) continue;
+    const double accuracy =
+        (validated ? validation_score(*last) : score_of(last->accuracy, last->measures)).value_or(0);
     const double loss = validated && last->validation_loss ? *last->validation_loss : last->loss;
     const std::pair<double, double> score = {accuracy, -loss};
     if (std::isnan(accuracy) || std::isnan(loss)) continue;

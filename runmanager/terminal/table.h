@@ -22,7 +22,8 @@ std::string results_table(const std::vector<RunRecord>& runs, const std::vector<
                           const TableOptions& options = {});
 
 /// The index of the completed run with the highest validation accuracy in its last epoch, or nullopt if there
-/// is none. If no run has a validation set, training accuracy counts. Among equals the lower loss wins.
+/// is none. If no run has a validation set, training accuracy counts; where targets are numbers, the lowest
+/// RMSE. Among equals the lower loss wins.
 std::optional<std::size_t> best_run(const std::vector<RunRecord>& runs);
 
 /// "1.4 s", "2 m 05 s", "3 h 20 m"; "350 ms".

@@ -25,10 +25,10 @@ void check_training_loss(const Totals& totals, const TrainingPlace& place) {
   throw_diverged(place, fmt::format(", {}: the loss is {}", batches, totals.loss));
 }
 
-void check_validation_loss(const Totals& totals, const TrainingPlace& place) {
+void check_evaluation_loss(const Totals& totals, std::string_view part, const TrainingPlace& place) {
   if (std::isfinite(totals.loss)) return;
-  throw_diverged(
-      place, fmt::format(": the validation loss is {}", totals.loss / static_cast<double>(totals.samples)));
+  throw_diverged(place,
+                 fmt::format(": the {} loss is {}", part, totals.loss / static_cast<double>(totals.samples)));
 }
 
 void check_weights(const Weights& weights, const TrainingPlace& place) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/engine/engine.h"
@@ -23,8 +24,8 @@ struct TrainingPlace {
 
 /// Throws DivergedError unless the loss of these training batches is finite.
 void check_training_loss(const Totals& totals, const TrainingPlace& place);
-/// The same for the validation after an epoch.
-void check_validation_loss(const Totals& totals, const TrainingPlace& place);
+/// The same for the samples of another part after an epoch: "validation", "test".
+void check_evaluation_loss(const Totals& totals, std::string_view part, const TrainingPlace& place);
 /// The same for the weights. The loss of a batch is that before its update, so only the weights tell what an
 /// epoch's last update has done.
 void check_weights(const Weights& weights, const TrainingPlace& place);

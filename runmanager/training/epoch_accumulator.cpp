@@ -11,14 +11,14 @@
 namespace sweep {
 
 void EpochAccumulator::add(const Totals& totals) {
-  training_.loss += totals.loss;
-  training_.correct += totals.correct;
-  training_.samples += totals.samples;
+  training_ += totals;
+  has_classes_ = has_classes_ && totals.numbers == 0;
 }
 
 void EpochAccumulator::add_loss(double mean_loss, const Batch& batch) {
   training_.loss += mean_loss * static_cast<double>(batch.size());
   training_.samples += static_cast<std::int64_t>(batch.size());
+  has_classes_ = has_classes_ && !are_numbers(batch.targets);
 }
 
 void EpochAccumulator::add_correct(std::span<const float> outputs, const Batch& batch) {
@@ -27,11 +27,14 @@ void EpochAccumulator::add_correct(std::span<const float> outputs, const Batch& 
     throw ShapeError(
         fmt::format("track_num_correct: {} outputs for a batch of {}", outputs.size(), batch.size()));
   }
+  if (are_numbers(batch.targets))
+    throw ShapeError("track_num_correct: the targets of the batch are no classes");
+  const std::span<const std::int32_t> labels = batch.labels();
   const std::size_t classes = outputs.size() / batch.size();
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto row = outputs.subspan(i * classes, classes);
     const auto largest = std::max_element(row.begin(), row.end()) - row.begin();
-    training_.correct += largest == batch.labels[batch.rows[i]];
+    training_.correct += largest == labels[batch.rows[i]];
   }
 }
 
@@ -53,18 +56,24 @@ void EpochAccumulator::set_parameters(ParameterCounts counts) {
   counts_ = std::move(counts);
 }
 
-EpochRecord EpochAccumulator::record(int number) const {
+EpochRecord EpochAccumulator::record(int number, double training_variation) const {
   EpochRecord epoch;
   epoch.epoch = number;
   const auto samples = static_cast<double>(training_.samples);
   epoch.loss = training_.samples > 0 ? training_.loss / samples : std::nan("");
-  epoch.accuracy = training_.samples > 0 ? static_cast<double>(training_.correct) / samples : std::nan("");
-  epoch.number_correct = training_.correct;
+  if (has_classes_) {
+    epoch.accuracy = training_.samples > 0 ? static_cast<double>(training_.correct) / samples : std::nan("");
+    epoch.number_correct = training_.correct;
+  }
+  epoch.measures = measures_of(training_, training_variation);
   if (validation_ && validation_->samples > 0) {
     const auto count = static_cast<double>(validation_->samples);
     epoch.validation_loss = validation_->loss / count;
-    epoch.validation_accuracy = static_cast<double>(validation_->correct) / count;
-    epoch.validation_number_correct = validation_->correct;
+    if (validation_->numbers == 0) {
+      epoch.validation_accuracy = static_cast<double>(validation_->correct) / count;
+      epoch.validation_number_correct = validation_->correct;
+    }
+    epoch.validation_measures = measures_of(*validation_, validation_variation_);
   }
   epoch.epoch_seconds = seconds_.value_or(0);
   epoch.images_per_second = epoch.epoch_seconds > 0 ? samples / epoch.epoch_seconds : 0;

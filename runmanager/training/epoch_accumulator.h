@@ -29,7 +29,11 @@ class EpochAccumulator {
   /// that time in which training waited for data.
   void end_training(double now, double wait_seconds);
   void set_device_seconds(double seconds) { device_seconds_ = seconds; }
-  void set_validation(const Totals& totals) { validation_ = totals; }
+  /// `variation`: target_variation() of the validation samples.
+  void set_validation(const Totals& totals, double variation) {
+    validation_ = totals;
+    validation_variation_ = variation;
+  }
   /// The values of all parameters, for histograms. `gradients` may be empty. Replaces counts.
   void set_parameters(std::span<const float> values, std::span<const float> gradients);
   /// The same, counted between parameter_limits(). Replaces values and gradients.
@@ -41,14 +45,17 @@ class EpochAccumulator {
   const std::optional<ParameterCounts>& counts() const { return counts_; }
 
   /// The record of epoch `number`, from 1, after end_training(). Without samples, the training loss and
-  /// accuracy are NaN and those of validation are missing.
-  EpochRecord record(int number) const;
+  /// accuracy are NaN and those of validation are missing. `training_variation`: target_variation() of the
+  /// training samples.
+  EpochRecord record(int number, double training_variation) const;
 
  private:
   double begin_, wait_seconds_ = 0;
   std::optional<double> seconds_, device_seconds_;
   Totals training_;
+  bool has_classes_ = true;  // no target so far was a number
   std::optional<Totals> validation_;
+  double validation_variation_ = 0;
   std::vector<float> values_, gradients_;
   std::optional<ParameterCounts> counts_;
 };

@@ -40,6 +40,12 @@ std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::
   return outputs;
 }
 
+std::vector<float> both_classes(std::span<const float> outputs) {
+  std::vector<float> both;
+  for (const float output : outputs) both.insert(both.end(), {0.0f, output});
+  return both;
+}
+
 std::size_t count_non_finite(const Weights& weights) {
   std::size_t count = 0;
   for (const std::vector<float>* values : {&weights.parameters, &weights.buffers}) {

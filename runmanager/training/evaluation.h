@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "core/data/dataset.h"
@@ -20,6 +21,10 @@ Totals evaluate_samples(Engine& engine, const Samples& samples, std::size_t batc
 /// The network's outputs before softmax, [samples.count, classes] row-major.
 std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::size_t classes,
                                    std::size_t batch_size, const std::function<void()>& after_batch);
+
+/// The outputs [count, 2] that say of two classes what single outputs, [count], say of the second: 0 and the
+/// output, of which softmax makes the sigmoid of the output.
+std::vector<float> both_classes(std::span<const float> outputs);
 
 /// How many parameters and buffers are infinite or NaN.
 std::size_t count_non_finite(const Weights& weights);

@@ -128,8 +128,8 @@ void RunManager::end_training() { implementation_->epoch("end_training").end_tra
 void RunManager::track_device_seconds(double seconds) {
   implementation_->epoch("track_device_seconds").track_device_seconds(seconds);
 }
-void RunManager::track_validation(const Totals& totals) {
-  implementation_->epoch("track_validation").track_validation(totals);
+void RunManager::track_validation(const Totals& totals, double variation) {
+  implementation_->epoch("track_validation").track_validation(totals, variation);
 }
 const EpochRecord& RunManager::end_epoch() { return implementation_->epoch("end_epoch").end_epoch(); }
 void RunManager::track_predictions(const Samples& samples, std::span<const float> outputs,

@@ -97,15 +97,15 @@ class RunManager {
   void end_training();
   /// The epoch's point of Time/device_seconds, from Engine::take_device_seconds().
   void track_device_seconds(double seconds);
-  /// Sums over the validation set.
-  void track_validation(const Totals& totals);
+  /// Sums over the validation set. `variation`: target_variation() of its samples, for R²; 0: not known.
+  void track_validation(const Totals& totals, double variation = 0);
 
   /// Writes the epoch's scalars and histograms. Returns its record, valid until the next call.
   const EpochRecord& end_epoch();
 
   /// Outputs of the trained network, for PR curves, confusion matrix and misclassified samples:
   /// [samples.count, classes] row-major, before softmax. `part` names the samples: "validation". Throws
-  /// ShapeError if `outputs` has no whole row for each sample.
+  /// ShapeError if `outputs` has no whole row for each sample, or one with fewer outputs than classes.
   void track_predictions(const Samples& samples, std::span<const float> outputs,
                          std::span<const std::string> class_names, std::string_view part);
   /// A number about the whole run, such as "test_accuracy"; in run.json and the Text tab.

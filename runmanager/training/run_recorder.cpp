@@ -221,15 +221,16 @@ void RunRecorder::track_device_seconds(double seconds) {
   epoch().set_device_seconds(seconds);
 }
 
-void RunRecorder::track_validation(const Totals& totals) {
+void RunRecorder::track_validation(const Totals& totals, double variation) {
   end_training();
-  epoch().set_validation(totals);
+  epoch().set_validation(totals, variation);
 }
 
 const EpochRecord& RunRecorder::end_epoch() {
   end_training();
   const double begin = now();
-  EpochRecord& epoch = record_.epochs.emplace_back(epoch_->record(next_epoch()));
+  if (!training_variation_) training_variation_ = target_variation(loader_.samples());
+  EpochRecord& epoch = record_.epochs.emplace_back(epoch_->record(next_epoch(), *training_variation_));
   const std::int64_t step = step_of(epoch.epoch);
   log_->epoch(epoch, learning_rate_, step);
   if (epoch_->counts()) {
@@ -249,6 +250,11 @@ void RunRecorder::track_predictions(const Samples& samples, std::span<const floa
   if (samples.count == 0 || outputs.size() % samples.count != 0) {
     throw ShapeError(
         fmt::format("track_predictions: {} outputs for {} samples", outputs.size(), samples.count));
+  }
+  const std::size_t columns = outputs.size() / samples.count;
+  if (are_numbers(samples.set->targets) || columns < class_names.size()) {
+    throw ShapeError(fmt::format("track_predictions: {} outputs per sample for {} classes", columns,
+                                 are_numbers(samples.set->targets) ? 0 : class_names.size()));
   }
   const double begin = now();
   log_->predictions(samples, outputs, class_names, part, last_step());

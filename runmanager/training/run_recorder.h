@@ -105,8 +105,8 @@ class RunRecorder {
   void end_training();
   /// The epoch's point of Time/device_seconds.
   void track_device_seconds(double seconds);
-  /// Sums over the validation set.
-  void track_validation(const Totals& totals);
+  /// Sums over the validation set. `variation`: target_variation() of its samples, for R²; 0: not known.
+  void track_validation(const Totals& totals, double variation = 0);
   /// Writes the epoch's scalars and histograms. Returns its record.
   const EpochRecord& end_epoch();
 
@@ -144,6 +144,7 @@ class RunRecorder {
   double last_save_ = 0;
   std::int64_t first_step_ = RunPosition().first_step;
   std::optional<double> learning_rate_;
+  std::optional<double> training_variation_;  // target_variation() of the training samples, once it is needed
   std::optional<EpochAccumulator> epoch_;
   std::vector<std::size_t> lost_epochs_;  // of record_.epochs: they are not in the events
   std::optional<RunLog> log_;             // set by both constructors, once the run's directory is prepared

@@ -16,6 +16,7 @@
 #include "runmanager/training/divergence.h"
 #include "runmanager/training/evaluation.h"
 #include "runmanager/training/log_file.h"
+#include "runmanager/training/log_lines.h"
 #include "runmanager/training/resume_point.h"
 #include "runmanager/training/run_recorder.h"
 #include "runmanager/training/stop_signals.h"
@@ -120,7 +121,8 @@ class RunTrainer {
                          .batches = loader_.batch_count(),
                          .samples = run_.data->train.count,
                          .trained_epochs = epoch_,
-                         .finished_epochs = record_.epochs});
+                         .finished_epochs = record_.epochs,
+                         .has_classes = has_classes()});
   }
 
   // One that the run goes on from is kept until a newer one is on disk.
@@ -198,7 +200,7 @@ class RunTrainer {
                placement ? fmt::format(", samples on the {}", placement_name(*placement)) : "");
     for (; epoch_ < config_.epochs; ++epoch_) train_epoch();
     measure_test();
-    if (config_.log.predictions) log_predictions();
+    if (config_.log.predictions && has_classes()) log_predictions();
   }
 
   // A sweep gives a run more threads when others have ended. The number of threads changes no bit, so a new
@@ -250,8 +252,8 @@ class RunTrainer {
 
   void validate() {
     const Totals totals = evaluate(run_.data->validation, "validation");
-    check_validation_loss(totals, place());
-    recorder_->track_validation(totals);
+    check_evaluation_loss(totals, "validation", place());
+    recorder_->track_validation(totals, target_variation(run_.data->validation));
   }
 
   // Fetches the sums of the batches since the last call, which end before batch `end` of the epoch. Engines
@@ -293,12 +295,22 @@ class RunTrainer {
     });
   }
 
+  bool has_classes() const { return run_.data->target_names.empty(); }
+
   void measure_test() {
     if (run_.data->test.count == 0) return;
     const Totals totals = evaluate(run_.data->test, "test");
+    --epoch_;  // The last one is what has diverged.
+    check_evaluation_loss(totals, "test", place());
+    ++epoch_;
     const auto samples = static_cast<double>(totals.samples);
     recorder_->track_metric("test_loss", totals.loss / samples);
-    recorder_->track_metric("test_accuracy", static_cast<double>(totals.correct) / samples);
+    if (has_classes())
+      recorder_->track_metric("test_accuracy", static_cast<double>(totals.correct) / samples);
+    const Measures measures = measures_of(totals, target_variation(run_.data->test));
+    for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+      if (measures[i]) recorder_->track_metric("test_" + std::string(kMeasures[i].key), *measures[i]);
+    }
   }
 
   void log_predictions() {
@@ -307,11 +319,11 @@ class RunTrainer {
     const Samples& samples = has_validation ? data.validation : has_test ? data.test : data.train;
     observer_.phase("predictions");
     const std::size_t classes = element_count(run_.network->output());
-    const std::vector<float> outputs =
-        predict_samples(*engine_, samples, classes, config_.batch_size, [this] {
-          observer_.phase("predictions");
-          after_batch();
-        });
+    std::vector<float> outputs = predict_samples(*engine_, samples, classes, config_.batch_size, [this] {
+      observer_.phase("predictions");
+      after_batch();
+    });
+    if (classes == 1 && data.class_names.size() == 2) outputs = both_classes(outputs);
     recorder_->track_predictions(samples, outputs, data.class_names,
                                  has_validation ? "validation"
                                  : has_test     ? "test"
@@ -323,8 +335,7 @@ class RunTrainer {
   void end(RunStatus status, const std::string& reason) {
     finish_epoch();
     const auto& metrics = record_.metrics;
-    if (metrics.contains("test_loss"))
-      log_->info("test: loss {:.6g}, accuracy {:.6g}", metrics.at("test_loss"), metrics.at("test_accuracy"));
+    if (metrics.contains("test_loss")) log_->info("test: {}", test_text(record_.metrics));
     if (status == RunStatus::kCompleted) {
       log_->info("completed");
     } else {
@@ -350,13 +361,7 @@ class RunTrainer {
     const EpochRecord epoch = *std::exchange(unfinished_, std::nullopt);
     checkpoint_->finish();
     recorder_->add_logging_seconds(options_.clock() - begin);
-    log_->info("epoch {}: loss {:.6g}, accuracy {:.6g}{}, {:.3g} s, {} images/s", epoch.epoch, epoch.loss,
-               epoch.accuracy,
-               epoch.validation_loss
-                   ? fmt::format(", validation loss {:.6g}, accuracy {:.6g}", *epoch.validation_loss,
-                                 epoch.validation_accuracy.value_or(0))
-                   : "",
-               epoch.epoch_seconds, human_count(epoch.images_per_second));
+    log_->info("{}", epoch_text(epoch));
     observer_.end_epoch(epoch);
   }
 

@@ -21,7 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     sweep::RawData table = sweep::read_csv_files(files, options);
     sweep::check_raw_data(table, "FILE");
     if (table.feature_names.size() != sweep::element_count(table.shape)) std::abort();
-    sweep::fill_missing(table.train, sweep::feature_means(table.train, table.shape, 0, table.train.count));
+    sweep::fill_missing(table.train, table.shape,
+                        sweep::channel_statistics(table.train, table.shape, table.train.count).mean);
   } catch (const sweep::DataError&) {
   }
   return 0;

@@ -50,12 +50,16 @@ std::vector<OptimizerState> FakeEngine::optimizer_state() const {
 }
 
 Dataset small_dataset() {
-  auto set = std::make_shared<ImageSet>();
+  auto set = std::make_shared<SampleSet>();
   set->shape = {1, 4, 4};
+  std::vector<std::uint8_t> pixels;
+  std::vector<std::int32_t> labels;
   for (std::size_t i = 0; i < 70; ++i) {
-    set->labels.push_back(static_cast<std::int32_t>(i % 3));
-    set->pixels.append(16, static_cast<std::uint8_t>(i));
+    labels.push_back(static_cast<std::int32_t>(i % 3));
+    pixels.insert(pixels.end(), 16, static_cast<std::uint8_t>(i));
   }
+  set->samples = std::move(pixels);
+  set->targets = std::move(labels);
   Dataset data;
   data.name = "tiny";
   data.shape = set->shape;

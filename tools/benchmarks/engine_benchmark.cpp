@@ -38,7 +38,8 @@ Samples random_samples(const Case& c, std::int64_t classes) {
   for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(random());
   for (std::int32_t& label : labels)
     label = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(classes));
-  return {std::make_shared<ImageSet>(ImageSet{c.input, std::move(pixels), std::move(labels)}), 0, c.samples};
+  return {std::make_shared<SampleSet>(SampleSet{c.input, std::move(pixels), std::move(labels)}), 0,
+          c.samples};
 }
 
 Network load_network(const Case& c) {

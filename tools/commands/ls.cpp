@@ -39,9 +39,8 @@ void print_table(const std::vector<ListedSweep>& sweeps) {
   TextTable table{
       .header = {"sweep", "runs", "last end", "best run", "accuracy"}, .rows = {}, .left_aligned = 4};
   for (const ListedSweep& sweep : sweeps) {
-    const bool has_best = !sweep.best.empty();
     table.rows.push_back({sweep.path, statuses_text(sweep), sweep.ended, sweep.best,
-                          has_best ? fmt::format("{:.2f}%", 100 * sweep.best_accuracy) : ""});
+                          sweep.best_accuracy ? fmt::format("{:.2f}%", 100 * *sweep.best_accuracy) : ""});
   }
   std::cout << terminal_table(table, stdout_unicode());
 }
@@ -53,8 +52,8 @@ Json sweeps_json(const std::vector<ListedSweep>& sweeps) {
     entry["statuses"] = Json::object();
     for (const auto& [status, count] : sweep.statuses)
       entry["statuses"][std::string(to_string(status))] = count;
-    entry["best"] =
-        sweep.best.empty() ? Json(nullptr) : Json{{"run", sweep.best}, {"accuracy", sweep.best_accuracy}};
+    entry["best"] = sweep.best.empty() ? Json(nullptr) : Json{{"run", sweep.best}};
+    if (sweep.best_accuracy) entry["best"]["accuracy"] = json_number(*sweep.best_accuracy);
     entry["started"] = sweep.started;
     entry["ended"] = sweep.ended;
     if (!sweep.problem.empty()) entry["problem"] = sweep.problem;

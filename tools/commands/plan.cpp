@@ -46,14 +46,13 @@ int print_plan(const PlanOptions& options) {
     existing = preview_existing_runs(sweep, options.logdir, data);
   }
   // Data that is gone is no matter if all runs are finished and the sizes are known by its name.
-  const auto sizes_of = [&data](const DatasetSpec& spec) {
+  const auto sizes = [&data](const DatasetSpec& spec) {
     const auto known = data.find(spec) ? std::nullopt : known_data_sizes(spec);
     if (known) return *known;
-    const auto set = data.get(spec);
-    return DataSizes{set->shape, set->class_names.size(), set->train.count};
+    return sizes_of(*data.get(spec));
   };
-  check_against_data(sweep, sizes_of);
-  SweepPlan plan = make_plan(sweep, sizes_of, unavailable_reason);
+  check_against_data(sweep, sizes);
+  SweepPlan plan = make_plan(sweep, sizes, unavailable_reason);
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     plan.runs[i].fate = to_string(existing[i].fate);
     plan.runs[i].note = note_of(existing[i], sweep.runs[i]);

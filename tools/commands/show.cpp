@@ -42,8 +42,8 @@ void print_run(const RunRecord& run) {
                         "validation_loss", "validation_accuracy", "seconds", "images/s");
   }
   for (const EpochRecord& epoch : run.epochs) {
-    text += fmt::format("{:>5}  {:>8.4f}  {:>8.4f}  {:>15}  {:>19}  {:>8.2f}  {:>10.0f}\n", epoch.epoch,
-                        epoch.loss, epoch.accuracy, cell(epoch.validation_loss),
+    text += fmt::format("{:>5}  {:>8.4f}  {:>8}  {:>15}  {:>19}  {:>8.2f}  {:>10.0f}\n", epoch.epoch,
+                        epoch.loss, cell(epoch.accuracy), cell(epoch.validation_loss),
                         cell(epoch.validation_accuracy), epoch.epoch_seconds, epoch.images_per_second);
   }
   for (const auto& [name, value] : run.metrics) text += fmt::format("  {} = {:.4f}\n", name, value);

@@ -43,6 +43,8 @@ class TableColumn {
   /// Categories in order; empty for numbers.
   const std::vector<std::string>& categories() const { return categories_; }
   bool is_categorical() const { return kind_ == Kind::kCategories; }
+  /// Whether it becomes a feature of 0 and 1 per category.
+  bool is_one_hot() const;
   /// The number, or the index of the category; NaN if it is missing.
   float value(std::size_t row) const { return values_[row]; }
   /// True if all values are the same, missing ones aside.
@@ -55,7 +57,6 @@ class TableColumn {
 
  private:
   enum class Kind { kUnknown, kNumbers, kCategories };
-  bool is_one_hot() const;
   float category(std::string_view field, const std::string& file, std::size_t line);
   [[noreturn]] void fail(const std::string& problem, const std::string& file, std::size_t line) const;
 

@@ -47,12 +47,14 @@ constexpr DataFormat kFormats[] = {
      .description = "a table with a header, separated by commas or semicolons",
      .recognise = is_csv,
      .read = read_csv,
-     .has_labels = true},
+     .has_labels = true,
+     .is_table = true},
     {.name = "tsv",
      .description = "a table with a header, separated by tabs",
      .recognise = is_tsv,
      .read = read_csv,
-     .has_labels = true},
+     .has_labels = true,
+     .is_table = true},
 };
 
 struct GlobResult {

@@ -21,7 +21,8 @@ struct DataFormat {
   /// Reads what recognise() knows, and says exactly what is wrong with anything else. Throws DataError.
   RawData (*read)(std::span<const std::filesystem::path> paths, const ReadOptions& options);
   bool decodes_images = false;  // uses the options for images
-  bool has_labels = false;      // uses ReadOptions::label
+  bool has_labels = false;      // uses ReadOptions::label and targets
+  bool is_table = false;        // uses the other options for tables
   /// Samples come class by class, so that the last ones are of one class.
   bool sorted_by_class = false;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "core/base/error.h"
 
@@ -54,31 +55,46 @@ void check_raw_data(const RawData& data, const std::string& name) {
   if (data.test) check_part(data, *data.test, name);
 }
 
-std::vector<float> feature_means(const RawPart& part, const Shape& shape, std::size_t first,
-                                 std::size_t count) {
-  const std::size_t features = element_count(shape);
-  const auto& values = std::get<std::vector<float>>(part.samples);
-  std::vector<double> sums(features);
-  std::vector<std::size_t> counts(features);
-  for (std::size_t i = first; i < first + count; ++i) {
-    for (std::size_t f = 0; f < features; ++f) {
-      const float value = values[i * features + f];
-      if (std::isnan(value)) continue;
-      sums[f] += value;
-      ++counts[f];
-    }
-  }
-  std::vector<float> means(features);
-  for (std::size_t f = 0; f < features; ++f) {
-    if (counts[f] > 0) means[f] = static_cast<float>(sums[f] / static_cast<double>(counts[f]));
-  }
-  return means;
+ChannelStatistics channel_statistics(const RawPart& part, const Shape& shape, std::size_t count) {
+  const auto channels = static_cast<std::size_t>(shape.front());
+  const std::size_t plane = element_count(shape) / channels;
+  ChannelStatistics statistics{std::vector<double>(channels), std::vector<double>(channels)};
+  std::vector<std::size_t> counts(channels);
+  // Calls add(channel, value) for every value that is not missing.
+  const auto for_each = [&](const auto& add) {
+    std::visit(
+        [&](const auto& values) {
+          using Value = std::decay_t<decltype(values[0])>;
+          for (std::size_t i = 0; i < count * channels * plane; ++i) {
+            const auto value = static_cast<double>(values[i]) / (std::is_same_v<Value, float> ? 1.0 : 255.0);
+            if (!std::isnan(value)) add(i / plane % channels, value);
+          }
+        },
+        part.samples);
+  };
+  for_each([&](std::size_t c, double value) {
+    statistics.mean[c] += value;
+    ++counts[c];
+  });
+  const auto divide = [&](std::vector<double>& sums) {
+    for (std::size_t c = 0; c < channels; ++c)
+      sums[c] /= static_cast<double>(std::max(counts[c], std::size_t{1}));
+  };
+  divide(statistics.mean);
+  // In a second pass: the difference of two large sums would lose the digits of a small deviation.
+  for_each([&](std::size_t c, double value) {
+    statistics.deviation[c] += (value - statistics.mean[c]) * (value - statistics.mean[c]);
+  });
+  divide(statistics.deviation);
+  for (double& deviation : statistics.deviation) deviation = std::sqrt(deviation);
+  return statistics;
 }
 
-void fill_missing(RawPart& part, const std::vector<float>& means) {
+void fill_missing(RawPart& part, const Shape& shape, const std::vector<double>& means) {
+  const std::size_t plane = element_count(shape) / means.size();
   auto& values = std::get<std::vector<float>>(part.samples);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::isnan(values[i])) values[i] = means[i % means.size()];
+    if (std::isnan(values[i])) values[i] = static_cast<float>(means[i / plane % means.size()]);
   }
 }
 

@@ -29,6 +29,7 @@ struct RawPart {
 struct RawData {
   Shape shape;                             // of one sample: [channels, height, width] or [features]
   std::vector<std::string> feature_names;  // one per feature of a table; empty for all other formats
+  std::vector<bool> is_indicator;          // likewise: whether the feature says 0 or 1 of one category
   std::vector<std::string> class_names;    // empty: the targets are values
   std::vector<std::string> value_names;    // empty: the targets are classes
   RawPart train;                           // all samples, if the source does not divide them
@@ -44,13 +45,17 @@ struct RawData {
 /// source in messages.
 void check_raw_data(const RawData& data, const std::string& name);
 
-/// The mean of each feature over samples [first, first + count) of `part`, which hold floats; NaN, a missing
-/// value, is left out. A feature without any value has mean 0. Returns element_count(shape) means.
-std::vector<float> feature_means(const RawPart& part, const Shape& shape, std::size_t first,
-                                 std::size_t count);
+/// Mean and deviation of channels: of each feature for samples of [features], of the first extent otherwise.
+struct ChannelStatistics {
+  std::vector<double> mean, deviation;  // [channels]; the deviation divides by the count
+};
 
-/// Replaces each NaN among the samples of `part` by the mean of its feature. `means` must come from the
-/// samples that a network is trained on, so that nothing of the others reaches it.
-void fill_missing(RawPart& part, const std::vector<float>& means);
+/// The statistics of samples [0, count) of `part`, of floats or of byte / 255. NaN, a missing value, is left
+/// out; a channel without any value has mean and deviation 0.
+ChannelStatistics channel_statistics(const RawPart& part, const Shape& shape, std::size_t count);
+
+/// Replaces each NaN among the samples of `part`, floats, by the mean of its channel. `means` must come from
+/// the samples that a network is trained on, so that nothing of the others reaches it.
+void fill_missing(RawPart& part, const Shape& shape, const std::vector<double>& means);
 
 }  // namespace sweep

@@ -9,20 +9,9 @@
 #include <vector>
 
 #include "core/data/readers/images/image_file.h"
+#include "core/data/readers/table_options.h"
 
 namespace sweep {
-
-/// The treatment of table cells without a value.
-enum class MissingValues {
-  kError,  // the file is refused
-  kMean    // NaN; whoever knows the training samples replaces it with fill_missing()
-};
-
-/// The encoding of text columns as features.
-enum class Categories {
-  kOneHot,  // one feature per category, 0 or 1, named COLUMN=CATEGORY
-  kOrdinal  // one feature: the index in the sorted list of categories
-};
 
 /// Each reader uses the options that its header names, and ignores the others.
 struct ReadOptions {

@@ -6,6 +6,7 @@
 
 #include "core/kernels/cpu/kernels/loss_kernels.h"
 #include "core/kernels/cpu/kernels/pixel_kernels.h"
+#include "core/kernels/cpu/kernels/pointwise_loss_kernels.h"
 
 namespace sweep::cpu {
 namespace {
@@ -19,6 +20,11 @@ Block make_block(const Batch& batch, std::size_t index) {
 // of its step, and it gets fewer of them.
 std::size_t min_partials(const Network& network) {
   return network.forward_flops() < 8 * static_cast<double>(network.parameter_count()) ? 4 : 16;
+}
+
+// The row of a lane's sample. Lanes beyond the end of the batch repeat its last sample.
+std::size_t row_of(const Batch& batch, const Block& block, std::size_t lane) {
+  return batch.rows[block.index * kLanes + std::min(lane, block.images - 1)];
 }
 
 // Calls work(block) for the blocks of one of `parts` nearly equal runs.
@@ -37,7 +43,7 @@ BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, P
       options_(options),
       program_(program),
       pool_(pool),
-      classes_(static_cast<std::size_t>(network.output()[0])),
+      outputs_(static_cast<std::size_t>(network.output()[0])),
       plane_(element_count(network.input()) / static_cast<std::size_t>(network.input()[0])),
       min_partials_(min_partials(network)),
       gradient_(partial_count(block_count(options.batch_size)), program.parameter_floats(), pool.size()) {
@@ -45,7 +51,10 @@ BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, P
   totals_.resize(partial_count(blocks));
   const std::size_t workspaces = multi_phase() ? std::max(blocks, pool.size()) : pool.size();
   for (std::size_t i = 0; i < workspaces; ++i) workspaces_.push_back(program.make_workspace());
-  for (std::size_t i = 0; i < pool.size(); ++i) scratch_.emplace_back(program.scratch_floats());
+  for (std::size_t i = 0; i < pool.size(); ++i) {
+    scratch_.emplace_back(program.scratch_floats());
+    numbers_.emplace_back(outputs_ * kLanes);
+  }
 }
 
 // The number of partial sums of a batch's gradient. It depends on the batch and the network alone, never on
@@ -61,39 +70,92 @@ std::size_t BatchRunner::partial_count(std::size_t blocks) const {
 
 // Lanes beyond the end of the batch repeat its last image; measure_loss() gives them a gradient of zero.
 void BatchRunner::load(const Batch& batch, const Block& block, Workspace& workspace) const noexcept {
-  const std::uint8_t* pointers[kLanes];
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    const std::size_t row = batch.rows[block.index * kLanes + std::min(lane, block.images - 1)];
-    pointers[lane] = batch.pixels.data() + row * program_.input_elements();
+  const std::size_t values = program_.input_elements();
+  const auto load_from = [&]<typename T>(const T* samples, auto load_block) {
+    const T* pointers[kLanes];
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      pointers[lane] = samples + row_of(batch, block, lane) * values;
+    load_block(pointers, values, workspace.input);
+  };
+  if (const auto* floats = std::get_if<std::span<const float>>(&batch.samples)) {
+    load_from(floats->data(), load_floats);
+  } else {
+    load_from(std::get_if<std::span<const std::uint8_t>>(&batch.samples)->data(), load_pixels);
   }
-  load_pixels(pointers, program_.input_elements(), workspace.input);
   if (!options_.transform.mean.empty()) {
     normalize_pixels(options_.transform.mean, options_.transform.std, plane_, workspace.input);
   }
 }
 
-void BatchRunner::measure_loss(const Batch& batch, const Block& block, Workspace& workspace, bool training,
+// With class weights, PyTorch's mean over a batch divides by the sum of the labels' weights.
+BatchRunner::MeanScale BatchRunner::mean_scale(const Batch& batch) const {
+  const std::vector<float>& weights = options_.loss.class_weights;
+  const auto count = static_cast<double>(batch.size());
+  if (weights.empty() || batch.size() == 0) return {1.0f / static_cast<float>(batch.size()), 1};
+  const std::span<const std::int32_t> labels = batch.labels();
+  double sum = 0;
+  for (const std::uint32_t row : batch.rows) sum += weights[static_cast<std::size_t>(labels[row])];
+  return {static_cast<float>(1 / sum), count / sum};
+}
+
+void BatchRunner::measure_loss(const Batch& batch, const Block& block, Workspace& workspace,
+                               const MeanScale& mean, bool training, std::size_t thread,
                                PartialTotals& totals) const noexcept {
-  alignas(64) std::int32_t labels[kLanes];
-  alignas(64) float scale[kLanes];
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    labels[lane] = batch.labels[batch.rows[block.index * kLanes + std::min(lane, block.images - 1)]];
-    scale[lane] = lane < block.images ? 1.0f / static_cast<float>(batch.size()) : 0.0f;
-  }
-  alignas(64) float loss[kLanes];
-  alignas(64) std::int32_t predicted[kLanes];
-  const float* logits = program_.outputs(workspace);
-  float* grad_logits = training ? program_.output_gradient(workspace) : nullptr;
-  if (options_.loss.kind == LossOptions::Kind::kMse) {
-    mean_squared_error(logits, labels, classes_, scale, loss, predicted, grad_logits);
+  alignas(64) float scale[kLanes], loss[kLanes];
+  for (std::size_t lane = 0; lane < kLanes; ++lane) scale[lane] = lane < block.images ? mean.gradient : 0.0f;
+  const float* outputs = program_.outputs(workspace);
+  float* gradient = training ? program_.output_gradient(workspace) : nullptr;
+  if (const auto* labels = std::get_if<std::span<const std::int32_t>>(&batch.targets)) {
+    alignas(64) std::int32_t block_labels[kLanes];
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      block_labels[lane] = (*labels)[row_of(batch, block, lane)];
+    compare_with_classes(outputs, block_labels, block.images, scale, loss, gradient, totals);
   } else {
-    softmax_cross_entropy(logits, labels, classes_, static_cast<float>(options_.loss.label_smoothing), scale,
-                          loss, predicted, grad_logits);
+    const float* numbers = load_numbers(batch, block, thread);
+    pointwise_loss(options_.loss, outputs, {.labels = nullptr, .numbers = numbers}, outputs_, scale, loss,
+                   gradient);
+    alignas(64) float absolute[kLanes], squared[kLanes];
+    number_errors(outputs, numbers, outputs_, options_.loss.kind == LossOptions::Kind::kBceWithLogits,
+                  absolute, squared);
+    for (std::size_t i = 0; i < block.images; ++i) {
+      totals.absolute_error += static_cast<double>(absolute[i]);
+      totals.squared_error += static_cast<double>(squared[i]);
+    }
   }
-  for (std::size_t i = 0; i < block.images; ++i) {
-    totals.loss += static_cast<double>(loss[i]);
-    totals.correct += predicted[i] == labels[i] ? 1 : 0;
+  for (std::size_t i = 0; i < block.images; ++i) totals.loss += static_cast<double>(loss[i]) * mean.loss;
+}
+
+void BatchRunner::compare_with_classes(const float* outputs, const std::int32_t* labels, std::size_t images,
+                                       const float* scale, float* loss, float* gradient,
+                                       PartialTotals& totals) const noexcept {
+  alignas(64) std::int32_t predicted[kLanes];
+  const auto smoothing = static_cast<float>(options_.loss.label_smoothing);
+  if (options_.loss.kind != LossOptions::Kind::kCrossEntropy) {
+    pointwise_loss(options_.loss, outputs, {.labels = labels, .numbers = nullptr}, outputs_, scale, loss,
+                   gradient);
+    predict_classes(outputs, outputs_, predicted);
+  } else if (options_.loss.class_weights.empty()) {
+    softmax_cross_entropy(outputs, labels, outputs_, smoothing, scale, loss, predicted, gradient);
+  } else {
+    weighted_cross_entropy(outputs, labels, outputs_, smoothing, options_.loss.class_weights.data(), scale,
+                           loss, predicted, gradient);
   }
+  for (std::size_t i = 0; i < images; ++i) totals.correct += predicted[i] == labels[i] ? 1 : 0;
+  if (!counts_top(outputs_)) return;
+  alignas(64) std::int32_t ranks[kLanes];
+  rank_labels(outputs, labels, outputs_, ranks);
+  for (std::size_t i = 0; i < images; ++i) totals.in_top += ranks[i] < kTopClasses ? 1 : 0;
+}
+
+// The targets of a block as [outputs][16].
+const float* BatchRunner::load_numbers(const Batch& batch, const Block& block,
+                                       std::size_t thread) const noexcept {
+  const float* pointers[kLanes];
+  const float* all = std::get_if<std::span<const float>>(&batch.targets)->data();
+  for (std::size_t lane = 0; lane < kLanes; ++lane)
+    pointers[lane] = all + row_of(batch, block, lane) * outputs_;
+  load_floats(pointers, outputs_, numbers_[thread].data());
+  return numbers_[thread].data();
 }
 
 // Calls run(parts, last, work) once per phase and direction. `run` has to call work(part, thread) for every
@@ -106,6 +168,7 @@ void BatchRunner::run_training_pass(const PassBuffers& buffers, const Batch& bat
                                     std::int64_t step, bool keep_running, Run run) {
   const std::size_t blocks = block_count(batch.size()), floats = program_.parameter_floats();
   const std::size_t parts = std::min(buffers.partial_count, blocks), last = program_.phases() - 1;
+  const MeanScale mean = mean_scale(batch);
   const auto workspace_of = [&](const Block& block, std::size_t thread) -> Workspace& {
     return attach_scratch(buffers.workspaces[multi_phase() ? block.index : thread], thread);
   };
@@ -122,7 +185,7 @@ void BatchRunner::run_training_pass(const PassBuffers& buffers, const Batch& bat
         const Pass pass{true, options_.seed, step, block.index * kLanes};
         program_.forward(phase, pass, block, parameters, workspace, buffers.op_seconds);
         if (phase < last) return;
-        measure_loss(batch, block, workspace, true, buffers.totals[part]);
+        measure_loss(batch, block, workspace, mean, true, thread, buffers.totals[part]);
         program_.backward(phase, block, parameters, workspace, gradient, buffers.op_seconds);
       });
     });
@@ -150,7 +213,7 @@ void BatchRunner::train(const Batch& batch, const float* parameters, std::int64_
                         if (last) gradient_.finish_partial(part);
                       });
                     });
-  add_totals(partials, batch.size());
+  add_totals(partials, batch);
 }
 
 template <class Finish>
@@ -162,26 +225,29 @@ void BatchRunner::evaluate_blocks(const Batch& batch, const float* parameters, F
       Workspace& workspace = attach_scratch(workspaces_[thread], thread);
       load(batch, block, workspace);
       program_.evaluate({false, options_.seed, 0, block.index * kLanes}, parameters, workspace);
-      finish(block, workspace, totals_[part]);
+      finish(block, workspace, thread, totals_[part]);
     });
   });
 }
 
 void BatchRunner::evaluate(const Batch& batch, const float* parameters) {
-  evaluate_blocks(batch, parameters, [&](const Block& block, Workspace& workspace, PartialTotals& totals) {
-    measure_loss(batch, block, workspace, false, totals);
-  });
-  add_totals(partial_count(block_count(batch.size())), batch.size());
+  const MeanScale mean = mean_scale(batch);
+  evaluate_blocks(batch, parameters,
+                  [&](const Block& block, Workspace& workspace, std::size_t thread, PartialTotals& totals) {
+                    measure_loss(batch, block, workspace, mean, false, thread, totals);
+                  });
+  add_totals(partial_count(block_count(batch.size())), batch);
 }
 
 void BatchRunner::predict(const Batch& batch, const float* parameters, std::span<float> outputs) {
-  evaluate_blocks(batch, parameters, [&](const Block& block, Workspace& workspace, PartialTotals&) {
-    const float* logits = program_.outputs(workspace);
-    for (std::size_t i = 0; i < block.images; ++i) {
-      for (std::size_t c = 0; c < classes_; ++c)
-        outputs[(block.index * kLanes + i) * classes_ + c] = logits[c * kLanes + i];
-    }
-  });
+  evaluate_blocks(batch, parameters,
+                  [&](const Block& block, Workspace& workspace, std::size_t, PartialTotals&) {
+                    const float* logits = program_.outputs(workspace);
+                    for (std::size_t i = 0; i < block.images; ++i) {
+                      for (std::size_t c = 0; c < outputs_; ++c)
+                        outputs[(block.index * kLanes + i) * outputs_ + c] = logits[c * kLanes + i];
+                    }
+                  });
 }
 
 // Works in separate memory and keeps the running statistics, so that profiling does not change the training.
@@ -203,7 +269,7 @@ std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* 
     });
   };
   // An untimed pass over the first block warms up the caches.
-  const Batch first{batch.pixels, batch.labels, batch.rows.first(std::min(kLanes, batch.size()))};
+  const Batch first{batch.samples, batch.targets, batch.rows.first(std::min(kLanes, batch.size()))};
   if (first.size() > 0) train_alone(first, nullptr);
   if (batch.size() > 0) train_alone(batch, seconds.data());
 
@@ -217,12 +283,21 @@ std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* 
   return layers;
 }
 
-void BatchRunner::add_totals(std::size_t partials, std::size_t samples) {
-  for (std::size_t part = 0; part < std::min(partials, block_count(samples)); ++part) {
+void BatchRunner::add_totals(std::size_t partials, const Batch& batch) {
+  for (std::size_t part = 0; part < std::min(partials, block_count(batch.size())); ++part) {
     sums_.loss += totals_[part].loss;
     sums_.correct += totals_[part].correct;
+    sums_.in_top += totals_[part].in_top;
+    sums_.absolute_error += totals_[part].absolute_error;
+    sums_.squared_error += totals_[part].squared_error;
   }
-  sums_.samples += static_cast<std::int64_t>(samples);
+  const auto samples = static_cast<std::int64_t>(batch.size());
+  sums_.samples += samples;
+  if (are_numbers(batch.targets)) {
+    sums_.numbers += samples * static_cast<std::int64_t>(outputs_);
+  } else if (counts_top(outputs_)) {
+    sums_.ranked += samples;
+  }
 }
 
 Totals BatchRunner::take_totals() { return std::exchange(sums_, {}); }

@@ -51,7 +51,14 @@ class BatchRunner {
   // Totals of one partial sum. A cache line each, so that threads do not write to the same one.
   struct alignas(64) PartialTotals {
     double loss = 0;
-    std::int64_t correct = 0;
+    std::int64_t correct = 0, in_top = 0;
+    double absolute_error = 0, squared_error = 0;
+  };
+  // What the mean over a batch multiplies with: the gradient of a sample's loss, and, for sums that count
+  // each batch's mean once per sample, the loss itself.
+  struct MeanScale {
+    float gradient;
+    double loss;
   };
   // The memory that a training pass works in.
   struct PassBuffers {
@@ -69,26 +76,32 @@ class BatchRunner {
   }
   bool multi_phase() const { return program_.phases() > 1; }
   void load(const Batch& batch, const Block& block, Workspace& workspace) const noexcept;
-  void measure_loss(const Batch& batch, const Block& block, Workspace& workspace, bool training,
-                    PartialTotals& totals) const noexcept;
+  MeanScale mean_scale(const Batch& batch) const;
+  void measure_loss(const Batch& batch, const Block& block, Workspace& workspace, const MeanScale& mean,
+                    bool training, std::size_t thread, PartialTotals& totals) const noexcept;
+  void compare_with_classes(const float* outputs, const std::int32_t* labels, std::size_t images,
+                            const float* scale, float* loss, float* gradient,
+                            PartialTotals& totals) const noexcept;
+  const float* load_numbers(const Batch& batch, const Block& block, std::size_t thread) const noexcept;
   template <class Run>
   void run_training_pass(const PassBuffers& buffers, const Batch& batch, const float* parameters,
                          std::int64_t step, bool keep_running, Run run);
   template <class Finish>
   void evaluate_blocks(const Batch& batch, const float* parameters, Finish finish);
   std::size_t partial_count(std::size_t blocks) const;
-  void add_totals(std::size_t partials, std::size_t samples);
+  void add_totals(std::size_t partials, const Batch& batch);
 
   const Network& network_;
   const EngineOptions& options_;
   Program& program_;
   ThreadPool& pool_;
-  std::size_t classes_, plane_;  // outputs; pixels of one channel
+  std::size_t outputs_, plane_;  // of the network; values of one channel of its input
   std::size_t min_partials_;     // see partial_count()
   GradientSum gradient_;
   std::vector<Workspace> workspaces_;
-  std::vector<AlignedBuffer> scratch_;  // one per thread, so that it stays in that core's cache
-  std::vector<PartialTotals> totals_;   // one per partial sum
+  std::vector<AlignedBuffer> scratch_;          // one per thread, so that it stays in that core's cache
+  mutable std::vector<AlignedBuffer> numbers_;  // one per thread: the targets of a block, [outputs][16]
+  std::vector<PartialTotals> totals_;           // one per partial sum
   Totals sums_;
 };
 

@@ -30,6 +30,7 @@ class CpuEngine final : public Engine {
         runner_(network_, options_, program_, pool_),
         parameters_(program_.parameter_floats()),
         gradient_(program_.parameter_floats()) {
+    check_loss(options_.loss, network_);
     state_names_ = state_names(options_.optimizer);
     for (std::size_t i = 0; i < state_names_.size(); ++i) state_.emplace_back(program_.parameter_floats());
   }
@@ -100,7 +101,7 @@ class CpuEngine final : public Engine {
   }
 
  private:
-  void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size); }
+  void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size, options_.loss); }
 
   void import_array(std::span<const float> values, AlignedBuffer& array, const char* caller) const {
     check_count(values.size(), network_.parameter_count(), caller, "parameters");

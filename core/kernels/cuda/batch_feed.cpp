@@ -26,12 +26,32 @@ int steps_from_environment() {
 
 std::size_t align(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
+// Lets the pointers for the types of `batch` point to device memory.
+void point_to(StepInput& input, const Batch& batch, const std::byte* samples, const std::byte* targets) {
+  if (std::holds_alternative<std::span<const float>>(batch.samples)) {
+    input.floats = reinterpret_cast<const float*>(samples);
+  } else {
+    input.pixels = reinterpret_cast<const std::uint8_t*>(samples);
+  }
+  if (are_numbers(batch.targets)) {
+    input.numbers = reinterpret_cast<const float*>(targets);
+  } else {
+    input.labels = reinterpret_cast<const std::int32_t*>(targets);
+  }
+}
+
+// Copies rows [from, from + count) of `all`, each of `bytes` bytes, to row `to` of the staging buffer.
+void copy_rows(std::byte* staging, std::size_t to, std::span<const std::byte> all, std::size_t from,
+               std::size_t count, std::size_t bytes) {
+  std::memcpy(staging + to * bytes, all.data() + from * bytes, count * bytes);
+}
+
 }  // namespace
 
-BatchFeed::BatchFeed(std::size_t batch_size, std::size_t sample_bytes, Placement placement)
+BatchFeed::BatchFeed(std::size_t batch_size, std::size_t sample_values, Placement placement)
     : max_steps_(steps_from_environment()),
       batch_size_(batch_size),
-      sample_bytes_(sample_bytes),
+      sample_values_(sample_values),
       stride_(kRowsOffset + align(batch_size * sizeof(std::uint32_t))),
       placement_(placement),
       device_(static_cast<std::size_t>(max_steps_) * stride_, "the row numbers of batches") {
@@ -44,8 +64,7 @@ void BatchFeed::add(Stream& stream, const Batch& batch, StepInput input) {
   std::byte* step = host_[host_turn_].data() + static_cast<std::size_t>(steps_) * stride_;
   auto* rows = reinterpret_cast<std::uint32_t*>(step + kRowsOffset);
   if (make_resident(stream, batch.set)) {
-    input.pixels = sets_.front().pixels.data();
-    input.labels = sets_.front().labels.data();
+    point_to(input, batch, sets_.front().samples.data(), sets_.front().targets.data());
     std::copy(batch.rows.begin(), batch.rows.end(), rows);
   } else {
     stage(stream, batch, input, rows);
@@ -66,18 +85,17 @@ StepInputs BatchFeed::upload(Stream& stream) {
 
 StepInputs BatchFeed::inputs() const { return {device_.data(), stride_, kRowsOffset}; }
 
-bool BatchFeed::is_resident(const std::shared_ptr<const ImageSet>& set) const {
+bool BatchFeed::is_resident(const std::shared_ptr<const SampleSet>& set) const {
   return std::any_of(sets_.begin(), sets_.end(), [&](const ResidentSet& known) { return known.set == set; });
 }
 
-bool BatchFeed::should_be_resident(const ImageSet& set) const {
+bool BatchFeed::should_be_resident(const SampleSet& set) const {
   if (placement_ != Placement::kAuto) return placement_ == Placement::kDevice;
   // The rest of the memory is for graphs, libraries and other processes.
-  const std::size_t bytes = set.pixels.size() + set.labels.size() * sizeof(std::int32_t);
-  return bytes <= free_memory() / 10 * 9;
+  return bytes_of(set.samples).size() + bytes_of(set.targets).size() <= free_memory() / 10 * 9;
 }
 
-bool BatchFeed::make_resident(Stream& stream, const std::shared_ptr<const ImageSet>& set) {
+bool BatchFeed::make_resident(Stream& stream, const std::shared_ptr<const SampleSet>& set) {
   if (set == nullptr || placement_ == Placement::kHost) return false;
   const auto found =
       std::find_if(sets_.begin(), sets_.end(), [&](const ResidentSet& known) { return known.set == set; });
@@ -99,18 +117,38 @@ bool BatchFeed::make_resident(Stream& stream, const std::shared_ptr<const ImageS
     return false;
   }
   const std::string purpose = "the data set (\"dataset.placement\" \"host\" needs none for it)";
-  ResidentSet resident{set, Array<std::uint8_t>(set->pixels.size(), purpose),
-                       Array<std::int32_t>(set->labels.size(), purpose)};
-  stream.upload(resident.pixels.data(), set->pixels.data(), set->pixels.size());
-  stream.upload(resident.labels.data(), set->labels.data(), set->labels.size() * sizeof(std::int32_t));
+  const auto copied = [&](std::span<const std::byte> values) {
+    Array<std::byte> array(values.size(), purpose);
+    stream.upload(array.data(), values.data(), values.size());
+    return array;
+  };
+  ResidentSet resident{set, copied(bytes_of(set->samples)), copied(bytes_of(set->targets))};
   sets_.push_front(std::move(resident));
   return true;
 }
 
-void BatchFeed::allocate_staging() {
-  const std::size_t bytes = align(batch_size_ * sample_bytes_) + batch_size_ * sizeof(std::int32_t);
+BatchFeed::RowBytes BatchFeed::row_bytes(const SampleSpan& samples, const TargetSpan& targets) const {
+  const std::size_t rows = value_count(samples) / std::max<std::size_t>(sample_values_, 1);
+  return {sample_values_ * value_bytes(samples), rows == 0 ? 0 : bytes_of(targets).size() / rows};
+}
+
+std::size_t BatchFeed::targets_offset(const RowBytes& bytes) const {
+  return align(batch_size_ * bytes.sample);
+}
+
+void BatchFeed::allocate_staging(Stream& stream, const SampleSet& set) {
+  allocate_staging(stream, row_bytes(view(set.samples), view(set.targets)));
+}
+
+void BatchFeed::allocate_staging(Stream& stream, const RowBytes& row) {
+  const std::size_t bytes = targets_offset(row) + batch_size_ * row.targets;
   for (Staging& staging : staging_) {
-    if (staging.host.bytes() > 0) continue;
+    if (staging.host.bytes() >= bytes) continue;
+    if (staging.host.bytes() >
+        0) {  // For samples of a smaller type: steps on the stream may still read them.
+      staging.copied.wait();
+      stream.wait();
+    }
     staging.host = PinnedMemory(bytes);
     staging.device = Array<std::byte>(bytes, "the samples of a batch of " + std::to_string(batch_size_));
   }
@@ -119,31 +157,31 @@ void BatchFeed::allocate_staging() {
 void BatchFeed::stage(Stream& stream, const Batch& batch, StepInput& input, std::uint32_t* rows) {
   // The step that reads the other buffer was put on the stream before this add(), so `used` stands for it.
   if (in_use_ != nullptr) stream.record(in_use_->used);
+  const RowBytes bytes = row_bytes(batch.samples, batch.targets);
+  allocate_staging(stream, bytes);
   Staging& staging = staging_[staging_turn_];
   staging_turn_ = 1 - staging_turn_;
-  allocate_staging();
-  const std::size_t labels_offset = align(batch_size_ * sample_bytes_);
+  const std::size_t offset = targets_offset(bytes);
   staging.copied.wait();  // the host may overwrite the pinned memory now
-  auto* labels = reinterpret_cast<std::int32_t*>(staging.host.data() + labels_offset);
+  const auto samples = bytes_of(batch.samples), targets = bytes_of(batch.targets);
   for (std::size_t i = 0; i < batch.size();) {
     // Consecutive rows are copied together. A batch that a loader's worker has gathered is one such run.
     std::size_t end = i + 1;
     while (end < batch.size() && batch.rows[end] == batch.rows[end - 1] + 1) ++end;
-    std::memcpy(staging.host.data() + i * sample_bytes_, batch.pixels.data() + batch.rows[i] * sample_bytes_,
-                (end - i) * sample_bytes_);
-    for (; i < end; ++i) labels[i] = batch.labels[batch.rows[i]];
+    copy_rows(staging.host.data(), i, samples, batch.rows[i], end - i, bytes.sample);
+    copy_rows(staging.host.data() + offset, i, targets, batch.rows[i], end - i, bytes.targets);
+    i = end;
   }
   std::iota(rows, rows + batch.size(), 0u);
   // Two orders hold the buffers together: this copy waits on the device for the step that reads the old
   // samples, and upload() lets the step that reads the new ones wait for the copy. The host waits for
   // neither.
   copies_.wait_for(staging.used);
-  copies_.upload_pinned(staging.device.data(), staging.host.data(), batch.size() * sample_bytes_);
-  copies_.upload_pinned(staging.device.data() + labels_offset, staging.host.data() + labels_offset,
-                        batch.size() * sizeof(std::int32_t));
+  copies_.upload_pinned(staging.device.data(), staging.host.data(), batch.size() * bytes.sample);
+  copies_.upload_pinned(staging.device.data() + offset, staging.host.data() + offset,
+                        batch.size() * bytes.targets);
   copies_.record(staging.copied);
-  input.pixels = reinterpret_cast<const std::uint8_t*>(staging.device.data());
-  input.labels = reinterpret_cast<const std::int32_t*>(staging.device.data() + labels_offset);
+  point_to(input, batch, staging.device.data(), staging.device.data() + offset);
   in_use_ = &staging;
 }
 

@@ -18,21 +18,21 @@ namespace sweep::cuda {
 /// Collects the inputs of up to max_steps() steps on the host and copies them together. Not thread-safe.
 class BatchFeed {
  public:
-  /// `sample_bytes`: pixels of one sample. Throws ConfigError if SWEEP_CUDA_STEPS, with which benchmarks set
+  /// `sample_values`: of one sample. Throws ConfigError if SWEEP_CUDA_STEPS, with which benchmarks set
   /// max_steps(), is not 1, 2, 4, … 64. It changes no result.
-  BatchFeed(std::size_t batch_size, std::size_t sample_bytes, Placement placement);
+  BatchFeed(std::size_t batch_size, std::size_t sample_values, Placement placement);
 
   /// Makes `set` resident if it may be and fits; returns whether it is, so that several steps over it can be
   /// collected. False for nullptr. Unless is_resident(set), call it only between upload() and add(): it may
   /// evict the set that was used least recently. Throws DeviceError if the placement demands the device and
   /// the set does not fit.
-  bool make_resident(Stream& stream, const std::shared_ptr<const ImageSet>& set);
-  bool is_resident(const std::shared_ptr<const ImageSet>& set) const;
+  bool make_resident(Stream& stream, const std::shared_ptr<const SampleSet>& set);
+  bool is_resident(const std::shared_ptr<const SampleSet>& set) const;
 
-  /// Allocates the staging buffers now instead of with the first batch that needs them.
-  void allocate_staging();
+  /// Allocates the staging buffers for samples of `set` now instead of with the first batch that needs them.
+  void allocate_staging(Stream& stream, const SampleSet& set);
 
-  /// Adds a step over `batch`. `input` brings everything but pixels and labels. At most max_steps() steps
+  /// Adds a step over `batch`. `input` brings everything but samples and targets. At most max_steps() steps
   /// between two upload(), and only one if the batch's set is not resident.
   void add(Stream& stream, const Batch& batch, StepInput input);
   int steps() const { return steps_; }
@@ -46,11 +46,10 @@ class BatchFeed {
 
  private:
   struct ResidentSet {
-    std::shared_ptr<const ImageSet> set;  // held, so that no other set can get its address
-    Array<std::uint8_t> pixels;
-    Array<std::int32_t> labels;
+    std::shared_ptr<const SampleSet> set;  // held, so that no other set can get its address
+    Array<std::byte> samples, targets;
   };
-  // The samples of one batch: pixels, then labels.
+  // One batch: samples, then targets.
   struct Staging {
     PinnedMemory host;
     Array<std::byte> device;
@@ -58,15 +57,22 @@ class BatchFeed {
     Event used;    // the step that reads `device` is done: the next copy may overwrite it
   };
 
-  bool should_be_resident(const ImageSet& set) const;
+  // Bytes of a sample and of its targets.
+  struct RowBytes {
+    std::size_t sample, targets;
+  };
+  RowBytes row_bytes(const SampleSpan& samples, const TargetSpan& targets) const;
+  std::size_t targets_offset(const RowBytes& bytes) const;
+  void allocate_staging(Stream& stream, const RowBytes& bytes);
+  bool should_be_resident(const SampleSet& set) const;
   void stage(Stream& stream, const Batch& batch, StepInput& input, std::uint32_t* rows);
 
   const int max_steps_;
-  const std::size_t batch_size_, sample_bytes_;
+  const std::size_t batch_size_, sample_values_;
   const std::size_t stride_;  // bytes of one step's input: StepInput, then the rows
   const Placement placement_;
-  std::list<ResidentSet> sets_;                            // the most recently used first
-  std::list<std::weak_ptr<const ImageSet>> not_resident_;  // did not fit when they were first needed
+  std::list<ResidentSet> sets_;                             // the most recently used first
+  std::list<std::weak_ptr<const SampleSet>> not_resident_;  // did not fit when they were first needed
   // Step inputs. The host fills one of the two pinned buffers while the copy of the other may still run.
   PinnedMemory host_[2];
   Event sent_[2];  // the copy of host_[i] is done

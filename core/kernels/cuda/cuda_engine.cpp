@@ -45,7 +45,9 @@ class CudaEngine final : public Engine {
                   .device = options.device.index,
                   .kernels = options.kernels,
                   .deterministic = options.deterministic}),
-        feed_(options.batch_size, element_count(network.input()), options.placement) {}
+        feed_(options.batch_size, element_count(network.input()), options.placement) {
+    check_loss(options.loss, network_);
+  }
 
   ~CudaEngine() override = default;
   CudaEngine(const CudaEngine&) = delete;
@@ -99,9 +101,14 @@ class CudaEngine final : public Engine {
     stream_.clear(program_.totals().data(), parts.size() * sizeof parts[0]);
     Totals totals{};
     for (const cuda::DeviceTotals& part : parts) {
-      totals.loss += part.loss;
-      totals.correct += part.correct;
-      totals.samples += part.samples;
+      totals += {.loss = part.loss,
+                 .correct = part.correct,
+                 .samples = part.samples,
+                 .ranked = part.ranked,
+                 .in_top = part.in_top,
+                 .numbers = part.numbers,
+                 .absolute_error = part.absolute_error,
+                 .squared_error = part.squared_error};
     }
     return totals;
   }
@@ -161,7 +168,7 @@ class CudaEngine final : public Engine {
   }
 
  private:
-  void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size); }
+  void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size, options_.loss); }
 
   void select_device() const { cuda::use_device(options_.device.index); }
 
@@ -182,7 +189,7 @@ class CudaEngine final : public Engine {
   // of the training pays for it. Returns whether the set is resident.
   bool prepare(Task task, const Samples& samples) {
     const bool resident = feed_.make_resident(stream_, samples.set);
-    if (!resident) feed_.allocate_staging();
+    if (!resident && samples.set != nullptr) feed_.allocate_staging(stream_, *samples.set);
     const auto whole = static_cast<std::int64_t>(samples.count / options_.batch_size);
     const int largest = static_cast<int>(options_.batch_size);
     const int last = static_cast<int>(samples.count % options_.batch_size);

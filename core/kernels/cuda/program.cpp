@@ -34,7 +34,7 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
     : options_(options),
       channels_(static_cast<int>(network.input()[0])),
       plane_(plane_of(network.input())),
-      classes_(static_cast<int>(network.output()[0])),
+      outputs_(static_cast<int>(network.output()[0])),
       network_(compiled(network, options)),
       memory_(network_.memory_bytes,
               "the activations and gradients of a batch of " + std::to_string(options.batch_size)),
@@ -43,6 +43,13 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       buffers_(to_device(stream, initial_buffers(network), "the running statistics")),
       mean_(to_device(stream, options.transform.mean, "the pixels' mean")),
       std_(to_device(stream, options.transform.std, "the pixels' deviation")),
+      class_weights_(to_device(stream, options.loss.class_weights, "the weights of the classes")),
+      weight_sum_(options.loss.class_weights.empty() ? 0 : 1, "the sum of a batch's weights"),
+      loss_{.kind = options.loss.kind,
+            .smoothing = static_cast<float>(options.loss.label_smoothing),
+            .beta = static_cast<float>(options.loss.beta),
+            .class_weights = class_weights_.size() > 0 ? class_weights_.data() : nullptr,
+            .weight_sum = class_weights_.size() > 0 ? weight_sum_.data() : nullptr},
       state_(make_state(stream, options.optimizer, network.parameter_count())),
       totals_(static_cast<std::size_t>(network_.head ? kStackBlocks : loss_totals_count(options.batch_size)),
               "the sums of an epoch"),
@@ -106,18 +113,19 @@ void Program::step(Stream& stream, Task task, int images, const StepInput* input
       .plan = network_.plan,
       .memory = memory_.data()};
   if (network_.reads_input)
-    load_pixels(stream, input, rows, images, channels_, plane_, pass.normalisation,
-                pass.data(network_.input));
+    load_samples(stream, input, rows, images, channels_, plane_, pass.normalisation,
+                 pass.data(network_.input));
+  if (loss_.class_weights != nullptr && task != Task::kPredict)
+    sum_class_weights(stream, loss_.class_weights, input, rows, images, weight_sum_.data());
   for (const auto& op : network_.ops) op->forward(pass);
   if (network_.head) {
-    network_.head->run(pass, task == Task::kPredict ? nullptr : &options_.loss, totals_.data());
+    network_.head->run(pass, task == Task::kPredict ? nullptr : &loss_, totals_.data());
     if (!training) return;
     network_.head->backward_weights(pass);
   } else {
     if (task == Task::kPredict) return;
     float* gradient = training ? pass.data(network_.output_gradient) : nullptr;
-    loss(stream, options_.loss, input, rows, images, classes_, pass.data(network_.output), totals_.data(),
-         gradient);
+    loss(stream, loss_, input, rows, images, outputs_, pass.data(network_.output), totals_.data(), gradient);
     if (gradient == nullptr) return;
   }
   for (const Op* op : network_.backward) op->backward(pass);

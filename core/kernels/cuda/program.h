@@ -28,7 +28,7 @@ enum class Task { kTrain, kEvaluate, kPredict };
 struct ProgramOptions {
   int batch_size;
   OptimizerOptions optimizer;
-  PixelTransform transform;
+  InputTransform transform;
   LossOptions loss;
   double clip_norm;
   std::uint64_t seed;
@@ -80,10 +80,12 @@ class Program {
   Optimizer make_optimizer(Stream& stream) const;
 
   const ProgramOptions options_;
-  const int channels_, plane_, classes_;
+  const int channels_, plane_, outputs_;
   CompiledNetwork network_;
   Array<std::byte> memory_;
   Array<float> parameters_, gradient_, buffers_, mean_, std_;
+  Array<float> class_weights_, weight_sum_;  // of the loss; empty without weights
+  LossParameters loss_;
   std::vector<Array<float>> state_;
   Array<DeviceTotals> totals_;
   Optimizer optimizer_;

@@ -17,13 +17,17 @@ namespace {
 using testing::HasSubstr;
 
 // `count` samples of 2x3 pixels, all different, with labels that tell them apart.
-std::shared_ptr<const ImageSet> make_set(std::size_t count) {
-  auto set = std::make_shared<ImageSet>();
+std::shared_ptr<const SampleSet> make_set(std::size_t count) {
+  auto set = std::make_shared<SampleSet>();
   set->shape = {1, 2, 3};
+  std::vector<std::uint8_t> pixels;
+  std::vector<std::int32_t> labels;
   for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t p = 0; p < 6; ++p) set->pixels.push_back(static_cast<std::uint8_t>(i * 7 + i / 256 + p));
-    set->labels.push_back(static_cast<std::int32_t>(i));
+    for (std::size_t p = 0; p < 6; ++p) pixels.push_back(static_cast<std::uint8_t>(i * 7 + i / 256 + p));
+    labels.push_back(static_cast<std::int32_t>(i));
   }
+  set->samples = std::move(pixels);
+  set->targets = std::move(labels);
   return set;
 }
 
@@ -32,15 +36,15 @@ using Content = std::vector<std::vector<std::pair<std::int32_t, std::vector<std:
 
 Content read_epoch(DataLoader& loader, std::uint32_t epoch, std::size_t most = SIZE_MAX) {
   Content content;
-  const std::size_t bytes = loader.samples().set->sample_bytes();
+  const std::size_t bytes = loader.samples().set->sample_values();
   loader.begin_epoch(epoch);
   while (content.size() < most) {
     const Batch* batch = loader.next();
     if (batch == nullptr) break;
     content.emplace_back();
     for (const std::uint32_t row : batch->rows) {
-      const auto pixels = batch->pixels.subspan(row * bytes, bytes);
-      content.back().emplace_back(batch->labels[row],
+      const auto pixels = batch->pixels().subspan(row * bytes, bytes);
+      content.back().emplace_back(batch->labels()[row],
                                   std::vector<std::uint8_t>(pixels.begin(), pixels.end()));
     }
   }
@@ -74,7 +78,7 @@ TEST_P(LoaderOfWorkers, KeepsFileOrderAndEndsWithAShortBatch) {
       ASSERT_EQ(content[b].size(), b < 10 ? 100u : 50u);
       for (std::size_t i = 0; i < content[b].size(); ++i) {
         EXPECT_EQ(content[b][i].first, static_cast<std::int32_t>(b * 100 + i));
-        const auto expected = set->sample(b * 100 + i);
+        const auto expected = set->pixels().subspan((b * 100 + i) * 6, 6);
         EXPECT_TRUE(std::equal(expected.begin(), expected.end(), content[b][i].second.begin()));
       }
     }
@@ -139,14 +143,14 @@ TEST_P(LoaderOfWorkers, ReusesItsBuffers) {
     const auto set = make_set(50);
     DataLoader loader({set, 0, 50}, options(4, /*shuffle=*/true));
     loader.begin_epoch(0);
-    while (const Batch* batch = loader.next()) EXPECT_EQ(batch->pixels.data(), set->pixels.data());
+    while (const Batch* batch = loader.next()) EXPECT_EQ(batch->pixels().data(), set->pixels().data());
     return;
   }
   DataLoader loader({make_set(400), 0, 400}, options(4));
   std::vector<const std::uint8_t*> buffers;
   for (std::uint32_t epoch = 0; epoch < 3; ++epoch) {
     loader.begin_epoch(epoch);
-    while (const Batch* batch = loader.next()) buffers.push_back(batch->pixels.data());
+    while (const Batch* batch = loader.next()) buffers.push_back(batch->pixels().data());
   }
   std::sort(buffers.begin(), buffers.end());
   buffers.erase(std::unique(buffers.begin(), buffers.end()), buffers.end());
@@ -165,6 +169,36 @@ TEST_P(LoaderOfWorkers, CountsTheTimeInsideNextOnly) {
   EXPECT_LE(loader.wait_seconds(), inside);
   loader.begin_epoch(1);
   EXPECT_EQ(loader.wait_seconds(), 0);
+}
+
+TEST_P(LoaderOfWorkers, GivesFloatsAndNumbersAsItGivesBytesAndClasses) {
+  auto set = std::make_shared<SampleSet>();
+  set->shape = {3};
+  std::vector<float> samples, numbers;
+  for (std::size_t i = 0; i < 40; ++i) {
+    for (std::size_t f = 0; f < 3; ++f)
+      samples.push_back(static_cast<float>(i) + 0.25f * static_cast<float>(f));
+    numbers.insert(numbers.end(), {static_cast<float>(i) * 2, -1});
+  }
+  set->samples = std::move(samples);
+  set->targets = std::move(numbers);
+  EXPECT_EQ(set->size(), 40u);
+  DataLoader loader({set, 5, 30}, options(8, /*shuffle=*/true));
+  std::vector<float> seen;
+  loader.begin_epoch(0);
+  while (const Batch* batch = loader.next()) {
+    for (const std::uint32_t row : batch->rows) {
+      const float first = batch->floats()[row * 3];
+      seen.push_back(first);
+      EXPECT_EQ(batch->floats()[row * 3 + 2], first + 0.5f);
+      EXPECT_EQ(batch->numbers()[row * 2], first * 2);
+      EXPECT_EQ(batch->numbers()[row * 2 + 1], -1);
+    }
+  }
+  std::sort(seen.begin(), seen.end());
+  ASSERT_EQ(seen.size(), 30u);
+  EXPECT_EQ(seen.front(), 5);
+  EXPECT_EQ(seen.back(), 34);
 }
 
 TEST(DataLoader, RefusesOptionsThatMakeNoSense) {

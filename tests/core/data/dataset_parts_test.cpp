@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/base/error.h"
@@ -35,8 +36,8 @@ RawData sorted_samples() {
 std::vector<int> numbers_of(const Samples& samples) {
   std::vector<int> numbers;
   for (std::size_t i = 0; i < samples.count; ++i) {
-    const int number = samples.set->sample(samples.first + i)[0];
-    EXPECT_EQ(samples.set->labels[samples.first + i], number < 60 ? 0 : number < 90 ? 1 : 2);
+    const int number = samples.set->pixels()[samples.first + i];
+    EXPECT_EQ(samples.set->labels()[samples.first + i], number < 60 ? 0 : number < 90 ? 1 : 2);
     numbers.push_back(number);
   }
   return numbers;
@@ -93,6 +94,75 @@ TEST(SplitSamples, DependsOnTheSplitSeedOnly) {
   EXPECT_EQ(validation(), first);
   spec.split_seed = 1;
   EXPECT_NE(validation(), first);
+}
+
+// Floats of two features, the second an indicator, with two numbers as targets: sample i is {i, i odd}, its
+// targets {i, −i}.
+RawData numbered_rows(std::size_t count) {
+  RawData raw;
+  raw.shape = {2};
+  raw.feature_names = {"size", "colour=red"};
+  raw.is_indicator = {false, true};
+  raw.value_names = {"a", "b"};
+  raw.train.count = count;
+  std::vector<float> values;
+  for (std::size_t i = 0; i < count; ++i) {
+    values.insert(values.end(), {static_cast<float>(i), static_cast<float>(i % 2)});
+    raw.train.values.insert(raw.train.values.end(), {static_cast<float>(i), -static_cast<float>(i)});
+  }
+  raw.train.samples = std::move(values);
+  return raw;
+}
+
+TEST(SplitSamples, KeepsFloatsTogetherWithTheirNumbers) {
+  const DatasetParts parts = split_samples(numbered_rows(50), with_sizes(10, 0.2), SplitMethod::kRandom);
+  std::set<float> seen;
+  for (const Samples* part : {&parts.train, &parts.validation, &parts.test}) {
+    for (std::size_t i = part->first; i < part->first + part->count; ++i) {
+      const float first = part->set->floats()[2 * i];
+      EXPECT_TRUE(seen.insert(first).second);
+      EXPECT_EQ(part->set->numbers()[2 * i], first);
+      EXPECT_EQ(part->set->numbers()[2 * i + 1], -first);
+    }
+  }
+  EXPECT_EQ(seen.size(), 50u);
+  EXPECT_THAT(message_of<ConfigError>(
+                  [] { split_samples(numbered_rows(50), with_sizes(10, 0.2), SplitMethod::kStratified); }),
+              HasSubstr("the targets of \"mine\" are numbers: \"random\" is possible"));
+}
+
+TEST(SplitSamples, MeasuresTheTrainingSamplesOnly) {
+  DatasetSpec spec = with_sizes(4, 0.0);
+  spec.limit = 4;
+  const DatasetParts parts = split_samples(numbered_rows(10), spec, SplitMethod::kEnd, true);
+  EXPECT_THAT(parts.transform.mean, testing::ElementsAre(1.5f, 0)) << "of 0, 1, 2, 3; indicators stay";
+  EXPECT_THAT(parts.transform.std, testing::ElementsAre(testing::FloatEq(std::sqrt(1.25f)), 1));
+  EXPECT_EQ(split_samples(numbered_rows(10), spec, SplitMethod::kEnd).transform, InputTransform{});
+}
+
+TEST(SplitSamples, MeasuresBytesPerChannelAndConstantsAsZero) {
+  RawData raw = sorted_samples();
+  raw.shape = {2, 1, 1};
+  raw.train.count = 50;
+  raw.train.classes.resize(50);
+  std::get<std::vector<std::uint8_t>>(raw.train.samples) = std::vector<std::uint8_t>(100, 51);
+  for (std::size_t i = 0; i < 100; i += 4) std::get<std::vector<std::uint8_t>>(raw.train.samples)[i] = 153;
+  const InputTransform transform = split_samples(raw, with_sizes(0, 0.0), SplitMethod::kEnd, true).transform;
+  EXPECT_THAT(transform.mean, testing::ElementsAre(testing::FloatEq(0.4f), testing::FloatEq(0.2f)));
+  EXPECT_THAT(transform.std, testing::ElementsAre(testing::FloatEq(0.2f), 1));
+}
+
+TEST(SplitSamples, MissingValuesBecomeTheMeanOfTheTrainingSamples) {
+  RawData raw = numbered_rows(6);  // 0, 1, 2, missing | 4, missing
+  std::get<std::vector<float>>(raw.train.samples)[2 * 3] = NAN;
+  std::get<std::vector<float>>(raw.train.samples)[2 * 5] = NAN;
+  raw.test = raw.train;
+  const DatasetParts parts = split_samples(raw, with_sizes(2, 0.0), SplitMethod::kEnd, true);
+  EXPECT_EQ(parts.train.set->floats()[2 * 3], 1);
+  EXPECT_EQ(parts.validation.set->floats()[2 * 5], 1);
+  EXPECT_EQ(parts.test.set->floats()[2 * 5], 1);
+  EXPECT_EQ(parts.transform.mean[0], 1);
+  EXPECT_FLOAT_EQ(parts.transform.std[0], std::sqrt(0.5f)) << "with the values put in";
 }
 
 TEST(SplitSamples, RefusesToSplitOffWhatTheSourceHas) {

@@ -71,9 +71,9 @@ TEST_F(LoadDataset, ReadsPlainAndCompressedFiles) {
   EXPECT_EQ(set.train.count, 20u);
   EXPECT_EQ(set.validation.count, 0u);
   EXPECT_EQ(set.test.count, 7u);
-  EXPECT_EQ(std::string(set.train.set->pixels.begin(), set.train.set->pixels.end()), some_bytes(120));
-  EXPECT_EQ(std::string(set.test.set->pixels.begin(), set.test.set->pixels.end()), some_bytes(42));
-  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(set.train.set->labels[i], static_cast<int>(i % 3));
+  EXPECT_EQ(std::string(set.train.set->pixels().begin(), set.train.set->pixels().end()), some_bytes(120));
+  EXPECT_EQ(std::string(set.test.set->pixels().begin(), set.test.set->pixels().end()), some_bytes(42));
+  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(set.train.set->labels()[i], static_cast<int>(i % 3));
   ASSERT_EQ(set.files.size(), 4u);
   EXPECT_EQ(set.files[1].path, file("train-labels-idx1-ubyte.gz"));
   EXPECT_EQ(set.files[1].sha256.size(), 64u);
@@ -83,7 +83,7 @@ TEST_F(LoadDataset, GoesByContentNotByName) {
   // A browser may have decompressed the file and kept its name; and the other way round.
   directory_.write("train-labels-idx1-ubyte.gz", idx({20}, labels_of(20, 3)));
   directory_.write("train-images-idx3-ubyte", gzip(idx({20, 3, 2}, some_bytes(120))));
-  EXPECT_EQ(load().train.set->pixels.size(), 120u);
+  EXPECT_EQ(load().train.set->pixels().size(), 120u);
 }
 
 TEST_F(LoadDataset, KnowsTheNamesWithADot) {
@@ -156,7 +156,7 @@ TEST_F(LoadDataset, ChecksTheNormalisation) {
   DatasetSpec wanted = spec();
   wanted.transform = {{0.5f}, {0.25f}};
   EXPECT_THAT(load_dataset(wanted).transform.std, ElementsAre(0.25f));
-  const auto transform_error = [&](PixelTransform transform) {
+  const auto transform_error = [&](InputTransform transform) {
     wanted.transform = std::move(transform);
     return message_of<ConfigError>([&] { load_dataset(wanted); });
   };

@@ -40,13 +40,13 @@ TEST_F(FashionMnist, IsAsItsReadmeSays) {
   EXPECT_EQ(set.class_names[9], "Ankle boot");
   // Each class has 6,000 training and 1,000 test samples. The first training sample is an ankle boot.
   std::array<int, 10> train{}, test{};
-  for (const std::int32_t label : set.train.set->labels) ++train[static_cast<std::size_t>(label)];
-  for (const std::int32_t label : set.test.set->labels) ++test[static_cast<std::size_t>(label)];
+  for (const std::int32_t label : set.train.set->labels()) ++train[static_cast<std::size_t>(label)];
+  for (const std::int32_t label : set.test.set->labels()) ++test[static_cast<std::size_t>(label)];
   EXPECT_THAT(train, testing::Each(6000));
   EXPECT_THAT(test, testing::Each(1000));
-  EXPECT_EQ(set.train.set->labels[0], 9);
+  EXPECT_EQ(set.train.set->labels()[0], 9);
   // Mean 0.2860 of the pixels / 255, as the data set's users know it for normalisation.
-  const auto& pixels = set.train.set->pixels;
+  const auto pixels = set.train.set->pixels();
   const double mean =
       std::accumulate(pixels.begin(), pixels.end(), 0.0) / static_cast<double>(pixels.size()) / 255;
   EXPECT_NEAR(mean, 0.2860, 0.00005);
@@ -57,7 +57,7 @@ TEST_F(FashionMnist, WithOneWrongPixelIsNotFashionMnist) {
   for (const auto& entry : fs::directory_iterator(kInstalled))
     fs::create_symlink(entry, directory.path() / entry.path().filename());
   const Dataset right = load_dataset({.name = "fashion-mnist", .path = directory.path()});
-  std::string pixels(right.test.set->pixels.begin(), right.test.set->pixels.end());
+  std::string pixels(right.test.set->pixels().begin(), right.test.set->pixels().end());
   pixels[5'000'000] = static_cast<char>(pixels[5'000'000] ^ 1);
   fs::remove(directory.path() / "t10k-images-idx3-ubyte.gz");
   directory.write("t10k-images-idx3-ubyte", test::idx({10000, 28, 28}, pixels));

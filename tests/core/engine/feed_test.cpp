@@ -16,9 +16,9 @@
 namespace sweep {
 namespace {
 
-std::shared_ptr<const ImageSet> random_set(std::size_t images, std::uint64_t seed) {
+std::shared_ptr<const SampleSet> random_set(std::size_t images, std::uint64_t seed) {
   const test::OwnedBatch batch = test::random_batch(images, 49, 10, seed);
-  return std::make_shared<ImageSet>(ImageSet{{1, 7, 7}, batch.pixels, batch.labels});
+  return std::make_shared<SampleSet>(SampleSet{{1, 7, 7}, batch.pixels, batch.labels});
 }
 
 const Network& network() {
@@ -71,9 +71,9 @@ TEST(Feed, ABatchMayChangeOnceTrainReturns) {
                     [](Engine& engine, const Batch& batch) {
                       test::OwnedBatch own;
                       for (const std::uint32_t row : batch.rows) {
-                        const auto sample = batch.set->sample(row);
+                        const auto sample = batch.set->pixels().subspan(row * 49, 49);
                         own.pixels.insert(own.pixels.end(), sample.begin(), sample.end());
-                        own.labels.push_back(batch.labels[row]);
+                        own.labels.push_back(batch.labels()[row]);
                         own.rows.push_back(static_cast<std::uint32_t>(own.rows.size()));
                       }
                       engine.train(own.view(), 0.05);
@@ -85,7 +85,7 @@ TEST(Feed, ABatchMayChangeOnceTrainReturns) {
   EXPECT_EQ(trained(0,
                     [](Engine& engine, const Batch& batch) {
                       std::vector<std::uint32_t> rows(batch.rows.begin(), batch.rows.end());
-                      engine.train({batch.pixels, batch.labels, rows, batch.set}, 0.05);
+                      engine.train({batch.samples, batch.targets, rows, batch.set}, 0.05);
                       std::fill(rows.begin(), rows.end(), 0);
                     }),
             whole);
@@ -181,7 +181,7 @@ TEST(Feed, DeviceSecondsAreThoseOfTheWorkSinceTheyWereLastTaken) {
   const auto begin = std::chrono::steady_clock::now();
   // More pieces of work than are measured without reading: every one is sent alone.
   for (int i = 0; i < 300; ++i)
-    engine->train({set->pixels, set->labels, rows, i % 2 == 0 ? set : nullptr}, 0.1);
+    engine->train({view(set->samples), view(set->targets), rows, i % 2 == 0 ? set : nullptr}, 0.1);
   const double seconds = *engine->take_device_seconds();
   const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   EXPECT_GT(seconds, 0);
@@ -190,12 +190,12 @@ TEST(Feed, DeviceSecondsAreThoseOfTheWorkSinceTheyWereLastTaken) {
 }
 
 TEST(Feed, SetsOfTheSameSizeAreToldApart) {
-  std::vector<std::shared_ptr<const ImageSet>> sets;
+  std::vector<std::shared_ptr<const SampleSet>> sets;
   for (std::uint64_t i = 0; i < 5; ++i) sets.push_back(random_set(20, 10 + i));
   const std::vector<std::uint32_t> rows = {3, 1, 4, 15, 9, 2, 6};
-  const auto outputs_of = [&](Engine& engine, const ImageSet& set, std::shared_ptr<const ImageSet> named) {
+  const auto outputs_of = [&](Engine& engine, const SampleSet& set, std::shared_ptr<const SampleSet> named) {
     std::vector<float> outputs(70);
-    engine.predict({set.pixels, set.labels, rows, std::move(named)}, outputs);
+    engine.predict({view(set.samples), view(set.targets), rows, std::move(named)}, outputs);
     return outputs;
   };
   const auto engine = new_engine();
@@ -205,7 +205,8 @@ TEST(Feed, SetsOfTheSameSizeAreToldApart) {
   }
   // More sets than stay on the device, in steps that are collected.
   const auto sum_of = [&](bool named) {
-    for (const auto& set : sets) engine->evaluate({set->pixels, set->labels, rows, named ? set : nullptr});
+    for (const auto& set : sets)
+      engine->evaluate({view(set->samples), view(set->targets), rows, named ? set : nullptr});
     return engine->take_totals().loss;
   };
   EXPECT_EQ(sum_of(true), sum_of(false));
@@ -227,10 +228,10 @@ TEST(Feed, TrainingAndEvaluationTakeTurnsInTheOrderOfTheCalls) {
       if (one_by_one) losses.push_back(engine->take_totals().loss);
     };
     for (int i = 0; i < 3; ++i) {
-      add([&] { engine->train({set->pixels, set->labels, rows, set}, 0.1); });
-      add([&] { engine->train({set->pixels, set->labels, rows, set}, 0.2); });
-      add([&] { engine->train({set->pixels, set->labels, few, set}, 0.1); });
-      add([&] { engine->evaluate({other->pixels, other->labels, rows, other}); });
+      add([&] { engine->train({view(set->samples), view(set->targets), rows, set}, 0.1); });
+      add([&] { engine->train({view(set->samples), view(set->targets), rows, set}, 0.2); });
+      add([&] { engine->train({view(set->samples), view(set->targets), few, set}, 0.1); });
+      add([&] { engine->evaluate({view(other->samples), view(other->targets), rows, other}); });
     }
     double sum = engine->take_totals().loss;
     for (const double loss : losses) sum += loss;

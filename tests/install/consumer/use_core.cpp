@@ -4,12 +4,16 @@
 #include <cstdio>
 
 int main() {
-  auto set = std::make_shared<sweep::ImageSet>();
+  auto set = std::make_shared<sweep::SampleSet>();
   set->shape = {1, 4, 4};
+  std::vector<std::uint8_t> pixels;
+  std::vector<std::int32_t> labels;
   for (int i = 0; i < 200; ++i) {
-    set->pixels.append(16, i % 2 == 1 ? 255 : 0);
-    set->labels.push_back(i % 2);
+    pixels.insert(pixels.end(), 16, i % 2 == 1 ? 255 : 0);
+    labels.push_back(i % 2);
   }
+  set->samples = std::move(pixels);
+  set->targets = std::move(labels);
   const sweep::Network network(
       {"tiny", {{"flatten", "flatten", {}}, {"out", "linear", {{"out_features", std::int64_t{2}}}}}},
       set->shape);

@@ -9,14 +9,18 @@
 namespace {
 
 // 1,000 pictures, each with a bright row that tells its class.
-std::shared_ptr<const sweep::ImageSet> striped_pictures() {
-  auto set = std::make_shared<sweep::ImageSet>();
+std::shared_ptr<const sweep::SampleSet> striped_pictures() {
+  auto set = std::make_shared<sweep::SampleSet>();
   set->shape = {1, 10, 10};
+  std::vector<std::uint8_t> pixels;
+  std::vector<std::int32_t> labels;
   for (std::size_t i = 0; i < 1000; ++i) {
-    set->labels.push_back(static_cast<std::int32_t>(i * 7 % 10));
+    labels.push_back(static_cast<std::int32_t>(i * 7 % 10));
     for (std::size_t pixel = 0; pixel < 100; ++pixel)
-      set->pixels.push_back(pixel / 10 == i * 7 % 10 ? 200 : static_cast<std::uint8_t>((i + pixel) % 50));
+      pixels.push_back(pixel / 10 == i * 7 % 10 ? 200 : static_cast<std::uint8_t>((i + pixel) % 50));
   }
+  set->samples = std::move(pixels);
+  set->targets = std::move(labels);
   return set;
 }
 

@@ -65,17 +65,20 @@ INSTANTIATE_TEST_SUITE_P(
          "s.json:2:11: device: got \"cuda:x\", want cpu, cuda, cuda:N, cpu:N (N is a device number from 0) "
          "or auto, did you mean \"cuda\"?"},
         {"UnknownLoss", R"("loss": "cross_entorpy")",
-         "s.json:2:9: loss: got \"cross_entorpy\", want cross_entropy or mse, did you mean "
+         "s.json:2:9: loss: got \"cross_entorpy\", want cross_entropy, mse, l1, smooth_l1 or "
+         "bce_with_logits, did you mean "
          "\"cross_entropy\"?"},
         {"LossOfAnotherKind", R"("loss": 3)",
-         "s.json:2:9: loss: got 3, want cross_entropy or mse, or an object with that \"name\" and arguments"},
+         "s.json:2:9: loss: got 3, want cross_entropy, mse, l1, smooth_l1 or bce_with_logits, or an object "
+         "with that \"name\" and arguments"},
         {"LossArgumentRange", R"("loss": {"label_smoothing": 2})",
          "s.json:2:29: loss.label_smoothing: got 2, want a number >= 0 and <= 1"},
         {"LossArgumentUnknown", R"("loss": {"name": "mse", "label_smoothing": 0.1})",
          "s.json:2:25: loss.label_smoothing: mse has no argument \"label_smoothing\", it takes none"},
         {"ConditionOnAnUnknownLoss",
          R"("params": {"loss": ["mse"], "lr": [1]}, "exclude": [{"loss": "mes"}])",
-         "s.json:2:62: exclude.0.loss: got \"mes\", want cross_entropy or mse, did you mean \"mse\"?"},
+         "s.json:2:62: exclude.0.loss: got \"mes\", want cross_entropy, mse, l1, smooth_l1 or "
+         "bce_with_logits, did you mean \"mse\"?"},
         {"UnknownSchedule", R"("schedule": "cosin")",
          "s.json:2:13: schedule: got \"cosin\", want constant, step, cosine, one_cycle or warmup, did you "
          "mean "
@@ -343,6 +346,17 @@ TEST(BadSweepFile, DatasetsAreChecked) {
               HasSubstr("dataset.resize: got a list of 2, want an integer, or a pair of integers, >= 1"));
   EXPECT_THAT(error(R"({"name": "mnist", "label": ""})"),
               HasSubstr("dataset.label: got an empty string, want the name of a column or an array"));
+  EXPECT_THAT(error(R"({"name": "mnist", "target": ["a", ""]})"),
+              HasSubstr("dataset.target.1: got an empty string, want the name of a column or an array"));
+  EXPECT_THAT(error(R"({"name": "mnist", "ignore": []})"),
+              HasSubstr("want the name of a column, or a list of"));
+  EXPECT_THAT(error(R"({"name": "mnist", "label": "a", "target": "b"})"),
+              HasSubstr("dataset.target: samples have either a \"label\" or a \"target\", not both"));
+  EXPECT_THAT(error(R"({"name": "mnist", "missing": "median"})"),
+              HasSubstr("dataset.missing: got \"median\", want error or mean"));
+  EXPECT_THAT(error(R"({"name": "mnist", "categories": "onehot"})"), HasSubstr("did you mean \"one_hot\"?"));
+  EXPECT_THAT(error(R"({"name": "mnist", "normalize": "all"})"),
+              HasSubstr("dataset.normalize: got \"all\", want train, none, or an object with"));
   EXPECT_THAT(error(R"({"name": "mnist", "validation": 59950})"),
               HasSubstr("batch_size: got 100 (the default), want at most 50"));
   EXPECT_THAT(error(R"({"name": "mnist", "normalize": {"mean": [0.5]}})"),

@@ -100,6 +100,43 @@ TEST(LoadSweep, EveryKeyReachesTheRun) {
   EXPECT_EQ(run.log.batches, 10);
 }
 
+TEST(LoadSweep, WhatIsSaidOfATableReachesTheRunAndItsResolvedSettings) {
+  const SweepFolder folder;
+  const auto load = [&](const std::string& keys) {
+    const std::string text =
+        R"({"network": "net.json", "dataset": {"name": "t", "path": "t.csv")" + keys + "}}";
+    const DatasetSpec spec = folder.load(text).runs.at(0).dataset;
+    const SweepFolder other;
+    auto resolved = folder.load(text).runs.at(0).resolved;
+    resolved.erase("repeat");  // no key of a sweep file
+    EXPECT_EQ(other.load(resolved.dump()).runs.at(0).dataset, spec) << resolved.dump();
+    return spec;
+  };
+  const DatasetSpec spec = load(R"(, "target": ["a", "b"], "missing": "mean", "categories": "ordinal",
+                                   "categorical": "zip", "ignore": ["id", "name"], "normalize": "none")");
+  EXPECT_THAT(spec.targets, ElementsAre("a", "b"));
+  EXPECT_EQ(spec.missing, MissingValues::kMean);
+  EXPECT_EQ(spec.categories, Categories::kOrdinal);
+  EXPECT_THAT(spec.categorical, ElementsAre("zip"));
+  EXPECT_THAT(spec.ignore, ElementsAre("id", "name"));
+  EXPECT_EQ(spec.normalization, Normalization::kNone);
+  EXPECT_EQ(load(R"(, "normalize": "train")").normalization, Normalization::kTrain);
+  EXPECT_EQ(load("").normalization, Normalization::kAuto);
+}
+
+TEST(LoadSweep, EveryLossReachesTheRun) {
+  const SweepFolder folder;
+  const auto loss = [&](const std::string& text) {
+    return resolve_loss(folder.load(SweepFolder::with("\"loss\": " + text)).runs.at(0).loss);
+  };
+  EXPECT_EQ(loss(R"("l1")").kind, LossOptions::Kind::kL1);
+  EXPECT_EQ(loss(R"("bce_with_logits")").kind, LossOptions::Kind::kBceWithLogits);
+  EXPECT_EQ(loss(R"("smooth_l1")").beta, 1);
+  EXPECT_EQ(loss(R"({"name": "smooth_l1", "beta": 0.5})").beta, 0.5);
+  EXPECT_THAT(loss(R"({"class_weights": [1, 2.5, 3, 4, 5, 6, 7, 8, 9, 10]})").class_weights,
+              ElementsAre(1, 2.5f, 3, 4, 5, 6, 7, 8, 9, 10));
+}
+
 TEST(LoadSweep, ImagesAreACountOrSwitchedOnOrOff) {
   const SweepFolder folder;
   const Sweep sweep = folder.load(SweepFolder::with(R"("params": {"log.images": [true, false, 5]})"));

@@ -57,6 +57,62 @@ TEST(ResultsCsv, HasTheColumnsOfTheContractAndThenTheSweptKeys) {
                                    "0.3333333333333333", "0.75", "1.5", "2", "33.25", "0.1", "true"));
 }
 
+RunRecord run_on_numbers() {
+  RunRecord run = completed_run();
+  EpochRecord& epoch = run.epochs[0];
+  epoch.accuracy = epoch.validation_accuracy = std::nullopt;
+  epoch.number_correct = epoch.validation_number_correct = std::nullopt;
+  epoch.measures = {std::nullopt, 1.5, 2.5, kNan};
+  epoch.validation_measures = {std::nullopt, 3, 4, 0.25};
+  run.metrics = {{"test_r2", 0.5}};
+  return run;
+}
+
+TEST(ResultsCsv, HasColumnsForMeasuresWhereARunHasThem) {
+  const auto rows = parse_csv(results_csv({completed_run(), run_on_numbers()}, {"lr"}));
+  EXPECT_EQ(std::vector(rows[0].begin() + 11, rows[0].end()),
+            (std::vector<std::string>{"mae", "validation_mae", "rmse", "validation_rmse", "r2",
+                                      "validation_r2", "lr"}));
+  EXPECT_EQ(std::vector(rows[1].begin() + 11, rows[1].end()),
+            (std::vector<std::string>{"", "", "", "", "", "", "0.1"}));
+  EXPECT_EQ(std::vector(rows[2].begin() + 11, rows[2].end()),
+            (std::vector<std::string>{"1.5", "3", "2.5", "4", "nan", "0.25", "0.1"}));
+  EXPECT_EQ(rows[2][4], "");
+  EXPECT_EQ(rows[2][5], "");
+  RunRecord skipped = completed_run();
+  skipped.epochs.clear();
+  EXPECT_EQ(parse_csv(results_csv({skipped, run_on_numbers()}, {"lr"}))[1].size(), rows[0].size());
+}
+
+TEST(RunRecord, KeepsMeasures) {
+  const RunRecord back = run_record_from_json(to_json(run_on_numbers()), "here");
+  EXPECT_EQ(back.epochs[0].accuracy, std::nullopt);
+  EXPECT_EQ(back.epochs[0].number_correct, std::nullopt);
+  EXPECT_EQ(back.epochs[0].measures[1], 1.5);
+  EXPECT_TRUE(std::isnan(back.epochs[0].measures[3].value()));
+  EXPECT_EQ(back.epochs[0].validation_measures, run_on_numbers().epochs[0].validation_measures);
+  EXPECT_EQ(back.metrics, run_on_numbers().metrics) << "without the last epoch's";
+  EXPECT_EQ(to_json(run_on_numbers()).at("metrics").at("validation_rmse"), 4);
+}
+
+TEST(Measures, FollowTheirDefinitions) {
+  Totals totals;
+  totals.samples = 2;
+  totals.numbers = 4;  // errors 1, −2, 2, 1
+  totals.absolute_error = 6;
+  totals.squared_error = 10;
+  const Measures numbers = measures_of(totals, 40);
+  EXPECT_EQ(numbers, (Measures{std::nullopt, 1.5, std::sqrt(2.5), 0.75}));
+  EXPECT_EQ(measures_of(totals, 0)[3], std::nullopt);
+  totals = {.correct = 1, .samples = 8, .ranked = 8, .in_top = 6};
+  EXPECT_EQ(measures_of(totals, 0), (Measures{0.75, std::nullopt, std::nullopt, std::nullopt}));
+  auto set = std::make_shared<SampleSet>();
+  set->shape = {1};
+  set->samples = std::vector<float>(4);
+  set->targets = std::vector<float>{9, 9, 1, 10, 3, 10, 5, 40};  // two columns; the last three rows count
+  EXPECT_DOUBLE_EQ(target_variation({set, 1, 3}), 8 + 600);
+}
+
 TEST(ResultsCsv, QuotesWhatRfc4180Quotes) {
   RunRecord run;
   run.name = "a,\"b\"\nc";

@@ -225,6 +225,9 @@ TEST(NetworkGraph, EndsWithTheLossAndItsArguments) {
               Contains(Pair("label_smoothing", GraphAttribute(0.25))));
   const GraphNode mse = node(network_graph(small_cnn(), {}, {"mse"}), "loss");
   EXPECT_EQ(mse.op, "MSELoss");
+  EXPECT_EQ(node(network_graph(small_cnn(), {}, {"l1"}), "loss").op, "L1Loss");
+  EXPECT_EQ(node(network_graph(small_cnn(), {}, {"smooth_l1"}), "loss").op, "SmoothL1Loss");
+  EXPECT_EQ(node(network_graph(small_cnn(), {}, {"bce_with_logits"}), "loss").op, "BCEWithLogitsLoss");
   EXPECT_THAT(mse.attributes, ElementsAre(Pair("reduction", GraphAttribute(std::string("mean")))));
 }
 

@@ -54,6 +54,35 @@ TEST(BestRun, FallsBackOnTheTrainingAccuracyAndIgnoresNan) {
   EXPECT_EQ(best_run({}), std::nullopt);
 }
 
+// A run whose targets are numbers.
+RunRecord numbers_run(const std::string& name, double loss, double rmse) {
+  RunRecord record = run(name, RunStatus::kCompleted, 0.5);
+  EpochRecord& epoch = record.epochs[0];
+  epoch.accuracy = std::nullopt;
+  epoch.number_correct = std::nullopt;
+  epoch.loss = loss;
+  epoch.validation_measures = {std::nullopt, 1, rmse, 0.25};
+  record.metrics = {{"test_r2", 0.125}};
+  return record;
+}
+
+TEST(BestRun, OfNumbersHasTheLowestErrorWhateverItsLoss) {
+  EXPECT_EQ(best_run({numbers_run("mse", 9, 3), numbers_run("l1", 2, 2.5), numbers_run("huber", 1, 4)}), 1u);
+}
+
+TEST(ResultsTable, ShowsMeasuresInPlaceOfTheAccuracy) {
+  const std::string table = results_table({numbers_run("mse", 9, 3)}, {"optimizer"});
+  for (const char* text :
+       {"val MAE", "1.0000", "val RMSE", "3.0000", "val R2", "0.2500", "test R2", "0.1250"})
+    EXPECT_THAT(table, HasSubstr(text));
+  for (const char* text : {"accuracy", "val acc", "top-5", "test RMSE"})
+    EXPECT_THAT(table, Not(HasSubstr(text)));
+  RunRecord many = run("many", RunStatus::kCompleted, 0.5);
+  many.epochs[0].validation_measures[0] = 0.75;
+  EXPECT_THAT(results_table({many}, {"optimizer"}), HasSubstr("val top-5"));
+  EXPECT_THAT(results_table({many}, {"optimizer"}), HasSubstr("75.00%"));
+}
+
 TEST(ResultsTable, AlignsColumnsWhateverTheCharacters) {
   const std::string table =
       results_table({run("adam", RunStatus::kCompleted, 0.5), run("日本", RunStatus::kCompleted, 0.75),

@@ -8,37 +8,11 @@
 // After foreach_target.h, so that it is included once per target.
 #include "hwy/contrib/math/math-inl.h"
 
+#include "core/kernels/cpu/kernels/class_outputs-inl.h"
 #include "core/kernels/cpu/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sweep::cpu::HWY_NAMESPACE {
-
-// The largest of each image's outputs: its value and its class.
-struct ArgMax {
-  Vector value;
-  hn::Vec<hn::RebindToSigned<Lanes>> index;
-};
-
-HWY_INLINE ArgMax largest(Lanes d, const float* outputs, std::size_t classes) {
-  const hn::RebindToSigned<Lanes> di;
-  ArgMax best{hn::Load(d, outputs), hn::Zero(di)};
-  for (std::size_t c = 1; c < classes; ++c) {
-    const Vector x = hn::Load(d, outputs + c * kLanes);
-    // As in PyTorch, NaN is larger than every number, and the first of equal values is the maximum.
-    const auto larger = hn::Or(hn::Gt(x, best.value), hn::AndNot(hn::IsNaN(best.value), hn::IsNaN(x)));
-    best.value = hn::IfThenElse(larger, x, best.value);
-    best.index =
-        hn::IfThenElse(hn::RebindMask(di, larger), hn::Set(di, static_cast<std::int32_t>(c)), best.index);
-  }
-  return best;
-}
-
-// 1 where the class is the label, else 0.
-HWY_INLINE Vector one_hot(Lanes d, hn::Vec<hn::RebindToSigned<Lanes>> label, std::size_t c) {
-  const hn::RebindToSigned<Lanes> di;
-  const auto is_label = hn::RebindMask(d, hn::Eq(label, hn::Set(di, static_cast<std::int32_t>(c))));
-  return hn::IfThenElseZero(is_label, hn::Set(d, 1.0f));
-}
 
 void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t classes,
                            float smoothing, const float* scale, float* loss, std::int32_t* predicted,
@@ -83,26 +57,40 @@ void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std:
   }
 }
 
-void mean_squared_error(const float* outputs, const std::int32_t* labels, std::size_t classes,
-                        const float* scale, float* loss, std::int32_t* predicted, float* grad_outputs) {
+// With t[c] = (1 − s) · w[label] for the label, plus s / classes · w[c]: the loss is Σ t · (log total − x),
+// the gradient softmax · Σ t − t.
+void weighted_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t classes,
+                            float smoothing, const float* weights, const float* scale, float* loss,
+                            std::int32_t* predicted, float* grad_logits) {
   const Lanes d;
   const hn::RebindToSigned<Lanes> di;
-  const Vector inverse_classes = hn::Set(d, 1.0f / static_cast<float>(classes));
+  const Vector spread = hn::Set(d, smoothing / static_cast<float>(classes)), kept = hn::Set(d, 1 - smoothing);
   for (std::size_t lane = 0; lane < kLanes; lane += hn::Lanes(d)) {
     const auto label = hn::Load(di, labels + lane);
-    hn::Store(largest(d, outputs + lane, classes).index, di, predicted + lane);
-    const Vector factor = hn::Load(d, scale + lane),
-                 slope = hn::Mul(hn::Add(inverse_classes, inverse_classes), factor);
+    const ArgMax best = largest(d, logits + lane, classes);
+    const auto target = [&](std::size_t c) {
+      return hn::Mul(hn::MulAdd(one_hot(d, label, c), kept, spread), hn::Set(d, weights[c]));
+    };
+    Vector total = hn::Zero(d), targets = hn::Zero(d), product = hn::Zero(d);
+    for (std::size_t c = 0; c < classes; ++c) {
+      const Vector x = hn::Sub(hn::Load(d, logits + c * kLanes + lane), best.value), t = target(c);
+      total = hn::Add(total, hn::Exp(d, x));
+      targets = hn::Add(targets, t);
+      product = hn::MulAdd(t, x, product);
+    }
+    const Vector nll = hn::MulSub(targets, hn::Log(d, total), product);
+    // As in softmax_cross_entropy().
+    hn::Store(hn::IfThenElse(hn::IsNaN(hn::Sub(best.value, best.value)), hn::NaN(d), nll), d, loss + lane);
+    hn::Store(best.index, di, predicted + lane);
+    if (grad_logits == nullptr) continue;
+    const Vector factor = hn::Load(d, scale + lane), inverse = hn::Div(targets, total);
     const auto in_batch = hn::Ne(factor, hn::Zero(d));
-    Vector sum = hn::Zero(d);
     for (std::size_t c = 0; c < classes; ++c) {
       const std::size_t at = c * kLanes + lane;
-      const Vector error = hn::Sub(hn::Load(d, outputs + at), one_hot(d, label, c));
-      sum = hn::MulAdd(error, error, sum);
-      if (grad_outputs != nullptr)
-        hn::Store(hn::IfThenElseZero(in_batch, hn::Mul(error, slope)), d, grad_outputs + at);
+      const Vector share = hn::Mul(hn::Exp(d, hn::Sub(hn::Load(d, logits + at), best.value)), inverse);
+      hn::Store(hn::IfThenElseZero(in_batch, hn::Mul(hn::Sub(share, target(c)), factor)), d,
+                grad_logits + at);
     }
-    hn::Store(hn::Mul(sum, inverse_classes), d, loss + lane);
   }
 }
 
@@ -113,7 +101,7 @@ HWY_AFTER_NAMESPACE();
 namespace sweep::cpu {
 
 HWY_EXPORT(softmax_cross_entropy);
-HWY_EXPORT(mean_squared_error);
+HWY_EXPORT(weighted_cross_entropy);
 
 void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t classes,
                            float smoothing, const float* scale, float* loss, std::int32_t* predicted,
@@ -122,9 +110,11 @@ void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std:
   (logits, labels, classes, smoothing, scale, loss, predicted, grad_logits);
 }
 
-void mean_squared_error(const float* outputs, const std::int32_t* labels, std::size_t classes,
-                        const float* scale, float* loss, std::int32_t* predicted, float* grad_outputs) {
-  HWY_DYNAMIC_DISPATCH(mean_squared_error)(outputs, labels, classes, scale, loss, predicted, grad_outputs);
+void weighted_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t classes,
+                            float smoothing, const float* weights, const float* scale, float* loss,
+                            std::int32_t* predicted, float* grad_logits) {
+  HWY_DYNAMIC_DISPATCH(weighted_cross_entropy)
+  (logits, labels, classes, smoothing, weights, scale, loss, predicted, grad_logits);
 }
 
 }  // namespace sweep::cpu

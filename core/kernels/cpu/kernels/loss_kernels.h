@@ -1,4 +1,4 @@
-// Losses of one block of 16 images, and their gradients. Thread-safe: pure functions of their arguments.
+// Cross entropy of one block of 16 samples, and its gradient. Thread-safe: pure functions of their arguments.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,10 @@ void softmax_cross_entropy(const float* logits, const std::int32_t* labels, std:
                            float smoothing, const float* scale, float* loss, std::int32_t* predicted,
                            float* grad_logits);
 
-/// The same for the mean squared error against one-hot labels, as torch.nn.MSELoss: loss = Σ (output −
-/// target)² / classes, gradient 2 · (output − target) / classes · scale.
-void mean_squared_error(const float* outputs, const std::int32_t* labels, std::size_t classes,
-                        const float* scale, float* loss, std::int32_t* predicted, float* grad_outputs);
+/// The same with class weights [classes]: the target is w[label] · (1 − smoothing) at the label plus w[c] ·
+/// smoothing / classes everywhere, and what the loss and the gradient multiply the softmax with is its sum.
+void weighted_cross_entropy(const float* logits, const std::int32_t* labels, std::size_t classes,
+                            float smoothing, const float* weights, const float* scale, float* loss,
+                            std::int32_t* predicted, float* grad_logits);
 
 }  // namespace sweep::cpu

@@ -1,4 +1,4 @@
-// Loads a block of images: converts bytes to floats and transposes images to lanes.
+// Loads a block of samples: converts bytes to floats and transposes samples to lanes.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,9 @@ namespace sweep::cpu {
 /// out [pixels][16] = byte / 255, correctly rounded. images: 16 pointers to `pixels` bytes each,
 /// channel by channel. Thread-safe.
 void load_pixels(const std::uint8_t* const (&images)[kLanes], std::size_t pixels, float* out);
+
+/// out [values][16] = the values of 16 samples. samples: 16 pointers to `values` floats each. Thread-safe.
+void load_floats(const float* const (&samples)[kLanes], std::size_t values, float* out);
 
 /// (x − mean[c]) / std[c] in place; values [channels][plane][16], mean and std one per channel. Thread-safe.
 void normalize_pixels(std::span<const float> mean, std::span<const float> std, std::size_t plane,

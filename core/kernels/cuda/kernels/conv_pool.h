@@ -39,7 +39,7 @@ struct ConvPoolChain {
 bool conv_pool_fits(const ConvPoolChain& chain);
 
 /// What the first convolution reads: floats [images][channels][height][width], or, if `floats` is nullptr,
-/// the pixels of the batch.
+/// the samples of the batch.
 struct ConvPoolInput {
   const float* floats = nullptr;
   const StepInput* input = nullptr;

@@ -54,12 +54,9 @@ inline __device__ void load_image(const ConvPoolGeometry& g, const ConvPoolInput
                                   float* shared) {
   const ConvPoolShape& s = g.shape;
   const int sample = s.in_channels * g.plane;
-  const std::uint8_t* bytes =
-      in.floats != nullptr
-          ? nullptr
-          : in.input->pixels + static_cast<std::size_t>(in.rows[image]) * static_cast<std::size_t>(sample);
-  const float* floats =
-      in.floats == nullptr ? nullptr : in.floats + static_cast<std::ptrdiff_t>(image) * sample;
+  const bool reads_batch = in.floats == nullptr;
+  const float* floats = reads_batch ? nullptr : in.floats + static_cast<std::ptrdiff_t>(image) * sample;
+  const BatchSample of_batch = reads_batch ? BatchSample(*in.input, in.rows[image], sample) : BatchSample{};
   for (int i = static_cast<int>(threadIdx.x); i < g.image_floats; i += kConvThreads) {
     const auto [channel, position] = g.by_padded_plane.divide(i);
     const auto [padded_y, padded_x] = g.by_padded_width.divide(position);
@@ -67,7 +64,7 @@ inline __device__ void load_image(const ConvPoolGeometry& g, const ConvPoolInput
     float value = 0.0f;
     if (y >= 0 && y < s.in_height && x >= 0 && x < s.in_width) {
       const int element = channel * g.plane + y * s.in_width + x;
-      value = bytes != nullptr ? pixel_value(bytes, element, g.plane, in.normalisation) : floats[element];
+      value = reads_batch ? of_batch.value(element, g.plane, in.normalisation) : floats[element];
     }
     shared[i] = value;
   }

@@ -11,57 +11,13 @@
 #include "core/kernels/cuda/kernels/linear_stack.h"
 
 #include "core/kernels/cuda/kernels/activation.h"
+#include "core/kernels/cuda/kernels/linear_stack_layout.h"
 #include "core/kernels/cuda/kernels/pixel_value.h"
 #include "core/kernels/cuda/kernels/sample_loss.h"
 #include "core/kernels/cuda/runtime/kernel.h"
 
 namespace sweep::cuda {
 namespace {
-
-constexpr int kStackThreads = 512;
-constexpr int kQuad = 4;  // samples per thread
-// Parts of each sum: a layer of 10 outputs has too few sums for 512 threads, and a long sum is a chain of
-// dependent adds.
-constexpr int kSumParts = 4;
-constexpr int kMaxTile = 16;
-
-int rounded_up(int count) { return ceil_div(count, kQuad) * kQuad; }
-
-// Where arrays start in shared memory, in floats. Arrays of samples are [tile / 4][features][4]: a thread
-// reads and writes a quad as one float4, and neighbouring threads neighbouring features.
-struct Layout {
-  int weights[kMaxStackLayers];     // [outputs][rows[l]], then the biases [outputs]
-  int rows[kMaxStackLayers];        // floats per output, with padding
-  int values[kMaxStackLayers + 1];  // [0]: inputs of the stack; [l + 1]: outputs of layer l
-  int grads[kMaxStackLayers];       // forward: outputs before the activation; backward: their gradients
-  int partials;                     // [kSumParts][features][tile], for the widest layer
-  int samples;                      // [tile] each: largest outputs, sums of exponentials, labels
-  int sums;                         // [tile] doubles: losses; then [tile] ints: correct predictions
-  int floats;
-};
-
-Layout layout_of(const LinearStackShape& shape, int tile) {
-  Layout layout{};
-  const auto reserve = [&layout](int floats) { return reserve_floats(layout.floats, floats); };
-  layout.values[0] = reserve(tile * shape.layers[0].inputs);
-  int widest = 0;
-  for (int l = 0; l < shape.count; ++l) {
-    const StackLayer& layer = shape.layers[l];
-    // An odd number of quads per row: neighbouring threads read quads of neighbouring rows, which then lie in
-    // different banks.
-    const int row = rounded_up(layer.inputs);
-    layout.rows[l] = row / kQuad % 2 == 0 ? row + kQuad : row;
-    layout.weights[l] = reserve(layer.outputs * layout.rows[l] + layer.outputs);
-    layout.values[l + 1] = reserve(tile * layer.outputs);
-    layout.grads[l] = reserve(tile * layer.outputs);
-    widest = layer.inputs > widest ? layer.inputs : widest;
-    widest = layer.outputs > widest ? layer.outputs : widest;
-  }
-  layout.partials = reserve(kSumParts * tile * widest);
-  layout.samples = reserve(3 * tile);
-  layout.sums = reserve(3 * tile);
-  return layout;
-}
 
 // sum += weight · values, for four samples.
 __device__ void add_product(float4& sum, float weight, const float4& values) {
@@ -78,7 +34,7 @@ struct StackKernel {
 
   LinearStackShape shape;
   LinearStackArrays arrays;
-  Layout layout;
+  StackLayout layout;
   SampleLoss loss;
   int images, tile, groups;  // tile: samples of a tile; groups: its quads
   const StepInput* input;
@@ -91,10 +47,8 @@ struct StackKernel {
   __device__ void operator()() const {
     auto* shared = dynamic_shared<float>();
     load_weights(shared);
-    const int thread = thread_index();
     // Thread s < tile adds up the losses of sample s of all of the block's tiles.
-    double nats = 0;
-    int correct = 0;
+    SampleSums sums;
     for (int first = static_cast<int>(blockIdx.x) * tile; first < images;
          first += static_cast<int>(gridDim.x) * tile) {
       load_inputs(shared, first);
@@ -102,7 +56,7 @@ struct StackKernel {
       __syncthreads();
       for (int l = 0; l < shape.count; ++l) forward_layer(shared, l, first);
       if (totals == nullptr) continue;
-      add_losses(shared, first, nats, correct);
+      add_losses(shared, first, sums);
       if (!backward) continue;
       write_loss_gradient(shared, first);
       for (int l = shape.count - 1; l >= 0; --l) {
@@ -110,20 +64,33 @@ struct StackKernel {
       }
     }
     if (totals == nullptr) return;
-    auto* sums = reinterpret_cast<double*>(shared + layout.sums);
-    auto* counts = reinterpret_cast<int*>(shared + layout.sums + 2 * tile);
-    if (thread < tile) {
-      sums[thread] = nats;
-      counts[thread] = correct;
+    add_totals(shared, sums);
+  }
+
+  __device__ void add_totals(float* shared, const SampleSums& sums) const {
+    SampleSums block;
+    block.loss = sum_over_tile(shared, sums.loss);
+    block.correct = sum_over_tile(shared, sums.correct);
+    const bool are_numbers = input->numbers != nullptr;
+    if (are_numbers) {
+      block.absolute_error = sum_over_tile(shared, sums.absolute_error);
+      block.squared_error = sum_over_tile(shared, sums.squared_error);
+    } else if (loss.counts_top()) {
+      block.in_top = sum_over_tile(shared, sums.in_top);
     }
+    if (thread_index() == 0) loss.add(block, blockIdx.x == 0 ? images : 0, are_numbers, totals[blockIdx.x]);
+  }
+
+  // The sum over the threads s < tile, in order, for thread 0. All threads call it.
+  template <typename Number>
+  __device__ Number sum_over_tile(float* shared, Number value) const {
+    auto* values = reinterpret_cast<Number*>(shared + layout.sums);
     __syncthreads();
-    if (thread > 0) return;
-    DeviceTotals& total = totals[blockIdx.x];
-    for (int s = 0; s < tile; ++s) {
-      total.loss += sums[s];
-      total.correct += counts[s];
-    }
-    if (blockIdx.x == 0) total.samples += images;
+    if (thread_index() < tile) values[thread_index()] = value;
+    __syncthreads();
+    Number sum = 0;
+    for (int s = 0; s < tile && thread_index() == 0; ++s) sum += values[s];
+    return sum;
   }
 
   // Asynchronous copies; the barrier after load_inputs() covers them. A warp copies a row at a time: its
@@ -160,9 +127,7 @@ struct StackKernel {
         } else if (arrays.in != nullptr) {
           value[s] = arrays.in[index];
         } else {
-          const std::uint8_t* bytes =
-              input->pixels + static_cast<std::size_t>(rows[image]) * static_cast<std::size_t>(inputs);
-          value[s] = pixel_value(bytes, k, plane, normalisation);
+          value[s] = BatchSample(*input, rows[image], inputs).value(k, plane, normalisation);
           if (arrays.pixels != nullptr) arrays.pixels[index] = value[s];
         }
       }
@@ -235,26 +200,28 @@ struct StackKernel {
   }
 
   // Where sample `sample` starts in the arrays of the last layer; its class c is kQuad · c further.
-  __device__ int first_of(int sample) const { return sample / kQuad * loss.classes * kQuad + sample % kQuad; }
+  __device__ int first_of(int sample) const { return sample / kQuad * loss.outputs * kQuad + sample % kQuad; }
 
-  // Adds the tile's losses and correct predictions to the thread's sums. The exponentials stay in
-  // layout.partials and their sums in layout.samples, for write_loss_gradient().
-  __device__ void add_losses(float* shared, int first, double& nats, int& correct) const {
-    const int thread = thread_index(), classes = loss.classes;
+  // Adds the tile's losses and counts to the thread's sums. The exponentials stay in layout.partials and
+  // their sums in layout.samples, for write_loss_gradient().
+  __device__ void add_losses(float* shared, int first, SampleSums& thread_sums) const {
+    const int thread = thread_index(), classes = loss.outputs;
     const float* outputs = shared + layout.values[shape.count];
     float *exponentials = shared + layout.partials, *peaks = shared + layout.samples, *sums = peaks + tile;
     auto* labels = reinterpret_cast<int*>(sums + tile);
     const bool has_sample = thread < tile && first + thread < images;
-    const bool cross_entropy = loss.kind == LossOptions::Kind::kCrossEntropy;
+    SampleTarget target;
     if (thread < tile) {
       const Maximum maximum = largest(outputs + first_of(thread), classes, kQuad);
-      const int label = has_sample ? input->labels[rows[first + thread]] : -1;
       peaks[thread] = maximum.value;
-      labels[thread] = label;
-      correct += maximum.index == label ? 1 : 0;
+      if (has_sample) {
+        target = SampleTarget(*input, rows[first + thread], loss.outputs);
+        labels[thread] = target.label;
+        loss.count(outputs + first_of(thread), kQuad, maximum, target, thread_sums);
+      }
     }
     __syncthreads();
-    if (cross_entropy) {
+    if (loss.is_cross_entropy()) {
       for (int i = thread; i < classes * tile; i += kStackThreads) {
         const int sample = i / (kQuad * classes) * kQuad + i % kQuad;
         exponentials[i] = expf(outputs[i] - peaks[sample]);
@@ -262,43 +229,50 @@ struct StackKernel {
       __syncthreads();
     }
     if (!has_sample) return;
-    const int start = first_of(thread), label = labels[thread];
+    const int start = first_of(thread);
     float total = 0.0f, sum = 0.0f;
     for (int c = 0; c < classes; ++c) {
-      if (cross_entropy) {
+      const float x = outputs[start + kQuad * c];
+      if (loss.is_cross_entropy()) {
         total += exponentials[start + kQuad * c];
-        sum += outputs[start + kQuad * c] - peaks[thread];
+        sum += x - peaks[thread];
       } else {
-        const float error = loss.error(outputs[start + kQuad * c], c, label);
-        total += error * error;
+        total += loss.value(x, loss.number(target, c));
       }
     }
     sums[thread] = total;
-    nats += static_cast<double>(
-        cross_entropy ? loss.cross_entropy(outputs[start + kQuad * label] - peaks[thread], sum, logf(total))
-                      : total * loss.per_class());
+    thread_sums.loss += static_cast<double>(loss.is_cross_entropy()
+                                                ? loss.cross_entropy(outputs + start, kQuad, peaks[thread],
+                                                                     target.label, sum, logf(total))
+                                                : total * loss.per_output()) *
+                        loss.loss_scale(images);
   }
 
   // The gradient of the mean loss, before the activation of the last layer, to shared and to device memory.
   __device__ void write_loss_gradient(float* shared, int first) const {
-    const int classes = loss.classes;
+    const int classes = loss.outputs;
     const StackLayer& layer = shape.layers[shape.count - 1];
     const float *outputs = shared + layout.values[shape.count], *exponentials = shared + layout.partials,
                 *sums = shared + layout.samples + tile;
     const auto* labels = reinterpret_cast<const int*>(sums + tile);
     float *grads = shared + layout.grads[shape.count - 1], *to = arrays.layers[shape.count - 1].grad;
-    const float scale = 1.0f / static_cast<float>(images);
+    const float scale = loss.gradient_scale(images);
     __syncthreads();  // the sums of add_losses()
     for (int i = thread_index(); i < classes * tile; i += kStackThreads) {
       const int quad = i / kQuad, group = quad / classes, c = quad - group * classes;
-      const int sample = kQuad * group + i % kQuad, label = labels[sample];
+      const int sample = kQuad * group + i % kQuad;
       if (first + sample >= images) {
         grads[i] = 0.0f;
         continue;
       }
-      float g = loss.kind == LossOptions::Kind::kCrossEntropy
-                    ? (exponentials[i] / sums[sample] - loss.target(c, label)) * scale
-                    : loss.error(outputs[i], c, label) * (2.0f * loss.per_class() * scale);
+      SampleTarget target;
+      target.label = labels[sample];
+      if (input->numbers != nullptr) target = SampleTarget(*input, rows[first + sample], classes);
+      float g = loss.is_cross_entropy()
+                    ? (exponentials[i] / sums[sample] * loss.target_sum(target.label) -
+                       loss.class_target(c, target.label)) *
+                          scale
+                    : loss.slope(outputs[i], loss.number(target, c)) * (loss.per_output() * scale);
       if (layer.active) g = gradient_of(layer.activation, layer.coefficient, g, grads[i], outputs[i]);
       grads[i] = g;
       to[static_cast<std::ptrdiff_t>(first + sample) * classes + c] = g;
@@ -357,7 +331,7 @@ struct StackKernel {
 };
 
 std::size_t stack_bytes(const LinearStackShape& shape, int tile) {
-  return static_cast<std::size_t>(layout_of(shape, tile).floats) * sizeof(float);
+  return static_cast<std::size_t>(stack_layout_of(shape, tile).floats) * sizeof(float);
 }
 
 }  // namespace
@@ -383,8 +357,8 @@ void linear_stack(Stream& stream, const LinearStackShape& shape, const LinearSta
   launch_functor(stream,
                  StackKernel{.shape = shape,
                              .arrays = arrays,
-                             .layout = layout_of(shape, tile),
-                             .loss = pass.loss == nullptr ? SampleLoss() : SampleLoss(*pass.loss, classes),
+                             .layout = stack_layout_of(shape, tile),
+                             .loss = pass.loss == nullptr ? SampleLoss() : SampleLoss{*pass.loss, classes},
                              .images = pass.images,
                              .tile = tile,
                              .groups = tile / kQuad,

@@ -52,10 +52,10 @@ struct LinearStackPass {
   const StepInput* input = nullptr;
   const std::uint32_t* rows = nullptr;  // [images]
   Normalisation normalisation = {};
-  int plane = 1;                      // pixels of a channel
-  const LossOptions* loss = nullptr;  // nullptr: outputs only
-  bool backward = false;              // also the gradients; needs a loss
-  DeviceTotals* totals = nullptr;     // [kStackBlocks]: each block adds to its own
+  int plane = 1;                         // pixels of a channel
+  const LossParameters* loss = nullptr;  // nullptr: outputs only
+  bool backward = false;                 // also the gradients; needs a loss
+  DeviceTotals* totals = nullptr;        // [kStackBlocks]: each block adds to its own
 };
 
 /// Most blocks of the kernel: one per multiprocessor of an H100, as each takes most of the shared memory.

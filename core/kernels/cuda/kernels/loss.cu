@@ -6,31 +6,32 @@
 namespace sweep::cuda {
 namespace {
 
-// Loss of one sample, in nats. peak: its largest output. scale: one over the batch size. gradient [classes]
-// or nullptr.
+// Loss of one sample, in nats. peak: its largest output. scale: of the gradient. gradient [outputs] or
+// nullptr.
 __device__ float cross_entropy(const SampleLoss& loss, const float* outputs, int label, float peak,
                                float scale, float* gradient) {
   float total = 0.0f, sum = 0.0f;
-  for (int c = 0; c < loss.classes; ++c) {
+  for (int c = 0; c < loss.outputs; ++c) {
     total += expf(outputs[c] - peak);
     sum += outputs[c] - peak;
   }
   if (gradient != nullptr) {
-    for (int c = 0; c < loss.classes; ++c)
-      gradient[c] = (expf(outputs[c] - peak) / total - loss.target(c, label)) * scale;
+    const float targets = loss.target_sum(label);
+    for (int c = 0; c < loss.outputs; ++c)
+      gradient[c] = (expf(outputs[c] - peak) / total * targets - loss.class_target(c, label)) * scale;
   }
-  return loss.cross_entropy(outputs[label] - peak, sum, logf(total));
+  return loss.cross_entropy(outputs, 1, peak, label, sum, logf(total));
 }
 
-__device__ float squared_error(const SampleLoss& loss, const float* outputs, int label, float scale,
-                               float* gradient) {
+__device__ float pointwise(const SampleLoss& loss, const float* outputs, const SampleTarget& target,
+                           float scale, float* gradient) {
   float sum = 0.0f;
-  for (int c = 0; c < loss.classes; ++c) {
-    const float error = loss.error(outputs[c], c, label);
-    sum += error * error;
-    if (gradient != nullptr) gradient[c] = error * (2.0f * loss.per_class() * scale);
+  for (int c = 0; c < loss.outputs; ++c) {
+    const float number = loss.number(target, c);
+    sum += loss.value(outputs[c], number);
+    if (gradient != nullptr) gradient[c] = loss.slope(outputs[c], number) * (loss.per_output() * scale);
   }
-  return sum * loss.per_class();
+  return sum * loss.per_output();
 }
 
 // Grid: a block of 256 threads per 256 samples, a thread per sample. Each block adds to its own totals:
@@ -39,37 +40,59 @@ __global__ void loss_kernel(SampleLoss loss, const StepInput* input, const std::
                             const float* outputs, DeviceTotals* totals, float* grad_outputs) {
   const auto image = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
   const int first = static_cast<int>(blockIdx.x * kThreads);
-  double nats = 0;
-  int correct = 0;
+  SampleSums sums;
   if (image < images) {
-    const int label = input->labels[rows[image]];
-    const float* sample = outputs + static_cast<std::ptrdiff_t>(image) * loss.classes;
-    float* gradient =
-        grad_outputs == nullptr ? nullptr : grad_outputs + static_cast<std::ptrdiff_t>(image) * loss.classes;
-    const float scale = 1.0f / static_cast<float>(images);
-    const Maximum best = largest(sample, loss.classes);
-    nats = static_cast<double>(loss.kind == LossOptions::Kind::kMse
-                                   ? squared_error(loss, sample, label, scale, gradient)
-                                   : cross_entropy(loss, sample, label, best.value, scale, gradient));
-    correct = best.index == label ? 1 : 0;
+    const SampleTarget target(*input, rows[image], loss.outputs);
+    const std::ptrdiff_t start = static_cast<std::ptrdiff_t>(image) * loss.outputs;
+    const float* sample = outputs + start;
+    float* gradient = grad_outputs == nullptr ? nullptr : grad_outputs + start;
+    const float scale = loss.gradient_scale(images);
+    const Maximum best = largest(sample, loss.outputs);
+    sums.loss =
+        static_cast<double>(loss.is_cross_entropy()
+                                ? cross_entropy(loss, sample, target.label, best.value, scale, gradient)
+                                : pointwise(loss, sample, target, scale, gradient)) *
+        loss.loss_scale(images);
+    loss.count(sample, 1, best, target, sums);
   }
-  const double block_loss = block_sum(nats);
-  const int block_correct = block_sum(correct);
+  SampleSums block;
+  block.loss = block_sum(sums.loss);
+  block.correct = block_sum(sums.correct);
+  const bool are_numbers = input->numbers != nullptr;
+  if (are_numbers) {
+    block.absolute_error = block_sum(sums.absolute_error);
+    block.squared_error = block_sum(sums.squared_error);
+  } else if (loss.counts_top()) {
+    block.in_top = block_sum(sums.in_top);
+  }
   if (threadIdx.x > 0) return;
-  DeviceTotals& total = totals[blockIdx.x];
-  total.loss += block_loss;
-  total.correct += block_correct;
-  total.samples += images - first < static_cast<int>(kThreads) ? images - first : static_cast<int>(kThreads);
+  const int last = first + static_cast<int>(kThreads);
+  loss.add(block, (last < images ? last : images) - first, are_numbers, totals[blockIdx.x]);
+}
+
+// One block: the sum depends on nothing but the batch.
+__global__ void weight_sum_kernel(const float* class_weights, const StepInput* input,
+                                  const std::uint32_t* rows, int images, float* weight_sum) {
+  double sum = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < images; i += static_cast<int>(kThreads))
+    sum += static_cast<double>(class_weights[input->labels[rows[i]]]);
+  const double total = block_sum(sum);
+  if (threadIdx.x == 0) *weight_sum = static_cast<float>(total);
 }
 
 }  // namespace
 
 int loss_totals_count(int images) { return ceil_div(images, static_cast<int>(kThreads)); }
 
-void loss(Stream& stream, const LossOptions& options, const StepInput* input, const std::uint32_t* rows,
-          int images, int classes, const float* outputs, DeviceTotals* totals, float* grad_outputs) {
+void loss(Stream& stream, const LossParameters& parameters, const StepInput* input, const std::uint32_t* rows,
+          int images, int count, const float* outputs, DeviceTotals* totals, float* grad_outputs) {
   launch(stream, loss_kernel, {static_cast<unsigned>(loss_totals_count(images))}, {kThreads},
-         SampleLoss(options, classes), input, rows, images, outputs, totals, grad_outputs);
+         SampleLoss{parameters, count}, input, rows, images, outputs, totals, grad_outputs);
+}
+
+void sum_class_weights(Stream& stream, const float* class_weights, const StepInput* input,
+                       const std::uint32_t* rows, int images, float* weight_sum) {
+  launch(stream, weight_sum_kernel, {1u}, {kThreads}, class_weights, input, rows, images, weight_sum);
 }
 
 }  // namespace sweep::cuda

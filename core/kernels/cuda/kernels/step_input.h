@@ -16,11 +16,14 @@ struct StepFactors {
   std::uint32_t first = 0;  // whether no step was taken before
 };
 
-/// One batch: sample i is pixels[rows[i] · sample size …], labels[rows[i]], in the device's memory.
+/// One batch, in the device's memory: sample i is number rows[i] of `pixels` or of `floats`, its target
+/// number rows[i] of `labels` or of `numbers`. The other pointer of each pair is nullptr.
 struct StepInput {
   const std::uint8_t* pixels = nullptr;
+  const float* floats = nullptr;
   const std::int32_t* labels = nullptr;
-  std::uint32_t step = 0;  // optimizer steps taken before: what dropout draws depends on it
+  const float* numbers = nullptr;  // as many per sample as the network has outputs
+  std::uint32_t step = 0;          // optimizer steps taken before: what dropout draws depends on it
   StepFactors factors = {};
 };
 

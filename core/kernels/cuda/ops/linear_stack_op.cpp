@@ -63,7 +63,7 @@ LinearStackOp::LinearStackOp(const Network& network, const std::vector<StackedLa
   }
 }
 
-void LinearStackOp::run(const Pass& pass, const LossOptions* loss, DeviceTotals* totals) const {
+void LinearStackOp::run(const Pass& pass, const LossParameters* loss, DeviceTotals* totals) const {
   LinearStackArrays arrays;
   for (std::size_t l = 0; l < parts_.size(); ++l) {
     const auto& [offsets, shape, out, grad, partials] = parts_[l];

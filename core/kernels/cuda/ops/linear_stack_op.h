@@ -30,7 +30,7 @@ class LinearStackOp {
 
   /// The layers, and the loss unless `loss` is nullptr; in a training pass also the gradients of all
   /// activations.
-  void run(const Pass& pass, const LossOptions* loss, DeviceTotals* totals) const;
+  void run(const Pass& pass, const LossParameters* loss, DeviceTotals* totals) const;
   /// The weight gradients, after run() of a training pass. Only the optimizer reads them.
   void backward_weights(const Pass& pass) const;
   std::vector<PartialGradient> gradients() const;

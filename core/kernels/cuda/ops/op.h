@@ -17,7 +17,7 @@ struct Pass {
   int images = 0;         // at most the batch size that the network was compiled for
   bool training = false;  // whether backward() and the optimizer follow
   const StepInput* input = nullptr;
-  const std::uint32_t* rows = nullptr;  // [images]: row of each sample in input->pixels and input->labels
+  const std::uint32_t* rows = nullptr;  // [images]: row of each sample and its target in `input`
   const float* parameters = nullptr;    // layout of Network::parameters()
   float* buffers = nullptr;             // running statistics, layout of Network::buffers()
   Normalisation normalisation = {};

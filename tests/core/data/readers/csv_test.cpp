@@ -101,7 +101,7 @@ TEST(Csv, NotesConstantColumns) {
 
 TEST(Csv, KeepsMissingValuesForTheTrainingMean) {
   RawData data = parse("x,c,label\n1,u,a\nNA,,b\n 4 ,v,a\n100,u,b\n", {.missing = MissingValues::kMean});
-  fill_missing(data.train, feature_means(data.train, data.shape, 0, 3));
+  fill_missing(data.train, data.shape, channel_statistics(data.train, data.shape, 3).mean);
   EXPECT_THAT(samples(data.train), ElementsAre(1, 1, 0, 2.5f, 0.5f, 0.5f, 4, 0, 1, 100, 1, 0));
 }
 

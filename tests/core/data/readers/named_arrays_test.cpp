@@ -126,7 +126,7 @@ TEST(DataFromArrays, RefusesNanUnlessItMeansMissing) {
   const std::vector<NamedArray> arrays = {floats("x", {3, 1}, {1, NAN, 5}), labels("y", {0, 0, 1})};
   EXPECT_THAT(error_of(arrays), HasSubstr("array \"x\" holds NaN in sample 1 (from 0)"));
   RawData data = data_from_arrays(arrays, {.missing = MissingValues::kMean}, "FILE");
-  fill_missing(data.train, feature_means(data.train, data.shape, 0, 3));
+  fill_missing(data.train, data.shape, channel_statistics(data.train, data.shape, 3).mean);
   EXPECT_THAT(std::get<std::vector<float>>(data.train.samples), ElementsAre(1, 3, 5));
   EXPECT_THAT(error_of({floats("x", {1, 1}, {INFINITY}), labels("y", {0})}),
               HasSubstr("holds infinity in sample 0"));

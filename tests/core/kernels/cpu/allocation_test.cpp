@@ -55,7 +55,7 @@ TEST_P(NoAllocation, InTheTrainingLoop) {
                         : wide ? Shape{3, 16, 16}
                                : Shape{3, 8, 8});
   const test::OwnedBatch all = test::random_batch(500, element_count(network.input()), 10, 1);
-  const Samples samples{std::make_shared<ImageSet>(ImageSet{network.input(), all.pixels, all.labels}), 0,
+  const Samples samples{std::make_shared<SampleSet>(SampleSet{network.input(), all.pixels, all.labels}), 0,
                         500};
   EngineOptions options;
   options.threads = 2;

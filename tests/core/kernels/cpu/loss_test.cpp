@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/kernels/cpu/kernels/loss_kernels.h"
+#include "core/kernels/cpu/kernels/pointwise_loss_kernels.h"
 
 namespace sweep::cpu {
 namespace {
@@ -28,8 +29,9 @@ Loss loss_of(const std::vector<float>& logits, std::int32_t first_label = 0, flo
   Loss result;
   result.gradient = AlignedBuffer(block.size());
   if (squared) {
-    mean_squared_error(block.data(), labels, logits.size(), scale, result.loss, result.predicted,
-                       result.gradient.data());
+    pointwise_loss({.kind = LossOptions::Kind::kMse}, block.data(), {.labels = labels}, logits.size(), scale,
+                   result.loss, result.gradient.data());
+    predict_classes(block.data(), logits.size(), result.predicted);
   } else {
     softmax_cross_entropy(block.data(), labels, logits.size(), smoothing, scale, result.loss,
                           result.predicted, result.gradient.data());

@@ -340,7 +340,7 @@ std::pair<std::unique_ptr<Engine>, Samples> engine_and_large_set(Placement place
   auto engine =
       make_engine(network, {.device = parse_device("cuda"), .batch_size = 5, .placement = placement});
   host::set_memory_limit(host::memory_in_use() + left);
-  const auto set = std::make_shared<ImageSet>(ImageSet{
+  const auto set = std::make_shared<SampleSet>(SampleSet{
       {1, 32, 32}, std::vector<std::uint8_t>(std::size_t{1} << 20, 7), std::vector<std::int32_t>(1024, 3)});
   return {std::move(engine), Samples{set, 0, 1024}};
 }

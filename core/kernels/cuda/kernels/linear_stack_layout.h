@@ -1,0 +1,54 @@
+// How the kernel of linear_stack.h divides its work, and where its arrays lie in shared memory.
+#pragma once
+
+#include "core/kernels/cuda/kernels/linear_stack.h"
+#include "core/kernels/cuda/runtime/kernel.h"
+
+namespace sweep::cuda {
+
+inline constexpr int kStackThreads = 512;
+inline constexpr int kQuad = 4;  // samples per thread
+// Parts of each sum: a layer of 10 outputs has too few sums for 512 threads, and a long sum is a chain of
+// dependent adds.
+inline constexpr int kSumParts = 4;
+inline constexpr int kMaxTile = 16;
+
+inline int rounded_up(int count) { return ceil_div(count, kQuad) * kQuad; }
+
+/// Where arrays start in shared memory, in floats. Arrays of samples are [tile / 4][features][4]: a thread
+/// reads and writes a quad as one float4, and neighbouring threads neighbouring features.
+struct StackLayout {
+  int weights[kMaxStackLayers];     // [outputs][rows[l]], then the biases [outputs]
+  int rows[kMaxStackLayers];        // floats per output, with padding
+  int values[kMaxStackLayers + 1];  // [0]: inputs of the stack; [l + 1]: outputs of layer l
+  int grads[kMaxStackLayers];       // forward: outputs before the activation; backward: their gradients
+  int partials;                     // [kSumParts][features][tile], for the widest layer
+  int samples;                      // [tile] each: largest outputs, sums of exponentials, labels
+  int sums;                         // [tile] doubles: what sum_over_tile() adds up
+  int floats;
+};
+
+inline StackLayout stack_layout_of(const LinearStackShape& shape, int tile) {
+  StackLayout layout{};
+  const auto reserve = [&layout](int floats) { return reserve_floats(layout.floats, floats); };
+  layout.values[0] = reserve(tile * shape.layers[0].inputs);
+  int widest = 0;
+  for (int l = 0; l < shape.count; ++l) {
+    const StackLayer& layer = shape.layers[l];
+    // An odd number of quads per row: neighbouring threads read quads of neighbouring rows, which then lie in
+    // different banks.
+    const int row = rounded_up(layer.inputs);
+    layout.rows[l] = row / kQuad % 2 == 0 ? row + kQuad : row;
+    layout.weights[l] = reserve(layer.outputs * layout.rows[l] + layer.outputs);
+    layout.values[l + 1] = reserve(tile * layer.outputs);
+    layout.grads[l] = reserve(tile * layer.outputs);
+    widest = layer.inputs > widest ? layer.inputs : widest;
+    widest = layer.outputs > widest ? layer.outputs : widest;
+  }
+  layout.partials = reserve(kSumParts * tile * widest);
+  layout.samples = reserve(3 * tile);
+  layout.sums = reserve(2 * tile);
+  return layout;
+}
+
+}  // namespace sweep::cuda

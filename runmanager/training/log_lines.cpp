@@ -1,0 +1,46 @@
+#include "runmanager/training/log_lines.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string_view>
+
+#include "runmanager/terminal/table.h"
+
+namespace sweep {
+namespace {
+
+// ", accuracy 0.85", with every measure that there is.
+std::string measures_text(const std::optional<double>& accuracy, const Measures& measures) {
+  std::string text = accuracy ? fmt::format(", accuracy {:.6g}", *accuracy) : "";
+  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+    if (measures[i]) text += fmt::format(", {} {:.6g}", kMeasures[i].title, *measures[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string epoch_text(const EpochRecord& epoch) {
+  std::string text = fmt::format("epoch {}: loss {:.6g}{}", epoch.epoch, epoch.loss,
+                                 measures_text(epoch.accuracy, epoch.measures));
+  if (epoch.validation_loss) {
+    text += fmt::format(", validation loss {:.6g}{}", *epoch.validation_loss,
+                        measures_text(epoch.validation_accuracy, epoch.validation_measures));
+  }
+  return text +
+         fmt::format(", {:.3g} s, {} images/s", epoch.epoch_seconds, human_count(epoch.images_per_second));
+}
+
+std::string test_text(const std::map<std::string, double>& metrics) {
+  constexpr std::string_view kTest = "test_";
+  const auto loss = metrics.find("test_loss");
+  std::string text = loss == metrics.end() ? "" : fmt::format("loss {:.6g}", loss->second);
+  for (const auto& [name, value] : metrics) {
+    if (name.starts_with(kTest) && name != "test_loss")
+      text += fmt::format(", {} {:.6g}", name.substr(kTest.size()), value);
+  }
+  return text;
+}
+
+}  // namespace sweep

@@ -1,0 +1,180 @@
+// Every loss, on floats, with classes and with numbers as targets: short trainings against PyTorch's in
+// double.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/data/data_loader.h"
+#include "core/engine/engine.h"
+#include "tests/support/message_of.h"
+#include "tests/support/reference_data.h"
+#include "tests/support/test_device.h"
+
+namespace sweep {
+namespace {
+
+using nlohmann::json;
+
+const json& cases() {
+  static const json all = [] {
+    std::ifstream in(test::reference_path("loss_references.json"));
+    return json::parse(in).at("cases");
+  }();
+  return all;
+}
+
+ArgumentValue argument_of(const json& value) {
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (value.is_number()) return value.get<double>();
+  if (value.is_string()) return value.get<std::string>();
+  return value.get<std::vector<double>>();
+}
+
+Network network_of(const json& reference) {
+  NetworkSpec spec{"net", {}};
+  for (const json& layer : reference.at("network")) {
+    spec.layers.push_back({layer.at("name"), layer.at("type"), {}});
+    for (const auto& [name, value] : layer.at("arguments").items())
+      spec.layers.back().arguments[name] = argument_of(value);
+  }
+  return {spec, reference.at("input").get<Shape>()};
+}
+
+LossOptions loss_of(const json& reference) {
+  LossSpec spec{reference.at("loss").at("name"), {}};
+  for (const auto& [name, value] : reference.at("loss").items())
+    if (name != "name") spec.arguments[name] = argument_of(value);
+  return resolve_loss(spec);
+}
+
+// The arrays of `named`, in the layout of the network's parameters.
+std::vector<float> joined(const json& named, const Network& network) {
+  std::vector<float> values;
+  for (const Parameter& parameter : network.parameters()) {
+    const auto array = named.at(parameter.name).get<std::vector<float>>();
+    values.insert(values.end(), array.begin(), array.end());
+  }
+  return values;
+}
+
+Samples samples_of(const json& reference) {
+  auto set = std::make_shared<SampleSet>();
+  set->shape = reference.at("input").get<Shape>();
+  set->samples = reference.at("samples").get<std::vector<float>>();
+  if (reference.at("classes") > 0) {
+    set->targets = reference.at("targets").get<std::vector<std::int32_t>>();
+  } else {
+    set->targets = reference.at("targets").get<std::vector<float>>();
+  }
+  return {set, 0, set->size()};
+}
+
+struct Training {
+  explicit Training(const json& reference, int num_workers = 0)
+      : network(network_of(reference)),
+        loader(samples_of(reference),
+               {.batch_size = reference.at("batch_size"), .num_workers = num_workers}) {
+    EngineOptions options{.device = test::device(), .batch_size = reference.at("batch_size")};
+    options.optimizer = SgdOptions{};
+    options.loss = loss_of(reference);
+    engine = make_engine(network, options);
+    engine->set_parameters(joined(reference.at("weights"), network));
+  }
+
+  Network network;
+  DataLoader loader;
+  std::unique_ptr<Engine> engine;
+};
+
+void expect_training_of(const json& reference, int num_workers) {
+  SCOPED_TRACE(reference.at("name").get<std::string>());
+  Training training(reference, num_workers);
+  const auto losses = reference.at("batch_losses").get<std::vector<double>>();
+  std::size_t step = 0;
+  for (std::uint32_t epoch = 0; epoch < reference.at("epochs"); ++epoch) {
+    training.loader.begin_epoch(epoch);
+    while (const Batch* batch = training.loader.next()) {
+      training.engine->train(*batch, reference.at("lr"));
+      const Totals totals = training.engine->take_totals();
+      EXPECT_NEAR(totals.loss / static_cast<double>(totals.samples), losses.at(step),
+                  2e-6 + 2e-6 * losses[step])
+          << "step " << step;
+      if (step++ > 0) continue;
+      const std::vector<float> expected = joined(reference.at("gradients"), training.network),
+                               gradients = training.engine->gradients();
+      for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(gradients[i], expected[i], 2e-6) << i;
+    }
+  }
+  EXPECT_EQ(step, losses.size());
+
+  training.loader.begin_epoch(0);
+  while (const Batch* batch = training.loader.next()) training.engine->evaluate(*batch);
+  const Totals totals = training.engine->take_totals();
+  ASSERT_EQ(totals.samples, 37);
+  EXPECT_NEAR(totals.loss / 37, reference.at("loss_after").get<double>(), 1e-5);
+  if (reference.at("classes") > 0) {
+    EXPECT_EQ(totals.correct, reference.at("correct").get<std::int64_t>());
+    EXPECT_EQ(totals.ranked, reference.contains("top5") ? 37 : 0);
+    EXPECT_EQ(totals.in_top, reference.value("top5", 0));
+    EXPECT_EQ(totals.numbers, 0);
+  } else {
+    EXPECT_EQ(totals.numbers, 37 * reference.at("outputs").get<std::int64_t>());
+    EXPECT_NEAR(totals.absolute_error, reference.at("absolute_error").get<double>(), 1e-3);
+    EXPECT_NEAR(totals.squared_error, reference.at("squared_error").get<double>(), 1e-3);
+    EXPECT_EQ(totals.correct + totals.ranked, 0);
+  }
+}
+
+TEST(Loss, TrainsAsPyTorchDoesInDouble) {
+  ASSERT_GE(cases().size(), 32u);
+  for (const json& reference : cases()) expect_training_of(reference, 0);
+}
+
+TEST(Loss, TrainsTheSameOnBatchesThatWorkersGather) {
+  for (const json& reference : cases()) expect_training_of(reference, 2);
+}
+
+TEST(Loss, IsNotFiniteWhereAnOutputIsNot) {
+  for (const json& reference : cases()) {
+    SCOPED_TRACE(reference.at("name").get<std::string>());
+    if (!reference.at("weights").contains("out.bias")) continue;
+    json diverged = reference;
+    diverged["weights"]["out.bias"].back() = 1e39;  // infinite as a float
+    Training training(diverged);
+    training.loader.begin_epoch(0);
+    training.engine->evaluate(*training.loader.next());
+    EXPECT_FALSE(std::isfinite(training.engine->take_totals().loss));
+  }
+}
+
+TEST(Loss, RefusesTargetsAndWeightsThatDoNotFit) {
+  const auto find = [](const char* name) {
+    return *std::find_if(cases().begin(), cases().end(), [&](const json& c) { return c.at("name") == name; });
+  };
+  Training numbers(find("mlp mse 3 of 0"));
+  const std::vector<float> samples(7 * 2), targets(2 * 2);
+  const std::vector<std::uint32_t> rows = {0, 1};
+  EXPECT_EQ(
+      test::message_of<ShapeError>([&] {
+        numbers.engine->train({samples, targets, rows}, 0.1);
+      }),
+      "samples of another size than the network's input [7], or targets of another size than its output");
+  json reference = find("mlp mse 4 of 4");
+  reference["loss"] = {{"name", "cross_entropy"}};
+  Training classes(reference);
+  const std::vector<float> fours(4 * 2);
+  EXPECT_EQ(test::message_of<ShapeError>([&] {
+              classes.engine->train({samples, fours, rows}, 0.1);
+            }),
+            "cross_entropy needs classes as targets, but those of the batch are numbers");
+  reference["loss"]["class_weights"] = {1, 2, 3};
+  EXPECT_EQ(test::message_of<ConfigError>([&] { Training{reference}; }),
+            "loss: 3 class_weights for a network of 4 outputs");
+}
+
+}  // namespace
+}  // namespace sweep

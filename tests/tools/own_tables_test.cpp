@@ -1,0 +1,274 @@
+// The program trains on tables that people bring, with classes and with numbers as targets, as well as
+// scikit-learn does.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "core/base/file.h"
+#include "runmanager/records/csv.h"
+#include "tests/support/array_files.h"
+#include "tests/support/program.h"
+#include "tests/support/sweep_folder.h"
+
+namespace sweep::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const fs::path& tables() {
+  static const fs::path directory = fs::path(SWEEP_TEST_DATA) / "tables";
+  return directory;
+}
+
+class OwnTables : public ::testing::Test {
+ protected:
+  // Runs a sweep of one run: a hidden layer of 32 and `outputs` outputs. `settings`: further keys.
+  Finished train(const std::string& dataset, int outputs, const std::string& settings = "") const {
+    folder_.write("s.json", R"({"dataset": )" + dataset + R"(, "network": {"layers": [
+      {"type": "linear", "out_features": 32}, {"type": "relu"}, {"type": "linear", "out_features": )" +
+                                std::to_string(outputs) +
+                                R"(}]}, "optimizer": "adam", "lr": 0.005, "batch_size": 16, "seed": 1)" +
+                                settings + R"(, "device": "cpu"})");
+    return run_program({"s.json", "--logdir", "runs"}, folder_.path());
+  }
+
+  std::string dataset(const std::string& name, const std::string& more = "") const {
+    return R"({"name": ")" + name + R"(", "path": ")" + (tables() / (name + ".csv")).string() + "\"" + more +
+           "}";
+  }
+
+  json run_record() const {
+    for (const auto& entry : fs::recursive_directory_iterator(folder_.path() / "runs")) {
+      if (entry.path().filename() == "run.json") return json::parse(read_file(entry.path()));
+    }
+    return {};
+  }
+
+  SweepFolder folder_;
+};
+
+TEST_F(OwnTables, AreLearntAsWellAsByScikitLearn) {
+  const json figures = json::parse(read_file(tables() / "figures.json"));
+  for (const auto& [name, outputs] :
+       {std::pair("iris", 3), {"wine", 3}, {"breast_cancer", 2}, {"diabetes", 1}}) {
+    SCOPED_TRACE(name);
+    const json& figure = figures.at(name);
+    const bool classes = figure.contains("accuracy");
+    const Finished finished =
+        train(dataset(name), outputs,
+              R"(, "epochs": )" + figure.at("epochs").dump() + R"(, "repeats": 3, "loss": ")" +
+                  (classes ? "cross_entropy" : "mse") + R"(", "name": ")" + name + "\"");
+    ASSERT_EQ(finished.code, 0) << finished.err;
+    double sum = 0;
+    for (const char* repeat : {"repeat=0", "repeat=1", "repeat=2"}) {
+      const json run = json::parse(read_file(folder_.path() / "runs" / name / repeat / "run.json"));
+      sum += run.at("metrics").at(classes ? "test_accuracy" : "test_r2").get<double>();
+    }
+    EXPECT_GT(sum / 3, figure.at(classes ? "accuracy" : "r2").get<double>() - 0.02);
+  }
+  const Finished exported = run_program({"export", "runs/diabetes"}, folder_.path());
+  EXPECT_THAT(exported.out, HasSubstr("aggregate=mean,R2/train,")) << "of the repeats";
+}
+
+TEST_F(OwnTables, KeepTheirNormalisationWithTheRun) {
+  ASSERT_EQ(train(dataset("iris"), 3).code, 0);
+  const json data = run_record().at("provenance").at("dataset");
+  EXPECT_EQ(data.at("features"), json({"sepal_length", "sepal_width", "petal_length", "petal_width"}));
+  const auto rows = parse_csv_text(read_file(tables() / "iris.csv"), "iris");
+  double sum = 0, squares = 0, count = 0;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    if (rows[i].back() != "train") continue;
+    const double value = std::stod(rows[i][2]);
+    sum += value;
+    squares += value * value;
+    ++count;
+  }
+  const double mean = sum / count;
+  EXPECT_NEAR(data.at("normalize").at("mean")[2].get<double>(), mean, 1e-6);
+  EXPECT_NEAR(data.at("normalize").at("std")[2].get<double>(), std::sqrt(squares / count - mean * mean),
+              1e-6);
+}
+
+TEST_F(OwnTables, NumbersAreMeasuredAsNumbersEverywhere) {
+  const Finished finished = train(dataset("diabetes", R"(, "validation": 0.2)"), 1,
+                                  R"(, "epochs": 3, "loss": "smooth_l1", "log": {"batches": 5})");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("test R2"));
+  EXPECT_THAT(finished.out, Not(HasSubstr("accuracy")));
+  const json run = run_record(), epoch = run.at("epochs").at(2);
+  EXPECT_TRUE(epoch.at("accuracy").is_null());
+  EXPECT_TRUE(epoch.at("number_correct").is_null());
+  for (const char* part : {"", "validation_", "test_"}) {
+    const json& metrics = run.at("metrics");
+    const double mae = metrics.at(part + std::string("mae")), rmse = metrics.at(part + std::string("rmse"));
+    EXPECT_GT(mae, 0);
+    EXPECT_GT(rmse, mae) << "unless all errors are equal";
+    EXPECT_LT(metrics.at(part + std::string("r2")).get<double>(), 1);
+    EXPECT_FALSE(metrics.contains(part + std::string("accuracy")));
+  }
+  // R² from its definition: 1 − RMSE² / variance of the test rows.
+  double sum = 0, squares = 0, count = 0;
+  for (const auto& row : parse_csv_text(read_file(tables() / "diabetes.csv"), "diabetes")) {
+    if (row.back() != "test") continue;
+    const double value = std::stod(row[row.size() - 2]);
+    sum += value;
+    squares += value * value;
+    ++count;
+  }
+  const double variance = squares / count - sum / count * sum / count;
+  const double rmse = run.at("metrics").at("test_rmse");
+  EXPECT_NEAR(run.at("metrics").at("test_r2").get<double>(), 1 - rmse * rmse / variance, 1e-5);
+
+  const auto rows = parse_csv_text(read_file(folder_.path() / "runs/s/results.csv"), "results.csv");
+  const auto cell = [&](const char* name) {
+    const auto at = std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin();
+    return rows.at(3).at(static_cast<std::size_t>(at));
+  };
+  EXPECT_EQ(std::stod(cell("validation_r2")), epoch.at("validation_r2").get<double>());
+  EXPECT_EQ(cell("accuracy"), "");
+  EXPECT_EQ(run_program({"fsck", "runs/s"}, folder_.path()).code, 0);
+  const Finished exported = run_program({"export", "runs"}, folder_.path());
+  for (const char* tag : {"MAE/train", "RMSE/validation", "R2/train", "Loss/batch"})
+    EXPECT_THAT(exported.out, HasSubstr(tag));
+  for (const char* tag : {"Accuracy", "Number Correct", "pr_curve"})
+    EXPECT_THAT(exported.out, Not(HasSubstr(tag)));
+  EXPECT_EQ(run_program({"verify", "runs/s"}, folder_.path()).code, 0);
+}
+
+TEST_F(OwnTables, GiveTheSameBitsWithWorkersAndInSeveralProcesses) {
+  const std::string more =
+      R"(, "epochs": 2, "loss": "l1", "params": {"num_workers": [0, 2], "lr": [0.01, 0.02]})";
+  const auto losses = [&](const std::string& jobs) {
+    fs::remove_all(folder_.path() / "runs");
+    EXPECT_EQ(train(dataset("diabetes"), 1, more).code, 0);
+    EXPECT_EQ(run_program({"s.json", "--logdir", "more", "--jobs", jobs}, folder_.path()).code, 0);
+    std::vector<std::string> values;
+    const json results = json::parse(read_file(folder_.path() / "more/s/results.json"));
+    for (const json& run : results.at("runs"))
+      values.push_back(run.at("params").at("lr").dump() + " " + run.at("epochs").at(1).at("rmse").dump());
+    fs::remove_all(folder_.path() / "more");
+    return values;
+  };
+  const std::vector<std::string> alone = losses("1"), together = losses("2");
+  ASSERT_EQ(alone.size(), 4u);
+  EXPECT_EQ(alone[0], alone[2]) << "num_workers 0 and 2";
+  EXPECT_EQ(together, alone);
+}
+
+TEST_F(OwnTables, OneOutputTellsTwoClassesApart) {
+  ASSERT_EQ(train(dataset("breast_cancer"), 1, R"(, "epochs": 20, "loss": "bce_with_logits")").code, 0);
+  EXPECT_GT(run_record().at("metrics").at("test_accuracy"), 0.9);
+  std::string events;
+  for (const auto& file : fs::recursive_directory_iterator(folder_.path() / "runs")) {
+    if (file.path().filename().string().starts_with("events.out")) events += read_file(file.path());
+  }
+  for (const char* tag : {"pr_curve/benign", "pr_curve/malignant", "predictions/confusion_counts"})
+    EXPECT_NE(events.find(tag), std::string::npos) << tag;
+  // The row of the confusion matrix: 53 rows of the test set are malignant.
+  const std::size_t at = events.find("\n| malignant | ");
+  ASSERT_NE(at, std::string::npos);
+  int benign = 0, malignant = 0;
+  ASSERT_EQ(std::sscanf(events.substr(at, 40).c_str(), "\n| malignant | %d | %d |", &benign, &malignant), 2);
+  EXPECT_EQ(benign + malignant, 53);
+  EXPECT_GT(malignant, 40);
+}
+
+TEST_F(OwnTables, MissingValuesAndCategories) {
+  std::string table = "size,colour,code,weight,label\n";
+  for (int i = 0; i < 60; ++i) {
+    table += (i % 7 == 0 ? "NA" : std::to_string(i % 5)) + (i % 2 == 0 ? ",red," : ",blue,") +
+             std::to_string(i % 3) + "," + std::to_string(i) + (i % 2 == 0 ? ",a\n" : ",b\n");
+  }
+  folder_.write("t.csv", table);
+  const Finished refused = train(R"({"name": "t", "path": "t.csv"})", 2);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("t.csv: line 2, column \"size\": the value is missing"));
+  ASSERT_EQ(
+      train(R"({"name": "t", "path": "t.csv", "missing": "mean", "categorical": "code", "ignore": ["weight"],
+                      "test": 0.2})",
+            2, R"(, "epochs": 20)")
+          .code,
+      0);
+  const json run = run_record(), data = run.at("provenance").at("dataset");
+  EXPECT_EQ(data.at("features"), json({"size", "colour=blue", "colour=red", "code=0", "code=1", "code=2"}));
+  EXPECT_EQ(data.at("normalize").at("mean")[1], 0) << "0 and 1 stay";
+  EXPECT_EQ(data.at("normalize").at("std")[1], 1);
+  EXPECT_EQ(run.at("metrics").at("test_accuracy"), 1.0);
+  EXPECT_EQ(run.at("config").at("dataset").at("missing"), "mean");
+  fs::remove_all(folder_.path() / "runs");
+  ASSERT_EQ(
+      train(
+          R"({"name": "t", "path": "t.csv", "missing": "mean", "categories": "ordinal", "normalize": "none"})",
+          2)
+          .code,
+      0);
+  const json ordinal = run_record().at("provenance").at("dataset");
+  EXPECT_EQ(ordinal.at("features"), json({"size", "colour", "code", "weight"}));
+  EXPECT_FALSE(ordinal.contains("normalize"));
+}
+
+TEST_F(OwnTables, FloatImagesAreLearntToo) {
+  std::vector<float> samples;
+  std::vector<std::int64_t> labels;
+  for (int i = 0; i < 80; ++i) {
+    labels.push_back(i % 2);
+    for (int value = 0; value < 16; ++value)
+      samples.push_back(0.01f * static_cast<float>((i * 7 + value * 3) % 11) +
+                        (value / 8 == i % 2 ? 0.6f : 0.0f));
+  }
+  folder_.write("own/x.npy", test::npy_file("<f4", "(80, 4, 4)", test::bytes_of(samples)));
+  folder_.write("own/y.npy", test::npy_file("<i8", "(80,)", test::bytes_of(labels)));
+  folder_.write("s.json",
+                R"({"dataset": {"name": "own", "path": "own", "validation": 20}, "network": {"layers": [
+    {"type": "conv2d", "out_channels": 4, "kernel_size": 3}, {"type": "relu"}, {"type": "flatten"},
+    {"type": "linear", "out_features": 2}]}, "optimizer": "adam", "lr": 0.01, "batch_size": 10, "epochs": 10,
+    "device": "cpu", "seed": 1})");
+  ASSERT_EQ(run_program({"s.json", "--logdir", "runs"}, folder_.path()).code, 0);
+  EXPECT_GT(run_record().at("metrics").at("validation_accuracy"), 0.9);
+}
+
+TEST_F(OwnTables, ALossOrNetworkThatDoesNotFitTheTargetsIsRefusedWithOneLine) {
+  const auto expect_refused = [&](const Finished& finished, const std::string& message) {
+    EXPECT_EQ(finished.code, 2) << finished.err;
+    EXPECT_THAT(finished.err, HasSubstr(message));
+    EXPECT_EQ(std::count(finished.err.begin(), finished.err.end(), '\n'), 1) << finished.err;
+    EXPECT_FALSE(fs::exists(folder_.path() / "runs"));
+  };
+  expect_refused(
+      train(dataset("diabetes"), 1),
+      "loss: got cross_entropy (the default), but the targets are numbers, want mse, l1, smooth_l1 or "
+      "bce_with_logits");
+  expect_refused(train(dataset("diabetes"), 2, R"(, "loss": "mse")"),
+                 "the network ends with 2 outputs, want 1, one per target");
+  expect_refused(train(dataset("iris"), 2, R"(, "loss": "mse")"),
+                 "ends with 2 outputs, want at least 3, one per class");
+  expect_refused(train(dataset("iris"), 3, R"(, "loss": {"class_weights": [1, 2]})"),
+                 "loss: got 2 class_weights, want 3, one per output of the network");
+  expect_refused(train(dataset("iris"), 3, R"(, "loss": {"class_weights": [1, 0, 2]})"), "class_weights: ");
+  expect_refused(train(dataset("iris", R"(, "target": "sepal_size")"), 1, R"(, "loss": "mse")"),
+                 "iris.csv: has no column \"sepal_size\"");
+  expect_refused(
+      train(dataset("diabetes", R"(, "split": "stratified", "validation": 10)"), 1, R"(, "loss": "mse")"),
+      "the targets of \"diabetes\" are numbers");
+}
+
+TEST_F(OwnTables, ALossThatIsNotFiniteOnTheTestSetIsDivergence) {
+  std::string table = "x,target,split\n";
+  for (int i = 0; i < 40; ++i) table += std::to_string(i % 4) + "," + std::to_string(i % 4) + ",train\n";
+  folder_.write("t.csv", table + "3e38,1,test\n-3e38,1,test\n");
+  const Finished finished =
+      train(R"({"name": "t", "path": "t.csv", "normalize": "none"})", 1, R"(, "loss": "mse")");
+  EXPECT_EQ(finished.code, 1) << finished.err;
+  EXPECT_THAT(run_record().at("error").get<std::string>(),
+              HasSubstr("diverged at epoch 1: the test loss is inf"));
+}
+
+}  // namespace
+}  // namespace sweep::testing
