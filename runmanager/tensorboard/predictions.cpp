@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "runmanager/records/markdown.h"
 #include "runmanager/tensorboard/captioned_grid.h"
+#include "tbwriter/pixel.h"
 
 namespace sweep {
 namespace {
