@@ -106,6 +106,7 @@ void for_each_field(Options& log, const Visit& visit) {
   visit("layout", log.layout);
   visit("predictions", log.predictions);
   visit("batches", log.batches);
+  visit("validation_batches", log.validation_batches);
 }
 
 LogOptions read_log(const JsonNode& tree, Problems& problems) {
