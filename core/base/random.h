@@ -29,7 +29,13 @@ constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c
 
 /// What a stream of random numbers is for. Part of the counter, so that different uses of one seed draw
 /// independent values.
-enum class RandomUse : std::uint32_t { kInitialisation = 1, kShuffle = 2, kDropout = 3, kSearch = 4 };
+enum class RandomUse : std::uint32_t {
+  kInitialisation = 1,
+  kShuffle = 2,
+  kDropout = 3,
+  kSearch = 4,
+  kValidationBatch = 5
+};
 
 /// The sequence of values of (seed, use, stream, substream). Copyable; not thread-safe.
 class RandomStream {

@@ -35,9 +35,10 @@ struct LogOptions {
   bool histograms = true;
   bool hparams = true;
   bool text = true;
-  bool layout = true;       // the custom-scalars layout
-  bool predictions = true;  // PR curves, confusion matrix, misclassified samples at the end of a run
-  int batches = 0;          // Loss/batch and Accuracy/batch every so many batches; 0: never
+  bool layout = true;          // the custom-scalars layout
+  bool predictions = true;     // PR curves, confusion matrix, misclassified samples at the end of a run
+  int batches = 0;             // Loss/batch and Accuracy/batch every so many batches; 0: never
+  int validation_batches = 0;  // with them, the same over so many batches of the validation set; 0: none
 };
 
 /// Calls visit(key, field) for each key of "log". Used to read and to write, so that none is read and not
@@ -52,6 +53,7 @@ void for_each_log_option(Options& log, const Visit& visit) {
   visit("layout", log.layout);
   visit("predictions", log.predictions);
   visit("batches", log.batches);
+  visit("validation_batches", log.validation_batches);
 }
 
 /// One run with every setting resolved.

@@ -289,6 +289,9 @@ std::span<const Setting> log_settings() {
       boolean("predictions", true,
               "PR curves, confusion matrix and misclassified samples at the end of a run"),
       integer("batches", 0, kMaxCount, 0, "loss and accuracy every so many batches; 0: never"),
+      integer(
+          "validation_batches", 0, kMaxCount, 0,
+          "with batches, each time also those of so many batches of the validation set, from random places"),
   };
   return settings;
 }

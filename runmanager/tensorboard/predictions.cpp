@@ -144,7 +144,6 @@ tbwriter::EncodedImage draw_mistakes(const Samples& samples, std::span<const Mis
                               .width = samples.set->shape.at(2)},
                              captions, kMistakesPerRow);
 }
-}
 
 bool is_picture(const Shape& shape) { return shape.size() == 3 && (shape[0] == 1 || shape[0] == 3); }
 

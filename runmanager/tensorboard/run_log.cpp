@@ -203,11 +203,19 @@ void RunLog::histograms(const Network& network, const ParameterCounts& counts, s
 }
 
 void RunLog::batch(const Totals& totals, std::int64_t batch) {
+  batch_points(totals, batch, "Loss/batch", "Accuracy/batch");
+}
+
+void RunLog::validation_batch(const Totals& totals, std::int64_t batch) {
+  batch_points(totals, batch, "Loss/validation_batch", "Accuracy/validation_batch");
+}
+
+void RunLog::batch_points(const Totals& totals, std::int64_t batch, const char* loss_tag,
+                          const char* accuracy_tag) {
   if (totals.samples == 0) return;
   const auto samples = static_cast<double>(totals.samples);
-  std::vector<tbwriter::ScalarPoint> points = {{"Loss/batch", totals.loss / samples}};
-  if (totals.numbers == 0)
-    points.push_back({"Accuracy/batch", static_cast<double>(totals.correct) / samples});
+  std::vector<tbwriter::ScalarPoint> points = {{loss_tag, totals.loss / samples}};
+  if (totals.numbers == 0) points.push_back({accuracy_tag, static_cast<double>(totals.correct) / samples});
   writer_.add_scalars(points, batch);
 }
 

@@ -70,6 +70,8 @@ class RunLog {
   /// The same from values that were counted between parameter_limits().
   void histograms(const Network& network, const ParameterCounts& counts, std::int64_t step);
   void batch(const Totals& totals, std::int64_t batch);
+  /// The same of batches of the validation set.
+  void validation_batch(const Totals& totals, std::int64_t batch);
   void predictions(const Samples& samples, std::span<const float> outputs,
                    std::span<const std::string> class_names, std::string_view part, std::int64_t step);
   /// What is known of the whole run only: the charts of metric_points() at `step`, and as text all metrics
@@ -87,6 +89,8 @@ class RunLog {
   void close(RunStatus status, std::string_view reason);
 
  private:
+  void batch_points(const Totals& totals, std::int64_t batch, const char* loss_tag, const char* accuracy_tag);
+
   LogOptions options_;
   std::string device_;
   LossSpec loss_;

@@ -25,6 +25,8 @@ class EpochAccumulator {
   /// Throws ShapeError if there are no whole rows.
   void add_correct(std::span<const float> outputs, const Batch& batch);
 
+  /// Takes `seconds` before the end of training out of its time.
+  void exclude(double seconds) { begin_ += seconds; }
   /// Ends the time that counts as training; calls after the first do nothing. `wait_seconds`: the part of
   /// that time in which training waited for data.
   void end_training(double now, double wait_seconds);

@@ -26,6 +26,17 @@ Totals evaluate_samples(Engine& engine, const Samples& samples, std::size_t batc
   return engine.take_totals();
 }
 
+Totals evaluate_random_batches(Engine& engine, const Samples& samples, std::size_t batch_size, int count,
+                               RandomStream random) {
+  const std::size_t size = std::min(batch_size, samples.count);
+  const auto places = static_cast<std::uint32_t>(samples.count - size + 1);
+  Totals totals;
+  for (int i = 0; i < count; ++i)
+    totals +=
+        evaluate_samples(engine, {samples.set, samples.first + random.below(places), size}, size, [] {});
+  return totals;
+}
+
 std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::size_t classes,
                                    std::size_t batch_size, const std::function<void()>& after_batch) {
   std::vector<float> outputs(samples.count * classes);
@@ -40,7 +51,18 @@ std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::
   return outputs;
 }
 
-std::vector<float> both_classes(std::span<const float> outputs) {
+std::pair<Samples, std::string_view> shown_samples(const Dataset& data) {
+  if (data.validation.count > 0) return {data.validation, "validation"};
+  if (data.test.count > 0) return {data.test, "test"};
+  return {data.train, "training"};
+}
+
+std::vector<float> class_outputs(Engine& engine, const Network& network, const Dataset& data,
+                                 const Samples& samples, std::size_t batch_size,
+                                 const std::function<void()>& after_batch) {
+  const std::size_t classes = element_count(network.output());
+  std::vector<float> outputs = predict_samples(engine, samples, classes, batch_size, after_batch);
+  if (classes > 1 || data.class_names.size() != 2) return outputs;
   std::vector<float> both;
   for (const float output : outputs) both.insert(both.end(), {0.0f, output});
   return both;

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/base/random.h"
 #include "core/data/dataset.h"
 #include "core/engine/engine.h"
 #include "runmanager/records/checkpoint.h"
@@ -18,13 +20,23 @@ namespace sweep {
 Totals evaluate_samples(Engine& engine, const Samples& samples, std::size_t batch_size,
                         const std::function<void()>& after_batch);
 
+/// The same over `count` batches of consecutive samples, each from a place that `random` gives.
+Totals evaluate_random_batches(Engine& engine, const Samples& samples, std::size_t batch_size, int count,
+                               RandomStream random);
+
 /// The network's outputs before softmax, [samples.count, classes] row-major.
 std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::size_t classes,
                                    std::size_t batch_size, const std::function<void()>& after_batch);
 
-/// The outputs [count, 2] that say of two classes what single outputs, [count], say of the second: 0 and the
-/// output, of which softmax makes the sigmoid of the output.
-std::vector<float> both_classes(std::span<const float> outputs);
+/// The samples whose predictions a run shows, and the name of their part: of validation, else of the test,
+/// else those of training.
+std::pair<Samples, std::string_view> shown_samples(const Dataset& data);
+
+/// predict_samples() of a network for the classes of `data`, with an output per class at least: of a single
+/// output for two classes, 0 and the output, of which softmax makes the sigmoid of the output.
+std::vector<float> class_outputs(Engine& engine, const Network& network, const Dataset& data,
+                                 const Samples& samples, std::size_t batch_size,
+                                 const std::function<void()>& after_batch);
 
 /// How many parameters and buffers are infinite or NaN.
 std::size_t count_non_finite(const Weights& weights);

@@ -186,6 +186,11 @@ void RunRecorder::track_num_correct(std::span<const float> outputs, const Batch&
 
 void RunRecorder::track_batch(const Totals& totals, std::int64_t batch) { log_->batch(totals, batch); }
 
+void RunRecorder::track_validation_batch(const Totals& totals, std::int64_t batch, double seconds) {
+  log_->validation_batch(totals, batch);
+  epoch().exclude(seconds);
+}
+
 void RunRecorder::track_parameters(std::span<const float> values, std::span<const float> gradients) {
   end_training();
   const std::size_t count = network_.parameter_count();

@@ -93,6 +93,8 @@ class RunRecorder {
   void track_num_correct(std::span<const float> outputs, const Batch& batch);
   /// Writes one point of Loss/batch and Accuracy/batch. `batch` counts over the whole run.
   void track_batch(const Totals& totals, std::int64_t batch);
+  /// The same of batches of the validation set. `seconds`, which they took, do not count as training.
+  void track_validation_batch(const Totals& totals, std::int64_t batch, double seconds);
   /// The epoch's point of Optimizer/lr.
   void track_learning_rate(double learning_rate) { learning_rate_ = learning_rate; }
   /// For the epoch's histograms, in the layout of Network::parameters(); `gradients` may be empty.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/random.h"
 #include "core/base/read_error.h"
 #include "core/data/data_loader.h"
 #include "runmanager/records/checkpoint.h"
@@ -232,6 +233,7 @@ class RunTrainer {
       if (logged || untracked_ >= engine_->batches_between_totals()) {
         const Totals totals = track_totals(batch + 1);
         if (logged) recorder_->track_batch(totals, steps_);
+        if (logged && config_.log.validation_batches > 0) log_validation_batches();
       }
       ++steps_;
       after_batch();
@@ -248,6 +250,17 @@ class RunTrainer {
     check_weights(state.weights, place());
     recorder_->add_logging_seconds(options_.clock() - begin);
     start_checkpoint(recorder_->end_epoch(), std::move(state));
+  }
+
+  // Called right after the totals were fetched: those of training must not mix with these.
+  void log_validation_batches() {
+    if (run_.data->validation.count == 0) return;
+    const double begin = options_.clock();
+    const Totals totals = evaluate_random_batches(
+        *engine_, run_.data->validation, config_.batch_size, config_.log.validation_batches,
+        {config_.seed, RandomUse::kValidationBatch, static_cast<std::uint32_t>(steps_), config_.repeat});
+    check_evaluation_loss(totals, "validation", place());
+    recorder_->track_validation_batch(totals, steps_, options_.clock() - begin);
   }
 
   void validate() {
@@ -300,9 +313,7 @@ class RunTrainer {
   void measure_test() {
     if (run_.data->test.count == 0) return;
     const Totals totals = evaluate(run_.data->test, "test");
-    --epoch_;  // The last one is what has diverged.
-    check_evaluation_loss(totals, "test", place());
-    ++epoch_;
+    check_evaluation_loss(totals, "test", {.epoch = epoch_, .lr = config_.lr});
     const auto samples = static_cast<double>(totals.samples);
     recorder_->track_metric("test_loss", totals.loss / samples);
     if (has_classes())
@@ -314,28 +325,18 @@ class RunTrainer {
   }
 
   void log_predictions() {
-    const Dataset& data = *run_.data;
-    const bool has_validation = data.validation.count > 0, has_test = data.test.count > 0;
-    const Samples& samples = has_validation ? data.validation : has_test ? data.test : data.train;
-    observer_.phase("predictions");
-    const std::size_t classes = element_count(run_.network->output());
-    std::vector<float> outputs = predict_samples(*engine_, samples, classes, config_.batch_size, [this] {
-      observer_.phase("predictions");
-      after_batch();
-    });
-    if (classes == 1 && data.class_names.size() == 2) outputs = both_classes(outputs);
-    recorder_->track_predictions(samples, outputs, data.class_names,
-                                 has_validation ? "validation"
-                                 : has_test     ? "test"
-                                                : "training");
+    const auto [samples, part] = shown_samples(*run_.data);
+    const auto after = [this] { observer_.phase("predictions"), after_batch(); };
+    const std::vector<float> outputs =
+        class_outputs(*engine_, *run_.network, *run_.data, samples, config_.batch_size, after);
+    recorder_->track_predictions(samples, outputs, run_.data->class_names, part);
   }
 
   // Waits for the last checkpoint before the run's files are closed: only then is it known which epochs are
   // finished, and the writer's thread no longer flushes the events.
   void end(RunStatus status, const std::string& reason) {
     finish_epoch();
-    const auto& metrics = record_.metrics;
-    if (metrics.contains("test_loss")) log_->info("test: {}", test_text(record_.metrics));
+    if (record_.metrics.contains("test_loss")) log_->info("test: {}", test_text(record_.metrics));
     if (status == RunStatus::kCompleted) {
       log_->info("completed");
     } else {

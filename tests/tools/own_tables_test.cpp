@@ -180,6 +180,34 @@ TEST_F(OwnTables, OneOutputTellsTwoClassesApart) {
   EXPECT_GT(malignant, 40);
 }
 
+TEST_F(OwnTables, LogValidationBatchesBesideTrainingBatchesAndTrainTheSame) {
+  const std::string data = dataset("iris", R"(, "validation": 40, "split": "random")");
+  const auto weights = [&](const std::string& log, const std::string& name) {
+    EXPECT_EQ(train(data, 3, R"(, "epochs": 3, "log": )" + log + R"(, "name": ")" + name + "\"").code, 0);
+    std::vector<std::string> losses;
+    for (const json& epoch :
+         json::parse(read_file(folder_.path() / "runs" / name / "run/run.json")).at("epochs"))
+      losses.push_back(epoch.at("loss").dump() + " " + epoch.at("validation_loss").dump());
+    return losses;
+  };
+  EXPECT_EQ(weights(R"({"batches": 2, "validation_batches": 3})", "with"), weights("{}", "without"));
+  const auto points = [&](const std::string& name) {
+    std::vector<std::string> found;
+    for (const auto& row :
+         parse_csv_text(run_program({"export", "runs/" + name}, folder_.path()).out, name)) {
+      if (row.at(1) == "Loss/validation_batch" || row.at(1) == "Accuracy/validation_batch")
+        found.push_back(row.at(1) + " " + row.at(2) + " " + row.at(4));
+    }
+    return found;
+  };
+  // 72 rows are 5 batches: steps 0, 2, … 14 of 15 are logged.
+  const std::vector<std::string> logged = points("with");
+  EXPECT_EQ(logged.size(), 16u);
+  EXPECT_EQ(points("without").size(), 0u);
+  weights(R"({"batches": 2, "validation_batches": 3})", "again");
+  EXPECT_EQ(points("again"), logged) << "the same places";
+}
+
 TEST_F(OwnTables, MissingValuesAndCategories) {
   std::string table = "size,colour,code,weight,label\n";
   for (int i = 0; i < 60; ++i) {
