@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "core/base/error.h"
@@ -60,6 +61,8 @@ ChannelStatistics channel_statistics(const RawPart& part, const Shape& shape, st
   const std::size_t plane = element_count(shape) / channels;
   ChannelStatistics statistics{std::vector<double>(channels), std::vector<double>(channels)};
   std::vector<std::size_t> counts(channels);
+  std::vector<double> smallest(channels, std::numeric_limits<double>::infinity()),
+      largest(channels, -smallest[0]);
   // Calls add(channel, value) for every value that is not missing.
   const auto for_each = [&](const auto& add) {
     std::visit(
@@ -75,6 +78,8 @@ ChannelStatistics channel_statistics(const RawPart& part, const Shape& shape, st
   for_each([&](std::size_t c, double value) {
     statistics.mean[c] += value;
     ++counts[c];
+    smallest[c] = std::min(smallest[c], value);
+    largest[c] = std::max(largest[c], value);
   });
   const auto divide = [&](std::vector<double>& sums) {
     for (std::size_t c = 0; c < channels; ++c)
@@ -86,7 +91,10 @@ ChannelStatistics channel_statistics(const RawPart& part, const Shape& shape, st
     statistics.deviation[c] += (value - statistics.mean[c]) * (value - statistics.mean[c]);
   });
   divide(statistics.deviation);
-  for (double& deviation : statistics.deviation) deviation = std::sqrt(deviation);
+  for (std::size_t c = 0; c < channels; ++c) {
+    // The mean of a constant is rounded, too, and the constant would seem to vary by the rounding.
+    statistics.deviation[c] = smallest[c] < largest[c] ? std::sqrt(statistics.deviation[c]) : 0;
+  }
   return statistics;
 }
 

@@ -37,22 +37,14 @@ std::vector<ValueCounts> count(const std::vector<std::vector<float>>& arrays,
   return ValueCounter(stream, counted, limits).count(stream);
 }
 
-// As the writer lists buckets: without the empty ones at the ends.
-struct Listed {
-  std::vector<double> limits, counts;
-};
-
-Listed listed(const ValueCounts& counts) {
+// The buckets in the form in which the writer stores them.
+tbwriter::Histogram listed(const ValueCounts& counts) {
   const std::vector<double> limits = tbwriter::histogram_limits(counts.max);
-  std::size_t first = 0, last = counts.buckets.size();
-  while (first < last && counts.buckets[first] == 0) ++first;
-  while (last > first && counts.buckets[last - 1] == 0) --last;
-  Listed result;
-  for (std::size_t i = first; i < last; ++i) {
-    result.limits.push_back(limits[i]);
-    result.counts.push_back(counts.buckets[i]);
-  }
-  return result;
+  tbwriter::Histogram histogram;
+  for (std::size_t i = 0; i < counts.buckets.size(); ++i)
+    histogram.append(limits[i], static_cast<double>(counts.buckets[i]));
+  histogram.trim();
+  return histogram;
 }
 
 void expect_sum(double sum, double expected, double of_magnitudes) {
@@ -67,7 +59,7 @@ void expect_sum(double sum, double expected, double of_magnitudes) {
 
 void expect_as_the_writer_counts(const ValueCounts& counts, const std::vector<float>& values) {
   const tbwriter::Histogram expected = tbwriter::make_histogram(std::span<const float>(values));
-  const Listed own = listed(counts);
+  const tbwriter::Histogram own = listed(counts);
   EXPECT_EQ(own.limits, expected.limits);
   EXPECT_EQ(own.counts, expected.counts);
   EXPECT_EQ(static_cast<double>(counts.number), expected.number);
