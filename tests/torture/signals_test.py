@@ -21,7 +21,7 @@ class SignalTest:
     def __init__(self, program, directory):
         self.program, self.directory = program, directory
         self.found = []
-        torture_sweep.write_data(directory)
+        torture_sweep.write_data(directory, small=False)
         # Long enough that nothing ends by itself.
         sweep = json.loads((directory / "torture.json").read_text()) | {"name": "long", "epochs": 100000}
         (directory / "long.json").write_text(json.dumps(sweep))
