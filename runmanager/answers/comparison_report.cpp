@@ -30,7 +30,7 @@ std::string metric_text(const OptionalNumber& value, const std::string& metric) 
 }
 
 std::string ratio_text(double ratio) {
-  return ratio < 10 ? fmt::format("{:.2f}", ratio) : fmt::format("{:.1f}", ratio);
+  return fmt::format(fmt::runtime(ratio < 0.1 ? "{:.2g}" : ratio < 10 ? "{:.2f}" : "{:.1f}"), ratio);
 }
 
 std::string both(const OptionalNumber& base, const OptionalNumber& other) {
@@ -105,20 +105,26 @@ std::string interval_text(const MeanEstimate& estimate, const auto& text) {
 
 std::string pairs_text(std::size_t count) { return fmt::format("{} pair{}", count, count == 1 ? "" : "s"); }
 
+// Of the ratios the other way round.
+MeanEstimate inverse(MeanEstimate ratio) {
+  ratio.mean = 1 / ratio.mean;
+  if (ratio.interval) ratio.interval = {1 / ratio.interval->second, 1 / ratio.interval->first};
+  return ratio;
+}
+
 // "cuda:0 is 14.2 times as fast as cpu (geometric mean of 8 pairs; 95% interval 12.1 to 16.7)".
 std::string sentence(const Comparison& comparison, const ComparedValue& value) {
   const std::string base = label(comparison, value.base), other = label(comparison, value.other);
   if (value.pairs.empty())
     return fmt::format("No run with {} differs from one with {} in nothing else.", other, base);
   if (is_speed(comparison.metric) && value.ratio) {
-    // How many times as much the other one does in the same time.
-    MeanEstimate faster = *value.ratio;
-    if (larger_is_better(comparison.metric)) {
-      faster.mean = 1 / faster.mean;
-      if (faster.interval) faster.interval = {1 / faster.interval->second, 1 / faster.interval->first};
-    }
-    return fmt::format("{} is {} times as fast as {} in {} (geometric mean of {}{}).", other,
-                       ratio_text(faster.mean), base, comparison.metric, pairs_text(faster.count),
+    // Of the faster one: how many times as much it does in the same time.
+    const bool other_is_faster =
+        larger_is_better(comparison.metric) ? value.ratio->mean < 1 : value.ratio->mean >= 1;
+    const MeanEstimate faster = value.ratio->mean < 1 ? inverse(*value.ratio) : *value.ratio;
+    return fmt::format("{} is {} times as fast as {} in {} (geometric mean of {}{}).",
+                       other_is_faster ? other : base, ratio_text(faster.mean),
+                       other_is_faster ? base : other, comparison.metric, pairs_text(faster.count),
                        interval_text(faster, ratio_text));
   }
   if (!value.difference) return fmt::format("No pair has {}.", comparison.metric);

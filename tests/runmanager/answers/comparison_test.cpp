@@ -126,7 +126,7 @@ TEST(Comparison, ValuesThatAreNumbersHaveTheirKeyBesideThem) {
   const std::vector<SourceRun> runs = {made_run({{"num_workers", std::int64_t{0}}}, "cpu", 1),
                                        made_run({{"num_workers", std::int64_t{2}}}, "cpu", 2)};
   EXPECT_THAT(comparison_text(compare_runs(runs, "", ""), true),
-              HasSubstr("num_workers=2 is 0.50 times as fast as num_workers=0"));
+              HasSubstr("num_workers=0 is 2.00 times as fast as num_workers=2"));
 }
 
 TEST(Comparison, AMetricThatNoRunHasIsRefused) {
