@@ -1,9 +1,11 @@
 #include "core/network/network.h"
 
 #include <set>
+#include <stdexcept>
 
 #include "core/base/error.h"
 #include "core/network/flops.h"
+#include "core/spec/activation.h"
 
 namespace sweep {
 namespace {
@@ -87,9 +89,13 @@ void infer_output(Layer& layer) {
     infer_linear(layer);
   } else if (layer.type == "flatten") {
     layer.output = {static_cast<std::int64_t>(element_count(layer.input))};
-  } else {
-    if (layer.type == "batch_norm2d") need_image(layer);
+  } else if (layer.type == "batch_norm2d") {
+    need_image(layer);
     layer.output = layer.input;
+  } else if (layer.type == "dropout" || layer.type == "residual" || find_activation(layer.type) != nullptr) {
+    layer.output = layer.input;
+  } else {
+    throw std::logic_error("the output of layers of type " + layer.type + " is not known here");
   }
 }
 
