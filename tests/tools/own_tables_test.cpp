@@ -186,8 +186,8 @@ TEST_F(OwnTables, LogValidationBatchesBesideTrainingBatchesAndTrainTheSame) {
   const auto weights = [&](const std::string& log, const std::string& name) {
     EXPECT_EQ(train(data, 3, R"(, "epochs": 3, "log": )" + log + R"(, "name": ")" + name + "\"").code, 0);
     std::vector<std::string> losses;
-    for (const json& epoch :
-         json::parse(read_file(folder_.path() / "runs" / name / "run/run.json")).at("epochs"))
+    const json run = json::parse(read_file(folder_.path() / "runs" / name / "run/run.json"));
+    for (const json& epoch : run.at("epochs"))
       losses.push_back(epoch.at("loss").dump() + " " + epoch.at("validation_loss").dump());
     return losses;
   };
