@@ -38,16 +38,24 @@ bool terminates_out_of_memory() {
   }
 }
 
-// Must not allocate, and may be called by signal handlers.
+// Must not allocate, and may be called by signal handlers; so must exit_now().
+void say(const char* text) {
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
+}
+
 [[noreturn]] void exit_now() {
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, exit_message, std::strlen(exit_message));
+  say(exit_message);
   ::_exit(exit_code);
 }
 
 // Where no allocation has failed, the signal comes again as soon as this returns, and ends the process as it
 // would have without this handler.
 extern "C" void on_crash(int signal) {
-  if (allocation_failed) exit_now();
+  if (allocation_failed) {
+    say(signal == SIGSEGV ? "crashed (SIGSEGV) after an allocation failed:\n"
+                          : "crashed (SIGABRT) after an allocation failed:\n");
+    exit_now();
+  }
   for (std::size_t i = 0; i < kCrashes.size(); ++i) {
     if (kCrashes[i] == signal) ::sigaction(signal, &previous_actions[i], nullptr);
   }

@@ -53,7 +53,9 @@ TEST(OutOfMemoryDeathTest, EndsSoWhereAFailedAllocationIsNotSurvived) {
       signal == SIGABRT ? std::abort() : static_cast<void>(std::raise(signal));
       std::raise(signal);  // as the instruction that is tried again
     };
-    EXPECT_EXIT(crash(true), ::testing::ExitedWithCode(42), "^the last words\n$");
+    EXPECT_EXIT(crash(true), ::testing::ExitedWithCode(42),
+                signal == SIGABRT ? "^crashed \\(SIGABRT\\) after .* failed:\nthe last words\n$"
+                                  : "^crashed \\(SIGSEGV\\) after .* failed:\nthe last words\n$");
     EXPECT_EXIT(crash(false), ::testing::KilledBySignal(signal), "");
   }
 }
