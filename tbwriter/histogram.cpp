@@ -239,19 +239,11 @@ Histogram count(std::span<const Value> values) {
   while (at(last) == 0) --last;
   histogram.limits.reserve(last + 1 - first);
   histogram.counts.reserve(last + 1 - first);
-  bool gap = false;  // Empty buckets are before this one, and not written yet.
   const auto append = [&](std::size_t k, std::uint32_t bucket) {
-    if (bucket == 0) {
-      gap = true;
-      return;
-    }
-    if (gap) {
-      histogram.limits.push_back(right_end(k - 1, histogram.max));
-      histogram.counts.push_back(0);
-      gap = false;
-    }
-    histogram.limits.push_back(right_end(k, histogram.max));
-    histogram.counts.push_back(static_cast<double>(bucket));
+    if (bucket == 0) return;
+    // Only the last of some empty buckets: append() would merge them.
+    if (k > first && at(k - 1) == 0) histogram.append(right_end(k - 1, histogram.max), 0);
+    histogram.append(right_end(k, histogram.max), static_cast<double>(bucket));
   };
   std::size_t k = first;
   for (; k < side && k <= last; ++k) append(k, counters[side - 1 - k]);
