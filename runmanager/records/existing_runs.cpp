@@ -88,8 +88,7 @@ std::vector<SettingDifference> swept_differences(const RunRecord& record, const 
                                                  const Params& swept) {
   std::vector<SettingDifference> differences;
   for (const auto& [key, value] : swept) {
-    const bool changes_times = key == "num_workers" || key == "dataset.placement" || key.starts_with("log.");
-    if (!changes_times) continue;
+    if (!changes_only_times(key)) continue;
     const auto *before = find_at(record.config, key), *now = find_at(config.resolved, key);
     if (before != nullptr && now != nullptr && *before == *now) continue;
     const auto text = [](const nlohmann::ordered_json* json) { return json ? json->dump() : "nothing"; };

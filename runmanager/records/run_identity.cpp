@@ -11,12 +11,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Settings that change how long a run takes or what is shown of it, or that are compared by themselves.
-constexpr std::string_view kWithoutNumbers[] = {"device", "epochs", "log", "num_workers"};
-
-bool changes_numbers(std::string_view key) {
-  return std::find(std::begin(kWithoutNumbers), std::end(kWithoutNumbers), key) == std::end(kWithoutNumbers);
-}
+// Of these, only their effect counts: the device it became, and the epochs there are.
+bool is_compared_by_itself(std::string_view key) { return key == "device" || key == "epochs"; }
 
 // One text for 1 and 1.0: a file may spell a number either way. Integers that no double holds stay exact.
 std::string number_text(const Json& number) {
@@ -80,13 +76,15 @@ bool spans_epochs(const Json& schedule) {
 Json without_names(const Json& config, RunIdentity& identity) {
   Json settings = Json::object();
   for (const auto& [key, value] : config.items()) {
-    if (changes_numbers(key)) settings[key] = value;
+    if (!is_compared_by_itself(key) && !changes_only_times(key)) settings[key] = value;
   }
   if (settings.contains("dataset") && settings["dataset"].is_object()) {
-    Json& dataset = settings["dataset"];
-    if (dataset.contains("name")) identity.source = dataset["name"].dump();
-    for (const char* key : {"name", "path"}) dataset.erase(key);
-    dataset.erase("placement");
+    Json kept = Json::object();
+    for (const auto& [key, value] : settings["dataset"].items()) {
+      if (key == "name") identity.source = value.dump();
+      if (key != "name" && key != "path" && !changes_only_times("dataset." + key)) kept[key] = value;
+    }
+    settings["dataset"] = std::move(kept);
   }
   if (settings.contains("network") && settings["network"].is_object()) {
     settings["network"].erase("name");
@@ -98,6 +96,10 @@ Json without_names(const Json& config, RunIdentity& identity) {
 }
 
 }  // namespace
+
+bool changes_only_times(std::string_view key) {
+  return key == "num_workers" || key == "dataset.placement" || key == "log" || key.starts_with("log.");
+}
 
 RunIdentity identity_of(const Json& config, const std::string& device, const Json& provenance) {
   RunIdentity identity;

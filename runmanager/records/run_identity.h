@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,10 @@ struct RunIdentity {
   /// The schedule spreads over all epochs, so the first of ten are not those of a run of three.
   bool schedule_spans_epochs = false;
 };
+
+/// Whether the setting `key` ("num_workers", "dataset.placement", "log.batches") changes only how long a run
+/// takes, or what is shown of it.
+bool changes_only_times(std::string_view key);
 
 /// `config` is RunConfig::resolved or RunRecord::config, `device` the name of the device that the run trains
 /// on. From `provenance`, reads "numerics" and, if present, "init_sha256" and the files of "dataset".
