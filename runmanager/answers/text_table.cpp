@@ -12,9 +12,7 @@ std::string terminal_row(const std::vector<std::string>& cells, const std::vecto
                          std::size_t left_aligned) {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const std::string text = printable(cells[i]);
-    const std::string blanks(static_cast<std::size_t>(std::max(0, widths[i] - display_width(text))), ' ');
-    line += "  " + (i < left_aligned ? text + blanks : blanks + text);
+    line += "  " + padded(printable(cells[i]), widths[i], i >= left_aligned);
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";
@@ -37,10 +35,7 @@ std::string terminal_table(const TextTable& table, bool unicode) {
   widen(table.header);
   for (const auto& row : table.rows) widen(row);
   std::string text = terminal_row(table.header, widths, table.left_aligned);
-  for (const int width : widths) {
-    text += "  ";
-    for (int i = 0; i < width; ++i) text += unicode ? "─" : "-";
-  }
+  for (const int width : widths) text += "  " + rule(width, unicode);
   text += "\n";
   for (const auto& row : table.rows) text += terminal_row(row, widths, table.left_aligned);
   return text;

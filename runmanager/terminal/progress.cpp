@@ -34,11 +34,6 @@ std::string join_fitting(const std::vector<std::string>& details, int columns) {
   return text;
 }
 
-std::string padded(std::string text, int width) {
-  text.append(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ');
-  return text;
-}
-
 // "7 s", "1 m 05 s". Tenths would flicker with every redraw.
 std::string whole_seconds(double seconds) {
   return seconds < 59.5 ? fmt::format("{:.0f} s", std::floor(seconds)) : human_seconds(seconds);

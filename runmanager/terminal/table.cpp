@@ -169,11 +169,6 @@ int total_width(const std::vector<Column>& columns) {
   return width;
 }
 
-std::string padded(const std::string& text, int width, bool right_aligned) {
-  const std::string blanks(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ');
-  return right_aligned ? blanks + text : text + blanks;
-}
-
 // Escape sequences of colours; all empty without colours.
 struct Colors {
   std::string_view dim, bold, red, yellow, green, off;
@@ -230,14 +225,13 @@ std::vector<Column> fit_columns(std::vector<Column> columns, int width) {
 // The titles, and a rule below them.
 std::string header(const std::vector<Column>& columns, const Colors& colors, const TableOptions& options) {
   const std::string gap(kGap, ' ');
-  std::string titles = gap, rule = gap;
+  std::string titles = gap, rules = gap;
   for (const Column& column : columns) {
     titles += padded(column.title, column.width, column.right_aligned) + gap;
-    for (int i = 0; i < column.width; ++i) rule += options.unicode ? "─" : "-";
-    rule += gap;
+    rules += rule(column.width, options.unicode) + gap;
   }
   return fmt::format("{}{}{}\n{}{}{}\n", colors.bold, without_trailing_blanks(titles), colors.off, colors.dim,
-                     without_trailing_blanks(rule), colors.off);
+                     without_trailing_blanks(rules), colors.off);
 }
 
 // The line of runs[index], without colours. A run that has an error ends with its reason. If it has no epochs

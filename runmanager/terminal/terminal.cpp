@@ -136,6 +136,17 @@ int display_width(std::string_view text) {
   return width;
 }
 
+std::string padded(std::string_view text, int columns, bool right_aligned) {
+  const std::string blanks(static_cast<std::size_t>(std::max(0, columns - display_width(text))), ' ');
+  return right_aligned ? blanks + std::string(text) : std::string(text) + blanks;
+}
+
+std::string rule(int columns, bool unicode) {
+  std::string line;
+  for (int i = 0; i < columns; ++i) line += unicode ? "─" : "-";
+  return line;
+}
+
 std::string fit_width(std::string_view text, int columns, bool unicode) {
   if (display_width(text) <= columns) return std::string(text);
   const std::string_view ellipsis = unicode ? "…" : "~";

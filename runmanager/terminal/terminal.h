@@ -32,6 +32,12 @@ bool stdout_unicode();
 /// escape sequences.
 int display_width(std::string_view text);
 
+/// `text` with blanks to the right, or to the left if `right_aligned`, up to `columns`; wider text as it is.
+std::string padded(std::string_view text, int columns, bool right_aligned = false);
+
+/// A line to rule off the header of a table, `columns` long.
+std::string rule(int columns, bool unicode);
+
 /// `text` cut to at most `columns`, with an ellipsis ("…", or "~" without `unicode`) if something was left
 /// out. All escape sequences are kept, those behind the cut as well.
 std::string fit_width(std::string_view text, int columns, bool unicode = true);
