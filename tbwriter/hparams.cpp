@@ -12,7 +12,15 @@
 namespace sweep::tbwriter {
 namespace {
 
-// google.protobuf.Value. Members of a oneof are written even if they are 0, false or empty.
+// TensorBoard would drop a number that is not finite from the row but make the column's range NaN. A
+// null_value makes it fail where the column is sorted or filtered.
+bool is_shown(const HParamValue& value) {
+  const auto* number = std::get_if<double>(&value);
+  return number != nullptr ? std::isfinite(*number) : !std::holds_alternative<std::nullptr_t>(value);
+}
+
+// google.protobuf.Value of one that is shown. Members of a oneof are written even if they are 0, false or
+// empty.
 std::string encode_value(const HParamValue& value) {
   std::string message;
   if (const auto* flag = std::get_if<bool>(&value)) {
@@ -35,7 +43,9 @@ std::string encode_info(const HParamInfo& info) {
   wire::integer(message, 4, static_cast<int>(info.type));
   if (!info.discrete.empty()) {
     std::string list;
-    for (const HParamValue& value : info.discrete) wire::always_bytes(list, 1, encode_value(value));
+    for (const HParamValue& value : info.discrete) {
+      if (is_shown(value)) wire::always_bytes(list, 1, encode_value(value));
+    }
     wire::always_bytes(message, 5, list);
   } else if (info.interval) {
     std::string interval;
@@ -72,9 +82,7 @@ std::string encode_session_start(const HParams& hparams, double start_time) {
   for (const auto& [name, value] : hparams) {
     if (name.empty()) throw UsageError("a hyperparameter has no name");
     if (!names.insert(name).second) throw UsageError("the hyperparameter " + name + " is given twice");
-    // TensorBoard would drop such a value from the row but make the column's range NaN, so it is left out.
-    if (const auto* number = std::get_if<double>(&value); number != nullptr && !std::isfinite(*number))
-      continue;
+    if (!is_shown(value)) continue;
     std::string entry;
     wire::always_bytes(entry, 1, valid_utf8(name));
     wire::always_bytes(entry, 2, encode_value(value));

@@ -1,6 +1,7 @@
 // Hyperparameters of a run, for TensorBoard's HParams tab.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,10 +12,11 @@
 namespace sweep::tbwriter {
 
 /// TensorBoard has text, bool and number; integers are stored as doubles. A name must
-/// have the same type in all runs.
-using HParamValue = std::variant<bool, std::int64_t, double, std::string>;
+/// have the same type in all runs, or be nullptr: no value.
+using HParamValue = std::variant<bool, std::int64_t, double, std::string, std::nullptr_t>;
 
-/// Name and value, in the order to be written. Values that are not finite are not written.
+/// Name and value, in the order to be written. Numbers that are not finite and nullptr are not written, so
+/// that the cell is empty: TensorBoard cannot sort or filter a column that has a null.
 using HParams = std::vector<std::pair<std::string, HParamValue>>;
 
 /// How a run ended. TensorBoard shows a run without an end as unknown, which fits a run that is still

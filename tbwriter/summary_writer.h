@@ -157,7 +157,7 @@ class SummaryWriter {
   void add_graph_profile(std::string_view tag, std::span<const NodeProfile> nodes, std::int64_t step = 0);
 
   /// Starts the hparams session of this run; its scalars become the metrics of its row in the HParams tab. A
-  /// value that is not finite is left out, with a warning.
+  /// number that is not finite is left out, with a warning; nullptr is left out.
   /// `start_time` is in seconds since 1970, default: now. Throws UsageError if it is called twice, for an
   /// empty or duplicate name, and if a scalar has a step above 2^31 − 1, which breaks the tab.
   void add_hparams_start(const HParams& hparams, std::optional<double> start_time = {});

@@ -30,7 +30,8 @@ using Params = std::vector<std::pair<std::string, ParamValue>>;
 
 /// What is logged besides scalars; the sweep file's "log".
 struct LogOptions {
-  int images = 64;  // samples in the grid of the first batch; 0: none
+  int images = 64;            // samples in the grid of the first batch; 0: none
+  bool image_labels = false;  // with its target below each of them
   bool graph = true;
   bool histograms = true;
   bool hparams = true;
@@ -46,6 +47,7 @@ struct LogOptions {
 template <typename Options, typename Visit>
 void for_each_log_option(Options& log, const Visit& visit) {
   visit("images", log.images);
+  visit("image_labels", log.image_labels);
   visit("graph", log.graph);
   visit("histograms", log.histograms);
   visit("hparams", log.hparams);

@@ -281,6 +281,7 @@ std::span<const Setting> normalize_settings() {
 std::span<const Setting> log_settings() {
   static const std::vector<Setting> settings = {
       image_count("images", 64, "samples of the first batch that are shown; 0 or false: none"),
+      boolean("image_labels", false, "their classes, or numbers, are written below them"),
       boolean("graph", true, "the network as a graph"),
       boolean("histograms", true, "every parameter and gradient, per epoch"),
       boolean("hparams", true, "the table of hyperparameters and metrics"),

@@ -197,11 +197,23 @@ std::vector<std::string> tag_names(const ExportedLogdir& logdir) {
   });
 }
 
+// What is read from a file is never null.
+ParamValue to_param(const tbwriter::HParamValue& value) {
+  return std::visit(
+      [](const auto& of_type) -> ParamValue {
+        if constexpr (std::is_same_v<decltype(of_type), const std::nullptr_t&>)
+          return std::string();
+        else
+          return of_type;
+      },
+      value);
+}
+
 // The run's values of the hyperparameters `names`, "" where it has none. A resumed run has written them
 // again; the last value counts.
 std::vector<std::string> hparam_cells(const ExportedRun& run, const std::vector<std::string>& names) {
   std::map<std::string, std::string> values;
-  for (const auto& [name, value] : run.session.hparams) values[name] = param_text(value);
+  for (const auto& [name, value] : run.session.hparams) values[name] = param_text(to_param(value));
   std::vector<std::string> cells;
   for (const std::string& name : names) cells.push_back(values[name]);
   return cells;
@@ -223,7 +235,7 @@ std::string hparams_json(const tbwriter::HParams& hparams) {
   Json json = Json::object();
   for (const auto& [name, value] : hparams) {
     const double* number = std::get_if<double>(&value);
-    json[name] = number != nullptr ? json_number(*number) : to_json(value);
+    json[name] = number != nullptr ? json_number(*number) : to_json(to_param(value));
   }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -30,7 +30,7 @@ inline constexpr std::array<Measure, 4> kMeasures = {
      {"mae", "MAE", "MAE/train", "MAE/validation", "MAE/test", false},
      {"rmse", "RMSE", "RMSE/train", "RMSE/validation", "RMSE/test", false},
      {"r2", "R2", "R2/train", "R2/validation", "R2/test", false}}};
-inline constexpr std::size_t kRmse = 2;
+inline constexpr std::size_t kMae = 1, kRmse = 2, kR2 = 3;  // their places
 
 /// A value per measure; none where it makes no sense for the targets.
 using Measures = std::array<std::optional<double>, kMeasures.size()>;

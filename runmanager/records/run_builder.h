@@ -13,11 +13,12 @@ namespace sweep {
 
 /// One combination of hyperparameters, for a training loop and RunManager::begin_run().
 struct Run {
-  std::string name;               // of its directory, "lr=0.01,batch_size=100"; must not be empty
-  Params params;                  // in the order of the axes
-  std::string device = "cpu";     // for the graph and the records
-  LossSpec loss;                  // for the graph
-  LogOptions log;                 // which events are written
+  std::string name;                           // of its directory, "lr=0.01,batch_size=100"; must not be empty
+  Params params;                              // in the order of the axes
+  std::string device = "cpu";                 // for the graph and the records
+  LossSpec loss;                              // for the graph
+  std::vector<std::string> class_names = {};  // for captions; empty: classes are shown as numbers
+  LogOptions log;                             // which events are written
   nlohmann::ordered_json config;  // every other setting, for run.json and the Text tab; may be null
   int jobs = 1;                   // runs at once on this machine, this one included; for the records
 

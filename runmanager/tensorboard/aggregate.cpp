@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "runmanager/config/run_name.h"
+#include "runmanager/records/measures.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/tensorboard/run_log.h"
 #include "runmanager/tensorboard/scalar_points.h"
@@ -62,6 +63,13 @@ void remove_run(const fs::path& directory) {
   fs::remove(directory, not_empty);
 }
 
+bool are_of_numbers(std::span<const AggregateEpoch> epochs) {
+  return std::any_of(epochs.begin(), epochs.end(), [](const AggregateEpoch& epoch) {
+    return std::any_of(epoch.values.begin(), epoch.values.end(),
+                       [](const AggregateValue& value) { return value.tag == kMeasures[kMae].train_tag; });
+  });
+}
+
 void write_run(const fs::path& directory, const Params& params, const LogOptions& log,
                std::span<const AggregateEpoch> epochs) {
   prepare_run_directory(directory);
@@ -69,8 +77,8 @@ void write_run(const fs::path& directory, const Params& params, const LogOptions
   options.end_session_on_close = false;
   tbwriter::SummaryWriter writer(directory, options);
   const bool session = log.hparams && !params.empty();
-  if (session) writer.add_hparams_start(params);
-  if (log.layout) writer.add_custom_scalars_layout(scalars_layout());
+  if (session) writer.add_hparams_start(to_hparams(params));
+  if (log.layout) writer.add_custom_scalars_layout(scalars_layout(are_of_numbers(epochs)));
   for (const AggregateEpoch& epoch : epochs) {
     std::vector<std::string> deviation_tags;
     for (const AggregateValue& value : epoch.values) deviation_tags.push_back("Std/" + value.tag);

@@ -7,10 +7,13 @@
 
 #include "core/base/error.h"
 #include "runmanager/records/markdown.h"
+#include "runmanager/records/measures.h"
+#include "runmanager/tensorboard/captioned_grid.h"
 #include "runmanager/tensorboard/network_graph.h"
 #include "runmanager/tensorboard/network_table.h"
 #include "runmanager/tensorboard/predictions.h"
 #include "runmanager/tensorboard/scalar_points.h"
+#include "tbwriter/pixel.h"
 
 namespace sweep {
 namespace {
@@ -59,7 +62,29 @@ std::vector<std::uint32_t> first_rows(const DataLoader& loader, std::size_t limi
   return rows;
 }
 
+// "Shirt" or "3" of a class, "0.25, 12" of numbers.
+std::string target_text(const SampleSet& set, std::size_t row, std::span<const std::string> class_names) {
+  if (!are_numbers(set.targets)) {
+    const auto label = static_cast<std::size_t>(set.labels()[row]);
+    return label < class_names.size() ? class_names[label] : std::to_string(label);
+  }
+  const std::span<const float> numbers = set.numbers();
+  const std::size_t width = numbers.size() / set.size();
+  std::string text;
+  for (const float number : numbers.subspan(row * width, width))
+    text += fmt::format("{}{:.4g}", text.empty() ? "" : ", ", number);
+  return text;
+}
+
 }  // namespace
+
+tbwriter::HParams to_hparams(const Params& params) {
+  tbwriter::HParams hparams;
+  for (const auto& [name, value] : params) {
+    std::visit([&, &name = name](const auto& of_type) { hparams.emplace_back(name, of_type); }, value);
+  }
+  return hparams;
+}
 
 std::span<const double> parameter_limits() {
   static const std::vector<double> limits = [] {
@@ -70,17 +95,18 @@ std::span<const double> parameter_limits() {
   return limits;
 }
 
-const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& loader, std::size_t limit) {
+const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& loader, const Run& run) {
   const Samples& samples = loader.samples();
   const Shape& shape = samples.set->shape;
   if (shape.size() != 3 || (shape[0] != 1 && shape[0] != 3)) return nullptr;
-  Key key = {samples.set, first_rows(loader, limit)};
-  if (key.second.empty()) return nullptr;
-  for (std::uint32_t& row : key.second) row += static_cast<std::uint32_t>(samples.first);
+  Key key = {samples.set, first_rows(loader, static_cast<std::size_t>(run.log.images)), run.log.image_labels};
+  auto& rows = std::get<1>(key);
+  if (rows.empty()) return nullptr;
+  for (std::uint32_t& row : rows) row += static_cast<std::uint32_t>(samples.first);
   for (const auto& [known, grid] : grids_) {
     if (known == key) return &grid;
   }
-  const tbwriter::BatchSize size = {.count = static_cast<std::int64_t>(key.second.size()),
+  const tbwriter::BatchSize size = {.count = static_cast<std::int64_t>(rows.size()),
                                     .channels = shape[0],
                                     .height = shape[1],
                                     .width = shape[2]};
@@ -88,8 +114,16 @@ const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& load
   const auto encode = [&]<typename T>(const MaybeOwnedArray<T>& all) {
     const std::size_t values = samples.set->sample_values();
     std::vector<T> shown;
-    for (const std::uint32_t row : key.second)
+    for (const std::uint32_t row : rows)
       shown.insert(shown.end(), all.data() + row * values, all.data() + (row + 1) * values);
+    if (run.log.image_labels) {
+      std::vector<std::string> captions;
+      for (const std::uint32_t row : rows)
+        captions.push_back(target_text(*samples.set, row, run.class_names));
+      std::vector<std::uint8_t> pixels;
+      for (const T value : shown) pixels.push_back(tbwriter::to_byte(value));
+      return draw_captioned_grid(pixels, size, captions, 8);
+    }
     return tbwriter::encode_image_grid(std::span<const T>(shown), size, {.columns = 8, .padding = 2});
   };
   tbwriter::EncodedImage grid = std::visit(encode, samples.set->samples);
@@ -101,10 +135,9 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run,
                const nlohmann::ordered_json& provenance)
     : options_(run.log), device_(run.device), loss_(run.loss), writer_(directory, writer_options()) {
   if (options_.hparams && !run.params.empty()) {
-    writer_.add_hparams_start(run.params);
+    writer_.add_hparams_start(to_hparams(run.params));
     session_ = true;
   }
-  if (options_.layout) writer_.add_custom_scalars_layout(scalars_layout());
   if (options_.text) {
     nlohmann::ordered_json configuration = {{"run", run.name}, {"device", run.device}};
     if (run.config.is_object()) {
@@ -128,18 +161,31 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run, std::int6
       session_(options_.hparams && !run.params.empty()),
       writer_(directory, writer_options(first_step)) {}
 
-tbwriter::CustomScalarsLayout scalars_layout() {
-  const auto chart = [](const char* title, const char* tag) {
-    return tbwriter::Chart{title, tbwriter::MultilineChart{{tag}}};
+tbwriter::CustomScalarsLayout scalars_layout(bool numbers) {
+  const auto chart = [](const char* title, std::string_view tag) {
+    return tbwriter::Chart{title, tbwriter::MultilineChart{{fmt::format("{}$", tag)}}};
   };
   // Lines of one run have one colour, so training and validation are charts side by side.
-  return {{.title = "Loss",
-           .charts = {chart("Training", "Loss/train$"), chart("Validation", "Loss/validation$")}},
-          {.title = "Accuracy",
-           .charts = {chart("Training", "Accuracy/train$"), chart("Validation", "Accuracy/validation$")}},
-          {.title = "Speed",
-           .charts = {chart("Seconds per epoch", "Duration/epoch_seconds$"),
-                      chart("Images per second", "Time/images_per_second$")}}};
+  const auto category = [&chart](const char* title, std::string_view train, std::string_view validation) {
+    return tbwriter::ChartCategory{.title = title,
+                                   .charts = {chart("Training", train), chart("Validation", validation)}};
+  };
+  tbwriter::CustomScalarsLayout layout = {category("Loss", "Loss/train", "Loss/validation")};
+  if (!numbers) layout.push_back(category("Accuracy", "Accuracy/train", "Accuracy/validation"));
+  if (numbers) {
+    const Measure &mae = kMeasures[kMae], &r2 = kMeasures[kR2];
+    layout.push_back(category("Mean absolute error", mae.train_tag, mae.validation_tag));
+    layout.push_back(
+        category("R²: 1 is perfect, 0 no better than the mean", r2.train_tag, r2.validation_tag));
+  }
+  layout.push_back({.title = "Speed",
+                    .charts = {chart("Seconds per epoch", "Duration/epoch_seconds"),
+                               chart("Images per second", "Time/images_per_second")}});
+  return layout;
+}
+
+void RunLog::layout(bool numbers) {
+  if (options_.layout) writer_.add_custom_scalars_layout(scalars_layout(numbers));
 }
 
 void RunLog::network(const Network& network) {

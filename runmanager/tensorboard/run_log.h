@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,20 +27,25 @@ namespace sweep {
 /// encoded only once. Not thread-safe.
 class ImageGridCache {
  public:
-  /// The grid of the first batch that `loader` will give: up to `limit` samples, 8 a row, with 2 pixels
-  /// between them. nullptr if the samples are not images of 1 or 3 channels. Valid until the next call. Does
-  /// not change the state of the loader.
-  const tbwriter::EncodedImage* first_batch(const DataLoader& loader, std::size_t limit);
+  /// The grid of the first batch that `loader` will give: up to run.log.images samples, 8 a row, with 2
+  /// pixels between them, or with run.log.image_labels larger and each with its class or numbers below it.
+  /// nullptr if the samples are not images of 1 or 3 channels. Valid until the next call. Does not change the
+  /// state of the loader.
+  const tbwriter::EncodedImage* first_batch(const DataLoader& loader, const Run& run);
 
  private:
-  // The data set and the rows in the grid. Owning the set makes its address unique as long as the key exists.
-  using Key = std::pair<std::shared_ptr<const SampleSet>, std::vector<std::uint32_t>>;
+  // The data set, the rows in the grid, and whether it has captions. Owning the set makes its address unique
+  // as long as the key exists.
+  using Key = std::tuple<std::shared_ptr<const SampleSet>, std::vector<std::uint32_t>, bool>;
   std::vector<std::pair<Key, tbwriter::EncodedImage>> grids_;  // the newest last; the oldest are dropped
 };
 
-/// The layout of the Custom Scalars tab. Every run has it: TensorBoard drops equal charts when it merges the
+/// The hyperparameters of an HParams session.
+tbwriter::HParams to_hparams(const Params& params);
+
+/// What RunLog::layout() writes. Every run has it: TensorBoard drops equal charts when it merges the
 /// layouts of several runs, and any run may be the only one that is looked at.
-tbwriter::CustomScalarsLayout scalars_layout();
+tbwriter::CustomScalarsLayout scalars_layout(bool numbers);
 
 /// Bucket limits for Engine::count_parameters(), the same as those of histograms made from values.
 std::span<const double> parameter_limits();
@@ -55,6 +61,8 @@ class RunLog {
   /// session. `first_step`: above the steps of all points in the older files.
   RunLog(const std::filesystem::path& directory, const Run& run, std::int64_t first_step);
 
+  /// The layout of the Custom Scalars tab for targets that are `numbers`, or else classes.
+  void layout(bool numbers);
   /// The graph of the network, and as text the table of its layers.
   void network(const Network& network);
   void images(const tbwriter::EncodedImage& grid);

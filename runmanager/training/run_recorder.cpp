@@ -125,10 +125,10 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
 
 void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
   log_.emplace(directory_, run, record_.provenance);
+  log_->layout(are_numbers(loader_.samples().set->targets));
   log_->network(network_);
   if (run.log.images > 0) {
-    if (const auto* grid = grids.first_batch(loader_, static_cast<std::size_t>(run.log.images)))
-      log_->images(*grid);
+    if (const auto* grid = grids.first_batch(loader_, run)) log_->images(*grid);
   }
 }
 

@@ -79,7 +79,8 @@ class RunTrainer {
  private:
   // Opens the run's files: those of an earlier start, if its last epoch can be continued, else new ones.
   void begin() {
-    const Run run = describe_run(config_, run_.device, run_.jobs);
+    Run run = describe_run(config_, run_.device, run_.jobs);
+    run.class_names = run_.data->class_names;
     const RecorderOptions recorder_options{.directory = options_.directory,
                                            .clock = options_.clock,
                                            .provenance = run_.provenance,

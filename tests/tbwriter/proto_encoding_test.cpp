@@ -85,11 +85,12 @@ TEST(EncodeSessionStart, KeepsTypesAlsoOfFalseZeroAndEmpty) {
   EXPECT_EQ(session.hparams().at("empty").kind_case(), google::protobuf::Value::kStringValue);
 }
 
-TEST(EncodeSessionStart, LeavesOutNumbersThatAreNotFinite) {
+TEST(EncodeSessionStart, LeavesOutNumbersThatAreNotFiniteAndNull) {
   proto::HParamsPluginData data;
-  ASSERT_TRUE(data.ParseFromString(
-      encode_session_start({{"nan", std::numeric_limits<double>::quiet_NaN()}, {"a", 1.0}}, 1)));
-  EXPECT_EQ(data.session_start_info().hparams_size(), 1);
+  ASSERT_TRUE(data.ParseFromString(encode_session_start(
+      {{"nan", std::numeric_limits<double>::quiet_NaN()}, {"none", nullptr}, {"a", 1.0}}, 1)));
+  ASSERT_EQ(data.session_start_info().hparams_size(), 1);
+  EXPECT_EQ(data.session_start_info().hparams().at("a").number_value(), 1.0);
 }
 
 TEST(EncodeSessionStart, RefusesANameTwice) {

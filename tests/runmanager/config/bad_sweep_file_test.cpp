@@ -114,10 +114,12 @@ INSTANTIATE_TEST_SUITE_P(
          "s.json:2:7: lr: got a list of 2, want a number > 0; a list of values to try stands in \"params\""},
         {"RepeatsZero", R"("repeats": 0)", "s.json:2:12: repeats: got 0, want an integer >= 1"},
         {"LogType", R"("log": true)",
-         "s.json:2:8: log: got true, want an object with any of: images, graph, histograms, hparams, text, "
+         "s.json:2:8: log: got true, want an object with any of: images, image_labels, graph, histograms, "
+         "hparams, text, "
          "layout, predictions, batches, validation_batches"},
         {"LogKey", R"("log": {"image": 3})",
-         "s.json:2:9: log.image: unknown key \"image\", allowed: images, graph, histograms, hparams, text, "
+         "s.json:2:9: log.image: unknown key \"image\", allowed: images, image_labels, graph, histograms, "
+         "hparams, text, "
          "layout, predictions, batches, validation_batches, did you mean \"images\"?"},
         {"OptimizerArgumentRange", R"("optimizer": {"name": "sgd", "momentum": -0.5})",
          "s.json:2:42: optimizer.momentum: got -0.5, want a number >= 0"},
