@@ -3,8 +3,8 @@
 
   readers_test.py --sweep PROGRAM --file SWEEP.json --venv VENV --readers VENV
 
-TensorBoard's EventAccumulator is always asked; tbparse, tensorboard-reducer and TensorFlow where `--readers` has them. If
-that environment is missing, it is made with tbparse from PyPI; the others are large: pip install them there.
+TensorBoard's EventAccumulator is always asked; tbparse, tensorboard-reducer, TensorFlow and Aim (which needs TensorFlow)
+where `--readers` has them. If that environment is missing, it is made with tbparse from PyPI; the others are large: pip install them there.
 """
 
 import argparse
@@ -36,6 +36,27 @@ import tensorboard_reducer
 found = {}
 for tag, frame in tensorboard_reducer.load_tb_events([directory], verbose=False, strict_steps=False).items():
     found[tag] = [[int(step), float(values[0])] for step, values in zip(frame.index, frame.to_numpy())]
+""",
+    "aim": """
+import os, shutil, subprocess, tempfile
+found = {}
+with tempfile.TemporaryDirectory() as top:
+    shutil.copytree(directory, top + "/logs/run")
+    aim = os.path.dirname(sys.executable) + "/aim"
+    for words in (["init", "--repo", top], ["convert", "--repo", top, "tensorboard", "--logdir", top + "/logs"]):
+        subprocess.run([aim, *words], check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    from aim import Repo, Run
+    repo = Repo(top)
+    for name in repo.list_all_runs():
+        # Opened for writing, because the conversion leaves the run unfinished.
+        run = Run(name, repo=repo, system_tracking_interval=None, log_system_params=False, capture_terminal_logs=False)
+        for metric in run.metrics():
+            steps, [values] = metric.data.view(("step", "val")).items_list()
+            found[metric.name] = sorted([int(step), float(value)] for step, value in zip(steps, values))
+    # Its threads would wait for ever for files that are gone.
+    print(json.dumps(found), flush=True)
+    shutil.rmtree(top)
+    os._exit(0)
 """,
     "tensorflow": """
 import glob, tensorflow
