@@ -9,15 +9,19 @@ namespace {
 
 using tbwriter::kLetterWidth;
 
-constexpr std::size_t kLeastWidth = 18 * tbwriter::kLetterWidth;  // of a picture with a caption
-constexpr std::size_t kGap = 4;                                   // pixels around pictures and captions
+constexpr std::size_t kMostLetters = 18;  // that small pictures are enlarged for
+constexpr std::size_t kGap = 4;           // pixels around pictures and captions
 constexpr std::size_t kLineHeight = tbwriter::kLetterHeight + 1;
+
+std::string on_one_line(std::string caption) {
+  std::replace(caption.begin(), caption.end(), '\n', ' ');
+  return caption;
+}
 
 // The caption on one line of `letters`, or broken at its line break.
 std::array<std::string, 2> lines_of(const std::string& caption, std::size_t letters) {
   const std::size_t at = caption.find('\n');
-  std::string line = caption;
-  std::replace(line.begin(), line.end(), '\n', ' ');
+  const std::string line = on_one_line(caption);
   if (at == std::string::npos || text_width(line) <= letters * kLetterWidth)
     return {cut_text(line, letters), ""};
   return {cut_text(line.substr(0, at), letters), cut_text(line.substr(at + 1), letters)};
@@ -43,7 +47,9 @@ tbwriter::EncodedImage draw_captioned_grid(std::span<const std::uint8_t> pixels,
                                            std::span<const std::string> captions, std::size_t columns) {
   const auto count = static_cast<std::size_t>(size.count), channels = static_cast<std::size_t>(size.channels),
              height = static_cast<std::size_t>(size.height), width = static_cast<std::size_t>(size.width);
-  const std::size_t scale = std::max<std::size_t>(1, (kLeastWidth + width - 1) / width);
+  std::size_t wanted = 1;
+  for (const std::string& caption : captions) wanted = std::max(wanted, text_width(on_one_line(caption)));
+  const std::size_t scale = (std::min(wanted, kMostLetters * kLetterWidth) + width - 1) / width;
   const std::size_t letters = width * scale / tbwriter::kLetterWidth;
   std::vector<std::array<std::string, 2>> lines;
   for (const std::string& caption : captions) lines.push_back(lines_of(caption, letters));

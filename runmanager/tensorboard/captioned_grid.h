@@ -34,9 +34,9 @@ std::size_t text_width(std::string_view text);
 std::string cut_text(std::string text, std::size_t letters);
 
 /// Draws pictures, [count, channels, height, width] of 8 bits, white captions on black below them, `columns`
-/// a row. Small pictures are enlarged by a whole number, so that a caption of 18 letters fits. Only where a
-/// longer one has a line break, the break is made; else it is a space. Lines that are longer still are cut.
-/// `captions`: one per picture. Throws UsageError for extents that tbwriter::encode_image() refuses.
+/// a row. Small pictures are enlarged by a whole number, so that the captions fit, up to 18 letters. Only
+/// where a longer one has a line break, the break is made; else it is a space. Lines that are longer still
+/// are cut. `captions`: one per picture. Throws UsageError for extents that tbwriter::encode_image() refuses.
 tbwriter::EncodedImage draw_captioned_grid(std::span<const std::uint8_t> pixels, tbwriter::BatchSize size,
                                            std::span<const std::string> captions, std::size_t columns);
 
