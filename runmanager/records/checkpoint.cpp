@@ -13,6 +13,8 @@
 #include "core/data/tensor_index.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_record_json.h"
+#include "runmanager/text/json_output.h"
 #include "tbwriter/crc32c.h"
 
 namespace sweep {

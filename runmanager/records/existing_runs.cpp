@@ -13,6 +13,7 @@
 #include "runmanager/records/event_file_sizes.h"
 #include "runmanager/records/replaced_runs.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_record_json.h"
 #include "tbwriter/event_file_name.h"
 #include "tbwriter/event_reader.h"
 

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/run_log.h"
 #include "runmanager/tensorboard/scalar_points.h"
 #include "tbwriter/summary_writer.h"

@@ -12,6 +12,7 @@
 #include "runmanager/records/event_file_sizes.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/recorded_epochs.h"
 #include "tbwriter/resume.h"
 

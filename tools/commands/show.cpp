@@ -11,6 +11,7 @@
 #include "runmanager/config/run_name.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/results.h"
+#include "runmanager/records/run_record_json.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal.h"

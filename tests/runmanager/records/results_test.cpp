@@ -8,8 +8,10 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "runmanager/records/csv.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_record_json.h"
+#include "runmanager/text/csv.h"
+#include "runmanager/text/json_output.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {
