@@ -116,6 +116,13 @@ class Engine {
   /// Throws as train(), and ShapeError if `outputs` has another size.
   virtual void predict(const Batch& batch, std::span<float> outputs) = 0;
 
+  /// evaluate() and predict() of the batch at once, with the bits of both. The default implementation calls
+  /// them one after the other; an engine overrides it to compute the forward pass once.
+  virtual void evaluate_and_predict(const Batch& batch, std::span<float> outputs) {
+    evaluate(batch);
+    predict(batch, outputs);
+  }
+
   /// Measures forward and backward of the batch layer by layer, on one thread. Discards the results:
   /// parameters, optimizer, totals, gradients() and step_count() do not change. Returns one entry per layer,
   /// in the network's order. Fused layers (a convolution with its relu and pooling) are counted under the

@@ -8,10 +8,11 @@
 
 #include "runmanager/answers/run_metric.h"
 #include "runmanager/answers/text_table.h"
-#include "runmanager/records/csv.h"
-#include "runmanager/records/markdown.h"
 #include "runmanager/records/results.h"
 #include "runmanager/terminal/table.h"
+#include "runmanager/text/csv.h"
+#include "runmanager/text/json_output.h"
+#include "runmanager/text/markdown.h"
 
 namespace sweep {
 namespace {
@@ -160,8 +161,6 @@ std::vector<std::string> remarks(const Comparison& comparison) {
   return lines;
 }
 
-Json number_json(const OptionalNumber& value) { return value ? json_number(*value) : Json(nullptr); }
-
 Json estimate_json(const std::optional<MeanEstimate>& estimate) {
   if (!estimate) return nullptr;
   Json json = {{"mean", estimate->mean}, {"pairs", estimate->count}};
@@ -173,12 +172,12 @@ Json pair_json(const ComparedPair& pair) {
   Json settings = Json::object();
   for (const auto& [key, text] : pair.settings) settings[key] = text;
   const auto two = [](const OptionalNumber& base, const OptionalNumber& other) {
-    return Json{{"base", number_json(base)}, {"other", number_json(other)}};
+    return Json{{"base", json_number(base)}, {"other", json_number(other)}};
   };
   return {{"settings", settings},
           {"runs", {{"base", pair.base_run}, {"other", pair.other_run}}},
           {"metric", two(pair.base, pair.other)},
-          {"ratio", number_json(pair.ratio)},
+          {"ratio", json_number(pair.ratio)},
           {"first_epoch_seconds", two(pair.first_epoch_base, pair.first_epoch_other)},
           {"setup_seconds", two(pair.setup_base, pair.setup_other)},
           {"data_wait_seconds", two(pair.data_wait_base, pair.data_wait_other)},

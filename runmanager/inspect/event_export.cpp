@@ -9,9 +9,11 @@
 
 #include "core/base/error.h"
 #include "runmanager/config/run_name.h"
-#include "runmanager/records/csv.h"
-#include "runmanager/records/markdown.h"
 #include "runmanager/records/results.h"
+#include "runmanager/records/run_record_json.h"
+#include "runmanager/text/csv.h"
+#include "runmanager/text/json_output.h"
+#include "runmanager/text/markdown.h"
 #include "tbwriter/event_file_name.h"
 #include "tbwriter/event_reader.h"
 

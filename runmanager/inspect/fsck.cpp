@@ -10,6 +10,7 @@
 #include "runmanager/inspect/checkpoint_check.h"
 #include "runmanager/inspect/results_check.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_record_json.h"
 #include "tbwriter/event_decoder.h"
 #include "tbwriter/event_file_name.h"
 #include "tbwriter/event_reader.h"

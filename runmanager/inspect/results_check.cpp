@@ -3,29 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <span>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/json/json_text.h"
-#include "runmanager/records/csv.h"
+#include "runmanager/records/epoch_columns.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/text/csv.h"
 
 namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-constexpr std::array<const char*, 9> kEpochColumns = {"epoch",
-                                                      "loss",
-                                                      "accuracy",
-                                                      "number_correct",
-                                                      "validation_loss",
-                                                      "validation_accuracy",
-                                                      "epoch_seconds",
-                                                      "run_seconds",
-                                                      "images_per_second"};
 
 // A run in results.json.
 struct ResultsRun {
@@ -39,14 +30,19 @@ struct ResultsRun {
 bool is_open(RunStatus status) { return status == RunStatus::kPending || status == RunStatus::kRunning; }
 
 // The cell of results.csv that belongs to a value of results.json.
-std::string epoch_cell(const Json& epoch, const char* column) {
+std::string epoch_cell(const Json& epoch, const std::string& column) {
   const auto value = epoch.find(column);
-  if (value == epoch.end() || value->is_null()) return "";
-  if (value->is_number_integer()) return std::to_string(value->get<std::int64_t>());
-  if (value->is_number()) return csv_number(value->get<double>());
-  if (*value == "NaN") return "nan";
-  if (*value == "Infinity") return "inf";
-  return *value == "-Infinity" ? "-inf" : value->dump();
+  return value == epoch.end() ? "" : csv_cell(epoch_value_from_json(*value));
+}
+
+// How many columns of the header are an epoch's; the swept keys come after them, of which "loss" may be one.
+std::size_t epoch_column_end(const std::vector<std::string>& header) {
+  std::size_t end = 2 + epoch_columns().size();  // behind "run" and "status"
+  const auto is_measure = [](const std::string& name) {
+    return std::ranges::any_of(measure_columns(), [&name](const EpochColumn& c) { return c.name == name; });
+  };
+  while (end < header.size() && is_measure(header[end])) ++end;
+  return end;
 }
 
 class ResultsChecker {
@@ -128,9 +124,9 @@ class ResultsChecker {
     if (record.status != run.status) {
       difference = fmt::format("says {} is {}, its run.json {}", run.name, to_string(run.status),
                                to_string(record.status));
-    } else if (record.epochs.size() != run.epochs.size()) {
-      difference = fmt::format("has {} epochs of {}, its run.json {}", run.epochs.size(), run.name,
-                               record.epochs.size());
+    } else if (const std::size_t epochs = record.epochs.size() + (record.untrained ? 1 : 0);
+               epochs != run.epochs.size()) {
+      difference = fmt::format("has {} epochs of {}, its run.json {}", run.epochs.size(), run.name, epochs);
     }
     if (difference.empty()) return;
     if (is_open(run.status)) {
@@ -143,7 +139,7 @@ class ResultsChecker {
   void check_csv(const std::string& text, FileFinding& finding) {
     const auto rows = parse_csv_text(text, "results.csv");
     std::vector<std::string> wanted = {"run", "status"};
-    wanted.insert(wanted.end(), kEpochColumns.begin(), kEpochColumns.end());
+    for (const EpochColumn& column : epoch_columns()) wanted.push_back(column.name);
     if (rows.empty() || rows[0].size() < wanted.size() ||
         !std::equal(wanted.begin(), wanted.end(), rows[0].begin())) {
       finding.problems.push_back(fmt::format("its columns are not {}, …", fmt::join(wanted, ", ")));
@@ -164,26 +160,27 @@ class ResultsChecker {
     }
     if (!results_) return;
     for (const ResultsRun& run : *results_) {
-      const std::string difference = csv_difference(run, by_run[run.name]);
+      const std::string difference = csv_difference(run, rows[0], by_run[run.name]);
       if (difference.empty()) continue;
       (is_open(run.status) ? finding.notes : finding.problems).push_back(difference);
     }
   }
 
   // Describes the first difference between the rows of a run and results.json; "" if there is none.
-  static std::string csv_difference(const ResultsRun& run,
+  static std::string csv_difference(const ResultsRun& run, const std::vector<std::string>& header,
                                     const std::vector<const std::vector<std::string>*>& rows) {
     if (rows.size() != std::max<std::size_t>(1, run.epochs.size()))
       return fmt::format("has {} rows of {}, results.json {} epochs", rows.size(), run.name,
                          run.epochs.size());
+    const std::size_t end = epoch_column_end(header);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if ((*rows[i])[1] != to_string(run.status))
         return fmt::format("says {} is {}, results.json {}", run.name, (*rows[i])[1], to_string(run.status));
-      for (std::size_t c = 0; i < run.epochs.size() && c < kEpochColumns.size(); ++c) {
-        const std::string json = epoch_cell(run.epochs[i], kEpochColumns[c]), &csv = (*rows[i])[2 + c];
+      for (std::size_t c = 2; i < run.epochs.size() && c < end; ++c) {
+        const std::string json = epoch_cell(run.epochs[i], header[c]), &csv = (*rows[i])[c];
         if (json != csv)
-          return fmt::format("{} of {}, epoch {}: is \"{}\", in results.json \"{}\"", kEpochColumns[c],
-                             run.name, epoch_cell(run.epochs[i], "epoch"), csv, json);
+          return fmt::format("{} of {}, epoch {}: is \"{}\", in results.json \"{}\"", header[c], run.name,
+                             epoch_cell(run.epochs[i], "epoch"), csv, json);
       }
     }
     return "";

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_record_json.h"
 
 namespace sweep {
 namespace {

@@ -13,6 +13,7 @@
 #include "runmanager/records/event_file_sizes.h"
 #include "runmanager/records/replaced_runs.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_record_json.h"
 #include "tbwriter/event_file_name.h"
 #include "tbwriter/event_reader.h"
 
@@ -126,6 +127,8 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
     else if (epochs > wanted)
       existing.note = fmt::format("has {}, {} asked for; it stays as it is", epochs_text(epochs),
                                   wanted == 1 ? "1 is" : fmt::format("{} are", wanted));
+    else if (run.config->evaluate_first && !record->untrained)
+      existing.note = "has no epoch 0, which evaluate_first asks for; it stays as it is";
   } else if (record->status == RunStatus::kFailed && !retry_failed) {
     existing.fate = RunFate::kKept;
   } else {

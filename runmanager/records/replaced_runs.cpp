@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_record_json.h"
 
 namespace sweep {
 namespace {

@@ -1,20 +1,15 @@
 #include "runmanager/records/results.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <iterator>
-#include <limits>
+#include <utility>
 
 #include "core/base/error.h"
-#include "core/base/file.h"
-#include "core/json/json_text.h"
 #include "runmanager/config/run_name.h"
-#include "runmanager/records/csv.h"
-#include "runmanager/records/run_files.h"
-#include "tbwriter/crc32c.h"
+#include "runmanager/records/epoch_columns.h"
+#include "runmanager/records/run_record_json.h"
+#include "runmanager/text/csv.h"
+#include "runmanager/text/json_output.h"
 
 namespace sweep {
 namespace {
@@ -31,173 +26,6 @@ const ParamValue* find_param(const Params& params, std::string_view key) {
   return nullptr;
 }
 
-std::string validation_key(const Measure& measure) { return "validation_" + std::string(measure.key); }
-
-// Adds the measures that there are.
-void add_measures(Json& json, const EpochRecord& epoch) {
-  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
-    if (epoch.measures[i]) json[std::string(kMeasures[i].key)] = json_number(*epoch.measures[i]);
-    if (epoch.validation_measures[i])
-      json[validation_key(kMeasures[i])] = json_number(*epoch.validation_measures[i]);
-  }
-}
-
-Json epoch_json(const EpochRecord& epoch) {
-  const auto optional_number = [](const std::optional<double>& v) {
-    return v ? json_number(*v) : Json(nullptr);
-  };
-  Json json = {{"epoch", epoch.epoch},
-               {"loss", json_number(epoch.loss)},
-               {"accuracy", optional_number(epoch.accuracy)},
-               {"number_correct", epoch.number_correct ? Json(*epoch.number_correct) : Json(nullptr)},
-               {"validation_loss", optional_number(epoch.validation_loss)},
-               {"validation_accuracy", optional_number(epoch.validation_accuracy)},
-               {"epoch_seconds", json_number(epoch.epoch_seconds)},
-               {"run_seconds", json_number(epoch.run_seconds)},
-               {"images_per_second", json_number(epoch.images_per_second)}};
-  add_measures(json, epoch);
-  return json;
-}
-
-double number_from_json(const Json& json) {
-  if (json.is_number()) return json.get<double>();
-  const auto& text = json.get_ref<const std::string&>();
-  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  if (text == "Infinity") return std::numeric_limits<double>::infinity();
-  if (text == "-Infinity") return -std::numeric_limits<double>::infinity();
-  throw DataError("\"" + text + "\" is no number");
-}
-
-std::optional<double> optional_number(const Json& object, const char* key) {
-  const auto at = object.find(key);
-  if (at == object.end() || at->is_null()) return std::nullopt;
-  return number_from_json(*at);
-}
-
-EpochRecord epoch_from_json(const Json& json) {
-  EpochRecord epoch;
-  epoch.epoch = json.at("epoch").get<int>();
-  epoch.loss = number_from_json(json.at("loss"));
-  json.at("accuracy");  // is there, be it null
-  epoch.accuracy = optional_number(json, "accuracy");
-  if (!json.at("number_correct").is_null())
-    epoch.number_correct = json.at("number_correct").get<std::int64_t>();
-  epoch.validation_loss = optional_number(json, "validation_loss");
-  epoch.validation_accuracy = optional_number(json, "validation_accuracy");
-  if (json.contains("validation_number_correct")) {
-    epoch.validation_number_correct = json.at("validation_number_correct").get<std::int64_t>();
-  }
-  epoch.epoch_seconds = number_from_json(json.at("epoch_seconds"));
-  epoch.run_seconds = number_from_json(json.at("run_seconds"));
-  epoch.images_per_second = number_from_json(json.at("images_per_second"));
-  epoch.data_wait_seconds = optional_number(json, "data_wait_seconds").value_or(0);
-  epoch.device_seconds = optional_number(json, "device_seconds");
-  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
-    epoch.measures[i] = optional_number(json, std::string(kMeasures[i].key).c_str());
-    epoch.validation_measures[i] = optional_number(json, validation_key(kMeasures[i]).c_str());
-  }
-  return epoch;
-}
-
-std::string optional_text(const Json& object, const char* key) {
-  const auto at = object.find(key);
-  return at == object.end() || at->is_null() ? "" : at->get<std::string>();
-}
-
-const Json& object_or_null(const Json& object, const char* key) {
-  const Json& value = object.at(key);
-  if (!value.is_object() && !value.is_null()) throw DataError(fmt::format("its \"{}\" is no object", key));
-  return value;
-}
-
-// Calls `convert`. Turns its errors into a DataError: `where` is not a `type`.
-template <typename Convert>
-auto converted(std::string_view where, std::string_view type, const Convert& convert) {
-  try {
-    return convert();
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{}: not a {}: {}", where, type, error.what()));
-  } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: not a {}: {}", where, type, error.what()));
-  }
-}
-
-ParamValue param_from_json(const Json& json) {
-  if (json.is_boolean()) return json.get<bool>();
-  if (json.is_number_integer()) return json.get<std::int64_t>();
-  if (json.is_number()) return json.get<double>();
-  return json.get<std::string>();
-}
-
-enum class RecordParts { kAll, kBrief };
-
-// Whether "metrics" of run.json has this value of the last epoch.
-bool is_of_an_epoch(std::string_view name) {
-  if (name.starts_with("validation_")) name.remove_prefix(std::string_view("validation_").size());
-  return name == "loss" || name == "accuracy" ||
-         std::ranges::any_of(kMeasures, [name](const Measure& measure) { return measure.key == name; });
-}
-
-// "metrics" of run.json: the values of the last epoch, then those of the whole run.
-Json metrics_json(const RunRecord& run) {
-  Json metrics = Json::object();
-  if (!run.epochs.empty()) {
-    const EpochRecord& last = run.epochs.back();
-    metrics["loss"] = json_number(last.loss);
-    if (last.accuracy) metrics["accuracy"] = json_number(*last.accuracy);
-    if (last.validation_loss) metrics["validation_loss"] = json_number(*last.validation_loss);
-    if (last.validation_accuracy) metrics["validation_accuracy"] = json_number(*last.validation_accuracy);
-    add_measures(metrics, last);
-  }
-  for (const auto& [name, value] : run.metrics) metrics[name] = json_number(value);
-  return metrics;
-}
-
-Json epochs_json(const std::vector<EpochRecord>& records) {
-  Json epochs = Json::array();
-  for (const EpochRecord& epoch : records) epochs.push_back(to_json(epoch));
-  return epochs;
-}
-
-Json record_json(const RunRecord& run, RecordParts parts) {
-  const bool all = parts == RecordParts::kAll;
-  Json json = {{"name", run.name}, {"status", to_string(run.status)}, {"params", to_json(run.params)}};
-  if (all) json["config"] = run.config;
-  json["metrics"] = metrics_json(run);
-  if (all) json["epochs"] = epochs_json(run.epochs);
-  json["seconds"] = {{"run", run.run_seconds ? json_number(*run.run_seconds) : Json(nullptr)},
-                     {"setup", run.setup_seconds ? json_number(*run.setup_seconds) : Json(nullptr)},
-                     {"logging", json_number(run.logging_seconds)}};
-  json["started"] = run.started.empty() ? Json(nullptr) : Json(run.started);
-  json["ended"] = run.ended.empty() ? Json(nullptr) : Json(run.ended);
-  json["error"] = run.error ? Json(*run.error) : Json(nullptr);
-  json["device"] = run.device;
-  json["placement"] = run.placement.empty() ? Json(nullptr) : Json(run.placement);
-  json["jobs"] = run.jobs;
-  if (all && !run.event_files.empty()) json["events"] = run.event_files;
-  if (all) json["provenance"] = run.provenance;
-  return json;
-}
-
-// How json_text() ends, and what run_record_text() has there instead.
-constexpr std::string_view kRecordEnd = "\n}\n", kChecksumMember = ",\n  \"crc32c\": \"",
-                           kChecksumEnd = "\"\n}\n";
-
-// Whether a last member with digits as its value is the checksum of the text without it. A damaged name does
-// not turn the member into any other, because no other has such a value.
-bool has_right_checksum(std::string_view text, const Json& json) {
-  const auto last = std::prev(json.end());
-  const bool is_number = last->is_string() && last->get_ref<const std::string&>().find_first_not_of(
-                                                  "0123456789") == std::string::npos;
-  if (!is_number && last.key() != "crc32c") return true;
-  const std::size_t at = text.rfind(kChecksumMember);
-  if (at == std::string_view::npos || !text.ends_with(kChecksumEnd)) return false;
-  const std::size_t begin = at + kChecksumMember.size();
-  if (text.size() < begin + kChecksumEnd.size()) return false;
-  const std::string_view written = text.substr(begin, text.size() - kChecksumEnd.size() - begin);
-  return written == std::to_string(tbwriter::crc32c(kRecordEnd, tbwriter::crc32c(text.substr(0, at))));
-}
-
 }  // namespace
 
 std::string_view to_string(RunStatus status) { return kStatusNames.at(static_cast<std::size_t>(status)); }
@@ -209,20 +37,11 @@ RunStatus parse_run_status(std::string_view text) {
   throw DataError("\"" + std::string(text) + "\" is no status of a run");
 }
 
-Json to_json(const ParamValue& value) {
-  return std::visit([](const auto& v) { return Json(v); }, value);
-}
-
-Json to_json(const Params& params) {
-  Json object = Json::object();
-  for (const auto& [key, value] : params) object[key] = to_json(value);
-  return object;
-}
-
-Json json_number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
+void add_epoch(RunRecord& run, EpochRecord epoch) {
+  if (epoch.epoch == 0)
+    run.untrained = std::move(epoch);
+  else
+    run.epochs.push_back(std::move(epoch));
 }
 
 bool any_shared(const std::vector<RunRecord>& runs) {
@@ -231,26 +50,19 @@ bool any_shared(const std::vector<RunRecord>& runs) {
 
 namespace {
 
-// A column of results.csv that only sweeps with such values have.
-struct MeasureColumn {
-  std::size_t measure;
-  bool validation;
-  const std::optional<double>& value(const EpochRecord& epoch) const {
-    return (validation ? epoch.validation_measures : epoch.measures)[measure];
-  }
-};
+bool has_value(const RunRecord& run, const EpochColumn& column) {
+  const auto has = [&column](const EpochRecord& epoch) {
+    return !std::holds_alternative<std::monostate>(column.get(epoch));
+  };
+  return (run.untrained && has(*run.untrained)) || std::ranges::any_of(run.epochs, has);
+}
 
-std::vector<MeasureColumn> measure_columns(const std::vector<RunRecord>& runs) {
-  std::vector<MeasureColumn> columns;
-  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
-    for (const bool validation : {false, true}) {
-      const MeasureColumn column{i, validation};
-      const auto is_in = [&](const RunRecord& run) {
-        return std::ranges::any_of(run.epochs,
-                                   [&](const EpochRecord& e) { return column.value(e).has_value(); });
-      };
-      if (std::ranges::any_of(runs, is_in)) columns.push_back(column);
-    }
+// Those of every table, and those of the measures that any run has.
+std::vector<EpochColumn> columns_of(const std::vector<RunRecord>& runs) {
+  std::vector<EpochColumn> columns(epoch_columns().begin(), epoch_columns().end());
+  for (const EpochColumn& column : measure_columns()) {
+    if (std::ranges::any_of(runs, [&column](const RunRecord& run) { return has_value(run, column); }))
+      columns.push_back(column);
   }
   return columns;
 }
@@ -258,20 +70,9 @@ std::vector<MeasureColumn> measure_columns(const std::vector<RunRecord>& runs) {
 }  // namespace
 
 std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys) {
-  std::vector<std::string> header = {"run",
-                                     "status",
-                                     "epoch",
-                                     "loss",
-                                     "accuracy",
-                                     "number_correct",
-                                     "validation_loss",
-                                     "validation_accuracy",
-                                     "epoch_seconds",
-                                     "run_seconds",
-                                     "images_per_second"};
-  const std::vector<MeasureColumn> measures = measure_columns(runs);
-  for (const auto& [measure, validation] : measures)
-    header.push_back(validation ? validation_key(kMeasures[measure]) : std::string(kMeasures[measure].key));
+  const std::vector<EpochColumn> columns = columns_of(runs);
+  std::vector<std::string> header = {"run", "status"};
+  for (const EpochColumn& column : columns) header.push_back(column.name);
   header.insert(header.end(), keys.begin(), keys.end());
   const bool shared = any_shared(runs);
   if (shared) header.emplace_back("jobs");
@@ -283,28 +84,19 @@ std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<st
       params.push_back(value != nullptr ? param_text(*value) : "");
     }
     if (shared) params.push_back(std::to_string(run.jobs));
-    const auto add_row = [&](std::vector<std::string> cells) {
-      cells.insert(cells.begin(), {run.name, std::string(to_string(run.status))});
+    const auto add_row = [&](const auto& cell_of) {
+      std::vector<std::string> cells = {run.name, std::string(to_string(run.status))};
+      for (const EpochColumn& column : columns) cells.push_back(cell_of(column));
       cells.insert(cells.end(), params.begin(), params.end());
       csv += csv_row(cells);
     };
-    for (const EpochRecord& epoch : run.epochs) {
-      std::vector<std::string> cells = {std::to_string(epoch.epoch),
-                                        csv_number(epoch.loss),
-                                        csv_number(epoch.accuracy),
-                                        epoch.number_correct ? std::to_string(*epoch.number_correct) : "",
-                                        csv_number(epoch.validation_loss),
-                                        csv_number(epoch.validation_accuracy),
-                                        csv_number(epoch.epoch_seconds),
-                                        csv_number(epoch.run_seconds),
-                                        csv_number(epoch.images_per_second)};
-      for (const MeasureColumn& column : measures) cells.push_back(csv_number(column.value(epoch)));
-      add_row(std::move(cells));
-    }
-    if (run.epochs.empty()) {
-      std::vector<std::string> cells = {"", "", "", "", "", "", "", csv_number(run.run_seconds), ""};
-      cells.resize(cells.size() + measures.size());
-      add_row(std::move(cells));
+    for_each_epoch(run, [&add_row](const EpochRecord& epoch) {
+      add_row([&epoch](const EpochColumn& column) { return csv_cell(column.get(epoch)); });
+    });
+    if (run.epochs.empty() && !run.untrained) {
+      add_row([&run](const EpochColumn& column) {
+        return column.name == "run_seconds" ? csv_number(run.run_seconds) : "";
+      });
     }
   }
   return csv;
@@ -314,87 +106,17 @@ Json results_json(const std::vector<RunRecord>& runs, std::string_view sweep) {
   Json list = Json::array();
   for (const RunRecord& run : runs) {
     Json epochs = Json::array();
-    for (const EpochRecord& epoch : run.epochs) epochs.push_back(epoch_json(epoch));
+    for_each_epoch(run, [&epochs](const EpochRecord& epoch) { epochs.push_back(epoch_json(epoch)); });
     list.push_back({{"name", run.name},
                     {"status", to_string(run.status)},
                     {"params", to_json(run.params)},
                     {"epochs", std::move(epochs)},
-                    {"run_seconds", run.run_seconds ? json_number(*run.run_seconds) : Json(nullptr)},
+                    {"run_seconds", json_number(run.run_seconds)},
                     {"error", run.error ? Json(*run.error) : Json(nullptr)}});
     if (run.setup_seconds) list.back()["setup_seconds"] = json_number(*run.setup_seconds);
     if (run.jobs > 1) list.back()["jobs"] = run.jobs;
   }
   return {{"sweep", sweep}, {"runs", std::move(list)}};
-}
-
-Json to_json(const EpochRecord& epoch) {
-  Json json = epoch_json(epoch);
-  if (epoch.validation_number_correct) json["validation_number_correct"] = *epoch.validation_number_correct;
-  json["data_wait_seconds"] = json_number(epoch.data_wait_seconds);
-  if (epoch.device_seconds) json["device_seconds"] = json_number(*epoch.device_seconds);
-  return json;
-}
-
-EpochRecord epoch_record_from_json(const Json& json, std::string_view where) {
-  return converted(where, "record of an epoch", [&] { return epoch_from_json(json); });
-}
-
-Json to_json(const RunRecord& run) { return record_json(run, RecordParts::kAll); }
-
-Json brief_json(const RunRecord& run) { return record_json(run, RecordParts::kBrief); }
-
-RunRecord run_record_from_json(const Json& json, std::string_view where) {
-  return converted(where, "run record", [&] {
-    RunRecord run;
-    run.name = json.at("name").get<std::string>();
-    run.status = parse_run_status(json.at("status").get_ref<const std::string&>());
-    for (const auto& [key, value] : json.at("params").items())
-      run.params.emplace_back(key, param_from_json(value));
-    for (const auto& epoch : json.at("epochs")) run.epochs.push_back(epoch_from_json(epoch));
-    count_epochs_from_one(run.epochs);
-    // metrics_json() has added the last epoch's values; only the others are the run's own.
-    for (const auto& [name, value] : json.at("metrics").items()) {
-      if (!is_of_an_epoch(name)) run.metrics[name] = number_from_json(value);
-    }
-    run.run_seconds = optional_number(json.at("seconds"), "run");
-    run.setup_seconds = optional_number(json.at("seconds"), "setup");
-    run.placement = optional_text(json, "placement");
-    run.logging_seconds = optional_number(json.at("seconds"), "logging").value_or(0);
-    if (!json.at("error").is_null()) run.error = json.at("error").get<std::string>();
-    run.device = json.at("device").get<std::string>();
-    run.jobs = json.value("jobs", 1);
-    run.started = optional_text(json, "started");
-    run.ended = optional_text(json, "ended");
-    run.config = object_or_null(json, "config");
-    if (json.contains("events"))
-      run.event_files = json.at("events").get<std::map<std::string, std::uint64_t>>();
-    run.provenance = object_or_null(json, "provenance");
-    return run;
-  });
-}
-
-std::string run_record_text(const RunRecord& run) {
-  std::string text = json_text(to_json(run));
-  const std::uint32_t crc = tbwriter::crc32c(text);
-  text.resize(text.size() - kRecordEnd.size());
-  return text + fmt::format("{}{}{}", kChecksumMember, crc, kChecksumEnd);
-}
-
-bool count_epochs_from_one(std::vector<EpochRecord>& epochs) {
-  if (epochs.empty() || epochs.front().epoch != 0) return false;
-  for (EpochRecord& epoch : epochs) ++epoch.epoch;
-  return true;
-}
-
-RunRecord parse_run_record(std::string_view text, std::string_view where) {
-  const Json json = parse_json_text(text, fmt::format("{}: not a run record: it", where));
-  if (json.is_object() && !json.empty() && !has_right_checksum(text, json))
-    throw DataError(fmt::format("{}: is damaged: its checksum is not that of its content", where));
-  return run_record_from_json(json, where);
-}
-
-RunRecord read_run_record(const std::filesystem::path& path) {
-  return parse_run_record(read_file(path), path.string());
 }
 
 }  // namespace sweep

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 
 namespace sweep {
@@ -34,11 +33,5 @@ void remove_temporaries(const std::filesystem::path& directory);
 
 /// Whether the directory holds an events file.
 bool has_events(const std::filesystem::path& directory);
-
-/// JSON for a file: indented, with a line break at the end. Bytes that are not UTF-8 become replacement
-/// characters.
-std::string json_text(const nlohmann::ordered_json& json);
-/// The same on one line, without a line break.
-std::string compact_json_text(const nlohmann::ordered_json& json);
 
 }  // namespace sweep

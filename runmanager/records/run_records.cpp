@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runmanager/records/run_files.h"
+#include "runmanager/text/json_output.h"
 
 namespace sweep {
 

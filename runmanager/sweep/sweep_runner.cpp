@@ -17,6 +17,7 @@
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/replaced_runs.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_record_json.h"
 #include "runmanager/records/sweep_changes.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/sweep/dataset_cache.h"
@@ -28,6 +29,7 @@
 #include "runmanager/sweep/worker_pool.h"
 #include "runmanager/tensorboard/view_hint.h"
 #include "runmanager/terminal/table.h"
+#include "runmanager/text/json_output.h"
 #include "runmanager/training/stop_signals.h"
 
 namespace sweep {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "runmanager/records/run_record_json.h"
 
 namespace sweep {
 

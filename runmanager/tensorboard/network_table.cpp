@@ -6,7 +6,7 @@
 
 #include "core/network/flops.h"
 #include "core/network/layer_spec.h"
-#include "runmanager/records/markdown.h"
+#include "runmanager/text/markdown.h"
 
 namespace sweep {
 namespace {

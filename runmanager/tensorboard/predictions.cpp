@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "runmanager/records/markdown.h"
 #include "runmanager/tensorboard/captioned_grid.h"
+#include "runmanager/text/markdown.h"
 #include "tbwriter/pixel.h"
 
 namespace sweep {

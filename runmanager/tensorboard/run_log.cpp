@@ -6,13 +6,14 @@
 #include <chrono>
 
 #include "core/base/error.h"
-#include "runmanager/records/markdown.h"
 #include "runmanager/records/measures.h"
+#include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/captioned_grid.h"
 #include "runmanager/tensorboard/network_graph.h"
 #include "runmanager/tensorboard/network_table.h"
 #include "runmanager/tensorboard/predictions.h"
 #include "runmanager/tensorboard/scalar_points.h"
+#include "runmanager/text/markdown.h"
 #include "tbwriter/pixel.h"
 
 namespace sweep {

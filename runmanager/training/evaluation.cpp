@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include "core/data/data_loader.h"
 
@@ -12,6 +13,22 @@ namespace {
 // The CPU engine works in blocks of 16 samples; more than two of them on one thread show nothing new. On a
 // GPU a small batch would measure kernel launches instead of the layers.
 constexpr std::size_t kProfiledOnCpu = 32, kProfiledOnCuda = 1000;
+
+// Calls predict(batch, rows) for every batch, with the rows of outputs that are the batch's.
+template <typename Predict>
+std::vector<float> outputs_of(const Samples& samples, std::size_t classes, std::size_t batch_size,
+                              const std::function<void()>& after_batch, const Predict& predict) {
+  std::vector<float> outputs(samples.count * classes);
+  std::size_t done = 0;
+  DataLoader loader(samples, {.batch_size = batch_size});
+  loader.begin_epoch(0);
+  while (const Batch* batch = loader.next()) {
+    predict(*batch, std::span(outputs).subspan(done * classes, batch->size() * classes));
+    done += batch->size();
+    after_batch();
+  }
+  return outputs;
+}
 
 }  // namespace
 
@@ -37,18 +54,18 @@ Totals evaluate_random_batches(Engine& engine, const Samples& samples, std::size
   return totals;
 }
 
+Evaluation evaluate_with_outputs(Engine& engine, const Samples& samples, std::size_t classes,
+                                 std::size_t batch_size, const std::function<void()>& after_batch) {
+  std::vector<float> outputs = outputs_of(
+      samples, classes, batch_size, after_batch,
+      [&engine](const Batch& batch, std::span<float> rows) { engine.evaluate_and_predict(batch, rows); });
+  return {engine.take_totals(), std::move(outputs)};
+}
+
 std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::size_t classes,
                                    std::size_t batch_size, const std::function<void()>& after_batch) {
-  std::vector<float> outputs(samples.count * classes);
-  std::size_t done = 0;
-  DataLoader loader(samples, {.batch_size = batch_size});
-  loader.begin_epoch(0);
-  while (const Batch* batch = loader.next()) {
-    engine.predict(*batch, std::span(outputs).subspan(done * classes, batch->size() * classes));
-    done += batch->size();
-    after_batch();
-  }
-  return outputs;
+  return outputs_of(samples, classes, batch_size, after_batch,
+                    [&engine](const Batch& batch, std::span<float> rows) { engine.predict(batch, rows); });
 }
 
 std::pair<Samples, std::string_view> shown_samples(const Dataset& data) {
@@ -57,13 +74,10 @@ std::pair<Samples, std::string_view> shown_samples(const Dataset& data) {
   return {data.train, "training"};
 }
 
-std::vector<float> class_outputs(Engine& engine, const Network& network, const Dataset& data,
-                                 const Samples& samples, std::size_t batch_size,
-                                 const std::function<void()>& after_batch) {
-  const std::size_t classes = element_count(network.output());
-  std::vector<float> outputs = predict_samples(engine, samples, classes, batch_size, after_batch);
-  if (classes > 1 || data.class_names.size() != 2) return outputs;
+std::vector<float> class_outputs(std::vector<float> outputs, std::size_t columns, const Dataset& data) {
+  if (columns > 1 || data.class_names.size() != 2) return outputs;
   std::vector<float> both;
+  both.reserve(2 * outputs.size());
   for (const float output : outputs) both.insert(both.end(), {0.0f, output});
   return both;
 }

@@ -24,7 +24,17 @@ Totals evaluate_samples(Engine& engine, const Samples& samples, std::size_t batc
 Totals evaluate_random_batches(Engine& engine, const Samples& samples, std::size_t batch_size, int count,
                                RandomStream random);
 
-/// The network's outputs before softmax, [samples.count, classes] row-major.
+/// What one pass over samples gives.
+struct Evaluation {
+  Totals totals;
+  std::vector<float> outputs;  // of the network before softmax, [samples.count, classes] row-major
+};
+
+/// evaluate_samples() that also returns the outputs of the network, `classes` per sample.
+Evaluation evaluate_with_outputs(Engine& engine, const Samples& samples, std::size_t classes,
+                                 std::size_t batch_size, const std::function<void()>& after_batch);
+
+/// The outputs alone, for a pass that measures nothing.
 std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::size_t classes,
                                    std::size_t batch_size, const std::function<void()>& after_batch);
 
@@ -32,11 +42,9 @@ std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::
 /// else those of training.
 std::pair<Samples, std::string_view> shown_samples(const Dataset& data);
 
-/// predict_samples() of a network for the classes of `data`, with an output per class at least: of a single
-/// output for two classes, 0 and the output, of which softmax makes the sigmoid of the output.
-std::vector<float> class_outputs(Engine& engine, const Network& network, const Dataset& data,
-                                 const Samples& samples, std::size_t batch_size,
-                                 const std::function<void()>& after_batch);
+/// `outputs` of a network for the classes of `data`, `columns` per sample, with an output per class at least:
+/// of a single output for two classes, 0 and the output, of which softmax makes the sigmoid of the output.
+std::vector<float> class_outputs(std::vector<float> outputs, std::size_t columns, const Dataset& data);
 
 /// How many parameters and buffers are infinite or NaN.
 std::size_t count_non_finite(const Weights& weights);

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/random.h"
 #include "core/base/read_error.h"
 #include "core/data/data_loader.h"
 #include "runmanager/records/checkpoint.h"
@@ -19,6 +18,7 @@
 #include "runmanager/training/log_file.h"
 #include "runmanager/training/log_lines.h"
 #include "runmanager/training/resume_point.h"
+#include "runmanager/training/run_evaluation.h"
 #include "runmanager/training/run_recorder.h"
 #include "runmanager/training/stop_signals.h"
 
@@ -29,6 +29,12 @@ namespace {
 struct Stopped {
   int signal;
 };
+
+std::vector<EpochRecord> epochs_of(const RunRecord& record) {
+  std::vector<EpochRecord> epochs;
+  for_each_epoch(record, [&epochs](const EpochRecord& epoch) { epochs.push_back(epoch); });
+  return epochs;
+}
 
 // Trains one run; used once.
 //
@@ -102,6 +108,7 @@ class RunTrainer {
     }
     if (!old)
       recorder_.emplace(recorder_options, run, *run_.network, loader_, *options_.image_grids, record_);
+    evaluation_.emplace(run_, *recorder_, observer_, [this] { after_batch(); });
     log_ = open_log_file(recorder_->directory() / kLogFile, /*is_new=*/!old);
     open_checkpoint(old.has_value(), is_previous);
     if (old) {
@@ -123,7 +130,7 @@ class RunTrainer {
                          .batches = loader_.batch_count(),
                          .samples = run_.data->train.count,
                          .trained_epochs = epoch_,
-                         .finished_epochs = record_.epochs,
+                         .finished_epochs = epochs_of(record_),
                          .has_classes = has_classes()});
   }
 
@@ -200,9 +207,21 @@ class RunTrainer {
     recorder_->track_setup(seconds, placement);
     log_->info("set up in {:.3g} s{}", seconds,
                placement ? fmt::format(", samples on the {}", placement_name(*placement)) : "");
+    if (config_.evaluate_first) evaluate_untrained();
     for (; epoch_ < config_.epochs; ++epoch_) train_epoch();
-    measure_test();
-    if (config_.log.predictions && has_classes()) log_predictions();
+    evaluation_->test(*engine_, {.epoch = epoch_, .lr = config_.lr}, /*keeps_outputs=*/true);
+    evaluation_->predictions(*engine_);
+  }
+
+  // A resumed run has its epoch 0 from its first start, or none: the untrained weights are gone.
+  void evaluate_untrained() {
+    if (epoch_ > 0) {
+      if (!record_.untrained) log_->warn("was begun without evaluate_first, so it has no epoch 0");
+      return;
+    }
+    const EpochRecord& epoch = evaluation_->validate_untrained(*engine_, config_.lr);
+    log_->info("{}", epoch_text(epoch));
+    observer_.end_epoch(epoch);
   }
 
   // A sweep gives a run more threads when others have ended. The number of threads changes no bit, so a new
@@ -244,7 +263,7 @@ class RunTrainer {
     if (const auto seconds = engine_->take_device_seconds()) recorder_->track_device_seconds(*seconds);
     if (epoch_ == 0 && config_.log.graph) profile();
     if (config_.log.histograms) recorder_->track_parameters(*engine_);
-    if (run_.data->validation.count > 0) validate();
+    evaluation_->validate(*engine_, place(), epoch_ + 1 == config_.epochs);
     finish_epoch();
     const double begin = options_.clock();
     TrainingState state = capture_state(*engine_);
@@ -253,21 +272,10 @@ class RunTrainer {
     start_checkpoint(recorder_->end_epoch(), std::move(state));
   }
 
-  // Called right after the totals were fetched: those of training must not mix with these.
   void log_validation_batches() {
-    if (run_.data->validation.count == 0) return;
     const double begin = options_.clock();
-    const Totals totals = evaluate_random_batches(
-        *engine_, run_.data->validation, config_.batch_size, config_.log.validation_batches,
-        {config_.seed, RandomUse::kValidationBatch, static_cast<std::uint32_t>(steps_), config_.repeat});
-    check_evaluation_loss(totals, "validation", place());
-    recorder_->track_validation_batch(totals, steps_, options_.clock() - begin);
-  }
-
-  void validate() {
-    const Totals totals = evaluate(run_.data->validation, "validation");
-    check_evaluation_loss(totals, "validation", place());
-    recorder_->track_validation(totals, target_variation(run_.data->validation));
+    if (const auto totals = evaluation_->validation_batches(*engine_, place(), steps_))
+      recorder_->track_validation_batch(*totals, steps_, options_.clock() - begin);
   }
 
   // Fetches the sums of the batches since the last call, which end before batch `end` of the epoch. Engines
@@ -301,37 +309,7 @@ class RunTrainer {
     recorder_->add_logging_seconds(options_.clock() - begin);
   }
 
-  Totals evaluate(const Samples& samples, std::string_view part) {
-    observer_.phase(part);
-    return evaluate_samples(*engine_, samples, config_.batch_size, [this, part] {
-      observer_.phase(part);
-      after_batch();
-    });
-  }
-
   bool has_classes() const { return run_.data->target_names.empty(); }
-
-  void measure_test() {
-    if (run_.data->test.count == 0) return;
-    const Totals totals = evaluate(run_.data->test, "test");
-    check_evaluation_loss(totals, "test", {.epoch = epoch_, .lr = config_.lr});
-    const auto samples = static_cast<double>(totals.samples);
-    recorder_->track_metric("test_loss", totals.loss / samples);
-    if (has_classes())
-      recorder_->track_metric("test_accuracy", static_cast<double>(totals.correct) / samples);
-    const Measures measures = measures_of(totals, target_variation(run_.data->test));
-    for (std::size_t i = 0; i < kMeasures.size(); ++i) {
-      if (measures[i]) recorder_->track_metric("test_" + std::string(kMeasures[i].key), *measures[i]);
-    }
-  }
-
-  void log_predictions() {
-    const auto [samples, part] = shown_samples(*run_.data);
-    const auto after = [this] { observer_.phase("predictions"), after_batch(); };
-    const std::vector<float> outputs =
-        class_outputs(*engine_, *run_.network, *run_.data, samples, config_.batch_size, after);
-    recorder_->track_predictions(samples, outputs, run_.data->class_names, part);
-  }
 
   // Waits for the last checkpoint before the run's files are closed: only then is it known which epochs are
   // finished, and the writer's thread no longer flushes the events.
@@ -380,7 +358,8 @@ class RunTrainer {
   const ScheduleOptions schedule_ = resolve_schedule(config_.schedule);
   DataLoader loader_;
   RunRecord record_;
-  std::optional<RunRecorder> recorder_;  // refers to loader_ and record_
+  std::optional<RunRecorder> recorder_;      // refers to loader_ and record_
+  std::optional<RunEvaluation> evaluation_;  // refers to recorder_
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<spdlog::logger> log_;
   std::optional<CheckpointWriter> checkpoint_;  // its thread uses recorder_, so it is destroyed first

@@ -9,6 +9,7 @@
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_identity.h"
+#include "runmanager/records/run_record_json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace sweep;

@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "core/data/safetensors.h"
+#include "runmanager/records/run_record_json.h"
 #include "tests/support/event_files.h"
 
 namespace sweep {

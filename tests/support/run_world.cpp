@@ -32,10 +32,18 @@ void FakeEngine::evaluate(const Batch& batch) {
   totals_.loss += training_.evaluation_loss * static_cast<double>(samples);
   totals_.correct += samples;
   totals_.samples += samples;
+  ++training_.passes;
 }
 
 void FakeEngine::predict(const Batch&, std::span<float> outputs) {
+  ++training_.passes;
   for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i] = i % classes_ == 0 ? 1.0f : 0.0f;
+}
+
+void FakeEngine::evaluate_and_predict(const Batch& batch, std::span<float> outputs) {
+  evaluate(batch);
+  predict(batch, outputs);
+  --training_.passes;
 }
 
 Totals FakeEngine::take_totals() { return std::exchange(totals_, {}); }

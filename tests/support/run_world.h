@@ -27,6 +27,7 @@ struct FakeTraining {
   double evaluation_loss = 0.25;             // of every sample
   std::size_t engines = 0;                   // made so far
   std::size_t batches = 0;                   // trained by all of them
+  std::size_t passes = 0;                    // batches that were evaluated, predicted, or both at once
   std::vector<float> first_parameters;       // of the last engine, as they were set
   EngineOptions options;                     // of the last engine
   std::string kernels;                       // of all engines
@@ -43,6 +44,7 @@ class FakeEngine final : public Engine {
   void set_momentum(double momentum) override { training_.momenta.push_back(momentum); }
   void evaluate(const Batch& batch) override;
   void predict(const Batch& batch, std::span<float> outputs) override;
+  void evaluate_and_predict(const Batch& batch, std::span<float> outputs) override;
   Totals take_totals() override;
   std::vector<float> parameters() const override { return parameters_; }
   void set_parameters(std::span<const float> values) override;

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/file.h"
-#include "runmanager/records/csv.h"
+#include "runmanager/text/csv.h"
 #include "tests/support/array_files.h"
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"

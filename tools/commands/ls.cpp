@@ -9,6 +9,7 @@
 #include "runmanager/answers/text_table.h"
 #include "runmanager/inspect/sweep_listing.h"
 #include "runmanager/terminal/terminal.h"
+#include "runmanager/text/json_output.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/print_json.h"

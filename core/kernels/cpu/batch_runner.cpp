@@ -230,11 +230,22 @@ void BatchRunner::evaluate_blocks(const Batch& batch, const float* parameters, F
   });
 }
 
-void BatchRunner::evaluate(const Batch& batch, const float* parameters) {
+// From the block's layout, in which a lane is an image, to a row of `outputs` per image.
+void BatchRunner::store_outputs(const Block& block, const Workspace& workspace,
+                                std::span<float> outputs) const noexcept {
+  const float* logits = program_.outputs(workspace);
+  for (std::size_t i = 0; i < block.images; ++i) {
+    for (std::size_t c = 0; c < outputs_; ++c)
+      outputs[(block.index * kLanes + i) * outputs_ + c] = logits[c * kLanes + i];
+  }
+}
+
+void BatchRunner::evaluate(const Batch& batch, const float* parameters, std::span<float> outputs) {
   const MeanScale mean = mean_scale(batch);
   evaluate_blocks(batch, parameters,
                   [&](const Block& block, Workspace& workspace, std::size_t thread, PartialTotals& totals) {
                     measure_loss(batch, block, workspace, mean, false, thread, totals);
+                    if (!outputs.empty()) store_outputs(block, workspace, outputs);
                   });
   add_totals(partial_count(block_count(batch.size())), batch);
 }
@@ -242,11 +253,7 @@ void BatchRunner::evaluate(const Batch& batch, const float* parameters) {
 void BatchRunner::predict(const Batch& batch, const float* parameters, std::span<float> outputs) {
   evaluate_blocks(batch, parameters,
                   [&](const Block& block, Workspace& workspace, std::size_t, PartialTotals&) {
-                    const float* logits = program_.outputs(workspace);
-                    for (std::size_t i = 0; i < block.images; ++i) {
-                      for (std::size_t c = 0; c < outputs_; ++c)
-                        outputs[(block.index * kLanes + i) * outputs_ + c] = logits[c * kLanes + i];
-                    }
+                    store_outputs(block, workspace, outputs);
                   });
 }
 

@@ -37,8 +37,8 @@ class BatchRunner {
   void train(const Batch& batch, const float* parameters, std::int64_t step);
   /// Gradient of the mean loss of the last batch that train() saw.
   const GradientSum& gradient() const { return gradient_; }
-  /// Adds the batch to the totals.
-  void evaluate(const Batch& batch, const float* parameters);
+  /// Adds the batch to the totals. Writes the network's outputs, [batch.size()][classes], if there is room.
+  void evaluate(const Batch& batch, const float* parameters, std::span<float> outputs = {});
   /// Writes the network's outputs: [batch.size()][classes].
   void predict(const Batch& batch, const float* parameters, std::span<float> outputs);
   /// See Engine::profile(). Leaves gradients, totals and running statistics as they are.
@@ -86,6 +86,7 @@ class BatchRunner {
   template <class Run>
   void run_training_pass(const PassBuffers& buffers, const Batch& batch, const float* parameters,
                          std::int64_t step, bool keep_running, Run run);
+  void store_outputs(const Block& block, const Workspace& workspace, std::span<float> outputs) const noexcept;
   template <class Finish>
   void evaluate_blocks(const Batch& batch, const float* parameters, Finish finish);
   std::size_t partial_count(std::size_t blocks) const;

@@ -51,6 +51,12 @@ class CpuEngine final : public Engine {
     runner_.evaluate(batch, parameters_.data());
   }
 
+  void evaluate_and_predict(const Batch& batch, std::span<float> outputs) override {
+    check(batch);
+    check_outputs(outputs, batch, network_);
+    runner_.evaluate(batch, parameters_.data(), outputs);
+  }
+
   void predict(const Batch& batch, std::span<float> outputs) override {
     check(batch);
     check_outputs(outputs, batch, network_);

@@ -83,12 +83,11 @@ class CudaEngine final : public Engine {
   }
 
   void predict(const Batch& batch, std::span<float> outputs) override {
-    check(batch);
-    check_outputs(outputs, batch, network_);
-    if (batch.size() == 0) return;
-    add(Task::kPredict, batch, {});
-    flush();
-    stream_.download(outputs.data(), program_.outputs(), outputs.size_bytes());
+    run_and_download(Task::kPredict, batch, outputs);
+  }
+
+  void evaluate_and_predict(const Batch& batch, std::span<float> outputs) override {
+    run_and_download(Task::kEvaluate, batch, outputs);
   }
 
   std::string kernels() const override { return program_.kernels(); }
@@ -171,6 +170,16 @@ class CudaEngine final : public Engine {
   void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size, options_.loss); }
 
   void select_device() const { cuda::use_device(options_.device.index); }
+
+  // One step that leaves the network's outputs where they can be copied from.
+  void run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
+    check(batch);
+    check_outputs(outputs, batch, network_);
+    if (batch.size() == 0) return;
+    add(task, batch, {});
+    flush();
+    stream_.download(outputs.data(), program_.outputs(), outputs.size_bytes());
+  }
 
   // Collects steps and starts them together as long as they have the same task and batch size: one graph
   // launch for up to max_steps() of them.

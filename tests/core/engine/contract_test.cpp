@@ -52,6 +52,29 @@ TEST(Engine, TotalsAgreeWithThePredictions) {
   EXPECT_EQ(totals.correct, correct);
 }
 
+TEST(Engine, EvaluatesAndPredictsAtOnceWithTheBitsOfBoth) {
+  for (const NetworkSpec& spec : {test::deeplizard(), test::mlp()}) {
+    const Network network(spec, {1, 28, 28});
+    const auto engine = engine_for(network, 37);
+    for (const std::size_t count : {std::size_t{37}, std::size_t{5}}) {
+      const test::OwnedBatch batch = test::random_batch(count, 784, 10, 6);
+      std::vector<float> alone(count * 10), together(count * 10);
+      engine->predict(batch.view(), alone);
+      engine->evaluate(batch.view());
+      const Totals expected = engine->take_totals();
+      engine->evaluate_and_predict(batch.view(), together);
+      const Totals totals = engine->take_totals();
+      EXPECT_EQ(together, alone);
+      EXPECT_EQ(totals.loss, expected.loss);
+      EXPECT_EQ(totals.correct, expected.correct);
+      EXPECT_EQ(totals.samples, expected.samples);
+    }
+    std::vector<float> too_few(369);
+    EXPECT_THROW(engine->evaluate_and_predict(test::random_batch(37, 784, 10, 1).view(), too_few),
+                 ShapeError);
+  }
+}
+
 TEST(Engine, RowsChooseTheSamples) {
   const Network network(test::mlp(), {1, 28, 28});
   const auto engine = engine_for(network, 40);

@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
-#include "runmanager/records/csv.h"
+#include "runmanager/records/run_record_json.h"
+#include "runmanager/records/run_records.h"
+#include "runmanager/text/csv.h"
 #include "tbwriter/event_file_name.h"
 #include "tests/support/run_world.h"
 
@@ -84,6 +86,23 @@ TEST_F(Fsck, FindsNothingWrongWithAFinishedSweep) {
     EXPECT_THAT(paths, ::testing::Contains(name));
   EXPECT_EQ(check_directory(sweep() / kRun).damaged(), 0u);
   EXPECT_EQ(check_directory(world_.options.logdir).damaged(), 0u);
+}
+
+// "loss" is an axis, too, whose column has the same name as that of the epochs' loss.
+TEST_F(Fsck, ComparesTheColumnsOfEpochsAndOfMeasuresAlone) {
+  for (const char* name : {"results.json", "results.csv"}) fs::remove(sweep() / name);
+  RunRecords records;
+  for (const char* name : {kRun, "lr=0.25,device=cpu"}) {
+    RunRecord record = read_run_record(sweep() / name / "run.json");
+    record.params.emplace_back("loss", "mse");
+    for (EpochRecord& epoch : record.epochs) epoch.measures[0] = 0.75;
+    records.put(std::move(record));
+  }
+  records.save(sweep() / "results", "small", {"lr", "device", "loss"}, Survives::kKill);
+  EXPECT_EQ(check().damaged(), 0u) << fsck_text(check());
+  edit(sweep() / "results.csv", ",0.75,0.5,cpu", ",0.7,0.5,cpu");
+  EXPECT_EQ(only_damage(sweep() / "results.csv"),
+            fmt::format("top5_accuracy of {}, epoch 1: is \"0.7\", in results.json \"0.75\"\n", kRun));
 }
 
 TEST_F(Fsck, CountsRecordsAsTheProtobufParserDoes) {

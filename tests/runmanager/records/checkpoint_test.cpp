@@ -10,6 +10,7 @@
 #include "core/data/safetensors.h"
 #include "core/engine/engine.h"
 #include "runmanager/config/config_reader.h"
+#include "runmanager/records/run_record_json.h"
 #include "tbwriter/crc32c.h"
 #include "tests/support/run_world.h"
 

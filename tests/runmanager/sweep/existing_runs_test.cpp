@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "runmanager/config/sweep_file.h"
+#include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
 #include "tests/support/message_of.h"
 #include "tests/support/quarters.h"

@@ -12,6 +12,7 @@
 #include "proto/worker.pb.h"
 #include "runmanager/config/sweep_file.h"
 #include "runmanager/inspect/verify.h"
+#include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweep/worker_process.h"
 #include "tests/runmanager/sweep/misbehaviour.h"

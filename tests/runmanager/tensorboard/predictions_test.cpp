@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runmanager/records/markdown.h"
+#include "runmanager/text/markdown.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {

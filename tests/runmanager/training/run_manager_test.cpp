@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "proto/tensorboard/hparams.pb.h"
+#include "runmanager/records/run_record_json.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "proto/tensorboard/hparams.pb.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/records/run_record_json.h"
 #include "tbwriter/event_file_name.h"
 #include "tests/support/run_world.h"
 

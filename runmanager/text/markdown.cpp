@@ -1,4 +1,4 @@
-#include "runmanager/records/markdown.h"
+#include "runmanager/text/markdown.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "runmanager/records/csv.h"
+#include "runmanager/text/csv.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,45 @@
+// The values of an epoch that results.csv, results.json and run.json have, in one table.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "runmanager/records/results.h"
+
+namespace sweep {
+
+/// A count, a number, or nothing where it was not measured.
+using EpochValue = std::variant<std::monostate, std::int64_t, double>;
+
+/// One value of an epoch: a column of results.csv, and a member of the epoch's object in the JSON files.
+struct EpochColumn {
+  std::string name;
+  std::function<EpochValue(const EpochRecord&)> get;
+};
+
+/// The columns that every table has, in its order.
+std::span<const EpochColumn> epoch_columns();
+/// Those of the measures, "mae" and "validation_mae" and so on, which only epochs that have them show.
+std::span<const EpochColumn> measure_columns();
+
+/// The name of a measure's validation value: "validation_mae".
+std::string validation_key(const Measure& measure);
+
+/// The cell of results.csv; "" for nothing.
+std::string csv_cell(const EpochValue& value);
+/// Null for nothing; see json_number().
+nlohmann::ordered_json to_json(const EpochValue& value);
+/// The inverse. Throws DataError if `json` is no such value.
+EpochValue epoch_value_from_json(const nlohmann::ordered_json& json);
+
+/// Adds the measures that the epoch has.
+void add_measures(nlohmann::ordered_json& json, const EpochRecord& epoch);
+/// The object of an epoch: every column, and the measures that it has.
+nlohmann::ordered_json epoch_json(const EpochRecord& epoch);
+
+}  // namespace sweep

@@ -1,0 +1,38 @@
+// run.json: the record of a run as JSON, and back.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runmanager/config/run_config.h"
+#include "runmanager/records/results.h"
+
+namespace sweep {
+
+nlohmann::ordered_json to_json(const RunRecord& run);
+/// The same without "epochs", "config" and "provenance", which are most of it and rarely change.
+nlohmann::ordered_json brief_json(const RunRecord& run);
+/// The inverse of to_json(). Throws DataError, naming `where`, if `json` is not a run record.
+RunRecord run_record_from_json(const nlohmann::ordered_json& json, std::string_view where);
+/// The text of run.json: to_json(), indented, and a last member "crc32c" with the checksum of the rest.
+std::string run_record_text(const RunRecord& run);
+/// The inverse. Throws DataError, naming `where`, if the text is damaged. Text without a checksum is not
+/// checked: older versions wrote none.
+RunRecord parse_run_record(std::string_view text, std::string_view where);
+nlohmann::ordered_json to_json(const EpochRecord& epoch);
+/// The inverse. Throws DataError, naming `where`, if `json` is no such record.
+EpochRecord epoch_record_from_json(const nlohmann::ordered_json& json, std::string_view where);
+/// Adds the epochs of a run, as to_json() has written them. Run records of earlier versions count epochs from
+/// 0; in `run` all count from 1. Returns whether these counted from 0.
+bool add_epochs(std::span<const nlohmann::ordered_json> epochs, RunRecord& run);
+/// Reads a run.json. Throws DataError, naming the file.
+RunRecord read_run_record(const std::filesystem::path& path);
+
+nlohmann::ordered_json to_json(const ParamValue& value);
+/// {"lr": 0.01, "device": "cpu"}, in the order given.
+nlohmann::ordered_json to_json(const Params& params);
+
+}  // namespace sweep

@@ -1,0 +1,89 @@
+#include "runmanager/training/run_evaluation.h"
+
+#include <string>
+#include <utility>
+
+#include "runmanager/training/evaluation.h"
+
+namespace sweep {
+
+bool RunEvaluation::is_shown(const Samples& part) const {
+  const Samples shown = shown_samples(*run_.data).first;
+  return run_.config->log.predictions && has_classes() && part.count > 0 && shown.set == part.set &&
+         shown.first == part.first && shown.count == part.count;
+}
+
+Totals RunEvaluation::evaluate(Engine& engine, const Samples& samples, std::string_view part,
+                               bool keeps_outputs) {
+  observer_.phase(part);
+  const auto after = [this, part] {
+    observer_.phase(part);
+    after_batch_();
+  };
+  if (!keeps_outputs || !is_shown(samples))
+    return evaluate_samples(engine, samples, run_.config->batch_size, after);
+  auto [totals, outputs] = evaluate_with_outputs(engine, samples, element_count(run_.network->output()),
+                                                 run_.config->batch_size, after);
+  outputs_ = std::move(outputs);
+  return totals;
+}
+
+Totals RunEvaluation::measure_validation(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {
+  const Samples& samples = run_.data->validation;
+  const Totals totals = evaluate(engine, samples, "validation", keeps_outputs);
+  check_evaluation_loss(totals, "validation", place);
+  if (!validation_variation_) validation_variation_ = target_variation(samples);
+  return totals;
+}
+
+const EpochRecord& RunEvaluation::validate_untrained(Engine& engine, double lr) {
+  const Totals totals = measure_validation(engine, {.epoch = 0, .lr = lr}, /*keeps_outputs=*/false);
+  return recorder_.track_untrained(totals, *validation_variation_);
+}
+
+void RunEvaluation::validate(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {
+  if (run_.data->validation.count == 0) return;
+  const Totals totals = measure_validation(engine, place, keeps_outputs);
+  recorder_.track_validation(totals, *validation_variation_);
+}
+
+std::optional<Totals> RunEvaluation::validation_batches(Engine& engine, const TrainingPlace& place,
+                                                        std::int64_t step) const {
+  const RunConfig& config = *run_.config;
+  if (run_.data->validation.count == 0) return std::nullopt;
+  const Totals totals = evaluate_random_batches(
+      engine, run_.data->validation, config.batch_size, config.log.validation_batches,
+      {config.seed, RandomUse::kValidationBatch, static_cast<std::uint32_t>(step), config.repeat});
+  check_evaluation_loss(totals, "validation", place);
+  return totals;
+}
+
+void RunEvaluation::test(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {
+  if (run_.data->test.count == 0) return;
+  const Totals totals = evaluate(engine, run_.data->test, "test", keeps_outputs);
+  check_evaluation_loss(totals, "test", place);
+  const auto samples = static_cast<double>(totals.samples);
+  recorder_.track_metric("test_loss", totals.loss / samples);
+  if (has_classes()) recorder_.track_metric("test_accuracy", static_cast<double>(totals.correct) / samples);
+  const Measures measures = measures_of(totals, target_variation(run_.data->test));
+  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+    if (measures[i]) recorder_.track_metric("test_" + std::string(kMeasures[i].key), *measures[i]);
+  }
+}
+
+void RunEvaluation::predictions(Engine& engine) {
+  if (!run_.config->log.predictions || !has_classes()) return;
+  const auto [samples, part] = shown_samples(*run_.data);
+  const std::size_t columns = element_count(run_.network->output());
+  if (!outputs_) {
+    outputs_ = predict_samples(engine, samples, columns, run_.config->batch_size, [this] {
+      observer_.phase("predictions");
+      after_batch_();
+    });
+  }
+  const std::vector<float> outputs =
+      class_outputs(std::move(*std::exchange(outputs_, std::nullopt)), columns, *run_.data);
+  recorder_.track_predictions(samples, outputs, run_.data->class_names, part);
+}
+
+}  // namespace sweep

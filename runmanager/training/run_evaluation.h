@@ -1,0 +1,64 @@
+// What a run measures without training: the validation set after every epoch, the test set and the
+// predictions at its end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "runmanager/records/training_observer.h"
+#include "runmanager/training/divergence.h"
+#include "runmanager/training/prepared_run.h"
+#include "runmanager/training/run_recorder.h"
+
+namespace sweep {
+
+/// Evaluates one run and hands the results to its recorder. Keeps references to all arguments of the
+/// constructor. Throws DivergedError where a loss is not finite. Not thread-safe.
+class RunEvaluation {
+ public:
+  /// `after_batch` is called after each batch of a pass and ends the pass by throwing.
+  RunEvaluation(const PreparedRun& run, RunRecorder& recorder, TrainingObserver& observer,
+                std::function<void()> after_batch)
+      : run_(run), recorder_(recorder), observer_(observer), after_batch_(std::move(after_batch)) {}
+
+  /// The validation set before the first epoch, which makes epoch 0. Returns its record.
+  const EpochRecord& validate_untrained(Engine& engine, double lr);
+
+  /// The validation set after an epoch; nothing without one. `keeps_outputs`: predictions() follows without
+  /// training in between, so that this pass is its pass, too.
+  void validate(Engine& engine, const TrainingPlace& place, bool keeps_outputs);
+
+  /// Batches of the validation set while an epoch trains, as `log` asks for them; `step`: batches that the
+  /// run has trained before. To be called right after Engine::take_totals(): the totals of training must not
+  /// mix with these. Returns nothing without a validation set, else the sums.
+  std::optional<Totals> validation_batches(Engine& engine, const TrainingPlace& place,
+                                           std::int64_t step) const;
+
+  /// The test set, into the metrics of the run; nothing without one. `keeps_outputs`: as for validate().
+  void test(Engine& engine, const TrainingPlace& place, bool keeps_outputs);
+
+  /// PR curves, confusion matrix and misclassified samples, as `log` asks for them. Uses the outputs of a
+  /// pass that has kept them.
+  void predictions(Engine& engine);
+
+ private:
+  bool has_classes() const { return run_.data->target_names.empty(); }
+  // Whether predictions() shows the samples of this part.
+  bool is_shown(const Samples& part) const;
+  // Sets validation_variation_, too.
+  Totals measure_validation(Engine& engine, const TrainingPlace& place, bool keeps_outputs);
+  Totals evaluate(Engine& engine, const Samples& samples, std::string_view part, bool keeps_outputs);
+
+  const PreparedRun& run_;
+  RunRecorder& recorder_;
+  TrainingObserver& observer_;
+  const std::function<void()> after_batch_;
+  std::optional<double> validation_variation_;  // target_variation(), once it is needed
+  std::optional<std::vector<float>> outputs_;   // of the shown samples, from a pass that kept them
+};
+
+}  // namespace sweep
