@@ -152,6 +152,8 @@ Dataset load_dataset(const DatasetSpec& spec) {
   }
   if (known != nullptr) raw.class_names.assign(known->class_names.begin(), known->class_names.end());
   Dataset dataset = assemble(std::move(raw), spec, format);
+  dataset.source = source;
+  dataset.format = format.name;
   check_transform(dataset.transform, dataset.shape);
   return dataset;
 }

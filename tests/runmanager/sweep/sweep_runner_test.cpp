@@ -63,6 +63,7 @@ TEST(RunSweep, TrainsEveryRunAndLeavesTheFilesOfTheContract) {
   EXPECT_EQ(record["metrics"]["test_loss"], 0.25);
   EXPECT_EQ(record["device"], "cpu");
   EXPECT_EQ(record["provenance"]["dataset"]["files"][0]["sha256"], std::string(64, 'a'));
+  EXPECT_EQ(record["provenance"]["dataset"]["balance"][0]["part"], "train");
   const Json file = read_json(world.path("sweep.json"));
   EXPECT_EQ(file["name"], "small");
   EXPECT_EQ(file["runs"].size(), 2u);
