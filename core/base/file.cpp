@@ -71,14 +71,6 @@ void sync_open_file(int fd, const std::filesystem::path& path) {
   if (retry_interrupted([fd] { return ::fsync(fd); }) != 0) throw_io(path, "cannot sync", errno);
 }
 
-void write_all(int fd, std::string_view content, const std::filesystem::path& path) {
-  while (!content.empty()) {
-    const ssize_t written = retry_interrupted([&] { return ::write(fd, content.data(), content.size()); });
-    if (written < 0) throw_io(path, "cannot write", errno);
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
 // Makes the file that write_file_atomically() writes first, with a name that no other file has. The process
 // id keeps concurrent programs apart. A file of that name may be the leftover of a killed process with the
 // same id, or a link that somebody has put there: it is left alone and another number is tried.
@@ -193,6 +185,14 @@ FileDescriptor open_output_file(const std::filesystem::path& path, OutputMode mo
   if (::fstat(file.get(), &info) != 0) throw_io(path, "cannot write", errno);
   if (!S_ISREG(info.st_mode)) throw IoError(path.string() + ": is not a regular file");
   return file;
+}
+
+void write_all(int fd, std::string_view content, const std::filesystem::path& path) {
+  while (!content.empty()) {
+    const ssize_t written = retry_interrupted([&] { return ::write(fd, content.data(), content.size()); });
+    if (written < 0) throw_io(path, "cannot write", errno);
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
 }
 
 std::string read_file(const std::filesystem::path& path) {

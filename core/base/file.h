@@ -43,6 +43,9 @@ enum class OutputMode { kNew, kAppend, kUpdate };
 /// symbolic link or anything else than a regular file: what a link points to is not this program's to write.
 FileDescriptor open_output_file(const std::filesystem::path& path, OutputMode mode);
 
+/// Writes all of `content` to the descriptor. Throws IoError, naming `path` and the reason.
+void write_all(int fd, std::string_view content, const std::filesystem::path& path);
+
 /// Returns the bytes of `path`. Throws DataError, naming the path and the reason; directories and pipes are
 /// errors as well. ReadError if it is there and cannot be read. Thread-safe.
 std::string read_file(const std::filesystem::path& path);

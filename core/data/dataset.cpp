@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/suggest.h"
 #include "core/data/dataset_parts.h"
+#include "core/data/dataset_search.h"
 #include "core/data/known_datasets.h"
 #include "core/data/readers/data_format.h"
 #include "core/data/readers/input_file.h"
@@ -17,72 +16,6 @@ namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> known_names() {
-  std::vector<std::string> names;
-  for (const KnownDataset& known : known_datasets()) names.emplace_back(known.name);
-  return names;
-}
-
-// Returns why `path` does not hold a data set in `format`, or in any format if that is empty; "" if it does.
-std::string missing_reason(const fs::path& path, std::string_view format) {
-  std::error_code error;
-  if (!fs::exists(path, error)) return "no such directory";
-  if (!fs::is_directory(path, error)) return "not a directory";
-  if (format.empty()) {
-    return recognise_format(data_formats(), path) != nullptr ? "" : "holds no data of a known format";
-  }
-  const DataFormat& row = require_format(data_formats(), format);
-  return row.recognise(path) ? "" : "not " + std::string(row.description);
-}
-
-// Returns the directory that holds the data set called `name`.
-fs::path find_directory(const std::string& name, std::string_view format) {
-  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
-    throw ConfigError("the data set's name " + quoted_name(name) +
-                      " cannot be looked for: it must be a plain name such as " +
-                      quoted_name(known_datasets().front().name) + ", or come with a path");
-  }
-  std::vector<std::pair<std::string, fs::path>> candidates;  // how to show it, where it is (empty: nowhere)
-  const auto environment = [](const char* variable) {
-    const char* value = std::getenv(variable);
-    return std::string(value != nullptr ? value : "");
-  };
-  if (const std::string data = environment("SWEEP_DATA"); !data.empty()) {
-    candidates.emplace_back((fs::path(data) / name).string(), fs::path(data) / name);
-  } else {
-    candidates.emplace_back("$SWEEP_DATA/" + name, fs::path());
-  }
-  for (const char* system : {"/usr/share/datasets", "/usr/local/share/datasets"}) {
-    candidates.emplace_back((fs::path(system) / name).string(), fs::path(system) / name);
-  }
-  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty()) {
-    candidates.emplace_back((fs::path(cache) / "sweep" / name).string(), fs::path(cache) / "sweep" / name);
-  } else if (const std::string home = environment("HOME"); !home.empty()) {
-    const fs::path path = fs::path(home) / ".cache" / "sweep" / name;
-    candidates.emplace_back(path.string(), path);
-  }
-
-  std::string message = "data set " + quoted_name(name) + " not found. Looked in:\n";
-  for (const auto& [shown, path] : candidates) {
-    const std::string reason = path.empty() ? "SWEEP_DATA is not set" : missing_reason(path, format);
-    if (reason.empty()) return path;
-    message += "  " + shown + ": " + reason + "\n";
-  }
-  if (const KnownDataset* known = find_known_dataset(name)) {
-    message += "To get it, " + std::string(known->how_to_get) + "; or";
-  } else {
-    const std::string nearest = nearest_name(name, known_names());
-    if (!nearest.empty())
-      message += "Did you mean " + quoted_name(nearest) + "? Otherwise";
-    else
-      message += "Either";
-  }
-  throw DataError(
-      message +
-      " put its files into one of these directories, or set SWEEP_DATA to the directory that holds " +
-      quoted_name(name) + ", or give the data set a \"path\".");
-}
 
 void check_against_known(const RawData& raw, const DatasetSpec& spec, const KnownDataset& known,
                          const std::string& source) {
@@ -97,13 +30,15 @@ void check_against_known(const RawData& raw, const DatasetSpec& spec, const Know
                     " is out of range: the classes of " + quoted_name(known.name) + " are 0 to " +
                     std::to_string(classes - 1));
   }
-  const auto [file, digest] =
-      std::mismatch(raw.files.begin(), raw.files.end(), known.sha256.begin(), known.sha256.end(),
-                    [](const DataFile& read, std::string_view sha256) { return read.sha256 == sha256; });
-  if (!known.sha256.empty() && file != raw.files.end()) {
+  const auto [file, expected] =
+      std::mismatch(raw.files.begin(), raw.files.end(), known.files.begin(), known.files.end(),
+                    [](const DataFile& read, const KnownFile& published) {
+                      return published.sha256.empty() || read.sha256 == published.sha256;
+                    });
+  if (file != raw.files.end()) {
     throw DataError(file->path.string() + ": well-formed, but not a file of " + quoted_name(known.name) +
                     ": the SHA-256 of its content is " + file->sha256 +
-                    (digest == known.sha256.end() ? "" : ", expected " + std::string(*digest)) +
+                    (expected == known.files.end() ? "" : ", expected " + std::string(expected->sha256)) +
                     ". A data set of your own needs another name");
   }
   // `sweep plan` counts on this number for a set that is found by its name.
@@ -198,7 +133,7 @@ Dataset load_dataset(const DatasetSpec& spec) {
   fs::path source = spec.path;
   std::error_code error;
   if (source.empty()) {
-    source = find_directory(spec.name, wanted);
+    source = find_dataset(spec.name, wanted);
   } else if (fs::status(source, error).type() == fs::file_type::not_found &&
              source.string().find_first_of("*?[") == std::string::npos) {
     throw DataError(source.string() + ": no data set there: no such file or directory");
@@ -213,11 +148,12 @@ Dataset load_dataset(const DatasetSpec& spec) {
     if (known != nullptr) check_against_known(raw, spec, *known, name);
   } catch (const DataError& failure) {
     if (known == nullptr) throw;
-    throw DataError(std::string(failure.what()) + ". To get the right files, " +
-                    std::string(known->how_to_get) + ".");
+    throw DataError(std::string(failure.what()) + ". To get the right files, " + how_to_get(*known) + ".");
   }
   if (known != nullptr) raw.class_names.assign(known->class_names.begin(), known->class_names.end());
   Dataset dataset = assemble(std::move(raw), spec, format);
+  dataset.source = source;
+  dataset.format = format.name;
   check_transform(dataset.transform, dataset.shape);
   return dataset;
 }

@@ -66,7 +66,9 @@ struct DatasetSpec {
 
 struct Dataset {
   std::string name;
-  Shape shape;  // of one sample
+  std::filesystem::path source{};  // where it was found, as load_dataset() opened it
+  std::string format{};            // a name of data_formats()
+  Shape shape;                     // of one sample
   /// [classes]; "0", "1", … if the classes have no names. Empty if the targets are numbers.
   std::vector<std::string> class_names;
   std::vector<std::string> target_names;   // of the numbers of a sample; empty if the targets are classes

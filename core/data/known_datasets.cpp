@@ -1,6 +1,7 @@
 #include "core/data/known_datasets.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace sweep {
 namespace {
@@ -9,20 +10,45 @@ constexpr std::string_view kFashionClasses[] = {"T-shirt/top", "Trouser", "Pullo
                                                 "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
 constexpr std::string_view kDigits[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
 
-// Files of Debian's dataset-fashion-mnist 0.0~git20200523: images and labels to train on, then those to test.
-constexpr std::string_view kFashionDigests[] = {
-    "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-    "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-    "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-    "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"};
-constexpr std::string_view kMnistDigests[] = {
-    "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-    "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-    "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-    "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"};
+// Digests as of the files of Debian's dataset-fashion-mnist 0.0~git20200523.
+constexpr KnownFile kFashionFiles[] = {
+    {"train-images-idx3-ubyte", "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"},
+    {"train-labels-idx1-ubyte", "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"},
+    {"t10k-images-idx3-ubyte", "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"},
+    {"t10k-labels-idx1-ubyte", "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"}};
+constexpr KnownFile kMnistFiles[] = {
+    {"train-images-idx3-ubyte", "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"},
+    {"train-labels-idx1-ubyte", "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"},
+    {"t10k-images-idx3-ubyte", "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"},
+    {"t10k-labels-idx1-ubyte", "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"}};
+// Of CIFAR the digests of the archives are published, in the checksums of TensorFlow Datasets for example.
+constexpr KnownFile kCifar10Files[] = {{"data_batch_1.bin", ""}, {"data_batch_2.bin", ""},
+                                       {"data_batch_3.bin", ""}, {"data_batch_4.bin", ""},
+                                       {"data_batch_5.bin", ""}, {"test_batch.bin", ""}};
+constexpr KnownFile kCifar100Files[] = {{"train.bin", ""}, {"test.bin", ""}};
+
 // As batches.meta.txt has them.
 constexpr std::string_view kCifar10Classes[] = {"airplane", "automobile", "bird",  "cat",  "deer",
                                                 "dog",      "frog",       "horse", "ship", "truck"};
+
+// As fine_label_names.txt has them.
+constexpr std::string_view kCifar100Classes[] = {
+    "apple",      "aquarium_fish", "baby",         "bear",       "beaver",      "bed",         "bee",
+    "beetle",     "bicycle",       "bottle",       "bowl",       "boy",         "bridge",      "bus",
+    "butterfly",  "camel",         "can",          "castle",     "caterpillar", "cattle",      "chair",
+    "chimpanzee", "clock",         "cloud",        "cockroach",  "couch",       "crab",        "crocodile",
+    "cup",        "dinosaur",      "dolphin",      "elephant",   "flatfish",    "forest",      "fox",
+    "girl",       "hamster",       "house",        "kangaroo",   "keyboard",    "lamp",        "lawn_mower",
+    "leopard",    "lion",          "lizard",       "lobster",    "man",         "maple_tree",  "motorcycle",
+    "mountain",   "mouse",         "mushroom",     "oak_tree",   "orange",      "orchid",      "otter",
+    "palm_tree",  "pear",          "pickup_truck", "pine_tree",  "plain",       "plate",       "poppy",
+    "porcupine",  "possum",        "rabbit",       "raccoon",    "ray",         "road",        "rocket",
+    "rose",       "sea",           "seal",         "shark",      "shrew",       "skunk",       "skyscraper",
+    "snail",      "snake",         "spider",       "squirrel",   "streetcar",   "sunflower",   "sweet_pepper",
+    "table",      "tank",          "telephone",    "television", "tiger",       "tractor",     "train",
+    "trout",      "tulip",         "turtle",       "wardrobe",   "whale",       "willow_tree", "wolf",
+    "woman",      "worm"};
+static_assert(std::size(kCifar100Classes) == 100);
 
 constexpr KnownDataset kKnownDatasets[] = {
     {.name = "fashion-mnist",
@@ -30,22 +56,34 @@ constexpr KnownDataset kKnownDatasets[] = {
      .class_names = kFashionClasses,  // from the data set's README
      .shape = {1, 28, 28},
      .train_samples = 60000,
-     .sha256 = kFashionDigests,
-     .how_to_get = "install it with `apt-get install dataset-fashion-mnist`"},
+     .files = kFashionFiles,
+     .source = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
+     .package = "dataset-fashion-mnist"},
     {.name = "mnist",
      .format = "idx",
      .class_names = kDigits,
      .shape = {1, 28, 28},
      .train_samples = 60000,
-     .sha256 = kMnistDigests,
-     .how_to_get = "download its four files from https://ossci-datasets.s3.amazonaws.com/mnist/"},
+     .files = kMnistFiles,
+     .source = "https://ossci-datasets.s3.amazonaws.com/mnist/"},
     {.name = "cifar10",
      .format = "cifar10",
      .class_names = kCifar10Classes,
      .shape = {3, 32, 32},
      .train_samples = 50000,
-     .sha256 = {},
-     .how_to_get = "download https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz and unpack it"},
+     .files = kCifar10Files,
+     .source = "https://www.cs.toronto.edu/~kriz/",
+     .archive = {"cifar-10-binary.tar.gz",
+                 "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"}},
+    {.name = "cifar100",
+     .format = "cifar100",
+     .class_names = kCifar100Classes,
+     .shape = {3, 32, 32},
+     .train_samples = 50000,
+     .files = kCifar100Files,
+     .source = "https://www.cs.toronto.edu/~kriz/",
+     .archive = {"cifar-100-binary.tar.gz",
+                 "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec"}},
 };
 
 }  // namespace
@@ -56,6 +94,12 @@ const KnownDataset* find_known_dataset(std::string_view name) {
   const auto* found = std::find_if(std::begin(kKnownDatasets), std::end(kKnownDatasets),
                                    [&](const KnownDataset& known) { return known.name == name; });
   return found == std::end(kKnownDatasets) ? nullptr : found;
+}
+
+std::string how_to_get(const KnownDataset& known) {
+  std::string text = "run `sweep data get " + std::string(known.name) + "`";
+  if (!known.package.empty()) text += " or `apt-get install " + std::string(known.package) + "`";
+  return text;
 }
 
 }  // namespace sweep

@@ -7,9 +7,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace sweep {
+
+struct KnownFile {
+  std::string_view name;    // as published, without ".gz"
+  std::string_view sha256;  // of its decompressed content; empty where that is not known
+};
+
+/// A file to be downloaded that holds the others.
+struct KnownArchive {
+  std::string_view name;  // of a .tar.gz; empty: the files are downloaded one by one, each as NAME.gz
+  std::string_view sha256;
+};
 
 struct KnownDataset {
   std::string_view name;
@@ -17,9 +29,10 @@ struct KnownDataset {
   std::span<const std::string_view> class_names;  // one per class
   std::array<std::int64_t, 3> shape;              // of one sample: [channels, height, width]
   std::size_t train_samples;                      // of the whole training file, validation part included
-  /// SHA-256 of each file, in the order of RawData::files; empty where they are not known.
-  std::span<const std::string_view> sha256;
-  std::string_view how_to_get;  // one line for messages: an imperative, without a full stop
+  std::span<const KnownFile> files;               // in the order of RawData::files
+  std::string_view source;                        // what the URLs of its files or its archive begin with
+  KnownArchive archive{};
+  std::string_view package{};  // of Debian; empty: there is none
 };
 
 /// Every known data set, in the order in which messages list them.
@@ -27,5 +40,8 @@ std::span<const KnownDataset> known_datasets();
 
 /// Returns the data set called `name`, or nullptr.
 const KnownDataset* find_known_dataset(std::string_view name);
+
+/// How a user gets the files of `known`, for messages: an imperative, without a full stop.
+std::string how_to_get(const KnownDataset& known);
 
 }  // namespace sweep

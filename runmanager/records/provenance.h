@@ -29,6 +29,11 @@ nlohmann::ordered_json program_provenance(const std::vector<std::string>& comman
 /// The data set's name, its files with their SHA-256, and the files that were skipped, with reasons.
 nlohmann::ordered_json dataset_provenance(const Dataset& dataset);
 
+/// The parts of the data set with their number of samples, and how many those are of each class, or mean and
+/// deviation of each number: [{"part": "train", "samples": 3, "classes": {"cat": 1, "dog": 2}}], or
+/// "targets": {"price": {"mean": 1.5, "deviation": 0.5}}.
+nlohmann::ordered_json dataset_balance(const Dataset& dataset);
+
 /// One line that a shell splits into `words` again; words are quoted where needed.
 std::string shell_command(const std::vector<std::string>& words);
 

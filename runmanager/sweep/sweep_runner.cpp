@@ -171,6 +171,7 @@ class SweepRunner {
   Json run_provenance(const PreparedRun& run) {
     Json provenance = provenance_;
     provenance["dataset"] = dataset_provenance(*run.data);
+    provenance["dataset"]["balance"] = dataset_balance(*run.data);
     if (!run.config->init.empty()) {
       provenance["init"] = run.config->init.string();
       provenance["init_sha256"] = weights_digests_.get(run.config->init);

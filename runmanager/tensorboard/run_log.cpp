@@ -9,6 +9,7 @@
 #include "runmanager/records/measures.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/captioned_grid.h"
+#include "runmanager/tensorboard/data_table.h"
 #include "runmanager/tensorboard/network_graph.h"
 #include "runmanager/tensorboard/network_table.h"
 #include "runmanager/tensorboard/predictions.h"
@@ -152,7 +153,12 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run,
       if (!run.config.is_object()) configuration[key] = to_json(value);
     }
     writer_.add_text("configuration", markdown_table(configuration));
-    if (!provenance.empty()) writer_.add_text("provenance", markdown_table(provenance));
+    nlohmann::ordered_json shown = provenance;
+    if (shown.contains("dataset") && shown["dataset"].contains("balance")) {
+      writer_.add_text("data", data_table(shown["dataset"]["balance"]));
+      shown["dataset"].erase("balance");
+    }
+    if (!shown.empty()) writer_.add_text("provenance", markdown_table(shown));
   }
 }
 

@@ -5,6 +5,7 @@ import io
 import json
 import pathlib
 import struct
+import tarfile
 import zipfile
 import zlib
 
@@ -116,6 +117,24 @@ for name, content in {
 }.items():
     (HERE / "cifar" / name).write_bytes(content)
 
+
+def tar(*members, kind=tarfile.USTAR_FORMAT):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=kind) as archive:
+        for name, content in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return out.getvalue()[:-8192]  # most of the zeros at the end
+
+
+(HERE / "tar").mkdir(exist_ok=True)
+for name, content in {
+    "plain": tar(("d/one", b"abc"), ("two", bytes(600))), "gz": gzip.compress(tar(("one", b"abc")), mtime=0),
+    "gnu": tar(("n" * 150, b"abc"), kind=tarfile.GNU_FORMAT), "pax": tar(("n" * 150, b"abc"), kind=tarfile.PAX_FORMAT),
+    "cut": tar(("one", bytes(900)))[:1000], "empty": b"",
+}.items():
+    (HERE / "tar" / name).write_bytes(content)
 
 # A sweep's directory, with little in each file.
 config = {"dataset": {"name": "quarters", "path": "data", "validation": 8, "limit": 0, "placement": "auto"},

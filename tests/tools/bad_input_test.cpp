@@ -9,6 +9,7 @@
 #include "core/base/file.h"
 #include "core/engine/device.h"
 
+#include "tests/support/environment.h"
 #include "tests/support/idx_files.h"
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"
@@ -150,6 +151,21 @@ TEST_F(BadInput, LabelOutOfRange) {
 }
 TEST_F(BadInput, MissingData) {
   expect_refused(R"({"dataset": {"name": "own", "path": "nowhere"}, "network": "net.json"})", "nowhere");
+}
+TEST_F(BadInput, KnownDataThatIsNotThereIsReportedByPlanAsByARun) {
+  const test::Environment data("SWEEP_DATA", folder_.path().string());
+  const test::Environment cache("XDG_CACHE_HOME", (folder_.path() / "cache").string());
+  folder_.write("s.json", R"({"dataset": "cifar10", "network": "net.json"})");
+  for (const char* command : {"run", "plan"}) {
+    const Finished finished = run_program({command, "s.json"}, folder_.path());
+    EXPECT_EQ(finished.code, 2) << command;
+    EXPECT_THAT(finished.err, ::testing::StartsWith("sweep: data set \"cifar10\" not found. Looked in:\n"));
+    EXPECT_THAT(finished.err,
+                HasSubstr("/cache/sweep/cifar10: no such directory\nTo get it, run `sweep data get "
+                          "cifar10`; or "));
+    EXPECT_THAT(finished.err, HasSubstr("\n  data_batch_5.bin\n"));
+    EXPECT_EQ(finished.out, "");
+  }
 }
 TEST_F(BadInput, NameThatLeavesTheLogDirectory) {
   expect_refused(SweepFolder::with("\"name\": \"..\""),

@@ -172,8 +172,8 @@ TEST_F(OwnTables, OneOutputTellsTwoClassesApart) {
   }
   for (const char* tag : {"pr_curve/benign", "pr_curve/malignant", "predictions/confusion_counts"})
     EXPECT_NE(events.find(tag), std::string::npos) << tag;
-  // The row of the confusion matrix: 53 rows of the test set are malignant.
-  const std::size_t at = events.find("\n| malignant | ");
+  // The row of the confusion matrix, behind that of the data: 53 rows of the test set are malignant.
+  const std::size_t at = events.rfind("\n| malignant | ");
   ASSERT_NE(at, std::string::npos);
   int benign = 0, malignant = 0;
   ASSERT_EQ(std::sscanf(events.substr(at, 40).c_str(), "\n| malignant | %d | %d |", &benign, &malignant), 2);

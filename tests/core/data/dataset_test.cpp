@@ -219,7 +219,8 @@ TEST_F(LoadDataset, FindsLabelsOutOfRangeAndForeignFilesInAKnownSet) {
       AllOf(HasSubstr("train-images-idx3-ubyte: well-formed, but not a file of \"fashion-mnist\": the "
                       "SHA-256 of its content is "),
             HasSubstr("c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"),
-            EndsWith("To get the right files, install it with `apt-get install dataset-fashion-mnist`.")));
+            EndsWith("To get the right files, run `sweep data get fashion-mnist` or `apt-get install "
+                     "dataset-fashion-mnist`.")));
   directory_.write("train-labels-idx1-ubyte.gz", idx({20}, labels_of(19, 3) + '\x0c'));
   EXPECT_THAT(
       message_of<DataError>([&] { load_dataset(wanted); }),
@@ -279,7 +280,23 @@ TEST_F(LoadDataset, ListsEveryPlaceItLookedIn) {
   EXPECT_THAT(message_of<DataError>([] { load_dataset({.name = "mnist"}); }),
               AllOf(HasSubstr(file("mnist") +
                               ": not a folder with train-images-idx3-ubyte or train-images-idx3-ubyte.gz"),
-                    HasSubstr("To get it, download its four files from https://")));
+                    HasSubstr("\nTo get it, run `sweep data get mnist`; or put its files into one of these"),
+                    EndsWith("Its files, plain or compressed by gzip, with the SHA-256 of their content:\n"
+                             "  train-images-idx3-ubyte  "
+                             "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db\n"
+                             "  train-labels-idx1-ubyte  "
+                             "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5\n"
+                             "  t10k-images-idx3-ubyte   "
+                             "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7\n"
+                             "  t10k-labels-idx1-ubyte   "
+                             "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2")));
+  EXPECT_THAT(
+      message_of<DataError>([] { load_dataset({.name = "cifar100"}); }),
+      EndsWith("Its files, plain or compressed by gzip:\n"
+               "  train.bin\n"
+               "  test.bin\n"
+               "They are in https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz, whose SHA-256 is "
+               "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec"));
 }
 
 TEST_F(LoadDataset, DoesNotLeaveItsDirectoriesForAName) {

@@ -306,9 +306,10 @@ TEST(BadSweepFile, TheFilesOwnNameIsHeldToTheSameRules) {
 
 TEST(BadSweepFile, DataAndNetworkMustBeGiven) {
   const SweepFolder folder;
-  EXPECT_EQ(folder.error("{}"),
-            "s.json:1:1: \"dataset\" is missing, want fashion-mnist, mnist or cifar10 or an object\n"
-            "s.json:1:1: \"network\" is missing, want the name of a network file, or an object");
+  EXPECT_EQ(
+      folder.error("{}"),
+      "s.json:1:1: \"dataset\" is missing, want fashion-mnist, mnist, cifar10 or cifar100 or an object\n"
+      "s.json:1:1: \"network\" is missing, want the name of a network file, or an object");
 }
 
 TEST(BadSweepFile, ADocumentThatIsNoObjectIsRefused) {
@@ -321,15 +322,13 @@ TEST(BadSweepFile, DatasetsAreChecked) {
   const auto error = [&](const std::string& dataset) {
     return folder.error("{\"network\": \"net.json\", \"dataset\": " + dataset + "}");
   };
-  EXPECT_EQ(
-      error("\"fasion-mnist\""),
-      "s.json:1:36: dataset: got \"fasion-mnist\", want fashion-mnist, mnist or cifar10, or an object with "
-      "\"name\" and \"path\" "
-      "for another, did you mean \"fashion-mnist\"?");
-  EXPECT_THAT(
-      error("[]"),
-      HasSubstr(
-          "s.json:1:36: dataset: got an empty list, want fashion-mnist, mnist or cifar10, or an object"));
+  EXPECT_EQ(error("\"fasion-mnist\""),
+            "s.json:1:36: dataset: got \"fasion-mnist\", want fashion-mnist, mnist, cifar10 or cifar100, or "
+            "an object with "
+            "\"name\" and \"path\" "
+            "for another, did you mean \"fashion-mnist\"?");
+  EXPECT_THAT(error("[]"), HasSubstr("s.json:1:36: dataset: got an empty list, want fashion-mnist, mnist, "
+                                     "cifar10 or cifar100, or an object"));
   EXPECT_THAT(error("{}"), HasSubstr("\"name\" is missing"));
   EXPECT_THAT(error(R"({"name": "mnist", "validation": 1.0})"),
               HasSubstr("dataset.validation: got 1.0, want a count (an integer >= 0) or a fraction (a number "

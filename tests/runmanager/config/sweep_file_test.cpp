@@ -174,8 +174,9 @@ TEST(LoadSweep, DataSetsBelowSweepDataAreKnownByName) {
   const SweepFolder folder;
   std::filesystem::create_directories(folder.path() / "own-set");
   const std::string file = R"({"dataset": "own-set", "network": "net.json"})";
-  EXPECT_THAT(folder.error(file),
-              HasSubstr("dataset: got \"own-set\", want fashion-mnist, mnist or cifar10, or an object"));
+  EXPECT_THAT(
+      folder.error(file),
+      HasSubstr("dataset: got \"own-set\", want fashion-mnist, mnist, cifar10 or cifar100, or an object"));
   ::setenv("SWEEP_DATA", folder.path().c_str(), 1);
   EXPECT_EQ(folder.load(file).runs[0].dataset.name, "own-set");
   ::unsetenv("SWEEP_DATA");

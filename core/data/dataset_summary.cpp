@@ -1,0 +1,57 @@
+#include "core/data/dataset_summary.h"
+
+#include <cmath>
+#include <set>
+#include <span>
+
+namespace sweep {
+namespace {
+
+// Mean and deviation of each of `numbers` columns, in two passes.
+void measure(std::span<const float> values, std::size_t numbers, PartSummary& part) {
+  const double count = static_cast<double>(part.samples);
+  std::vector<double> sums(numbers), squares(numbers);
+  for (std::size_t i = 0; i < values.size(); ++i) sums[i % numbers] += values[i];
+  for (const double sum : sums) part.target_means.push_back(sum / count);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double difference = values[i] - part.target_means[i % numbers];
+    squares[i % numbers] += difference * difference;
+  }
+  for (const double square : squares) part.deviations.push_back(std::sqrt(square / count));
+}
+
+}  // namespace
+
+std::vector<PartSummary> summarize_parts(const Dataset& dataset) {
+  const std::pair<std::string_view, const Samples*> all[] = {
+      {"train", &dataset.train}, {"validation", &dataset.validation}, {"test", &dataset.test}};
+  std::vector<PartSummary> parts;
+  for (const auto& [name, samples] : all) {
+    if (samples->count == 0) continue;
+    PartSummary part{
+        .name = name, .samples = samples->count, .class_counts = {}, .target_means = {}, .deviations = {}};
+    if (are_numbers(samples->set->targets)) {
+      const std::size_t numbers = dataset.target_names.size();
+      measure(samples->set->numbers().subspan(samples->first * numbers, samples->count * numbers), numbers,
+              part);
+    } else {
+      part.class_counts.resize(dataset.class_names.size());
+      for (const std::int32_t label : samples->set->labels().subspan(samples->first, samples->count))
+        ++part.class_counts.at(static_cast<std::size_t>(label));
+    }
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+std::size_t memory_bytes(const Dataset& dataset) {
+  std::set<const SampleSet*> counted;
+  std::size_t bytes = 0;
+  for (const Samples* part : {&dataset.train, &dataset.validation, &dataset.test}) {
+    if (part->set == nullptr || !counted.insert(part->set.get()).second) continue;
+    bytes += bytes_of(part->set->samples).size() + bytes_of(part->set->targets).size();
+  }
+  return bytes;
+}
+
+}  // namespace sweep

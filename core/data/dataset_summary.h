@@ -1,0 +1,25 @@
+// What the samples of a data set are: how many of each class, or the statistics of the numbers.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "core/data/dataset.h"
+
+namespace sweep {
+
+struct PartSummary {
+  std::string_view name;  // "train", "validation" or "test"
+  std::size_t samples = 0;
+  std::vector<std::size_t> class_counts;         // [classes]; empty if the targets are numbers
+  std::vector<double> target_means, deviations;  // [targets] of numbers; a deviation divides by the count
+};
+
+/// The parts of `dataset` that have samples, in that order.
+std::vector<PartSummary> summarize_parts(const Dataset& dataset);
+
+/// Bytes of samples and targets in memory; what parts share counts once.
+std::size_t memory_bytes(const Dataset& dataset);
+
+}  // namespace sweep

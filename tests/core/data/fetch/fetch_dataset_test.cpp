@@ -1,0 +1,204 @@
+#include "core/data/fetch/fetch_dataset.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/data/readers/content_reader.h"
+#include "tests/support/idx_files.h"
+#include "tests/support/message_of.h"
+#include "tests/support/tar_files.h"
+#include "tests/support/temporary_directory.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using test::gzip;
+using test::message_of;
+using testing::HasSubstr;
+
+// sha256sum of "abc" and of "hello" (FIPS 180-4's example, and the one of many manuals).
+constexpr char kAbc[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+constexpr char kHello[] = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+constexpr KnownFile kFiles[] = {{"one", kAbc}, {"two", kHello}};
+constexpr KnownDataset kPlain = {.name = "tiny",
+                                 .format = "idx",
+                                 .class_names = {},
+                                 .shape = {1, 1, 1},
+                                 .train_samples = 1,
+                                 .files = kFiles,
+                                 .source = "https://example.org/data/"};
+
+class FetchDataset : public testing::Test {
+ protected:
+  FetchDataset() { options_.mirror = "file://" + (folder_ / "mirror").string(); }
+  void write_files() {
+    folder_.write("mirror/tiny/one.gz", gzip("abc"));
+    folder_.write("mirror/tiny/two.gz", gzip("hello"));
+  }
+  bool fetch(const KnownDataset& known = kPlain) { return fetch_dataset(known, place_, options_); }
+  template <typename Error = DataError>
+  std::string error(const KnownDataset& known = kPlain) {
+    return message_of<Error>([&] { fetch(known); });
+  }
+  // Of everything in the cache, hidden files as well.
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    if (!fs::exists(folder_ / "cache")) return names;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_ / "cache"))
+      names.push_back(entry.path().lexically_relative(folder_ / "cache").string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  const test::TemporaryDirectory folder_;
+  const fs::path place_ = folder_ / "cache/tiny";
+  FetchOptions options_;
+};
+
+TEST_F(FetchDataset, PutsCheckedFilesIntoItsDirectory) {
+  write_files();
+  folder_.write("cache/tiny/notes.txt", "mine");
+  folder_.write("cache/tiny/one", "damaged, and read in place of one.gz if it stayed");
+  std::vector<std::string> seen;
+  options_.progress = [&](const std::string& file, std::uint64_t, std::uint64_t) {
+    if (seen.empty() || seen.back() != file) seen.push_back(file);
+    return true;
+  };
+  EXPECT_TRUE(fetch());
+  EXPECT_THAT(names(), testing::ElementsAre("tiny", "tiny/notes.txt", "tiny/one.gz", "tiny/two.gz"));
+  EXPECT_EQ(read_file(place_ / "two.gz"), gzip("hello"));
+  EXPECT_THAT(seen, testing::ElementsAre("one.gz", "two.gz"));
+}
+
+TEST_F(FetchDataset, RefusesAnotherContentAndLeavesNothing) {
+  write_files();
+  folder_.write("mirror/tiny/two.gz", gzip("Hello"));
+  EXPECT_THAT(error(),
+              testing::AllOf(
+                  testing::StartsWith(options_.mirror + "/tiny/two.gz: is not the published "
+                                                        "file: its SHA-256 is 185f8db32271fe25f561a6fc938b"),
+                  testing::EndsWith(std::string(", expected ") + kHello)));
+  EXPECT_THAT(names(), testing::IsEmpty());
+  folder_.write("mirror/tiny/two.gz", gzip("hello").substr(0, 15));
+  EXPECT_THAT(error(), testing::StartsWith(options_.mirror + "/tiny/two.gz: "));
+  EXPECT_THAT(names(), testing::IsEmpty());
+}
+
+TEST_F(FetchDataset, SaysWhatCannotBeFetched) {
+  EXPECT_EQ(error(), options_.mirror + "/tiny/one.gz: there is no such file, or it cannot be read");
+  write_files();
+  options_.most_bytes = 10;
+  EXPECT_EQ(error(),
+            options_.mirror + "/tiny/one.gz: has more than 10 bytes, which is the most that is allowed");
+  // Nothing listens on this port.
+  options_.mirror = "https://127.0.0.1:1";
+  EXPECT_THAT(error(),
+              testing::AllOf(testing::StartsWith("https://127.0.0.1:1/tiny/one.gz: cannot be reached ("),
+                             testing::EndsWith("): is there a network?")));
+  for (const char* other : {"http://example.org", "ftp://example.org", "/mirror", "https:/"}) {
+    options_.mirror = other;
+    EXPECT_THAT(error<ConfigError>(), HasSubstr("want the beginning of a URL, https://")) << other;
+  }
+  EXPECT_THAT(names(), testing::IsEmpty());
+}
+
+TEST_F(FetchDataset, StopsWhenItIsToldTo) {
+  write_files();
+  options_.progress = [](const std::string& file, std::uint64_t, std::uint64_t) { return file != "two.gz"; };
+  EXPECT_FALSE(fetch());
+  EXPECT_THAT(names(), testing::IsEmpty());
+}
+
+TEST_F(FetchDataset, SaysWhereItCannotWrite) {
+  write_files();
+  EXPECT_THAT(message_of<IoError>([&] { fetch_dataset(kPlain, "/proc/nowhere/tiny", options_); }),
+              testing::StartsWith("/proc/nowhere: cannot create: "));
+  // A limit on the size of files is met as a full disk is: in the middle of writing.
+  folder_.write("mirror/tiny/one.gz", gzip(test::some_bytes(200'000)));
+  rlimit old{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{1000, old.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const std::string message = error<IoError>();
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_THAT(message, HasSubstr("one.gz: cannot write: File too large"));
+  EXPECT_THAT(names(), testing::IsEmpty());
+}
+
+TEST_F(FetchDataset, RemovesWhatKilledProcessesLeftADayAgo) {
+  write_files();
+  folder_.write("cache/.tiny.download-old000/one.gz", "part");
+  folder_.write("cache/.tiny.download-new000/one.gz", "part");
+  fs::last_write_time(folder_ / "cache/.tiny.download-old000",
+                      fs::file_time_type::clock::now() - std::chrono::hours(25));
+  EXPECT_TRUE(fetch());
+  EXPECT_FALSE(fs::exists(folder_ / "cache/.tiny.download-old000"));
+  EXPECT_TRUE(fs::exists(folder_ / "cache/.tiny.download-new000"));
+}
+
+std::string digest_of(const std::string& bytes) {
+  Sha256 digest;
+  digest.update({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+  return digest.finish();
+}
+
+TEST_F(FetchDataset, UnpacksTheFilesOfAnArchiveAndNoOthers) {
+  const auto write_archive = [&](const std::string& archive) {
+    folder_.write("mirror/tiny/tiny.tar.gz", archive);
+    return digest_of(archive);
+  };
+  KnownDataset known = kPlain;
+  const auto fetch_archive = [&](const std::string& digest) {
+    known.archive = {"tiny.tar.gz", digest};
+    return fetch(known);
+  };
+  const std::string members = test::tar_member("bin/one", "abc") + test::tar_member("bin/readme", "no") +
+                              test::tar_member("../../three", "no");
+  EXPECT_TRUE(fetch_archive(
+      write_archive(gzip(members + test::tar_member("../../../two", "hello") + test::kTarEnd))));
+  EXPECT_THAT(names(), testing::ElementsAre("tiny", "tiny/one", "tiny/two"));
+  EXPECT_EQ(read_file(place_ / "two"), "hello");
+  EXPECT_FALSE(fs::exists(folder_ / "two"));
+  fs::remove_all(folder_ / "cache");
+
+  const auto archive_error = [&](const std::string& digest) {
+    return message_of<DataError>([&] { fetch_archive(digest); });
+  };
+  const std::string url = options_.mirror + "/tiny/tiny.tar.gz";
+  EXPECT_EQ(archive_error(kAbc).substr(0, url.size() + 40), url + ": is not the published file: its SHA-256");
+  EXPECT_EQ(archive_error(write_archive(gzip(members))), url + ": the archive has no file two");
+  EXPECT_EQ(archive_error(write_archive(gzip(members + members))), url + ": holds two files one");
+  EXPECT_EQ(archive_error(write_archive(gzip(members.substr(0, 600)))), url + ": the tar archive is cut");
+  EXPECT_EQ(archive_error(write_archive(gzip(std::string(2000, 'x')))),
+            url + ": is no tar archive, or is damaged");
+  options_.most_bytes = 1000;
+  EXPECT_EQ(archive_error(write_archive(gzip(test::tar_member("one", std::string(1001, 'x'))))),
+            url + ": its file one has more than 1000 bytes, which is the most that is allowed");
+  EXPECT_THAT(names(), testing::IsEmpty());
+}
+
+TEST(DatasetUrls, AreThoseOfTheSourceOrTheMirror) {
+  EXPECT_THAT(dataset_urls(kPlain, ""),
+              testing::ElementsAre("https://example.org/data/one.gz", "https://example.org/data/two.gz"));
+  EXPECT_THAT(dataset_urls(kPlain, "file:///m/"),
+              testing::ElementsAre("file:///m/tiny/one.gz", "file:///m/tiny/two.gz"));
+  for (const KnownDataset& known : known_datasets()) {
+    for (const std::string& url : dataset_urls(known, "")) {
+      EXPECT_THAT(url, testing::AllOf(testing::StartsWith("https://"), testing::EndsWith(".gz")));
+    }
+    EXPECT_TRUE(known.archive.name.empty() || known.archive.sha256.size() == 64) << known.name;
+    for (const KnownFile& file : known.files)
+      EXPECT_EQ(file.sha256.size(), known.archive.name.empty() ? 64u : 0u) << file.name;
+  }
+}
+
+}  // namespace
+}  // namespace sweep

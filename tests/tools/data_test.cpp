@@ -1,0 +1,111 @@
+// The program's `data`: getting known data sets and describing data, by output and exit codes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/environment.h"
+#include "tests/support/idx_files.h"
+#include "tests/support/program.h"
+#include "tests/support/sweep_folder.h"
+
+namespace sweep::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class Data : public ::testing::Test {
+ protected:
+  Finished run(const std::vector<std::string>& words) const { return run_program(words, folder_.path()); }
+
+  SweepFolder folder_;
+  const test::Environment cache_{"XDG_CACHE_HOME", (folder_.path() / "cache").string()};
+  const test::Environment data_{"SWEEP_DATA", nullptr};
+};
+
+TEST_F(Data, GetsASetThatASweepThenFinds) {
+  if (!fs::exists("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz"))
+    GTEST_SKIP() << "Fashion-MNIST is not installed; apt-get install dataset-fashion-mnist";
+  const test::Environment mirror("SWEEP_DATA_MIRROR", "file:///usr/share/datasets");
+  const std::string place = (folder_.path() / "cache/sweep/fashion-mnist").string();
+  const Finished first = run({"data", "get", "fashion-mnist"});
+  EXPECT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(first.out,
+            "fashion-mnist is in " + place + ": 60000 samples [1, 28, 28] of uint8, 10000 to test\n");
+  EXPECT_EQ(first.err, "");
+  EXPECT_EQ(run({"data", "get", "fashion-mnist"}).out, "fashion-mnist is there already: " + place + "\n");
+  EXPECT_EQ(std::distance(fs::directory_iterator(place), fs::directory_iterator()), 4);
+
+  // What is damaged is fetched again. (The name finds the copy of Debian first.)
+  folder_.write("cache/sweep/fashion-mnist/t10k-labels-idx1-ubyte.gz", "damaged");
+  EXPECT_EQ(run({"data", place}).code, 2);
+  EXPECT_EQ(run({"data", "get", "fashion-mnist"}).out, first.out);
+  EXPECT_EQ(run({"data", place}).code, 0);
+}
+
+TEST_F(Data, SaysWhatItCannotGet) {
+  EXPECT_THAT(
+      run({"data", "get", "minst"}).err,
+      HasSubstr("data get: got \"minst\", want fashion-mnist, mnist, cifar10 or cifar100, did you mean "
+                "\"mnist\"?"));
+  EXPECT_EQ(run({"data", "get"}).code, 2);
+  EXPECT_THAT(run({"data"}).err, HasSubstr("a file or a name is needed: sweep data SWEEP.json"));
+  {
+    const test::Environment mirror("SWEEP_DATA_MIRROR", "file:///nowhere");
+    const Finished finished = run({"data", "get", "mnist"});
+    EXPECT_EQ(finished.code, 2);
+    EXPECT_EQ(finished.err,
+              "sweep: file:///nowhere/mnist/train-images-idx3-ubyte.gz: there is no such file, or it "
+              "cannot be read\n");
+  }
+  const test::Environment mirror("SWEEP_DATA_MIRROR", "file:///usr/share/datasets");
+  const test::Environment cache("XDG_CACHE_HOME", "/proc");
+  const Finished finished = run({"data", "get", "fashion-mnist"});
+  EXPECT_EQ(finished.code, 3);
+  EXPECT_THAT(finished.err, ::testing::StartsWith("sweep: /proc/sweep: cannot create: "));
+}
+
+TEST_F(Data, DescribesWhatASweepFileReads) {
+  // Classes 0, 1, 2, 0, … of which the last four validate.
+  folder_.write("data/train-images-idx3-ubyte", test::idx({12, 2, 3}, test::some_bytes(72)));
+  folder_.write("data/train-labels-idx1-ubyte", test::idx({12}, std::string("\0\1\2\0\1\2\0\1\2\0\0\0", 12)));
+  folder_.write("s.json",
+                R"({"dataset": {"name": "own", "path": "data", "validation": 4}, "network": "net.json",
+                              "params": {"lr": [0.1, 0.01]}})");
+  const Finished text = run({"data", "s.json"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out,
+              AllOf(HasSubstr("own: idx in "), HasSubstr("/data\nsamples [1, 2, 3] of uint8, 0.0 MB in"),
+                    HasSubstr("class  train  validation\n"), HasSubstr("  0          3           3\n"),
+                    HasSubstr("  1          3           0\n"), HasSubstr("  2          2           1\n"),
+                    HasSubstr("  all        8           4\n")));
+  // Runs with one data set show it once; an axis over it shows each.
+  const Finished json = run({"data", "s.json", "dataset.validation=4,6", "--json"});
+  const auto sets = nlohmann::json::parse(json.out).at("datasets");
+  ASSERT_EQ(sets.size(), 2u);
+  EXPECT_EQ(sets[0].at("format"), "idx");
+  EXPECT_EQ(sets[0].at("memory_bytes"), 72 + 12 * 4);
+  EXPECT_EQ(sets[0].at("parts")[0], nlohmann::json::parse(R"({"part": "train", "samples": 8,
+                                                              "classes": {"0": 3, "1": 3, "2": 2}})"));
+  EXPECT_EQ(sets[1].at("parts")[1].at("classes").at("0"), 4);
+  EXPECT_EQ(sets[0].at("files").size(), 2u);
+  EXPECT_EQ(sets[0].at("skipped").size(), 0u);
+}
+
+TEST_F(Data, DescribesATableOfNumbers) {
+  folder_.write("t.csv", "a,b,target\n1,5,2\n2,5,4\n3,5,6\n4,5,8\n");
+  const Finished text = run({"data", "t.csv"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  // The mean of 2, 4, 6 and 8 is 5, the mean square of the differences 5.
+  EXPECT_THAT(text.out,
+              AllOf(HasSubstr("t.csv: csv in t.csv\nsamples [2] of float32"), HasSubstr("features a, b\n"),
+                    HasSubstr("  target  train        4     5    2.23607\n")));
+  EXPECT_EQ(run({"data", "t.csv", "lr=1"}).code, 2);
+  EXPECT_EQ(run({"data", "nowhere.csv"}).code, 2);
+}
+
+}  // namespace
+}  // namespace sweep::testing

@@ -1,0 +1,243 @@
+// `sweep data`: gets known data sets, and says what would be read from a sweep file or a path.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+
+#include "core/base/error.h"
+#include "core/base/printable.h"
+#include "core/base/suggest.h"
+#include "core/data/dataset_search.h"
+#include "core/data/dataset_summary.h"
+#include "core/data/fetch/fetch_dataset.h"
+#include "core/data/known_datasets.h"
+#include "runmanager/answers/text_table.h"
+#include "runmanager/config/problems.h"
+#include "runmanager/config/sweep_file.h"
+#include "runmanager/records/provenance.h"
+#include "runmanager/terminal/terminal.h"
+#include "runmanager/training/stop_signals.h"
+#include "tools/commands.h"
+#include "tools/exit_code.h"
+#include "tools/print_json.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostSkippedShown = 20;
+
+struct DataOptions {
+  std::vector<std::string> words;  // "get NAME", or FILE and overrides
+  bool json = false;
+};
+
+std::string megabytes(std::uint64_t bytes) { return fmt::format("{:.1f}", static_cast<double>(bytes) / 1e6); }
+
+std::string shape_text(const Dataset& dataset) {
+  return fmt::format("[{}] of {}", fmt::join(dataset.shape, ", "),
+                     dataset.train.set->samples.index() == 0 ? "uint8" : "float32");
+}
+
+const KnownDataset& require_known(const std::string& name) {
+  if (const KnownDataset* known = find_known_dataset(name)) return *known;
+  std::vector<std::string> names;
+  for (const KnownDataset& known : known_datasets()) names.emplace_back(known.name);
+  throw ConfigError(
+      fmt::format("data get: got \"{}\", want {}{}", name, listed(names), suggestion(name, names)));
+}
+
+// The data set in the user's own place, if all of it is there.
+bool is_there_already(const KnownDataset& known, const fs::path& place) {
+  std::error_code ignored;
+  if (!fs::exists(place, ignored)) return false;
+  try {
+    load_dataset({.name = std::string(known.name), .path = place});
+    return true;
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
+int get(const std::string& name) {
+  const KnownDataset& known = require_known(name);
+  const fs::path place = user_dataset_place(name);
+  if (place.empty())
+    throw ConfigError("data get: neither XDG_CACHE_HOME nor HOME says where the user's cache is");
+  if (is_there_already(known, place)) {
+    std::cout << fmt::format("{} is there already: {}\n", name, printable(place.string()));
+    return kExitDone;
+  }
+  const Terminal terminal = Terminal::of_process();
+  const char* clear = terminal.interactive ? "\r\033[K" : "";
+  const StopSignals signals;
+  FetchOptions options;
+  if (const char* mirror = std::getenv("SWEEP_DATA_MIRROR")) options.mirror = mirror;
+  options.progress = [&](const std::string& file, std::uint64_t done, std::uint64_t total) {
+    if (terminal.interactive) {
+      const std::string size = total > 0 ? fmt::format(" of {}", megabytes(total)) : "";
+      terminal.write(clear + fit_width(fmt::format("{}: {}: {}{} MB", name, file, megabytes(done), size),
+                                       terminal.width() - 1, terminal.unicode));
+    }
+    return StopSignals::requested() == 0;
+  };
+  bool is_done = false;
+  try {
+    is_done = fetch_dataset(known, place, options);
+  } catch (...) {
+    terminal.write(clear);
+    throw;
+  }
+  terminal.write(clear);
+  if (!is_done) {
+    terminal.write(
+        fmt::format("sweep: stopped by {}; nothing was kept\n", signal_name(StopSignals::requested())));
+    return 128 + StopSignals::requested();
+  }
+  const Dataset dataset = load_dataset({.name = name, .path = place});
+  std::cout << fmt::format("{} is in {}: {} samples {}, {} to test\n", name, printable(place.string()),
+                           dataset.train.count, shape_text(dataset), dataset.test.count);
+  return kExitDone;
+}
+
+Json to_json(const Dataset& dataset) {
+  Json json = {{"name", dataset.name},
+               {"source", dataset.source.string()},
+               {"format", dataset.format},
+               {"shape", dataset.shape},
+               {"type", dataset.train.set->samples.index() == 0 ? "uint8" : "float32"},
+               {"memory_bytes", memory_bytes(dataset)},
+               {"parts", dataset_balance(dataset)}};
+  const Json provenance = dataset_provenance(dataset);
+  for (const auto& [key, value] : provenance.items()) {
+    if (key == "features" || key == "normalize" || key == "files") json[key] = value;
+  }
+  json["skipped"] = Json::array();
+  for (const SkippedFile& file : dataset.skipped)
+    json["skipped"].push_back({{"path", file.path.string()}, {"reason", file.reason}});
+  json["remarks"] = dataset.notes;
+  return json;
+}
+
+TextTable classes_table(const Dataset& dataset, const std::vector<PartSummary>& parts) {
+  TextTable table{.header = {"class"}, .rows = {}};
+  for (const PartSummary& part : parts) table.header.emplace_back(part.name);
+  for (std::size_t c = 0; c < dataset.class_names.size(); ++c) {
+    std::vector<std::string> row = {dataset.class_names[c]};
+    for (const PartSummary& part : parts) row.push_back(std::to_string(part.class_counts[c]));
+    table.rows.push_back(std::move(row));
+  }
+  std::vector<std::string> all = {"all"};
+  for (const PartSummary& part : parts) all.push_back(std::to_string(part.samples));
+  table.rows.push_back(std::move(all));
+  return table;
+}
+
+TextTable targets_table(const Dataset& dataset, const std::vector<PartSummary>& parts) {
+  TextTable table{
+      .header = {"target", "part", "samples", "mean", "deviation"}, .rows = {}, .left_aligned = 2};
+  for (std::size_t t = 0; t < dataset.target_names.size(); ++t) {
+    for (const PartSummary& part : parts) {
+      table.rows.push_back({dataset.target_names[t], std::string(part.name), std::to_string(part.samples),
+                            fmt::format("{:.6g}", part.target_means[t]),
+                            fmt::format("{:.6g}", part.deviations[t])});
+    }
+  }
+  return table;
+}
+
+void print_text(const Dataset& dataset) {
+  const std::vector<PartSummary> parts = summarize_parts(dataset);
+  std::cout << printable(fmt::format("{}: {} in {}\nsamples {}, {} MB in memory\n", dataset.name,
+                                     dataset.format, dataset.source.string(), shape_text(dataset),
+                                     megabytes(memory_bytes(dataset))));
+  if (!dataset.feature_names.empty())
+    std::cout << printable(fmt::format("features {}\n", fmt::join(dataset.feature_names, ", ")));
+  std::cout << '\n'
+            << terminal_table(dataset.target_names.empty() ? classes_table(dataset, parts)
+                                                           : targets_table(dataset, parts),
+                              stdout_unicode());
+  const std::size_t shown = std::min(dataset.skipped.size(), kMostSkippedShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const SkippedFile& file = dataset.skipped[i];
+    std::cout << printable(fmt::format("skipped: {}: {}\n", file.path.string(), file.reason));
+  }
+  if (shown < dataset.skipped.size())
+    std::cout << fmt::format("skipped: {} more, which --json lists\n", dataset.skipped.size() - shown);
+  for (const std::string& note : dataset.notes) std::cout << printable(note) << '\n';
+}
+
+// Whether `word` means a sweep file: tables and pictures never end in .json.
+bool is_sweep_file(const std::string& word) { return word == "-" || word.ends_with(".json"); }
+
+// The data sets of a sweep file, of a name or of a path.
+std::vector<DatasetSpec> specs_of(const std::vector<std::string>& words) {
+  const std::string& source = words.front();
+  if (is_sweep_file(source)) {
+    std::vector<DatasetSpec> specs;
+    const std::vector<std::string> overrides(words.begin() + 1, words.end());
+    for (const RunConfig& run : load_sweep(source, overrides).runs) {
+      if (std::ranges::find(specs, run.dataset) == specs.end()) specs.push_back(run.dataset);
+    }
+    return specs;
+  }
+  if (words.size() > 1)
+    throw ConfigError(fmt::format("data: {} needs a sweep file in front of it", words[1]));
+  std::error_code ignored;
+  const bool is_name = find_known_dataset(source) != nullptr && !fs::exists(source, ignored);
+  if (is_name) return {{.name = source}};
+  return {{.name = source, .path = source}};
+}
+
+int describe(const DataOptions& options) {
+  Json list = Json::array();
+  bool is_first = true;
+  for (const DatasetSpec& spec : specs_of(options.words)) {
+    const Dataset dataset = load_dataset(spec);
+    if (options.json) {
+      list.push_back(to_json(dataset));
+    } else {
+      if (!is_first) std::cout << '\n';
+      print_text(dataset);
+    }
+    is_first = false;
+  }
+  if (options.json) print_json({{"datasets", std::move(list)}});
+  return kExitDone;
+}
+
+int run_data(const DataOptions& options) {
+  if (options.words.front() != "get") return describe(options);
+  if (options.words.size() != 2)
+    throw ConfigError("data get: one name is needed: sweep data get fashion-mnist");
+  return get(options.words[1]);
+}
+
+}  // namespace
+
+Command data_command() {
+  return {.name = "data",
+          .description = "get a known data set (get NAME), or print what a sweep file or a path holds",
+          .missing_argument =
+              "a file or a name is needed: sweep data SWEEP.json, sweep data PATH, or sweep data "
+              "get fashion-mnist",
+          .add_to = [](CLI::App& app) -> CommandAction {
+            auto options = std::make_shared<DataOptions>();
+            app.add_option(
+                   "what", options->words,
+                   "get NAME: download a known data set into the user's cache, from $SWEEP_DATA_MIRROR "
+                   "if that is set; or a sweep file and overrides, a data set's name, a file or a "
+                   "folder: print its samples and classes")
+                ->type_name("get NAME | SWEEP.json [key=v ...] | PATH")
+                ->required();
+            app.add_flag("--json", options->json, "as JSON");
+            return [options](const auto&) { return run_data(*options); };
+          }};
+}
+
+}  // namespace sweep
