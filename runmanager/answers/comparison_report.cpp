@@ -22,14 +22,6 @@ using OptionalNumber = std::optional<double>;
 
 std::string seconds_text(const OptionalNumber& seconds) { return seconds ? human_seconds(*seconds) : "-"; }
 
-std::string metric_text(const OptionalNumber& value, const std::string& metric) {
-  if (!value) return "-";
-  if (is_time(metric)) return human_seconds(*value);
-  if (metric == "images_per_second") return human_count(*value);
-  if (metric.ends_with("accuracy")) return fmt::format("{:.2f}%", 100 * *value);
-  return fmt::format("{:.4f}", *value);
-}
-
 std::string ratio_text(double ratio) {
   return fmt::format(fmt::runtime(ratio < 0.1 ? "{:.2g}" : ratio < 10 ? "{:.2f}" : "{:.1f}"), ratio);
 }
@@ -42,11 +34,6 @@ std::string curves_text(const CurveParity& curves) {
   if (curves.epochs == 0) return "-";
   if (curves.same_bits) return "same bits";
   return fmt::format("{:.2g} in epoch {}", curves.largest_loss_difference, curves.epoch);
-}
-
-// Images per second and accuracies are the better the larger they are; of times and losses it is the smaller.
-bool larger_is_better(const std::string& metric) {
-  return metric == "images_per_second" || metric.ends_with("accuracy") || metric == "number_correct";
 }
 
 std::string difference_text(double difference, const std::string& metric) {

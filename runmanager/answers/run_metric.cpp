@@ -1,9 +1,12 @@
 #include "runmanager/answers/run_metric.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
 #include "runmanager/answers/statistics.h"
+#include "runmanager/terminal/table.h"
 
 namespace sweep {
 namespace {
@@ -104,6 +107,19 @@ std::vector<std::string> metric_names(const std::vector<const RunRecord*>& runs)
 bool is_time(std::string_view name) {
   const RunNumber* number = find_number(name);
   return number != nullptr && number->is_time;
+}
+
+bool larger_is_better(std::string_view name) {
+  return name == "images_per_second" || name.ends_with("accuracy") || name == "number_correct" ||
+         name.ends_with("r2");
+}
+
+std::string metric_text(const std::optional<double>& value, std::string_view name) {
+  if (!value) return "-";
+  if (is_time(name)) return human_seconds(*value);
+  if (name == "images_per_second") return human_count(*value);
+  if (name.ends_with("accuracy")) return fmt::format("{:.2f}%", 100 * *value);
+  return fmt::format("{:.4f}", *value);
 }
 
 }  // namespace sweep

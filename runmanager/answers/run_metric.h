@@ -25,4 +25,11 @@ std::vector<std::string> metric_names(const std::vector<const RunRecord*>& runs)
 /// Whether `name` is a time, of which a ratio tells more than a difference.
 bool is_time(std::string_view name);
 
+/// Images per second, accuracies and R² are the better the larger they are; of times, losses and other errors
+/// it is the smaller.
+bool larger_is_better(std::string_view name);
+
+/// "12.34%", "0.1234", "1.4 s", "12.3k": a value of the metric `name` as people read it; "-" for none.
+std::string metric_text(const std::optional<double>& value, std::string_view name);
+
 }  // namespace sweep

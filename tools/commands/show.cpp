@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
+#include "runmanager/answers/effects_report.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/results.h"
@@ -26,7 +27,8 @@ namespace fs = std::filesystem;
 
 struct ShowOptions {
   fs::path directory;  // of a sweep or a run; also the path of a run.json
-  bool json = false;
+  bool json = false, effects = false;
+  std::string metric;  // of the effects
 };
 
 // "0.4512", or "" for a value that was not measured.
@@ -91,10 +93,20 @@ void print_run_directory(const fs::path& directory, bool json) {
   }
 }
 
-void print_sweep_directory(const fs::path& directory, bool json) {
+void print_effects(const std::vector<RunRecord>& runs, const ShowOptions& options) {
+  const Effects effects = effects_of(runs, options.metric);
+  if (options.json) {
+    print_json(effects_json(effects));
+  } else {
+    std::cout << effects_text(effects, stdout_unicode());
+  }
+}
+
+void print_sweep_directory(const fs::path& directory, const ShowOptions& options) {
   std::vector<RunRecord> runs = list_runs(directory);
   for (RunRecord& run : runs) run = with_derived_status(std::move(run), directory);
-  if (json) {
+  if (options.effects) return print_effects(runs, options);
+  if (options.json) {
     print_json(results_json(runs, fs::weakly_canonical(directory).filename().string()));
   } else {
     std::cout << results_table(
@@ -107,9 +119,12 @@ int show(const ShowOptions& options) {
   const fs::path& given = options.directory;
   const fs::path directory = given.filename() == "run.json" ? given.parent_path() : given;
   if (fs::exists(directory / "run.json")) {
+    if (options.effects)
+      throw ConfigError(
+          fmt::format("{}: --effects needs the directory of a sweep, not of one run", directory.string()));
     print_run_directory(directory, options.json);
   } else if (has_runs(directory)) {
-    print_sweep_directory(directory, options.json);
+    print_sweep_directory(directory, options);
   } else {
     throw DataError(fmt::format(
         "{}: {}; want the directory of a sweep (with sweep.json), of a run (with run.json), or one "
@@ -131,6 +146,14 @@ Command show_command() {
                 ->type_name("DIR")
                 ->required();
             app.add_flag("--json", options->json, "as JSON");
+            auto* effects = app.add_flag("--effects", options->effects,
+                                         "what each setting changes, alone and in pairs, by analysis of "
+                                         "variance; and the runs that none beats in both time and metric");
+            app.add_option("--metric", options->metric,
+                           "of the effects: test_accuracy, loss, epoch_seconds, …; default: the validation "
+                           "accuracy, or what else tells how good a run is")
+                ->type_name("METRIC")
+                ->needs(effects);
             return [options](const auto&) { return show(*options); };
           }};
 }

@@ -1,0 +1,67 @@
+// What each setting of a complete grid changes: analysis of variance of a factorial design, and the runs that
+// no other run beats in both time and quality.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runmanager/answers/statistics.h"
+#include "runmanager/records/results.h"
+
+namespace sweep {
+
+/// The runs with one value of a setting.
+struct EffectLevel {
+  std::string value;
+  MeanEstimate metric{};  // the interval is of the pooled error, where that is known
+};
+
+/// The effect of one setting, or what two of them do together beyond their own effects.
+struct Effect {
+  std::vector<std::string> keys;  // one or two
+  double sum_squares = 0;
+  double share = 0;  // of the total sum of squares, in [0, 1]
+  std::size_t degrees = 0;
+  std::optional<double> f{}, p{};     // against the error; none without one
+  std::vector<EffectLevel> levels{};  // of a single setting, in the order of the runs
+  std::size_t best = 0;  // index of the level with the best mean; means nothing if sum_squares is 0
+};
+
+/// Where the error comes from, against which effects are tested.
+enum class EffectError {
+  kNone,          // a single setting without repeats
+  kRepeats,       // runs that differ only in their seed
+  kInteractions,  // effects of three or more settings together; with two settings that of both
+};
+
+/// A combination that no other one beats in both, best metric last.
+struct FrontRun {
+  std::vector<std::pair<std::string, std::string>> settings;  // of the varying keys
+  double metric = 0;
+  double run_seconds = 0;  // both are means over the repeats
+};
+
+struct Effects {
+  std::string metric;  // a name of run_metric()
+  std::size_t combinations = 0, repeats = 1;
+  double mean = 0;  // of all runs
+  std::vector<Effect>
+      effects{};  // settings in their order, then pairs; two settings without repeats: no pair
+  EffectError error = EffectError::kNone;
+  double error_sum_squares = 0, error_share = 0;
+  std::size_t error_degrees = 0;
+  std::vector<FrontRun> front{};        // empty if the metric is a time
+  std::vector<std::string> left_out{};  // completed runs that are more than the others have repeats
+};
+
+/// The effects of all settings that vary among the completed of `runs` in `metric`, a name of metric_names();
+/// empty: the validation accuracy, or what else tells how good a run is. Sums of squares are those of the
+/// balanced design; of combinations with more repeats than others the first ones count. Throws ConfigError if
+/// no completed runs have the metric as a finite number, if no setting varies, or if the grid has gaps, which
+/// it names.
+Effects effects_of(const std::vector<RunRecord>& runs, std::string metric);
+
+}  // namespace sweep

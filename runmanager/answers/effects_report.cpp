@@ -1,0 +1,178 @@
+#include "runmanager/answers/effects_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/base/printable.h"
+#include "runmanager/answers/run_metric.h"
+#include "runmanager/answers/text_table.h"
+#include "runmanager/terminal/table.h"
+#include "runmanager/text/json_output.h"
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string share_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
+
+std::string p_text(const std::optional<double>& p) {
+  if (!p) return "-";
+  return *p < 0.0001 ? "< 0.0001" : fmt::format("{:.4f}", *p);
+}
+
+std::string f_text(const std::optional<double>& f) { return f ? fmt::format("{:.3g}", *f) : "-"; }
+
+std::string keys_text(const Effect& effect, bool unicode) {
+  return fmt::format("{}", fmt::join(effect.keys, unicode ? " × " : " x "));
+}
+
+std::string half_text(const EffectLevel& level, const std::string& metric) {
+  if (!level.metric.interval) return "-";
+  return metric_text(level.metric.interval->second - level.metric.mean, metric);
+}
+
+// What neither settings, pairs nor repeats explain, where repeats are the error.
+double rest_share(const Effects& effects) {
+  double rest = 1 - effects.error_share;
+  for (const Effect& effect : effects.effects) rest -= effect.share;
+  return std::max(0.0, rest);
+}
+
+std::size_t settings_count(const Effects& effects) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(effects.effects, [](const Effect& effect) { return effect.keys.size() == 1; }));
+}
+
+TextTable shares_table(const Effects& effects, bool unicode) {
+  TextTable table{.header = {"setting", "best", "share", "F", "p"}, .rows = {}, .left_aligned = 2};
+  for (const Effect& effect : effects.effects) {
+    const std::string best = effect.levels.empty()     ? ""
+                             : effect.sum_squares == 0 ? "any"
+                                                       : effect.levels[effect.best].value;
+    table.rows.push_back(
+        {keys_text(effect, unicode), best, share_text(effect.share), f_text(effect.f), p_text(effect.p)});
+  }
+  const bool has_repeats = effects.error == EffectError::kRepeats;
+  if (has_repeats && settings_count(effects) > 2)
+    table.rows.push_back({"more of them together", "", share_text(rest_share(effects)), "", ""});
+  if (effects.error != EffectError::kNone) {
+    const char* name = has_repeats                    ? "repeats"
+                       : settings_count(effects) == 2 ? "both together"
+                                                      : "more of them together";
+    table.rows.push_back({name, "", share_text(effects.error_share), "", ""});
+  }
+  return table;
+}
+
+TextTable levels_table(const Effects& effects) {
+  TextTable table{.header = {"setting", "value", "mean", "+-"}, .rows = {}, .left_aligned = 2};
+  for (const Effect& effect : effects.effects) {
+    for (std::size_t i = 0; i < effect.levels.size(); ++i) {
+      const EffectLevel& level = effect.levels[i];
+      table.rows.push_back({i == 0 ? effect.keys[0] : "", level.value,
+                            metric_text(level.metric.mean, effects.metric),
+                            half_text(level, effects.metric)});
+    }
+  }
+  return table;
+}
+
+TextTable front_table(const Effects& effects) {
+  TextTable table{.header = {}, .rows = {}, .left_aligned = effects.front[0].settings.size()};
+  for (const auto& [key, value] : effects.front[0].settings) table.header.push_back(key);
+  table.header.insert(table.header.end(), {effects.metric, "time"});
+  for (const FrontRun& run : effects.front) {
+    std::vector<std::string> row;
+    for (const auto& [key, value] : run.settings) row.push_back(value);
+    row.insert(row.end(), {metric_text(run.metric, effects.metric), human_seconds(run.run_seconds)});
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::string error_text(EffectError error) {
+  switch (error) {
+    case EffectError::kNone:
+      return "Without repeats there is nothing to test a single setting against.\n";
+    case EffectError::kRepeats:
+      return "p: how likely chance alone, as between repeats, makes such a difference. +-: 95 % intervals.\n";
+    case EffectError::kInteractions:
+      return "p: how likely chance alone makes such a difference, judged by what settings do together, since "
+             "there are no repeats. +-: 95 % intervals.\n";
+  }
+  return "";
+}
+
+Json optional_json(const std::optional<double>& value) { return value ? json_number(*value) : Json(); }
+
+Json effect_json(const Effect& effect) {
+  Json json = {{"keys", effect.keys},          {"sum_squares", json_number(effect.sum_squares)},
+               {"degrees", effect.degrees},    {"share", json_number(effect.share)},
+               {"f", optional_json(effect.f)}, {"p", optional_json(effect.p)}};
+  if (effect.levels.empty()) return json;
+  json["best"] = effect.sum_squares == 0 ? Json() : Json(effect.levels[effect.best].value);
+  for (const EffectLevel& level : effect.levels) {
+    Json of_level = {{"value", level.value},
+                     {"mean", json_number(level.metric.mean)},
+                     {"runs", level.metric.count},
+                     {"interval", nullptr}};
+    if (level.metric.interval)
+      of_level["interval"] = {json_number(level.metric.interval->first),
+                              json_number(level.metric.interval->second)};
+    json["levels"].push_back(std::move(of_level));
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string effects_text(const Effects& effects, bool unicode) {
+  std::string text = fmt::format(
+      "Effects on {} ({} is better) of {} runs: {} combinations{}; mean {}\n\n", effects.metric,
+      larger_is_better(effects.metric) ? "larger" : "smaller", effects.combinations * effects.repeats,
+      effects.combinations, effects.repeats > 1 ? fmt::format(" with {} repeats each", effects.repeats) : "",
+      metric_text(effects.mean, effects.metric));
+  text += terminal_table(shares_table(effects, unicode), unicode);
+  text += "\nshare: of all that the runs differ by. " + error_text(effects.error) + "\n";
+  text += terminal_table(levels_table(effects), unicode);
+  if (!effects.front.empty()) {
+    text += "\nNo other combination is both faster and better than these:\n\n";
+    text += terminal_table(front_table(effects), unicode);
+  }
+  if (!effects.left_out.empty()) {
+    text += fmt::format("\nLeft out, because other combinations have fewer repeats: {}\n",
+                        printable(fmt::format("{}", fmt::join(effects.left_out, ", "))));
+  }
+  return text;
+}
+
+Json effects_json(const Effects& effects) {
+  constexpr const char* kErrors[] = {"none", "repeats", "interactions"};
+  Json json = {{"metric", effects.metric},
+               {"larger_is_better", larger_is_better(effects.metric)},
+               {"combinations", effects.combinations},
+               {"repeats", effects.repeats},
+               {"mean", json_number(effects.mean)},
+               {"effects", Json::array()},
+               {"error",
+                {{"source", kErrors[static_cast<std::size_t>(effects.error)]},
+                 {"sum_squares", json_number(effects.error_sum_squares)},
+                 {"degrees", effects.error_degrees},
+                 {"share", json_number(effects.error_share)}}},
+               {"front", Json::array()},
+               {"left_out", effects.left_out}};
+  for (const Effect& effect : effects.effects) json["effects"].push_back(effect_json(effect));
+  for (const FrontRun& run : effects.front) {
+    Json settings = Json::object();
+    for (const auto& [key, value] : run.settings) settings[key] = value;
+    json["front"].push_back({{"params", std::move(settings)},
+                             {effects.metric, json_number(run.metric)},
+                             {"run_seconds", json_number(run.run_seconds)}});
+  }
+  return json;
+}
+
+}  // namespace sweep

@@ -1,0 +1,166 @@
+#include "runmanager/answers/effects.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "runmanager/answers/effects_report.h"
+#include "tests/runmanager/answers/made_runs.h"
+#include "tests/support/message_of.h"
+
+namespace sweep {
+namespace {
+
+using test::message_of;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// A 3 x 2 x 2 grid with two repeats: value = sin(n^2) + effects of a and b, with n the number of the run. The
+// same table was given to statsmodels, anova_lm(ols("v ~ C(a) * C(b) * C(c)", table).fit(), typ=2).
+std::vector<RunRecord> grid(std::int64_t repeats) {
+  std::vector<RunRecord> runs;
+  int n = 0;
+  for (const std::string a : {"x", "y", "z"}) {
+    for (const std::string b : {"p", "q"}) {
+      for (const std::string c : {"u", "v"}) {
+        for (std::int64_t repeat = 0; repeat < 2; ++repeat, ++n) {
+          const double value = std::sin(n * n) +
+                               (a == "x"   ? 0
+                                : a == "y" ? 1
+                                           : 3) +
+                               (b == "q" ? 0.5 : 0) * (a == "z" ? 2 : 1) + (c == "v" ? 0.1 : 0);
+          if (repeat >= repeats) continue;
+          RunRecord run =
+              testing::made_run({{"a", a}, {"b", b}, {"c", c}, {"repeat", repeat}}, "cpu", 1).record;
+          run.metrics["score"] = value;
+          runs.push_back(run);
+        }
+      }
+    }
+  }
+  return runs;
+}
+
+TEST(Effects, AreThoseOfStatsmodelsWithRepeats) {
+  const Effects effects = effects_of(grid(2), "score");
+  ASSERT_EQ(effects.effects.size(), 6u);
+  EXPECT_EQ(effects.combinations, 12u);
+  EXPECT_EQ(effects.repeats, 2u);
+  const double squares[] = {50.3321826012, 1.31797804061, 0.127868552714,
+                            3.82223589944, 1.59855086295, 0.0214441696674};
+  const double p[] = {5.43718574531e-06, 0.177205678176, 0.663147022761,
+                      0.088946373584,    0.322213758584, 0.857950985988};
+  const std::size_t degrees[] = {2, 1, 1, 2, 2, 1};
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_NEAR(effects.effects[i].sum_squares, squares[i], 1e-9) << i;
+    EXPECT_NEAR(effects.effects[i].p.value(), p[i], 1e-9) << i;
+    EXPECT_EQ(effects.effects[i].degrees, degrees[i]) << i;
+  }
+  EXPECT_NEAR(effects.effects[0].f.value(), 39.2469061497, 1e-8);
+  EXPECT_THAT(effects.effects[4].keys, ElementsAre("a", "c"));
+  EXPECT_EQ(effects.error, EffectError::kRepeats);
+  EXPECT_EQ(effects.error_degrees, 12u);
+  EXPECT_NEAR(effects.error_sum_squares, 7.69469813635, 1e-9);
+  const EffectLevel& z = effects.effects[0].levels[2];
+  EXPECT_NEAR(z.metric.mean, 3.5565148060091465, 1e-12);
+  EXPECT_NEAR(z.metric.interval->second - z.metric.mean, 0.6168507554190737, 1e-9);
+  EXPECT_EQ(effects.effects[0].best, 0u) << "of a score that is not known to be better when larger";
+}
+
+TEST(Effects, AreTestedAgainstHigherInteractionsWithoutRepeats) {
+  const Effects effects = effects_of(grid(1), "score");
+  EXPECT_EQ(effects.error, EffectError::kInteractions);
+  EXPECT_EQ(effects.error_degrees, 2u);
+  EXPECT_NEAR(effects.error_sum_squares, 1.15137068391, 1e-9);
+  EXPECT_NEAR(effects.effects[0].p.value(), 0.0518031124554, 1e-9);
+  EXPECT_NEAR(effects.effects[3].f.value(), 0.606941572343, 1e-9);
+}
+
+TEST(Effects, OfTwoSettingsWithoutRepeatsAreTestedAgainstTheirInteraction) {
+  std::vector<RunRecord> runs = grid(1);
+  std::erase_if(runs, [](const RunRecord& run) { return run.params[2].second == ParamValue("v"); });
+  const Effects effects = effects_of(runs, "score");
+  ASSERT_EQ(effects.effects.size(), 2u);
+  EXPECT_NEAR(effects.effects[0].p.value(), 0.148087889861, 1e-9);
+  EXPECT_NEAR(effects.effects[1].f.value(), 0.0633050715029, 1e-9);
+  EXPECT_NEAR(effects.error_sum_squares, 1.06312910351, 1e-9);
+}
+
+TEST(Effects, OfASingleSettingWithoutRepeatsHaveNoTest) {
+  std::vector<RunRecord> runs = grid(1);
+  std::erase_if(runs, [](const RunRecord& run) {
+    return run.params[2].second == ParamValue("v") || run.params[1].second == ParamValue("q");
+  });
+  const Effects effects = effects_of(runs, "score");
+  ASSERT_EQ(effects.effects.size(), 1u);
+  EXPECT_EQ(effects.error, EffectError::kNone);
+  EXPECT_FALSE(effects.effects[0].p);
+  EXPECT_FALSE(effects.effects[0].levels[0].metric.interval);
+  EXPECT_NEAR(effects.effects[0].share, 1, 1e-12);
+}
+
+TEST(Effects, OfASettingThatChangesNothingAreZeroInSpiteOfRounding) {
+  std::vector<RunRecord> runs;
+  for (const double lr : {0.1, 0.01, 0.001}) {
+    for (const std::int64_t workers : {0, 1, 2}) {
+      RunRecord run = testing::made_run({{"lr", lr}, {"num_workers", workers}}, "cpu", 1).record;
+      run.metrics["test_accuracy"] = 0.1 + lr / 3;
+      runs.push_back(run);
+    }
+  }
+  const Effects effects = effects_of(runs, "test_accuracy");
+  EXPECT_EQ(effects.effects[1].sum_squares, 0);
+  EXPECT_EQ(effects_json(effects)["effects"][1]["best"], nullptr);
+  EXPECT_EQ(effects_json(effects)["effects"][0]["best"], "0.1");
+  EXPECT_FALSE(effects.effects[0].p) << "there is no error to test against";
+}
+
+TEST(Effects, NameTheGapsOfAGridAndTheMetricsThereAre) {
+  std::vector<RunRecord> runs = grid(2);
+  runs[3].status = runs[2].status = RunStatus::kFailed;
+  EXPECT_THAT(message_of<ConfigError>([&] { effects_of(runs, "score"); }),
+              AllOf(HasSubstr("each of the 12 combinations, but 1 has none: a=x,b=p,c=v"),
+                    ::testing::Not(HasSubstr("…"))));
+  EXPECT_THAT(message_of<ConfigError>([&] { effects_of(runs, "speed"); }),
+              AllOf(HasSubstr("no finite speed"), HasSubstr("score"), HasSubstr("epoch_seconds")));
+  runs[0].metrics["score"] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THROW(effects_of(runs, "score"), ConfigError);
+  EXPECT_THROW(effects_of({}, ""), ConfigError);
+  EXPECT_THAT(message_of<ConfigError>([&] { effects_of({grid(1)[0]}, ""); }),
+              HasSubstr("no setting has two values"));
+}
+
+TEST(Effects, LeaveOutRepeatsThatOtherCombinationsDoNotHave) {
+  std::vector<RunRecord> runs = grid(2);
+  runs[3].status = RunStatus::kFailed;
+  const Effects effects = effects_of(runs, "score");
+  EXPECT_EQ(effects.repeats, 1u);
+  EXPECT_EQ(effects.left_out.size(), 11u);
+}
+
+TEST(Effects, TheFrontHasWhatNoOtherRunBeatsInBothTimeAndMetric) {
+  std::vector<RunRecord> runs;
+  const std::pair<double, double> time_and_accuracy[] = {{5, 0.9}, {3, 0.8}, {4, 0.7}, {3, 0.85}, {9, 0.9}};
+  double lr = 0;
+  for (const auto& [time, accuracy] : time_and_accuracy) {
+    RunRecord run = testing::made_run({{"lr", lr += 0.1}}, "cpu", 1).record;
+    run.run_seconds = time;
+    run.metrics["test_accuracy"] = accuracy;
+    runs.push_back(run);
+  }
+  const Effects effects = effects_of(runs, "test_accuracy");
+  ASSERT_EQ(effects.front.size(), 2u);
+  EXPECT_EQ(effects.front[0].metric, 0.85);
+  EXPECT_EQ(effects.front[1].run_seconds, 5);
+  EXPECT_EQ(effects.effects[0].levels[effects.effects[0].best].value, "0.1");
+  EXPECT_THAT(effects_of(runs, "run_seconds").front, IsEmpty());
+  EXPECT_THAT(effects_text(effects, false), AllOf(HasSubstr("90.00%"), HasSubstr("nothing to test")));
+}
+
+}  // namespace
+}  // namespace sweep
