@@ -100,7 +100,8 @@ DataSizes sizes_of(const Dataset& dataset) {
   return {.shape = dataset.shape,
           .classes = dataset.class_names.size(),
           .train = dataset.train.count,
-          .numbers = dataset.target_names.size()};
+          .numbers = dataset.target_names.size(),
+          .validation = dataset.validation.count};
 }
 
 std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec) {
@@ -114,7 +115,11 @@ std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec) {
   DataSizes sizes{{known->shape.begin(), known->shape.end()},
                   known->class_names.size(),
                   validation < total ? total - validation : 0};
-  if (spec.limit > 0) sizes.train = std::min(sizes.train, spec.limit);
+  sizes.validation = std::min(validation, total);
+  if (spec.limit > 0) {
+    sizes.train = std::min(sizes.train, spec.limit);
+    sizes.validation = std::min(sizes.validation, spec.limit);
+  }
   return sizes;
 }
 
@@ -137,6 +142,11 @@ void check_run_against_data(const RunConfig& run, const std::filesystem::path& f
     problems.add_message(fmt::format(
         "{}: got {}{}, but the targets are numbers, want {}", origin(run, file, "loss"), run.loss.type,
         run.origins.count("loss") > 0 ? "" : " (the default)", losses_of_numbers()));
+  }
+  if (run.evaluate_first && sizes.validation == 0) {
+    problems.add_message(fmt::format(
+        "{}: there is no validation set to measure before training, want dataset.validation, or false",
+        origin(run, file, "evaluate_first")));
   }
   check_network(run, file, sizes, problems);
 }

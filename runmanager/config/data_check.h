@@ -15,10 +15,11 @@ class Problems;
 
 /// Sizes of a data set that values of a sweep file are checked against.
 struct DataSizes {
-  Shape shape;              // of one sample: [channels, height, width]
-  std::size_t classes = 0;  // 0: not known
-  std::size_t train = 0;    // samples to train on, without the validation part
-  std::size_t numbers = 0;  // of a sample's targets, if they are numbers; else 0
+  Shape shape;                 // of one sample: [channels, height, width]
+  std::size_t classes = 0;     // 0: not known
+  std::size_t train = 0;       // samples to train on, without the validation part
+  std::size_t numbers = 0;     // of a sample's targets, if they are numbers; else 0
+  std::size_t validation = 0;  // samples of the validation set
 };
 
 DataSizes sizes_of(const Dataset& dataset);

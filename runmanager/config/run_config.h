@@ -69,6 +69,7 @@ struct RunConfig {
   LossSpec loss;
   double clip_norm = 0;  // EngineOptions::clip_norm
   int epochs = 1;
+  bool evaluate_first = false;  // measure the validation set before training, as epoch 0
   std::uint64_t seed = 0;
   std::uint32_t repeat = 0;
   double lr = 0.01;
@@ -93,6 +94,7 @@ struct RunConfig {
 template <typename Config, typename Visit>
 void for_each_simple_key(Config& config, const Visit& visit) {
   visit("epochs", config.epochs);
+  visit("evaluate_first", config.evaluate_first);
   visit("seed", config.seed);
   visit("lr", config.lr);
   visit("batch_size", config.batch_size);

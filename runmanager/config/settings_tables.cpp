@@ -197,6 +197,8 @@ std::span<const Setting> file_settings() {
              "gradients longer than this, all parameters as one vector, are shortened to it; 0, the default: "
              "never"),
       integer("epochs", 1, kMaxCount, 1, "passes over the training set"),
+      boolean("evaluate_first", false,
+              "whether the validation set is measured before training, too: epoch 0, the untrained network"),
       integer("seed", 0, kMaxExactInteger, 0,
               "start of all random numbers: initial weights and sample order"),
       integer("repeats", 1, kMaxCount, 1,

@@ -124,9 +124,9 @@ class ResultsChecker {
     if (record.status != run.status) {
       difference = fmt::format("says {} is {}, its run.json {}", run.name, to_string(run.status),
                                to_string(record.status));
-    } else if (record.epochs.size() != run.epochs.size()) {
-      difference = fmt::format("has {} epochs of {}, its run.json {}", run.epochs.size(), run.name,
-                               record.epochs.size());
+    } else if (const std::size_t epochs = record.epochs.size() + (record.untrained ? 1 : 0);
+               epochs != run.epochs.size()) {
+      difference = fmt::format("has {} epochs of {}, its run.json {}", run.epochs.size(), run.name, epochs);
     }
     if (difference.empty()) return;
     if (is_open(run.status)) {

@@ -101,6 +101,20 @@ void compare_number(const std::string& label, std::optional<double> before, std:
   differences.push_back(fmt::format("{} was {} and is {} now", label, text(before), text(after)));
 }
 
+void compare_epochs(const EpochRecord& a, const EpochRecord& b, std::vector<std::string>& differences) {
+  const std::string epoch = fmt::format("epoch {}: ", a.epoch);
+  compare_number(epoch + "loss", a.loss, b.loss, differences);
+  compare_number(epoch + "accuracy", a.accuracy, b.accuracy, differences);
+  compare_number(epoch + "validation_loss", a.validation_loss, b.validation_loss, differences);
+  compare_number(epoch + "validation_accuracy", a.validation_accuracy, b.validation_accuracy, differences);
+  for (std::size_t m = 0; m < kMeasures.size(); ++m) {
+    const std::string key(kMeasures[m].key);
+    compare_number(epoch + key, a.measures[m], b.measures[m], differences);
+    compare_number(epoch + "validation_" + key, a.validation_measures[m], b.validation_measures[m],
+                   differences);
+  }
+}
+
 // Compares the records of a run from both trainings. "dataset", "init_sha256" and "numerics" say whether the
 // second one had the same input and computes the same bits at all.
 void compare_records(const RunRecord& before, const RunRecord& after, std::vector<std::string>& differences) {
@@ -124,20 +138,9 @@ void compare_records(const RunRecord& before, const RunRecord& after, std::vecto
   if (before.epochs.size() != after.epochs.size())
     differences.push_back(
         fmt::format("had {} epochs and has {} now", before.epochs.size(), after.epochs.size()));
-  for (std::size_t i = 0; i < std::min(before.epochs.size(), after.epochs.size()); ++i) {
-    const EpochRecord &a = before.epochs[i], &b = after.epochs[i];
-    const std::string epoch = fmt::format("epoch {}: ", a.epoch);
-    compare_number(epoch + "loss", a.loss, b.loss, differences);
-    compare_number(epoch + "accuracy", a.accuracy, b.accuracy, differences);
-    compare_number(epoch + "validation_loss", a.validation_loss, b.validation_loss, differences);
-    compare_number(epoch + "validation_accuracy", a.validation_accuracy, b.validation_accuracy, differences);
-    for (std::size_t m = 0; m < kMeasures.size(); ++m) {
-      const std::string key(kMeasures[m].key);
-      compare_number(epoch + key, a.measures[m], b.measures[m], differences);
-      compare_number(epoch + "validation_" + key, a.validation_measures[m], b.validation_measures[m],
-                     differences);
-    }
-  }
+  if (before.untrained && after.untrained) compare_epochs(*before.untrained, *after.untrained, differences);
+  for (std::size_t i = 0; i < std::min(before.epochs.size(), after.epochs.size()); ++i)
+    compare_epochs(before.epochs[i], after.epochs[i], differences);
   for (const auto& [name, value] : before.metrics) {
     const auto now = after.metrics.find(name);
     compare_number(name, value, now == after.metrics.end() ? std::nullopt : std::optional(now->second),

@@ -107,11 +107,10 @@ Json progress_json(const RunRecord& record, const RunPosition& position) {
   return json;
 }
 
-std::vector<EpochRecord> epochs_of(const std::string& text) {
-  std::vector<EpochRecord> epochs;
+std::vector<Json> epochs_of(const std::string& text) {
+  std::vector<Json> epochs;
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);)
-    epochs.push_back(epoch_record_from_json(parse_json_text(line, "its epoch"), "an epoch"));
+  for (std::string line; std::getline(lines, line);) epochs.push_back(parse_json_text(line, "its epoch"));
   return epochs;
 }
 
@@ -129,8 +128,7 @@ RunProgress progress_of(const TensorFile& file) {
   record["epochs"] = Json::array();
   RunProgress progress;
   progress.record = run_record_from_json(record, "its progress");
-  progress.record.epochs = epochs_of(required_metadata(file, "epochs"));
-  const bool counted_from_zero = count_epochs_from_one(progress.record.epochs);
+  const bool counted_from_zero = add_epochs(epochs_of(required_metadata(file, "epochs")), progress.record);
   progress.position = {json.at("events").at("file").get<std::string>(),
                        json.at("events").at("bytes").get<std::uint64_t>(),
                        json.at("batches").get<std::int64_t>(),
@@ -243,7 +241,9 @@ std::optional<int> last_epoch_of(const TensorFile& file) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), epoch);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   const auto epochs = file.metadata.find("epochs");
-  const bool counts_from_zero = epochs != file.metadata.end() && epochs->second.starts_with("{\"epoch\":0,");
+  const bool counts_from_zero = epochs != file.metadata.end() &&
+                                epochs->second.starts_with("{\"epoch\":0,") &&
+                                !epochs->second.starts_with("{\"epoch\":0,\"loss\":null,");
   return counts_from_zero ? epoch + 1 : epoch;
 }
 
@@ -269,6 +269,7 @@ void update(CheckpointMetadata& metadata, const RunRecord& record, const RunPosi
   if (metadata.config.text.empty()) {
     append(metadata.config, compact_json_text(record.config));
     append(metadata.provenance, compact_json_text(record.provenance));
+    if (record.untrained) append(metadata.epochs, to_json(*record.untrained).dump() + "\n");
   }
   for (; metadata.epoch_count < record.epochs.size(); ++metadata.epoch_count)
     append(metadata.epochs, to_json(record.epochs[metadata.epoch_count]).dump() + "\n");

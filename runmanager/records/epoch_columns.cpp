@@ -16,19 +16,24 @@ EpochValue value_of(const std::optional<T>& value) {
   return value ? EpochValue(*value) : EpochValue();
 }
 
+// A value of training, which epoch 0 does not have.
+EpochValue trained(const EpochRecord& epoch, double value) {
+  return epoch.epoch == 0 ? EpochValue() : EpochValue(value);
+}
+
 }  // namespace
 
 std::span<const EpochColumn> epoch_columns() {
   static const std::vector<EpochColumn> columns = {
       {"epoch", [](const EpochRecord& e) { return EpochValue(std::int64_t{e.epoch}); }},
-      {"loss", [](const EpochRecord& e) { return EpochValue(e.loss); }},
+      {"loss", [](const EpochRecord& e) { return trained(e, e.loss); }},
       {"accuracy", [](const EpochRecord& e) { return value_of(e.accuracy); }},
       {"number_correct", [](const EpochRecord& e) { return value_of(e.number_correct); }},
       {"validation_loss", [](const EpochRecord& e) { return value_of(e.validation_loss); }},
       {"validation_accuracy", [](const EpochRecord& e) { return value_of(e.validation_accuracy); }},
-      {"epoch_seconds", [](const EpochRecord& e) { return EpochValue(e.epoch_seconds); }},
+      {"epoch_seconds", [](const EpochRecord& e) { return trained(e, e.epoch_seconds); }},
       {"run_seconds", [](const EpochRecord& e) { return EpochValue(e.run_seconds); }},
-      {"images_per_second", [](const EpochRecord& e) { return EpochValue(e.images_per_second); }}};
+      {"images_per_second", [](const EpochRecord& e) { return trained(e, e.images_per_second); }}};
   return columns;
 }
 

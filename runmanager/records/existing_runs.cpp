@@ -128,6 +128,8 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
     else if (epochs > wanted)
       existing.note = fmt::format("has {}, {} asked for; it stays as it is", epochs_text(epochs),
                                   wanted == 1 ? "1 is" : fmt::format("{} are", wanted));
+    else if (run.config->evaluate_first && !record->untrained)
+      existing.note = "has no epoch 0, which evaluate_first asks for; it stays as it is";
   } else if (record->status == RunStatus::kFailed && !retry_failed) {
     existing.fate = RunFate::kKept;
   } else {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/base/error.h"
 #include "runmanager/config/run_name.h"
@@ -36,6 +37,13 @@ RunStatus parse_run_status(std::string_view text) {
   throw DataError("\"" + std::string(text) + "\" is no status of a run");
 }
 
+void add_epoch(RunRecord& run, EpochRecord epoch) {
+  if (epoch.epoch == 0)
+    run.untrained = std::move(epoch);
+  else
+    run.epochs.push_back(std::move(epoch));
+}
+
 bool any_shared(const std::vector<RunRecord>& runs) {
   return std::any_of(runs.begin(), runs.end(), [](const RunRecord& run) { return run.jobs > 1; });
 }
@@ -43,9 +51,10 @@ bool any_shared(const std::vector<RunRecord>& runs) {
 namespace {
 
 bool has_value(const RunRecord& run, const EpochColumn& column) {
-  return std::ranges::any_of(run.epochs, [&column](const EpochRecord& epoch) {
+  const auto has = [&column](const EpochRecord& epoch) {
     return !std::holds_alternative<std::monostate>(column.get(epoch));
-  });
+  };
+  return (run.untrained && has(*run.untrained)) || std::ranges::any_of(run.epochs, has);
 }
 
 // Those of every table, and those of the measures that any run has.
@@ -81,9 +90,10 @@ std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<st
       cells.insert(cells.end(), params.begin(), params.end());
       csv += csv_row(cells);
     };
-    for (const EpochRecord& epoch : run.epochs)
+    for_each_epoch(run, [&add_row](const EpochRecord& epoch) {
       add_row([&epoch](const EpochColumn& column) { return csv_cell(column.get(epoch)); });
-    if (run.epochs.empty()) {
+    });
+    if (run.epochs.empty() && !run.untrained) {
       add_row([&run](const EpochColumn& column) {
         return column.name == "run_seconds" ? csv_number(run.run_seconds) : "";
       });
@@ -96,7 +106,7 @@ Json results_json(const std::vector<RunRecord>& runs, std::string_view sweep) {
   Json list = Json::array();
   for (const RunRecord& run : runs) {
     Json epochs = Json::array();
-    for (const EpochRecord& epoch : run.epochs) epochs.push_back(epoch_json(epoch));
+    for_each_epoch(run, [&epochs](const EpochRecord& epoch) { epochs.push_back(epoch_json(epoch)); });
     list.push_back({{"name", run.name},
                     {"status", to_string(run.status)},
                     {"params", to_json(run.params)},

@@ -24,9 +24,9 @@ RunStatus parse_run_status(std::string_view text);
 
 /// The results of one finished epoch. A missing value was not measured; NaN and infinity are values.
 struct EpochRecord {
-  int epoch = 1;                                    // from 1; 0 is before training
-  double loss = 0;                                  // mean over the training samples, as seen while training
-  std::optional<double> accuracy = {};              // in [0, 1]; none if the targets are numbers
+  int epoch = 1;                        // from 1; 0 is before training, and has no training values
+  double loss = 0;                      // mean over the training samples, as seen while training
+  std::optional<double> accuracy = {};  // in [0, 1]; none if the targets are numbers
   std::optional<std::int64_t> number_correct = {};  // training samples; likewise
   std::optional<double> validation_loss = {};
   std::optional<double> validation_accuracy = {};
@@ -46,9 +46,10 @@ struct RunRecord {
   Params params;
   std::string device;  // "cpu", "cuda:0": where it trained or was to train; empty while unknown
   int jobs = 1;        // runs at once on the machine, this one included; more than 1 makes times longer
-  std::vector<EpochRecord> epochs;
-  std::string started, ended;             // UTC, see utc_time(); of the first start and the last end
-  std::optional<double> run_seconds;      // of the whole run; none before its end
+  std::optional<EpochRecord> untrained = {};  // epoch 0, the network before training, if it was measured
+  std::vector<EpochRecord> epochs;            // from 1 on, without gaps
+  std::string started, ended;                 // UTC, see utc_time(); of the first start and the last end
+  std::optional<double> run_seconds;          // of the whole run; none before its end
   std::optional<double> setup_seconds;    // part of run_seconds before the first epoch: engine, data, graphs
   std::string placement;                  // of the samples, "device" or "host", where that differs
   double logging_seconds = 0;             // part of run_seconds spent on logs and files
@@ -59,6 +60,16 @@ struct RunRecord {
   std::map<std::string, std::uint64_t> event_files;
   nlohmann::ordered_json provenance;
 };
+
+/// Calls visit(epoch) for every epoch of the run that was measured, epoch 0 included.
+template <typename Visit>
+void for_each_epoch(const RunRecord& run, const Visit& visit) {
+  if (run.untrained) visit(*run.untrained);
+  for (const EpochRecord& epoch : run.epochs) visit(epoch);
+}
+
+/// Adds an epoch behind those of the run; epoch 0 to its place.
+void add_epoch(RunRecord& run, EpochRecord epoch);
 
 /// How far a run's events and its training reach after its last finished epoch.
 struct RunPosition {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -20,7 +21,8 @@ using Json = nlohmann::ordered_json;
 EpochRecord epoch_from_json(const Json& json) {
   EpochRecord epoch;
   epoch.epoch = json.at("epoch").get<int>();
-  epoch.loss = number_from_json(json.at("loss"));
+  const bool is_untrained = epoch.epoch == 0 && json.at("loss").is_null();
+  if (!is_untrained) epoch.loss = number_from_json(json.at("loss"));
   json.at("accuracy");  // is there, be it null
   epoch.accuracy = optional_number(json, "accuracy");
   if (!json.at("number_correct").is_null())
@@ -30,9 +32,11 @@ EpochRecord epoch_from_json(const Json& json) {
   if (json.contains("validation_number_correct")) {
     epoch.validation_number_correct = json.at("validation_number_correct").get<std::int64_t>();
   }
-  epoch.epoch_seconds = number_from_json(json.at("epoch_seconds"));
   epoch.run_seconds = number_from_json(json.at("run_seconds"));
-  epoch.images_per_second = number_from_json(json.at("images_per_second"));
+  if (!is_untrained) {
+    epoch.epoch_seconds = number_from_json(json.at("epoch_seconds"));
+    epoch.images_per_second = number_from_json(json.at("images_per_second"));
+  }
   epoch.data_wait_seconds = optional_number(json, "data_wait_seconds").value_or(0);
   epoch.device_seconds = optional_number(json, "device_seconds");
   for (std::size_t i = 0; i < kMeasures.size(); ++i) {
@@ -96,9 +100,9 @@ Json metrics_json(const RunRecord& run) {
   return metrics;
 }
 
-Json epochs_json(const std::vector<EpochRecord>& records) {
+Json epochs_json(const RunRecord& run) {
   Json epochs = Json::array();
-  for (const EpochRecord& epoch : records) epochs.push_back(to_json(epoch));
+  for_each_epoch(run, [&epochs](const EpochRecord& epoch) { epochs.push_back(to_json(epoch)); });
   return epochs;
 }
 
@@ -107,7 +111,7 @@ Json record_json(const RunRecord& run, RecordParts parts) {
   Json json = {{"name", run.name}, {"status", to_string(run.status)}, {"params", to_json(run.params)}};
   if (all) json["config"] = run.config;
   json["metrics"] = metrics_json(run);
-  if (all) json["epochs"] = epochs_json(run.epochs);
+  if (all) json["epochs"] = epochs_json(run);
   json["seconds"] = {{"run", json_number(run.run_seconds)},
                      {"setup", json_number(run.setup_seconds)},
                      {"logging", json_number(run.logging_seconds)}};
@@ -156,7 +160,7 @@ Json to_json(const Params& params) {
 Json to_json(const EpochRecord& epoch) {
   Json json = epoch_json(epoch);
   if (epoch.validation_number_correct) json["validation_number_correct"] = *epoch.validation_number_correct;
-  json["data_wait_seconds"] = json_number(epoch.data_wait_seconds);
+  if (epoch.epoch > 0) json["data_wait_seconds"] = json_number(epoch.data_wait_seconds);
   if (epoch.device_seconds) json["device_seconds"] = json_number(*epoch.device_seconds);
   return json;
 }
@@ -176,8 +180,8 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     run.status = parse_run_status(json.at("status").get_ref<const std::string&>());
     for (const auto& [key, value] : json.at("params").items())
       run.params.emplace_back(key, param_from_json(value));
-    for (const auto& epoch : json.at("epochs")) run.epochs.push_back(epoch_from_json(epoch));
-    count_epochs_from_one(run.epochs);
+    const auto epochs = json.at("epochs").get<std::vector<Json>>();
+    add_epochs(epochs, run);
     // metrics_json() has added the last epoch's values; only the others are the run's own.
     for (const auto& [name, value] : json.at("metrics").items()) {
       if (!is_of_an_epoch(name)) run.metrics[name] = number_from_json(value);
@@ -206,10 +210,16 @@ std::string run_record_text(const RunRecord& run) {
   return text + fmt::format("{}{}{}", kChecksumMember, crc, kChecksumEnd);
 }
 
-bool count_epochs_from_one(std::vector<EpochRecord>& epochs) {
-  if (epochs.empty() || epochs.front().epoch != 0) return false;
-  for (EpochRecord& epoch : epochs) ++epoch.epoch;
-  return true;
+bool add_epochs(std::span<const Json> epochs, RunRecord& run) {
+  // Their epoch 0 was trained, so it has a loss, which the network before training has not.
+  const bool from_zero =
+      !epochs.empty() && epochs.front().at("epoch") == 0 && !epochs.front().at("loss").is_null();
+  for (const Json& json : epochs) {
+    EpochRecord epoch = epoch_from_json(json);
+    if (from_zero) ++epoch.epoch;
+    add_epoch(run, std::move(epoch));
+  }
+  return from_zero;
 }
 
 RunRecord parse_run_record(std::string_view text, std::string_view where) {

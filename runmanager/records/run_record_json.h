@@ -3,9 +3,9 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "runmanager/config/run_config.h"
 #include "runmanager/records/results.h"
@@ -23,10 +23,11 @@ std::string run_record_text(const RunRecord& run);
 /// checked: older versions wrote none.
 RunRecord parse_run_record(std::string_view text, std::string_view where);
 nlohmann::ordered_json to_json(const EpochRecord& epoch);
+/// The inverse. Throws DataError, naming `where`, if `json` is no such record.
 EpochRecord epoch_record_from_json(const nlohmann::ordered_json& json, std::string_view where);
-/// Run records of earlier versions count epochs from 0. Makes `epochs` count from 1, as the readers above do
-/// for all epochs of a run. Returns false if they do already.
-bool count_epochs_from_one(std::vector<EpochRecord>& epochs);
+/// Adds the epochs of a run, as to_json() has written them. Run records of earlier versions count epochs from
+/// 0; in `run` all count from 1. Returns whether these counted from 0.
+bool add_epochs(std::span<const nlohmann::ordered_json> epochs, RunRecord& run);
 /// Reads a run.json. Throws DataError, naming the file.
 RunRecord read_run_record(const std::filesystem::path& path);
 

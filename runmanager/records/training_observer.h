@@ -20,7 +20,7 @@ struct RunPlan {
   std::size_t batches = 0;                        // per epoch
   std::size_t samples = 0;                        // per epoch
   int trained_epochs = 0;                         // by earlier starts
-  std::vector<EpochRecord> finished_epochs = {};  // the records of those
+  std::vector<EpochRecord> finished_epochs = {};  // the records of those, and of epoch 0 if it was measured
   bool has_classes = true;                        // whether there is an accuracy
 };
 
@@ -39,7 +39,7 @@ class TrainingObserver {
   /// The run is busy with something other than training: "validation", "test", "predictions". Called
   /// repeatedly while that lasts.
   virtual void phase(std::string_view name) = 0;
-  /// The epoch is in the run's files and survives the end of the process.
+  /// The epoch is in the run's files and survives the end of the process; epoch 0 does so with epoch 1.
   virtual void end_epoch(const EpochRecord& epoch) = 0;
 };
 

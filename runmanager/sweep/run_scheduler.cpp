@@ -164,6 +164,7 @@ class RunScheduler {
     record.status = RunStatus::kRunning;
     record.jobs = static_cast<int>(active);
     record.epochs.clear();
+    record.untrained.reset();
     record.error.reset();
     recorder_.begin_run(run, record);
     executor_.start(slot.index, slot.run(), record, slot.threads);

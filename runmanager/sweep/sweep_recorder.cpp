@@ -62,11 +62,14 @@ void SweepRecorder::begin_run(std::size_t run, RunRecord record) {
 }
 
 void SweepRecorder::set_finished_epochs(std::size_t run, const std::vector<EpochRecord>& epochs) {
-  records_.at(run).epochs = epochs;
+  RunRecord& record = records_.at(run);
+  record.epochs.clear();
+  record.untrained.reset();
+  for (const EpochRecord& epoch : epochs) add_epoch(record, epoch);
 }
 
 void SweepRecorder::end_epoch(std::size_t run, const EpochRecord& epoch) {
-  records_.at(run).epochs.push_back(epoch);
+  add_epoch(records_.at(run), epoch);
 }
 
 void SweepRecorder::update(std::size_t run, RunRecord record) { records_.at(run) = std::move(record); }

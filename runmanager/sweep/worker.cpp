@@ -120,6 +120,7 @@ class ProgressSender final : public TrainingObserver {
     begin.set_batches(plan.batches);
     begin.set_samples(plan.samples);
     begin.set_has_classes(plan.has_classes);
+    begin.set_trained_epochs(plan.trained_epochs);
     for (const EpochRecord& epoch : plan.finished_epochs) begin.add_finished(encode(epoch));
     socket_.send(message);
   }

@@ -35,10 +35,10 @@ RunPlan plan_of(const ScheduledRun& run, const proto::Begin& begin) {
                .epochs = begin.epochs(),
                .batches = begin.batches(),
                .samples = begin.samples(),
+               .trained_epochs = begin.trained_epochs(),
                .has_classes = begin.has_classes()};
   for (const std::string& epoch : begin.finished())
     plan.finished_epochs.push_back(decode_epoch(epoch, kFromWorker));
-  plan.trained_epochs = static_cast<int>(plan.finished_epochs.size());
   return plan;
 }
 

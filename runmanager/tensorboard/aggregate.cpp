@@ -22,8 +22,13 @@ namespace fs = std::filesystem;
 
 constexpr const char* kRepeatKey = "repeat";
 
+// The run's epoch with this number.
+const EpochRecord& epoch_of(const RunRecord& run, std::size_t number) {
+  return number == 0 ? run.untrained.value() : run.epochs[number - 1];
+}
+
 std::vector<tbwriter::ScalarPoint> points_of(const RunRecord& run, std::size_t epoch, bool is_last) {
-  std::vector<tbwriter::ScalarPoint> points = epoch_points(run.epochs[epoch]);
+  std::vector<tbwriter::ScalarPoint> points = epoch_points(epoch_of(run, epoch));
   if (is_last) {
     const auto of_run = metric_points(run.metrics);
     points.insert(points.end(), of_run.begin(), of_run.end());
@@ -45,7 +50,7 @@ AggregateEpoch aggregate_epoch(std::span<const RunRecord* const> runs, std::size
   for (const RunRecord* run : runs) {
     for (const auto& [tag, value] : points_of(*run, epoch, is_last)) values[tag].push_back(value);
   }
-  AggregateEpoch aggregate = {runs[0]->epochs[epoch].epoch, {}};
+  AggregateEpoch aggregate = {epoch_of(*runs[0], epoch).epoch, {}};
   for (const auto& [tag, of_tag] : values) {
     if (of_tag.size() == runs.size()) aggregate.values.push_back(aggregate_value(tag, of_tag));
   }
@@ -96,8 +101,10 @@ std::optional<std::vector<AggregateEpoch>> aggregate_of(std::span<const RunRecor
   std::size_t epochs = runs[0]->epochs.size();
   for (const RunRecord* run : runs) epochs = std::min(epochs, run->epochs.size());
   std::vector<AggregateEpoch> aggregate;
-  for (std::size_t epoch = 0; epoch < epochs; ++epoch)
-    aggregate.push_back(aggregate_epoch(runs, epoch, epoch + 1 == epochs));
+  const bool has_untrained =
+      std::ranges::all_of(runs, [](const RunRecord* run) { return run->untrained.has_value(); });
+  for (std::size_t epoch = has_untrained ? 0 : 1; epoch <= epochs; ++epoch)
+    aggregate.push_back(aggregate_epoch(runs, epoch, epoch == epochs));
   return aggregate;
 }
 

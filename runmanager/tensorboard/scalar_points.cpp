@@ -5,10 +5,13 @@
 namespace sweep {
 
 std::vector<tbwriter::ScalarPoint> epoch_points(const EpochRecord& epoch) {
-  std::vector<tbwriter::ScalarPoint> points = {{kEpochTag, epoch.loss},
-                                               {"Duration/epoch_seconds", epoch.epoch_seconds},
-                                               {"Time/images_per_second", epoch.images_per_second},
-                                               {"Time/data_wait_seconds", epoch.data_wait_seconds}};
+  std::vector<tbwriter::ScalarPoint> points;
+  if (epoch.epoch > 0) {
+    points = {{kEpochTag, epoch.loss},
+              {"Duration/epoch_seconds", epoch.epoch_seconds},
+              {"Time/images_per_second", epoch.images_per_second},
+              {"Time/data_wait_seconds", epoch.data_wait_seconds}};
+  }
   if (epoch.accuracy) points.push_back({"Accuracy/train", *epoch.accuracy});
   if (epoch.number_correct)
     points.push_back({"Number Correct/train", static_cast<double>(*epoch.number_correct)});

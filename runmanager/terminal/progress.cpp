@@ -55,9 +55,11 @@ std::string time_left(double fraction, double seconds) {
 std::string cursor_up(int lines) { return lines > 1 ? fmt::format("\r\x1b[{}A", lines - 1) : "\r"; }
 
 std::string metrics_text(const EpochRecord& epoch) {
-  std::string text = fmt::format("loss {:.4f}", epoch.loss);
+  std::string text;
+  if (epoch.epoch > 0) text = fmt::format("loss {:.4f}", epoch.loss);
   if (epoch.accuracy) text += fmt::format("  acc {:.2f}%", 100 * *epoch.accuracy);
-  if (epoch.validation_loss) text += fmt::format("  val loss {:.4f}", *epoch.validation_loss);
+  if (epoch.validation_loss)
+    text += fmt::format("{}val loss {:.4f}", text.empty() ? "" : "  ", *epoch.validation_loss);
   if (epoch.validation_accuracy) text += fmt::format("  val acc {:.2f}%", 100 * *epoch.validation_accuracy);
   const bool validated = epoch.validation_loss.has_value();
   for (std::size_t i = 0; i < kMeasures.size(); ++i) {
@@ -108,6 +110,11 @@ class Progress::ActiveRun final : public TrainingObserver {
   void end_epoch(const EpochRecord& epoch) override {
     progress_.draw_if_due();
     if (progress_.quiet_ || progress_.terminal_.interactive) return;
+    if (epoch.epoch == 0) {
+      progress_.write_line(fmt::format("[{}/{}] {}  epoch 0/{}  {}", plan_.number, progress_.runs_,
+                                       plan_.name, plan_.epochs, metrics_text(epoch)));
+      return;
+    }
     progress_.write_line(fmt::format("[{}/{}] {}  epoch {}/{}  {}  {}  {} img/s", plan_.number,
                                      progress_.runs_, plan_.name, epoch.epoch, plan_.epochs,
                                      metrics_text(epoch), human_seconds(epoch.epoch_seconds),

@@ -22,12 +22,15 @@ std::string measures_text(const std::optional<double>& accuracy, const Measures&
 }  // namespace
 
 std::string epoch_text(const EpochRecord& epoch) {
-  std::string text = fmt::format("epoch {}: loss {:.6g}{}", epoch.epoch, epoch.loss,
-                                 measures_text(epoch.accuracy, epoch.measures));
+  const bool trained = epoch.epoch > 0;
+  std::string text = fmt::format("epoch {}: ", epoch.epoch);
+  if (trained)
+    text += fmt::format("loss {:.6g}{}", epoch.loss, measures_text(epoch.accuracy, epoch.measures));
   if (epoch.validation_loss) {
-    text += fmt::format(", validation loss {:.6g}{}", *epoch.validation_loss,
+    text += fmt::format("{}validation loss {:.6g}{}", trained ? ", " : "", *epoch.validation_loss,
                         measures_text(epoch.validation_accuracy, epoch.validation_measures));
   }
+  if (!trained) return text;
   return text +
          fmt::format(", {:.3g} s, {} images/s", epoch.epoch_seconds, human_count(epoch.images_per_second));
 }

@@ -28,12 +28,22 @@ Totals RunEvaluation::evaluate(Engine& engine, const Samples& samples, std::stri
   return totals;
 }
 
-void RunEvaluation::validate(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {
+Totals RunEvaluation::measure_validation(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {
   const Samples& samples = run_.data->validation;
-  if (samples.count == 0) return;
   const Totals totals = evaluate(engine, samples, "validation", keeps_outputs);
   check_evaluation_loss(totals, "validation", place);
   if (!validation_variation_) validation_variation_ = target_variation(samples);
+  return totals;
+}
+
+const EpochRecord& RunEvaluation::validate_untrained(Engine& engine, double lr) {
+  const Totals totals = measure_validation(engine, {.epoch = 0, .lr = lr}, /*keeps_outputs=*/false);
+  return recorder_.track_untrained(totals, *validation_variation_);
+}
+
+void RunEvaluation::validate(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {
+  if (run_.data->validation.count == 0) return;
+  const Totals totals = measure_validation(engine, place, keeps_outputs);
   recorder_.track_validation(totals, *validation_variation_);
 }
 

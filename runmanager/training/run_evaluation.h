@@ -25,6 +25,9 @@ class RunEvaluation {
                 std::function<void()> after_batch)
       : run_(run), recorder_(recorder), observer_(observer), after_batch_(std::move(after_batch)) {}
 
+  /// The validation set before the first epoch, which makes epoch 0. Returns its record.
+  const EpochRecord& validate_untrained(Engine& engine, double lr);
+
   /// The validation set after an epoch; nothing without one. `keeps_outputs`: predictions() follows without
   /// training in between, so that this pass is its pass, too.
   void validate(Engine& engine, const TrainingPlace& place, bool keeps_outputs);
@@ -46,6 +49,8 @@ class RunEvaluation {
   bool has_classes() const { return run_.data->target_names.empty(); }
   // Whether predictions() shows the samples of this part.
   bool is_shown(const Samples& part) const;
+  // Sets validation_variation_, too.
+  Totals measure_validation(Engine& engine, const TrainingPlace& place, bool keeps_outputs);
   Totals evaluate(Engine& engine, const Samples& samples, std::string_view part, bool keeps_outputs);
 
   const PreparedRun& run_;

@@ -103,6 +103,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
   // are of events that this checkpoint does not know.
   const bool begins_anew = !recorded.empty() || (!lost_epochs_.empty() && lost_epochs_.front() == 0);
   record_ = new_record(run, options_.provenance);
+  record_.untrained = progress.record.untrained;
   record_.epochs = progress.record.epochs;
   record_.status = RunStatus::kRunning;
   record_.setup_seconds = progress.record.setup_seconds;
@@ -110,6 +111,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
   record_.jobs = std::max(run.jobs, progress.record.jobs);
   record_.started = progress.record.started;
   run_begin_ = begin - (record_.epochs.empty() ? 0 : record_.epochs.back().run_seconds);
+  lost_beginning_ = begins_anew;
   if (begins_anew) {
     remove_events(directory_);
     first_step_ = RunPosition().first_step;
@@ -134,6 +136,8 @@ void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
 }
 
 std::size_t RunRecorder::restore_events(const std::function<std::optional<double>(int)>& learning_rate) {
+  if (std::exchange(lost_beginning_, false) && record_.untrained)
+    log_->epoch(*record_.untrained, std::nullopt, step_of(0));
   const std::vector<std::size_t> lost = std::exchange(lost_epochs_, {});
   for (const std::size_t epoch : lost)
     log_->epoch(record_.epochs[epoch], learning_rate(static_cast<int>(epoch)),
@@ -164,6 +168,21 @@ void RunRecorder::add_logging_seconds(double seconds) { record_.logging_seconds 
 void RunRecorder::track_setup(double seconds, std::optional<Placement> placement) {
   if (!record_.setup_seconds) record_.setup_seconds = seconds;
   record_.placement = placement ? placement_name(*placement) : "";
+}
+
+const EpochRecord& RunRecorder::track_untrained(const Totals& totals, double variation) {
+  const double begin = now();
+  EpochAccumulator untrained(begin);
+  untrained.end_training(begin, 0);
+  untrained.set_validation(totals, variation);
+  EpochRecord& epoch = record_.untrained.emplace(untrained.record(0, 0));
+  epoch.loss = 0;
+  epoch.accuracy.reset();
+  epoch.number_correct.reset();
+  epoch.run_seconds = begin - run_begin_;
+  log_->epoch(epoch, std::nullopt, step_of(0));
+  record_.logging_seconds += now() - begin;
+  return epoch;
 }
 
 void RunRecorder::begin_epoch() { epoch_.emplace(now()); }

@@ -80,6 +80,10 @@ class RunRecorder {
   /// samples. A resumed run keeps the setup time of its first start.
   void track_setup(double seconds, std::optional<Placement> placement = {});
 
+  /// Before the first epoch: sums over the validation set, which make epoch 0, and target_variation() of its
+  /// samples. Writes its scalars and returns its record.
+  const EpochRecord& track_untrained(const Totals& totals, double variation);
+
   /// Starts the next epoch and its clock.
   void begin_epoch();
   /// Adds the sums of one or more batches to the epoch.
@@ -149,6 +153,7 @@ class RunRecorder {
   std::optional<double> training_variation_;  // target_variation() of the training samples, once it is needed
   std::optional<EpochAccumulator> epoch_;
   std::vector<std::size_t> lost_epochs_;  // of record_.epochs: they are not in the events
+  bool lost_beginning_ = false;           // nor is epoch 0
   std::optional<RunLog> log_;             // set by both constructors, once the run's directory is prepared
 };
 

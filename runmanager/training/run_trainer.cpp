@@ -30,6 +30,12 @@ struct Stopped {
   int signal;
 };
 
+std::vector<EpochRecord> epochs_of(const RunRecord& record) {
+  std::vector<EpochRecord> epochs;
+  for_each_epoch(record, [&epochs](const EpochRecord& epoch) { epochs.push_back(epoch); });
+  return epochs;
+}
+
 // Trains one run; used once.
 //
 // An epoch is finished when its checkpoint is in its file. A thread writes it while the next epoch trains, so
@@ -123,7 +129,7 @@ class RunTrainer {
                          .batches = loader_.batch_count(),
                          .samples = run_.data->train.count,
                          .trained_epochs = epoch_,
-                         .finished_epochs = record_.epochs,
+                         .finished_epochs = epochs_of(record_),
                          .has_classes = has_classes()});
   }
 
@@ -200,9 +206,21 @@ class RunTrainer {
     recorder_->track_setup(seconds, placement);
     log_->info("set up in {:.3g} s{}", seconds,
                placement ? fmt::format(", samples on the {}", placement_name(*placement)) : "");
+    if (config_.evaluate_first) evaluate_untrained();
     for (; epoch_ < config_.epochs; ++epoch_) train_epoch();
     evaluation_->test(*engine_, {.epoch = epoch_, .lr = config_.lr}, /*keeps_outputs=*/true);
     evaluation_->predictions(*engine_);
+  }
+
+  // A resumed run has its epoch 0 from its first start, or none: the untrained weights are gone.
+  void evaluate_untrained() {
+    if (epoch_ > 0) {
+      if (!record_.untrained) log_->warn("was begun without evaluate_first, so it has no epoch 0");
+      return;
+    }
+    const EpochRecord& epoch = evaluation_->validate_untrained(*engine_, config_.lr);
+    log_->info("{}", epoch_text(epoch));
+    observer_.end_epoch(epoch);
   }
 
   // A sweep gives a run more threads when others have ended. The number of threads changes no bit, so a new

@@ -38,15 +38,18 @@ void print_run(const RunRecord& run) {
                       run.device.empty() ? "" : " on " + run.device);
   if (run.error) text += fmt::format("  {}\n", *run.error);
   for (const auto& [key, value] : run.params) text += fmt::format("  {} = {}\n", key, param_text(value));
-  if (!run.epochs.empty()) {
+  if (!run.epochs.empty() || run.untrained) {
     text += fmt::format("{:>5}  {:>8}  {:>8}  {:>15}  {:>19}  {:>8}  {:>10}\n", "epoch", "loss", "accuracy",
                         "validation_loss", "validation_accuracy", "seconds", "images/s");
   }
-  for (const EpochRecord& epoch : run.epochs) {
-    text += fmt::format("{:>5}  {:>8.4f}  {:>8}  {:>15}  {:>19}  {:>8.2f}  {:>10.0f}\n", epoch.epoch,
-                        epoch.loss, cell(epoch.accuracy), cell(epoch.validation_loss),
-                        cell(epoch.validation_accuracy), epoch.epoch_seconds, epoch.images_per_second);
-  }
+  for_each_epoch(run, [&text](const EpochRecord& epoch) {
+    text += fmt::format("{:>5}  {:>8}  {:>8}  {:>15}  {:>19}", epoch.epoch,
+                        epoch.epoch > 0 ? cell(epoch.loss) : "", cell(epoch.accuracy),
+                        cell(epoch.validation_loss), cell(epoch.validation_accuracy));
+    if (epoch.epoch > 0)
+      text += fmt::format("  {:>8.2f}  {:>10.0f}", epoch.epoch_seconds, epoch.images_per_second);
+    text += "\n";
+  });
   for (const auto& [name, value] : run.metrics) text += fmt::format("  {} = {:.4f}\n", name, value);
   if (run.setup_seconds) {
     text += fmt::format("  {} to set up{}\n", human_seconds(*run.setup_seconds),

@@ -104,14 +104,31 @@ TEST(Checkpoint, OfOneRunAfterTheOtherEpochHoldsAllEpochs) {
   }
 }
 
+// Makes the lines of epochs count from 0, as earlier versions wrote them.
+void count_from_zero(CheckpointMetadata& metadata) {
+  for (int epoch = 1; epoch <= metadata.last_epoch; ++epoch) {
+    const auto replace = [epoch](std::string& text, const std::string& key) {
+      const std::string now = key + std::to_string(epoch) + ",";
+      text.replace(text.find(now), now.size(), key + std::to_string(epoch - 1) + ",");
+    };
+    replace(metadata.epochs.text, "{\"epoch\":");
+    replace(metadata.epochs.escaped, "{\\\"epoch\\\":");
+  }
+  metadata.epochs.crc = tbwriter::crc32c(metadata.epochs.text);
+  --metadata.last_epoch;
+}
+
 TEST(Checkpoint, OfAnEarlierVersionCountsEpochsFromOneAndKeepsTheStepsOfItsEvents) {
   const TemporaryDirectory directory;
   const Network network(spec(false), {1, 4, 4});
   Checkpoint checkpoint = some_checkpoint(network);
   std::vector<EpochRecord>& epochs = checkpoint.progress.record.epochs;
   epochs.push_back(epochs.back());
-  for (std::size_t i = 0; i < 2; ++i) epochs[i].epoch = static_cast<int>(i);
-  write(directory / "old", network, checkpoint);
+  for (std::size_t i = 0; i < 2; ++i) epochs[i].epoch = static_cast<int>(i) + 1;
+  CheckpointMetadata metadata;
+  update(metadata, checkpoint.progress.record, checkpoint.progress.position);
+  count_from_zero(metadata);
+  write_checkpoint(directory / "old", network, checkpoint.state, metadata, Survives::kKill);
   EXPECT_EQ(last_epoch_of(read_safetensors(directory / "old")), 2);
   Checkpoint read = read_checkpoint(directory / "old", network);
   write(directory / "new", network, read);

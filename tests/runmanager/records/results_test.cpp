@@ -86,6 +86,25 @@ TEST(ResultsCsv, HasColumnsForMeasuresWhereARunHasThem) {
   EXPECT_EQ(parse_csv(results_csv({skipped, run_on_numbers()}, {"lr"}))[1].size(), rows[0].size());
 }
 
+TEST(RunRecord, TellsTheNetworkBeforeTrainingFromEpochsThatCountFromZero) {
+  RunRecord run = completed_run();
+  run.untrained = EpochRecord{.epoch = 0, .validation_loss = 2.25, .validation_accuracy = 0.125, .run_seconds = 1};
+  Json json = to_json(run);
+  const RunRecord back = run_record_from_json(json, "here");
+  EXPECT_EQ(back.untrained.value().validation_loss, 2.25);
+  ASSERT_EQ(back.epochs.size(), 1u);
+  EXPECT_EQ(back.epochs[0].epoch, 1);
+  EXPECT_EQ(to_json(back), json);
+  json["epochs"].erase(0);
+  json["epochs"][0]["epoch"] = 0;  // as earlier versions wrote the first epoch
+  const RunRecord old = run_record_from_json(json, "here");
+  EXPECT_FALSE(old.untrained);
+  EXPECT_EQ(old.epochs.at(0).epoch, 1);
+  json["epochs"][0]["epoch"] = 1;
+  json["epochs"][0]["loss"] = nullptr;
+  EXPECT_THROW(run_record_from_json(json, "here"), DataError) << "only epoch 0 may lack it";
+}
+
 TEST(RunRecord, KeepsMeasures) {
   const RunRecord back = run_record_from_json(to_json(run_on_numbers()), "here");
   EXPECT_EQ(back.epochs[0].accuracy, std::nullopt);
