@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
+#include "core/base/read_error.h"
 #include "core/data/safetensors.h"
 #include "core/data/tensor_index.h"
 #include "core/json/json_text.h"
@@ -245,6 +246,20 @@ std::optional<int> last_epoch_of(const TensorFile& file) {
                                 epochs->second.starts_with("{\"epoch\":0,") &&
                                 !epochs->second.starts_with("{\"epoch\":0,\"loss\":null,");
   return counts_from_zero ? epoch + 1 : epoch;
+}
+
+std::optional<int> whole_checkpoint_epoch(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error) && !error) return std::nullopt;
+  try {
+    const TensorFile file = read_safetensors(path);
+    verify_checksums(file);
+    return last_epoch_of(file);
+  } catch (const ReadError&) {
+    throw;
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
 }
 
 std::string kernels_of(const TensorFile& file) {

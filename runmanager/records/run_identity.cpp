@@ -12,7 +12,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Settings that change how long a run takes or what is shown of it, or that are compared by themselves.
-constexpr std::string_view kWithoutNumbers[] = {"device", "epochs", "evaluate_first", "log", "num_workers"};
+constexpr std::string_view kWithoutNumbers[] = {"checkpoint",     "device", "epochs",
+                                                "evaluate_first", "log",    "num_workers"};
 
 bool changes_numbers(std::string_view key) {
   return std::find(std::begin(kWithoutNumbers), std::end(kWithoutNumbers), key) == std::end(kWithoutNumbers);

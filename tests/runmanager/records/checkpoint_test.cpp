@@ -141,6 +141,25 @@ TEST(Checkpoint, OfAnEarlierVersionCountsEpochsFromOneAndKeepsTheStepsOfItsEvent
   EXPECT_EQ(some_checkpoint(network).progress.position.first_step, 1);
 }
 
+TEST(Checkpoint, KeepsTheEpochBeforeTrainingApart) {
+  const TemporaryDirectory directory;
+  const Network network(spec(false), {1, 4, 4});
+  Checkpoint checkpoint = some_checkpoint(network);
+  checkpoint.progress.record.untrained = EpochRecord{.epoch = 0, .validation_loss = 2.5};
+  write(directory / "file", network, checkpoint);
+  EXPECT_EQ(last_epoch_of(read_safetensors(directory / "file")), 1);
+  EXPECT_EQ(whole_checkpoint_epoch(directory / "file"), 1);
+  const RunProgress read = read_checkpoint(directory / "file", network).progress;
+  EXPECT_EQ(read.record.untrained.value().validation_loss, 2.5);
+  EXPECT_EQ(read.record.epochs.size(), 1u);
+  EXPECT_EQ(read.position.first_step, 1);
+  EXPECT_EQ(whole_checkpoint_epoch(directory / "none"), std::nullopt);
+  std::string damaged = tbwriter::slurp(directory / "file");
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  tbwriter::spill(directory / "file", damaged);
+  EXPECT_EQ(whole_checkpoint_epoch(directory / "file"), std::nullopt);
+}
+
 TEST(Checkpoint, IsRefusedWhenCutAnywhereOrWithAFlippedBit) {
   const TemporaryDirectory directory;
   const Network network(spec(true), {1, 4, 4});

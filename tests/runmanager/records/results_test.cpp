@@ -88,7 +88,8 @@ TEST(ResultsCsv, HasColumnsForMeasuresWhereARunHasThem) {
 
 TEST(RunRecord, TellsTheNetworkBeforeTrainingFromEpochsThatCountFromZero) {
   RunRecord run = completed_run();
-  run.untrained = EpochRecord{.epoch = 0, .validation_loss = 2.25, .validation_accuracy = 0.125, .run_seconds = 1};
+  run.untrained =
+      EpochRecord{.epoch = 0, .validation_loss = 2.25, .validation_accuracy = 0.125, .run_seconds = 1};
   Json json = to_json(run);
   const RunRecord back = run_record_from_json(json, "here");
   EXPECT_EQ(back.untrained.value().validation_loss, 2.25);
