@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/config/json_document.h"
 #include "runmanager/config/key_path.h"
 #include "runmanager/config/problems.h"
+#include "runmanager/text/json_document.h"
 
 namespace sweep {
 

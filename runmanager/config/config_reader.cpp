@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/suggest.h"
 #include "runmanager/config/dataset_reader.h"
+#include "runmanager/config/epoch_metrics.h"
 #include "runmanager/config/settings.h"
 
 namespace sweep {
@@ -110,14 +111,37 @@ void read_field(const SettingReader& reader, const char* key, Field& field) {
     field = reader.text(key);
 }
 
-LogOptions read_log(const JsonNode& tree, Problems& problems) {
-  const JsonNode* node = tree.find("log");
-  if (node != nullptr && !node->is(JsonKind::kObject)) {
-    problems.add_value(
-        *node, fmt::format("an object with any of: {}", fmt::join(setting_names(log_settings()), ", ")));
-    node = nullptr;
+// The object at `key`, whose keys are `settings`; nullptr if it is not given, or is no object.
+const JsonNode* find_object(const JsonNode& tree, const char* key, std::span<const Setting> settings,
+                            Problems& problems) {
+  const JsonNode* node = tree.find(key);
+  if (node == nullptr) return nullptr;
+  if (!node->is(JsonKind::kObject)) {
+    problems.add_value(*node,
+                       fmt::format("an object with any of: {}", fmt::join(setting_names(settings), ", ")));
+    return nullptr;
   }
-  if (node != nullptr) check_keys(*node, log_settings(), problems);
+  check_keys(*node, settings, problems);
+  return node;
+}
+
+std::optional<StopSpec> read_stop(const JsonNode& tree, Problems& problems) {
+  const JsonNode* node = find_object(tree, "stop", stop_settings(), problems);
+  if (node == nullptr) return std::nullopt;
+  const SettingReader reader(node, stop_settings(), problems);
+  StopSpec stop;
+  stop.metric = reader.text("metric");
+  const JsonNode* mode = reader.find("mode");
+  stop.largest_is_best =
+      mode != nullptr ? mode->text == "max" : find_epoch_metric(stop.metric)->largest_is_best;
+  stop.patience = static_cast<int>(reader.integer("patience"));
+  stop.min_delta = reader.number("min_delta");
+  stop.restore_best = reader.boolean("restore_best");
+  return stop;
+}
+
+LogOptions read_log(const JsonNode& tree, Problems& problems) {
+  const JsonNode* node = find_object(tree, "log", log_settings(), problems);
   const SettingReader reader(node, log_settings(), problems);
   LogOptions log;
   for_each_log_option(log, [&](const char* key, auto& field) {
@@ -236,6 +260,7 @@ RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Prob
   if (const JsonNode* device = reader.find("device"))
     check_device_index(*device, context.cuda_device_count, problems);
   if (const JsonNode* init = reader.find("init")) config.init = resolved_path(*init, context.directory);
+  config.stop = read_stop(tree, problems);
   config.log = read_log(tree, problems);
   record_origins(tree, "", config.origins);
   return config;
@@ -255,6 +280,13 @@ nlohmann::ordered_json resolved_json(const RunConfig& config) {
       json[key] = field;
   });
   if (config.clip_norm > 0) json["clip_norm"] = config.clip_norm;
+  if (const auto& stop = config.stop) {
+    json["stop"] = {{"metric", stop->metric},
+                    {"mode", stop->largest_is_best ? "max" : "min"},
+                    {"patience", stop->patience},
+                    {"min_delta", stop->min_delta},
+                    {"restore_best", stop->restore_best}};
+  }
   if (!config.init.empty()) json["init"] = config.init.string();
   // A member of null would be made where an object is half-made if memory runs out, which ends the program.
   nlohmann::ordered_json log = nlohmann::ordered_json::object();

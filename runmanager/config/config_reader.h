@@ -5,9 +5,9 @@
 #include <map>
 #include <string>
 
-#include "runmanager/config/json_document.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/config/run_config.h"
+#include "runmanager/text/json_document.h"
 
 namespace sweep {
 

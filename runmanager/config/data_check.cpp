@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/data/known_datasets.h"
 #include "core/network/network.h"
+#include "runmanager/config/epoch_metrics.h"
 #include "runmanager/config/problems.h"
 
 namespace sweep {
@@ -89,6 +90,40 @@ void check_network(const RunConfig& run, const std::filesystem::path& file, cons
   }
 }
 
+bool has_metric(const EpochMetric& metric, const DataSizes& sizes) {
+  if (metric.of_validation && sizes.validation == 0) return false;
+  constexpr std::size_t kTop = 5, kManyClasses = 2 * kTop;
+  switch (metric.targets) {
+    case MetricTargets::kAny:
+      return true;
+    case MetricTargets::kClasses:
+      return sizes.numbers == 0;
+    case MetricTargets::kManyClasses:
+      return sizes.classes > kManyClasses;
+    case MetricTargets::kNumbers:
+      return sizes.numbers > 0;
+  }
+  return false;
+}
+
+// The metric has to be one that this data gives.
+void check_stop(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
+                Problems& problems) {
+  if (!run.stop || has_metric(*find_epoch_metric(run.stop->metric), sizes)) return;
+  std::vector<std::string> allowed;
+  for (const EpochMetric& metric : epoch_metrics()) {
+    if (has_metric(metric, sizes)) allowed.emplace_back(metric.tag);
+  }
+  const bool given = run.origins.contains("stop.metric");
+  problems.add_message(fmt::format("{}: got \"{}\"{}, which {}, want {}",
+                                   origin(run, file, given ? "stop.metric" : "stop"), run.stop->metric,
+                                   given ? "" : " (the default metric)",
+                                   find_epoch_metric(run.stop->metric)->of_validation && sizes.validation == 0
+                                       ? "needs a validation set (dataset.validation)"
+                                       : "is not measured for such targets",
+                                   listed(allowed)));
+}
+
 // A limit is for a quick look at a file that is made for all of the data: its batches are then short.
 bool is_cut_to_less_than_a_batch(const RunConfig& run) {
   return run.dataset.limit > 0 && run.dataset.limit < run.batch_size;
@@ -143,6 +178,7 @@ void check_run_against_data(const RunConfig& run, const std::filesystem::path& f
         "{}: got {}{}, but the targets are numbers, want {}", origin(run, file, "loss"), run.loss.type,
         run.origins.count("loss") > 0 ? "" : " (the default)", losses_of_numbers()));
   }
+  check_stop(run, file, sizes, problems);
   if (run.evaluate_first && sizes.validation == 0) {
     problems.add_message(fmt::format(
         "{}: there is no validation set to measure before training, want dataset.validation, or false",

@@ -7,8 +7,8 @@
 #include "core/data/dataset.h"
 #include "core/spec/placement.h"
 #include "runmanager/config/config_reader.h"
-#include "runmanager/config/json_document.h"
 #include "runmanager/config/problems.h"
+#include "runmanager/text/json_document.h"
 
 namespace sweep {
 

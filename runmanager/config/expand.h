@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "runmanager/config/axes.h"
-#include "runmanager/config/json_document.h"
 #include "runmanager/config/problems.h"
+#include "runmanager/text/json_document.h"
 
 namespace sweep {
 

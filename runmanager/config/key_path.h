@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "runmanager/config/json_document.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/config/settings.h"
+#include "runmanager/text/json_document.h"
 
 namespace sweep {
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "runmanager/config/json_diagnosis.h"
+#include "runmanager/text/json_diagnosis.h"
 
 namespace sweep {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "runmanager/config/expand.h"
-#include "runmanager/config/json_document.h"
 #include "runmanager/config/load_options.h"
 #include "runmanager/config/problems.h"
+#include "runmanager/text/json_document.h"
 
 namespace sweep {
 

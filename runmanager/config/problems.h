@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runmanager/config/json_document.h"
+#include "runmanager/text/json_document.h"
 
 namespace sweep {
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -58,6 +59,17 @@ void for_each_log_option(Options& log, const Visit& visit) {
   visit("validation_batches", log.validation_batches);
 }
 
+/// When a run ends before its last epoch; the sweep file's "stop".
+struct StopSpec {
+  std::string metric = "Loss/validation";  // of epoch_metrics()
+  bool largest_is_best = false;            // "mode": "max"
+  int patience = 3;                        // epochs without an improvement after which the run ends
+  double min_delta = 0;                    // what is more than this counts as an improvement
+  bool restore_best = false;  // test and predictions are those of the best epoch's weights, not the last's
+};
+
+inline constexpr const char *kKeepLast = "last", *kKeepBest = "best";
+
 /// One run with every setting resolved.
 struct RunConfig {
   std::size_t index = 0;  // position in the sweep, from 0
@@ -82,6 +94,8 @@ struct RunConfig {
   bool deterministic = true;               // EngineOptions::deterministic
   Placement placement = Placement::kAuto;  // EngineOptions::placement
   std::string device;                      // as the file has it: "cuda", "cpu", "auto"
+  std::optional<StopSpec> stop;            // none: every epoch is trained
+  std::string checkpoint = kKeepLast;      // kKeepBest: the weights of the best epoch are kept, too
   std::filesystem::path init;              // weights to start from; empty: drawn from the seed
   LogOptions log;
 
@@ -90,6 +104,11 @@ struct RunConfig {
   std::map<std::string, std::string, std::less<>> origins;
   nlohmann::ordered_json resolved;  // the sweep file as this run sees it: swept keys replaced by their values
 };
+
+/// Whether the run leaves the weights of its best epoch.
+inline bool keeps_best(const RunConfig& config) {
+  return config.checkpoint == kKeepBest || (config.stop && config.stop->restore_best);
+}
 
 /// Calls visit(key, field) for each top-level key with a simple value and a default, like
 /// for_each_log_option().
@@ -105,6 +124,7 @@ void for_each_simple_key(Config& config, const Visit& visit) {
   visit("device", config.device);
   visit("precision", config.precision);
   visit("deterministic", config.deterministic);
+  visit("checkpoint", config.checkpoint);
 }
 
 /// A combination that the file leaves out.

@@ -241,7 +241,8 @@ Json sweep_schema() {
     if (!types.empty()) definitions[setting.name] = named_schema(types, setting.format->default_type);
   }
   add_warmup_followers(definitions["schedule"]);
-  definitions.update({{"log", object_with(properties_of(log_settings()))},
+  definitions.update({{"stop", object_with(properties_of(stop_settings()))},
+                      {"log", object_with(properties_of(log_settings()))},
                       {"range", range_schema()},
                       {"axes", axes_schema()},
                       {"conditions", {{"type", "object"}, {"minProperties", 1}}}});

@@ -8,8 +8,8 @@
 
 #include "runmanager/config/config_reader.h"
 #include "runmanager/config/expand.h"
-#include "runmanager/config/json_document.h"
 #include "runmanager/config/problems.h"
+#include "runmanager/text/json_document.h"
 
 namespace sweep {
 

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/spec/arguments.h"
-#include "runmanager/config/json_document.h"
 #include "runmanager/config/problems.h"
+#include "runmanager/text/json_document.h"
 
 namespace sweep {
 
@@ -52,6 +52,8 @@ std::span<const Setting> file_settings();
 std::span<const Setting> dataset_settings();
 /// Keys of the dataset's "normalize".
 std::span<const Setting> normalize_settings();
+/// Keys of "stop".
+std::span<const Setting> stop_settings();
 /// Keys of "log".
 std::span<const Setting> log_settings();
 

@@ -7,6 +7,8 @@
 #include "core/spec/placement.h"
 #include "core/spec/precision.h"
 #include "core/spec/schedule.h"
+#include "runmanager/config/epoch_metrics.h"
+#include "runmanager/config/run_config.h"
 #include "runmanager/config/settings.h"
 #include "runmanager/config/text_rules.h"
 
@@ -218,6 +220,11 @@ std::span<const Setting> file_settings() {
           "deterministic", true,
           "false: on CUDA, libraries may add up in any order where that is faster; the same run then gives "
           "other last bits each time. Nothing on the CPU"),
+      custom("stop", "when a run ends before its last epoch: early stopping", true,
+             {.schema = definition("stop"), .has_parts = true, .settings = stop_settings}),
+      choice("checkpoint", {kKeepLast, kKeepBest}, kKeepLast,
+             "best: the weights of the best epoch are kept, too, in best.safetensors; by the metric of stop, "
+             "else by the loss"),
       path("init", "safetensors file of weights to start from, relative to this file"),
       custom("log", "what is logged besides the scalars", true,
              {.schema = definition("log"), .has_parts = true, .settings = log_settings}),
@@ -277,6 +284,21 @@ std::span<const Setting> dataset_settings() {
 
 std::span<const Setting> normalize_settings() {
   static const std::vector<Setting> settings = {channels("mean", -1e6, false), channels("std", 0, true)};
+  return settings;
+}
+
+std::span<const Setting> stop_settings() {
+  static const std::vector<Setting> settings = {
+      choice("metric", epoch_metric_tags(), StopSpec().metric, "the metric that has to improve"),
+      choice("mode", {"min", "max"}, std::nullopt,
+             "whether the smallest or the largest value is the best; default: max for accuracies, Number "
+             "Correct and R2"),
+      integer("patience", 1, kMaxCount, StopSpec().patience,
+              "epochs without an improvement after which the run ends"),
+      number("min_delta", StopSpec().min_delta, false, "an improvement is more than this"),
+      boolean("restore_best", StopSpec().restore_best,
+              "whether test and predictions are those of the best epoch's weights instead of the last's"),
+  };
   return settings;
 }
 

@@ -13,10 +13,10 @@
 #include "runmanager/config/config_reader.h"
 #include "runmanager/config/data_check.h"
 #include "runmanager/config/expand.h"
-#include "runmanager/config/json_document.h"
 #include "runmanager/config/overrides.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/config/self_contained.h"
+#include "runmanager/text/json_document.h"
 
 namespace sweep {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
-#include "runmanager/config/json_document.h"
 #include "runmanager/config/problems.h"
+#include "runmanager/text/json_document.h"
 
 namespace sweep {
 

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "runmanager/inspect/checkpoint_check.h"
 #include "runmanager/inspect/results_check.h"
+#include "runmanager/records/checkpoint.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "tbwriter/event_decoder.h"
@@ -91,7 +92,7 @@ void check_record(const RunRecord& record, const fs::path& directory, FileFindin
   if (record.status != RunStatus::kCompleted) {
     finding.notes.push_back(
         fmt::format("the run is {}{}", to_string(record.status), record.error ? ": " + *record.error : ""));
-  } else if (record.config.is_object() && record.config.contains("epochs") &&
+  } else if (record.stop_reason.empty() && record.config.is_object() && record.config.contains("epochs") &&
              record.config["epochs"].is_number_integer() &&
              record.config["epochs"].get<std::size_t>() != record.epochs.size()) {
     finding.problems.push_back(fmt::format("the run is completed with {} epochs of {}", record.epochs.size(),
@@ -200,6 +201,7 @@ class DirectoryChecker {
       check_checkpoint(previous, nullptr, finding);  // It is of an earlier epoch than the record.
       add(previous, std::move(finding));
     }
+    check_best(directory, record);
     if (fs::exists(path, error)) {
       FileFinding finding;
       finding.bytes = size_of(path);
@@ -210,6 +212,29 @@ class DirectoryChecker {
       // A run of the user's own training loop has no configuration in its record, and may keep no weights.
       add(path, {.problems = {"is missing: the weights are lost"}});
     }
+  }
+
+  void check_best(const fs::path& directory, const std::optional<RunRecord>& record) {
+    const fs::path path = directory / kBestFile;
+    std::error_code error;
+    // Before the run's end, run.json may be older than the file.
+    const bool is_final = record && record->status == RunStatus::kCompleted;
+    if (!fs::exists(path, error)) {
+      if (is_final && record->best_epoch)
+        add(path, {.problems = {fmt::format("is missing: the weights of epoch {}, the best, are lost",
+                                            *record->best_epoch)}});
+      return;
+    }
+    FileFinding finding;
+    finding.bytes = size_of(path);
+    check_checkpoint(path, nullptr, finding);
+    const std::optional<int> epoch =
+        finding.problems.empty() && is_final ? whole_checkpoint_epoch(path) : std::nullopt;
+    if (epoch && epoch != record->best_epoch)
+      finding.problems.push_back(
+          fmt::format("is of epoch {}, but run.json calls {} the best", *epoch,
+                      record->best_epoch ? std::to_string(*record->best_epoch) : "none"));
+    add(path, std::move(finding));
   }
 
   std::vector<std::string> list_events(const fs::path& directory) {

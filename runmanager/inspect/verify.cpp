@@ -131,6 +131,8 @@ void compare_records(const RunRecord& before, const RunRecord& after, std::vecto
                                         std::string_view(key) == "dataset" ? "data set" : key, old.dump(),
                                         now.dump()));
   }
+  if (after.status == RunStatus::kCompleted && before.best_epoch != after.best_epoch)
+    differences.emplace_back("the best epoch is another one now");
   if (after.status != RunStatus::kCompleted) {
     differences.push_back(fmt::format("{} now: {}", to_string(after.status), after.error.value_or("")));
     return;
@@ -176,6 +178,17 @@ void compare_weights(const fs::path& before, const fs::path& after, std::vector<
   }
 }
 
+// The same for the weights of the best epochs in two directories of runs.
+void compare_best(const fs::path& before, const fs::path& after, std::vector<std::string>& differences) {
+  std::vector<std::string> found;
+  if (!fs::exists(before / kBestFile) || !fs::exists(after / kBestFile))
+    found.emplace_back("is missing");
+  else
+    compare_weights(before / kBestFile, after / kBestFile, found);
+  for (const std::string& difference : found)
+    differences.push_back(fmt::format("{}: {}", kBestFile, difference));
+}
+
 // Trains the run of `record` again and compares. If the training was stopped by a signal, sets `exit_code`,
 // and the result is not complete.
 VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
@@ -211,6 +224,7 @@ VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
   compare_records(record, outcome.runs.at(0), run.differences);
   const fs::path after = outcome.directory / record.name / kCheckpointFile;
   if (fs::exists(after)) compare_weights(before, after, run.differences);
+  if (record.best_epoch) compare_best(before.parent_path(), after.parent_path(), run.differences);
   return run;
 } catch (const nlohmann::json::exception& error) {  // of a value in the record that has another type
   throw DataError(fmt::format("{}: not a run record: {}",

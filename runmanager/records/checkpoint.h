@@ -86,6 +86,10 @@ void verify_checksums(const TensorFile& file);
 /// the file does not say.
 std::optional<int> last_epoch_of(const TensorFile& checkpoint);
 
+/// last_epoch_of() the checkpoint at `path`; none if the file is missing or any bit of it is damaged. Throws
+/// ReadError if it cannot be read.
+std::optional<int> whole_checkpoint_epoch(const std::filesystem::path& path);
+
 /// Engine::kernels() of the engine that wrote the checkpoint; "" if it had none.
 std::string kernels_of(const TensorFile& checkpoint);
 

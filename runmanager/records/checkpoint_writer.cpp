@@ -25,10 +25,11 @@ CheckpointWriter::~CheckpointWriter() {
 }
 
 void CheckpointWriter::start(TrainingState state, const RunRecord& record, const RunPosition& position,
-                             bool is_only) {
+                             bool is_best, bool is_only) {
   state_ = std::move(state);
   update(metadata_, record, position);
-  const Survives survives = next_survives(is_only);
+  const Survives survives = next_survives(is_best, is_only);
+  is_best_ = is_best;
   if (is_only) {
     write(survives);
     return;
@@ -72,10 +73,10 @@ void CheckpointWriter::loop() {
 
 // Syncs this checkpoint if the next would come too late: the time between the last two tells when it comes.
 // The state of an epoch is as old as its start(), so that is what counts, not the end of the writing.
-Survives CheckpointWriter::next_survives(bool is_only) {
+Survives CheckpointWriter::next_survives(bool is_best, bool is_only) {
   const Clock::time_point now = Clock::now();
   const Clock::time_point next = now + (now - std::exchange(last_start_, now));
-  if (is_only || next - last_sync_ <= between_syncs_) return Survives::kKill;
+  if (is_only || (!is_best && next - last_sync_ <= between_syncs_)) return Survives::kKill;
   last_sync_ = now;
   return Survives::kPowerCut;
 }
@@ -90,6 +91,8 @@ void CheckpointWriter::write(Survives survives) {
     }
     write_checkpoint(path_, network_, state_, metadata_, survives);
     if (survives == Survives::kPowerCut) keep_as_previous();
+    // After the checkpoint, so that a process that ends in between goes on from that one, and can tell.
+    if (is_best_) keep_as_best(survives);
   } catch (...) {
     error_ = std::current_exception();
   }
@@ -102,6 +105,11 @@ void CheckpointWriter::keep_as_previous() const {
   link_file_atomically(path_, directory / kPreviousCheckpointFile);
   sync_directory(directory);
   sync_directory(directory.parent_path());  // the run's directory may be new
+}
+
+void CheckpointWriter::keep_as_best(Survives survives) const {
+  link_file_atomically(path_, path_.parent_path() / kBestFile);
+  if (survives == Survives::kPowerCut) sync_directory(path_.parent_path());
 }
 
 }  // namespace sweep

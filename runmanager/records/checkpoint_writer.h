@@ -3,7 +3,9 @@
 // A checkpoint after every epoch, synced, would cost more than many epochs. So most are only renamed into
 // place, which survives the end of the process, and every few seconds one is synced: events, then checkpoint,
 // then the directory. The synced one gets a second name, kPreviousCheckpointFile, before the next unsynced
-// one replaces it. After a power cut, the file of that name is therefore always whole.
+// one replaces it. After a power cut, the file of that name is therefore always whole. The best epoch's
+// checkpoint gets a further name, kBestFile. It is synced at once: a power cut then never leaves a best epoch
+// behind the checkpoint that the run goes on from.
 #pragma once
 
 #include <chrono>
@@ -46,9 +48,11 @@ class CheckpointWriter {
   void keep_existing() { has_existing_ = true; }
 
   /// Starts to write a checkpoint of the arguments' current values. finish() must have returned for the one
-  /// before. `is_only`: the run has no other checkpoint, so there is no training to overlap with, and it is
-  /// written at once without a thread and not synced; finish() reports its error all the same.
-  void start(TrainingState state, const RunRecord& record, const RunPosition& position, bool is_only);
+  /// before. `is_best`: kBestFile is this one from now on. `is_only`: the run has no other checkpoint, so
+  /// there is no training to overlap with, and it is written at once without a thread and not synced;
+  /// finish() reports its error all the same.
+  void start(TrainingState state, const RunRecord& record, const RunPosition& position, bool is_best,
+             bool is_only);
 
   /// Whether finish() would return at once.
   bool is_ready() const;
@@ -62,7 +66,8 @@ class CheckpointWriter {
   void loop();
   void write(Survives survives);
   void keep_as_previous() const;
-  Survives next_survives(bool is_only);
+  void keep_as_best(Survives survives) const;
+  Survives next_survives(bool is_best, bool is_only);
 
   const std::filesystem::path path_;
   const Network& network_;
@@ -76,6 +81,7 @@ class CheckpointWriter {
   CheckpointMetadata metadata_;
   std::exception_ptr error_;
   bool has_existing_ = false;
+  bool is_best_ = false;                 // likewise
   Survives survives_ = Survives::kKill;  // of the checkpoint that is being written
 
   mutable std::mutex mutex_;

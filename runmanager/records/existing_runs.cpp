@@ -71,6 +71,8 @@ std::string damage_of(const fs::path& run_directory, const RunRecord& record) {
         return fmt::format("{} is damaged", file);
     }
     if (is_there(run_directory / kCheckpointFile)) read_checkpoint_record(run_directory / kCheckpointFile);
+    if (record.best_epoch && whole_checkpoint_epoch(run_directory / kBestFile) != record.best_epoch)
+      return fmt::format("{} is not that of its best epoch, or damaged", kBestFile);
     return "";
   } catch (const ReadError&) {
     throw;
@@ -83,8 +85,8 @@ std::string epochs_text(std::size_t epochs) {
   return fmt::format("{} epoch{}", epochs, epochs == 1 ? "" : "s");
 }
 
-// Settings such as num_workers change no number, but they are swept to compare times. A run has to have been
-// trained with the value that its name or its row of the results tells.
+// Settings such as num_workers change no number, but they are swept to compare times or files. A run has to
+// have been trained with the value that its name or its row of the results tells.
 std::vector<SettingDifference> swept_differences(const RunRecord& record, const RunConfig& config,
                                                  const Params& swept) {
   std::vector<SettingDifference> differences;
@@ -119,7 +121,7 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
   const auto wanted = static_cast<std::size_t>(run.identity.epochs);
   if (!existing.differences.empty()) {
     existing.fate = RunFate::kInTheWay;
-  } else if (completed && epochs >= wanted) {
+  } else if (completed && (epochs >= wanted || !record->stop_reason.empty())) {
     const std::string damage = damage_of(run_directory, *record);
     existing.fate = damage.empty() ? RunFate::kKept : RunFate::kContinued;
     if (!damage.empty())
@@ -129,6 +131,8 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
                                   wanted == 1 ? "1 is" : fmt::format("{} are", wanted));
     else if (run.config->evaluate_first && !record->untrained)
       existing.note = "has no epoch 0, which evaluate_first asks for; it stays as it is";
+    else if (keeps_best(*run.config) && !record->best_epoch)
+      existing.note = fmt::format("has no {}, which checkpoint asks for; it stays as it is", kBestFile);
   } else if (record->status == RunStatus::kFailed && !retry_failed) {
     existing.fate = RunFate::kKept;
   } else {

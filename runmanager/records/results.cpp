@@ -37,6 +37,12 @@ RunStatus parse_run_status(std::string_view text) {
   throw DataError("\"" + std::string(text) + "\" is no status of a run");
 }
 
+std::vector<EpochRecord> all_epochs(const RunRecord& run) {
+  std::vector<EpochRecord> epochs;
+  for_each_epoch(run, [&epochs](const EpochRecord& epoch) { epochs.push_back(epoch); });
+  return epochs;
+}
+
 void add_epoch(RunRecord& run, EpochRecord epoch) {
   if (epoch.epoch == 0)
     run.untrained = std::move(epoch);

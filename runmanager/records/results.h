@@ -54,6 +54,8 @@ struct RunRecord {
   std::string placement;                  // of the samples, "device" or "host", where that differs
   double logging_seconds = 0;             // part of run_seconds spent on logs and files
   std::optional<std::string> error;       // why it failed, was skipped or was interrupted
+  std::string stop_reason = {};           // why a completed run ended before its last epoch; "" if it did not
+  std::optional<int> best_epoch = {};     // whose weights are in best.safetensors
   std::map<std::string, double> metrics;  // of the whole run: "test_accuracy", "test_loss"
   nlohmann::ordered_json config;          // every setting, resolved
   /// Bytes of each events file at the end of the run, by name without directory. Empty before.
@@ -68,6 +70,7 @@ void for_each_epoch(const RunRecord& run, const Visit& visit) {
   for (const EpochRecord& epoch : run.epochs) visit(epoch);
 }
 
+std::vector<EpochRecord> all_epochs(const RunRecord& run);
 /// Adds an epoch behind those of the run; epoch 0 to its place.
 void add_epoch(RunRecord& run, EpochRecord epoch);
 

@@ -17,7 +17,7 @@ bool is_temporary(const std::string& name) {
   if (!name.ends_with(".tmp")) return false;
   const auto begins = [&name](const char* file) { return name.starts_with(std::string(file) + "."); };
   return begins(kRunRecordFile) || begins(kCheckpointFile) || begins(kPreviousCheckpointFile) ||
-         begins("sweep.json") || begins("results.csv") || begins("results.json");
+         begins(kBestFile) || begins("sweep.json") || begins("results.csv") || begins("results.json");
 }
 
 [[noreturn]] void throw_unprepared(const std::filesystem::path& directory,
@@ -44,8 +44,8 @@ void prepare_run_directory(const std::filesystem::path& directory) {
     for (const auto& entry : std::filesystem::directory_iterator(directory)) {
       const std::string name = entry.path().filename().string();
       const bool ours = tbwriter::is_event_file_name(name) || name == kRunRecordFile ||
-                        name == kCheckpointFile || name == kPreviousCheckpointFile || name == kLogFile ||
-                        is_temporary(name);
+                        name == kCheckpointFile || name == kPreviousCheckpointFile || name == kBestFile ||
+                        name == kLogFile || is_temporary(name);
       if (ours) std::filesystem::remove(entry.path());
     }
   } catch (const std::filesystem::filesystem_error& error) {

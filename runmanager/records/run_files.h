@@ -12,6 +12,8 @@ inline constexpr const char* kCheckpointFile = "checkpoint.safetensors";
 /// longer than a few seconds, because kCheckpointFile is replaced after every epoch without waiting for the
 /// disk.
 inline constexpr const char* kPreviousCheckpointFile = "checkpoint.previous.safetensors";
+/// The checkpoint of the best epoch: a second name of the one that was written after it.
+inline constexpr const char* kBestFile = "best.safetensors";
 inline constexpr const char* kLogFile = "log.txt";
 /// In the sweep's directory: the expanded sweep file.
 inline constexpr const char* kSweepFile = "sweep.json";

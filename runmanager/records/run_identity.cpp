@@ -98,8 +98,8 @@ Json without_names(const Json& config, RunIdentity& identity) {
 }  // namespace
 
 bool changes_only_times(std::string_view key) {
-  return key == "num_workers" || key == "dataset.placement" || key == "evaluate_first" || key == "log" ||
-         key.starts_with("log.");
+  return key == "num_workers" || key == "dataset.placement" || key == "evaluate_first" ||
+         key == "checkpoint" || key == "log" || key.starts_with("log.");
 }
 
 RunIdentity identity_of(const Json& config, const std::string& device, const Json& provenance) {

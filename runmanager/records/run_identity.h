@@ -12,8 +12,8 @@ namespace sweep {
 
 /// The settings of a run that change its numbers, in one spelling: arguments complete, 1 and 1.0 alike, files
 /// by the digest of their content. Left out are the names of sweep, network and layers, "log", "num_workers",
-/// "evaluate_first", "dataset.placement", and how the device was asked for; the device it became is in it.
-/// "epochs" is handled separately, because a longer training can continue a shorter one.
+/// "evaluate_first", "checkpoint", "dataset.placement", and how the device was asked for; the device it
+/// became is in it. "epochs" is handled separately, because a longer training can continue a shorter one.
 struct RunIdentity {
   std::vector<std::pair<std::string, std::string>> settings;  // {"optimizer.eps", "1e-08"}, sorted by key
   std::optional<std::string> data;  // digests of the data set's files; none: not known, then `source` counts

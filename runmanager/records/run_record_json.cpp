@@ -118,6 +118,10 @@ Json record_json(const RunRecord& run, RecordParts parts) {
   json["started"] = run.started.empty() ? Json(nullptr) : Json(run.started);
   json["ended"] = run.ended.empty() ? Json(nullptr) : Json(run.ended);
   json["error"] = run.error ? Json(*run.error) : Json(nullptr);
+  if (!run.stop_reason.empty())
+    json["stopped"] = {{"epoch", run.epochs.empty() ? 0 : run.epochs.back().epoch},
+                       {"reason", run.stop_reason}};
+  if (run.best_epoch) json["best_epoch"] = *run.best_epoch;
   json["device"] = run.device;
   json["placement"] = run.placement.empty() ? Json(nullptr) : Json(run.placement);
   json["jobs"] = run.jobs;
@@ -191,6 +195,8 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     run.placement = optional_text(json, "placement");
     run.logging_seconds = optional_number(json.at("seconds"), "logging").value_or(0);
     if (!json.at("error").is_null()) run.error = json.at("error").get<std::string>();
+    if (json.contains("stopped")) run.stop_reason = json["stopped"].at("reason").get<std::string>();
+    if (json.contains("best_epoch")) run.best_epoch = json["best_epoch"].get<int>();
     run.device = json.at("device").get<std::string>();
     run.jobs = json.value("jobs", 1);
     run.started = optional_text(json, "started");

@@ -79,7 +79,7 @@ void add_changes_of_existing(std::span<const RunConfig> runs, std::span<const Ex
   }
   const auto longer = names_of(runs, existing, [](const RunConfig& config, const ExistingRun& run) {
     return run.fate == RunFate::kContinued && run.record && run.record->status == RunStatus::kCompleted &&
-           static_cast<int>(run.record->epochs.size()) < config.epochs;
+           run.record->stop_reason.empty() && static_cast<int>(run.record->epochs.size()) < config.epochs;
   });
   if (!longer.empty()) {
     changes.push_back(fmt::format("{} {} finished with fewer epochs and {} on: {}", runs_text(longer.size()),

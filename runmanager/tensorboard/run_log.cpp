@@ -284,6 +284,8 @@ void RunLog::results(const RunRecord& record, std::int64_t step) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& [name, value] : record.metrics) rows.push_back({name, fmt::format("{:.6g}", value)});
   if (record.setup_seconds) rows.push_back({"setup_seconds", fmt::format("{:.6g}", *record.setup_seconds)});
+  if (record.best_epoch) rows.push_back({"best_epoch", std::to_string(*record.best_epoch)});
+  if (!record.stop_reason.empty()) rows.push_back({"stopped early", record.stop_reason});
   if (!rows.empty()) writer_.add_text("metrics", markdown_table({"metric", "value"}, rows));
 }
 

@@ -198,11 +198,17 @@ void Progress::end_run(std::size_t number, const RunRecord& run) {
   }
   if (quiet_ && run.status != RunStatus::kFailed) return;
   const bool completed = run.status == RunStatus::kCompleted;
-  if (completed && !terminal_.interactive) return;  // Its epochs have a line each.
+  const std::string stopped = run.stop_reason.empty() ? "" : "stopped early: " + printable(run.stop_reason);
+  if (completed && !terminal_.interactive) {  // Its epochs have a line each.
+    if (!stopped.empty())
+      write_line(fmt::format("[{}/{}] {}  {}", number, runs_, printable(run.name), stopped));
+    return;
+  }
   if (completed) {
     std::string line = paint(kGreen, terminal_.unicode ? "✓ " : "+ ") + printable(run.name);
     if (!run.epochs.empty()) line += "  " + metrics_text(run.epochs.back());
     if (run.run_seconds) line += paint(kDim, "  " + human_seconds(*run.run_seconds));
+    if (!stopped.empty()) line += paint(kDim, "  " + stopped);
     write_line(line);
     return;
   }

@@ -87,6 +87,14 @@ std::string mark_if_shared(const RunRecord& run, const std::string& time) {
   return run.jobs > 1 ? "~" + time : time;
 }
 
+// "12", or "5 of 12" for a run that was stopped early.
+std::string epochs_text(const RunRecord& run) {
+  if (run.epochs.empty()) return "";
+  const std::string epochs = std::to_string(run.epochs.size());
+  if (run.stop_reason.empty() || !run.config.is_object() || !run.config.contains("epochs")) return epochs;
+  return fmt::format("{} of {}", epochs, run.config["epochs"].dump());
+}
+
 std::vector<Column> all_columns(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys) {
   std::vector<Column> columns;
   for (const std::string& key : keys) columns.push_back(param_column(key, runs));
@@ -94,10 +102,7 @@ std::vector<Column> all_columns(const std::vector<RunRecord>& runs, const std::v
     columns.push_back({"run", [](const RunRecord& run) { return run.name; }, false, kAlwaysShown});
   columns.push_back({"status", [](const RunRecord& run) { return std::string(to_string(run.status)); }, false,
                      kAlwaysShown});
-  columns.push_back(
-      {"epochs",
-       [](const RunRecord& run) { return run.epochs.empty() ? "" : std::to_string(run.epochs.size()); }, true,
-       200});
+  columns.push_back({"epochs", [](const RunRecord& run) { return epochs_text(run); }, true, 200});
   columns.push_back(
       {"loss", from_last_epoch([](const EpochRecord& e) { return number(e.loss, "{:.4f}"); }), true, 700});
   columns.push_back(

@@ -36,4 +36,10 @@ Run describe_run(const RunConfig& config, const Device& device, int jobs) {
           .jobs = jobs};
 }
 
+Run describe_run(const PreparedRun& run) {
+  Run described = describe_run(*run.config, run.device, run.jobs);
+  described.class_names = run.data->class_names;
+  return described;
+}
+
 }  // namespace sweep

@@ -36,5 +36,7 @@ EngineOptions engine_options(const PreparedRun& run);
 
 /// The run as its events and its record describe it.
 Run describe_run(const RunConfig& config, const Device& device, int jobs = 1);
+/// With the names of its data's classes.
+Run describe_run(const PreparedRun& run);
 
 }  // namespace sweep

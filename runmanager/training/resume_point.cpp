@@ -1,5 +1,7 @@
 #include "runmanager/training/resume_point.h"
 
+#include <fmt/format.h>
+
 #include "core/base/error.h"
 #include "core/base/read_error.h"
 #include "runmanager/records/run_files.h"
@@ -7,6 +9,14 @@
 
 namespace sweep {
 namespace {
+
+// Whether the best epoch's weights are there, or are not needed. Those of the last epoch are the checkpoint's
+// own: a process may have ended before it gave them their other name.
+bool has_best_epoch(const PreparedRun& run, const RunRecord& record, const std::filesystem::path& directory) {
+  if (!keeps_best(*run.config) || !record.best_epoch || record.epochs.empty()) return true;
+  return record.best_epoch == record.epochs.back().epoch ||
+         whole_checkpoint_epoch(directory / kBestFile) == record.best_epoch;
+}
 
 // The checkpoint in `file`, if it can be used.
 ResumePoint read_resume_point(const PreparedRun& run, const std::filesystem::path& file) {
@@ -18,6 +28,11 @@ ResumePoint read_resume_point(const PreparedRun& run, const std::filesystem::pat
     const std::vector<SettingDifference> different =
         differences(identity_of(record.config, record.device, record.provenance),
                     identity_of(run.config->resolved, run.device.name(), run.provenance));
+    if (different.empty() && !has_best_epoch(run, record, file.parent_path())) {
+      return {
+          .checkpoint = {},
+          .problem = fmt::format("{} is not that of epoch {}, or damaged", kBestFile, *record.best_epoch)};
+    }
     if (different.empty()) return {.checkpoint = std::move(checkpoint), .problem = ""};
     return {.checkpoint = {},
             .problem = "the checkpoint is of a run with other settings: " + to_string(different)};

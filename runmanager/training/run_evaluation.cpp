@@ -30,6 +30,7 @@ Totals RunEvaluation::evaluate(Engine& engine, const Samples& samples, std::stri
 
 Totals RunEvaluation::measure_validation(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {
   const Samples& samples = run_.data->validation;
+  outputs_.reset();  // of an epoch that more training has followed
   const Totals totals = evaluate(engine, samples, "validation", keeps_outputs);
   check_evaluation_loss(totals, "validation", place);
   if (!validation_variation_) validation_variation_ = target_variation(samples);
@@ -56,6 +57,11 @@ std::optional<Totals> RunEvaluation::validation_batches(Engine& engine, const Tr
       {config.seed, RandomUse::kValidationBatch, static_cast<std::uint32_t>(step), config.repeat});
   check_evaluation_loss(totals, "validation", place);
   return totals;
+}
+
+void RunEvaluation::profile(Engine& engine) const {
+  const StepProfile step = profile_step(engine, run_.device, run_.data->train, run_.config->batch_size);
+  if (step.samples > 0) recorder_.track_profile(step.layers, step.samples);
 }
 
 void RunEvaluation::test(Engine& engine, const TrainingPlace& place, bool keeps_outputs) {

@@ -38,6 +38,9 @@ class RunEvaluation {
   std::optional<Totals> validation_batches(Engine& engine, const TrainingPlace& place,
                                            std::int64_t step) const;
 
+  /// Time and memory of the layers in one step; leaves the state of the training alone.
+  void profile(Engine& engine) const;
+
   /// The test set, into the metrics of the run; nothing without one. `keeps_outputs`: as for validate().
   void test(Engine& engine, const TrainingPlace& place, bool keeps_outputs);
 

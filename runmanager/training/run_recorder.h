@@ -120,6 +120,10 @@ class RunRecorder {
   /// "validation".
   void track_predictions(const Samples& samples, std::span<const float> outputs,
                          std::span<const std::string> class_names, std::string_view part);
+  /// The epoch whose weights kBestFile has, or is about to have.
+  void track_best_epoch(int epoch) { record_.best_epoch = epoch; }
+  /// Why the run ends before its last epoch.
+  void track_stop(std::string_view reason) { record_.stop_reason = reason; }
   /// A number about the whole run, such as "test_accuracy".
   void track_metric(std::string_view name, double value);
 

@@ -14,6 +14,7 @@
 #include "runmanager/records/run_files.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/training/divergence.h"
+#include "runmanager/training/epoch_watch.h"
 #include "runmanager/training/evaluation.h"
 #include "runmanager/training/log_file.h"
 #include "runmanager/training/log_lines.h"
@@ -29,12 +30,6 @@ namespace {
 struct Stopped {
   int signal;
 };
-
-std::vector<EpochRecord> epochs_of(const RunRecord& record) {
-  std::vector<EpochRecord> epochs;
-  for_each_epoch(record, [&epochs](const EpochRecord& epoch) { epochs.push_back(epoch); });
-  return epochs;
-}
 
 // Trains one run; used once.
 //
@@ -85,8 +80,7 @@ class RunTrainer {
  private:
   // Opens the run's files: those of an earlier start, if its last epoch can be continued, else new ones.
   void begin() {
-    Run run = describe_run(config_, run_.device, run_.jobs);
-    run.class_names = run_.data->class_names;
+    const Run run = describe_run(run_);
     const RecorderOptions recorder_options{.directory = options_.directory,
                                            .clock = options_.clock,
                                            .provenance = run_.provenance,
@@ -116,6 +110,9 @@ class RunTrainer {
       if (is_previous) log_->warn("{}; resumed from {}", problem, kPreviousCheckpointFile);
       epoch_ = static_cast<int>(old->progress.record.epochs.size());
       steps_ = old->progress.position.batches;
+      const std::optional<int> best = old->progress.record.best_epoch;
+      if (resume_best_file(config_, recorder_->directory(), best, epoch_)) recorder_->track_best_epoch(*best);
+      if (watch_) watch_->resume(record_.epochs);
       resumed_ = std::move(old->state);
       log_->info("resumed after epoch {}", epoch_);
     } else {
@@ -130,7 +127,7 @@ class RunTrainer {
                          .batches = loader_.batch_count(),
                          .samples = run_.data->train.count,
                          .trained_epochs = epoch_,
-                         .finished_epochs = epochs_of(record_),
+                         .finished_epochs = all_epochs(record_),
                          .has_classes = has_classes()});
   }
 
@@ -208,9 +205,30 @@ class RunTrainer {
     log_->info("set up in {:.3g} s{}", seconds,
                placement ? fmt::format(", samples on the {}", placement_name(*placement)) : "");
     if (config_.evaluate_first) evaluate_untrained();
-    for (; epoch_ < config_.epochs; ++epoch_) train_epoch();
+    for (; epoch_ < config_.epochs && !(watch_ && watch_->has_ended()); ++epoch_) train_epoch();
+    if (epoch_ < config_.epochs) {
+      recorder_->track_stop(watch_->reason());
+      log_->info("stopped early: {}", watch_->reason());
+    }
+    if (config_.stop && config_.stop->restore_best) restore_best();
     evaluation_->test(*engine_, {.epoch = epoch_, .lr = config_.lr}, /*keeps_outputs=*/true);
     evaluation_->predictions(*engine_);
+  }
+
+  // Nothing is trained after this.
+  void restore_best() {
+    if (!record_.best_epoch || *record_.best_epoch == epoch_) return;
+    finish_epoch();
+    const Weights best = load_weights(recorder_->directory() / kBestFile, *run_.network);
+    engine_->set_parameters(best.parameters);
+    engine_->set_buffers(best.buffers);
+    log_->info("test and predictions are those of epoch {}", *record_.best_epoch);
+  }
+
+  // Whether the test and the predictions follow this epoch, with its weights.
+  bool may_be_last() const {
+    if (config_.stop && config_.stop->restore_best) return false;
+    return epoch_ + 1 == config_.epochs || (watch_ && watch_->may_end());
   }
 
   // A resumed run has its epoch 0 from its first start, or none: the untrained weights are gone.
@@ -263,19 +281,28 @@ class RunTrainer {
     if (const auto seconds = engine_->take_device_seconds()) recorder_->track_device_seconds(*seconds);
     if (epoch_ == 0 && config_.log.graph) profile();
     if (config_.log.histograms) recorder_->track_parameters(*engine_);
-    evaluation_->validate(*engine_, place(), epoch_ + 1 == config_.epochs);
+    evaluation_->validate(*engine_, place(), may_be_last());
     finish_epoch();
     const double begin = options_.clock();
     TrainingState state = capture_state(*engine_);
     check_weights(state.weights, place());
     recorder_->add_logging_seconds(options_.clock() - begin);
-    start_checkpoint(recorder_->end_epoch(), std::move(state));
+    const EpochRecord& epoch = recorder_->end_epoch();
+    const bool is_best = watch_ && watch_->add(epoch) && keeps_best(config_);
+    if (is_best) recorder_->track_best_epoch(epoch.epoch);
+    start_checkpoint(epoch, std::move(state), is_best);
   }
 
   void log_validation_batches() {
     const double begin = options_.clock();
     if (const auto totals = evaluation_->validation_batches(*engine_, place(), steps_))
       recorder_->track_validation_batch(*totals, steps_, options_.clock() - begin);
+  }
+
+  void profile() {
+    const double begin = options_.clock();
+    evaluation_->profile(*engine_);
+    recorder_->add_logging_seconds(options_.clock() - begin);
   }
 
   // Fetches the sums of the batches since the last call, which end before batch `end` of the epoch. Engines
@@ -301,14 +328,6 @@ class RunTrainer {
                       .steps_per_epoch = static_cast<std::int64_t>(loader_.batch_count())});
   }
 
-  // Once per run. Leaves the state of the training alone.
-  void profile() {
-    const double begin = options_.clock();
-    const StepProfile step = profile_step(*engine_, run_.device, run_.data->train, config_.batch_size);
-    if (step.samples > 0) recorder_->track_profile(step.layers, step.samples);
-    recorder_->add_logging_seconds(options_.clock() - begin);
-  }
-
   bool has_classes() const { return run_.data->target_names.empty(); }
 
   // Waits for the last checkpoint before the run's files are closed: only then is it known which epochs are
@@ -327,9 +346,9 @@ class RunTrainer {
 
   // Starts to write the epoch's checkpoint; training goes on meanwhile. `state` is a copy, so that it stays
   // that of this epoch.
-  void start_checkpoint(const EpochRecord& epoch, TrainingState state) {
+  void start_checkpoint(const EpochRecord& epoch, TrainingState state, bool is_best) {
     const double begin = options_.clock();
-    checkpoint_->start(std::move(state), record_, recorder_->position(steps_), config_.epochs == 1);
+    checkpoint_->start(std::move(state), record_, recorder_->position(steps_), is_best, config_.epochs == 1);
     unfinished_ = epoch;
     recorder_->add_logging_seconds(options_.clock() - begin);
   }
@@ -357,6 +376,7 @@ class RunTrainer {
   const TrainerOptions& options_;
   const ScheduleOptions schedule_ = resolve_schedule(config_.schedule);
   DataLoader loader_;
+  std::optional<EpochWatch> watch_ = make_epoch_watch(config_, run_.data->validation.count > 0);
   RunRecord record_;
   std::optional<RunRecorder> recorder_;      // refers to loader_ and record_
   std::optional<RunEvaluation> evaluation_;  // refers to recorder_

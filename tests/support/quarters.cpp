@@ -61,16 +61,20 @@ void write_quarters(const fs::path& directory) {
 
 std::string bits_of(const RunRecord& run, const fs::path& directory) {
   std::string bits = run.name + " " + std::string(to_string(run.status)) + "\n";
-  for (EpochRecord epoch : run.epochs) {
+  bits += run.stop_reason + fmt::format(" {}\n", run.best_epoch.value_or(0));
+  for (EpochRecord epoch : all_epochs(run)) {
     epoch.epoch_seconds = epoch.run_seconds = epoch.images_per_second = epoch.data_wait_seconds = 0;
     bits += to_json(epoch).dump() + "\n";
   }
   for (const auto& [name, value] : run.metrics) bits += name + fmt::format(" {:a}\n", value);
-  const fs::path file = directory / run.name / "checkpoint.safetensors";
-  if (!fs::exists(file)) return bits;
-  for (const NamedTensor& tensor : read_safetensors(file).tensors) {
-    bits += tensor.name + std::string(reinterpret_cast<const char*>(tensor.values.data()),
-                                      tensor.values.size() * sizeof(float));
+  for (const char* name : {"checkpoint.safetensors", "best.safetensors"}) {
+    const fs::path file = directory / run.name / name;
+    if (!fs::exists(file)) continue;
+    bits += name;
+    for (const NamedTensor& tensor : read_safetensors(file).tensors) {
+      bits += tensor.name + std::string(reinterpret_cast<const char*>(tensor.values.data()),
+                                        tensor.values.size() * sizeof(float));
+    }
   }
   return bits;
 }

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from torture_sweep import PATIENCE
+from torture_sweep import PATIENCE, seconds_of
 
 NOBODY = 65534
 FAKETIME = "/usr/$LIB/faketime/libfaketime.so.1"  # where Debian has it; $LIB is for the dynamic linker
@@ -163,7 +163,7 @@ def clock_jumps_meanwhile(torture):
         torture.problem(f"{what}: exit code {code}\n{err[-2000:]}")
     records = [json.loads(path.read_text()) for path in torture.sweep("jumps").glob("*/run.json")]
     for record in records:
-        times = [record["seconds"]["run"], *(epoch["epoch_seconds"] for epoch in record["epochs"])]
+        times = [record["seconds"]["run"], *seconds_of(record["epochs"])]
         if not all(0 <= seconds < PATIENCE for seconds in times):
             torture.problem(f"{what}: {record['name']} took {times}")
     torture.finish("jumps", what)

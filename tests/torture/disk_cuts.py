@@ -13,7 +13,7 @@ import subprocess
 import time
 
 from power_cuts import PROMISED, check_nothing_is_lost, faster_clock, scalars_of
-from torture_sweep import bits_of, checkpoint_of
+from torture_sweep import bits_of, checkpoint_of, seconds_of
 
 SHUTDOWN, WITHOUT_FLUSHING = 0x8004587D, 2  # _IOR('X', 125, __u32), of ext4 and xfs
 FILE_SYSTEMS = {"ext4": ("mkfs.ext4", ["-q", "-F"], "loop"),
@@ -21,7 +21,7 @@ FILE_SYSTEMS = {"ext4": ("mkfs.ext4", ["-q", "-F"], "loop"),
                 "xfs": ("mkfs.xfs", ["-q", "-f"], "loop")}
 IMAGE_BYTES = 400 << 20  # sparse; xfs has a least size
 SCALE = 10  # of the clock
-WORDS = ("epochs=150",)
+WORDS = ("epochs=150", "stop.patience=150")
 SLACK = 20.0  # seconds by the faster clock, for rounds of syncs; more where the machine has much to do
 
 
@@ -67,7 +67,7 @@ def seen(sweep):
         try:
             found = checkpoint_of(run)
             if found:
-                epochs[run.name] = [json.loads(line)["epoch_seconds"] for line in found[0]["epochs"].splitlines()]
+                epochs[run.name] = seconds_of(json.loads(line) for line in found[0]["epochs"].splitlines())
             if json.loads((run / "run.json").read_text())["status"] == "completed":
                 completed.add(run.name)
         except (OSError, ValueError):

@@ -15,6 +15,8 @@ import struct
 import subprocess
 from pathlib import Path
 
+from torture_sweep import seconds_of
+
 PROMISED = 10.0  # seconds of work that a power cut may cost, or one epoch
 SLACK = 8.0  # for waiting and syncing, whose times grow with the clock's speed; more on a loaded machine
 RECORDED_SECONDS = 60.0  # about how long the recorded sweep takes by its own clock
@@ -137,7 +139,7 @@ class WriteLog:
             length = struct.unpack("<Q", content[:8])[0]
             epochs = json.loads(content[8:8 + length])["__metadata__"]["epochs"].splitlines()
             found.setdefault(Path(path2).parent.name, []).append(
-                (self.times[position], [json.loads(epoch)["epoch_seconds"] for epoch in epochs]))
+                (self.times[position], seconds_of(json.loads(epoch) for epoch in epochs)))
         return found
 
 
@@ -174,7 +176,7 @@ def check_nothing_is_lost(torture, checkpoints, cut, slack, logdir, what):
         if not safe:
             continue
         final = json.loads((torture.sweep(logdir) / run / "run.json").read_text())["epochs"]
-        seconds = [epoch["epoch_seconds"] for epoch in final]
+        seconds = seconds_of(final)
         if seconds[:len(safe[-1])] != safe[-1]:
             torture.problem(f"{what}: {run}: {len(safe[-1])} epochs were finished {cut - before:.1f} s "
                             "before the cut or earlier, and were trained again")

@@ -42,19 +42,25 @@ def write_data(directory, small):
     sweep = {
         "name": "torture", "dataset": {"name": "quarters", "path": "data", "validation": validation},
         "network": {"name": "net", "layers": LINEAR if small else CONVOLUTIONAL}, "optimizer": "adam",
-        "epochs": 3 if small else 8, "seed": 3,
+        "epochs": 3 if small else 12, "evaluate_first": True, "seed": 3, "checkpoint": "best",
+        "stop": {"metric": "Accuracy/validation", "patience": 5, "restore_best": True},
         "params": {"lr": [0.02, 0.01]} | ({"batch_size": [8]} if small else {"batch_size": [2, 4]})}
     (directory / "torture.json").write_text(json.dumps(sweep))
 
 
-def checkpoint_of(run):
+def checkpoint_of(run, name="checkpoint.safetensors"):
     """(metadata, bytes of all tensors) of a run's checkpoint; nothing if it has none."""
-    path = run / "checkpoint.safetensors"
+    path = run / name
     if not path.exists():
         return None
     content = path.read_bytes()
     length = struct.unpack("<Q", content[:8])[0]
     return json.loads(content[8:8 + length])["__metadata__"], content[8 + length:]
+
+
+def seconds_of(epochs):
+    """Of every trained epoch: epoch 0 has none."""
+    return [epoch["epoch_seconds"] for epoch in epochs if epoch["epoch"] > 0]
 
 
 def bits_of(sweep, run="*"):
@@ -65,11 +71,12 @@ def bits_of(sweep, run="*"):
         if run == "*" and ".replaced-" in record.parent.name:
             continue
         content = json.loads(record.read_text())
-        found = checkpoint_of(record.parent)
+        found, best = checkpoint_of(record.parent), checkpoint_of(record.parent, "best.safetensors")
         epochs = [{key: value for key, value in epoch.items() if "seconds" not in key and "per_second" not in key}
                   for epoch in content["epochs"]]
         bits[content["name"]] = (content["status"], json.dumps(epochs), json.dumps(content["metrics"]),
-                             hashlib.sha256(found[1]).hexdigest() if found else None)
+                             json.dumps(content.get("stopped")), content.get("best_epoch"),
+                             *(hashlib.sha256(file[1]).hexdigest() if file else None for file in (found, best)))
     return bits
 
 
@@ -163,9 +170,10 @@ class TortureSweep:
                 self.problem(f"{what}: {run.name}: its checkpoint is damaged: {error}")
                 continue
             epochs = [json.loads(line) for line in found[0]["epochs"].splitlines()] if found else []
-            if len(epochs) < promised.get(run.name, 0):
+            last = epochs[-1]["epoch"] if epochs else 0
+            if last < promised.get(run.name, 0):
                 self.problem(f"{what}: {run.name}: epoch {promised[run.name]} was reported as finished, but "
-                             f"its checkpoint has {len(epochs)}")
+                             f"its checkpoint has {last}")
             for epoch in epochs:
                 key = (logdir, run.name, epoch["epoch"])
                 if self.finished.setdefault(key, epoch["epoch_seconds"]) != epoch["epoch_seconds"]:

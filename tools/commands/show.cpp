@@ -44,14 +44,16 @@ void print_run(const RunRecord& run) {
     text += fmt::format("{:>5}  {:>8}  {:>8}  {:>15}  {:>19}  {:>8}  {:>10}\n", "epoch", "loss", "accuracy",
                         "validation_loss", "validation_accuracy", "seconds", "images/s");
   }
-  for_each_epoch(run, [&text](const EpochRecord& epoch) {
+  for_each_epoch(run, [&](const EpochRecord& epoch) {
     text += fmt::format("{:>5}  {:>8}  {:>8}  {:>15}  {:>19}", epoch.epoch,
                         epoch.epoch > 0 ? cell(epoch.loss) : "", cell(epoch.accuracy),
                         cell(epoch.validation_loss), cell(epoch.validation_accuracy));
     if (epoch.epoch > 0)
       text += fmt::format("  {:>8.2f}  {:>10.0f}", epoch.epoch_seconds, epoch.images_per_second);
+    if (epoch.epoch == run.best_epoch) text += "  best";
     text += "\n";
   });
+  if (!run.stop_reason.empty()) text += fmt::format("  stopped early: {}\n", run.stop_reason);
   for (const auto& [name, value] : run.metrics) text += fmt::format("  {} = {:.4f}\n", name, value);
   if (run.setup_seconds) {
     text += fmt::format("  {} to set up{}\n", human_seconds(*run.setup_seconds),

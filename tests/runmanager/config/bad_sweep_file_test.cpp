@@ -201,8 +201,9 @@ TEST(BadSweepFile, AnUnknownKeyIsNamedWithAllThatAreAllowedAndTheNearest) {
   const SweepFolder folder;
   EXPECT_EQ(folder.error(SweepFolder::with(R"("epoch": 3)")),
             "s.json:2:1: epoch: unknown key \"epoch\", allowed: name, dataset, network, optimizer, schedule, "
-            "loss, clip_norm, epochs, seed, repeats, "
-            "lr, batch_size, shuffle, num_workers, device, precision, deterministic, init, log, params, zip, "
+            "loss, clip_norm, epochs, evaluate_first, seed, repeats, "
+            "lr, batch_size, shuffle, num_workers, device, precision, deterministic, stop, checkpoint, init, "
+            "log, params, zip, "
             "exclude, when, "
             "grids, did "
             "you mean \"epochs\"?");
@@ -236,8 +237,9 @@ TEST(BadSweepFile, AllMistakesAreReportedTogetherInTheOrderOfTheFile) {
                 "\"epochs\": 0,\n\"sed\": 1,\n\"params\": {\"lr\": [0.1, -1], \"batch_size\": []}")),
             "s.json:2:11: epochs: got 0, want an integer >= 1\n"
             "s.json:3:1: sed: unknown key \"sed\", allowed: name, dataset, network, optimizer, schedule, "
-            "loss, clip_norm, epochs, seed, repeats, lr, "
-            "batch_size, shuffle, num_workers, device, precision, deterministic, init, log, params, zip, "
+            "loss, clip_norm, epochs, evaluate_first, seed, repeats, lr, "
+            "batch_size, shuffle, num_workers, device, precision, deterministic, stop, checkpoint, init, "
+            "log, params, zip, "
             "exclude, when, "
             "grids, did you "
             "mean \"seed\"?\n"

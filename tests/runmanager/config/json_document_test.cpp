@@ -1,5 +1,5 @@
 // JSON with locations: what is parsed, where it stands, and what is said of text that is not JSON.
-#include "runmanager/config/json_document.h"
+#include "runmanager/text/json_document.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/spec/arguments.h"
-#include "runmanager/config/json_diagnosis.h"
+#include "runmanager/text/json_diagnosis.h"
 
 namespace sweep {
 namespace {

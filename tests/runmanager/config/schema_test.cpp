@@ -18,10 +18,10 @@ TEST(Schema, IsOfDraft2020AndHasEveryKeyOfTheSweepFile) {
   const auto schema = sweep_schema();
   EXPECT_EQ(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
   for (const char* key :
-       {"name",    "dataset",     "network", "optimizer", "schedule",      "loss",   "clip_norm",
-        "epochs",  "seed",        "repeats", "init",      "log",           "lr",     "batch_size",
-        "shuffle", "num_workers", "device",  "precision", "deterministic", "params", "zip",
-        "exclude", "when",        "grids"}) {
+       {"name",    "dataset",     "network", "optimizer",      "schedule",      "loss",      "clip_norm",
+        "epochs",  "seed",        "repeats", "init",           "log",           "lr",        "batch_size",
+        "shuffle", "num_workers", "device",  "precision",      "deterministic", "params",    "zip",
+        "exclude", "when",        "grids",   "evaluate_first", "stop",          "checkpoint"}) {
     EXPECT_TRUE(schema["properties"].contains(key)) << key;
     EXPECT_FALSE(schema["properties"][key]["description"].get<std::string>().empty()) << key;
   }

@@ -33,6 +33,11 @@ TEST(ShippedSweeps, HaveTheRunsThatTheyPromise) {
   EXPECT_EQ(load_sweep(shipped("lr-batch-shuffle.json")).runs.size(), 12u);
   EXPECT_EQ(load_sweep(shipped("mlp-momentum.json")).runs.size(), 8u);
   EXPECT_EQ(load_sweep(shipped("resnet.json")).runs.size(), 4u);
+  EXPECT_THAT(testing::names_of(load_sweep(shipped("mnist-mlp.json"))),
+              ElementsAre("optimizer=sgd,lr=0.5", "optimizer=adam,lr=0.001"));
+  EXPECT_THAT(testing::names_of(load_sweep(shipped("cats-dogs.json"))),
+              ElementsAre("loss=mse", "loss=cross_entropy"));
+  EXPECT_EQ(load_sweep(shipped("data-placement.json")).runs.size(), 3u);
   EXPECT_THAT(testing::names_of(load_sweep(shipped("schedules.json"))),
               ElementsAre("schedule=cosine,lr=0.03", "schedule=cosine,lr=0.1", "schedule=one_cycle,lr=0.03",
                           "schedule=one_cycle,lr=0.1", "schedule=step,schedule.step_size=2,lr=0.03",
@@ -51,12 +56,13 @@ TEST(ShippedSweeps, AllFitTheirData) {
     const auto sizes = [](const DatasetSpec& spec) {
       if (const auto known = known_data_sizes(spec)) return *known;
       const auto [height, width] = spec.resize.value();
-      return DataSizes{{spec.grayscale ? 1 : 3, height, width}, 2, 20000};
+      return DataSizes{
+          .shape = {spec.grayscale ? 1 : 3, height, width}, .classes = 2, .train = 20000, .validation = 2000};
     };
     EXPECT_NO_THROW(check_against_data(sweep, sizes));
     EXPECT_NO_THROW(make_plan(sweep, sizes, unavailable_reason));
   }
-  EXPECT_GE(sweeps, 7);
+  EXPECT_GE(sweeps, 9);
 }
 
 NetworkSpec shipped_network(const std::string& name) {

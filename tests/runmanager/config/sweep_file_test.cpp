@@ -160,11 +160,16 @@ TEST(LoadSweep, ALimitBelowTheBatchSizeGivesShortBatches) {
 TEST(LoadSweep, EveryKeyThatARunCanHaveIsInItsResolvedSettings) {
   const SweepFolder folder;
   const RunConfig run =
-      folder.load(SweepFolder::with(R"("init": "w.safetensors", "clip_norm": 1)")).runs.at(0);
+      folder
+          .load(SweepFolder::with(
+              R"("init": "w.safetensors", "clip_norm": 1, "stop": {"metric": "Loss/train"})"))
+          .runs.at(0);
   for (const Setting& setting : file_settings()) {
     if (!setting.sweepable) continue;
     EXPECT_TRUE(run.resolved.contains(setting.name)) << setting.name;
   }
+  for (const Setting& setting : stop_settings())
+    EXPECT_TRUE(run.resolved.at("stop").contains(setting.name)) << setting.name;
   for (const Setting& setting : log_settings()) {
     EXPECT_TRUE(run.resolved.at("log").contains(setting.name)) << setting.name;
   }

@@ -104,14 +104,31 @@ TEST(Checkpoint, OfOneRunAfterTheOtherEpochHoldsAllEpochs) {
   }
 }
 
+// Makes the lines of epochs count from 0, as earlier versions wrote them.
+void count_from_zero(CheckpointMetadata& metadata) {
+  for (int epoch = 1; epoch <= metadata.last_epoch; ++epoch) {
+    const auto replace = [epoch](std::string& text, const std::string& key) {
+      const std::string now = key + std::to_string(epoch) + ",";
+      text.replace(text.find(now), now.size(), key + std::to_string(epoch - 1) + ",");
+    };
+    replace(metadata.epochs.text, "{\"epoch\":");
+    replace(metadata.epochs.escaped, "{\\\"epoch\\\":");
+  }
+  metadata.epochs.crc = tbwriter::crc32c(metadata.epochs.text);
+  --metadata.last_epoch;
+}
+
 TEST(Checkpoint, OfAnEarlierVersionCountsEpochsFromOneAndKeepsTheStepsOfItsEvents) {
   const TemporaryDirectory directory;
   const Network network(spec(false), {1, 4, 4});
   Checkpoint checkpoint = some_checkpoint(network);
   std::vector<EpochRecord>& epochs = checkpoint.progress.record.epochs;
   epochs.push_back(epochs.back());
-  for (std::size_t i = 0; i < 2; ++i) epochs[i].epoch = static_cast<int>(i);
-  write(directory / "old", network, checkpoint);
+  for (std::size_t i = 0; i < 2; ++i) epochs[i].epoch = static_cast<int>(i) + 1;
+  CheckpointMetadata metadata;
+  update(metadata, checkpoint.progress.record, checkpoint.progress.position);
+  count_from_zero(metadata);
+  write_checkpoint(directory / "old", network, checkpoint.state, metadata, Survives::kKill);
   EXPECT_EQ(last_epoch_of(read_safetensors(directory / "old")), 2);
   Checkpoint read = read_checkpoint(directory / "old", network);
   write(directory / "new", network, read);
@@ -122,6 +139,25 @@ TEST(Checkpoint, OfAnEarlierVersionCountsEpochsFromOneAndKeepsTheStepsOfItsEvent
     EXPECT_EQ(now.progress.position.first_step, 0);
   }
   EXPECT_EQ(some_checkpoint(network).progress.position.first_step, 1);
+}
+
+TEST(Checkpoint, KeepsTheEpochBeforeTrainingApart) {
+  const TemporaryDirectory directory;
+  const Network network(spec(false), {1, 4, 4});
+  Checkpoint checkpoint = some_checkpoint(network);
+  checkpoint.progress.record.untrained = EpochRecord{.epoch = 0, .validation_loss = 2.5};
+  write(directory / "file", network, checkpoint);
+  EXPECT_EQ(last_epoch_of(read_safetensors(directory / "file")), 1);
+  EXPECT_EQ(whole_checkpoint_epoch(directory / "file"), 1);
+  const RunProgress read = read_checkpoint(directory / "file", network).progress;
+  EXPECT_EQ(read.record.untrained.value().validation_loss, 2.5);
+  EXPECT_EQ(read.record.epochs.size(), 1u);
+  EXPECT_EQ(read.position.first_step, 1);
+  EXPECT_EQ(whole_checkpoint_epoch(directory / "none"), std::nullopt);
+  std::string damaged = tbwriter::slurp(directory / "file");
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  tbwriter::spill(directory / "file", damaged);
+  EXPECT_EQ(whole_checkpoint_epoch(directory / "file"), std::nullopt);
 }
 
 TEST(Checkpoint, IsRefusedWhenCutAnywhereOrWithAFlippedBit) {

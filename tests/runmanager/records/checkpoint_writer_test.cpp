@@ -25,11 +25,12 @@ class CheckpointWriterTest : public ::testing::Test {
   }
 
   // Adds an epoch to the run and starts its checkpoint, whose weights are all the epoch's number.
-  void start(CheckpointWriter& writer, bool is_only = false) {
+  void start(CheckpointWriter& writer, bool is_only = false, bool is_best = false) {
     EpochRecord epoch;
     epoch.epoch = static_cast<int>(record_.epochs.size()) + 1;
     record_.epochs.push_back(epoch);
-    writer.start(state(static_cast<float>(epoch.epoch)), record_, {"events", 100, epoch.epoch}, is_only);
+    writer.start(state(static_cast<float>(epoch.epoch)), record_, {"events", 100, epoch.epoch}, is_best,
+                 is_only);
   }
 
   Checkpoint read() const { return read_checkpoint(path_, kNetwork); }
@@ -57,6 +58,22 @@ TEST_F(CheckpointWriterTest, WritesOneAfterTheOtherWithAllEpochs) {
     EXPECT_EQ(read.state.weights.parameters, state(static_cast<float>(epoch)).weights.parameters);
     EXPECT_EQ(read.progress.record.epochs.size(), static_cast<std::size_t>(epoch));
     EXPECT_EQ(read.progress.position, (RunPosition{"events", 100, epoch}));
+  }
+}
+
+TEST_F(CheckpointWriterTest, KeepsTheBestUnderItsNameAndSyncsIt) {
+  std::vector<Survives> asked;
+  CheckpointWriter writer(
+      path_, kNetwork, [&](Survives survives) { asked.push_back(survives); }, 1e6);
+  const auto best = [this] {
+    return read_checkpoint(directory_ / kBestFile, kNetwork).progress.record.epochs.size();
+  };
+  for (const bool is_best : {true, false, true, false}) {
+    start(writer, false, is_best);
+    writer.finish();
+    EXPECT_EQ(asked.back() == Survives::kPowerCut, is_best);
+    EXPECT_EQ(best(), asked.size() < 3 ? 1u : 3u);
+    EXPECT_EQ(read().progress.record.epochs.size(), asked.size());
   }
 }
 

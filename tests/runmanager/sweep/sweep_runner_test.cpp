@@ -6,10 +6,10 @@
 
 #include <csignal>
 #include <limits>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
-#include "runmanager/inspect/fsck.h"
 #include "runmanager/records/sweep_directory.h"
 #include "tests/support/run_world.h"
 
@@ -335,6 +335,18 @@ TEST(RunSweep, WritesOneLinePerEpochWhereLinesCannotBeRedrawn) {
   ASSERT_GE(lines.size(), 4u);
   EXPECT_THAT(lines[0], AllOf(HasSubstr("[1/2] lr=0.5,device=cpu  epoch 1/2  loss 0.5000  acc 50.00%"),
                               HasSubstr("val acc 100.00%"), HasSubstr("img/s")));
+}
+
+TEST(RunSweep, PassesOverTheSamplesThatItShowsOnceAfterTheLastEpoch) {
+  World world;
+  world.run(small_sweep());
+  EXPECT_EQ(world.training.passes, 2u * (2 * 1 + 2)) << "of each run two of validation, and the test's";
+  std::set<std::string> tags;
+  for (const proto::Event& event : tbwriter::read_run(world.path(kFirst))) {
+    for (const auto& value : event.summary().value()) tags.insert(value.tag());
+  }
+  EXPECT_TRUE(tags.contains("predictions/confusion_matrix"))
+      << "which the last pass has given the outputs for";
 }
 
 TEST(RunSweep, WritesBatchScalarsEverySoManyBatches) {

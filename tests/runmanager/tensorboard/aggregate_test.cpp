@@ -109,6 +109,22 @@ TEST(AggregateOf, IsMeanAndDeviationOfEveryTagAndEpoch) {
   EXPECT_EQ(value_of(second, "Accuracy/test").deviation, 0);
 }
 
+// Runs that were stopped early have their own lengths.
+TEST(AggregateOf, GoesAsFarAsEveryRunAndBeginsBeforeTrainingIfAllDo) {
+  std::vector<RunRecord> runs = {record({{.epoch = 1, .loss = 1}, {.epoch = 2, .loss = 1}}),
+                                 record({{.epoch = 1, .loss = 3}})};
+  runs[0].untrained = EpochRecord{.epoch = 0, .validation_loss = 2};
+  EXPECT_EQ(aggregate_of(pointers(runs))->size(), 1u);
+  EXPECT_EQ(aggregate_of(pointers(runs))->at(0).epoch, 1);
+  runs[1].untrained = EpochRecord{.epoch = 0, .validation_loss = 4};
+  const auto aggregate = aggregate_of(pointers(runs));
+  ASSERT_EQ(aggregate->size(), 2u);
+  EXPECT_EQ(aggregate->at(0).epoch, 0);
+  EXPECT_EQ(value_of(aggregate->at(0), "Loss/validation").mean, 3);
+  EXPECT_THROW(value_of(aggregate->at(0), "Loss/train"), std::out_of_range);
+  EXPECT_EQ(value_of(aggregate->at(1), "Loss/train").mean, 2);
+}
+
 TEST(AggregateOf, NeedsTwoCompletedRuns) {
   EXPECT_FALSE(aggregate_of({}));
   EXPECT_FALSE(aggregate_of(pointers({record({{.loss = 1}})})));

@@ -1,4 +1,4 @@
-#include "runmanager/config/json_document.h"
+#include "runmanager/text/json_document.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/spec/arguments.h"
-#include "runmanager/config/json_diagnosis.h"
+#include "runmanager/text/json_diagnosis.h"
 
 namespace sweep {
 namespace {

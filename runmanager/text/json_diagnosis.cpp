@@ -1,4 +1,4 @@
-#include "runmanager/config/json_diagnosis.h"
+#include "runmanager/text/json_diagnosis.h"
 
 #include <fmt/format.h>
 

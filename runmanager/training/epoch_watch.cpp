@@ -1,0 +1,63 @@
+#include "runmanager/training/epoch_watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/base/file.h"
+#include "runmanager/records/run_files.h"
+#include "runmanager/tensorboard/scalar_points.h"
+
+namespace sweep {
+
+bool EpochWatch::add(const EpochRecord& epoch) {
+  const std::vector<tbwriter::ScalarPoint> points = epoch_points(epoch);
+  const auto point =
+      std::ranges::find_if(points, [this](const tbwriter::ScalarPoint& p) { return p.tag == stop_.metric; });
+  const bool measured = point != points.end() && !std::isnan(point->value);
+  const double gain = !measured || !best_     ? 0
+                      : stop_.largest_is_best ? point->value - *best_
+                                              : *best_ - point->value;
+  if (!measured || (best_ && !(gain > stop_.min_delta))) {
+    ++without_improvement_;
+    return false;
+  }
+  best_ = point->value;
+  best_epoch_ = epoch.epoch;
+  without_improvement_ = 0;
+  return true;
+}
+
+std::string EpochWatch::reason() const {
+  const std::string text =
+      fmt::format("{} has not improved{} for {} epoch{}", stop_.metric,
+                  stop_.min_delta > 0 ? fmt::format(" by more than {}", stop_.min_delta) : "",
+                  without_improvement_, without_improvement_ == 1 ? "" : "s");
+  return best_ ? fmt::format("{}; it was best in epoch {}: {:.4f}", text, best_epoch_, *best_) : text;
+}
+
+bool resume_best_file(const RunConfig& config, const std::filesystem::path& run_directory,
+                      std::optional<int> best_epoch, int last_epoch) {
+  const std::filesystem::path best = run_directory / kBestFile;
+  if (!keeps_best(config)) {
+    std::error_code error;
+    std::filesystem::remove(best, error);  // It need not stay the best.
+    return false;
+  }
+  // The process may have ended before it gave the checkpoint its other name.
+  if (best_epoch == last_epoch) link_file_atomically(run_directory / kCheckpointFile, best);
+  return best_epoch.has_value();
+}
+
+std::optional<EpochWatch> make_epoch_watch(const RunConfig& config, bool has_validation) {
+  if (config.stop) return EpochWatch(*config.stop);
+  if (!keeps_best(config)) return std::nullopt;
+  StopSpec never;
+  never.metric = has_validation ? "Loss/validation" : "Loss/train";
+  never.patience = 0;
+  return EpochWatch(std::move(never));
+}
+
+}  // namespace sweep

@@ -1,0 +1,308 @@
+// Epoch 0, early stopping and the weights of the best epoch.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/base/error.h"
+#include "core/data/safetensors.h"
+#include "runmanager/config/sweep_file.h"
+#include "runmanager/inspect/fsck.h"
+#include "runmanager/inspect/verify.h"
+#include "runmanager/records/run_record_json.h"
+#include "runmanager/sweep/sweep_runner.h"
+#include "tests/support/quarters.h"
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr const char* kFirst = "lr=0.5,device=cpu";
+
+Json read_json(const fs::path& path) { return Json::parse(tbwriter::slurp(path)); }
+
+// The tags of a run's scalars at a step.
+std::set<std::string> tags_at(const fs::path& run, std::int64_t step) {
+  std::set<std::string> tags;
+  for (const proto::Event& event : tbwriter::read_run(run)) {
+    for (const auto& value : event.summary().value()) {
+      if (event.step() == step && value.has_simple_value()) tags.insert(value.tag());
+    }
+  }
+  return tags;
+}
+
+TEST(EvaluateFirst, MeasuresTheUntrainedNetworkAsEpochZeroWhenAsked) {
+  World world;
+  world.training.evaluation_loss = 2.5;
+  Sweep sweep = small_sweep();
+  for (RunConfig& run : sweep.runs) run.evaluate_first = true;
+  const SweepOutcome outcome = world.run(sweep);
+  EXPECT_EQ(outcome.runs[0].epochs.size(), 2u);
+  EXPECT_EQ(outcome.runs[0].untrained.value().validation_loss, 2.5);
+  EXPECT_EQ(tags_at(world.path(kFirst), 0),
+            (std::set<std::string>{"Accuracy/validation", "Loss/validation", "Number Correct/validation"}));
+  const auto rows = parse_csv(tbwriter::slurp(world.options.logdir / "small" / "results.csv"));
+  ASSERT_EQ(rows.size(), 1u + 2 * 3);
+  EXPECT_THAT(std::vector(rows[1].begin() + 2, rows[1].begin() + 9),
+              ElementsAre("0", "", "", "", "2.5", "1", ""));
+  EXPECT_EQ(rows[1][10], "") << "images per second";
+  EXPECT_EQ(rows[2][2], "1");
+  const Json epochs = read_json(world.path(kFirst) / "run.json")["epochs"];
+  ASSERT_EQ(epochs.size(), 3u);
+  EXPECT_EQ(epochs[0]["epoch"], 0);
+  EXPECT_TRUE(epochs[0]["loss"].is_null());
+  EXPECT_EQ(epochs[0]["validation_loss"], 2.5);
+  EXPECT_THAT(world.terminal_output, HasSubstr("epoch 0/2  val loss 2.5000  val acc 100.00%\n"));
+  EXPECT_EQ(check_directory(world.options.logdir / "small").damaged(), 0u);
+}
+
+TEST(EvaluateFirst, KeepsEpochZeroAcrossAResumeAndARunWithoutItAsItIs) {
+  World world;
+  Sweep sweep = small_sweep();
+  sweep.runs.resize(1);
+  world.run(sweep);
+  const std::string kept = tbwriter::slurp(world.path(kFirst) / "run.json");
+  sweep.runs[0].evaluate_first = true;
+  world.run(sweep);
+  EXPECT_EQ(tbwriter::slurp(world.path(kFirst) / "run.json"), kept);
+  EXPECT_THAT(world.terminal_output, HasSubstr("has no epoch 0, which evaluate_first asks for"));
+  sweep.runs[0].epochs = 3;  // continues, still without
+  sweep.runs[0].resolved["epochs"] = 3;
+  EXPECT_FALSE(world.run(sweep).runs[0].untrained);
+  world.options.fresh = true;
+  sweep.runs[0].epochs = 1;
+  sweep.runs[0].resolved["epochs"] = 1;
+  world.run(sweep);
+  world.options.fresh = false;
+  sweep.name = "small-2";
+  sweep.runs[0].epochs = 2;
+  sweep.runs[0].resolved["epochs"] = 2;
+  world.training.evaluation_loss = 7;
+  const SweepOutcome resumed = world.run(sweep);
+  EXPECT_EQ(resumed.runs[0].untrained.value().validation_loss, 0.25) << "of the first start";
+  EXPECT_EQ(resumed.runs[0].epochs.at(1).validation_loss, 7);
+}
+
+class EarlyStopping : public ::testing::Test {
+ protected:
+  EarlyStopping() { write_quarters(directory_.path()); }
+
+  // A run that reaches its best accuracy soon and is stopped a few epochs later. `more`: further overrides.
+  Sweep sweep(const std::vector<std::string>& more = {}, const std::string& epochs = "epochs=30") const {
+    std::vector<std::string> overrides = {"batch_size=20", "num_workers=0", epochs, "log.histograms=false",
+                                          R"(stop={"metric":"Accuracy/validation","patience":3})"};
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    return load_sweep(directory_ / "quarters.json", overrides);
+  }
+
+  SweepOutcome run(const Sweep& sweep, const std::string& logdir = "runs") {
+    return run_stopping(sweep, logdir, -1);
+  }
+
+  // `looks`: how often the run looks for a signal before there is one; -1: there is none.
+  SweepOutcome run_stopping(const Sweep& sweep, const std::string& logdir, int looks) {
+    SweepEnvironment environment;
+    environment.terminal = {};
+    environment.out = &out_;
+    const bool stops = looks >= 0;
+    environment.stop_requested = [&looks, stops] { return stops && --looks < 0 ? 15 : 0; };
+    return run_sweep(sweep, {.logdir = directory_.path() / logdir, .threads = 1}, environment);
+  }
+
+  static fs::path run_directory(const SweepOutcome& outcome) {
+    return outcome.directory / outcome.runs.at(0).name;
+  }
+
+  TemporaryDirectory directory_;
+  std::ostringstream out_;
+};
+
+// Keras' EarlyStopping with mode="max", as its documentation has it: the epoch after which it stops, or 0.
+int keras_stop(const std::vector<EpochRecord>& epochs, int patience) {
+  double best = -1;
+  int wait = 0;
+  for (const EpochRecord& epoch : epochs) {
+    ++wait;
+    if (*epoch.validation_accuracy > best) {
+      best = *epoch.validation_accuracy;
+      wait = 0;
+    }
+    if (wait >= patience) return epoch.epoch;
+  }
+  return 0;
+}
+
+TEST_F(EarlyStopping, EndsTheRunAfterAsManyEpochsWithoutImprovementAsKerasDoes) {
+  const std::vector<std::string> unstopped = {"batch_size=20", "num_workers=0", "epochs=30"};
+  const SweepOutcome whole = run(load_sweep(directory_ / "quarters.json", unstopped), "whole");
+  const int expected = keras_stop(whole.runs[0].epochs, 3);
+  ASSERT_GT(expected, 3);
+  ASSERT_LT(expected, 30);
+  const SweepOutcome stopped = run(sweep());
+  const RunRecord& record = stopped.runs[0];
+  EXPECT_EQ(record.status, RunStatus::kCompleted);
+  ASSERT_EQ(record.epochs.size(), static_cast<std::size_t>(expected));
+  EXPECT_EQ(record.epochs.back().loss, whole.runs[0].epochs[record.epochs.size() - 1].loss);
+  EXPECT_TRUE(record.metrics.contains("test_accuracy"));
+  const Json json = read_json(run_directory(stopped) / "run.json");
+  EXPECT_EQ(json["status"], "completed");
+  EXPECT_EQ(json["stopped"]["epoch"], expected);
+  EXPECT_THAT(json["stopped"]["reason"].get<std::string>(),
+              HasSubstr("Accuracy/validation has not improved for 3 epochs; it was best in epoch"));
+  EXPECT_FALSE(json.contains("best_epoch")) << "nobody asked for its weights";
+  EXPECT_FALSE(read_json(run_directory(whole) / "run.json").contains("stopped"));
+  EXPECT_THAT(out_.str(), HasSubstr(std::to_string(expected) + " of 30"));
+  const FsckReport report = check_directory(stopped.directory);
+  EXPECT_EQ(report.damaged(), 0u) << fsck_text(report);
+}
+
+TEST_F(EarlyStopping, AStoppedRunIsFinishedAlsoForMoreEpochsButNotForAnotherStop) {
+  const SweepOutcome stopped = run(sweep());
+  const std::string kept = tbwriter::slurp(run_directory(stopped) / "run.json");
+  for (const char* epochs : {"epochs=30", "epochs=60", "epochs=2"}) {
+    run(sweep({}, epochs));
+    EXPECT_EQ(tbwriter::slurp(run_directory(stopped) / "run.json"), kept) << epochs;
+  }
+  for (const char* stop : {"stop.patience=4", R"(stop.metric="Loss/train")", "stop.min_delta=0.5"}) {
+    try {
+      run(sweep({stop}));
+      ADD_FAILURE() << stop;
+    } catch (const ConfigError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("stop.")) << stop;
+    }
+  }
+  // One that came to its end goes on with more epochs, and is then stopped as if it had them from the start.
+  const SweepOutcome shorter = run(sweep({}, "epochs=3"), "shorter");
+  EXPECT_EQ(shorter.runs[0].epochs.size(), 3u);
+  EXPECT_EQ(shorter.runs[0].stop_reason, "");
+  EXPECT_EQ(bits_of(run(sweep(), "shorter")), bits_of(stopped));
+}
+
+TEST_F(EarlyStopping, StoppedBySignalsAnywhereEndsWithTheSameBitsAndTheSameBestEpoch) {
+  const Sweep asked = sweep({"evaluate_first=true", "stop.restore_best=true", "checkpoint=best"});
+  const SweepOutcome whole = run(asked, "whole");
+  const RunRecord& record = whole.runs[0];
+  ASSERT_NE(record.stop_reason, "");
+  ASSERT_TRUE(record.best_epoch.has_value());
+  ASSERT_LT(*record.best_epoch, record.epochs.back().epoch);
+  // Looks per epoch: 10 batches and 2 of validation, which also come before the first.
+  const int all = 2 + 12 * static_cast<int>(record.epochs.size()) + 3;
+  for (int looks = 0; looks < all; looks += 7) {
+    const std::string logdir = "stopped" + std::to_string(looks);
+    EXPECT_EQ(run_stopping(asked, logdir, looks).exit_code, 143) << looks;
+    EXPECT_EQ(bits_of(run(asked, logdir)), bits_of(whole)) << looks;
+  }
+}
+
+std::map<std::string, std::vector<float>> weights_of(const fs::path& file) {
+  std::map<std::string, std::vector<float>> weights;
+  for (const NamedTensor& tensor : read_safetensors(file).tensors) weights[tensor.name] = tensor.values;
+  return weights;
+}
+
+TEST_F(EarlyStopping, TheBestEpochsFileIsTheCheckpointOfARunThatEndsThere) {
+  const SweepOutcome stopped = run(sweep({"checkpoint=best"}));
+  const RunRecord& record = stopped.runs[0];
+  const int best = record.best_epoch.value();
+  EXPECT_EQ(read_json(run_directory(stopped) / "run.json")["best_epoch"], best);
+  for (const EpochRecord& epoch : record.epochs) {
+    EXPECT_LE(*epoch.validation_accuracy,
+              *record.epochs[static_cast<std::size_t>(best) - 1].validation_accuracy);
+  }
+  const std::string epochs = "epochs=" + std::to_string(best);
+  const SweepOutcome until = run(sweep({}, epochs), "until");
+  EXPECT_EQ(weights_of(run_directory(stopped) / "best.safetensors"),
+            weights_of(run_directory(until) / "checkpoint.safetensors"));
+  EXPECT_NE(record.metrics, until.runs[0].metrics) << "the test is the last epoch's";
+  const SweepOutcome restored = run(sweep({"stop.restore_best=true"}), "restored");
+  EXPECT_EQ(restored.runs[0].metrics, until.runs[0].metrics) << "the test is the best epoch's";
+  EXPECT_EQ(weights_of(run_directory(restored) / "checkpoint.safetensors"),
+            weights_of(run_directory(stopped) / "checkpoint.safetensors"));
+  EXPECT_FALSE(fs::exists(run_directory(until) / "best.safetensors"));
+}
+
+TEST_F(EarlyStopping, WithoutStopTheBestEpochIsThatOfTheSmallestLoss) {
+  const std::vector<std::string> overrides = {"batch_size=20", "num_workers=0", "epochs=4",
+                                              "checkpoint=best"};
+  const RunRecord validated = run(load_sweep(directory_ / "quarters.json", overrides)).runs[0];
+  const auto smallest = std::ranges::min_element(
+      validated.epochs, {}, [](const EpochRecord& epoch) { return *epoch.validation_loss; });
+  EXPECT_EQ(validated.best_epoch, smallest->epoch);
+  EXPECT_EQ(validated.epochs.size(), 4u);
+  std::vector<std::string> without = overrides;
+  without.emplace_back("dataset.validation=0");
+  const RunRecord trained = run(load_sweep(directory_ / "quarters.json", without), "without").runs[0];
+  EXPECT_EQ(trained.best_epoch, std::ranges::min_element(trained.epochs, {}, &EpochRecord::loss)->epoch);
+}
+
+// As after a kill between the writing of a checkpoint and of its other name, and as after a loss of the file.
+TEST_F(EarlyStopping, MendsTheBestEpochsFileOrTrainsAnewWhereItIsLost) {
+  const Sweep asked = sweep({"checkpoint=best"});
+  const SweepOutcome whole = run(asked, "whole");
+  const int best = whole.runs[0].best_epoch.value();
+  for (const int epoch : {1, best + 1}) {
+    for (const bool lost : {true, false}) {
+      const std::string logdir = "mended" + std::to_string(epoch) + (lost ? "lost" : "damaged");
+      const fs::path file = run_directory(run_stopping(asked, logdir, 12 * epoch + 5)) / "best.safetensors";
+      ASSERT_TRUE(fs::exists(file)) << logdir;
+      fs::remove(file);
+      if (!lost) tbwriter::spill(file, "no weights");
+      const SweepOutcome resumed = run(asked, logdir);
+      EXPECT_EQ(bits_of(resumed), bits_of(whole)) << logdir;
+      const std::string log = tbwriter::slurp(run_directory(resumed) / "log.txt");
+      EXPECT_EQ(log.find("best.safetensors is not that of epoch") != std::string::npos, epoch > best) << log;
+    }
+  }
+  // A finished run that lost the file is not kept.
+  fs::remove(run_directory(whole) / "best.safetensors");
+  FsckReport report = check_directory(whole.directory);
+  EXPECT_EQ(report.damaged(), 1u) << fsck_text(report);
+  EXPECT_THAT(fsck_text(report), HasSubstr("is missing: the weights of epoch"));
+  const std::string bits = bits_of(run(asked, "mended1lost"));
+  EXPECT_EQ(bits_of(run(asked, "whole")), bits);
+  // One of another epoch is found, too.
+  fs::copy_file(run_directory(whole) / "checkpoint.safetensors", run_directory(whole) / "best.safetensors",
+                fs::copy_options::overwrite_existing);
+  report = check_directory(whole.directory);
+  EXPECT_THAT(fsck_text(report), HasSubstr("but run.json calls " + std::to_string(best) + " the best"));
+}
+
+TEST_F(EarlyStopping, AFinishedRunIsKeptWhenItsBestEpochIsAskedForLater) {
+  const SweepOutcome stopped = run(sweep());
+  const std::string kept = tbwriter::slurp(run_directory(stopped) / "run.json");
+  run(sweep({"checkpoint=best", "evaluate_first=true"}));
+  EXPECT_EQ(tbwriter::slurp(run_directory(stopped) / "run.json"), kept);
+  EXPECT_FALSE(fs::exists(run_directory(stopped) / "best.safetensors"));
+}
+
+TEST_F(EarlyStopping, IsVerifiedWithItsBestEpochAndItsEpochZero) {
+  const SweepOutcome stopped = run(sweep({"checkpoint=best", "evaluate_first=true"}));
+  SweepEnvironment environment;
+  environment.terminal = {};
+  environment.out = &out_;
+  const auto verify = [&] {
+    std::string text;
+    verify_sweep({.directory = stopped.directory,
+                  .on_run = [&text](const VerifiedRun& run) { text += verified_text(run); }},
+                 environment);
+    return text;
+  };
+  EXPECT_THAT(verify(), HasSubstr("every bit is the same"));
+  RunRecord record = stopped.runs[0];
+  record.untrained->validation_loss = *record.untrained->validation_loss + 1e-9;
+  tbwriter::spill(run_directory(stopped) / "run.json", run_record_text(record));
+  fs::copy_file(run_directory(stopped) / "checkpoint.safetensors",
+                run_directory(stopped) / "best.safetensors", fs::copy_options::overwrite_existing);
+  const std::string differs = verify();
+  EXPECT_THAT(differs, HasSubstr("epoch 0: validation_loss was"));
+  EXPECT_THAT(differs, HasSubstr("best.safetensors: conv1.weight:"));
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,85 @@
+#include "runmanager/training/epoch_watch.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "runmanager/config/epoch_metrics.h"
+#include "runmanager/tensorboard/scalar_points.h"
+
+namespace sweep {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+struct Ended {
+  int best, epoch;  // 0: none; not ended
+  bool operator==(const Ended&) const = default;
+};
+
+// Shows the losses of epochs 1, 2, … to a watch until it ends the run.
+Ended watch(const StopSpec& stop, const std::vector<double>& losses) {
+  EpochWatch watch(stop);
+  int number = 0;
+  for (const double loss : losses) {
+    const bool might = watch.may_end();
+    const bool better = watch.add({.epoch = ++number, .validation_loss = loss});
+    EXPECT_EQ(watch.has_ended(), might && !better);
+    if (watch.has_ended()) return {watch.best_epoch(), number};
+  }
+  return {watch.best_epoch(), 0};
+}
+
+// Expected values by hand, from the rule of Keras and Lightning: an epoch counts as better if it is so by
+// more than min_delta; after `patience` in a row that do not, the run ends.
+TEST(EpochWatch, EndsAfterPatienceEpochsWithoutImprovement) {
+  const StopSpec one{.patience = 1}, two{.patience = 2};
+  EXPECT_EQ(watch(two, {5, 4, 3, 2, 1}), (Ended{5, 0}));
+  EXPECT_EQ(watch(one, {5, 5}), (Ended{1, 2})) << "a tie is no improvement";
+  EXPECT_EQ(watch(two, {5, 6, 4, 5, 4, 3}), (Ended{3, 5})) << "the 6 does not count any more";
+  EXPECT_EQ(watch(two, {3, 4}), (Ended{1, 0}));
+  EXPECT_EQ(watch({.largest_is_best = true, .patience = 2}, {1, 3, 2, 2.5, 9}), (Ended{2, 4}));
+  EXPECT_EQ(watch({.patience = 2, .min_delta = 0.5}, {5, 4.6, 4.5, 1}), (Ended{1, 3})) << "exactly min_delta";
+  EXPECT_EQ(watch({.patience = 2, .min_delta = 0.5}, {5, 4.6, 4.4, 4}), (Ended{3, 0}));
+  EXPECT_EQ(watch({.patience = 2, .min_delta = 1e300}, {5, -5, 1}), (Ended{1, 3}));
+  EXPECT_EQ(watch(two, {kNan, 4, kNan, kNan}), (Ended{2, 4}));
+  EXPECT_EQ(watch(two, {kNan, kNan}), (Ended{0, 2}));
+  EXPECT_EQ(watch({.patience = 0}, {1, 2, 3, 4, 5, 6}), (Ended{1, 0})) << "only looks for the best";
+}
+
+TEST(EpochWatch, SaysWhyARunEnded) {
+  EpochWatch watch({.patience = 1, .min_delta = 0.25});
+  watch.add({.epoch = 1, .validation_loss = 2});
+  watch.add({.epoch = 2, .validation_loss = 1.9});
+  EXPECT_EQ(watch.reason(),
+            "Loss/validation has not improved by more than 0.25 for 1 epoch; it was best in epoch "
+            "1: 2.0000");
+  EpochWatch never({.metric = "R2/validation", .patience = 1});
+  never.add({.epoch = 1});
+  EXPECT_EQ(never.reason(), "R2/validation has not improved for 1 epoch");
+}
+
+TEST(EpochMetrics, AreTheTagsOfAnEpochsPoints) {
+  EpochRecord epoch{.epoch = 1,
+                    .loss = 1,
+                    .accuracy = 1,
+                    .number_correct = 1,
+                    .validation_loss = 1,
+                    .validation_accuracy = 1,
+                    .validation_number_correct = 1};
+  epoch.measures.fill(1);
+  epoch.validation_measures.fill(1);
+  std::vector<std::string> tags;
+  for (const auto& point : epoch_points(epoch)) {
+    const bool is_time = point.tag.starts_with("Time/") || point.tag.starts_with("Duration/");
+    if (!is_time) tags.emplace_back(point.tag);
+  }
+  std::vector<std::string> known = epoch_metric_tags();
+  std::ranges::sort(tags);
+  std::ranges::sort(known);
+  EXPECT_EQ(tags, known);
+}
+
+}  // namespace
+}  // namespace sweep

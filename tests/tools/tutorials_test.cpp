@@ -1,0 +1,125 @@
+// The sweeps that follow known tutorials, on generated data of the form of theirs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/file.h"
+#include "tests/support/idx_files.h"
+#include "tests/support/image_files.h"
+#include "tests/support/program.h"
+#include "tests/support/sweep_folder.h"
+
+namespace sweep::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+std::string shipped(const std::string& name) { return std::string(SWEEP_SOURCE_DIR) + "/sweeps/" + name; }
+
+// Depends only on the arguments; 0 to 63.
+unsigned noise(unsigned sample, unsigned y, unsigned x) {
+  return (sample * 2654435761u ^ y * 40503u ^ x * 69069u) >> 7 & 63;
+}
+
+class Tutorials : public ::testing::Test {
+ protected:
+  json record(const std::string& run) const {
+    return json::parse(read_file(folder_.path() / "runs" / run / "run.json"));
+  }
+
+  // Runs a shipped sweep with `overrides`, below the folder's runs/.
+  Finished run(const std::string& name, std::vector<std::string> overrides) const {
+    overrides.insert(overrides.begin(), shipped(name));
+    overrides.insert(overrides.end(), {"--logdir", (folder_.path() / "runs").string(), "device=cpu"});
+    return run_program(overrides, folder_.path());
+  }
+
+  SweepFolder folder_;
+};
+
+// Digits of 28x28 pixels: a bright bar on dark noise, whose place tells the class.
+void write_digits(const SweepFolder& folder, const std::string& part, unsigned first, unsigned count) {
+  std::string images, labels;
+  for (unsigned i = first; i < first + count; ++i) {
+    const unsigned label = (i * 7 + i / 10) % 10;
+    labels += static_cast<char>(label);
+    for (unsigned y = 0; y < 28; ++y) {
+      for (unsigned x = 0; x < 28; ++x) {
+        const bool bar = x / 5 == label % 5 && y / 14 == label / 5;
+        images += static_cast<char>(noise(i, y, x) / 2 + (bar ? 150 : 0));
+      }
+    }
+  }
+  folder.write("digits/" + part + "-images-idx3-ubyte", test::idx({count, 28, 28}, images));
+  folder.write("digits/" + part + "-labels-idx1-ubyte", test::idx({count}, labels));
+}
+
+TEST_F(Tutorials, TheMlpOnDigitsBeginsAtChanceAndLearns) {
+  write_digits(folder_, "train", 0, 3000);
+  write_digits(folder_, "t10k", 3000, 500);
+  const Finished finished =
+      run("mnist-mlp.json", {"dataset.name=digits", "dataset.path=" + (folder_.path() / "digits").string(),
+                             "dataset.validation=500"});
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  for (const char* name : {"optimizer=sgd,lr=0.5", "optimizer=adam,lr=0.001"}) {
+    const json run = record("mnist-mlp/" + std::string(name));
+    ASSERT_EQ(run["epochs"].size(), 6u) << name;
+    EXPECT_EQ(run["epochs"][0]["epoch"], 0);
+    EXPECT_LT(run["epochs"][0]["validation_accuracy"].get<double>(), 0.35) << "untrained, of ten classes";
+    EXPECT_GT(run["epochs"][5]["validation_accuracy"].get<double>(), 0.95) << name;
+    EXPECT_GT(run["metrics"]["test_accuracy"].get<double>(), 0.95) << name;
+    EXPECT_EQ(run["config"]["batch_size"], 128);
+    EXPECT_EQ(run["config"]["dataset"]["split"], "random");
+  }
+  EXPECT_EQ(record("mnist-mlp/optimizer=sgd,lr=0.5")["epochs"][0]["validation_loss"],
+            record("mnist-mlp/optimizer=adam,lr=0.001")["epochs"][0]["validation_loss"])
+      << "the same untrained network on the same samples";
+}
+
+// Cats have stripes across, dogs upright ones, in pictures of any size.
+void write_pets(const SweepFolder& folder, unsigned count) {
+  for (unsigned i = 0; i < count; ++i) {
+    const bool dog = i % 2 == 1;
+    const unsigned height = 56 + i % 13, width = 60 + i % 7;
+    const test::Pixels picture = test::make_pixels(height, width, 3, [=](unsigned y, unsigned x, unsigned) {
+      return noise(i, y, x) + ((dog ? x : y) / 8 % 2 == i / 2 % 2 ? 140 : 40);
+    });
+    folder.write(std::string(dog ? "PetImages/Dog/" : "PetImages/Cat/") + std::to_string(i) + ".jpg",
+                 test::jpeg_file(picture));
+  }
+}
+
+TEST_F(Tutorials, CatsAndDogsAreToldApartAndTheRunEndsWhenItNoLongerImproves) {
+  write_pets(folder_, 160);
+  folder_.write("PetImages/Cat/666.jpg", "");  // The real set has damaged files, too.
+  const std::string path = "dataset.path=" + (folder_.path() / "PetImages").string();
+  const Finished finished =
+      run("cats-dogs.json", {path, "dataset.validation=0.2", "batch_size=16", "epochs=8", "log.batches=2",
+                             "stop.min_delta=0.05", "stop.patience=2"});
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("1 file was skipped"));
+  for (const char* name : {"loss=mse", "loss=cross_entropy"}) {
+    const json run = record("cats-dogs/" + std::string(name));
+    ASSERT_TRUE(run.contains("stopped")) << run["epochs"].dump();
+    const int best = run["best_epoch"];
+    EXPECT_EQ(run["stopped"]["epoch"], best + 2);
+    EXPECT_GE(run["epochs"][static_cast<std::size_t>(best) - 1]["validation_accuracy"].get<double>(), 0.95)
+        << name;
+    EXPECT_TRUE(std::filesystem::exists(folder_.path() / "runs/cats-dogs" / name / "best.safetensors"));
+    const Finished shown =
+        run_program({"show", (folder_.path() / "runs/cats-dogs" / name).string()}, folder_.path());
+    EXPECT_THAT(shown.out, ::testing::ContainsRegex("\n +" + std::to_string(best) + " .* best\n"));
+    EXPECT_THAT(shown.out, HasSubstr("stopped early: Loss/validation has not improved by more than 0.05"));
+  }
+  // On the CPU the placement changes nothing, in particular no bit.
+  const Finished placed = run("data-placement.json", {path, "batch_size=16", "epochs=1"});
+  ASSERT_EQ(placed.code, 0) << placed.err;
+  const json device = record("data-placement/dataset.placement=device,num_workers=0"),
+             host = record("data-placement/dataset.placement=host,num_workers=2");
+  EXPECT_EQ(device["metrics"], host["metrics"]);
+}
+
+}  // namespace
+}  // namespace sweep::testing
