@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <span>
-#include <sstream>
 #include <unordered_set>
 
 #include "core/base/error.h"
+#include "core/base/lines.h"
+#include "core/base/read_error.h"
 #include "core/data/safetensors.h"
 #include "core/data/tensor_index.h"
 #include "core/json/json_text.h"
@@ -109,8 +110,7 @@ Json progress_json(const RunRecord& record, const RunPosition& position) {
 
 std::vector<Json> epochs_of(const std::string& text) {
   std::vector<Json> epochs;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) epochs.push_back(parse_json_text(line, "its epoch"));
+  for (const std::string_view line : lines_of(text)) epochs.push_back(parse_json_text(line, "its epoch"));
   return epochs;
 }
 
@@ -129,6 +129,12 @@ RunProgress progress_of(const TensorFile& file) {
   RunProgress progress;
   progress.record = run_record_from_json(record, "its progress");
   const bool counted_from_zero = add_epochs(epochs_of(required_metadata(file, "epochs")), progress.record);
+  const std::vector<EpochRecord>& epochs = progress.record.epochs;
+  const std::string last = std::to_string(epochs.empty() ? 0 : epochs.back().epoch);
+  if (!counted_from_zero && required_metadata(file, "epoch") != last) {
+    throw DataError(fmt::format("has the weights of epoch {}, but its record ends with epoch {}",
+                                required_metadata(file, "epoch"), last));
+  }
   progress.position = {json.at("events").at("file").get<std::string>(),
                        json.at("events").at("bytes").get<std::uint64_t>(),
                        json.at("batches").get<std::int64_t>(),
@@ -245,6 +251,20 @@ std::optional<int> last_epoch_of(const TensorFile& file) {
                                 epochs->second.starts_with("{\"epoch\":0,") &&
                                 !epochs->second.starts_with("{\"epoch\":0,\"loss\":null,");
   return counts_from_zero ? epoch + 1 : epoch;
+}
+
+std::optional<int> whole_checkpoint_epoch(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error) && !error) return std::nullopt;
+  try {
+    const TensorFile file = read_safetensors(path);
+    verify_checksums(file);
+    return last_epoch_of(file);
+  } catch (const ReadError&) {
+    throw;
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
 }
 
 std::string kernels_of(const TensorFile& file) {

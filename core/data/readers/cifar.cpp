@@ -1,10 +1,10 @@
 #include "core/data/readers/cifar.h"
 
 #include <algorithm>
-#include <sstream>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/lines.h"
 
 namespace sweep {
 namespace {
@@ -67,10 +67,10 @@ std::vector<std::string> class_names(const fs::path& path, const CifarLayout& la
     return names;
   }
   const std::vector<std::uint8_t> bytes = read_bytes(path, kMostNameBytes);
-  std::istringstream lines(std::string(bytes.begin(), bytes.end()));
-  for (std::string line; std::getline(lines, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) names.push_back(line);
+  const std::string text(bytes.begin(), bytes.end());
+  for (std::string_view line : lines_of(text)) {
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) names.emplace_back(line);
   }
   if (names.size() != classes) {
     throw DataError(path.string() + ": holds " + std::to_string(names.size()) +
