@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -223,7 +222,7 @@ bool add_epochs(std::span<const Json> epochs, RunRecord& run) {
   for (const Json& json : epochs) {
     EpochRecord epoch = epoch_from_json(json);
     if (from_zero) ++epoch.epoch;
-    add_epoch(run, std::move(epoch));
+    add_epoch(run, epoch);
   }
   return from_zero;
 }
