@@ -35,6 +35,7 @@ const EpochMetric* find_epoch_metric(std::string_view tag) {
 
 std::vector<std::string> epoch_metric_tags() {
   std::vector<std::string> tags;
+  tags.reserve(kEpochMetrics.size());
   for (const EpochMetric& metric : kEpochMetrics) tags.emplace_back(metric.tag);
   return tags;
 }

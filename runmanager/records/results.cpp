@@ -45,9 +45,9 @@ std::vector<EpochRecord> all_epochs(const RunRecord& run) {
 
 void add_epoch(RunRecord& run, EpochRecord epoch) {
   if (epoch.epoch == 0)
-    run.untrained = std::move(epoch);
+    run.untrained = epoch;
   else
-    run.epochs.push_back(std::move(epoch));
+    run.epochs.push_back(epoch);
 }
 
 bool any_shared(const std::vector<RunRecord>& runs) {

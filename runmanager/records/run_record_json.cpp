@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -18,19 +17,26 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// The library would convert 1e72 as well, which no integer holds.
+template <typename Integer>
+Integer integer_from_json(const Json& json) {
+  if (!json.is_number_integer()) throw DataError("a number that counts is no integer");
+  return json.get<Integer>();
+}
+
 EpochRecord epoch_from_json(const Json& json) {
   EpochRecord epoch;
-  epoch.epoch = json.at("epoch").get<int>();
+  epoch.epoch = integer_from_json<int>(json.at("epoch"));
   const bool is_untrained = epoch.epoch == 0 && json.at("loss").is_null();
   if (!is_untrained) epoch.loss = number_from_json(json.at("loss"));
   json.at("accuracy");  // is there, be it null
   epoch.accuracy = optional_number(json, "accuracy");
   if (!json.at("number_correct").is_null())
-    epoch.number_correct = json.at("number_correct").get<std::int64_t>();
+    epoch.number_correct = integer_from_json<std::int64_t>(json.at("number_correct"));
   epoch.validation_loss = optional_number(json, "validation_loss");
   epoch.validation_accuracy = optional_number(json, "validation_accuracy");
   if (json.contains("validation_number_correct")) {
-    epoch.validation_number_correct = json.at("validation_number_correct").get<std::int64_t>();
+    epoch.validation_number_correct = integer_from_json<std::int64_t>(json.at("validation_number_correct"));
   }
   epoch.run_seconds = number_from_json(json.at("run_seconds"));
   if (!is_untrained) {
@@ -196,14 +202,16 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     run.logging_seconds = optional_number(json.at("seconds"), "logging").value_or(0);
     if (!json.at("error").is_null()) run.error = json.at("error").get<std::string>();
     if (json.contains("stopped")) run.stop_reason = json["stopped"].at("reason").get<std::string>();
-    if (json.contains("best_epoch")) run.best_epoch = json["best_epoch"].get<int>();
+    if (json.contains("best_epoch")) run.best_epoch = integer_from_json<int>(json["best_epoch"]);
     run.device = json.at("device").get<std::string>();
-    run.jobs = json.value("jobs", 1);
+    if (json.contains("jobs")) run.jobs = integer_from_json<int>(json["jobs"]);
     run.started = optional_text(json, "started");
     run.ended = optional_text(json, "ended");
     run.config = object_or_null(json, "config");
-    if (json.contains("events"))
-      run.event_files = json.at("events").get<std::map<std::string, std::uint64_t>>();
+    if (json.contains("events")) {
+      for (const auto& [name, bytes] : json.at("events").items())
+        run.event_files[name] = integer_from_json<std::uint64_t>(bytes);
+    }
     run.provenance = object_or_null(json, "provenance");
     return run;
   });
@@ -223,7 +231,7 @@ bool add_epochs(std::span<const Json> epochs, RunRecord& run) {
   for (const Json& json : epochs) {
     EpochRecord epoch = epoch_from_json(json);
     if (from_zero) ++epoch.epoch;
-    add_epoch(run, std::move(epoch));
+    add_epoch(run, epoch);
   }
   return from_zero;
 }

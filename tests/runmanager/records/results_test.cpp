@@ -106,6 +106,22 @@ TEST(RunRecord, TellsTheNetworkBeforeTrainingFromEpochsThatCountFromZero) {
   EXPECT_THROW(run_record_from_json(json, "here"), DataError) << "only epoch 0 may lack it";
 }
 
+TEST(RunRecord, IsRefusedWhereACountIsNoInteger) {
+  RunRecord run = completed_run();
+  run.best_epoch = 1;
+  run.event_files = {{"events", 7}};
+  const Json good = to_json(run);
+  EXPECT_EQ(run_record_from_json(good, "here").best_epoch, 1);
+  for (const char* path :
+       {"/best_epoch", "/jobs", "/events/events", "/epochs/0/epoch", "/epochs/0/number_correct"}) {
+    for (const Json& bad : {Json(1e72), Json(1.5), Json("1")}) {
+      Json json = good;
+      json[Json::json_pointer(path)] = bad;
+      EXPECT_THROW(run_record_from_json(json, "here"), DataError) << path << " " << bad;
+    }
+  }
+}
+
 TEST(RunRecord, KeepsMeasures) {
   const RunRecord back = run_record_from_json(to_json(run_on_numbers()), "here");
   EXPECT_EQ(back.epochs[0].accuracy, std::nullopt);
