@@ -151,9 +151,8 @@ JsonMistake explain_json_error(std::string_view text, std::size_t accepted, cons
   const char c = text[at];
   const char bracket = open.empty() ? '\0' : text[open.back()];
   if (c == '\0') return {at, "the file holds a NUL byte, want text"};
-  if (c == '#' || (c == '/' && at + 1 < text.size() && (text[at + 1] == '/' || text[at + 1] == '*'))) {
-    return {at, "JSON has no comments: remove this one"};
-  }
+  if (c == '#') return {at, "comments begin with // or stand between /* and */"};
+  if (text.substr(at, 2) == "/*") return {at, "the comment that starts here has no closing */"};
   if (c == '\'') return {at, "strings stand in double quotes (\"), not in single ones"};
   if (separator != std::string_view::npos && text[separator] == ',' && accepted > 0 &&
       (text[accepted - 1] == '{' || text[accepted - 1] == '[')) {

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/spec/arguments.h"
+#include "runmanager/text/json_comments.h"
 #include "runmanager/text/json_diagnosis.h"
 
 namespace sweep {
@@ -250,6 +251,8 @@ JsonNode* JsonNode::find(std::string_view key) {
 
 JsonNode parse_json(std::string_view text, const std::string& source, bool has_lines,
                     const std::string& path) {
+  std::string plain;
+  if (has_lines) text = plain = without_comments(text);
   if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);  // Some editors put this mark before UTF-8.
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     throw_mistake(text, source, has_lines,

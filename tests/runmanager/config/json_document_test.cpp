@@ -88,10 +88,6 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::ValuesIn(std::vector<BadText>{
         {"Empty", "", "f.json:1:1: the file is empty"},
         {"Blank", " \n\t ", "f.json:1:1: the file holds nothing but blanks"},
-        {"CommaAfterTheLastMember", "{\n  \"a\": 1,\n}",
-         "f.json:2:9: the last entry of a list or object has no comma after it"},
-        {"CommaAfterTheLastElement", "[1, 2 ,]",
-         "f.json:1:7: the last entry of a list or object has no comma"},
         {"NoCommaBetweenMembers", "{\"a\": 1\n \"b\": 2}", "f.json:2:2: a comma is missing before this"},
         {"NoCommaBetweenElements", "[1 2]", "f.json:1:4: a comma is missing before this"},
         {"NoCommaAfterALiteral", "[true false]", "f.json:1:7: a comma is missing before this"},
@@ -115,10 +111,14 @@ INSTANTIATE_TEST_SUITE_P(
         {"LeadingZero", "[01]", "f.json:1:"},
         {"PlusSign", "[+1]", "f.json:1:2: +1 is not a number of JSON"},
         {"TooLargeNumber", "{\"lr\": 1e999}", "f.json:1:8: 1e999 is too large for a number"},
-        {"LineComment", "{\n // lr\n \"a\": 1}", "f.json:2:2: JSON has no comments"},
-        {"BlockComment", "{\"a\": /* lr */ 1}", "f.json:1:7: JSON has no comments"},
-        {"HashComment", "# lr\n{}", "f.json:1:1: JSON has no comments"},
-        {"CommentAtTheEnd", "{} // done", "f.json:1:4: JSON has no comments"},
+        {"HashComment", "# lr\n{}", "f.json:1:1: comments begin with // or stand between /* and */"},
+        {"OpenComment", "{\"a\": 1, /* lr }", "f.json:1:10: the comment that starts here has no closing */"},
+        {"BehindComments", "/* a\n */ {\"a\": /**/ x}", "f.json:2:16: x is not a value"},
+        {"NothingButAComment", "// {}", "f.json:1:1: the file holds nothing but blanks"},
+        {"CommaWithoutAValue", "[ /* 1 */ , ]", "f.json:1:11: a value is missing before this comma"},
+        {"TwoCommasAtTheEnd", "[1,,]", "f.json:1:4: a value is missing before this comma"},
+        {"CommaBehindAColon", "{\"a\":,}", "f.json:1:6: "},
+        {"CommaBehindTheDocument", "{},", "f.json:1:3: "},
         {"SingleQuotes", "{'a': 1}", "f.json:1:2: strings stand in double quotes"},
         {"EndInsideAnObject", "{\"a\": {\"b\": 1}",
          "f.json:1:15: the file ends inside the object that starts at 1:1, want a closing }"},
@@ -142,6 +142,21 @@ INSTANTIATE_TEST_SUITE_P(
         {"TooDeep", std::string(65, '['), "f.json:1:65: more than 64 brackets inside each other"},
     }),
     [](const auto& instance) { return instance.param.name; });
+
+TEST(JsonDocument, HasCommentsAndCommasAtTheEndOfListsAndObjects) {
+  const JsonNode root = parse_json(
+      "// a sweep\n{\"a\": [1, 2 /* 3 */, ], /* \"b\": 2, */\n\"url\": \"http://x/*y*/,]\\\"//\", } // end",
+      "f.json");
+  EXPECT_EQ(to_json(root).dump(), R"({"a":[1,2],"url":"http://x/*y*/,]\"//"})");
+  EXPECT_EQ(root.find("url")->location->line, 3u);
+  EXPECT_EQ(root.find("url")->location->column, 8u);
+  EXPECT_EQ(parse_json("[/**/]", "f.json").elements.size(), 0u);
+}
+
+TEST(JsonDocument, HasNoCommentsInAnOverride) {
+  EXPECT_THROW(parse_json("1 // one", "override", false), ConfigError);
+  EXPECT_THROW(parse_json("[1,]", "override", false), ConfigError);
+}
 
 TEST(JsonDocument, AcceptsSixtyFourBracketsInsideEachOther) {
   const JsonNode root = parse_json(std::string(64, '[') + std::string(64, ']'), "f.json");
