@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "core/base/file.h"
 #include "tests/support/array_files.h"
+#include "tests/support/environment.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"
@@ -78,6 +81,7 @@ class OwnPictures : public ::testing::Test {
   }
 
   SweepFolder folder_;
+  const test::Environment cache_{"XDG_CACHE_HOME", (folder_.path() / "cache").string()};
 };
 
 TEST_F(OwnPictures, AFolderInColourIsLearnt) {
@@ -126,6 +130,31 @@ std::string cifar_records(unsigned first, unsigned count) {
     }
   }
   return bytes;
+}
+
+TEST_F(OwnPictures, AreDecodedOnce) {
+  write_pictures("flowers");
+  std::this_thread::sleep_for(std::chrono::milliseconds(80));  // until the folder counts as not changing
+  const std::string dataset = R"({"name": "flowers", "path": "flowers", "validation": 0.2})";
+  ASSERT_EQ(train(dataset).code, 0);
+  const json first = run_record();
+  std::filesystem::remove_all(folder_.path() / "runs");
+  ASSERT_EQ(train(dataset).code, 0);
+  EXPECT_EQ(run_record().at("provenance").at("dataset").at("files"),
+            first.at("provenance").at("dataset").at("files"));
+  for (const char* key : {"loss", "validation_loss"})
+    EXPECT_EQ(run_record().at("metrics").at(key), first.at("metrics").at(key));
+  EXPECT_THAT(run_program({"data", "clean"}, folder_.path()).out,
+              ::testing::StartsWith("removed 1 file with 0.1 MB of decoded images from "));
+  EXPECT_THAT(run_program({"data", "clean"}, folder_.path()).out,
+              ::testing::StartsWith("removed 0 files with 0.0 MB"));
+
+  const test::Environment full("XDG_CACHE_HOME", "/proc");
+  std::filesystem::remove_all(folder_.path() / "runs");
+  const Finished finished = train(dataset);
+  EXPECT_EQ(finished.code, 0);
+  EXPECT_THAT(finished.err,
+              HasSubstr("the decoded images are not kept for the next start: /proc/sweep/decoded: "));
 }
 
 TEST_F(OwnPictures, CifarBatchesAreLearnt) {
