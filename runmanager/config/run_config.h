@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/data/augment.h"
 #include "core/data/dataset.h"
 #include "core/engine/device.h"
 #include "core/engine/engine.h"
@@ -78,6 +79,7 @@ struct RunConfig {
   Precision precision = Precision::kFp32;
   bool deterministic = true;               // EngineOptions::deterministic
   Placement placement = Placement::kAuto;  // EngineOptions::placement
+  std::vector<AugmentStep> augment;        // LoaderOptions::augment of the training samples
   std::string device;                      // as the file has it: "cuda", "cpu", "auto"
   std::filesystem::path init;              // weights to start from; empty: drawn from the seed
   LogOptions log;

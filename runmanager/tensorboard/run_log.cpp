@@ -75,13 +75,16 @@ const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& load
   const Samples& samples = loader.samples();
   const Shape& shape = samples.set->shape;
   if (shape.size() != 3 || (shape[0] != 1 && shape[0] != 3)) return nullptr;
-  Key key = {samples.set, first_rows(loader, limit)};
-  if (key.second.empty()) return nullptr;
-  for (std::uint32_t& row : key.second) row += static_cast<std::uint32_t>(samples.first);
+  const LoaderOptions& options = loader.options();
+  const bool augments = !options.augment.empty();
+  Key key = {samples.set, first_rows(loader, limit), options.augment, augments ? options.seed : 0,
+             augments ? options.repeat : 0};
+  if (key.rows.empty()) return nullptr;
+  for (std::uint32_t& row : key.rows) row += static_cast<std::uint32_t>(samples.first);
   for (const auto& [known, grid] : grids_) {
     if (known == key) return &grid;
   }
-  const tbwriter::BatchSize size = {.count = static_cast<std::int64_t>(key.second.size()),
+  const tbwriter::BatchSize size = {.count = static_cast<std::int64_t>(key.rows.size()),
                                     .channels = shape[0],
                                     .height = shape[1],
                                     .width = shape[2]};
@@ -89,8 +92,11 @@ const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& load
   const auto encode = [&]<typename T>(const MaybeOwnedArray<T>& all) {
     const std::size_t values = samples.set->sample_values();
     std::vector<T> shown;
-    for (const std::uint32_t row : key.second)
+    for (const std::uint32_t row : key.rows) {
       shown.insert(shown.end(), all.data() + row * values, all.data() + (row + 1) * values);
+      augment_image(std::span(shown).last(values), shape, key.augment,
+                    {.seed = key.seed, .repeat = key.repeat, .epoch = 0, .sample = row});
+    }
     return tbwriter::encode_image_grid(std::span<const T>(shown), size, {.columns = 8, .padding = 2});
   };
   tbwriter::EncodedImage grid = std::visit(encode, samples.set->samples);

@@ -32,8 +32,16 @@ class ImageGridCache {
   const tbwriter::EncodedImage* first_batch(const DataLoader& loader, std::size_t limit);
 
  private:
-  // The data set and the rows in the grid. Owning the set makes its address unique as long as the key exists.
-  using Key = std::pair<std::shared_ptr<const SampleSet>, std::vector<std::uint32_t>>;
+  // The data set and the rows in the grid, and how they are augmented. Owning the set makes its address
+  // unique as long as the key exists.
+  struct Key {
+    std::shared_ptr<const SampleSet> set;
+    std::vector<std::uint32_t> rows;
+    std::vector<AugmentStep> augment;
+    std::uint64_t seed;  // of augment; 0 without it, and so is repeat
+    std::uint32_t repeat;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
   std::vector<std::pair<Key, tbwriter::EncodedImage>> grids_;  // the newest last; the oldest are dropped
 };
 

@@ -157,6 +157,48 @@ TEST_F(OwnPictures, AreDecodedOnce) {
               HasSubstr("the decoded images are not kept for the next start: /proc/sweep/decoded: "));
 }
 
+TEST_F(OwnPictures, AugmentationIsPartOfARunAndNotOfHowItIsComputed) {
+  write_pictures("flowers");
+  folder_.write(
+      "s.json",
+      R"({"dataset": {"name": "flowers", "path": "flowers", "validation": 0.2}, "network": "cnn.json",
+      "optimizer": "adam", "epochs": 2, "batch_size": 10, "device": "cpu", "seed": 1,
+      "params": {"dataset.augment": [[], [{"random_crop": {"padding": 3}}, "horizontal_flip", {"cutout": {"size": 4}}]],
+                 "num_workers": [0, 2]}})");
+  const Finished finished = run_program({"s.json", "--logdir", "runs"}, folder_.path());
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const json results = json::parse(read_file(folder_.path() / "runs/s/results.json")).at("runs");
+  ASSERT_EQ(results.size(), 4u);
+  const auto loss = [&](std::size_t run) { return results[run].at("epochs")[1].at("loss"); };
+  EXPECT_EQ(loss(0), loss(1));
+  EXPECT_EQ(loss(2), loss(3)) << "workers change nothing";
+  EXPECT_NE(loss(0), loss(2));
+  // The first batches that TensorBoard shows differ as well.
+  const auto first_image = [&](std::size_t run) {
+    const auto directory = folder_.path() / "runs/s" / results[run].at("name").get<std::string>();
+    for (const auto& file : std::filesystem::directory_iterator(directory)) {
+      if (!file.path().filename().string().starts_with("events.out")) continue;
+      const std::string events = read_file(file.path());
+      const std::size_t begin = events.find("\x89PNG");
+      return events.substr(begin, events.find("IEND", begin) - begin);
+    }
+    return std::string();
+  };
+  EXPECT_GT(first_image(0).size(), 100u);
+  EXPECT_EQ(first_image(0), first_image(1));
+  EXPECT_NE(first_image(0), first_image(2));
+  // A finished run with another augmentation is in the way.
+  const auto train_padded = [&](int padding) {
+    return train(R"({"name": "flowers", "path": "flowers", "augment": [{"random_crop": {"padding": )" +
+                 std::to_string(padding) + "}}]}");
+  };
+  std::filesystem::remove_all(folder_.path() / "runs");
+  EXPECT_EQ(train_padded(2).code, 0);
+  const Finished other = train_padded(3);
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("dataset.augment[0].random_crop.padding: 2 -> 3"));
+}
+
 TEST_F(OwnPictures, CifarBatchesAreLearnt) {
   for (unsigned batch = 1; batch <= 5; ++batch) {
     folder_.write("cifar/data_batch_" + std::to_string(batch) + ".bin", cifar_records(batch * 40, 40));
