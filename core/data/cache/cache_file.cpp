@@ -126,7 +126,8 @@ RawData parse(const std::shared_ptr<const Mapping>& mapping, const std::string& 
   data.class_names = description.at("class_names").get<std::vector<std::string>>();
   std::size_t offset = 0;
   const auto take = [&](std::size_t bytes) {
-    const Bytes taken = arrays.subspan(offset, bytes);  // the checksums say that the sizes are right
+    if (offset > arrays.size() || bytes > arrays.size() - offset) throw DataError("the sizes are wrong");
+    const Bytes taken = arrays.subspan(offset, bytes);
     offset = aligned(offset + bytes, kAlignment);
     return taken;
   };
@@ -138,9 +139,11 @@ RawData parse(const std::shared_ptr<const Mapping>& mapping, const std::string& 
     std::memcpy(part.classes.data(), take(part.count * sizeof(std::int32_t)).data(),
                 part.count * sizeof(std::int32_t));
     const std::string part_name = json.at("name");
-    if (part_name == "train") data.train = std::move(part);
-    if (part_name == "validation") data.validation = std::move(part);
-    if (part_name == "test") data.test = std::move(part);
+    if (part_name == "train") {
+      data.train = std::move(part);
+    } else {
+      (part_name == "validation" ? data.validation : data.test) = std::move(part);
+    }
   }
   for (const Json& file : description.at("files"))
     data.files.push_back({file.at(0).get<std::string>(), file.at(1).get<std::string>()});
