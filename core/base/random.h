@@ -34,7 +34,8 @@ enum class RandomUse : std::uint32_t {
   kShuffle = 2,
   kDropout = 3,
   kSearch = 4,
-  kValidationBatch = 5
+  kValidationBatch = 5,
+  kAugment = 6
 };
 
 /// The sequence of values of (seed, use, stream, substream). Copyable; not thread-safe.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/error.h"
@@ -29,6 +30,15 @@ struct Gathered {
   void gather(const T* from, std::span<const std::uint32_t> rows) {
     for (std::size_t i = 0; i < rows.size(); ++i)
       std::memcpy(values.data() + i * per_sample, from + rows[i] * per_sample, per_sample * sizeof(T));
+  }
+  void augment(const Shape& shape, std::span<const AugmentStep> steps, AugmentKey key,
+               std::span<const std::uint32_t> rows) {
+    if constexpr (!std::is_same_v<T, std::int32_t>) {
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        key.sample = rows[i];
+        augment_image(std::span<T>(values.data() + i * per_sample, per_sample), shape, steps, key);
+      }
+    }
   }
   std::span<const T> first(std::size_t count) const { return std::span(values).first(count * per_sample); }
 };
@@ -57,6 +67,22 @@ Spans first_of(const Gathereds& gathered, std::size_t count) {
   return std::visit([count](const auto& typed) { return Spans(typed.first(count)); }, gathered);
 }
 
+void check_augment(std::span<const AugmentStep> steps, const Shape& shape) {
+  if (shape.size() != 3) {
+    throw ConfigError("augment changes images, [channels, height, width], but the samples are " +
+                      to_string(shape));
+  }
+  for (const AugmentStep& step : steps) {
+    const bool has_amount = step.kind != AugmentKind::kHorizontalFlip;
+    const std::int64_t most = std::min(shape[1], shape[2]);
+    if (has_amount && (step.amount < 1 || step.amount > most)) {
+      throw ConfigError("augment: got " + std::to_string(step.amount) +
+                        " pixels of padding or size, want 1 to " + std::to_string(most) +
+                        ", the side of the images");
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed, std::uint32_t repeat,
@@ -72,7 +98,8 @@ std::vector<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed,
 
 class DataLoader::Implementation {
  public:
-  Implementation(Samples samples, LoaderOptions options) : samples_(std::move(samples)), options_(options) {
+  Implementation(Samples samples, LoaderOptions options)
+      : samples_(std::move(samples)), options_(std::move(options)) {
     check();
     batch_size_ = std::min(options_.batch_size, std::max<std::size_t>(samples_.count, 1));
     batch_count_ = (samples_.count + batch_size_ - 1) / batch_size_;
@@ -103,6 +130,7 @@ class DataLoader::Implementation {
       rows_ = shuffled_order(samples_.count, options_.seed, options_.repeat, epoch);
       for (std::uint32_t& row : rows_) row += static_cast<std::uint32_t>(samples_.first);
     }
+    epoch_ = epoch;
     next_batch_ = 0;
     waited_ = std::chrono::steady_clock::duration::zero();
     if (prefetcher_) prefetcher_->start(batch_count_);
@@ -131,14 +159,16 @@ class DataLoader::Implementation {
     }
     if (size > std::numeric_limits<std::uint32_t>::max())
       throw ConfigError("a data set may have at most 2^32 - 1 samples");
+    if (samples_.set && !options_.augment.empty()) check_augment(options_.augment, samples_.set->shape);
   }
 
   void start_workers() {
-    if (options_.num_workers == 0 || batch_count_ == 0) return;
+    if (batch_count_ == 0 || (options_.num_workers == 0 && options_.augment.empty())) return;
     // More workers than batches would be idle.
     const std::size_t threads = std::min(static_cast<std::size_t>(options_.num_workers), batch_count_);
     // One buffer more than are made ahead: the caller holds one. The prefetcher needs two.
-    buffers_.resize(std::max<std::size_t>(2, std::min(kBatchesAhead * threads + 1, batch_count_)));
+    const std::size_t ahead = std::max<std::size_t>(2, std::min(kBatchesAhead * threads + 1, batch_count_));
+    buffers_.resize(threads == 0 ? 1 : ahead);
     for (Buffer& buffer : buffers_) {
       const SampleSet& set = *samples_.set;
       const auto make_room = [&](const auto& all) { return room_for(all, set.size(), batch_size_); };
@@ -147,15 +177,24 @@ class DataLoader::Implementation {
     }
     local_rows_.resize(batch_size_);
     std::iota(local_rows_.begin(), local_rows_.end(), 0u);
+    if (threads == 0) return;
     try {
-      prefetcher_.emplace(threads, buffers_.size(), [this](std::size_t batch, std::size_t slot) {
-        gather(buffers_[slot].samples, samples_.set->samples, rows_of(batch));
-        gather(buffers_[slot].targets, samples_.set->targets, rows_of(batch));
-      });
+      prefetcher_.emplace(threads, buffers_.size(),
+                          [this](std::size_t batch, std::size_t slot) { fill(buffers_[slot], batch); });
     } catch (const std::system_error& error) {
       throw ConfigError("num_workers = " + std::to_string(options_.num_workers) +
                         ": the system cannot start so many threads: " + error.what());
     }
+  }
+
+  void fill(Buffer& buffer, std::size_t batch) const {
+    const std::span<const std::uint32_t> rows = rows_of(batch);
+    gather(buffer.samples, samples_.set->samples, rows);
+    gather(buffer.targets, samples_.set->targets, rows);
+    if (options_.augment.empty()) return;
+    const AugmentKey key{.seed = options_.seed, .repeat = options_.repeat, .epoch = epoch_};
+    std::visit([&](auto& typed) { typed.augment(samples_.set->shape, options_.augment, key, rows); },
+               buffer.samples);
   }
 
   std::span<const std::uint32_t> rows_of(std::size_t batch) const {
@@ -165,8 +204,12 @@ class DataLoader::Implementation {
 
   const Batch* make_next() {
     if (next_batch_ >= batch_count_) return nullptr;
-    if (prefetcher_) {
-      const std::optional<std::size_t> slot = prefetcher_->next();
+    if (!buffers_.empty()) {
+      std::optional<std::size_t> slot = 0;
+      if (prefetcher_)
+        slot = prefetcher_->next();
+      else
+        fill(buffers_.front(), next_batch_);
       if (!slot) return nullptr;
       const std::size_t count = rows_of(next_batch_).size();
       const Buffer& buffer = buffers_[*slot];
@@ -182,6 +225,7 @@ class DataLoader::Implementation {
 
   const Samples samples_;
   LoaderOptions options_;  // only num_workers ever changes
+  std::uint32_t epoch_ = 0;
   // At most samples_.count, so that no buffer is larger than the set.
   std::size_t batch_size_ = 0;
   std::size_t batch_count_ = 0;
@@ -195,7 +239,7 @@ class DataLoader::Implementation {
 };
 
 DataLoader::DataLoader(Samples samples, LoaderOptions options)
-    : implementation_(std::make_unique<Implementation>(std::move(samples), options)) {}
+    : implementation_(std::make_unique<Implementation>(std::move(samples), std::move(options))) {}
 
 DataLoader::~DataLoader() = default;
 

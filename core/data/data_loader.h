@@ -7,13 +7,14 @@
 #include <span>
 #include <vector>
 
+#include "core/data/augment.h"
 #include "core/data/sample_set.h"
 
 namespace sweep {
 
 /// One batch. Its sample i is number rows[i] among `samples`, *shape values each, and among `targets`.
-/// Without workers the spans are the whole set's and `rows` select from them; with workers they are a
-/// contiguous copy and rows are 0, 1, 2, … Valid until the next call of next(), begin_epoch() or
+/// Without workers and augmentation the spans are the whole set's and `rows` select from them; else they are
+/// a contiguous copy and rows are 0, 1, 2, … Valid until the next call of next(), begin_epoch() or
 /// set_num_workers() of the loader that made it.
 struct Batch {
   SampleSpan samples;
@@ -43,13 +44,17 @@ struct LoaderOptions {
   int num_workers = 0;         // >= 0; 0: next() makes the batch itself; n: n threads make batches ahead
   std::uint64_t seed = 0;      // of the order
   std::uint32_t repeat = 0;    // of the order: distinguishes repetitions of a run with the same seed
+  /// Changes of each image, keyed by seed, repeat, epoch and the sample's index in its set. Batches are then
+  /// copies, as with workers.
+  std::vector<AugmentStep> augment{};
 };
 
 /// Iterates over the batches of an epoch, like torch.utils.data.DataLoader. Batches come in the same order
 /// for every number of workers. Not thread-safe.
 class DataLoader {
  public:
-  /// Throws ConfigError if batch_size is 0, num_workers is negative, `samples` reach beyond their set, the
+  /// Throws ConfigError if batch_size is 0, num_workers is negative, augment is asked of samples that are no
+  /// images or smaller than its padding, `samples` reach beyond their set, the
   /// set has 2^32 samples or more, or the system cannot start so many threads.
   DataLoader(Samples samples, LoaderOptions options);
   ~DataLoader();

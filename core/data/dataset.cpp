@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/data/cache/cached_images.h"
 #include "core/data/dataset_parts.h"
 #include "core/data/dataset_search.h"
 #include "core/data/known_datasets.h"
@@ -144,7 +145,8 @@ Dataset load_dataset(const DatasetSpec& spec) {
   check_options(spec, format, name);
   RawData raw;
   try {
-    raw = format.read(paths, read_options(spec));
+    raw = format.decodes_images ? read_cached_image_folder(paths, read_options(spec), decoded_cache())
+                                : format.read(paths, read_options(spec));
     if (known != nullptr) check_against_known(raw, spec, *known, name);
   } catch (const DataError& failure) {
     if (known == nullptr) throw;

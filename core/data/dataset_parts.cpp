@@ -116,6 +116,14 @@ void reorder(std::vector<T>& values, std::size_t per_sample, const std::vector<s
   values = std::move(ordered);
 }
 
+void reorder(MaybeOwnedArray<std::uint8_t>& values, std::size_t per_sample,
+             const std::vector<std::uint32_t>& rows) {
+  std::vector<std::uint8_t> ordered(values.size());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::copy_n(values.data() + rows[i] * per_sample, per_sample, ordered.data() + i * per_sample);
+  values = std::move(ordered);
+}
+
 // Puts the samples of `part`, all of `raw`, into the order of `rows`.
 void reorder(RawPart& part, const RawData& raw, const std::vector<std::uint32_t>& rows) {
   std::visit([&](auto& samples) { reorder(samples, element_count(raw.shape), rows); }, part.samples);

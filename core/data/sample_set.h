@@ -7,8 +7,8 @@
 #include <span>
 #include <variant>
 
+#include "core/base/maybe_owned_array.h"
 #include "core/base/shape.h"
-#include "core/data/maybe_owned_array.h"
 
 namespace sweep {
 

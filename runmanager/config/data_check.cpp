@@ -173,6 +173,16 @@ void check_run_against_data(const RunConfig& run, const std::filesystem::path& f
     problems.add_message(fmt::format("{}: got {} means, want {}, one per channel",
                                      origin(run, file, "dataset.normalize"), mean.size(), sizes.shape.at(0)));
   }
+  for (const AugmentStep& step : run.augment) {
+    const bool is_image = sizes.shape.size() == 3;
+    const std::int64_t side = is_image ? std::min(sizes.shape[1], sizes.shape[2]) : 0;
+    if (is_image && step.amount <= side) continue;
+    problems.add_message(is_image
+                             ? fmt::format("{}: got {} pixels, want at most {}, the side of the images",
+                                           origin(run, file, "dataset.augment"), step.amount, side)
+                             : fmt::format("{}: changes images, but the samples are {}",
+                                           origin(run, file, "dataset.augment"), to_string(sizes.shape)));
+  }
   if (sizes.numbers > 0 && !takes_numbers(resolve_loss(run.loss).kind)) {
     problems.add_message(fmt::format(
         "{}: got {}{}, but the targets are numbers, want {}", origin(run, file, "loss"), run.loss.type,

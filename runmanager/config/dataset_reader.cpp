@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -81,6 +82,46 @@ void check_dataset_name(const JsonNode& node, bool has_path, const ReadContext& 
                      node.is(JsonKind::kString) ? nearest_name(node.text, dataset_names()) : "");
 }
 
+constexpr std::size_t kMostAugmentSteps = 16;
+constexpr std::int64_t kMostAugmentPixels = 8192;
+
+// "horizontal_flip", or {"random_crop": {"padding": 4}}.
+std::optional<AugmentStep> read_augment_step(const JsonNode& node, Problems& problems) {
+  std::vector<std::string> names, forms;
+  for (const AugmentType& type : augment_types()) {
+    names.emplace_back(type.name);
+    forms.push_back(type.argument.empty()
+                        ? in_quotes(type.name)
+                        : fmt::format("{{\"{}\": {{\"{}\": N}}}}", type.name, type.argument));
+  }
+  const bool is_named = node.is(JsonKind::kObject) && node.members.size() == 1;
+  const std::string& name = is_named ? node.members.front().key : node.text;
+  const auto type = std::ranges::find(augment_types(), name, &AugmentType::name);
+  if ((!is_named && !node.is(JsonKind::kString)) || type == augment_types().end()) {
+    problems.add_value(node, listed(forms), nearest_name(name, names));
+    return std::nullopt;
+  }
+  if (type->argument.empty()) {
+    // An object without arguments is the long form of the name.
+    const bool is_plain = !is_named || (node.members.front().value.is(JsonKind::kObject) &&
+                                        node.members.front().value.members.empty());
+    if (!is_plain) problems.add_value(node.members.front().value, "no arguments: " + in_quotes(name));
+    return AugmentStep{type->kind, 0};
+  }
+  const JsonNode* arguments = is_named ? &node.members.front().value : nullptr;
+  const JsonNode* amount = arguments != nullptr ? arguments->find(type->argument) : nullptr;
+  if (amount == nullptr || arguments->members.size() != 1) {
+    problems.add_value(arguments != nullptr ? *arguments : node,
+                       fmt::format("{{\"{}\": {{\"{}\": N}}}}", name, type->argument));
+    return std::nullopt;
+  }
+  if (!amount->is(JsonKind::kInteger) || amount->integer < 1 || amount->integer > kMostAugmentPixels) {
+    problems.add_value(*amount, fmt::format("an integer from 1 to {}", kMostAugmentPixels));
+    return std::nullopt;
+  }
+  return AugmentStep{type->kind, amount->integer};
+}
+
 std::variant<std::size_t, double> count_or_fraction(const ArgumentValue& value) {
   if (const auto* count = std::get_if<std::int64_t>(&value)) return static_cast<std::size_t>(*count);
   return std::get<double>(value);
@@ -149,7 +190,26 @@ Placement read_placement(const JsonNode& tree, Problems& problems) {
   return parse_placement(SettingReader(node, dataset_settings(), problems).text("placement"));
 }
 
-nlohmann::ordered_json dataset_json(const DatasetSpec& dataset, Placement placement) {
+std::vector<AugmentStep> read_augment(const JsonNode& tree, Problems& problems) {
+  const JsonNode* dataset = tree.find("dataset");
+  const JsonNode* list = dataset != nullptr ? dataset->find("augment") : nullptr;
+  if (list == nullptr) return {};
+  if (!list->is(JsonKind::kArray)) {
+    problems.add_value(*list, R"(a list such as [{"random_crop": {"padding": 4}}, "horizontal_flip"])");
+    return {};
+  }
+  std::vector<AugmentStep> steps;
+  for (const JsonNode& node : list->elements) {
+    if (const auto step = read_augment_step(node, problems)) steps.push_back(*step);
+  }
+  if (list->elements.size() > kMostAugmentSteps)
+    problems.add(*list->location,
+                 fmt::format("got {} changes, want at most {}", list->elements.size(), kMostAugmentSteps));
+  return steps;
+}
+
+nlohmann::ordered_json dataset_json(const DatasetSpec& dataset, Placement placement,
+                                    std::span<const AugmentStep> augment) {
   nlohmann::ordered_json json = {{"name", dataset.name}};
   if (!dataset.path.empty()) json["path"] = dataset.path.string();
   // A set that is known by its name has one format. Keys at their defaults are left out where earlier
@@ -180,6 +240,14 @@ nlohmann::ordered_json dataset_json(const DatasetSpec& dataset, Placement placem
     json["normalize"] = {{"mean", dataset.transform.mean}, {"std", dataset.transform.std}};
   } else if (dataset.normalization != Normalization::kAuto) {
     json["normalize"] = dataset.normalization == Normalization::kTrain ? "train" : "none";
+  }
+  for (const AugmentStep& step : augment) {
+    const AugmentType& type = *std::ranges::find(augment_types(), step.kind, &AugmentType::kind);
+    const std::string name(type.name);
+    if (type.argument.empty())
+      json["augment"].push_back(name);
+    else
+      json["augment"].push_back({{name, {{std::string(type.argument), step.amount}}}});
   }
   return json;
 }

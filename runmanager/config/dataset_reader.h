@@ -3,7 +3,10 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <vector>
 
+#include "core/data/augment.h"
 #include "core/data/dataset.h"
 #include "core/spec/placement.h"
 #include "runmanager/config/config_reader.h"
@@ -22,7 +25,11 @@ DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Probl
 /// Reads "dataset.placement" of the sweep file `tree`.
 Placement read_placement(const JsonNode& tree, Problems& problems);
 
+/// Reads "dataset.augment" of the sweep file `tree`.
+std::vector<AugmentStep> read_augment(const JsonNode& tree, Problems& problems);
+
 /// Returns "dataset" of a run with every default filled in.
-nlohmann::ordered_json dataset_json(const DatasetSpec& dataset, Placement placement);
+nlohmann::ordered_json dataset_json(const DatasetSpec& dataset, Placement placement,
+                                    std::span<const AugmentStep> augment);
 
 }  // namespace sweep

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/data/augment.h"
 #include "core/data/dataset.h"
 #include "core/engine/device.h"
 #include "core/engine/engine.h"
@@ -93,6 +94,7 @@ struct RunConfig {
   Precision precision = Precision::kFp32;
   bool deterministic = true;               // EngineOptions::deterministic
   Placement placement = Placement::kAuto;  // EngineOptions::placement
+  std::vector<AugmentStep> augment;        // LoaderOptions::augment of the training samples
   std::string device;                      // as the file has it: "cuda", "cpu", "auto"
   std::optional<StopSpec> stop;            // none: every epoch is trained
   std::string checkpoint = kKeepLast;      // kKeepBest: the weights of the best epoch are kept, too

@@ -1,4 +1,5 @@
 // The tables themselves: one row per key.
+#include "core/data/augment.h"
 #include "core/data/known_datasets.h"
 #include "core/data/readers/data_format.h"
 #include "core/data/split_method.h"
@@ -168,6 +169,28 @@ Json list_of(Json items, std::size_t minimum = 0) {
   return schema;
 }
 
+Json augment_schema() {
+  Json choices = Json::array();
+  for (const AugmentType& type : augment_types()) {
+    const std::string name(type.name);
+    Json arguments = {{"type", "object"}, {"additionalProperties", false}};
+    if (type.argument.empty()) {
+      choices.push_back({{"const", name}});
+    } else {
+      const std::string argument(type.argument);
+      arguments["properties"][argument] = {{"type", "integer"}, {"minimum", 1}, {"maximum", kMaxImageExtent}};
+      arguments["required"] = {argument};
+    }
+    Json object = {{"type", "object"}, {"additionalProperties", false}};
+    object["properties"][name] = std::move(arguments);
+    object["required"] = {name};
+    choices.push_back(std::move(object));
+  }
+  Json list = list_of({{"anyOf", std::move(choices)}});
+  list["maxItems"] = 16;
+  return list;
+}
+
 std::vector<std::string> data_format_names() {
   std::vector<std::string> names;
   for (const DataFormat& format : data_formats()) names.emplace_back(format.name);
@@ -278,6 +301,10 @@ std::span<const Setting> dataset_settings() {
              "255 or "
              "a float; train: those of the training samples, as tables have it by default; none: x = v",
              true, {.settings = normalize_settings}),
+      custom("augment",
+             "random changes of the training images, new ones in each epoch: random_crop, horizontal_flip, "
+             "cutout",
+             true, {.allowed = "a list of changes", .schema = augment_schema()}),
   };
   return settings;
 }

@@ -101,14 +101,20 @@ const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& load
   const Samples& samples = loader.samples();
   const Shape& shape = samples.set->shape;
   if (shape.size() != 3 || (shape[0] != 1 && shape[0] != 3)) return nullptr;
-  Key key = {samples.set, first_rows(loader, static_cast<std::size_t>(run.log.images)), run.log.image_labels};
-  auto& rows = std::get<1>(key);
-  if (rows.empty()) return nullptr;
-  for (std::uint32_t& row : rows) row += static_cast<std::uint32_t>(samples.first);
+  const LoaderOptions& options = loader.options();
+  const bool augments = !options.augment.empty();
+  Key key = {.set = samples.set,
+             .rows = first_rows(loader, static_cast<std::size_t>(run.log.images)),
+             .augment = options.augment,
+             .seed = augments ? options.seed : 0,
+             .repeat = augments ? options.repeat : 0,
+             .labels = run.log.image_labels};
+  if (key.rows.empty()) return nullptr;
+  for (std::uint32_t& row : key.rows) row += static_cast<std::uint32_t>(samples.first);
   for (const auto& [known, grid] : grids_) {
     if (known == key) return &grid;
   }
-  const tbwriter::BatchSize size = {.count = static_cast<std::int64_t>(rows.size()),
+  const tbwriter::BatchSize size = {.count = static_cast<std::int64_t>(key.rows.size()),
                                     .channels = shape[0],
                                     .height = shape[1],
                                     .width = shape[2]};
@@ -116,11 +122,14 @@ const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& load
   const auto encode = [&]<typename T>(const MaybeOwnedArray<T>& all) {
     const std::size_t values = samples.set->sample_values();
     std::vector<T> shown;
-    for (const std::uint32_t row : rows)
+    for (const std::uint32_t row : key.rows) {
       shown.insert(shown.end(), all.data() + row * values, all.data() + (row + 1) * values);
-    if (run.log.image_labels) {
+      augment_image(std::span(shown).last(values), shape, key.augment,
+                    {.seed = key.seed, .repeat = key.repeat, .epoch = 0, .sample = row});
+    }
+    if (key.labels) {
       std::vector<std::string> captions;
-      for (const std::uint32_t row : rows)
+      for (const std::uint32_t row : key.rows)
         captions.push_back(target_text(*samples.set, row, run.class_names));
       std::vector<std::uint8_t> pixels;
       for (const T value : shown) pixels.push_back(tbwriter::to_byte(value));

@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,9 +33,17 @@ class ImageGridCache {
   const tbwriter::EncodedImage* first_batch(const DataLoader& loader, const Run& run);
 
  private:
-  // The data set, the rows in the grid, and whether it has captions. Owning the set makes its address unique
-  // as long as the key exists.
-  using Key = std::tuple<std::shared_ptr<const SampleSet>, std::vector<std::uint32_t>, bool>;
+  // The data set and the rows in the grid, how they are augmented, and whether they have captions. Owning the
+  // set makes its address unique as long as the key exists.
+  struct Key {
+    std::shared_ptr<const SampleSet> set;
+    std::vector<std::uint32_t> rows;
+    std::vector<AugmentStep> augment;
+    std::uint64_t seed;  // of augment; 0 without it, and so is repeat
+    std::uint32_t repeat;
+    bool labels;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
   std::vector<std::pair<Key, tbwriter::EncodedImage>> grids_;  // the newest last; the oldest are dropped
 };
 

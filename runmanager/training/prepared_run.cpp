@@ -26,6 +26,15 @@ EngineOptions engine_options(const PreparedRun& run) {
           .deterministic = config.deterministic};
 }
 
+LoaderOptions loader_options(const RunConfig& config) {
+  return {.batch_size = config.batch_size,
+          .shuffle = config.shuffle,
+          .num_workers = config.num_workers,
+          .seed = config.seed,
+          .repeat = config.repeat,
+          .augment = config.augment};
+}
+
 Run describe_run(const RunConfig& config, const Device& device, int jobs) {
   return {.name = config.name,
           .params = config.params,

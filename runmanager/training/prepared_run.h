@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "core/data/data_loader.h"
 #include "core/data/dataset.h"
 #include "core/engine/device.h"
 #include "core/engine/engine.h"
@@ -33,6 +34,9 @@ std::uint64_t weights_seed(std::uint64_t seed, std::uint32_t repeat);
 
 /// Everything but `kernels` and `threads`, which the trainer chooses.
 EngineOptions engine_options(const PreparedRun& run);
+
+/// How the training samples are loaded.
+LoaderOptions loader_options(const RunConfig& config);
 
 /// The run as its events and its record describe it.
 Run describe_run(const RunConfig& config, const Device& device, int jobs = 1);

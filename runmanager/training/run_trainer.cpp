@@ -43,11 +43,7 @@ class RunTrainer {
         config_(*run.config),
         observer_(observer),
         options_(options),
-        loader_(run.data->train, {.batch_size = config_.batch_size,
-                                  .shuffle = config_.shuffle,
-                                  .num_workers = config_.num_workers,
-                                  .seed = config_.seed,
-                                  .repeat = config_.repeat}) {}
+        loader_(run.data->train, loader_options(config_)) {}
 
   TrainedRun run() {
     begin();

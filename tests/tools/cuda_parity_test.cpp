@@ -133,6 +133,26 @@ class CudaParity : public ::testing::Test {
   SweepFolder folder_;
 };
 
+TEST_F(CudaParity, AugmentedImagesAreThoseOfTheCpu) {
+  folder_.write("s.json", R"({"dataset": {"name": "fashion-mnist", "limit": 500,
+      "augment": [{"random_crop": {"padding": 4}}, "horizontal_flip", {"cutout": {"size": 8}}]},
+      "network": {"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 10}]}, "epochs": 2,
+      "params": {"num_workers": [0, 2], "device": ["cpu", "cuda"]}})");
+  const Finished finished = run_program({"s.json", "--logdir", "runs"}, folder_.path());
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const json runs = json::parse(read_file(folder_.path() / "runs/s/results.json")).at("runs");
+  ASSERT_EQ(runs.size(), 4u);
+  for (const json& run : runs) {
+    ASSERT_EQ(run.at("status"), "completed");
+    // One pixel in another place would be seen in the fourth digit.
+    for (const std::size_t epoch : {0u, 1u}) {
+      const double loss = run.at("epochs")[epoch].at("loss"),
+                   expected = runs[0].at("epochs")[epoch].at("loss");
+      EXPECT_NEAR(loss / expected, 1, 1e-6);
+    }
+  }
+}
+
 TEST_F(CudaParity, CurvesLieOnTheCpusAndASecondSweepHasTheSameBits) {
   const auto runs = runs_of(folder_, "first"), again = runs_of(folder_, "second");
   ASSERT_EQ(runs.size(), 8u);

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "core/base/file.h"
 #include "tests/support/array_files.h"
+#include "tests/support/environment.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"
@@ -78,6 +81,7 @@ class OwnPictures : public ::testing::Test {
   }
 
   SweepFolder folder_;
+  const test::Environment cache_{"XDG_CACHE_HOME", (folder_.path() / "cache").string()};
 };
 
 TEST_F(OwnPictures, AFolderInColourIsLearnt) {
@@ -126,6 +130,73 @@ std::string cifar_records(unsigned first, unsigned count) {
     }
   }
   return bytes;
+}
+
+TEST_F(OwnPictures, AreDecodedOnce) {
+  write_pictures("flowers");
+  std::this_thread::sleep_for(std::chrono::milliseconds(80));  // until the folder counts as not changing
+  const std::string dataset = R"({"name": "flowers", "path": "flowers", "validation": 0.2})";
+  ASSERT_EQ(train(dataset).code, 0);
+  const json first = run_record();
+  std::filesystem::remove_all(folder_.path() / "runs");
+  ASSERT_EQ(train(dataset).code, 0);
+  EXPECT_EQ(run_record().at("provenance").at("dataset").at("files"),
+            first.at("provenance").at("dataset").at("files"));
+  for (const char* key : {"loss", "validation_loss"})
+    EXPECT_EQ(run_record().at("metrics").at(key), first.at("metrics").at(key));
+  EXPECT_THAT(run_program({"data", "clean"}, folder_.path()).out,
+              ::testing::StartsWith("removed 1 file with 0.1 MB of decoded images from "));
+  EXPECT_THAT(run_program({"data", "clean"}, folder_.path()).out,
+              ::testing::StartsWith("removed 0 files with 0.0 MB"));
+
+  const test::Environment full("XDG_CACHE_HOME", "/proc");
+  std::filesystem::remove_all(folder_.path() / "runs");
+  const Finished finished = train(dataset);
+  EXPECT_EQ(finished.code, 0);
+  EXPECT_THAT(finished.err,
+              HasSubstr("the decoded images are not kept for the next start: /proc/sweep/decoded: "));
+}
+
+TEST_F(OwnPictures, AugmentationIsPartOfARunAndNotOfHowItIsComputed) {
+  write_pictures("flowers");
+  folder_.write(
+      "s.json",
+      R"({"dataset": {"name": "flowers", "path": "flowers", "validation": 0.2}, "network": "cnn.json",
+      "optimizer": "adam", "epochs": 2, "batch_size": 10, "device": "cpu", "seed": 1,
+      "params": {"dataset.augment": [[], [{"random_crop": {"padding": 3}}, "horizontal_flip", {"cutout": {"size": 4}}]],
+                 "num_workers": [0, 2]}})");
+  const Finished finished = run_program({"s.json", "--logdir", "runs"}, folder_.path());
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const json results = json::parse(read_file(folder_.path() / "runs/s/results.json")).at("runs");
+  ASSERT_EQ(results.size(), 4u);
+  const auto loss = [&](std::size_t run) { return results[run].at("epochs")[1].at("loss"); };
+  EXPECT_EQ(loss(0), loss(1));
+  EXPECT_EQ(loss(2), loss(3)) << "workers change nothing";
+  EXPECT_NE(loss(0), loss(2));
+  // The first batches that TensorBoard shows differ as well.
+  const auto first_image = [&](std::size_t run) {
+    const auto directory = folder_.path() / "runs/s" / results[run].at("name").get<std::string>();
+    for (const auto& file : std::filesystem::directory_iterator(directory)) {
+      if (!file.path().filename().string().starts_with("events.out")) continue;
+      const std::string events = read_file(file.path());
+      const std::size_t begin = events.find("\x89PNG");
+      return events.substr(begin, events.find("IEND", begin) - begin);
+    }
+    return std::string();
+  };
+  EXPECT_GT(first_image(0).size(), 100u);
+  EXPECT_EQ(first_image(0), first_image(1));
+  EXPECT_NE(first_image(0), first_image(2));
+  // A finished run with another augmentation is in the way.
+  const auto train_padded = [&](int padding) {
+    return train(R"({"name": "flowers", "path": "flowers", "augment": [{"random_crop": {"padding": )" +
+                 std::to_string(padding) + "}}]}");
+  };
+  std::filesystem::remove_all(folder_.path() / "runs");
+  EXPECT_EQ(train_padded(2).code, 0);
+  const Finished other = train_padded(3);
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("dataset.augment[0].random_crop.padding: 2 -> 3"));
 }
 
 TEST_F(OwnPictures, CifarBatchesAreLearnt) {

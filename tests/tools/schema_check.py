@@ -69,6 +69,8 @@ accepted = [
     changed(params={"stop.patience": [1, 2], "checkpoint": ["last", "best"]}, stop={"metric": "Loss/train"}),
     changed(loss="l1"), changed(loss={"name": "smooth_l1", "beta": 0}), changed(loss={"class_weights": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}),
     changed(dataset={"name": "fashion-mnist", "normalize": "train"}), changed(dataset={"name": "fashion-mnist", "missing": "error"}),
+    changed(dataset={"name": "fashion-mnist", "augment": ["horizontal_flip", {"random_crop": {"padding": 4}}, {"cutout": {"size": 8}}, {"horizontal_flip": {}}]}),
+    changed(dataset={"name": "fashion-mnist", "augment": []}), changed(params={"dataset.augment": [[], ["horizontal_flip"]]}),
     nested({"type": "sequential", "name": "a", "layers": [{"type": "relu", "name": "b"}]}),
     nested({"type": "residual", "layers": [{"type": "sequential", "layers": [{"type": "relu"}]}], "shortcut": [{"type": "tanh"}]}),
 ]
@@ -77,6 +79,8 @@ rejected = [
     changed(lr=0), changed(lr=-1), changed(lr=[0.1]), changed(batch_size=0), changed(shuffle="true"), changed(num_workers=-1),
     changed(device="gpu"), changed(device="cuda:"), changed(loss="mes"), changed(loss={"name": "mse", "label_smoothing": 0.1}),
     changed(loss={"name": "smooth_l1", "beta": -1}), changed(loss={"class_weights": []}), changed(loss={"class_weights": [0, 1]}),
+    changed(dataset={"name": "mnist", "augment": ["cutout"]}), changed(dataset={"name": "mnist", "augment": [{"cutout": {"size": 0}}]}),
+    changed(dataset={"name": "mnist", "augment": "horizontal_flip"}), changed(dataset={"name": "mnist", "augment": [{"horizontal_flip": 1}]}),
     changed(dataset={"name": "mnist", "normalize": "all"}), changed(dataset={"name": "mnist", "target": []}), changed(dataset={"name": "mnist", "ignore": [""]}),
     changed(schedule="cosin"), changed(schedule={"name": "cosine", "then": "step"}), changed(schedule=1),
     changed(schedule={"name": "warmup", "then": "one_cycle"}), changed(schedule={"name": "one_cycle", "anneal_strategy": "line"}),

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/printable.h"
 #include "core/base/suggest.h"
+#include "core/data/cache/cache_folder.h"
 #include "core/data/dataset_search.h"
 #include "core/data/dataset_summary.h"
 #include "core/data/fetch/fetch_dataset.h"
@@ -211,7 +212,17 @@ int describe(const DataOptions& options) {
   return kExitDone;
 }
 
+int clean() {
+  const CacheFolder cache = decoded_cache();
+  const CleanedCache cleaned = clean_cache(cache);
+  std::cout << fmt::format("removed {} file{} with {} MB of decoded images from {}\n", cleaned.files,
+                           cleaned.files == 1 ? "" : "s", megabytes(cleaned.bytes),
+                           printable(cache.path.string()));
+  return kExitDone;
+}
+
 int run_data(const DataOptions& options) {
+  if (options.words.front() == "clean" && options.words.size() == 1) return clean();
   if (options.words.front() != "get") return describe(options);
   if (options.words.size() != 2)
     throw ConfigError("data get: one name is needed: sweep data get fashion-mnist");
@@ -222,7 +233,9 @@ int run_data(const DataOptions& options) {
 
 Command data_command() {
   return {.name = "data",
-          .description = "get a known data set (get NAME), or print what a sweep file or a path holds",
+          .description =
+              "get a known data set (get NAME), empty the cache (clean), or print what a sweep file or a "
+              "path holds",
           .missing_argument =
               "a file or a name is needed: sweep data SWEEP.json, sweep data PATH, or sweep data "
               "get fashion-mnist",
@@ -231,9 +244,10 @@ Command data_command() {
             app.add_option(
                    "what", options->words,
                    "get NAME: download a known data set into the user's cache, from $SWEEP_DATA_MIRROR "
-                   "if that is set; or a sweep file and overrides, a data set's name, a file or a "
+                   "if that is set; clean: remove decoded images from that cache; or a sweep file and "
+                   "overrides, a data set's name, a file or a "
                    "folder: print its samples and classes")
-                ->type_name("get NAME | SWEEP.json [key=v ...] | PATH")
+                ->type_name("get NAME | clean | SWEEP.json [key=v ...] | PATH")
                 ->required();
             app.add_flag("--json", options->json, "as JSON");
             return [options](const auto&) { return run_data(*options); };

@@ -123,12 +123,14 @@ std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, cons
 RawData read_image_folder(std::span<const fs::path> paths, const ReadOptions& options) {
   if (paths.size() != 1)
     throw DataError("image_folder: expected one folder, found " + std::to_string(paths.size()));
-  const fs::path& root = paths.front();
+  return decode_image_folder(scan_image_folder(paths.front()), paths.front(), options);
+}
+
+RawData decode_image_folder(ImageFolder folder, const fs::path& root, const ReadOptions& options) {
   const std::string name = root.string();
   if (options.resize && (options.resize->height == 0 || options.resize->width == 0)) {
     throw ConfigError("resize: height and width must be at least 1");
   }
-  ImageFolder folder = scan_image_folder(root);
   const ImageSize size = common_size(folder, options, name);
   const std::vector<ImageEntry>* parts[] = {&folder.train, folder.validation ? &*folder.validation : nullptr,
                                             folder.test ? &*folder.test : nullptr};

@@ -14,9 +14,18 @@
 
 namespace sweep {
 
+/// What changes when a file is written. Programs can set the time of modification back, but not that of the
+/// last change of the file's status, which every write sets.
+struct FileStamp {
+  std::uint64_t bytes = 0;
+  std::int64_t modified = 0, changed = 0;  // nanoseconds since 1970
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
 struct ImageEntry {
   std::filesystem::path path;
   std::int32_t class_index = 0;
+  FileStamp stamp{};  // when it was listed
 };
 
 /// The files of an image folder, in a fixed order: by class, then by path.
@@ -59,5 +68,9 @@ std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, cons
 /// prints them, by part, class and path. Options used: resize, grayscale and those for all formats.
 /// Throws DataError.
 RawData read_image_folder(std::span<const std::filesystem::path> paths, const ReadOptions& options);
+
+/// The second half of it: decodes what scan_image_folder(root) has listed.
+RawData decode_image_folder(ImageFolder folder, const std::filesystem::path& root,
+                            const ReadOptions& options);
 
 }  // namespace sweep

@@ -65,6 +65,13 @@ const char* kind_of(mode_t mode) {
   return "is a device, not a file";
 }
 
+FileStamp stamp_of(const struct stat& info) {
+  const auto nanoseconds = [](const timespec& time) {
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  return {static_cast<std::uint64_t>(info.st_size), nanoseconds(info.st_mtim), nanoseconds(info.st_ctim)};
+}
+
 class ClassScan {
  public:
   ClassScan(std::int32_t class_index, std::vector<ImageEntry>& entries, std::vector<SkippedFile>& skipped)
@@ -83,7 +90,7 @@ class ClassScan {
     if (::stat(path.c_str(), &info) != 0) {
       skipped_.push_back({path, std::string("cannot be read: ") + std::strerror(errno)});
     } else if (S_ISREG(info.st_mode)) {
-      entries_.push_back({path, class_index_});
+      entries_.push_back({path, class_index_, stamp_of(info)});
     } else if (!S_ISDIR(info.st_mode)) {
       skipped_.push_back({path, kind_of(info.st_mode)});
     } else if (!seen_.emplace(info.st_dev, info.st_ino).second) {

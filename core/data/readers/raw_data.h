@@ -8,14 +8,16 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/maybe_owned_array.h"
 #include "core/base/shape.h"
 #include "core/data/readers/data_file.h"
 
 namespace sweep {
 
 /// All samples of one part, row-major: [count, *RawData::shape]. Bytes stay bytes, so that a device can keep
-/// them as such; everything else is converted to float32.
-using SampleValues = std::variant<std::vector<std::uint8_t>, std::vector<float>>;
+/// them as such; everything else is converted to float32. The last kind are bytes of a file that is mapped.
+using SampleValues =
+    std::variant<std::vector<std::uint8_t>, std::vector<float>, MaybeOwnedArray<std::uint8_t>>;
 
 /// The training, validation or test samples. Exactly one of `classes` and `values` is used, the same in
 /// all parts.

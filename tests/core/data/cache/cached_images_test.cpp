@@ -1,0 +1,171 @@
+// Decoded images that are kept: the same data set as decoding gives, and never that of another folder.
+#include "core/data/cache/cached_images.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <thread>
+
+#include "core/base/file.h"
+#include "core/data/readers/image_folder.h"
+#include "tests/support/image_files.h"
+#include "tests/support/temporary_directory.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::string gray_png(std::uint8_t value) { return test::png_file(test::flat_pixels(2, 3, {value})); }
+
+std::vector<std::uint8_t> bytes_of(const RawPart& part) {
+  if (const auto* owned = std::get_if<std::vector<std::uint8_t>>(&part.samples)) return *owned;
+  const auto& mapped = std::get<MaybeOwnedArray<std::uint8_t>>(part.samples);
+  return {mapped.begin(), mapped.end()};
+}
+bool is_mapped(const RawData& data) {
+  return std::holds_alternative<MaybeOwnedArray<std::uint8_t>>(data.train.samples);
+}
+
+class CachedImages : public testing::Test {
+ protected:
+  CachedImages() {
+    write("train/dog/b.png", 4);
+    write("train/dog/a.png", 3);
+    write("train/cat/z.png", 2);
+    write("train/cat/y.png", 1);
+    write("test/dog/a.png", 9);
+    folder_.write("images/train/cat/broken.png", "no image");
+  }
+  void write(const std::string& name, std::uint8_t value) {
+    folder_.write("images/" + name, gray_png(value));
+  }
+
+  // Waits until the folder is old enough to be kept.
+  RawData read(ReadOptions options = {}) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(80));
+    return read_at_once(options);
+  }
+  RawData read_at_once(ReadOptions options = {}) const {
+    options.grayscale = true;
+    return read_cached_image_folder(std::span(&images_, 1), options, cache_);
+  }
+  std::vector<fs::path> kept() const {
+    std::vector<fs::path> files;
+    std::error_code error;
+    for (fs::directory_iterator it(cache_.path, error), end; !error && it != end; ++it) files.push_back(*it);
+    return files;
+  }
+
+  const test::TemporaryDirectory folder_;
+  const fs::path images_ = folder_ / "images";
+  CacheFolder cache_{.path = folder_ / "cache/decoded", .most_bytes = 1'000'000};
+};
+
+TEST_F(CachedImages, AreWhatDecodingGives) {
+  ReadOptions options;
+  options.grayscale = true;
+  const RawData expected = read_image_folder(std::span(&images_, 1), options);
+  const RawData first = read(), second = read();
+  EXPECT_FALSE(is_mapped(first));
+  EXPECT_TRUE(is_mapped(second));
+  EXPECT_THAT(kept(), SizeIs(1));
+  for (const RawData* data : {&first, &second}) {
+    EXPECT_EQ(data->shape, expected.shape);
+    EXPECT_EQ(data->class_names, expected.class_names);
+    EXPECT_EQ(bytes_of(data->train), bytes_of(expected.train));
+    EXPECT_EQ(data->train.classes, expected.train.classes);
+    EXPECT_EQ(bytes_of(*data->test), bytes_of(*expected.test));
+    EXPECT_EQ(data->test->classes, expected.test->classes);
+    EXPECT_FALSE(data->validation.has_value());
+    EXPECT_EQ(data->files.at(0).sha256, expected.files.at(0).sha256);
+    EXPECT_EQ(data->files.at(0).path, expected.files.at(0).path);
+    ASSERT_THAT(data->skipped, SizeIs(1));
+    EXPECT_EQ(data->skipped[0].reason, expected.skipped[0].reason);
+    EXPECT_THAT(data->notes, IsEmpty());
+  }
+}
+
+TEST_F(CachedImages, AreDecodedAgainAfterAnyChange) {
+  read();
+  EXPECT_TRUE(is_mapped(read()));
+  // Other content of the same size, with the old time of modification.
+  struct stat before {};
+  const fs::path file = images_ / "train/dog/a.png";
+  ASSERT_EQ(::stat(file.c_str(), &before), 0);
+  ASSERT_EQ(gray_png(3).size(), gray_png(7).size());
+  std::ofstream(file, std::ios::binary) << gray_png(7);
+  const timespec times[] = {before.st_atim, before.st_mtim};
+  ASSERT_EQ(::utimensat(AT_FDCWD, file.c_str(), times, 0), 0);
+  RawData data = read();
+  EXPECT_FALSE(is_mapped(data));
+  EXPECT_THAT(bytes_of(data.train), testing::Contains(7));
+  EXPECT_TRUE(is_mapped(read()));
+
+  fs::rename(images_ / "train/dog/b.png", images_ / "train/dog/c.png");
+  EXPECT_FALSE(is_mapped(read()));
+  write("train/cat/new.png", 8);
+  EXPECT_EQ(read().train.count, 5u);
+  EXPECT_FALSE(is_mapped(read({.resize = ImageSize{4, 4}})));
+  EXPECT_TRUE(is_mapped(read({.resize = ImageSize{4, 4}})));
+  EXPECT_TRUE(is_mapped(read()));
+}
+
+TEST_F(CachedImages, AreNotKeptWhileTheFolderMayChangeUnseen) {
+  write("train/cat/y.png", 5);  // within the same tick of the clock it could be written once more
+  read_at_once();
+  EXPECT_THAT(kept(), IsEmpty());
+}
+
+TEST_F(CachedImages, DamageIsDetectedAndDecodedAgain) {
+  read();
+  const fs::path file = kept().at(0);
+  const std::string right = read_file(file);
+  ASSERT_TRUE(is_mapped(read()));
+  const auto is_refused = [&](const std::string& content) {
+    std::ofstream(file, std::ios::binary) << content;
+    const RawData data = read();
+    return !is_mapped(data) && data.train.count == 4 && read_file(file) == right;
+  };
+  // Magic, sizes, digest, description, a pixel, and the class of the last sample.
+  for (const std::size_t at : {std::size_t{0}, std::size_t{17}, std::size_t{25}, std::size_t{40},
+                               std::size_t{130}, std::size_t{300}, std::size_t{4096}, right.size() - 64}) {
+    std::string damaged = right;
+    damaged[at] = static_cast<char>(damaged[at] ^ 4);
+    EXPECT_TRUE(is_refused(damaged)) << at;
+  }
+  for (const std::size_t size : {std::size_t{0}, std::size_t{100}, right.size() - 1})
+    EXPECT_TRUE(is_refused(right.substr(0, size))) << size;
+  EXPECT_TRUE(is_refused(right + "x"));
+}
+
+TEST_F(CachedImages, ACacheThatCannotBeWrittenIsARemark) {
+  cache_.path = "/proc/nowhere";
+  EXPECT_THAT(read().notes,
+              ElementsAre(HasSubstr("not kept for the next start: /proc/nowhere: cannot create: ")));
+  cache_.path = folder_ / "cache";
+  cache_.most_bytes = 10;
+  EXPECT_THAT(read().notes, ElementsAre(HasSubstr(" bytes, and SWEEP_CACHE_SIZE allows 10")));
+  EXPECT_THAT(kept(), IsEmpty());
+  cache_.most_bytes = 0;
+  EXPECT_THAT(read().notes, IsEmpty()) << "switched off";
+  // What somebody put in the place of the file is not written through.
+  cache_.most_bytes = 1'000'000;
+  read();
+  const fs::path file = kept().at(0), other = folder_.write("other", "mine");
+  fs::remove(file);
+  fs::create_symlink(other, file);
+  read();
+  EXPECT_EQ(read_file(other), "mine");
+  EXPECT_FALSE(fs::is_symlink(file)) << "replaced whole";
+}
+
+}  // namespace
+}  // namespace sweep
