@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "runmanager/answers/run_metric.h"
-#include "runmanager/answers/text_table.h"
 #include "runmanager/records/results.h"
 #include "runmanager/terminal/table.h"
+#include "runmanager/terminal/text_table.h"
 #include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
 #include "runmanager/text/markdown.h"

@@ -11,12 +11,12 @@
 
 #include "core/base/error.h"
 #include "runmanager/answers/run_metric.h"
+#include "runmanager/config/repeats.h"
 #include "runmanager/config/run_name.h"
 
 namespace sweep {
 namespace {
 
-constexpr std::string_view kRepeatKey = "repeat";
 // Relative to the total: smaller sums of squares are rounding, and a smaller difference of sums.
 constexpr double kRounding = 1e-20, kDifferenceRounding = 1e-12;
 

@@ -7,8 +7,8 @@
 
 #include "core/base/printable.h"
 #include "runmanager/answers/run_metric.h"
-#include "runmanager/answers/text_table.h"
 #include "runmanager/terminal/table.h"
+#include "runmanager/terminal/text_table.h"
 #include "runmanager/text/json_output.h"
 
 namespace sweep {

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/json/json_text.h"
+#include "runmanager/config/repeats.h"
 #include "runmanager/records/epoch_columns.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/text/csv.h"
@@ -36,8 +37,17 @@ std::string epoch_cell(const Json& epoch, const std::string& column) {
 }
 
 // How many columns of the header are an epoch's; the swept keys come after them, of which "loss" may be one.
-std::size_t epoch_column_end(const std::vector<std::string>& header) {
-  std::size_t end = 2 + epoch_columns().size();  // behind "run" and "status"
+// None if a column is missing: earlier versions had none of the test's.
+std::optional<std::size_t> epoch_column_end(const std::vector<std::string>& header) {
+  if (header.size() < 2 || header[0] != "run" || header[1] != "status") return std::nullopt;
+  std::size_t end = 2;
+  for (const EpochColumn& column : epoch_columns()) {
+    if (end < header.size() && header[end] == column.name) {
+      ++end;
+    } else if (column.get) {
+      return std::nullopt;
+    }
+  }
   const auto is_measure = [](const std::string& name) {
     return std::ranges::any_of(measure_columns(), [&name](const EpochColumn& c) { return c.name == name; });
   };
@@ -138,10 +148,10 @@ class ResultsChecker {
 
   void check_csv(const std::string& text, FileFinding& finding) {
     const auto rows = parse_csv_text(text, "results.csv");
-    std::vector<std::string> wanted = {"run", "status"};
-    for (const EpochColumn& column : epoch_columns()) wanted.push_back(column.name);
-    if (rows.empty() || rows[0].size() < wanted.size() ||
-        !std::equal(wanted.begin(), wanted.end(), rows[0].begin())) {
+    const std::optional<std::size_t> end = rows.empty() ? std::nullopt : epoch_column_end(rows[0]);
+    if (!end) {
+      std::vector<std::string> wanted = {"run", "status"};
+      for (const EpochColumn& column : epoch_columns()) wanted.push_back(column.name);
       finding.problems.push_back(fmt::format("its columns are not {}, …", fmt::join(wanted, ", ")));
       return;
     }
@@ -153,6 +163,7 @@ class ResultsChecker {
             fmt::format("row {} has {} cells, the header {}", i + 1, rows[i].size(), rows[0].size()));
         continue;
       }
+      if (rows[i][1] == kMeanStatus || rows[i][1] == kDeviationStatus) continue;
       by_run[rows[i][0]].push_back(&rows[i]);
       if (results_ && find_result(rows[i][0]) == nullptr)
         finding.problems.push_back(
@@ -160,19 +171,20 @@ class ResultsChecker {
     }
     if (!results_) return;
     for (const ResultsRun& run : *results_) {
-      const std::string difference = csv_difference(run, rows[0], by_run[run.name]);
+      const std::string difference = csv_difference(run, rows[0], *end, by_run[run.name]);
       if (difference.empty()) continue;
       (is_open(run.status) ? finding.notes : finding.problems).push_back(difference);
     }
   }
 
   // Describes the first difference between the rows of a run and results.json; "" if there is none.
+  // The first `end` columns are compared.
   static std::string csv_difference(const ResultsRun& run, const std::vector<std::string>& header,
+                                    std::size_t end,
                                     const std::vector<const std::vector<std::string>*>& rows) {
     if (rows.size() != std::max<std::size_t>(1, run.epochs.size()))
       return fmt::format("has {} rows of {}, results.json {} epochs", rows.size(), run.name,
                          run.epochs.size());
-    const std::size_t end = epoch_column_end(header);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if ((*rows[i])[1] != to_string(run.status))
         return fmt::format("says {} is {}, results.json {}", run.name, (*rows[i])[1], to_string(run.status));

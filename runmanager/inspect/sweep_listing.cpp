@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/sweep_directory.h"
-#include "runmanager/terminal/table.h"
+#include "runmanager/terminal/best_run.h"
 
 namespace sweep {
 namespace {

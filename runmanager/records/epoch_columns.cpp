@@ -31,6 +31,8 @@ std::span<const EpochColumn> epoch_columns() {
       {"number_correct", [](const EpochRecord& e) { return value_of(e.number_correct); }},
       {"validation_loss", [](const EpochRecord& e) { return value_of(e.validation_loss); }},
       {"validation_accuracy", [](const EpochRecord& e) { return value_of(e.validation_accuracy); }},
+      {"test_loss"},
+      {"test_accuracy"},
       {"epoch_seconds", [](const EpochRecord& e) { return trained(e, e.epoch_seconds); }},
       {"run_seconds", [](const EpochRecord& e) { return EpochValue(e.run_seconds); }},
       {"images_per_second", [](const EpochRecord& e) { return trained(e, e.images_per_second); }}};
@@ -47,6 +49,7 @@ std::span<const EpochColumn> measure_columns() {
           {std::string(kMeasures[i].key), [i](const EpochRecord& e) { return value_of(e.measures[i]); }});
       list.push_back({validation_key(kMeasures[i]),
                       [i](const EpochRecord& e) { return value_of(e.validation_measures[i]); }});
+      list.push_back({"test_" + std::string(kMeasures[i].key)});
     }
     return list;
   }();
@@ -72,8 +75,16 @@ EpochValue epoch_value_from_json(const Json& json) {
   return number_from_json(json);
 }
 
+EpochValue value_at(const EpochColumn& column, const RunRecord& run, const EpochRecord& epoch) {
+  if (column.get) return column.get(epoch);
+  const auto metric = run.metrics.find(column.name);
+  const bool is_last = !run.epochs.empty() && run.epochs.back().epoch == epoch.epoch;
+  return is_last && metric != run.metrics.end() ? EpochValue(metric->second) : EpochValue();
+}
+
 void add_measures(Json& json, const EpochRecord& epoch) {
   for (const EpochColumn& column : measure_columns()) {
+    if (!column.get) continue;
     const EpochValue value = column.get(epoch);
     if (!std::holds_alternative<std::monostate>(value)) json[column.name] = to_json(value);
   }
@@ -81,8 +92,20 @@ void add_measures(Json& json, const EpochRecord& epoch) {
 
 Json epoch_json(const EpochRecord& epoch) {
   Json json = Json::object();
-  for (const EpochColumn& column : epoch_columns()) json[column.name] = to_json(column.get(epoch));
+  for (const EpochColumn& column : epoch_columns()) {
+    if (column.get) json[column.name] = to_json(column.get(epoch));
+  }
   add_measures(json, epoch);
+  return json;
+}
+
+Json epoch_json(const RunRecord& run, const EpochRecord& epoch) {
+  Json json = Json::object();
+  for (const EpochColumn& column : epoch_columns()) json[column.name] = to_json(value_at(column, run, epoch));
+  for (const EpochColumn& column : measure_columns()) {
+    const EpochValue value = value_at(column, run, epoch);
+    if (!std::holds_alternative<std::monostate>(value)) json[column.name] = to_json(value);
+  }
   return json;
 }
 

@@ -19,12 +19,17 @@ using EpochValue = std::variant<std::monostate, std::int64_t, double>;
 /// One value of an epoch: a column of results.csv, and a member of the epoch's object in the JSON files.
 struct EpochColumn {
   std::string name;
-  std::function<EpochValue(const EpochRecord&)> get;
+  /// Empty for a metric of the whole run, RunRecord::metrics[name], which stands at its last epoch.
+  std::function<EpochValue(const EpochRecord&)> get{};
 };
+
+/// The value of the column at `epoch`, one of the run's.
+EpochValue value_at(const EpochColumn& column, const RunRecord& run, const EpochRecord& epoch);
 
 /// The columns that every table has, in its order.
 std::span<const EpochColumn> epoch_columns();
-/// Those of the measures, "mae" and "validation_mae" and so on, which only epochs that have them show.
+/// Those of the measures, "mae", "validation_mae" and "test_mae" and so on, which only epochs that have them
+/// show.
 std::span<const EpochColumn> measure_columns();
 
 /// The name of a measure's validation value: "validation_mae".
@@ -39,7 +44,9 @@ EpochValue epoch_value_from_json(const nlohmann::ordered_json& json);
 
 /// Adds the measures that the epoch has.
 void add_measures(nlohmann::ordered_json& json, const EpochRecord& epoch);
-/// The object of an epoch: every column, and the measures that it has.
+/// The object of an epoch: every column but those of the whole run, and the measures that it has.
 nlohmann::ordered_json epoch_json(const EpochRecord& epoch);
+/// The object of an epoch of `run` in results.json: every column, and the measures that it has.
+nlohmann::ordered_json epoch_json(const RunRecord& run, const EpochRecord& epoch);
 
 }  // namespace sweep

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "runmanager/config/repeats.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/records/epoch_columns.h"
 #include "runmanager/records/run_record_json.h"
@@ -57,8 +58,8 @@ bool any_shared(const std::vector<RunRecord>& runs) {
 namespace {
 
 bool has_value(const RunRecord& run, const EpochColumn& column) {
-  const auto has = [&column](const EpochRecord& epoch) {
-    return !std::holds_alternative<std::monostate>(column.get(epoch));
+  const auto has = [&](const EpochRecord& epoch) {
+    return !std::holds_alternative<std::monostate>(value_at(column, run, epoch));
   };
   return (run.untrained && has(*run.untrained)) || std::ranges::any_of(run.epochs, has);
 }
@@ -73,6 +74,105 @@ std::vector<EpochColumn> columns_of(const std::vector<RunRecord>& runs) {
   return columns;
 }
 
+using Row = std::vector<std::string>;
+
+Row params_row(const Params& params, const std::vector<std::string>& keys) {
+  Row cells;
+  for (const std::string& key : keys) {
+    const ParamValue* value = find_param(params, key);
+    cells.push_back(value != nullptr ? param_text(*value) : "");
+  }
+  return cells;
+}
+
+// Completed runs that differ only in their repeat.
+struct Repeats {
+  RepeatGroup group;
+  std::vector<const RunRecord*> runs;
+  std::size_t epochs = 0;      // that all of them have
+  bool has_untrained = false;  // all of them
+};
+
+// Of all combinations with two such runs or more.
+std::vector<Repeats> repeats_of(const std::vector<RunRecord>& runs) {
+  std::vector<Params> params;
+  for (const RunRecord& run : runs) params.push_back(run.params);
+  std::vector<Repeats> found;
+  for (RepeatGroup& group : repeat_groups(params)) {
+    Repeats repeats{.group = std::move(group), .runs = {}};
+    for (const std::size_t i : repeats.group.runs) {
+      if (runs[i].status == RunStatus::kCompleted && !runs[i].epochs.empty())
+        repeats.runs.push_back(&runs[i]);
+    }
+    if (repeats.runs.size() < 2) continue;
+    repeats.epochs = repeats.runs[0]->epochs.size();
+    for (const RunRecord* run : repeats.runs) repeats.epochs = std::min(repeats.epochs, run->epochs.size());
+    repeats.has_untrained =
+        std::ranges::all_of(repeats.runs, [](const RunRecord* run) { return run->untrained.has_value(); });
+    found.push_back(std::move(repeats));
+  }
+  return found;
+}
+
+// The values of a column at epoch `number` in all repeats; none if one has no value. The metrics of whole
+// runs belong to the last epoch that all have.
+std::optional<Spread> column_spread(const EpochColumn& column, const Repeats& repeats, std::size_t number) {
+  std::vector<double> values;
+  for (const RunRecord* run : repeats.runs) {
+    const bool of_run = !column.get && number == repeats.epochs;
+    const EpochRecord& epoch = number == 0 ? *run->untrained
+                               : of_run    ? run->epochs.back()
+                                           : run->epochs[number - 1];
+    const EpochValue value = column.get || of_run ? value_at(column, *run, epoch) : EpochValue();
+    if (const auto* real = std::get_if<double>(&value)) values.push_back(*real);
+    if (const auto* count = std::get_if<std::int64_t>(&value)) values.push_back(static_cast<double>(*count));
+  }
+  return values.size() == repeats.runs.size() ? std::optional(spread_of(values)) : std::nullopt;
+}
+
+// Calls visit(status, pick, number) for the mean and the deviation of each epoch that all repeats have.
+template <typename Visit>
+void for_each_spread(const Repeats& repeats, const Visit& visit) {
+  for (std::size_t number = repeats.has_untrained ? 0 : 1; number <= repeats.epochs; ++number) {
+    visit(kMeanStatus, &Spread::mean, number);
+    visit(kDeviationStatus, &Spread::deviation, number);
+  }
+}
+
+std::string repeats_csv(const Repeats& repeats, const std::vector<EpochColumn>& columns, const Row& params) {
+  std::string csv;
+  for_each_spread(repeats, [&](std::string_view status, double Spread::*part, std::size_t number) {
+    Row cells = {repeats.group.name, std::string(status)};
+    for (const EpochColumn& column : columns) {
+      const auto spread = column_spread(column, repeats, number);
+      cells.push_back(column.name == "epoch" ? std::to_string(number)
+                      : spread               ? csv_number((*spread).*part)
+                                             : "");
+    }
+    cells.insert(cells.end(), params.begin(), params.end());
+    csv += csv_row(cells);
+  });
+  return csv;
+}
+
+Json repeats_json(const Repeats& repeats, const std::vector<EpochColumn>& columns) {
+  Json json = {{"name", repeats.group.name},
+               {"params", to_json(repeats.group.params)},
+               {"runs", repeats.runs.size()},
+               {std::string(kMeanStatus), Json::array()},
+               {std::string(kDeviationStatus), Json::array()}};
+  for_each_spread(repeats, [&](std::string_view status, double Spread::*part, std::size_t number) {
+    Json epoch = {{"epoch", number}};
+    for (const EpochColumn& column : columns) {
+      if (column.name == "epoch") continue;
+      const auto spread = column_spread(column, repeats, number);
+      epoch[column.name] = spread ? json_number((*spread).*part) : Json();
+    }
+    json[std::string(status)].push_back(std::move(epoch));
+  });
+  return json;
+}
+
 }  // namespace
 
 std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys) {
@@ -84,11 +184,7 @@ std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<st
   if (shared) header.emplace_back("jobs");
   std::string csv = csv_row(header);
   for (const RunRecord& run : runs) {
-    std::vector<std::string> params;
-    for (const std::string& key : keys) {
-      const ParamValue* value = find_param(run.params, key);
-      params.push_back(value != nullptr ? param_text(*value) : "");
-    }
+    Row params = params_row(run.params, keys);
     if (shared) params.push_back(std::to_string(run.jobs));
     const auto add_row = [&](const auto& cell_of) {
       std::vector<std::string> cells = {run.name, std::string(to_string(run.status))};
@@ -96,14 +192,19 @@ std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<st
       cells.insert(cells.end(), params.begin(), params.end());
       csv += csv_row(cells);
     };
-    for_each_epoch(run, [&add_row](const EpochRecord& epoch) {
-      add_row([&epoch](const EpochColumn& column) { return csv_cell(column.get(epoch)); });
+    for_each_epoch(run, [&](const EpochRecord& epoch) {
+      add_row([&](const EpochColumn& column) { return csv_cell(value_at(column, run, epoch)); });
     });
     if (run.epochs.empty() && !run.untrained) {
       add_row([&run](const EpochColumn& column) {
         return column.name == "run_seconds" ? csv_number(run.run_seconds) : "";
       });
     }
+  }
+  for (const Repeats& repeats : repeats_of(runs)) {
+    Row params = params_row(repeats.group.params, keys);
+    if (shared) params.emplace_back();
+    csv += repeats_csv(repeats, columns, params);
   }
   return csv;
 }
@@ -112,7 +213,7 @@ Json results_json(const std::vector<RunRecord>& runs, std::string_view sweep) {
   Json list = Json::array();
   for (const RunRecord& run : runs) {
     Json epochs = Json::array();
-    for_each_epoch(run, [&epochs](const EpochRecord& epoch) { epochs.push_back(epoch_json(epoch)); });
+    for_each_epoch(run, [&](const EpochRecord& epoch) { epochs.push_back(epoch_json(run, epoch)); });
     list.push_back({{"name", run.name},
                     {"status", to_string(run.status)},
                     {"params", to_json(run.params)},
@@ -122,7 +223,10 @@ Json results_json(const std::vector<RunRecord>& runs, std::string_view sweep) {
     if (run.setup_seconds) list.back()["setup_seconds"] = json_number(*run.setup_seconds);
     if (run.jobs > 1) list.back()["jobs"] = run.jobs;
   }
-  return {{"sweep", sweep}, {"runs", std::move(list)}};
+  Json json = {{"sweep", sweep}, {"runs", std::move(list)}};
+  for (const Repeats& repeats : repeats_of(runs))
+    json["repeats"].push_back(repeats_json(repeats, columns_of(runs)));
+  return json;
 }
 
 }  // namespace sweep

@@ -92,9 +92,11 @@ struct RunProgress {
 };
 
 /// The table of results.csv: "run, status, epoch, loss, …" and then one column per swept key. A run without a
-/// finished epoch has one row with empty cells. After the columns that every sweep has come those of the
-/// measures that a run has. csv.h describes the format of cells. If runs shared the
-/// machine, a last column "jobs" has the number of runs at once.
+/// finished epoch has one row with empty cells. Metrics of the whole run, test_loss and test_accuracy, stand
+/// at its last epoch. After all runs come, for each combination with two completed repeats or more, a row
+/// with the status "mean" and one with "std" per epoch that all of them have. After the columns that every
+/// sweep has come those of the measures that a run has. csv.h describes the format of cells. If runs shared
+/// the machine, a last column "jobs" has the number of runs at once.
 std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys);
 
 /// Whether any run was trained beside others, which makes its times longer.
@@ -102,7 +104,8 @@ bool any_shared(const std::vector<RunRecord>& runs);
 
 /// The content of results.json: {"sweep", "runs": [{"name", "status", "params", "epochs", "run_seconds",
 /// "error"}]}, "setup_seconds" where it was measured, and "jobs" for a run that shared the machine with
-/// others. JSON has no NaN or infinity: they are the strings "NaN", "Infinity" and "-Infinity", as in
+/// others; and, where there are repeats, "repeats": [{"name", "params", "runs", "mean": [epochs], "std":
+/// [epochs]}]. JSON has no NaN or infinity: they are the strings "NaN", "Infinity" and "-Infinity", as in
 /// TensorBoard's own JSON.
 nlohmann::ordered_json results_json(const std::vector<RunRecord>& runs, std::string_view sweep);
 

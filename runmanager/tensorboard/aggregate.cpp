@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
 #include "core/base/error.h"
-#include "runmanager/config/run_name.h"
+#include "runmanager/config/repeats.h"
 #include "runmanager/records/measures.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
@@ -20,8 +19,6 @@ namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kRepeatKey = "repeat";
 
 // The run's epoch with this number.
 const EpochRecord& epoch_of(const RunRecord& run, std::size_t number) {
@@ -38,12 +35,8 @@ std::vector<tbwriter::ScalarPoint> points_of(const RunRecord& run, std::size_t e
 }
 
 AggregateValue aggregate_value(std::string_view tag, std::span<const double> values) {
-  const auto count = static_cast<double>(values.size());
-  double sum = 0, squares = 0;
-  for (const double value : values) sum += value;
-  const double mean = sum / count;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return {std::string(tag), mean, std::sqrt(squares / (count - 1))};
+  const Spread spread = spread_of(values);
+  return {std::string(tag), spread.mean, spread.deviation};
 }
 
 AggregateEpoch aggregate_epoch(std::span<const RunRecord* const> runs, std::size_t epoch, bool is_last) {
@@ -120,23 +113,18 @@ fs::path mean_directory(const fs::path& sweep_directory) { return fs::path(sweep
 
 AggregateRuns::AggregateRuns(const fs::path& directory, std::span<const RunConfig> runs)
     : directory_(mean_directory(directory)) {
-  std::map<std::string, std::size_t> known;  // params without the repeat: combination
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    Params params = runs[i].params;
-    if (std::erase_if(params, [](const auto& param) { return param.first == kRepeatKey; }) == 0) continue;
-    const auto [at, is_new] = known.emplace(to_json(params).dump(), combinations_.size());
-    if (is_new) combinations_.push_back({std::move(params), {}, {}, runs[i].log});
-    combinations_[at->second].runs.push_back(i);
+  std::vector<Params> params;
+  for (const RunConfig& run : runs) params.push_back(run.params);
+  for (RepeatGroup& group : repeat_groups(params)) {
+    const LogOptions& log = runs[group.runs[0]].log;
+    combinations_.push_back({std::move(group), log});
   }
-  std::vector<Params> named;
-  for (const Combination& combination : combinations_) named.push_back(combination.params);
-  const std::vector<std::string> names = run_names(named);
-  for (std::size_t i = 0; i < names.size(); ++i) combinations_[i].name = names[i];
 }
 
 void AggregateRuns::update(std::size_t run, std::span<const RunRecord> records) const {
   for (const Combination& combination : combinations_) {
-    if (std::find(combination.runs.begin(), combination.runs.end(), run) != combination.runs.end())
+    if (std::find(combination.group.runs.begin(), combination.group.runs.end(), run) !=
+        combination.group.runs.end())
       write(combination, records);
   }
 }
@@ -148,7 +136,7 @@ void AggregateRuns::update_all(std::span<const RunRecord> records) const {
 
 std::vector<std::string> AggregateRuns::names() const {
   std::vector<std::string> names;
-  for (const Combination& combination : combinations_) names.push_back(combination.name);
+  for (const Combination& combination : combinations_) names.push_back(combination.group.name);
   return names;
 }
 
@@ -178,14 +166,14 @@ void AggregateRuns::remove_old() const {
 void AggregateRuns::write(const Combination& combination, std::span<const RunRecord> records) const {
   std::vector<const RunRecord*> repeats;
   bool all_ended = true;
-  for (const std::size_t run : combination.runs) {
+  for (const std::size_t run : combination.group.runs) {
     repeats.push_back(&records[run]);
     all_ended = all_ended && has_ended(records[run].status);
   }
   const auto aggregate = all_ended ? aggregate_of(repeats) : std::nullopt;
-  const fs::path directory = directory_ / combination.name;
+  const fs::path directory = directory_ / combination.group.name;
   if (aggregate) {
-    write_run(directory, combination.params, combination.log, *aggregate);
+    write_run(directory, combination.group.params, combination.log, *aggregate);
   } else {
     remove_run(directory);
   }

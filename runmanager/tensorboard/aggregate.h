@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runmanager/config/repeats.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/records/results.h"
 
@@ -56,9 +57,7 @@ class AggregateRuns {
 
  private:
   struct Combination {
-    Params params;                  // without the repeat
-    std::vector<std::size_t> runs;  // positions in the sweep
-    std::string name;
+    RepeatGroup group;
     LogOptions log;
   };
   void write(const Combination& combination, std::span<const RunRecord> records) const;

@@ -1,13 +1,17 @@
 #include "runmanager/terminal/table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "core/base/printable.h"
 #include "runmanager/config/run_name.h"
+#include "runmanager/terminal/best_run.h"
+#include "runmanager/terminal/repeats_table.h"
 #include "runmanager/terminal/terminal.h"
 
 namespace sweep {
@@ -15,15 +19,17 @@ namespace {
 
 constexpr int kGap = 2;  // blanks between columns
 
-// On a narrow terminal the columns of the least importance are left out, but never those from here on: the
-// parameters and the status.
-constexpr int kAlwaysShown = 900;
+// On a narrow terminal the columns of the least importance are left out, and of equal ones the widest: first
+// parameters that do not vary, then times, then other parameters, then metrics. Never those from kAlwaysShown
+// on: the status, and the last parameter that tells the runs apart.
+constexpr int kConstantParameter = 10, kVaryingParameter = 320, kAlwaysShown = 900;
 
 struct Column {
   std::string title;
   std::function<std::string(const RunRecord&)> text;
   bool right_aligned = true;
   int importance = 0;
+  bool leads = false;                   // stands before the results, where a run without them has its reason
   std::vector<std::string> cells = {};  // by run
   int width = 0;                        // display columns
 };
@@ -73,13 +79,23 @@ Column param_column(const std::string& key, const std::vector<RunRecord>& runs) 
     const ParamValue* value = find(run);
     return value != nullptr ? fit_width(param_text(*value), 32) : std::string();
   };
-  return {key, text, numeric, kAlwaysShown};
+  const bool varies = std::any_of(runs.begin(), runs.end(),
+                                  [&](const RunRecord& run) { return text(run) != text(runs.front()); });
+  return {key, text, numeric, varies ? kVaryingParameter : kConstantParameter, true};
 }
 
-double mean_epoch_seconds(const RunRecord& run) {
+// Of the training part of all epochs.
+double training_seconds(const RunRecord& run) {
   double total = 0;
   for (const EpochRecord& epoch : run.epochs) total += epoch.epoch_seconds;
-  return total / static_cast<double>(run.epochs.size());
+  return total;
+}
+
+// Over all epochs, as the mean time of an epoch is.
+double mean_images_per_second(const RunRecord& run) {
+  double images = 0;
+  for (const EpochRecord& epoch : run.epochs) images += epoch.images_per_second * epoch.epoch_seconds;
+  return images / training_seconds(run);
 }
 
 // Marks a time of a run that shared the machine with others: it was longer than it would be alone.
@@ -99,9 +115,9 @@ std::vector<Column> all_columns(const std::vector<RunRecord>& runs, const std::v
   std::vector<Column> columns;
   for (const std::string& key : keys) columns.push_back(param_column(key, runs));
   if (keys.empty())
-    columns.push_back({"run", [](const RunRecord& run) { return run.name; }, false, kAlwaysShown});
+    columns.push_back({"run", [](const RunRecord& run) { return run.name; }, false, kAlwaysShown, true});
   columns.push_back({"status", [](const RunRecord& run) { return std::string(to_string(run.status)); }, false,
-                     kAlwaysShown});
+                     kAlwaysShown, true});
   columns.push_back({"epochs", [](const RunRecord& run) { return epochs_text(run); }, true, 200});
   columns.push_back(
       {"loss", from_last_epoch([](const EpochRecord& e) { return number(e.loss, "{:.4f}"); }), true, 700});
@@ -126,18 +142,20 @@ std::vector<Column> all_columns(const std::vector<RunRecord>& runs, const std::v
     columns.push_back(
         {"test " + title, [=](const RunRecord& run) { return text(metric(run, key)); }, true, 550});
   }
-  columns.push_back({"s/epoch",
-                     [](const RunRecord& run) {
-                       return run.epochs.empty()
-                                  ? ""
-                                  : mark_if_shared(run, human_seconds(mean_epoch_seconds(run)));
-                     },
-                     true, 500});
+  columns.push_back(
+      {"s/epoch",
+       [](const RunRecord& run) {
+         return run.epochs.empty()
+                    ? ""
+                    : mark_if_shared(
+                          run, human_seconds(training_seconds(run) / static_cast<double>(run.epochs.size())));
+       },
+       true, 500});
   columns.push_back({"img/s",
                      [](const RunRecord& run) {
                        return run.epochs.empty()
                                   ? ""
-                                  : mark_if_shared(run, human_count(run.epochs.back().images_per_second));
+                                  : mark_if_shared(run, human_count(mean_images_per_second(run)));
                      },
                      true, 300});
   columns.push_back(
@@ -215,16 +233,31 @@ std::string fit_reason(std::string_view error, const std::string& line, const Ta
   return fit_width(text, std::max(0, options.width - display_width(line)), options.unicode);
 }
 
-// Leaves out the least important columns until the table fits into `width`; 0: no limit.
-std::vector<Column> fit_columns(std::vector<Column> columns, int width) {
-  while (width > 0 && columns.size() > 1 && total_width(columns) > width) {
-    const auto least = std::min_element(columns.begin(), columns.end(), [](const Column& a, const Column& b) {
-      return a.importance < b.importance;
-    });
-    if (least->importance >= kAlwaysShown) break;
+// Whether the rows can be told apart without this column.
+bool is_needed(const Column& column, const std::vector<Column>& columns) {
+  if (column.importance >= kAlwaysShown) return true;
+  if (column.importance != kVaryingParameter) return false;
+  return std::count_if(columns.begin(), columns.end(),
+                       [](const Column& other) { return other.importance == kVaryingParameter; }) == 1;
+}
+
+// Leaves out the least important columns until the table fits into `width`; 0: no limit. Returns their
+// titles.
+std::vector<std::string> fit_columns(std::vector<Column>& columns, int width) {
+  std::vector<std::string> left_out;
+  while (width > 0 && total_width(columns) > width) {
+    auto least = columns.end();
+    for (auto column = columns.begin(); column != columns.end(); ++column) {
+      if (is_needed(*column, columns)) continue;
+      if (least == columns.end() || column->importance < least->importance ||
+          (column->importance == least->importance && column->width > least->width))
+        least = column;
+    }
+    if (least == columns.end()) break;
+    left_out.push_back(least->title);
     columns.erase(least);
   }
-  return columns;
+  return left_out;
 }
 
 // The titles, and a rule below them.
@@ -246,7 +279,7 @@ std::string row(const RunRecord& run, std::size_t index, bool is_best, const std
   const std::string gap(kGap, ' ');
   std::string line = !is_best ? gap : options.unicode ? "★ " : "* ";
   for (const Column& column : columns) {
-    if (run.epochs.empty() && run.error && column.importance < kAlwaysShown) {
+    if (run.epochs.empty() && run.error && !column.leads) {
       line += fit_reason(*run.error, line, options);
       return without_trailing_blanks(line);
     }
@@ -287,62 +320,53 @@ std::string human_count(double count) {
   return fmt::format("{:.0f}G", count);
 }
 
-std::optional<std::size_t> best_run(const std::vector<RunRecord>& runs) {
-  // (accuracy, −loss) on the validation set, else on the training set; never one compared with the other. For
-  // numbers −RMSE takes the place of the accuracy, since losses of different runs may be of different kinds.
-  const auto score_of = [](const std::optional<double>& accuracy, const Measures& measures) {
-    if (accuracy) return accuracy;
-    return measures[kRmse] ? std::optional(-*measures[kRmse]) : std::nullopt;
-  };
-  const auto validation_score = [&](const EpochRecord& e) {
-    return score_of(e.validation_accuracy, e.validation_measures);
-  };
-  const bool validated = std::any_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
-    return run.status == RunStatus::kCompleted && last_epoch(run) != nullptr &&
-           validation_score(*last_epoch(run));
-  });
-  std::optional<std::size_t> best;
-  std::pair<double, double> best_score;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const EpochRecord* last = last_epoch(runs[i]);
-    if (runs[i].status != RunStatus::kCompleted || last == nullptr) continue;
-    if (validated && !validation_score(*last)) continue;
-    const double accuracy =
-        (validated ? validation_score(*last) : score_of(last->accuracy, last->measures)).value_or(0);
-    const double loss = validated && last->validation_loss ? *last->validation_loss : last->loss;
-    const std::pair<double, double> score = {accuracy, -loss};
-    if (std::isnan(accuracy) || std::isnan(loss)) continue;
-    if (!best || score > best_score) {
-      best = i;
-      best_score = score;
-    }
-  }
-  return best;
-}
-
 std::string results_table(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
                           const TableOptions& options) {
-  const std::vector<Column> columns = fit_columns(fill_columns(all_columns(runs, keys), runs), options.width);
+  std::vector<Column> columns = fill_columns(all_columns(runs, keys), runs);
+  const std::vector<std::string> left_out = fit_columns(columns, options.width);
   const Colors colors = colors_if(options.color);
   const std::optional<std::size_t> best = best_run(runs);
   std::string table = header(columns, colors, options);
+  std::map<std::string, std::size_t> skipped;  // by reason
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].status == RunStatus::kPending) continue;  // After an early stop they would fill the screen.
+    if (runs[i].status == RunStatus::kSkipped && !options.skipped) {
+      ++skipped[runs[i].error.value_or("")];
+      continue;
+    }
     const bool is_best = best == i;
     const std::string line = row(runs[i], i, is_best, columns, options);
     const std::string_view color = is_best ? colors.green : status_color(colors, runs[i].status);
     table += color.empty() ? line + "\n" : fmt::format("{}{}{}\n", color, line, colors.off);
   }
+  const auto note = [&](const std::string& text, std::string_view color) {
+    const std::string line = "  " + text;
+    table +=
+        fmt::format("{}{}{}\n", color,
+                    options.width > 0 ? fit_width(line, options.width, options.unicode) : line, colors.off);
+  };
+  const auto runs_text = [](std::size_t count) {
+    return fmt::format("{} run{}", count, count == 1 ? "" : "s");
+  };
+  for (const auto& [reason, count] : skipped)
+    note(fmt::format("{} skipped: {}", runs_text(count), first_line(reason)), colors.yellow);
   const auto pending = std::count_if(runs.begin(), runs.end(),
                                      [](const RunRecord& run) { return run.status == RunStatus::kPending; });
-  if (pending > 0) {
-    table +=
-        fmt::format("  {}{} run{} not started{}\n", colors.dim, pending, pending == 1 ? "" : "s", colors.off);
+  if (pending > 0)
+    note(fmt::format("{} not started", runs_text(static_cast<std::size_t>(pending))), colors.dim);
+  if (best && runs.size() > 1)
+    note(fmt::format("{} {}", options.unicode ? "★" : "*", best_run_means(runs)), colors.dim);
+  if (any_shared(runs)) note("~ timed while runs shared the machine", colors.dim);
+  std::string line = left_out.empty() ? "" : "left out for want of room:";
+  for (const std::string& title : left_out) {
+    if (options.width > 0 && display_width(line + title) + 4 > options.width) {
+      note(line, colors.dim);
+      line = " ";
+    }
+    line += " " + title + (title == left_out.back() ? "" : ",");
   }
-  if (any_shared(runs)) {
-    table += fmt::format("  {}~ timed while runs shared the machine{}\n", colors.dim, colors.off);
-  }
-  return table;
+  if (!line.empty()) note(line, colors.dim);
+  return table + repeats_table(runs, keys, options.unicode);
 }
 
 }  // namespace sweep

@@ -1,7 +1,6 @@
 // The results of a sweep as a table for a terminal.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,18 +12,16 @@ struct TableOptions {
   bool color = false;
   bool unicode = true;
   int width = 0;  // of the terminal in columns; less important columns are left out to fit; 0: no limit
+  bool skipped = false;  // a line for each skipped run, too
 };
 
 /// The results of `runs` as a table with a line per run: its parameters `keys`, the last epoch's loss and
-/// accuracy, times, and the reason if it failed or was skipped. The best run is marked. Runs that have not
-/// started are only counted. Ends with a newline.
+/// accuracy, mean time per epoch, and the reason if it failed. The best run is marked. Skipped runs are one
+/// line per reason, and runs that have not started are only counted. Columns that were left out are named;
+/// those of parameters go first, which do not vary or are wide, since metrics are what a table is for. Means
+/// over repeats follow. Ends with a newline.
 std::string results_table(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
                           const TableOptions& options = {});
-
-/// The index of the completed run with the highest validation accuracy in its last epoch, or nullopt if there
-/// is none. If no run has a validation set, training accuracy counts; where targets are numbers, the lowest
-/// RMSE. Among equals the lower loss wins.
-std::optional<std::size_t> best_run(const std::vector<RunRecord>& runs);
 
 /// "1.4 s", "2 m 05 s", "3 h 20 m"; "350 ms".
 std::string human_seconds(double seconds);

@@ -28,6 +28,8 @@ SCALARS = {
     "Number Correct/train": "number_correct",
     "Loss/validation": "validation_loss",
     "Accuracy/validation": "validation_accuracy",
+    "Loss/test": "test_loss",
+    "Accuracy/test": "test_accuracy",
     "Duration/epoch_seconds": "epoch_seconds",
     "Time/images_per_second": "images_per_second",
 }
@@ -37,7 +39,7 @@ METRICS = ["Accuracy/train", "Loss/train", "Accuracy/validation", "Loss/validati
 FIRST_METRICS = ["Accuracy/test", "Accuracy/train", "Accuracy/validation", "Duration/epoch_seconds", "Loss/test"]
 STATUS = {"completed": "STATUS_SUCCESS", "failed": "STATUS_FAILURE", "interrupted": "STATUS_UNKNOWN"}
 COLUMNS = ["run", "status", "epoch", "loss", "accuracy", "number_correct", "validation_loss", "validation_accuracy",
-           "epoch_seconds", "run_seconds", "images_per_second"]
+           "test_loss", "test_accuracy", "epoch_seconds", "run_seconds", "images_per_second"]
 
 
 def as_float32(value):
@@ -67,9 +69,9 @@ class SweepCheck:
         results = json.loads((self.directory / "results.json").read_text())
         self.runs = {run["name"]: run for run in results["runs"] if run["status"] != "pending"}
         with open(self.directory / "results.csv", newline="") as file:
-            reader = csv.DictReader(file)
-            self.columns = reader.fieldnames
-            self.rows = list(reader)
+            self.columns, *rows = csv.reader(file)
+        # A swept key may be called as a column before it is.
+        self.rows = [dict(zip(reversed(self.columns), reversed(row))) for row in rows]
         self.keys = list(dict.fromkeys(key for run in self.runs.values() for key in run["params"]))
         self.log = json.loads((self.directory / "sweep.json").read_text()).get("log", {})
 

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "core/base/printable.h"
-#include "runmanager/answers/text_table.h"
 #include "runmanager/inspect/sweep_listing.h"
 #include "runmanager/terminal/terminal.h"
+#include "runmanager/terminal/text_table.h"
 #include "runmanager/text/json_output.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"

@@ -53,10 +53,66 @@ TEST(ResultsCsv, HasTheColumnsOfTheContractAndThenTheSweptKeys) {
   const auto rows = parse_csv(results_csv({completed_run()}, {"lr", "shuffle"}));
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_THAT(rows[0], ElementsAre("run", "status", "epoch", "loss", "accuracy", "number_correct",
-                                   "validation_loss", "validation_accuracy", "epoch_seconds", "run_seconds",
-                                   "images_per_second", "lr", "shuffle"));
-  EXPECT_THAT(rows[1], ElementsAre("lr=0.1,shuffle=true", "completed", "1", "0.1", "0.5", "25",
-                                   "0.3333333333333333", "0.75", "1.5", "2", "33.25", "0.1", "true"));
+                                   "validation_loss", "validation_accuracy", "test_loss", "test_accuracy",
+                                   "epoch_seconds", "run_seconds", "images_per_second", "lr", "shuffle"));
+  EXPECT_THAT(rows[1],
+              ElementsAre("lr=0.1,shuffle=true", "completed", "1", "0.1", "0.5", "25", "0.3333333333333333",
+                          "0.75", "", "0.625", "1.5", "2", "33.25", "0.1", "true"));
+}
+
+TEST(ResultsCsv, HasTheMetricsOfTheTestAtTheLastEpoch) {
+  RunRecord run = completed_run();
+  run.epochs.push_back(run.epochs[0]);
+  run.epochs[1].epoch = 2;
+  const auto rows = parse_csv(results_csv({run}, {}));
+  EXPECT_EQ(rows[1][9], "");
+  EXPECT_EQ(rows[2][9], "0.625");
+  const Json epochs = results_json({run}, "s")["runs"][0]["epochs"];
+  EXPECT_EQ(epochs[0]["test_accuracy"], nullptr);
+  EXPECT_EQ(epochs[1]["test_accuracy"], 0.625);
+  EXPECT_FALSE(to_json(run)["epochs"][1].contains("test_accuracy")) << "run.json has it among the metrics";
+}
+
+// Three repeats of a combination with losses of 1, 2 and 4 at the end, the last one an epoch longer.
+std::vector<RunRecord> repeated_runs() {
+  std::vector<RunRecord> runs;
+  for (const double loss : {1.0, 2.0, 4.0}) {
+    RunRecord run = completed_run();
+    run.params = {{"lr", 0.1}, {"repeat", static_cast<std::int64_t>(runs.size())}};
+    run.epochs[0].loss = loss;
+    run.metrics["test_accuracy"] = loss / 8;
+    runs.push_back(run);
+  }
+  runs[2].epochs.push_back(runs[2].epochs[0]);
+  runs[2].epochs[1].epoch = 2;
+  return runs;
+}
+
+TEST(ResultsCsv, EndsWithMeanAndDeviationOverRepeats) {
+  const auto rows = parse_csv(results_csv(repeated_runs(), {"lr", "repeat"}));
+  ASSERT_EQ(rows.size(), 1u + 4 + 2);
+  EXPECT_EQ(std::vector(rows[5].begin(), rows[5].begin() + 4),
+            (std::vector<std::string>{"lr=0.1", "mean", "1", csv_number(7.0 / 3)}));
+  EXPECT_EQ(rows[6][1], "std");
+  EXPECT_NEAR(std::stod(rows[6][3]), 1.5275252316519468, 1e-12) << "numpy.std([1, 2, 4], ddof=1)";
+  EXPECT_NEAR(std::stod(rows[5][9]), 7.0 / 24, 1e-12) << "of each run's last epoch";
+  EXPECT_EQ(rows[5].back(), "") << "no repeat";
+  EXPECT_EQ(rows[5][8], "") << "no run has a test loss";
+  std::vector<RunRecord> runs = repeated_runs();
+  runs[0].status = runs[1].status = RunStatus::kFailed;
+  EXPECT_EQ(parse_csv(results_csv(runs, {"lr"})).size(), 1u + 4) << "one alone has no deviation";
+}
+
+TEST(ResultsJson, HasMeanAndDeviationOverRepeats) {
+  const Json json = results_json(repeated_runs(), "s");
+  ASSERT_EQ(json["repeats"].size(), 1u);
+  const Json& repeats = json["repeats"][0];
+  EXPECT_EQ(repeats["name"], "lr=0.1");
+  EXPECT_EQ(repeats["runs"], 3);
+  EXPECT_EQ(repeats["params"].dump(), R"({"lr":0.1})");
+  ASSERT_EQ(repeats["mean"].size(), 1u);
+  EXPECT_DOUBLE_EQ(repeats["mean"][0]["loss"].get<double>(), 7.0 / 3);
+  EXPECT_EQ(repeats["std"][0]["accuracy"], 0);
 }
 
 RunRecord run_on_numbers() {
@@ -72,13 +128,13 @@ RunRecord run_on_numbers() {
 
 TEST(ResultsCsv, HasColumnsForMeasuresWhereARunHasThem) {
   const auto rows = parse_csv(results_csv({completed_run(), run_on_numbers()}, {"lr"}));
-  EXPECT_EQ(std::vector(rows[0].begin() + 11, rows[0].end()),
+  EXPECT_EQ(std::vector(rows[0].begin() + 13, rows[0].end()),
             (std::vector<std::string>{"mae", "validation_mae", "rmse", "validation_rmse", "r2",
-                                      "validation_r2", "lr"}));
-  EXPECT_EQ(std::vector(rows[1].begin() + 11, rows[1].end()),
-            (std::vector<std::string>{"", "", "", "", "", "", "0.1"}));
-  EXPECT_EQ(std::vector(rows[2].begin() + 11, rows[2].end()),
-            (std::vector<std::string>{"1.5", "3", "2.5", "4", "nan", "0.25", "0.1"}));
+                                      "validation_r2", "test_r2", "lr"}));
+  EXPECT_EQ(std::vector(rows[1].begin() + 13, rows[1].end()),
+            (std::vector<std::string>{"", "", "", "", "", "", "", "0.1"}));
+  EXPECT_EQ(std::vector(rows[2].begin() + 13, rows[2].end()),
+            (std::vector<std::string>{"1.5", "3", "2.5", "4", "nan", "0.25", "0.5", "0.1"}));
   EXPECT_EQ(rows[2][4], "");
   EXPECT_EQ(rows[2][5], "");
   RunRecord skipped = completed_run();
@@ -167,7 +223,7 @@ TEST(ResultsCsv, LeavesMissingValuesEmptyAndKeepsARowForARunWithoutEpochs) {
   skipped.status = RunStatus::kSkipped;
   skipped.params = {{"device", "cuda"}};
   EXPECT_THAT(parse_csv(results_csv({skipped}, {"lr", "device"}))[1],
-              ElementsAre("r", "skipped", "", "", "", "", "", "", "", "", "", "", "cuda"));
+              ElementsAre("r", "skipped", "", "", "", "", "", "", "", "", "", "", "", "", "cuda"));
   RunRecord run = completed_run();
   run.epochs[0].validation_loss.reset();
   EXPECT_EQ(parse_csv(results_csv({run}, {}))[1][6], "");
@@ -203,9 +259,10 @@ TEST(ResultsJson, HasExactlyTheKeysOfTheContract) {
   EXPECT_EQ(json["sweep"], "fashion");
   const Json& run = json["runs"][0];
   EXPECT_THAT(keys(run), ElementsAre("name", "status", "params", "epochs", "run_seconds", "error"));
-  EXPECT_THAT(keys(run["epochs"][0]),
-              ElementsAre("epoch", "loss", "accuracy", "number_correct", "validation_loss",
-                          "validation_accuracy", "epoch_seconds", "run_seconds", "images_per_second"));
+  EXPECT_THAT(
+      keys(run["epochs"][0]),
+      ElementsAre("epoch", "loss", "accuracy", "number_correct", "validation_loss", "validation_accuracy",
+                  "test_loss", "test_accuracy", "epoch_seconds", "run_seconds", "images_per_second"));
   EXPECT_THAT(keys(run["params"]), ElementsAre("lr", "shuffle", "batch_size", "optimizer"));
   EXPECT_TRUE(run["params"]["shuffle"].is_boolean());
   EXPECT_TRUE(run["params"]["batch_size"].is_number_integer());

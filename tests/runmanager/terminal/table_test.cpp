@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "runmanager/terminal/best_run.h"
 #include "runmanager/terminal/terminal.h"
 #include "tests/support/run_world.h"
 
@@ -101,10 +102,65 @@ TEST(ResultsTable, AlignsColumnsWhateverTheCharacters) {
 TEST(ResultsTable, MarksTheBestRunAndShowsReasonsInOneLine) {
   const auto lines = lines_of(results_table(
       {run("a", RunStatus::kCompleted, 0.5), run("b", RunStatus::kSkipped, -1)}, {"optimizer", "lr"}));
-  ASSERT_EQ(lines.size(), 4u);
+  ASSERT_EQ(lines.size(), 5u);
   EXPECT_THAT(lines[2], StartsWith("★ "));
   EXPECT_THAT(lines[2], HasSubstr("50.00%"));
-  EXPECT_THAT(lines[3], HasSubstr("skipped    no device …"));
+  EXPECT_EQ(lines[3], "  1 run skipped: no device …");
+  EXPECT_EQ(lines[4], "  ★ highest training accuracy");
+}
+
+TEST(ResultsTable, HasALinePerReasonOfSkippedRunsOrOnePerRunIfWanted) {
+  std::vector<RunRecord> runs = {run("a", RunStatus::kCompleted, 0.5), run("b", RunStatus::kSkipped, -1),
+                                 run("c", RunStatus::kSkipped, -1), run("d", RunStatus::kSkipped, -1)};
+  runs[3].error = "another reason";
+  const std::string table = results_table(runs, {"optimizer"});
+  EXPECT_THAT(table, HasSubstr("  2 runs skipped: no device …\n"));
+  EXPECT_THAT(table, HasSubstr("  1 run skipped: another reason\n"));
+  EXPECT_THAT(results_table(runs, {"optimizer"}, {.skipped = true}), HasSubstr("skipped    another reason"));
+}
+
+TEST(ResultsTable, TimeAndSpeedAreOfTheSameEpochs) {
+  RunRecord record = run("a", RunStatus::kCompleted, 0.5);
+  record.epochs.push_back(record.epochs[0]);
+  record.epochs[0].epoch_seconds = 3;
+  record.epochs[0].images_per_second = 100;
+  record.epochs[1].images_per_second = 300;
+  const std::string table = results_table({record}, {"optimizer"});
+  EXPECT_THAT(table, HasSubstr(" 2.00 s "));
+  EXPECT_THAT(table, HasSubstr(" 150 ")) << "300 images in either epoch, 600 in 4 s";
+}
+
+TEST(ResultsTable, LeavesOutParametersBeforeMetricsAndSaysWhich) {
+  std::vector<RunRecord> runs;
+  for (const char* name : {"a", "b"}) {
+    RunRecord record = run("x", RunStatus::kCompleted, 0.5, 0.25);
+    record.params = {{"constant", true},
+                     {"network", std::string("a-very-long-value-") + name},
+                     {"lr", name == std::string("a") ? 0.1 : 0.2}};
+    runs.push_back(record);
+  }
+  const std::vector<std::string> keys = {"constant", "network", "lr"};
+  const std::string wide = results_table(runs, keys, {.width = 130}),
+                    narrow = results_table(runs, keys, {.width = 60});
+  EXPECT_THAT(wide, Not(HasSubstr("left out")));
+  EXPECT_THAT(narrow, HasSubstr("left out for want of room: constant, total, epochs, img/s,\n    network\n"));
+  for (const char* kept : {"  lr  ", "val acc", "accuracy", "loss"}) EXPECT_THAT(narrow, HasSubstr(kept));
+  EXPECT_THAT(results_table(runs, keys, {.width = 30}), HasSubstr("\n  0.2  completed"));
+}
+
+TEST(ResultsTable, EndsWithMeansOverRepeats) {
+  std::vector<RunRecord> runs;
+  for (const double accuracy : {0.5, 0.7, 0.9}) {
+    RunRecord record = run("x", RunStatus::kCompleted, accuracy);
+    record.params = {{"lr", 0.1}, {"repeat", static_cast<std::int64_t>(runs.size())}};
+    runs.push_back(record);
+  }
+  const std::string table = results_table(runs, {"lr", "repeat"});
+  EXPECT_THAT(table, HasSubstr("Mean ± standard deviation over repeats"));
+  EXPECT_THAT(table, HasSubstr("70.00% ± 20.00"));
+  EXPECT_THAT(table, HasSubstr("0.3000 ± 0.2000"));
+  runs.resize(1);
+  EXPECT_THAT(results_table(runs, {"lr", "repeat"}), Not(HasSubstr("±")));
 }
 
 TEST(ResultsTable, FitsTheTerminal) {
@@ -133,7 +189,7 @@ TEST(ResultsTable, CountsRunsThatWereNotStartedInsteadOfListingThem) {
                      run("c", RunStatus::kPending, -1)},
                     {"optimizer"});
   EXPECT_THAT(table, HasSubstr("2 runs not started"));
-  EXPECT_EQ(lines_of(table).size(), 4u);
+  EXPECT_EQ(lines_of(table).size(), 5u);
 }
 
 }  // namespace

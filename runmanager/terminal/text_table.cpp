@@ -1,4 +1,4 @@
-#include "runmanager/answers/text_table.h"
+#include "runmanager/terminal/text_table.h"
 
 #include <algorithm>
 

@@ -1,0 +1,38 @@
+// Runs that differ only in their repeat: which belong together, and how far their values spread.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runmanager/config/run_config.h"
+
+namespace sweep {
+
+/// The parameter that tells repeats of a combination apart.
+inline constexpr std::string_view kRepeatKey = "repeat";
+
+/// What rows of results.csv over several repeats have in place of a run's status.
+inline constexpr std::string_view kMeanStatus = "mean", kDeviationStatus = "std";
+
+/// A combination of the other parameters.
+struct RepeatGroup {
+  Params params;                  // without the repeat
+  std::string name;               // of the combination among the others, as run_names() makes it
+  std::vector<std::size_t> runs;  // positions
+};
+
+/// The combinations of `runs`, in their order; runs without "repeat" are in none.
+std::vector<RepeatGroup> repeat_groups(std::span<const Params> runs);
+
+/// The mean, and the deviation of the sample: divided by the number of values less one.
+struct Spread {
+  double mean = 0, deviation = 0;
+};
+
+/// Of two values or more. NaN among them makes both NaN.
+Spread spread_of(std::span<const double> values);
+
+}  // namespace sweep

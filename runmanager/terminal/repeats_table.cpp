@@ -1,0 +1,126 @@
+#include "runmanager/terminal/repeats_table.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "runmanager/config/repeats.h"
+#include "runmanager/config/run_name.h"
+#include "runmanager/terminal/table.h"
+#include "runmanager/terminal/text_table.h"
+
+namespace sweep {
+namespace {
+
+enum class Unit { kNumber, kShare, kSeconds };
+
+struct Quantity {
+  std::string title;
+  Unit unit;
+  std::optional<double> (*of)(const RunRecord& run);
+};
+
+std::optional<double> metric(const RunRecord& run, const char* name) {
+  const auto found = run.metrics.find(name);
+  return found != run.metrics.end() ? std::optional(found->second) : std::nullopt;
+}
+
+double mean_epoch_seconds(const RunRecord& run) {
+  double sum = 0;
+  for (const EpochRecord& epoch : run.epochs) sum += epoch.epoch_seconds;
+  return sum / static_cast<double>(run.epochs.size());
+}
+
+const std::array<Quantity, 8>& quantities() {
+  using Run = RunRecord;
+  static const std::array<Quantity, 8> list = {
+      {{"loss", Unit::kNumber, [](const Run& r) { return std::optional(r.epochs.back().loss); }},
+       {"accuracy", Unit::kShare, [](const Run& r) { return r.epochs.back().accuracy; }},
+       {"val loss", Unit::kNumber, [](const Run& r) { return r.epochs.back().validation_loss; }},
+       {"val acc", Unit::kShare, [](const Run& r) { return r.epochs.back().validation_accuracy; }},
+       {"val RMSE", Unit::kNumber, [](const Run& r) { return r.epochs.back().validation_measures[kRmse]; }},
+       {"test acc", Unit::kShare, [](const Run& r) { return metric(r, "test_accuracy"); }},
+       {"test RMSE", Unit::kNumber, [](const Run& r) { return metric(r, "test_rmse"); }},
+       {"s/epoch", Unit::kSeconds, [](const Run& r) { return std::optional(mean_epoch_seconds(r)); }}}};
+  return list;
+}
+
+std::string spread_text(const Spread& spread, Unit unit, const char* plus_minus) {
+  switch (unit) {
+    case Unit::kShare:
+      return fmt::format("{:.2f}% {} {:.2f}", 100 * spread.mean, plus_minus, 100 * spread.deviation);
+    case Unit::kSeconds:
+      return fmt::format("{} {} {}", human_seconds(spread.mean), plus_minus, human_seconds(spread.deviation));
+    case Unit::kNumber:
+      break;
+  }
+  return fmt::format("{:.4f} {} {:.4f}", spread.mean, plus_minus, spread.deviation);
+}
+
+// The cell of a quantity; "" if a run has none.
+std::string cell(const std::vector<const RunRecord*>& runs, const Quantity& quantity,
+                 const char* plus_minus) {
+  std::vector<double> values;
+  for (const RunRecord* run : runs) {
+    const std::optional<double> value = quantity.of(*run);
+    if (!value) return "";
+    values.push_back(*value);
+  }
+  return spread_text(spread_of(values), quantity.unit, plus_minus);
+}
+
+std::string param(const Params& params, const std::string& key) {
+  for (const auto& [name, value] : params) {
+    if (name == key) return param_text(value);
+  }
+  return "";
+}
+
+// Removes columns without any cell.
+void drop_empty_columns(TextTable& table) {
+  for (std::size_t column = table.header.size(); column-- > 0;) {
+    bool used = false;
+    for (const auto& row : table.rows) used |= !row[column].empty();
+    if (used) continue;
+    const auto at = static_cast<std::ptrdiff_t>(column);
+    table.header.erase(table.header.begin() + at);
+    for (auto& row : table.rows) row.erase(row.begin() + at);
+    if (column < table.left_aligned) --table.left_aligned;
+  }
+}
+
+}  // namespace
+
+std::string repeats_table(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
+                          bool unicode) {
+  TextTable table{.header = {}, .rows = {}, .left_aligned = 0};
+  for (const std::string& key : keys) {
+    if (key != kRepeatKey) table.header.push_back(key);
+  }
+  table.left_aligned = table.header.size();
+  table.header.emplace_back("repeats");
+  for (const Quantity& quantity : quantities()) table.header.push_back(quantity.title);
+  std::vector<Params> params;
+  for (const RunRecord& run : runs) params.push_back(run.params);
+  for (const RepeatGroup& group : repeat_groups(params)) {
+    std::vector<const RunRecord*> completed;
+    for (const std::size_t i : group.runs) {
+      if (runs[i].status == RunStatus::kCompleted && !runs[i].epochs.empty()) completed.push_back(&runs[i]);
+    }
+    if (completed.size() < 2) continue;
+    std::vector<std::string> row;
+    for (std::size_t i = 0; i < table.left_aligned; ++i) row.push_back(param(group.params, table.header[i]));
+    row.push_back(std::to_string(completed.size()));
+    for (const Quantity& quantity : quantities())
+      row.push_back(cell(completed, quantity, unicode ? "±" : "+-"));
+    table.rows.push_back(std::move(row));
+  }
+  if (table.rows.empty()) return "";
+  drop_empty_columns(table);
+  return fmt::format("\nMean {} standard deviation over repeats:\n\n{}", unicode ? "±" : "+-",
+                     terminal_table(table, unicode));
+}
+
+}  // namespace sweep

@@ -1,0 +1,17 @@
+// Means over the repeats of each combination, for a terminal.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runmanager/records/results.h"
+
+namespace sweep {
+
+/// A table with a line per combination of which at least two repeats are completed: the parameters `keys`
+/// without the repeat, how many, and mean ± standard deviation of what the last epoch gave and of its time.
+/// "" if there is no such combination.
+std::string repeats_table(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
+                          bool unicode);
+
+}  // namespace sweep
