@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/printable.h"
 #include "runmanager/answers/effects_report.h"
+#include "runmanager/answers/run_order.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/results.h"
@@ -27,8 +28,10 @@ namespace fs = std::filesystem;
 
 struct ShowOptions {
   fs::path directory;  // of a sweep or a run; also the path of a run.json
-  bool json = false, effects = false;
-  std::string metric;  // of the effects
+  bool json = false, effects = false, verbose = false;
+  std::string sort;
+  std::size_t top = 0;  // so many runs; 0: all
+  std::string metric;   // of the effects
 };
 
 // "0.4512", or "" for a value that was not measured.
@@ -108,12 +111,17 @@ void print_sweep_directory(const fs::path& directory, const ShowOptions& options
   std::vector<RunRecord> runs = list_runs(directory);
   for (RunRecord& run : runs) run = with_derived_status(std::move(run), directory);
   if (options.effects) return print_effects(runs, options);
+  if (!options.sort.empty()) sort_runs(runs, options.sort);
+  const std::vector<std::string> keys = param_names(runs);
+  if (options.top > 0 && options.top < runs.size()) runs.resize(options.top);
   if (options.json) {
     print_json(results_json(runs, fs::weakly_canonical(directory).filename().string()));
   } else {
-    std::cout << results_table(
-        runs, param_names(runs),
-        {.color = stdout_color(), .unicode = stdout_unicode(), .width = stdout_width()});
+    std::cout << results_table(runs, keys,
+                               {.color = stdout_color(),
+                                .unicode = stdout_unicode(),
+                                .width = stdout_width(),
+                                .skipped = options.verbose});
   }
 }
 
@@ -139,25 +147,34 @@ int show(const ShowOptions& options) {
 }  // namespace
 
 Command show_command() {
-  return {.name = "show",
-          .description = "print the results of a sweep's directory, or of one run's",
-          .missing_argument = "a directory is needed: sweep show runs/NAME",
-          .add_to = [](CLI::App& app) -> CommandAction {
-            auto options = std::make_shared<ShowOptions>();
-            app.add_option("directory", options->directory, "runs/NAME, or a directory in it")
-                ->type_name("DIR")
-                ->required();
-            app.add_flag("--json", options->json, "as JSON");
-            auto* effects = app.add_flag("--effects", options->effects,
-                                         "what each setting changes, alone and in pairs, by analysis of "
-                                         "variance; and the runs that none beats in both time and metric");
-            app.add_option("--metric", options->metric,
-                           "of the effects: test_accuracy, loss, epoch_seconds, …; default: the validation "
-                           "accuracy, or what else tells how good a run is")
-                ->type_name("METRIC")
-                ->needs(effects);
-            return [options](const auto&) { return show(*options); };
-          }};
+  return {
+      .name = "show",
+      .description = "print the results of a sweep's directory, or of one run's",
+      .missing_argument = "a directory is needed: sweep show runs/NAME",
+      .add_to = [](CLI::App& app) -> CommandAction {
+        auto options = std::make_shared<ShowOptions>();
+        app.add_option("directory", options->directory, "runs/NAME, or a directory in it")
+            ->type_name("DIR")
+            ->required();
+        app.add_flag("--json", options->json, "as JSON");
+        app.add_flag("--verbose", options->verbose, "a line for each skipped run");
+        app.add_option(
+               "--sort", options->sort,
+               "by a parameter, or by a metric (test_accuracy, loss, epoch_seconds, …) with the best first")
+            ->type_name("KEY");
+        app.add_option("--top", options->top, "only so many runs of that order")
+            ->type_name("N")
+            ->check(CLI::PositiveNumber);
+        auto* effects = app.add_flag("--effects", options->effects,
+                                     "what each setting changes, alone and in pairs, by analysis of "
+                                     "variance; and the runs that none beats in both time and metric");
+        app.add_option("--metric", options->metric,
+                       "of the effects: test_accuracy, loss, epoch_seconds, …; default: the validation "
+                       "accuracy, or what else tells how good a run is")
+            ->type_name("METRIC")
+            ->needs(effects);
+        return [options](const auto&) { return show(*options); };
+      }};
 }
 
 }  // namespace sweep

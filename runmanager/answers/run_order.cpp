@@ -1,0 +1,75 @@
+#include "runmanager/answers/run_order.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <variant>
+
+#include "core/base/error.h"
+#include "core/base/suggest.h"
+#include "runmanager/answers/run_metric.h"
+
+namespace sweep {
+namespace {
+
+std::vector<std::string> param_keys(const std::vector<RunRecord>& runs) {
+  std::vector<std::string> keys;
+  for (const RunRecord& run : runs) {
+    for (const auto& [key, value] : run.params) {
+      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+// Numbers before texts.
+using SortValue = std::variant<double, std::string>;
+
+std::optional<SortValue> param_value(const RunRecord& run, const std::string& key) {
+  for (const auto& [name, value] : run.params) {
+    if (name != key) continue;
+    if (const auto* text = std::get_if<std::string>(&value)) return *text;
+    if (const auto* real = std::get_if<double>(&value)) return *real;
+    if (const auto* count = std::get_if<std::int64_t>(&value)) return static_cast<double>(*count);
+    return std::get<bool>(value) ? 1.0 : 0.0;
+  }
+  return std::nullopt;
+}
+
+std::optional<SortValue> metric_value(const RunRecord& run, const std::string& name) {
+  const std::optional<double> value = run_metric(run, name);
+  if (!value || std::isnan(*value)) return std::nullopt;
+  return larger_is_better(name) ? -*value : *value;
+}
+
+}  // namespace
+
+void sort_runs(std::vector<RunRecord>& runs, const std::string& key) {
+  std::vector<const RunRecord*> all;
+  for (const RunRecord& run : runs) all.push_back(&run);
+  std::vector<std::string> known = param_keys(runs);
+  const bool is_param = std::ranges::find(known, key) != known.end();
+  const std::vector<std::string> metrics = metric_names(all);
+  if (!is_param && std::ranges::find(metrics, key) == metrics.end()) {
+    known.insert(known.end(), metrics.begin(), metrics.end());
+    const std::string nearest = nearest_name(key, known);
+    throw ConfigError(fmt::format("no run has \"{}\" to sort by, there are: {}{}", key,
+                                  fmt::join(known, ", "),
+                                  nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
+  }
+  std::vector<std::pair<std::optional<SortValue>, RunRecord>> keyed;
+  for (RunRecord& run : runs) {
+    auto value = is_param ? param_value(run, key) : metric_value(run, key);
+    keyed.emplace_back(std::move(value), std::move(run));
+  }
+  std::ranges::stable_sort(keyed, [](const auto& a, const auto& b) {
+    if (!a.first || !b.first) return a.first.has_value() && !b.first;
+    return *a.first < *b.first;
+  });
+  for (std::size_t i = 0; i < runs.size(); ++i) runs[i] = std::move(keyed[i].second);
+}
+
+}  // namespace sweep

@@ -1,0 +1,16 @@
+// Puts runs into an order that people ask for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runmanager/records/results.h"
+
+namespace sweep {
+
+/// Sorts by `key`: a parameter, upwards, numbers by their value; or a name of metric_names(), the best first.
+/// Runs without a value, or with one that is no number, come last; equal ones keep their order. Throws
+/// ConfigError, which lists what there is, for a key that no run has.
+void sort_runs(std::vector<RunRecord>& runs, const std::string& key);
+
+}  // namespace sweep
