@@ -24,6 +24,7 @@ class SignalTest:
         torture_sweep.write_data(directory, small=False)
         # Long enough that nothing ends by itself.
         sweep = json.loads((directory / "torture.json").read_text()) | {"name": "long", "epochs": 100000}
+        sweep["stop"]["patience"] = sweep["epochs"]
         (directory / "long.json").write_text(json.dumps(sweep))
 
     def expect(self, what, good):
