@@ -20,10 +20,10 @@ for program in "$here"/build/bin/* "$here"/build/tests/*; do
     fail "$program takes libraries from elsewhere"
 done
 
-# The source and what was built are hidden, where the system lets a user do that.
+# The source, what was built and the data sets of this machine are hidden, where the system lets a user do that.
 elsewhere() {
   if unshare -rm true 2>/dev/null; then
-    env -i PATH=/usr/bin:/bin unshare -rm bash -c 'for d in "$1" "$2"; do [ ! -d "$d" ] || mount -t tmpfs none "$d"; done; shift 2; cd /; "$@"' \
+    env -i PATH=/usr/bin:/bin unshare -rm bash -c 'for d in "$1" "$2" /usr/share/datasets /usr/local/share/datasets; do [ ! -d "$d" ] || mount -t tmpfs none "$d"; done; shift 2; cd /; "$@"' \
       bash "$source" "$build" "$@"
   else
     (cd / && env -i PATH=/usr/bin:/bin "$@")
@@ -46,6 +46,21 @@ grep -q 'engine_tests.*SWEEP_TEST_DEVICE=cuda' "$here/build/gpu-tests.txt" || fa
 elsewhere env SWEEP_TEST_DATA="$here/tests/data" "$here/build/tests/engine_tests" --gtest_filter='All/LayerReference.*' --gtest_brief=1 >"$work/told" ||
   fail "engine_tests elsewhere: $(<"$work/told")"
 ! grep -q 'PASSED.* 0 tests' "$work/told" || fail "engine_tests have no LayerReference"
+# Trainings against PyTorch's run on the data that come along, and fail without them. SWEEP_DATA may name a folder without them.
+trainings() {
+  elsewhere "$@" bash -c '. "$1/tools/common.sh" && use_carried && "$1/build/tests/engine_tests" --gtest_filter="ShortTraining.*"' \
+    bash "$here" >"$work/told" 2>&1
+}
+for place in "" "$work"; do
+  trainings env SWEEP_DATA="$place" || fail "trainings elsewhere: $(<"$work/told")"
+  ! grep -q 'SKIPPED\|PASSED.* 0 tests' "$work/told" || fail "trainings elsewhere do not run: $(<"$work/told")"
+done
+if unshare -rm true 2>/dev/null; then
+  mv "$here/data" "$work/data"
+  ! trainings env || fail "trainings without their data should fail: $(<"$work/told")"
+  grep -q 'data set "fashion-mnist" not found' "$work/told" || fail "trainings without their data: $(<"$work/told")"
+  mv "$work/data" "$here/data"
+fi
 elsewhere "$here/bench" --cuda --device cpu --quick --no-peers --only "CNN, 10000" --results "$work/result" 2>"$work/told" >&2 ||
   fail "bench --cuda --device cpu: $(<"$work/told")"
 grep -q '"CNN, 10000"' "$work/result.json" || fail "bench wrote no result"
