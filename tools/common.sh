@@ -14,6 +14,18 @@ use_carried() {
   export SWEEP_TEST_DATA=$root/tests/data SWEEP_PROGRAM=$root/build/bin/sweep SWEEP_TEST_NEED_DATA=1
   [ -n "${SWEEP_DATA:-}" ] && [ -d "$SWEEP_DATA/fashion-mnist" ] || [ ! -d "$root/data/fashion-mnist" ] ||
     export SWEEP_DATA=$root/data
+  use_fallback_libraries
+}
+
+# Uses the compiler's libraries that came along if the machine's own are missing or too old. Only then: they need a later glibc than
+# the programs do.
+use_fallback_libraries() {
+  local program=$root/build/bin/sweep own carried
+  own=$("$program" --version 2>&1) && return
+  export LD_LIBRARY_PATH=$root/build/fallback${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  carried=$("$program" --version 2>&1) && return
+  die "$(printf '%s\n' "the programs run neither with the libraries of this machine nor with those that came along:" \
+    "  ${own##*$'\n'}" "  ${carried##*$'\n'}")"
 }
 
 # cuda_problem PROGRAM: prints why it cannot use CUDA on this machine; prints nothing if it can.

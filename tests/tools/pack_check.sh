@@ -15,9 +15,11 @@ here=$work/elsewhere/sweep-carried
 
 for program in "$here"/build/bin/* "$here"/build/tests/*; do
   libraries=$(env -i ldd "$program" | awk '$2 == "=>" { print $3 }')
-  # Two lists that hold the same libraries: those that come along, and those that the program finds beside it.
-  ! grep -vE "^$here/build/bin/../lib/|^$here/build/tests/../lib/|/(ld-linux|lib(c|m|dl|rt|pthread|resolv)\.so)" <<<"$libraries" ||
+  # Two lists that hold the same libraries: those that come along, and those that the program finds beside it. The compiler's are
+  # the machine's own.
+  ! grep -vE "^$here/build/bin/../lib/|^$here/build/tests/../lib/|/(ld-linux|lib(c|m|dl|rt|pthread|resolv|stdc\+\+|gcc_s)\.so)" <<<"$libraries" ||
     fail "$program takes libraries from elsewhere"
+  ! grep -E "^$here.*/lib(stdc\+\+|gcc_s)\.so" <<<"$libraries" || fail "$program takes the compiler's libraries that come along"
 done
 
 # The source, what was built and the data sets of this machine are hidden, where the system lets a user do that.
@@ -41,6 +43,25 @@ if grep -q '^cuda .*cannot be used' <<<"$devices"; then
 else
   elsewhere "$here/test" --cuda || fail "test --cuda"
 fi
+# A libstdc++ that is too old: what comes along replaces it, and only then. The loader finds the old one as on such a machine, except
+# that a variable names its folder.
+mkdir "$work/old"
+echo 'int nothing;' | gcc -shared -fPIC -Wl,-soname,libstdc++.so.6 -x c - -o "$work/old/libstdc++.so.6"
+libraries_of() {
+  elsewhere "$@" bash -c '. "$1/tools/common.sh" && use_carried && ldd "$1/build/bin/sweep"' bash "$here" 2>"$work/told"
+}
+! elsewhere env LD_LIBRARY_PATH="$work/old" "$here/build/bin/sweep" --version >"$work/told" 2>&1 || fail "the old libstdc++ is not old"
+libraries_of env >"$work/libraries" || fail "with this machine's libraries: $(<"$work/told")"
+! grep fallback "$work/libraries" || fail "the libraries of the fallback are used where they are not needed"
+libraries_of env LD_LIBRARY_PATH="$work/old" >"$work/libraries" || fail "with an old libstdc++: $(<"$work/told")"
+[ "$(grep -c "$here/build/fallback/" "$work/libraries")" = 2 ] || fail "with an old libstdc++: $(<"$work/libraries")"
+mv "$here/build/fallback" "$work/fallback"
+status=0
+libraries_of env LD_LIBRARY_PATH="$work/old" >"$work/libraries" || status=$?
+{ [ $status = 2 ] && grep -q 'neither with the libraries of this machine' "$work/told"; } ||
+  fail "with libraries that are all too old: $status, $(<"$work/told")"
+mv "$work/fallback" "$here/build/fallback"
+
 # The programs of tests find their data, and the one they start: one that trains nothing has to pass as where it was built.
 grep -q 'engine_tests.*SWEEP_TEST_DEVICE=cuda' "$here/build/gpu-tests.txt" || fail "engine_tests are not listed"
 elsewhere env SWEEP_TEST_DATA="$here/tests/data" "$here/build/tests/engine_tests" --gtest_filter='All/LayerReference.*' --gtest_brief=1 >"$work/told" ||
