@@ -8,10 +8,24 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 # Whether this directory was made by tools/pack: it holds programs, and nothing to build them from.
 is_carried() { [ -e "$root/CARRIED" ]; }
 
-# Tells the tests and benchmarks of such a directory where their files are, which is not where they were built.
+# Tells the tests and benchmarks of such a directory where their files are, which is not where they were built. A test that does
+# not find its data is to fail: whoever runs tests there would hardly notice that it is skipped.
 use_carried() {
-  export SWEEP_TEST_DATA=$root/tests/data SWEEP_PROGRAM=$root/build/bin/sweep
-  [ -n "${SWEEP_DATA:-}" ] || [ ! -d "$root/data" ] || export SWEEP_DATA=$root/data
+  export SWEEP_TEST_DATA=$root/tests/data SWEEP_PROGRAM=$root/build/bin/sweep SWEEP_TEST_NEED_DATA=1
+  [ -n "${SWEEP_DATA:-}" ] && [ -d "$SWEEP_DATA/fashion-mnist" ] || [ ! -d "$root/data/fashion-mnist" ] ||
+    export SWEEP_DATA=$root/data
+  use_fallback_libraries
+}
+
+# Uses the compiler's libraries that came along if the machine's own are missing or too old. Only then: they need a later glibc than
+# the programs do.
+use_fallback_libraries() {
+  local program=$root/build/bin/sweep own carried
+  own=$("$program" --version 2>&1) && return
+  export LD_LIBRARY_PATH=$root/build/fallback${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  carried=$("$program" --version 2>&1) && return
+  die "$(printf '%s\n' "the programs run neither with the libraries of this machine nor with those that came along:" \
+    "  ${own##*$'\n'}" "  ${carried##*$'\n'}")"
 }
 
 # cuda_problem PROGRAM: prints why it cannot use CUDA on this machine; prints nothing if it can.

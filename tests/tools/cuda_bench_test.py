@@ -6,9 +6,12 @@
 Exit codes: 0 all is as it should be, 1 it is not, 77 there is no Fashion-MNIST.
 """
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 source, sweep, stand_in = sys.argv[1:4]
@@ -68,6 +71,23 @@ with tempfile.TemporaryDirectory() as folder:
               ("kernels", "CNN, 1000"): ["library", "measured", "own"]}
     for key, programs in wanted.items():
         expect(choices.get(key) == programs, f"on the stand-in: {key}: {choices.get(key)}")
+
+    # If the machine is lost before the end, what had been measured is there.
+    stuck = work / "stuck"
+    stuck.write_text(f'#!/bin/sh\ncase "$*" in *cpu-vs-cuda*) exec sleep 600 ;; esac\nexec "{sweep}" "$@"\n')
+    stuck.chmod(0o755)
+    lost = subprocess.Popen([sys.executable, "-B", f"{source}/tools/benchmarks/cuda_speed.py", "--sweep", stuck,
+                             "--engine-benchmark", "none", "--device", "cpu", "--threads", "1", "--quick", "--no-peers",
+                             "--results", work / "lost"],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    end = time.monotonic() + 120
+    while not (work / "lost.json").exists() and lost.poll() is None and time.monotonic() < end:
+        time.sleep(0.1)
+    os.killpg(lost.pid, signal.SIGKILL)
+    lost.wait()
+    result = json.loads((work / "lost.json").read_text()) if (work / "lost.json").exists() else {}
+    expect(min(seconds_of(result, "CNN, 100"), default=0) > 0, f"ended early: no seconds of CNN, 100: {result}")
+    expect(any("ended early" in text for text in result.get("missing", [])), f"ended early: {result.get('missing')}")
 
     # Without a GPU nothing is measured, and it says why.
     devices = subprocess.run([sweep, "devices"], capture_output=True, text=True).stdout

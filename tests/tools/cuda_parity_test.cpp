@@ -7,12 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/data/dataset.h"
 #include "core/data/safetensors.h"
 #include "tests/support/environment.h"
 #include "tests/support/event_files.h"
+#include "tests/support/fashion_mnist.h"
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"
 
@@ -111,19 +110,18 @@ std::string with_device(std::string name, const std::string& device) {
 class NeedsCuda : public ::testing::Environment {
  public:
   void SetUp() override {
-    std::string reason;
-    const Finished devices = run_program({"devices"}, ".");
-    if (devices.out.find("cannot be used") != std::string::npos) reason = devices.out;
-    try {
-      load_dataset({.name = "fashion-mnist"});
-    } catch (const DataError& error) {
-      reason = error.what();
+    if (const Finished devices = run_program({"devices"}, ".");
+        devices.out.find("cannot be used") != std::string::npos) {
+      say_that_all_are_skipped();
+      GTEST_SKIP() << devices.out;
     }
-    if (reason.empty()) return;
-    // GoogleTest counts tests that an environment skips as passed; CTest looks for these words.
-    std::cout << "[  SKIPPED ] all tests\n";
-    GTEST_SKIP() << reason;
+    if (test::fashion_mnist_problem() && !test::data_is_required()) say_that_all_are_skipped();
+    SKIP_WITHOUT_FASHION_MNIST();
   }
+
+ private:
+  // GoogleTest counts tests that an environment skips as passed; CTest looks for these words.
+  static void say_that_all_are_skipped() { std::cout << "[  SKIPPED ] all tests\n"; }
 };
 
 const ::testing::Environment* const environment = ::testing::AddGlobalTestEnvironment(new NeedsCuda);

@@ -6,10 +6,11 @@
 
 Every round runs all programs once; PyTorch with a compiler or a DataLoader is slow, so it is run only in the first round and
 only where there is a target for it.
-PATH.md and PATH.json are written, or FOLDER/<date>-<GPU>-cuda.{md,json}. Run with a Python whose torch sees the GPU;
-without it PyTorch's columns say so. Nothing new is started after --seconds, and no peer may take longer than
---peer-seconds: what is missing then is named. --quick takes few samples, and with --device cpu no GPU: it shows that
-all of this works, and its times mean nothing. tools/bench --cuda does all that.
+PATH.md and PATH.json are written, or FOLDER/<date>-<GPU>-cuda.{md,json}: after each group of measurements, because the GPU may
+be gone before the last. Run with a Python whose torch sees the GPU; without it PyTorch's columns say so. Nothing new is
+started after --seconds, and no peer may take longer than --peer-seconds: what is missing then is named. --quick takes few
+samples, and with --device cpu no GPU: it shows that all of this works, and its times mean nothing. tools/bench --cuda
+does all that.
 """
 import argparse
 import dataclasses
@@ -39,6 +40,7 @@ VARIANTS = {
 }
 QUICK_SAMPLES = 60
 SKIPPED = 77
+UNFINISHED = "what comes after these measurements: they ended early, or are still going on"
 
 
 class Bench:
@@ -180,15 +182,16 @@ class Bench:
                 measure("kernels", name, choice, environment={"SWEEP_CUDA_KERNELS": choice})
 
     def run_all(self):
+        """Measures everything. Stops for the caller after each group of measurements, so that it can write what there is."""
         for number in range(self.args.rounds):
-            self.measure_epochs(number)
+            yield self.measure_epochs(number)
             if not self.args.only:
-                self.measure_sweeps(number)
+                yield self.measure_sweeps(number)
             if number == 0:
-                self.measure_slow_peers()
+                yield self.measure_slow_peers()
         # The least important measurements come last, since time may run out.
         for number in range(self.args.rounds) if self.args.device == "cuda" else ():
-            self.measure_choices(number)
+            yield self.measure_choices(number)
 
 
 def gpu_facts(args):
@@ -253,15 +256,23 @@ def main():
     torch, torch_text = (None, "left out") if args.no_peers else torch_version(args.device)
     bench = Bench(args, torch)
     start = time.monotonic()
-    bench.run_all()
-    text = cuda_report.report(bench, about, facts, torch_text, time.monotonic() - start)
-    print(text)
     path = args.results
     if args.results_folder and not path:
         name = re.sub("[^a-z0-9]+", "-", facts.get("name", "no-gpu").lower()).strip("-")
         path = args.results_folder / f"{machine.now():%Y-%m-%d}-{name}-cuda"
+
+    def write():
+        text = cuda_report.report(bench, about, facts, torch_text, time.monotonic() - start)
+        if path:
+            machine.write_results(path, text, cuda_report.as_json(bench, about, facts, torch_text))
+        return text
+
+    for _ in bench.run_all():
+        bench.missing.append(UNFINISHED)
+        write()
+        bench.missing.remove(UNFINISHED)
+    print(write())
     if path:
-        machine.write_results(path, text, cuda_report.as_json(bench, about, facts, torch_text))
         print(f"written: {path}.md and .json", file=sys.stderr)
     if not any(programs.get("sweep") for programs in bench.epochs.values()):
         print("nothing of sweep could be measured", file=sys.stderr)

@@ -10,6 +10,7 @@
 #include "core/engine/engine.h"
 #include "core/spec/schedule.h"
 #include "tests/core/spec/schedule_from_json.h"
+#include "tests/support/fashion_mnist.h"
 #include "tests/support/reference_data.h"
 #include "tests/support/test_device.h"
 #include "tests/support/test_networks.h"
@@ -25,8 +26,6 @@ const Dataset& fashion() {
   }());
   return dataset;
 }
-
-bool have_fashion() { return std::filesystem::exists("/usr/share/datasets/fashion-mnist"); }
 
 nlohmann::json runs_of(const std::string& file) {
   std::ifstream in(test::reference_path(file));
@@ -125,7 +124,7 @@ void expect_batch_losses(const nlohmann::json& runs, const nlohmann::json& run, 
 }
 
 TEST(ShortTraining, EveryBatchLossFollowsPyTorchsInDouble) {
-  if (!have_fashion()) GTEST_SKIP() << "dataset-fashion-mnist is not installed";
+  SKIP_WITHOUT_FASHION_MNIST();
   int compared = 0;
   const nlohmann::json runs = runs_of("training_short.json");
   for (const nlohmann::json& run : runs) {
@@ -137,7 +136,7 @@ TEST(ShortTraining, EveryBatchLossFollowsPyTorchsInDouble) {
 }
 
 TEST(ShortTraining, WithASchedulesRatesAndMomentaFollowsPyTorchsInDouble) {
-  if (!have_fashion()) GTEST_SKIP() << "dataset-fashion-mnist is not installed";
+  SKIP_WITHOUT_FASHION_MNIST();
   int compared = 0;
   const nlohmann::json runs = runs_of("training_schedules.json");
   for (const nlohmann::json& run : runs) {
@@ -160,7 +159,7 @@ double first_epoch_tolerance(const nlohmann::json& run) {
 
 TEST(Training, EpochLossesFollowPyTorchs) {
   SKIP_ON_STAND_IN();
-  if (!have_fashion()) GTEST_SKIP() << "dataset-fashion-mnist is not installed";
+  SKIP_WITHOUT_FASHION_MNIST();
   int compared = 0;
   for (const nlohmann::json& run : runs_of("training_curves.json")) {
     SCOPED_TRACE(title(run));
@@ -205,7 +204,7 @@ double test_accuracy_after(int epochs, std::size_t batch_size) {
 
 TEST(Training, ReachesTheAccuracyThatTheNetworkIsKnownFor) {
   SKIP_ON_STAND_IN();
-  if (!have_fashion()) GTEST_SKIP() << "dataset-fashion-mnist is not installed";
+  SKIP_WITHOUT_FASHION_MNIST();
   EXPECT_GE(test_accuracy_after(4, 100), 0.85);
   EXPECT_GE(test_accuracy_after(4, 1000), 0.83);
 }
