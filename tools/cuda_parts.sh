@@ -3,7 +3,7 @@
 # minutes only. A part's output is in cuda-results/PART.txt while it runs, and a line on it in cuda-results/summary.txt as soon as
 # it ends. Sourced by bash, after common.sh.
 
-# Layers, losses and optimizers against PyTorch and the CPU engine: what shows most of the faults, and within a minute.
+# Layers, losses and optimizers against PyTorch and the CPU engine: what shows most of the faults, and should do so within a minute.
 layer_tests='All/LayerReference.*:Parity.*:All/OptimizerParity.*:Feed.*'
 # Seconds that one program may take, for the layers and for the rest.
 layer_limit=120 rest_limit=400
