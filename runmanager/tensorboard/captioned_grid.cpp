@@ -67,11 +67,17 @@ tbwriter::EncodedImage draw_captioned_grid(std::span<const std::uint8_t> pixels,
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t left = kGap + i % columns * cell_width, top = kGap + i / columns * cell_height;
     const auto at = [&](std::size_t x, std::size_t y) { return (top + y) * pitch + (left + x) * channels; };
-    for (std::size_t y = 0; y < height * scale; ++y) {
-      for (std::size_t x = 0; x < width * scale; ++x) {
-        for (std::size_t c = 0; c < channels; ++c)
-          canvas[at(x, y) + c] = pixels[((i * channels + c) * height + y / scale) * width + x / scale];
+    for (std::size_t y = 0; y < height; ++y) {
+      std::uint8_t* const row = &canvas[at(0, y * scale)];
+      for (std::size_t c = 0; c < channels; ++c) {
+        const std::uint8_t* const source = &pixels[((i * channels + c) * height + y) * width];
+        std::uint8_t* to = row + c;
+        for (std::size_t x = 0; x < width; ++x) {
+          for (std::size_t copy = 0; copy < scale; ++copy, to += channels) *to = source[x];
+        }
       }
+      for (std::size_t copy = 1; copy < scale; ++copy)
+        std::copy_n(row, width * scale * channels, &canvas[at(0, y * scale + copy)]);
     }
     for (std::size_t line = 0; line < 2; ++line) {
       const std::size_t below = height * scale + 2 + line * kLineHeight;
