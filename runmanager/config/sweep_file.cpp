@@ -103,7 +103,7 @@ ParamValue param_of(const JsonNode& node, const KeyPath& path) {
 Params params_of(const Combination& combination, bool repeats) {
   Params params;
   for (const Assignment& a : combination.assignments) params.emplace_back(a.key, param_of(a.value, a.path));
-  if (repeats) params.emplace_back("repeat", static_cast<std::int64_t>(combination.repeat));
+  if (repeats) params.emplace_back(kRepeatKey, static_cast<std::int64_t>(combination.repeat));
   return params;
 }
 

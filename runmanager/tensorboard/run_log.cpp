@@ -100,7 +100,7 @@ std::span<const double> parameter_limits() {
 const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& loader, const Run& run) {
   const Samples& samples = loader.samples();
   const Shape& shape = samples.set->shape;
-  if (shape.size() != 3 || (shape[0] != 1 && shape[0] != 3)) return nullptr;
+  if (!is_picture(shape)) return nullptr;
   const LoaderOptions& options = loader.options();
   const bool augments = !options.augment.empty();
   Key key = {.set = samples.set,
