@@ -189,8 +189,9 @@ tbwriter::CustomScalarsLayout scalars_layout(bool numbers) {
   tbwriter::CustomScalarsLayout layout = {category("Loss", "Loss/train", "Loss/validation")};
   if (!numbers) layout.push_back(category("Accuracy", "Accuracy/train", "Accuracy/validation"));
   if (numbers) {
-    const Measure &mae = kMeasures[kMae], &r2 = kMeasures[kR2];
+    const Measure &mae = kMeasures[kMae], &rmse = kMeasures[kRmse], &r2 = kMeasures[kR2];
     layout.push_back(category("Mean absolute error", mae.train_tag, mae.validation_tag));
+    layout.push_back(category("Root mean square error", rmse.train_tag, rmse.validation_tag));
     layout.push_back(
         category("R²: 1 is perfect, 0 no better than the mean", r2.train_tag, r2.validation_tag));
   }
