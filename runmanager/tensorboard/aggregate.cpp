@@ -62,10 +62,9 @@ void remove_run(const fs::path& directory) {
   fs::remove(directory, not_empty);
 }
 
-bool are_of_numbers(std::span<const AggregateEpoch> epochs) {
-  return std::any_of(epochs.begin(), epochs.end(), [](const AggregateEpoch& epoch) {
-    return std::any_of(epoch.values.begin(), epoch.values.end(),
-                       [](const AggregateValue& value) { return value.tag == kMeasures[kMae].train_tag; });
+bool have_tag(std::span<const AggregateEpoch> epochs, std::string_view tag) {
+  return std::ranges::any_of(epochs, [tag](const AggregateEpoch& epoch) {
+    return std::ranges::find(epoch.values, tag, &AggregateValue::tag) != epoch.values.end();
   });
 }
 
@@ -77,7 +76,10 @@ void write_run(const fs::path& directory, const Params& params, const LogOptions
   tbwriter::SummaryWriter writer(directory, options);
   const bool session = log.hparams && !params.empty();
   if (session) writer.add_hparams_start(to_hparams(params));
-  if (log.layout) writer.add_custom_scalars_layout(scalars_layout(are_of_numbers(epochs)));
+  if (log.layout) {
+    writer.add_custom_scalars_layout(
+        scalars_layout(have_tag(epochs, kMeasures[kMae].train_tag), have_tag(epochs, "Loss/validation")));
+  }
   for (const AggregateEpoch& epoch : epochs) {
     std::vector<std::string> deviation_tags;
     for (const AggregateValue& value : epoch.values) deviation_tags.push_back("Std/" + value.tag);

@@ -144,6 +144,10 @@ class Numbers(Page):
                 shown = board.plugin("custom_scalars/scalars", tag=tag, run="lr=0.1")
                 points = [points for points in shown["tag_to_events"].values()]
                 self.assertEqual([len(points) for points in points], [3], f"{category['title']}, {chart['title']}")
+        run_sweep(self.logdir, "dataset.validation=0", "name=whole", file=self.logdir / "s.json")
+        charts = [chart["title"] for category in self.serve(self.logdir / "whole").plugin("custom_scalars/layout")["category"]
+                  for chart in category["chart"]]
+        self.assertNotIn("Validation", charts, "there would be an empty chart")
         self.open(board, "custom_scalars")
         self.assertTrue(self.browser.wait("return deep('tf-custom-scalar-card-style, tf-custom-scalar-multi-line-chart-card')"
                                           ".length >= 4;", 30))
