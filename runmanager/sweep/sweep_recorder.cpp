@@ -32,9 +32,12 @@ bool may_be_unsynced(const std::filesystem::path& run_directory) {
 
 std::string cost_text(const SweepCost& cost) {
   const double beside = cost.seconds - cost.training_seconds;
+  // Runs beside each other take less together than one after the other.
+  const bool at_once = cost.seconds > 1.05 * cost.elapsed_seconds;
   return fmt::format(
-      "{} run{} took {}; beside training {} per run ({:.2f}%), logs and checkpoints are {:.2f}%", cost.runs,
+      "{} run{} took {}{}; beside training {} per run ({:.2f}%), logs and checkpoints are {:.2f}%", cost.runs,
       cost.runs == 1 ? "" : "s", human_seconds(cost.elapsed_seconds),
+      at_once ? fmt::format(", the sum of their times is {}", human_seconds(cost.seconds)) : "",
       human_seconds(std::max(0.0, beside) / static_cast<double>(cost.runs)), 100 * beside / cost.seconds,
       100 * cost.logging_seconds / cost.seconds);
 }

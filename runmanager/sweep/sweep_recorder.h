@@ -28,7 +28,8 @@ struct SweepCost {
 };
 
 /// "8 runs took 6.21 s; beside training 1.9 ms per run (0.24%), logs and checkpoints are 0.20%". The time is
-/// the wall clock's; the fractions are of the time of the runs, of which several may be trained at once.
+/// the wall clock's; if several were trained at once, the sum of their times follows, and the fractions are
+/// of that.
 std::string cost_text(const SweepCost& cost);
 
 struct SweepRecorderOptions {

@@ -6,12 +6,13 @@
 #include <cmath>
 
 #include "core/base/printable.h"
+#include "runmanager/terminal/live_rate.h"
 #include "runmanager/terminal/table.h"
 
 namespace sweep {
 namespace {
 
-constexpr double kSecondsBetweenDraws = 1.0 / 15;
+constexpr double kSecondsBetweenDraws = 0.1;
 // Before this fraction of the work, or this time, an estimate of the time left would be noise.
 constexpr double kMinEstimateFraction = 0.005, kMinEstimateSeconds = 0.5;
 
@@ -79,7 +80,7 @@ class Progress::ActiveRun final : public TrainingObserver {
     started_ = true;
     epochs_done_ = plan.trained_epochs;
     phase_ = "start";
-    run_start_ = epoch_start_ = progress_.clock_();
+    run_start_ = progress_.clock_();
     progress_.draw_if_due();
   }
 
@@ -88,17 +89,24 @@ class Progress::ActiveRun final : public TrainingObserver {
     batch_ = 0;
     totals_ = {};
     phase_.clear();
-    epoch_start_ = progress_.clock_();
+    resume_rates(progress_.clock_());
   }
 
   void batch(const Totals& totals, std::size_t count) override {
     batch_ += count;
     totals_ += totals;
+    if (!progress_.has_bars()) return;
+    const double now = progress_.clock_();
+    batches_per_second_.add(static_cast<double>(count), now);
+    samples_per_second_.add(static_cast<double>(totals.samples), now);
     progress_.draw_if_due();
   }
 
   void phase(std::string_view name) override {
     phase_ = name;
+    const double now = progress_.clock_();
+    batches_per_second_.pause(now);
+    samples_per_second_.pause(now);
     progress_.draw_if_due();
   }
 
@@ -125,7 +133,6 @@ class Progress::ActiveRun final : public TrainingObserver {
   // The line with the bar. `with_name`: there are several active runs. A single one has its name above.
   std::string line(int width, bool with_name) const {
     const double now = progress_.clock_();
-    const double seconds = now - epoch_start_;
     const auto samples = static_cast<double>(totals_.samples);
     std::vector<std::string> details;
     if (with_name)
@@ -140,16 +147,28 @@ class Progress::ActiveRun final : public TrainingObserver {
     const double trained = fraction() - first_fraction(), whole = 1 - first_fraction();
     details.push_back(!phase_.empty() ? phase_
                                       : time_left(whole > 0 ? trained / whole : 1, now - run_start_));
-    if (phase_.empty() && seconds > 0 && batch_ > 0) {
-      details.push_back(progress_.paint(kDim, human_count(static_cast<double>(batch_) / seconds) + " it/s"));
-      details.push_back(progress_.paint(kDim, human_count(samples / seconds) + " img/s"));
+    if (phase_.empty() && samples_per_second_.per_second()) {
+      details.push_back(progress_.paint(kDim, human_count(*batches_per_second_.per_second()) + " it/s"));
+      details.push_back(progress_.paint(kDim, human_count(*samples_per_second_.per_second()) + " img/s"));
     }
     const std::string epoch =
         fmt::format("epoch {}/{}", std::min(epochs_done_ + 1, plan_.epochs), plan_.epochs);
-    return progress_.bar_line(epoch, fraction(), details, width);
+    return progress_.bar_line(epoch, epoch_fraction(), details, width);
   }
 
  private:
+  void resume_rates(double now) {
+    batches_per_second_.resume(now);
+    samples_per_second_.resume(now);
+  }
+  // Of the epoch that the line names.
+  double epoch_fraction() const {
+    if (epochs_done_ >= plan_.epochs) return 1;
+    return plan_.batches == 0
+               ? 0
+               : std::min(1.0, static_cast<double>(batch_) / static_cast<double>(plan_.batches));
+  }
+  // Of the run.
   double fraction() const {
     if (plan_.epochs == 0 || plan_.batches == 0) return 0;
     const double epochs = epochs_done_ + static_cast<double>(batch_) / static_cast<double>(plan_.batches);
@@ -162,7 +181,8 @@ class Progress::ActiveRun final : public TrainingObserver {
   Progress& progress_;
   bool started_ = false;
   RunPlan plan_;
-  double run_start_ = 0, epoch_start_ = 0;
+  double run_start_ = 0;
+  LiveRate batches_per_second_, samples_per_second_;  // of training
   int epochs_done_ = 0;
   std::size_t batch_ = 0;
   std::string phase_;
@@ -243,7 +263,7 @@ void Progress::clear() {
 }
 
 void Progress::draw_if_due() {
-  if (quiet_ || !terminal_.interactive) return;
+  if (!has_bars()) return;
   const double now = clock_();
   if (now < next_draw_) return;
   next_draw_ = now + kSecondsBetweenDraws;

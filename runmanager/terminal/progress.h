@@ -18,7 +18,7 @@
 namespace sweep {
 
 /// Shows the progress of a sweep. On an interactive terminal there is a bar for each active run and one for
-/// the sweep, redrawn at most 15 times a second, and finished runs scroll away above them; elsewhere a line
+/// the sweep, redrawn at most 10 times a second, and finished runs scroll away above them; elsewhere a line
 /// is written per epoch. Calls between redraws only read the clock. Drawing never throws. Not thread-safe.
 class Progress {
  public:
@@ -45,6 +45,7 @@ class Progress {
   class ActiveRun;
   void write_line(std::string_view line);
   void clear();
+  bool has_bars() const { return !quiet_ && terminal_.interactive; }
   void draw_if_due();
   void draw();
   std::string sweep_line(int width) const;

@@ -80,15 +80,38 @@ TEST(Progress, ShowsRunEpochSpeedsLossAccuracyAndTimesLeft) {
   }
   ASSERT_EQ(screen.lines.size(), 3u);
   EXPECT_EQ(screen.lines[0], "lr=0.1");
-  // 5 of 20 batches took 5 s.
+  // 5 of the epoch's 10 batches, and of the run's 20, took 5 s.
   for (const char* part :
-       {"epoch 1/2", " 25%", "loss 0.5000", "acc 80.00%", "15 s left", "1.00 it/s", "100 img/s"}) {
+       {"epoch 1/2", " 50%", "loss 0.5000", "acc 80.00%", "15 s left", "1.00 it/s", "100 img/s"}) {
     EXPECT_THAT(screen.lines[1], HasSubstr(part));
   }
   // 500 of 8000 samples took 5 s.
   for (const char* part : {"run 1/4", "  6%", "1 m 15 s left", "5 s so far", "fashion"}) {
     EXPECT_THAT(screen.lines[2], HasSubstr(part));
   }
+}
+
+// Epochs of a tenth of a second, of which half is validation: each alone would have another speed.
+TEST(Progress, SpeedsAreThoseOfASecondOfTrainingAtLeast) {
+  Screen screen;
+  Clock clock;
+  Progress progress(screen.terminal(120), clock.function(), false, "fashion", 1, 1e6);
+  progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 100, .batches = 1, .samples = 10});
+  const auto epoch = [&](int number, double seconds) {
+    progress.run(1).begin_epoch(number);
+    clock.seconds += seconds;
+    progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10}, 1);
+    progress.run(1).phase("validation");
+    clock.seconds += 0.05;
+  };
+  for (int number = 1; number <= 19; ++number) epoch(number, 0.05);
+  EXPECT_THAT(screen.lines[1], Not(HasSubstr("img/s"))) << "only 0.95 s of training";
+  epoch(20, 0.0501);
+  progress.run(1).begin_epoch(21);
+  clock.seconds += 0.2;
+  progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10}, 1);
+  EXPECT_THAT(screen.lines[1], HasSubstr("20.0 it/s  200 img/s"))
+      << "the slow batch belongs to the next second";
 }
 
 TEST(Progress, NeverDrawsALineWiderThanTheTerminal) {
