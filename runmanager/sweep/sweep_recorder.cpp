@@ -9,7 +9,9 @@
 #include "core/base/error.h"
 #include "runmanager/records/replaced_runs.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/terminal/json_progress.h"
 #include "runmanager/terminal/table.h"
+#include "runmanager/terminal/terminal_progress.h"
 
 namespace sweep {
 namespace {
@@ -26,6 +28,12 @@ bool may_be_unsynced(const std::filesystem::path& run_directory) {
   if (std::filesystem::exists(run_directory / kPreviousCheckpointFile, error)) return true;
   const auto written = std::filesystem::last_write_time(run_directory / kRunRecordFile, error);
   return !error && std::filesystem::file_time_type::clock::now() - written < std::chrono::minutes(2);
+}
+
+std::unique_ptr<Progress> make_progress(const SweepRecorderOptions& options, std::size_t runs) {
+  if (options.json) return std::make_unique<JsonProgress>(options.terminal.write, options.quiet, runs);
+  return std::make_unique<TerminalProgress>(options.terminal, options.clock, options.quiet, options.name,
+                                            runs, options.work);
 }
 
 }  // namespace
@@ -46,7 +54,7 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
                              std::vector<RunRecord> records)
     : options_(options),
       aggregates_(options.directory, runs),
-      progress_(options.terminal, options.clock, options.quiet, options.name, runs.size(), options.work),
+      progress_(make_progress(options, runs.size())),
       disk_(options.directory),
       begin_(options.clock()) {
   for (RunRecord& record : records) {
@@ -80,7 +88,7 @@ void SweepRecorder::update(std::size_t run, RunRecord record) { records_.at(run)
 void SweepRecorder::end_run(std::size_t run) {
   disk_.end_run(record(run).name);
   aggregates_.update(run, records());
-  progress_.end_run(run + 1, record(run));
+  progress_->end_run(run + 1, record(run));
   count_cost(run);
   // Not earlier: until here the old run is the only whole one.
   if (options_.replaces.contains(run) && record(run).status == RunStatus::kCompleted) {

@@ -1,4 +1,4 @@
-#include "runmanager/terminal/progress.h"
+#include "runmanager/terminal/terminal_progress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ struct Clock {
 TEST(Progress, ShowsRunEpochSpeedsLossAccuracyAndTimesLeft) {
   Screen screen;
   Clock clock;
-  Progress progress(screen.terminal(120), clock.function(), false, "fashion", 4, 4 * 2 * 1000.0);
+  TerminalProgress progress(screen.terminal(120), clock.function(), false, "fashion", 4, 4 * 2 * 1000.0);
   progress.run(1).begin_run({.number = 1, .name = "lr=0.1", .epochs = 2, .batches = 10, .samples = 1000});
   progress.run(1).begin_epoch(1);
   for (int i = 0; i < 5; ++i) {
@@ -95,7 +95,7 @@ TEST(Progress, ShowsRunEpochSpeedsLossAccuracyAndTimesLeft) {
 TEST(Progress, SpeedsAreThoseOfASecondOfTrainingAtLeast) {
   Screen screen;
   Clock clock;
-  Progress progress(screen.terminal(120), clock.function(), false, "fashion", 1, 1e6);
+  TerminalProgress progress(screen.terminal(120), clock.function(), false, "fashion", 1, 1e6);
   progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 100, .batches = 1, .samples = 10});
   const auto epoch = [&](int number, double seconds) {
     progress.run(1).begin_epoch(number);
@@ -118,7 +118,7 @@ TEST(Progress, NeverDrawsALineWiderThanTheTerminal) {
   for (int width = 20; width < 160; width += 7) {
     Screen screen;
     Clock clock;
-    Progress progress(screen.terminal(width), clock.function(), false, "fashion", 400, 1e9);
+    TerminalProgress progress(screen.terminal(width), clock.function(), false, "fashion", 400, 1e9);
     progress.run(1).begin_run(
         {.number = 1, .name = std::string(100, 'n'), .epochs = 100, .batches = 1000, .samples = 100000});
     progress.run(1).begin_epoch(42);
@@ -132,7 +132,7 @@ TEST(Progress, LeavesFinishedRunsAboveTheBarsAndErasesTheBars) {
   Screen screen;
   Clock clock;
   {
-    Progress progress(screen.terminal(100), clock.function(), false, "s", 2, 10);
+    TerminalProgress progress(screen.terminal(100), clock.function(), false, "s", 2, 10);
     progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 1, .samples = 10});
     progress.run(1).begin_epoch(1);
     progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10});
@@ -154,7 +154,7 @@ TEST(Progress, LeavesFinishedRunsAboveTheBarsAndErasesTheBars) {
 TEST(Progress, RedrawsAtMostFifteenTimesASecond) {
   Screen screen;
   Clock clock;
-  Progress progress(screen.terminal(100), clock.function(), false, "s", 1, 1e6);
+  TerminalProgress progress(screen.terminal(100), clock.function(), false, "s", 1, 1e6);
   progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 100000, .samples = 1000000});
   progress.run(1).begin_epoch(1);
   for (int i = 0; i < 10000; ++i) {
@@ -174,7 +174,7 @@ TEST(Progress, SendsNoColoursUnlessWanted) {
                     .width = [] { return 80; },
                     .write = [&sent](std::string_view text) { sent += text; }};
   {
-    Progress progress(terminal, clock.function(), false, "s", 1, 10);
+    TerminalProgress progress(terminal, clock.function(), false, "s", 1, 10);
     progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 1, .samples = 10});
     progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10});
   }

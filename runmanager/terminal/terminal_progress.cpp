@@ -1,4 +1,4 @@
-#include "runmanager/terminal/progress.h"
+#include "runmanager/terminal/terminal_progress.h"
 
 #include <fmt/format.h>
 
@@ -70,9 +70,9 @@ std::string metrics_text(const EpochRecord& epoch) {
 }  // namespace
 
 // The progress of one run. The training of the run reports to it, and a report may redraw all bars.
-class Progress::ActiveRun final : public TrainingObserver {
+class TerminalProgress::ActiveRun final : public TrainingObserver {
  public:
-  explicit ActiveRun(Progress& progress) : progress_(progress) {}
+  explicit ActiveRun(TerminalProgress& progress) : progress_(progress) {}
 
   void begin_run(const RunPlan& plan) override {
     plan_ = plan;
@@ -178,7 +178,7 @@ class Progress::ActiveRun final : public TrainingObserver {
     return plan_.epochs == 0 ? 0 : static_cast<double>(plan_.trained_epochs) / plan_.epochs;
   }
 
-  Progress& progress_;
+  TerminalProgress& progress_;
   bool started_ = false;
   RunPlan plan_;
   double run_start_ = 0;
@@ -189,8 +189,8 @@ class Progress::ActiveRun final : public TrainingObserver {
   Totals totals_;
 };
 
-Progress::Progress(Terminal terminal, std::function<double()> clock, bool quiet, std::string sweep,
-                   std::size_t runs, double work)
+TerminalProgress::TerminalProgress(Terminal terminal, std::function<double()> clock, bool quiet,
+                                   std::string sweep, std::size_t runs, double work)
     : terminal_(std::move(terminal)),
       clock_(std::move(clock)),
       quiet_(quiet),
@@ -199,15 +199,15 @@ Progress::Progress(Terminal terminal, std::function<double()> clock, bool quiet,
       work_(work),
       start_(clock_()) {}
 
-Progress::~Progress() { clear(); }
+TerminalProgress::~TerminalProgress() { clear(); }
 
-TrainingObserver& Progress::run(std::size_t number) {
+TrainingObserver& TerminalProgress::run(std::size_t number) {
   std::unique_ptr<ActiveRun>& run = active_[number];
   if (!run) run = std::make_unique<ActiveRun>(*this);
   return *run;
 }
 
-void Progress::end_run(std::size_t number, const RunRecord& run) {
+void TerminalProgress::end_run(std::size_t number, const RunRecord& run) {
   ++finished_;
   failed_ += run.status == RunStatus::kFailed;
   skipped_ += run.status == RunStatus::kSkipped;
@@ -240,29 +240,29 @@ void Progress::end_run(std::size_t number, const RunRecord& run) {
              (run.error ? ": " + printable(*run.error) : ""));
 }
 
-void Progress::keep_runs(std::size_t count) {
+void TerminalProgress::keep_runs(std::size_t count) {
   finished_ += count;
   kept_ += count;
   if (count == 0 || quiet_) return;
   write_line(paint(kDim, fmt::format("{} finished run{} kept", count, count == 1 ? "" : "s")));
 }
 
-void Progress::message(std::string_view line) { write_line(printable(line)); }
+void TerminalProgress::message(std::string_view line) { write_line(printable(line)); }
 
 // Writes the line above the bars: erases them, and makes the next draw due.
-void Progress::write_line(std::string_view line) {
+void TerminalProgress::write_line(std::string_view line) {
   clear();
   terminal_.write(std::string(line) + "\n");
   next_draw_ = 0;
 }
 
-void Progress::clear() {
+void TerminalProgress::clear() {
   if (drawn_lines_ == 0) return;
   terminal_.write(cursor_up(drawn_lines_) + "\x1b[J");
   drawn_lines_ = 0;
 }
 
-void Progress::draw_if_due() {
+void TerminalProgress::draw_if_due() {
   if (!has_bars()) return;
   const double now = clock_();
   if (now < next_draw_) return;
@@ -273,7 +273,7 @@ void Progress::draw_if_due() {
 // Draws over the lines of the last time, so that nothing flickers: cursor to their start, new text, and "ESC
 // [ K" erases the rest of each old line. A single active run has a line for its name and one for its bar;
 // several have one line each. The last line is the sweep's.
-void Progress::draw() {
+void TerminalProgress::draw() {
   const int width = std::max(1, terminal_.width() - 1);  // The last column would wrap on some terminals.
   std::vector<std::string> lines;
   std::vector<const ActiveRun*> runs;
@@ -292,7 +292,7 @@ void Progress::draw() {
   drawn_lines_ = static_cast<int>(lines.size());
 }
 
-std::string Progress::sweep_line(int width) const {
+std::string TerminalProgress::sweep_line(int width) const {
   const double seconds = clock_() - start_;
   double done = work_done_;
   std::size_t training = 0;
@@ -313,8 +313,8 @@ std::string Progress::sweep_line(int width) const {
 }
 
 // "epoch 2/3     ━━━━━━╸━━━━━━  43%  …". All counters have the same width, so the bars are aligned.
-std::string Progress::bar_line(const std::string& counter, double fraction,
-                               const std::vector<std::string>& details, int width) const {
+std::string TerminalProgress::bar_line(const std::string& counter, double fraction,
+                                       const std::vector<std::string>& details, int width) const {
   const int counter_width = std::max(12, 2 * static_cast<int>(std::to_string(runs_).size()) + 7);
   const int bar_width = std::clamp(width - counter_width - kPercentWidth - kDetailsWidth, 8, 40);
   std::string line = paint(kBold, padded(counter, counter_width)) + bar(fraction, bar_width) +
@@ -322,7 +322,7 @@ std::string Progress::bar_line(const std::string& counter, double fraction,
   return fit_width(line + join_fitting(details, width - display_width(line)), width, terminal_.unicode);
 }
 
-std::string Progress::bar(double fraction, int width) const {
+std::string TerminalProgress::bar(double fraction, int width) const {
   const int halves = static_cast<int>(std::floor(std::clamp(fraction, 0.0, 1.0) * 2 * width));
   std::string full, rest;
   if (!terminal_.unicode) {
@@ -337,7 +337,7 @@ std::string Progress::bar(double fraction, int width) const {
   return paint(kGreen, full) + paint(kDim, rest);
 }
 
-std::string Progress::paint(std::string_view code, std::string_view text) const {
+std::string TerminalProgress::paint(std::string_view code, std::string_view text) const {
   if (!terminal_.color || text.empty()) return std::string(text);
   return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
 }
