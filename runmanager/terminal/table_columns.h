@@ -10,9 +10,10 @@
 namespace sweep {
 
 /// On a narrow terminal the columns of the least importance are left out, and of equal ones the widest: first
-/// parameters that do not vary, then times, then other parameters, then metrics. Never those from
-/// kAlwaysShown on: the status, and the last parameter that tells the runs apart.
-inline constexpr int kConstantParameter = 10, kVaryingParameter = 320, kAlwaysShown = 900;
+/// parameters that do not vary, then most times and the validation loss, then other parameters, which tell
+/// the runs apart, then metrics. Never those from kAlwaysShown on: the status, and the last parameter that
+/// varies.
+inline constexpr int kConstantParameter = 10, kVaryingParameter = 450, kAlwaysShown = 900;
 
 struct TableColumn {
   std::string name;  // by which it is asked for: that of results.csv, where that has it
