@@ -40,7 +40,7 @@ void write_idx(const SweepFolder& folder, const std::string& image_bytes, const 
 }
 
 // A kind of which the training images are damaged.
-Writer idx_images(Bytes bytes, const std::string& extension = "") {
+Writer idx_images(const Bytes& bytes, const std::string& extension = "") {
   return [=](const SweepFolder& folder) {
     write_idx(folder, bytes(), extension.empty() ? labels() : test::gzip(labels()), extension);
   };
@@ -48,6 +48,12 @@ Writer idx_images(Bytes bytes, const std::string& extension = "") {
 
 std::string flipped(std::string bytes, std::size_t at) {
   bytes[at] = static_cast<char>(bytes[at] ^ 0x10);
+  return bytes;
+}
+
+std::string zeros(std::size_t count) {
+  std::string bytes;
+  bytes.resize(count);
   return bytes;
 }
 
@@ -66,14 +72,14 @@ void write_pictures(const SweepFolder& folder) {
 }
 
 // A kind of one file among good pictures.
-Writer picture_file(const std::string& name, Bytes bytes) {
+Writer picture_file(const std::string& name, const Bytes& bytes) {
   return [=](const SweepFolder& folder) {
     write_pictures(folder);
     folder.write("data/cat/" + name, bytes());
   };
 }
 
-Writer file(const std::string& name, Bytes bytes) {
+Writer file(const std::string& name, const Bytes& bytes) {
   return [=](const SweepFolder& folder) { folder.write(name, bytes()); };
 }
 
@@ -219,6 +225,12 @@ std::vector<Kind> kinds_of_damage() {
          folder.write("data/dog/1.png", test::png_file(picture(1)));
        },
        "data/cat: holds no images"},
+      {"FoldersOfText", Fate::kRefused,
+       [](const SweepFolder& folder) {
+         folder.write("data/cat/1.txt", "It is a cat.\n");
+         folder.write("data/dog/1.txt", "It is a dog.\n");
+       },
+       "data: its format is not recognised. Known are: idx, "},
       {"ImageOfNoPixels", Fate::kSkipped,
        picture_file("bad.ppm",
                     [] {
@@ -336,7 +348,7 @@ std::vector<Kind> kinds_of_damage() {
        file("bomb.npz",
             [] {
               return test::zip_file(
-                  {{"x.npy", test::npy_file("|u1", "(60000, 1000)", std::string(60'000'000, '\0'))},
+                  {{"x.npy", test::npy_file("|u1", "(60000, 1000)", zeros(60'000'000))},
                    {"y.npy", test::npy_file("|u1", "(60000,)", std::string(60'000, '\1'))}});
             }),
        "bomb.npz: x.npy: expands to more than 100 times its size: such data is refused as a decompression "
