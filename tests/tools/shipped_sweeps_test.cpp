@@ -151,16 +151,16 @@ TEST_F(ShippedSweeps, MlpMomentumReachesWhatPyTorchReaches) {
   EXPECT_GT(best, 0.84);
 }
 
-TEST_F(ShippedSweeps, ResnetLearnsFromAThousandSamples) {
+TEST_F(ShippedSweeps, ResnetLearnsFromEightHundredSamples) {
   SKIP_WITHOUT_FASHION_MNIST();
-  // 38 steps an epoch. The rest of the training set would take minutes.
+  // 25 steps an epoch. The rest of the training set would take minutes.
   const std::vector<json> runs =
-      train("resnet", {"device=cpu", "dataset.validation=1000", "dataset.limit=1200", "batch_size=32"});
+      train("resnet", {"device=cpu", "dataset.validation=1000", "dataset.limit=800", "batch_size=32"});
   ASSERT_EQ(runs.size(), 4u);
-  for (const json& run : runs) EXPECT_GT(test_accuracy(run), 0.6) << run.at("name");
+  for (const json& run : runs) EXPECT_GT(test_accuracy(run), 0.6) << run.at("name");  // 69 to 74 %
 }
 
-TEST_F(ShippedSweeps, SchedulesLearnAndFollowTheirRates) {
+TEST_F(ShippedSweeps, AllSchedulesLearn) {
   SKIP_WITHOUT_FASHION_MNIST();
   const std::vector<json> runs = train("schedules", {"device=cpu", "dataset.limit=20000", "epochs=3"});
   ASSERT_EQ(runs.size(), 6u);
