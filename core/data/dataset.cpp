@@ -18,6 +18,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// "t10k-images-idx3-ubyte of "mnist"" for a published digest, else "".
+std::string known_content(std::string_view sha256) {
+  for (const KnownDataset& known : known_datasets()) {
+    for (const KnownFile& file : known.files) {
+      if (file.sha256 == sha256) return std::string(file.name) + " of " + quoted_name(known.name);
+    }
+  }
+  return "";
+}
+
 void check_against_known(const RawData& raw, const DatasetSpec& spec, const KnownDataset& known,
                          const std::string& source) {
   const std::size_t classes = known.class_names.size();
@@ -37,6 +47,11 @@ void check_against_known(const RawData& raw, const DatasetSpec& spec, const Know
                       return published.sha256.empty() || read.sha256 == published.sha256;
                     });
   if (file != raw.files.end()) {
+    if (const std::string other = known_content(file->sha256);
+        !other.empty() && expected != known.files.end()) {
+      throw DataError(file->path.string() + ": has the content of " + other + ", expected " +
+                      std::string(expected->name) + " of " + quoted_name(known.name));
+    }
     throw DataError(file->path.string() + ": well-formed, but not a file of " + quoted_name(known.name) +
                     ": the SHA-256 of its content is " + file->sha256 +
                     (expected == known.files.end() ? "" : ", expected " + std::string(expected->sha256)) +

@@ -64,13 +64,13 @@ std::optional<std::string> data_digests(const Json& provenance) {
   return digests.empty() ? std::nullopt : std::optional(digests);
 }
 
-// one_cycle, and a cosine without a length of its own, also behind a warmup.
-bool spans_epochs(const Json& schedule) {
-  if (!schedule.is_object()) return false;
+// one_cycle, and a cosine without a length of its own, also behind a warmup; "" of others.
+std::string spanning_schedule(const Json& schedule) {
+  if (!schedule.is_object()) return "";
   const Json name = schedule.value("name", Json());
-  if (name == "one_cycle") return true;
-  if (name == "cosine") return !schedule.contains("T_max");
-  return schedule.contains("then") && spans_epochs(schedule["then"]);
+  if (name == "one_cycle") return "one_cycle";
+  if (name == "cosine") return schedule.contains("T_max") ? "" : "cosine without T_max";
+  return schedule.contains("then") ? spanning_schedule(schedule["then"]) : "";
 }
 
 Json without_names(const Json& config, RunIdentity& identity) {
@@ -115,7 +115,7 @@ RunIdentity identity_of(const Json& config, const std::string& device, const Jso
   identity.data = data_digests(provenance);
   const Json epochs = config.value("epochs", Json(0));
   identity.epochs = epochs.is_number_integer() ? epochs.get<int>() : 0;
-  identity.schedule_spans_epochs = spans_epochs(config.value("schedule", Json()));
+  identity.spanning_schedule = spanning_schedule(config.value("schedule", Json()));
   return identity;
 }
 
@@ -141,9 +141,15 @@ std::vector<SettingDifference> differences(const RunIdentity& before, const RunI
   } else if (before.source != now.source) {
     found.push_back({"dataset", before.source, now.source});
   }
-  const bool epochs_count = before.schedule_spans_epochs || now.schedule_spans_epochs;
-  if (epochs_count && before.epochs != now.epochs)
-    found.push_back({"epochs", std::to_string(before.epochs), std::to_string(now.epochs)});
+  const std::string& schedule =
+      now.spanning_schedule.empty() ? before.spanning_schedule : now.spanning_schedule;
+  if (!schedule.empty() && before.epochs != now.epochs) {
+    found.push_back(
+        {"epochs", std::to_string(before.epochs), std::to_string(now.epochs),
+         fmt::format("the schedule, {}, spreads over all epochs, so every one of them has other learning "
+                     "rates",
+                     schedule)});
+  }
   return found;
 }
 
@@ -160,6 +166,7 @@ std::string to_string(const std::vector<SettingDifference>& differences) {
     if (replaced.contains(object) && !difference.key.ends_with(".name")) continue;
     if (!text.empty()) text += ", ";
     text += fmt::format("{}: {} -> {}", difference.key, difference.before, difference.now);
+    if (!difference.why.empty()) text += fmt::format(" ({})", difference.why);
   }
   return text;
 }

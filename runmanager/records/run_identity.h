@@ -20,8 +20,9 @@ struct RunIdentity {
   std::string source;               // name of the data set
   std::vector<std::string> layers;  // layer names, which a checkpoint uses to name its weights
   int epochs = 0;
-  /// The schedule spreads over all epochs, so the first of ten are not those of a run of three.
-  bool schedule_spans_epochs = false;
+  /// The schedule if it spreads over all epochs, so that the first of ten are not those of a run of three;
+  /// else "".
+  std::string spanning_schedule;
 };
 
 /// Whether the setting `key` ("num_workers", "dataset.placement", "log.batches") changes only how long a run
@@ -37,6 +38,7 @@ RunIdentity identity_of(const nlohmann::ordered_json& config, const std::string&
 struct SettingDifference {
   std::string key;          // "optimizer.name"; "data" for the content of the data set's files
   std::string before, now;  // as JSON; "nothing" where a run has no such setting
+  std::string why = "";     // it matters, where the key does not say it
   friend bool operator==(const SettingDifference&, const SettingDifference&) = default;
 };
 

@@ -48,13 +48,18 @@ def order(count, seed, repeat, epoch):
     return values
 
 
-cases = []
-for count, seed, repeat, epoch in [(0, 1, 0, 0), (1, 1, 0, 0), (2, 1, 0, 0), (10, 1, 0, 0), (10, 1, 0, 1), (10, 1, 1, 0),
-                                   (10, 1 << 32, 0, 0), (17, 123456789012345, 3, 999), (60000, 0, 0, 0), (60000, 1, 2, 3)]:
-    values = order(count, seed, repeat, epoch)
-    case = {"count": count, "seed": seed, "repeat": repeat, "epoch": epoch, "first": values[:20],
-            # SHA-256 of all of them as little-endian 32-bit integers.
-            "sha256": hashlib.sha256(struct.pack(f"<{count}I", *values)).hexdigest()}
-    cases.append(json.dumps(case))
-path = pathlib.Path(__file__).with_name("shuffled_orders.json")
-path.write_text("[\n" + ",\n".join(cases) + "\n]\n")
+def main():
+    cases = []
+    for count, seed, repeat, epoch in [(0, 1, 0, 0), (1, 1, 0, 0), (2, 1, 0, 0), (10, 1, 0, 0), (10, 1, 0, 1), (10, 1, 1, 0),
+                                       (10, 1 << 32, 0, 0), (17, 123456789012345, 3, 999), (60000, 0, 0, 0), (60000, 1, 2, 3)]:
+        values = order(count, seed, repeat, epoch)
+        case = {"count": count, "seed": seed, "repeat": repeat, "epoch": epoch, "first": values[:20],
+                # SHA-256 of all of them as little-endian 32-bit integers.
+                "sha256": hashlib.sha256(struct.pack(f"<{count}I", *values)).hexdigest()}
+        cases.append(json.dumps(case))
+    path = pathlib.Path(__file__).with_name("shuffled_orders.json")
+    path.write_text("[\n" + ",\n".join(cases) + "\n]\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,7 @@
 // Runs the built program and reports how it ended.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -8,14 +9,20 @@
 namespace sweep::testing {
 
 struct Finished {
-  int code = -1;           // exit code; 128 + N if signal N ended it
-  std::string out, err;    // what it wrote; `out` is empty if standard output was a file
-  double cpu_seconds = 0;  // of the program and its workers, so that a busy machine does not count
+  int code = -1;                 // exit code; 128 + N if signal N ended it
+  std::string out, err;          // what it wrote; `out` is empty if standard output was a file
+  double cpu_seconds = 0;        // of the program and its workers, so that a busy machine does not count
+  std::uint64_t peak_bytes = 0;  // of resident memory, at least what the test itself had when it started it
 };
 
 struct ProgramOptions {
   std::filesystem::path standard_output = {};  // default: read into Finished::out
+  /// What root may do beyond a file's permissions, the program may not. Without the right to give that up the
+  /// program is not started, and the code is kCannotDrop.
+  bool obeys_permissions = false;
 };
+
+inline constexpr int kCannotDrop = 122;
 
 /// The program under test: the environment variable SWEEP_PROGRAM if it is set, because tests may have been
 /// moved away from where they were built; `built` otherwise.

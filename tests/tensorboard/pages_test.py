@@ -85,7 +85,7 @@ class RepeatedSweep(Page):
 
 
 class Hyperparameters(Page):
-    """The page of hyperparameters ticks five metrics."""
+    """The page of hyperparameters ticks five metrics, and draws them."""
 
     def test_opens_with_accuracies_duration_and_a_loss(self):
         run_sweep(self.logdir, "lr=0.01,0.001", "batch_size=100", "shuffle=true", "repeats=2", "name=s",
@@ -98,6 +98,21 @@ class Hyperparameters(Page):
             self.assertTrue(self.browser.wait(shown.replace(";", "") + ".length > 0;", 30))
             self.assertEqual(self.browser.evaluate(shown), ["Accuracy/test", "Accuracy/train", "Accuracy/validation",
                                                             "Duration/epoch_seconds", "Loss/test"], directory)
+
+    def test_fills_parallel_coordinates_and_the_scatter_matrix(self):
+        product = Path(CONTEXT.file).with_name("lr-batch-shuffle.json")
+        done = subprocess.run([CONTEXT.sweep, product, *QUICK, "batch_size=10,20,50", "--logdir", self.logdir], capture_output=True,
+                              text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.open(self.serve(self.logdir / "lr-batch-shuffle"), "hparams")
+        # Three hyperparameters and the five metrics, of 12 runs; a row of cells per metric.
+        for view, shape, drawn in (("parallel coordinates", "g.foreground path", 12), ("parallel coordinates", "g.axis", 8),
+                                   ("scatter plot matrix", "circle.data-marker", 12 * 8 * 5)):
+            tab = "paper-tab, .mat-tab-label, [role=tab]"
+            self.browser.wait(f"return deep('{tab}').some(e => visible(e) && /parallel/i.test(e.textContent));", 30)
+            self.assertTrue(self.browser.click_text(tab, view))
+            self.browser.wait(f"return deep('{shape}').filter(visible).length >= {drawn};", 30)
+            self.assertEqual(self.browser.evaluate(f"return deep('{shape}').filter(visible).length;"), drawn, view)
 
 
 class Pictures(Page):

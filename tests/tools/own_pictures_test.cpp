@@ -10,6 +10,7 @@
 #include "core/base/file.h"
 #include "tests/support/array_files.h"
 #include "tests/support/environment.h"
+#include "tests/support/generated_pictures.h"
 #include "tests/support/image_files.h"
 #include "tests/support/program.h"
 #include "tests/support/sweep_folder.h"
@@ -22,15 +23,10 @@ using ::testing::HasSubstr;
 
 constexpr unsigned kSide = 16;  // pixels
 
-// Noise of 0 to 63 that depends only on the arguments.
-unsigned noise(unsigned sample, unsigned y, unsigned x, unsigned channel) {
-  return (sample * 2654435761u ^ y * 40503u ^ x * 69069u ^ channel * 362437u) >> 7 & 63;
-}
-
 // Colour tells the classes apart, not brightness: class 0 is red, class 1 is blue.
 test::Pixels picture(unsigned label, unsigned sample) {
   return test::make_pixels(kSide, kSide, 3, [=](unsigned y, unsigned x, unsigned c) {
-    return noise(sample, y, x, c) + (c == 2 * label ? 120 : 20);
+    return test::noise(sample, y, x, c) + (c == 2 * label ? 120 : 20);
   });
 }
 
@@ -114,24 +110,6 @@ TEST_F(OwnPictures, AFolderIsResizedAndGrayIfAskedFor) {
   EXPECT_EQ(dataset.at("grayscale"), true);
 }
 
-// Each class has a bright square of its own.
-std::string cifar_records(unsigned first, unsigned count) {
-  std::string bytes;
-  for (unsigned i = first; i < first + count; ++i) {
-    const unsigned label = i % 10;
-    bytes += static_cast<char>(label);
-    for (unsigned c = 0; c < 3; ++c) {
-      for (unsigned y = 0; y < 32; ++y) {
-        for (unsigned x = 0; x < 32; ++x) {
-          const bool bright = y / 6 == label / 5 * 2 && x / 6 == label % 5;
-          bytes += static_cast<char>(noise(i, y, x, c) + (bright ? 180 : 0));
-        }
-      }
-    }
-  }
-  return bytes;
-}
-
 TEST_F(OwnPictures, AreDecodedOnce) {
   write_pictures("flowers");
   std::this_thread::sleep_for(std::chrono::milliseconds(80));  // until the folder counts as not changing
@@ -200,10 +178,8 @@ TEST_F(OwnPictures, AugmentationIsPartOfARunAndNotOfHowItIsComputed) {
 }
 
 TEST_F(OwnPictures, CifarBatchesAreLearnt) {
-  for (unsigned batch = 1; batch <= 5; ++batch) {
-    folder_.write("cifar/data_batch_" + std::to_string(batch) + ".bin", cifar_records(batch * 40, 40));
-  }
-  folder_.write("cifar/test_batch.bin", cifar_records(1000, 50));
+  test::write_cifar10(
+      [&](const std::string& name, const std::string& bytes) { folder_.write("cifar/" + name, bytes); }, 60);
   const Finished finished = train(R"({"name": "cifar10", "path": "cifar", "validation": 40})");
   ASSERT_EQ(finished.code, 0) << finished.err;
   EXPECT_GT(accuracy("validation_accuracy"), 0.9);

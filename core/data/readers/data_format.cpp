@@ -65,6 +65,15 @@ struct GlobResult {
   ~GlobResult() { ::globfree(&matches); }
 };
 
+// Why `path` cannot hold data in any format; "" if it can.
+std::string why_without_data(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_directory(status)) return fs::is_empty(path, error) && !error ? "is an empty folder" : "";
+  if (!fs::is_regular_file(status)) return "is neither a file nor a folder";
+  return fs::file_size(path, error) == 0 && !error ? "is empty" : "";
+}
+
 }  // namespace
 
 std::span<const DataFormat> data_formats() { return kFormats; }
@@ -112,6 +121,8 @@ const DataFormat& choose_format(std::span<const DataFormat> formats, std::string
   if (!name.empty()) return require_format(formats, name);
   const DataFormat* recognised = recognise_format(formats, paths.front());
   if (recognised != nullptr) return *recognised;
+  if (const std::string reason = why_without_data(paths.front()); !reason.empty())
+    throw DataError(paths.front().string() + ": " + reason);
   std::string known;
   for (const DataFormat& row : formats) {
     known += (known.empty() ? "" : "; ") + std::string(row.name) + ", " + std::string(row.description);

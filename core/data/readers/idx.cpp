@@ -16,7 +16,7 @@ constexpr std::uint64_t kOverflow = UINT64_MAX;  // the product of the extents d
 
 // A small file must not fill the memory. Pictures shrink to a third or a tenth when they are compressed; only
 // nearly constant ones shrink more than this. What fits in kAlwaysUnpacked, in bytes, may be anything.
-constexpr std::uint64_t kMostPlausibleExpansion = 100, kAlwaysUnpacked = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMostPlausibleExpansion = 100, kAlwaysUnpacked = 16 << 20;
 
 std::string hexadecimal(std::span<const std::uint8_t> bytes) {
   constexpr char kDigits[] = "0123456789abcdef";

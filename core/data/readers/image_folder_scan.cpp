@@ -77,6 +77,20 @@ class ClassScan {
   ClassScan(std::int32_t class_index, std::vector<ImageEntry>& entries, std::vector<SkippedFile>& skipped)
       : class_index_(class_index), entries_(entries), skipped_(skipped) {}
 
+  // Lists the folder of a class.
+  void scan_class(const fs::path& directory) {
+    // A link to the folder itself or to one above it leads to pictures of other classes, or to the same
+    // again.
+    std::error_code error;
+    for (fs::path above = fs::canonical(directory, error);; above = above.parent_path()) {
+      struct stat info {};
+      if (::stat(above.c_str(), &info) == 0) seen_.emplace(info.st_dev, info.st_ino);
+      if (!above.has_relative_path()) break;
+    }
+    scan(directory);
+  }
+
+ private:
   void scan(const fs::path& directory) {
     std::string problem;
     const std::vector<std::string> names = names_in(directory, problem);
@@ -84,7 +98,6 @@ class ClassScan {
     for (const std::string& name : names) add(directory / name);
   }
 
- private:
   void add(const fs::path& path) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) {
@@ -94,7 +107,6 @@ class ClassScan {
     } else if (!S_ISDIR(info.st_mode)) {
       skipped_.push_back({path, kind_of(info.st_mode)});
     } else if (!seen_.emplace(info.st_dev, info.st_ino).second) {
-      // A link to a folder above would never end.
       skipped_.push_back({path, "links to a folder that has been read already"});
     } else {
       scan(path);
@@ -127,7 +139,8 @@ std::vector<ImageEntry> scan_part(const fs::path& path, std::vector<std::string>
     if (!is_utf8(folder)) throw DataError((path / folder).string() + ": the folder's name is not UTF-8");
     const std::size_t before = entries.size();
     const std::size_t skipped_before = skipped.size();
-    ClassScan(static_cast<std::int32_t>(found - class_names.begin()), entries, skipped).scan(path / folder);
+    ClassScan(static_cast<std::int32_t>(found - class_names.begin()), entries, skipped)
+        .scan_class(path / folder);
     if (sets_classes && entries.size() == before) {
       const bool has_reason = skipped.size() > skipped_before;
       throw DataError((path / folder).string() + ": holds no images" +

@@ -31,6 +31,7 @@ TEST(ShippedSweeps, HaveTheRunsThatTheyPromise) {
   EXPECT_EQ(fashion.runs[0].epochs, 3);
   EXPECT_EQ(load_sweep(shipped("cpu-vs-cuda.json")).runs.size(), 12u);
   EXPECT_EQ(load_sweep(shipped("lr-batch-shuffle.json")).runs.size(), 12u);
+  EXPECT_EQ(load_sweep(shipped("cifar10.json")).runs.size(), 12u);
   EXPECT_EQ(load_sweep(shipped("mlp-momentum.json")).runs.size(), 8u);
   EXPECT_EQ(load_sweep(shipped("resnet.json")).runs.size(), 4u);
   EXPECT_THAT(testing::names_of(load_sweep(shipped("mnist-mlp.json"))),
@@ -62,7 +63,7 @@ TEST(ShippedSweeps, AllFitTheirData) {
     EXPECT_NO_THROW(check_against_data(sweep, sizes));
     EXPECT_NO_THROW(make_plan(sweep, sizes, unavailable_reason));
   }
-  EXPECT_GE(sweeps, 9);
+  EXPECT_GE(sweeps, 10);
 }
 
 NetworkSpec shipped_network(const std::string& name) {
@@ -82,6 +83,10 @@ TEST(ShippedNetworks, HaveTheShapesAndWeightsThatPyTorchCounts) {
   const Network cats_dogs(shipped_network("cats-dogs.json"), {1, 50, 50});
   EXPECT_EQ(cats_dogs.parameter_count(), 520706u);
   EXPECT_EQ(cats_dogs.output(), Shape{2});
+  // 16·3·9 + 16, 32·16·9 + 32, 64·32·9 + 64, 64·1024 + 64, 10·64 + 10.
+  const Network cifar(shipped_network("cifar-cnn.json"), {3, 32, 32});
+  EXPECT_EQ(cifar.parameter_count(), 448u + 4640u + 18496u + 65600u + 650u);
+  EXPECT_EQ(cifar.output(), Shape{10});
 }
 
 TEST(ShippedSweeps, TheNetworkIsTheOneOfTheDeeplizardSeries) {

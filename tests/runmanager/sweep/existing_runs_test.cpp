@@ -229,22 +229,6 @@ TEST_P(ExistingRuns, AreKeptContinuedAdoptedOrRefused) {
 INSTANTIATE_TEST_SUITE_P(Changes, ExistingRuns, ::testing::ValuesIn(kChanges),
                          [](const auto& change) { return change.param.name; });
 
-TEST_F(ChangedSweep, ContinuesToTheBitsOfARunThatHadAllEpochsFromTheStart) {
-  patch(R"({"epochs": 4})");
-  const SweepOutcome continued = Finished::run(directory_.path(), {});
-  fs::remove_all(directory_ / "runs");
-  const SweepOutcome whole = Finished::run(directory_.path(), {});
-  EXPECT_EQ(bits_of(continued.runs[0], continued.directory), bits_of(whole.runs[0], whole.directory));
-}
-
-TEST_F(ChangedSweep, IsRefusedWhereTheScheduleSpansTheEpochs) {
-  patch(R"({"name": "cycle", "schedule": "one_cycle"})");
-  Finished::run(directory_.path(), {});
-  const std::string message =
-      test::message_of<ConfigError>([&] { Finished::run(directory_.path(), {"epochs=3"}); });
-  EXPECT_THAT(message, HasSubstr("epochs: 2 -> 3"));
-}
-
 TEST_F(ChangedSweep, IsRefusedWhenTheDataHasChanged) {
   const fs::path file = directory_ / "data/train-images-idx3-ubyte";
   std::string bytes = read_file(file);

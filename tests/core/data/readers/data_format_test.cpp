@@ -70,6 +70,9 @@ TEST(ReadRawData, SaysWhatIsKnownOfDataThatIsNot) {
   const std::string path = directory.write("data", "hello").string();
   EXPECT_THAT(error_of(path),
               HasSubstr(path + ": its format is not recognised. Known are: idx, a folder with"));
+  EXPECT_EQ(error_of(directory.write("empty", "").string()), (directory / "empty: is empty").string());
+  fs::create_directories(directory / "folder");
+  EXPECT_EQ(error_of((directory / "folder").string()), (directory / "folder: is an empty folder").string());
   EXPECT_EQ(error_of((directory / "absent").string()),
             (directory / "absent").string() + ": cannot open: No such file or directory");
 }
@@ -77,7 +80,7 @@ TEST(ReadRawData, SaysWhatIsKnownOfDataThatIsNot) {
 TEST(ReadRawData, RefusesPipesAndLinksToThemselvesAtOnce) {
   const TemporaryDirectory directory;
   ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(error_of((directory / "pipe").string()), HasSubstr("its format is not recognised"));
+  EXPECT_THAT(error_of((directory / "pipe").string()), HasSubstr("pipe: is neither a file nor a folder"));
   for (const char* format : {"csv", "npy", "npz"}) {
     EXPECT_THAT(error_of((directory / "pipe").string(), format), HasSubstr("is not a regular file"));
   }

@@ -179,8 +179,8 @@ TEST(ReadIdx, DoesNotWaitForAPipe) {
 }
 
 TEST(ReadIdx, TakesNoMemoryForContentFarLargerThanItsFile) {
-  // 2 MB that do not shrink, and a header that promises as much as they could be expanded to.
-  const std::string file = test::gzip(test::idx({2000, 1000, 1000}, test::some_bytes(2'000'000)));
+  // 200 kB that do not shrink, and a header that promises as much as they could be expanded to.
+  const std::string file = test::gzip(test::idx({200, 1000, 1000}, test::some_bytes(200'000)));
   std::istringstream in(file);
   EXPECT_THAT(message_of<DataError>([&] { read_idx(in, "small.gz", 3); }),
               HasSubstr("times the size of the file; unpack it first if that is right"));

@@ -109,22 +109,21 @@ TEST(ImageFolder, SkipsAndListsWhatCannotBeRead) {
   directory.write("readme.txt", "beside the classes");
   ASSERT_EQ(::mkfifo((directory / "b/pipe.png").c_str(), 0600), 0);
   fs::create_directory_symlink(directory / "b", directory / "b/loop");
+  fs::create_directory_symlink(directory.path(), directory / "b/up");
   fs::create_symlink("nowhere", directory / "b/dangling.png");
   fs::create_symlink("itself", directory / "b/itself");
   const RawData data = read(directory.path());
-  EXPECT_THAT(values(data.train, data.shape), ElementsAre(1, 5, 6, 6));
-  EXPECT_THAT(data.train.classes, ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(values(data.train, data.shape), ElementsAre(1, 5, 6));
+  EXPECT_THAT(data.train.classes, ElementsAre(0, 0, 1));
   EXPECT_THAT(
       skipped(data, directory.path()),
       testing::UnorderedElementsAre(
           "b/dangling.png cannot be read: No such file or directory",
           "b/itself cannot be read: Too many levels of symbolic links",
-          "b/loop/dangling.png cannot be read: No such file or directory",
-          "b/loop/itself cannot be read: Too many levels of symbolic links",
-          "b/loop/loop links to a folder that has been read already", "b/loop/pipe.png is a pipe, not a file",
-          "b/pipe.png is a pipe, not a file", "readme.txt is not in the folder of a class",
-          HasSubstr("a/2.jpg is not an image; allowed: JPEG"), HasSubstr("a/3.png the PNG data is damaged"),
-          "a/4.png is empty, expected an image"));
+          "b/loop links to a folder that has been read already",
+          "b/up links to a folder that has been read already", "b/pipe.png is a pipe, not a file",
+          "readme.txt is not in the folder of a class", HasSubstr("a/2.jpg is not an image; allowed: JPEG"),
+          HasSubstr("a/3.png the PNG data is damaged"), "a/4.png is empty, expected an image"));
 }
 
 TEST(ImageFolder, SkipsFilesThatMayNotBeRead) {

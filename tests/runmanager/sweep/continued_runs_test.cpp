@@ -1,0 +1,98 @@
+// A finished run that is given more epochs goes on to the bits of a run that had them from the start, with
+// every schedule that allows it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "runmanager/config/sweep_file.h"
+#include "runmanager/sweep/sweep_runner.h"
+#include "tests/support/message_of.h"
+#include "tests/support/quarters.h"
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class ContinuedRuns : public ::testing::TestWithParam<const char*> {
+ protected:
+  ContinuedRuns() { write_quarters(directory_.path()); }
+
+  SweepOutcome run(const std::string& logdir, const std::string& epochs,
+                   const std::vector<std::string>& overrides = {}) const {
+    tbwriter::spill(directory_ / "s.json", R"({
+      "name": "s", "dataset": {"name": "quarters", "path": "data", "validation": 40},
+      "network": {"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 8}, {"type": "relu"},
+                             {"type": "linear", "out_features": 4}]},
+      "seed": 3, "batch_size": 20, "lr": 0.02, "schedule": )" +
+                                               std::string(GetParam()) + R"(,
+      "params": {"optimizer": ["adam", "sgd"], "optimizer.momentum": [0.9]},
+      "when": {"optimizer.momentum": {"optimizer": "sgd"}}})");
+    std::ostringstream out;
+    SweepEnvironment environment;
+    environment.terminal = {};
+    environment.out = &out;
+    std::vector<std::string> all = {"epochs=" + epochs};
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    return run_sweep(load_sweep(directory_ / "s.json", all),
+                     {.logdir = directory_.path() / logdir, .threads = 1}, environment);
+  }
+
+  TemporaryDirectory directory_;
+};
+
+using GoOn = ContinuedRuns;
+TEST_P(GoOn, ToTheBitsOfRunsThatHadAllEpochsFromTheStart) {
+  const SweepOutcome first = run("continued", "3");
+  ASSERT_EQ(first.exit_code, 0);
+  const SweepOutcome continued = run("continued", "7"), whole = run("whole", "7");
+  ASSERT_EQ(continued.exit_code, 0);
+  ASSERT_EQ(whole.runs.size(), 2u);
+  EXPECT_EQ(bits_of(continued), bits_of(whole));
+  for (std::size_t i = 0; i < whole.runs.size(); ++i) {
+    EXPECT_EQ(continued.runs[i].epochs.size(), 7u);
+    EXPECT_EQ(continued.runs[i].started, first.runs[i].started) << "trained anew";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Schedules, GoOn,
+                         ::testing::Values(R"("constant")",
+                                           R"({"name": "step", "step_size": 2, "gamma": 0.5})",
+                                           R"({"name": "cosine", "T_max": 5, "eta_min": 0.001})",
+                                           R"({"name": "warmup", "total_iters": 2})",
+                                           // The end of the first epochs is inside the warmup.
+                                           R"({"name": "warmup", "total_iters": 4,
+                                               "then": {"name": "step", "step_size": 1}})",
+                                           R"({"name": "warmup", "total_iters": 2,
+                                               "then": {"name": "cosine", "T_max": 4}})"));
+
+TEST_P(GoOn, WithTheBestEpochsWeightsToo) {
+  const std::vector<std::string> best = {"checkpoint=best"};
+  run("continued", "2", best);
+  EXPECT_EQ(bits_of(run("continued", "5", best)), bits_of(run("whole", "5", best)));
+}
+
+using CannotGoOn = ContinuedRuns;
+TEST_P(CannotGoOn, AndSayThatTheScheduleSpreadsOverAllEpochs) {
+  const SweepOutcome first = run("runs", "2");
+  const std::string before = bits_of(first),
+                    message = test::message_of<ConfigError>([&] { run("runs", "3"); });
+  const bool is_cycle = std::string(GetParam()).find("one_cycle") != std::string::npos;
+  EXPECT_THAT(message,
+              AllOf(HasSubstr("2 runs there have other settings than are asked for now:"),
+                    HasSubstr(std::string("epochs: 2 -> 3 (the schedule, ") +
+                              (is_cycle ? "one_cycle" : "cosine without T_max") +
+                              ", spreads over all epochs, so every one of them has other learning rates)"),
+                    HasSubstr("--replace trains them again")));
+  EXPECT_EQ(bits_of(run("runs", "2")), before) << "nothing was changed";
+}
+
+INSTANTIATE_TEST_SUITE_P(Schedules, CannotGoOn,
+                         ::testing::Values(R"("one_cycle")", R"({"name": "one_cycle", "three_phase": true})",
+                                           R"("cosine")",
+                                           R"({"name": "warmup", "total_iters": 1, "then": "cosine"})"));
+
+}  // namespace
+}  // namespace sweep
