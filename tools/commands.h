@@ -15,6 +15,8 @@ Command ls_command();          ///< Lists the sweeps of a log directory.
 Command compare_command();     ///< Compares runs that differ in one setting.
 Command fsck_command();        ///< Checks files for damage.
 Command verify_command();      ///< Trains finished runs again and compares the bits.
+Command predict_command();     ///< Predicts by the network of a run.
+Command evaluate_command();    ///< Measures the network of a run.
 Command export_command();      ///< Writes scalars and hyperparameters of a log directory.
 Command data_command();        ///< Gets data sets and describes them.
 Command devices_command();     ///< Prints the devices of this machine.
@@ -23,9 +25,9 @@ Command completion_command();  ///< Prints a completion script.
 
 /// In the order of `sweep --help`.
 inline std::vector<Command> all_commands() {
-  return {run_command(),     resume_command(), plan_command(),      show_command(),   ls_command(),
-          compare_command(), fsck_command(),   verify_command(),    export_command(), data_command(),
-          devices_command(), schema_command(), completion_command()};
+  return {run_command(),     resume_command(), plan_command(),    show_command(),    ls_command(),
+          compare_command(), fsck_command(),   verify_command(),  predict_command(), evaluate_command(),
+          export_command(),  data_command(),   devices_command(), schema_command(),  completion_command()};
 }
 
 }  // namespace sweep

@@ -108,6 +108,7 @@ Dataset assemble(RawData raw, const DatasetSpec& spec, const DataFormat& format)
   dataset.class_names = raw.class_names;
   dataset.target_names = raw.value_names;
   dataset.feature_names = raw.feature_names;
+  dataset.columns = raw.columns;
   dataset.files = std::move(raw.files);
   dataset.skipped = std::move(raw.skipped);
   dataset.notes = std::move(raw.notes);
@@ -119,6 +120,7 @@ Dataset assemble(RawData raw, const DatasetSpec& spec, const DataFormat& format)
                                   (spec.normalization == Normalization::kAuto && format.is_table));
   DatasetParts parts = split_samples(std::move(raw), spec, method, measure);
   dataset.transform = given ? spec.transform : std::move(parts.transform);
+  dataset.fill_values = std::move(parts.fill_values);
   dataset.train = std::move(parts.train);
   dataset.validation = std::move(parts.validation);
   dataset.test = std::move(parts.test);
