@@ -10,6 +10,7 @@
 #include "core/data/dataset_parts.h"
 #include "core/data/dataset_search.h"
 #include "core/data/known_datasets.h"
+#include "core/data/memory_data.h"
 #include "core/data/readers/data_format.h"
 #include "core/data/readers/input_file.h"
 
@@ -159,6 +160,17 @@ Dataset load_dataset(const DatasetSpec& spec) {
   dataset.source = source;
   dataset.format = format.name;
   check_transform(dataset.transform, dataset.shape);
+  return dataset;
+}
+
+Dataset make_dataset(MemoryData data, DatasetSpec options) {
+  if (options.name.empty()) options.name = "memory";
+  RawData raw = raw_data_of(std::move(data), options.missing, options.name);
+  check_transform(options.transform, raw.shape);
+  DataFormat format{};
+  format.name = "memory";
+  Dataset dataset = assemble(std::move(raw), options, format);
+  dataset.format = format.name;
   return dataset;
 }
 

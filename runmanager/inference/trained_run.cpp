@@ -116,7 +116,7 @@ Dataset load_data_of(const RecordedRun& run, bool& changed) {
 std::string run_text(const TrainedRun& run) {
   const bool is_best = run.weights_file.filename() == kBestFile;
   const RunStatus status = run.record.status;
-  return fmt::format("{}: weights of epoch {}{}{}", run.record.name, run.epoch,
+  return fmt::format("{}: weights of epoch {}{}{}", run.directory.string(), run.epoch,
                      is_best ? ", the best one" : "",
                      status == RunStatus::kCompleted ? "" : fmt::format(" ({})", to_string(status)));
 }

@@ -50,7 +50,7 @@ TrainedRun load_run(const std::filesystem::path& path, std::optional<WhichWeight
 /// the digests that the run recorded. Throws what load_dataset() throws.
 Dataset load_data_of(const RecordedRun& run, bool& changed);
 
-/// "lr=0.01: epoch 5" with what is remarkable: "the best epoch", "interrupted".
+/// "runs/fashion/lr=0.01: weights of epoch 5", with what is remarkable: ", the best one", "(interrupted)".
 std::string run_text(const TrainedRun& run);
 
 }  // namespace sweep
