@@ -32,7 +32,7 @@ Device device_for(const TrainedRun& run, const std::string& wanted) {
   if (!wanted.empty()) {
     const Device device = parse_device(wanted);
     if (const auto reason = unavailable_reason(device, precision))
-      throw DeviceError(fmt::format("{}: {}", device.name(), *reason));
+      throw ConfigError(fmt::format("device {}: {}", device.name(), *reason));
     return device;
   }
   Device device;

@@ -31,8 +31,8 @@ std::shared_ptr<const SampleSet> unlabelled_set(const Shape& shape, SampleArray 
 class Predictor {
  public:
   /// `device`: as in a sweep file; empty: the one that trained the run if it can be used here, else the CPU.
-  /// `threads`: of the CPU; 0: all. Throws DeviceError if the device cannot be used. Keeps a reference to
-  /// `run`.
+  /// `threads`: of the CPU; 0: all. Throws ConfigError if the device that is asked for cannot be used. Keeps
+  /// a reference to `run`.
   Predictor(const TrainedRun& run, const std::string& device = "", int threads = 0);
 
   PredictionKind kind() const { return kind_; }

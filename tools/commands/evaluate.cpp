@@ -39,8 +39,7 @@ int evaluate(const EvaluateOptions& options) {
 
 Command evaluate_command() {
   return {.name = "evaluate",
-          .description =
-              "loss, confusion matrix, precision, recall and F1 of a trained run, or errors of numbers",
+          .description = "loss, confusion matrix, precision, recall and F1 of a run, or errors of numbers",
           .missing_argument = "the directory of a run is needed: sweep evaluate runs/NAME/RUN",
           .add_to = [](CLI::App& app) -> CommandAction {
             auto options = std::make_shared<EvaluateOptions>();
@@ -50,6 +49,7 @@ Command evaluate_command() {
                 ->check(CLI::IsMember({"train", "validation", "test"}));
             add_device_option(app, options->device);
             app.add_flag("--json", options->json, "as JSON");
+            app.footer("Exit codes: 0 evaluated, 2 no such run, or its data cannot be read.");
             return [options](const auto&) { return evaluate(*options); };
           }};
 }

@@ -155,8 +155,7 @@ int predict(const PredictOptions& options) {
 Command predict_command() {
   return {
       .name = "predict",
-      .description =
-          "classes and probabilities, or numbers, by the network of a run: for files, or for its own data",
+      .description = "classes or numbers by the network of a run, for new files or its own data",
       .missing_argument = "the directory of a run is needed: sweep predict runs/NAME/RUN FILE…",
       .add_to = [](CLI::App& app) -> CommandAction {
         auto options = std::make_shared<PredictOptions>();
