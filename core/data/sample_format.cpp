@@ -36,6 +36,8 @@ void check(const SampleFormat& format) {
           "its normalisation is not of finite numbers");
   require(format.fill_values.empty() || format.fill_values.size() == channels,
           "its fill values are for another number of channels");
+  require(std::ranges::all_of(format.fill_values, [](float value) { return std::isfinite(value); }),
+          "its fill values are not finite numbers");
   if (format.columns.empty()) return;
   std::size_t features = 0;
   for (const FeatureColumn& column : format.columns) features += column.features();
@@ -44,15 +46,19 @@ void check(const SampleFormat& format) {
 
 SampleFormat from_json(const Json& json) {
   SampleFormat format;
-  format.shape = json.at("shape").get<Shape>();
+  for (const Json& extent : json.at("shape")) {
+    if (!extent.is_number_integer()) throw DataError("its shape is no size");
+    format.shape.push_back(extent.get<std::int64_t>());
+  }
   format.bytes = json.at("type").get<std::string>() == "uint8";
   const auto texts = [&](const char* key) { return json.value(key, std::vector<std::string>()); };
   format.class_names = texts("classes");
   format.target_names = texts("targets");
   for (const Json& column : json.value("columns", Json::array())) {
-    format.columns.push_back({column.at("name").get<std::string>(),
-                              column.value("categories", std::vector<std::string>()),
-                              column.value("one_hot", false)});
+    FeatureColumn& added = format.columns.emplace_back();
+    added.name = column.at("name").get<std::string>();
+    added.categories = column.value("categories", std::vector<std::string>());
+    added.one_hot = !added.categories.empty() && column.value("one_hot", false);
   }
   format.fill_values = json.value("missing", std::vector<float>());
   if (json.contains("normalize")) {

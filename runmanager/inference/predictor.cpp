@@ -14,19 +14,6 @@
 namespace sweep {
 namespace {
 
-PredictionKind kind_of(const TrainedRun& run) {
-  if (!run.samples.target_names.empty()) return PredictionKind::kNumbers;
-  switch (resolve_loss(run.config.loss).kind) {
-    case LossOptions::Kind::kCrossEntropy:
-      return PredictionKind::kProbabilities;
-    case LossOptions::Kind::kBceWithLogits:
-      // A single output tells two classes apart: softmax of 0 and the output is its sigmoid.
-      return run.network->output()[0] == 1 ? PredictionKind::kProbabilities : PredictionKind::kSigmoids;
-    default:
-      return PredictionKind::kScores;
-  }
-}
-
 Device device_for(const TrainedRun& run, const std::string& wanted) {
   const Precision precision = run.config.precision;
   if (!wanted.empty()) {
@@ -48,6 +35,19 @@ float sigmoid(float value) { return 1 / (1 + std::exp(-value)); }
 
 }  // namespace
 
+PredictionKind prediction_kind(const TrainedRun& run) {
+  if (!run.samples.target_names.empty()) return PredictionKind::kNumbers;
+  switch (resolve_loss(run.config.loss).kind) {
+    case LossOptions::Kind::kCrossEntropy:
+      return PredictionKind::kProbabilities;
+    case LossOptions::Kind::kBceWithLogits:
+      // A single output tells two classes apart: softmax of 0 and the output is its sigmoid.
+      return run.network->output()[0] == 1 ? PredictionKind::kProbabilities : PredictionKind::kSigmoids;
+    default:
+      return PredictionKind::kScores;
+  }
+}
+
 const char* value_name(PredictionKind kind) {
   return kind == PredictionKind::kNumbers  ? "value"
          : kind == PredictionKind::kScores ? "score"
@@ -67,7 +67,7 @@ std::size_t largest_of(std::span<const float> values) {
 }
 
 Predictor::Predictor(const TrainedRun& run, const std::string& device, int threads)
-    : run_(run), device_(device_for(run, device)), kind_(kind_of(run)) {
+    : run_(run), device_(device_for(run, device)), kind_(prediction_kind(run)) {
   names_ = kind_ == PredictionKind::kNumbers ? run.samples.target_names : run.samples.class_names;
   const auto outputs = static_cast<std::size_t>(run.network->output()[0]);
   for (std::size_t i = names_.size(); i < outputs; ++i) names_.push_back(fmt::format("output {}", i));

@@ -21,6 +21,9 @@ enum class PredictionKind {
   kNumbers         // the targets' values; of bce_with_logits the sigmoid
 };
 
+/// What the outputs of the run's network become, by its targets and its loss.
+PredictionKind prediction_kind(const TrainedRun& run);
+
 /// "probability", "score" or "value".
 const char* value_name(PredictionKind kind);
 

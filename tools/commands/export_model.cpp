@@ -9,6 +9,7 @@
 #include "core/base/printable.h"
 #include "runmanager/export/onnx_model.h"
 #include "runmanager/export/state_dict.h"
+#include "runmanager/inference/predictor.h"
 #include "tools/commands.h"
 #include "tools/commands/trained_options.h"
 #include "tools/exit_code.h"
@@ -22,6 +23,26 @@ struct ExportModelOptions {
 };
 
 std::string extents(const Shape& shape) { return fmt::format("[batch, {}]", fmt::join(shape, ", ")); }
+
+std::string meaning_of_output(const TrainedRun& run) {
+  const std::vector<std::string>& classes = run.samples.class_names;
+  const std::string names =
+      fmt::format("{}", fmt::join(classes.empty() ? run.samples.target_names : classes, ", "));
+  if (run.network->output()[0] == 1 && classes.size() == 2)
+    return fmt::format("its sigmoid is the probability of {}, else it is {}", classes[1], classes[0]);
+  switch (prediction_kind(run)) {
+    case PredictionKind::kProbabilities:
+      return "before softmax, of " + names;
+    case PredictionKind::kSigmoids:
+      return "before the sigmoid of each, of " + names;
+    case PredictionKind::kScores:
+      return "scores of " + names;
+    case PredictionKind::kNumbers:
+      break;
+  }
+  const bool is_bce = resolve_loss(run.config.loss).kind == LossOptions::Kind::kBceWithLogits;
+  return (is_bce ? "before the sigmoid, " : "") + names;
+}
 
 // What whoever uses the file has to know.
 std::string usage(const TrainedRun& run) {
@@ -39,10 +60,8 @@ std::string usage(const TrainedRun& run) {
     }
     input += fmt::format(": {}", fmt::join(names, ", "));
   }
-  const bool has_classes = !samples.class_names.empty();
-  return fmt::format("input   float32 {}: {}\noutput  float32 {}: {} {}\n", extents(samples.shape), input,
-                     extents(run.network->output()), has_classes ? "before softmax, of" : "the targets",
-                     fmt::join(has_classes ? samples.class_names : samples.target_names, ", "));
+  return fmt::format("input   float32 {}: {}\noutput  float32 {}: {}\n", extents(samples.shape), input,
+                     extents(run.network->output()), meaning_of_output(run));
 }
 
 int export_model(const ExportModelOptions& options) {

@@ -11,7 +11,7 @@
 namespace sweep {
 namespace {
 
-constexpr std::size_t kMostShown = 10;  // names in a message
+constexpr std::size_t kMostShown = 6;  // names in a message
 
 std::string listed_names(const std::vector<std::string>& names) {
   std::string text;
