@@ -24,9 +24,9 @@ def python_of(venv):
     """The interpreter of the environment, which has the packages; None if they cannot be had."""
     python = venv / "bin/python"
     check = [python, "-c", "import onnxruntime, onnx, sklearn"]
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", venv], check=False, capture_output=True)
-        subprocess.run([venv / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "2", *PACKAGES],
+    if not python.exists() and subprocess.run([sys.executable, "-m", "venv", venv], check=False,
+                                              capture_output=True).returncode == 0:
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "2", *PACKAGES],
                        check=False, capture_output=True, timeout=300)
     return python if python.exists() and subprocess.run(check, capture_output=True, check=False).returncode == 0 else None
 
@@ -99,10 +99,11 @@ def main():
         return subprocess.run([python, "-B", __file__, "--sweep", arguments.sweep], check=False).returncode
     sys.path.insert(0, str(Path(__file__).parent))
     import networks
+    program = str(Path(arguments.sweep).resolve())
     with tempfile.TemporaryDirectory() as directory:
         for name in networks.NETWORKS:
-            check_network(arguments.sweep, Path(directory), name)
-        check_scores(arguments.sweep, Path(directory))
+            check_network(program, Path(directory), name)
+        check_scores(program, Path(directory))
     return 0
 
 

@@ -93,9 +93,10 @@ def main():
         return subprocess.run([python, "-B", __file__, "--sweep", arguments.sweep], check=False).returncode
     sys.path[:0] = [str(HERE), str(HERE.parents[1] / "data")]
     import networks
+    program = str(Path(arguments.sweep).resolve())
     with tempfile.TemporaryDirectory() as directory:
         for name in networks.NETWORKS:
-            check_network(arguments.sweep, Path(directory), name)
+            check_network(program, Path(directory), name)
     return 0
 
 
