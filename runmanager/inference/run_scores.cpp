@@ -67,7 +67,8 @@ std::vector<Confusion> most_frequent_mistakes(std::span<const std::int64_t> coun
 
 std::vector<TargetScores> target_scores(std::span<const float> predictions, std::span<const float> targets,
                                         std::size_t columns) {
-  const auto count = static_cast<double>(targets.size() / columns);
+  const std::size_t samples = targets.size() / columns;
+  const auto count = static_cast<double>(samples);
   std::vector<TargetScores> scores(columns);
   for (std::size_t t = 0; t < columns; ++t) {
     double sum = 0, absolute = 0, squares = 0, variation = 0;

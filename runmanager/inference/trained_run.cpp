@@ -62,7 +62,7 @@ fs::path only_completed_run(const fs::path& directory) {
 }  // namespace
 
 fs::path find_run(const fs::path& path) {
-  const fs::path directory = path.filename() == kRunRecordFile ? path.parent_path() : path;
+  fs::path directory = path.filename() == kRunRecordFile ? path.parent_path() : path;
   std::error_code error;
   if (fs::exists(directory / kRunRecordFile, error)) return directory;
   if (has_runs(directory)) return only_completed_run(directory);
