@@ -7,27 +7,32 @@
 
 namespace sweep {
 
-Command run_command();         ///< Trains the runs of a sweep file.
-Command resume_command();      ///< Goes on with the sweep in a directory.
-Command plan_command();        ///< Prints the runs of a sweep file.
-Command show_command();        ///< Prints the results of a sweep or a run.
-Command ls_command();          ///< Lists the sweeps of a log directory.
-Command compare_command();     ///< Compares runs that differ in one setting.
-Command fsck_command();        ///< Checks files for damage.
-Command verify_command();      ///< Trains finished runs again and compares the bits.
-Command export_command();      ///< Writes scalars and hyperparameters of a log directory.
-Command data_command();        ///< Gets data sets and describes them.
-Command devices_command();     ///< Prints the devices of this machine.
-Command schema_command();      ///< Prints the JSON schema of sweep files.
-Command init_command();        ///< Writes a sweep file to start from.
-Command manual_command();      ///< Prints the manual page.
-Command completion_command();  ///< Prints a completion script.
+Command run_command();           ///< Trains the runs of a sweep file.
+Command resume_command();        ///< Goes on with the sweep in a directory.
+Command plan_command();          ///< Prints the runs of a sweep file.
+Command show_command();          ///< Prints the results of a sweep or a run.
+Command ls_command();            ///< Lists the sweeps of a log directory.
+Command compare_command();       ///< Compares runs that differ in one setting.
+Command fsck_command();          ///< Checks files for damage.
+Command verify_command();        ///< Trains finished runs again and compares the bits.
+Command predict_command();       ///< Predicts by the network of a run.
+Command evaluate_command();      ///< Measures the network of a run.
+Command export_model_command();  ///< Writes the network of a run for other programs.
+Command export_command();        ///< Writes scalars and hyperparameters of a log directory.
+Command data_command();          ///< Gets data sets and describes them.
+Command devices_command();       ///< Prints the devices of this machine.
+Command schema_command();        ///< Prints the JSON schema of sweep files.
+Command init_command();          ///< Writes a sweep file to start from.
+Command manual_command();        ///< Prints the manual page.
+Command completion_command();    ///< Prints a completion script.
 
 /// In the order of `sweep --help`.
 inline std::vector<Command> all_commands() {
-  return {run_command(),     resume_command(), plan_command(),   show_command(),   ls_command(),
-          compare_command(), fsck_command(),   verify_command(), export_command(), data_command(),
-          devices_command(), schema_command(), init_command(),   manual_command(), completion_command()};
+  return {run_command(),     resume_command(),    plan_command(),         show_command(),
+          ls_command(),      compare_command(),   fsck_command(),         verify_command(),
+          predict_command(), evaluate_command(),  export_model_command(), export_command(),
+          data_command(),    devices_command(),   schema_command(),       init_command(),
+          manual_command(),  completion_command()};
 }
 
 }  // namespace sweep

@@ -10,6 +10,7 @@
 #include "core/data/dataset_parts.h"
 #include "core/data/dataset_search.h"
 #include "core/data/known_datasets.h"
+#include "core/data/memory_data.h"
 #include "core/data/readers/data_format.h"
 #include "core/data/readers/input_file.h"
 
@@ -123,6 +124,7 @@ Dataset assemble(RawData raw, const DatasetSpec& spec, const DataFormat& format)
   dataset.class_names = raw.class_names;
   dataset.target_names = raw.value_names;
   dataset.feature_names = raw.feature_names;
+  dataset.columns = raw.columns;
   dataset.files = std::move(raw.files);
   dataset.skipped = std::move(raw.skipped);
   dataset.notes = std::move(raw.notes);
@@ -134,6 +136,7 @@ Dataset assemble(RawData raw, const DatasetSpec& spec, const DataFormat& format)
                                   (spec.normalization == Normalization::kAuto && format.is_table));
   DatasetParts parts = split_samples(std::move(raw), spec, method, measure);
   dataset.transform = given ? spec.transform : std::move(parts.transform);
+  dataset.fill_values = std::move(parts.fill_values);
   dataset.train = std::move(parts.train);
   dataset.validation = std::move(parts.validation);
   dataset.test = std::move(parts.test);
@@ -172,6 +175,17 @@ Dataset load_dataset(const DatasetSpec& spec) {
   dataset.source = source;
   dataset.format = format.name;
   check_transform(dataset.transform, dataset.shape);
+  return dataset;
+}
+
+Dataset make_dataset(MemoryData data, DatasetSpec options) {
+  if (options.name.empty()) options.name = "memory";
+  RawData raw = raw_data_of(std::move(data), options.missing, options.name);
+  check_transform(options.transform, raw.shape);
+  DataFormat format{};
+  format.name = "memory";
+  Dataset dataset = assemble(std::move(raw), options, format);
+  dataset.format = format.name;
   return dataset;
 }
 

@@ -148,14 +148,18 @@ bool has_missing(const RawPart& part) {
   return values != nullptr && std::ranges::any_of(*values, [](float value) { return std::isnan(value); });
 }
 
-// `count`: of training samples, the first of raw.train.
-void fill_missing_values(RawData& raw, std::size_t count) {
+// Returns the means that stand for missing values, if any may be missing. `count`: of training samples, the
+// first of raw.train.
+std::vector<float> fill_missing_values(RawData& raw, MissingValues missing, std::size_t count) {
   std::vector<RawPart*> parts = {&raw.train};
   for (std::optional<RawPart>* part : {&raw.validation, &raw.test})
     if (*part) parts.push_back(&**part);
-  if (std::ranges::none_of(parts, [](const RawPart* part) { return has_missing(*part); })) return;
+  const bool any = std::ranges::any_of(parts, [](const RawPart* part) { return has_missing(*part); });
+  if (!any && missing == MissingValues::kError) return {};
   const std::vector<double> means = channel_statistics(raw.train, raw.shape, count).mean;
-  for (RawPart* part : parts) fill_missing(*part, raw.shape, means);
+  for (RawPart* part : parts)
+    if (has_missing(*part)) fill_missing(*part, raw.shape, means);
+  return {means.begin(), means.end()};
 }
 
 InputTransform measured_transform(const RawData& raw, std::size_t count) {
@@ -187,8 +191,8 @@ DatasetParts split_samples(RawData raw, const DatasetSpec& spec, SplitMethod met
       rows = stratified_order(raw.train, raw.class_names.size(), sizes, rows);
     reorder(raw.train, raw, rows);
   }
-  fill_missing_values(raw, limited(sizes.train));
   DatasetParts parts;
+  parts.fill_values = fill_missing_values(raw, spec.missing, limited(sizes.train));
   if (measure) parts.transform = measured_transform(raw, limited(sizes.train));
   // A part of the source's own stays in its order unless `limit` would keep only the first classes of it.
   const auto whole_part = [&](std::optional<RawPart>& part) -> Samples {

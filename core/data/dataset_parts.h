@@ -1,6 +1,8 @@
 // Divides the samples that a reader returned into training, validation and test parts.
 #pragma once
 
+#include <vector>
+
 #include "core/data/dataset.h"
 #include "core/data/readers/raw_data.h"
 
@@ -9,6 +11,7 @@ namespace sweep {
 struct DatasetParts {
   Samples train, validation, test;  // count 0 where there is none
   InputTransform transform;         // of the training samples, if it was asked for
+  std::vector<float> fill_values;   // with spec.missing kMean: the means that stand for missing values
 };
 
 /// Splits spec.validation and spec.test samples off the training part of `raw`, as `method` says, and applies

@@ -70,9 +70,7 @@ std::vector<RunRecord> choose_runs(std::vector<RunRecord> runs, std::size_t coun
 // result. Relative paths are resolved from the directory that the sweep was started in.
 RunConfig config_without_logs(const RunRecord& record) {
   RunConfig config = recorded_config(record);
-  const fs::path directory = record.provenance.value("directory", "");
-  if (!config.dataset.path.empty()) config.dataset.path = directory / config.dataset.path;
-  if (!config.init.empty()) config.init = directory / config.init;
+  resolve_paths(config, record);
   config.device = record.device;
   // Workers are sent only `resolved`, so it has to say the same.
   for_each_log_option(config.log, [&config](const char* key, auto& option) {

@@ -69,4 +69,10 @@ RunConfig recorded_config(const RunRecord& record) {
   }
 }
 
+void resolve_paths(RunConfig& config, const RunRecord& record) {
+  const std::filesystem::path directory = record.provenance.value("directory", "");
+  if (!config.dataset.path.empty()) config.dataset.path = directory / config.dataset.path;
+  if (!config.init.empty()) config.init = directory / config.init;
+}
+
 }  // namespace sweep

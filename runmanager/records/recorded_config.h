@@ -11,4 +11,8 @@ namespace sweep {
 /// configuration is not one that this version understands.
 RunConfig recorded_config(const RunRecord& record);
 
+/// Makes the paths of `config`, that of `record`, absolute: relative to the directory where the sweep was
+/// started.
+void resolve_paths(RunConfig& config, const RunRecord& record);
+
 }  // namespace sweep

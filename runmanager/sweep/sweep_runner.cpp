@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/data/dataset_remarks.h"
+#include "core/data/sample_format.h"
 #include "runmanager/config/data_check.h"
 #include "runmanager/config/sweep_file.h"
 #include "runmanager/records/checkpoint.h"
@@ -174,6 +175,7 @@ class SweepRunner {
     Json provenance = provenance_;
     provenance["dataset"] = dataset_provenance(*run.data);
     provenance["dataset"]["balance"] = dataset_balance(*run.data);
+    provenance["input"] = to_json(sample_format(*run.data));
     if (!run.config->init.empty()) {
       provenance["init"] = run.config->init.string();
       provenance["init_sha256"] = weights_digests_.get(run.config->init);

@@ -74,8 +74,8 @@ std::pair<Samples, std::string_view> shown_samples(const Dataset& data) {
   return {data.train, "training"};
 }
 
-std::vector<float> class_outputs(std::vector<float> outputs, std::size_t columns, const Dataset& data) {
-  if (columns > 1 || data.class_names.size() != 2) return outputs;
+std::vector<float> class_outputs(std::vector<float> outputs, std::size_t columns, std::size_t classes) {
+  if (columns > 1 || classes != 2) return outputs;
   std::vector<float> both;
   both.reserve(2 * outputs.size());
   for (const float output : outputs) both.insert(both.end(), {0.0f, output});

@@ -42,9 +42,9 @@ std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::
 /// else those of training.
 std::pair<Samples, std::string_view> shown_samples(const Dataset& data);
 
-/// `outputs` of a network for the classes of `data`, `columns` per sample, with an output per class at least:
-/// of a single output for two classes, 0 and the output, of which softmax makes the sigmoid of the output.
-std::vector<float> class_outputs(std::vector<float> outputs, std::size_t columns, const Dataset& data);
+/// `outputs` of a network for `classes` classes, `columns` per sample, with an output per class at least: of
+/// a single output for two classes, 0 and the output, of which softmax makes the sigmoid of the output.
+std::vector<float> class_outputs(std::vector<float> outputs, std::size_t columns, std::size_t classes);
 
 /// How many parameters and buffers are infinite or NaN.
 std::size_t count_non_finite(const Weights& weights);

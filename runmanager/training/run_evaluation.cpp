@@ -87,8 +87,8 @@ void RunEvaluation::predictions(Engine& engine) {
       after_batch_();
     });
   }
-  const std::vector<float> outputs =
-      class_outputs(std::move(*std::exchange(outputs_, std::nullopt)), columns, *run_.data);
+  const std::vector<float> outputs = class_outputs(std::move(*std::exchange(outputs_, std::nullopt)), columns,
+                                                   run_.data->class_names.size());
   recorder_.track_predictions(samples, outputs, run_.data->class_names, part);
 }
 

@@ -75,8 +75,8 @@ class RunManager {
   void track_num_correct(std::span<const float> outputs, const Batch& batch);
   /// Adds the sums of one or more batches: loss and correct predictions.
   void track(const Totals& totals);
-  /// Adds engine.take_totals(). Throws DeviceError, naming both, if the engine trains on another device than
-  /// Run::device says: the records would be wrong.
+  /// Adds engine.take_totals(). Throws DeviceError, "expected device cuda:0 but got device cpu", if the
+  /// engine trains on another device than Run::device says: the records would be wrong.
   void track(Engine& engine);
   /// Writes one point of Loss/batch and Accuracy/batch. `batch` counts over the whole run, from 0.
   void track_batch(const Totals& totals, std::int64_t batch);
@@ -87,6 +87,7 @@ class RunManager {
   /// may be empty. Throws ShapeError if there are more or fewer values than parameters.
   void track_parameters(std::span<const float> values, std::span<const float> gradients);
   /// The same from an engine that trains this network. It counts on its device where that saves copying.
+  /// Throws DeviceError as track() does.
   void track_parameters(const Engine& engine);
 
   /// Time and memory of each layer in one step over `samples` samples, from Engine::profile(), for the Graphs

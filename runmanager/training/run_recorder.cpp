@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/engine/numbered_name.h"
 #include "runmanager/records/event_file_sizes.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
@@ -35,11 +36,6 @@ std::optional<Device> parse_known_device(const std::string& name) {
   } catch (const ConfigError&) {
     return std::nullopt;
   }
-}
-
-// "cuda:0", where Device::name() would say "cuda".
-std::string numbered_name(const Device& device) {
-  return device.type == DeviceType::kCuda ? fmt::format("cuda:{}", device.index) : device.name();
 }
 
 RunRecord new_record(const Run& run, const nlohmann::ordered_json& provenance) {
@@ -189,12 +185,16 @@ void RunRecorder::begin_epoch() { epoch_.emplace(now()); }
 
 void RunRecorder::track(const Totals& totals) { epoch().add(totals); }
 
-void RunRecorder::track(Engine& engine) {
+void RunRecorder::check_device(const Engine& engine) const {
   const std::optional<Device> expected = parse_known_device(record_.device);
   if (expected && *expected != engine.device()) {
     throw DeviceError(fmt::format("{}: expected device {} but got device {}", record_.name,
                                   numbered_name(*expected), numbered_name(engine.device())));
   }
+}
+
+void RunRecorder::track(Engine& engine) {
+  check_device(engine);
   track(engine.take_totals());
 }
 
@@ -223,6 +223,7 @@ void RunRecorder::track_parameters(std::span<const float> values, std::span<cons
 }
 
 void RunRecorder::track_parameters(const Engine& engine) {
+  check_device(engine);
   end_training();
   auto counts = engine.count_parameters(parameter_limits());
   if (!counts) return track_parameters(engine.parameters(), engine.gradients());

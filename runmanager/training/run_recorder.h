@@ -133,6 +133,8 @@ class RunRecorder {
 
  private:
   double now() const { return options_.clock(); }
+  /// Throws DeviceError, naming both, if the engine is on another device than the record says.
+  void check_device(const Engine& engine) const;
   void save_record(Survives survives);
   void sync_events() const;
   /// What the events begin with: hparams, configuration, layout, graph and images.

@@ -176,8 +176,8 @@ TEST(CommandLine, AMistypedCommandGetsTheNearestSuggested) {
   Called called;
   EXPECT_EQ(
       called.error({"plna", "x.json"}),
-      "plna: no such file, and no command: run, resume, plan, show, ls, compare, fsck, verify, export, data, "
-      "devices, schema, completion, did you mean \"plan\"?");
+      "plna: no such file, and no command: run, resume, plan, show, ls, compare, fsck, verify, predict, "
+      "evaluate, export-model, export, data, devices, schema, completion, did you mean \"plan\"?");
   EXPECT_THAT(called.error({"report", "runs/x"}), HasSubstr("report: no such file, and no command: run, "));
 }
 

@@ -21,6 +21,8 @@ expect() {
 cd "$(mktemp -d)"  # No file is offered here.
 expect plan sweep pl
 expect devices sweep dev
+expect export-model sweep export-
+expect --weights sweep predict --w
 expect --fail-fast sweep x.json --fa
 expect --logdir sweep run x.json --lo
 expect --json sweep plan x.json --j

@@ -7,14 +7,17 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
+#include "core/engine/numbered_name.h"
 #include "runmanager/answers/effects_report.h"
 #include "runmanager/answers/run_order.h"
+#include "runmanager/inference/trained_run.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/records/sweep_directory.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal.h"
+#include "runmanager/terminal/text_table.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
 #include "tools/print_json.h"
@@ -26,7 +29,7 @@ namespace fs = std::filesystem;
 
 struct ShowOptions {
   fs::path directory;  // of a sweep or a run; also the path of a run.json
-  bool json = false, effects = false, verbose = false;
+  bool json = false, effects = false, verbose = false, parameters = false;
   std::string sort;
   std::vector<std::string> columns;
   std::size_t top = 0;  // so many runs; 0: all
@@ -114,7 +117,39 @@ void print_sweep_directory(const fs::path& directory, const ShowOptions& options
   }
 }
 
+std::string device_text(const RunRecord& run) {
+  try {
+    return numbered_name(parse_device(run.device));
+  } catch (const ConfigError&) {
+    return run.device;  // of a program with a training loop of its own
+  }
+}
+
+// As PyTorch's named_parameters(), without running statistics.
+void print_parameters(const fs::path& directory, bool json) {
+  const RecordedRun run = read_run(directory);
+  const std::string device = device_text(run.record);
+  const std::size_t total = run.network->parameter_count();
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  TextTable table{.header = {"parameter", "shape", "device", "elements"}, .rows = {}, .left_aligned = 3};
+  for (const Parameter& parameter : run.network->parameters()) {
+    list.push_back({{"name", parameter.name},
+                    {"shape", parameter.shape},
+                    {"elements", parameter.count},
+                    {"device", device}});
+    table.rows.push_back(
+        {parameter.name, to_string(parameter.shape), device, std::to_string(parameter.count)});
+  }
+  if (json) return print_json({{"parameters", std::move(list)}, {"elements", total}});
+  table.rows.push_back({"all", "", "", std::to_string(total)});
+  std::cout << terminal_table(table, stdout_unicode());
+}
+
 int show(const ShowOptions& options) {
+  if (options.parameters) {
+    print_parameters(options.directory, options.json);
+    return kExitDone;
+  }
   const fs::path& given = options.directory;
   const fs::path directory = given.filename() == "run.json" ? given.parent_path() : given;
   if (fs::exists(directory / "run.json")) {
@@ -147,6 +182,8 @@ Command show_command() {
             ->required();
         auto* json = app.add_flag("--json", options->json, "as JSON");
         app.add_flag("--verbose", options->verbose, "a line for each skipped run");
+        auto* parameters = app.add_flag("--parameters", options->parameters,
+                                        "of one run: name, shape, device and size of each of its weights");
         auto* effects = app.add_flag("--effects", options->effects,
                                      "what each setting changes, alone and in pairs, by analysis of "
                                      "variance; and the runs that none beats in both time and metric");
@@ -170,6 +207,7 @@ Command show_command() {
                        "accuracy, or what else tells how good a run is")
             ->type_name("METRIC")
             ->needs(effects);
+        effects->excludes(parameters);
         return [options](const auto&) { return show(*options); };
       }};
 }

@@ -197,6 +197,7 @@ RawData Table::take_data(const std::string& name) {
     const std::vector<std::string> names = column.feature_names();
     data.feature_names.insert(data.feature_names.end(), names.begin(), names.end());
     data.is_indicator.resize(data.feature_names.size(), column.is_one_hot());
+    data.columns.push_back({column.name(), column.categories(), column.is_one_hot()});
     if (column.is_constant()) {
       notes_.push_back(name + ": column " + quoted_name(column.name()) + " has the same value in all rows");
     }

@@ -20,12 +20,19 @@ constexpr std::size_t kMostOrdinal = 1 << 20;
 constexpr std::size_t kMostClasses = 65536;
 constexpr std::size_t kMostShown = 40;  // bytes of a field in a message
 
-enum class Parsed { kNumber, kText, kNotFinite };
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
 
-Parsed parse_number(std::string_view field, float& value) {
+}  // namespace
+
+ParsedNumber parse_number(std::string_view field, float& value) {
   if (field.starts_with('+') && !field.starts_with("+-")) field.remove_prefix(1);
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (end != field.data() + field.size()) return Parsed::kText;
+  if (end != field.data() + field.size()) return ParsedNumber::kText;
   if (error == std::errc::result_out_of_range) {
     // Too small for a float is as good as 0; too large is not.
     double wide = 0;
@@ -34,25 +41,16 @@ Parsed parse_number(std::string_view field, float& value) {
                                                    : field.find("e-") != std::string_view::npos ||
                                                          field.find("E-") != std::string_view::npos;
     value = 0;
-    return is_tiny ? Parsed::kNumber : Parsed::kNotFinite;
+    return is_tiny ? ParsedNumber::kNumber : ParsedNumber::kNotFinite;
   }
-  if (error != std::errc()) return Parsed::kText;
-  return std::isfinite(value) ? Parsed::kNumber : Parsed::kNotFinite;
+  if (error != std::errc()) return ParsedNumber::kText;
+  return std::isfinite(value) ? ParsedNumber::kNumber : ParsedNumber::kNotFinite;
 }
 
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-std::string shown(std::string_view field) {
+std::string shown_field(std::string_view field) {
   return quoted_name(field.size() <= kMostShown ? std::string(field)
                                                 : std::string(field.substr(0, kMostShown)) + "…");
 }
-
-}  // namespace
 
 std::string_view trim(std::string_view field) {
   while (!field.empty() && (field.front() == ' ' || field.front() == '\t')) field.remove_prefix(1);
@@ -96,7 +94,7 @@ float TableColumn::category(std::string_view field, const std::string& file, std
                                                          : kMostOrdinal;
     if (categories_.size() == most) {
       fail("more than " + std::to_string(most) + (use_ == ColumnUse::kFeature ? " categories" : " classes") +
-               "; the first value is " + shown(categories_.front()) +
+               "; the first value is " + shown_field(categories_.front()) +
                (use_ == ColumnUse::kFeature
                     ? "; a column that only tells rows apart can be listed under \"ignore\""
                     : "; numbers to be predicted are named by \"target\""),
@@ -111,9 +109,9 @@ void TableColumn::add(std::string_view field, const std::string& file, std::size
   if (use_ == ColumnUse::kIgnored) return;
   field = trim(field);
   if (is_missing(field)) {
-    if (use_ != ColumnUse::kFeature) fail("the value is missing, as " + shown(field), file, line);
+    if (use_ != ColumnUse::kFeature) fail("the value is missing, as " + shown_field(field), file, line);
     if (options_.missing == MissingValues::kError) {
-      fail("the value is missing, as " + shown(field) +
+      fail("the value is missing, as " + shown_field(field) +
                "; with \"missing\": \"mean\" it becomes the column's mean",
            file, line);
     }
@@ -121,16 +119,16 @@ void TableColumn::add(std::string_view field, const std::string& file, std::size
     return;
   }
   float number = 0;
-  const Parsed parsed = kind_ == Kind::kCategories ? Parsed::kText : parse_number(field, number);
-  if (kind_ == Kind::kUnknown) kind_ = parsed == Parsed::kText ? Kind::kCategories : Kind::kNumbers;
+  const ParsedNumber parsed = kind_ == Kind::kCategories ? ParsedNumber::kText : parse_number(field, number);
+  if (kind_ == Kind::kUnknown) kind_ = parsed == ParsedNumber::kText ? Kind::kCategories : Kind::kNumbers;
   if (kind_ == Kind::kCategories) {
     values_.push_back(category(field, file, line));
-  } else if (parsed == Parsed::kNumber) {
+  } else if (parsed == ParsedNumber::kNumber) {
     values_.push_back(number);
-  } else if (parsed == Parsed::kNotFinite) {
-    fail(shown(field) + " is not a finite number of 32 bits", file, line);
+  } else if (parsed == ParsedNumber::kNotFinite) {
+    fail(shown_field(field) + " is not a finite number of 32 bits", file, line);
   } else {
-    fail(shown(field) + " is not a number" +
+    fail(shown_field(field) + " is not a number" +
              (use_ == ColumnUse::kTarget
                   ? "; classes are named by \"label\""
                   : ", as the values before are; if they are names, list the column under "

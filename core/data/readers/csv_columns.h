@@ -19,6 +19,14 @@ enum class ColumnUse { kFeature, kLabel, kTarget, kSplit, kIgnored };
 /// any case.
 bool is_missing(std::string_view field);
 
+/// A field as a number.
+enum class ParsedNumber { kNumber, kText, kNotFinite };
+/// Sets `value` unless the field is text or no finite float. One too small for a float is 0.
+ParsedNumber parse_number(std::string_view field, float& value);
+
+/// `field` in quotes for a message; a long one is cut.
+std::string shown_field(std::string_view field);
+
 /// `field` without blanks around it.
 std::string_view trim(std::string_view field);
 

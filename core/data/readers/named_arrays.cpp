@@ -275,6 +275,33 @@ RawData data_from_arrays(std::vector<NamedArray> arrays, const ReadOptions& opti
   return data;
 }
 
+ArraySamples samples_from_arrays(std::vector<NamedArray> arrays, const ReadOptions& options,
+                                 const std::string& name) {
+  NamedArray* found = arrays.size() == 1 ? &arrays.front() : nullptr;
+  for (NamedArray& array : arrays) {
+    if (&array == found || std::ranges::count(kSampleNames, split_name(lower(array.name)).first) == 0)
+      continue;
+    if (found != nullptr) {
+      throw DataError(name + ": both " + quoted_name(found->name) + " and " + quoted_name(array.name) +
+                      " could be the samples");
+    }
+    found = &array;
+  }
+  if (found == nullptr) {
+    throw DataError(name + ": has no array of samples, called \"features\" or \"x\"; there are: " +
+                    (arrays.empty() ? "none" : names_of(arrays)));
+  }
+  if (found->shape.empty() || found->shape.front() < 1) {
+    throw DataError(name + ": array " + quoted_name(found->name) + " holds no samples: its shape is " +
+                    to_string(found->shape));
+  }
+  ArraySamples samples;
+  samples.shape = sample_shape(*found, name);
+  samples.count = static_cast<std::size_t>(found->shape.front());
+  samples.values = take_samples(*found, options, name);
+  return samples;
+}
+
 bool is_npy(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return starts_npy(first_bytes(path, 8));

@@ -34,6 +34,18 @@ struct NamedArray {
 /// Other arrays are noted. `name` stands for the source in messages. Throws DataError.
 RawData data_from_arrays(std::vector<NamedArray> arrays, const ReadOptions& options, const std::string& name);
 
+/// Samples without targets.
+struct ArraySamples {
+  Shape shape;  // of one sample
+  std::size_t count = 0;
+  SampleValues values;
+};
+
+/// The samples among `arrays`, which data_from_arrays() would find, or the only array whatever its name.
+/// Throws DataError if there are several, or none.
+ArraySamples samples_from_arrays(std::vector<NamedArray> arrays, const ReadOptions& options,
+                                 const std::string& name);
+
 /// True for a file of one array, or a folder with such files.
 bool is_npy(const std::filesystem::path& path);
 /// Reads a folder of .npy files, or the files given; each array has its file's name.

@@ -11,6 +11,7 @@
 #include "core/base/maybe_owned_array.h"
 #include "core/base/shape.h"
 #include "core/data/readers/data_file.h"
+#include "core/data/readers/table_options.h"
 
 namespace sweep {
 
@@ -32,6 +33,7 @@ struct RawData {
   Shape shape;                             // of one sample: [channels, height, width] or [features]
   std::vector<std::string> feature_names;  // one per feature of a table; empty for all other formats
   std::vector<bool> is_indicator;          // likewise: whether the feature says 0 or 1 of one category
+  std::vector<FeatureColumn> columns;      // what these features were made of
   std::vector<std::string> class_names;    // empty: the targets are values
   std::vector<std::string> value_names;    // empty: the targets are classes
   RawPart train;                           // all samples, if the source does not divide them

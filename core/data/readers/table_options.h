@@ -1,5 +1,9 @@
-// Choices about the columns of a table.
+// Choices about the columns of a table, and what became of them.
 #pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
 
 namespace sweep {
 
@@ -13,6 +17,16 @@ enum class MissingValues {
 enum class Categories {
   kOneHot,  // one feature per category, 0 or 1, named COLUMN=CATEGORY
   kOrdinal  // one feature: the index in the sorted list of categories
+};
+
+/// A column of a table that became features: other tables are read for the same network by it.
+struct FeatureColumn {
+  std::string name;
+  std::vector<std::string> categories{};  // in order; empty: the column holds numbers
+  bool one_hot = false;                   // a feature per category, else one
+  /// How many features it became.
+  std::size_t features() const { return one_hot ? categories.size() : 1; }
+  friend bool operator==(const FeatureColumn&, const FeatureColumn&) = default;
 };
 
 }  // namespace sweep

@@ -71,9 +71,15 @@ class FarEngine final : public Engine {
   std::unique_ptr<Engine> near_;
 };
 
-// What track() says of an engine on `engine_device` in a run that is to be on `run_device`; "" if it takes
-// it.
-std::string complaint(const std::string& run_device, const std::string& engine_device) {
+// How a loop gives its engine to the manager.
+using Track = void (*)(RunManager&, Engine&);
+void track_totals(RunManager& manager, Engine& engine) { manager.track(engine); }
+void track_weights(RunManager& manager, Engine& engine) { manager.track_parameters(engine); }
+
+// What the manager says of an engine on `engine_device` in a run that is to be on `run_device`; "" if it
+// takes it.
+std::string complaint(const std::string& run_device, const std::string& engine_device,
+                      Track track = track_totals) {
   TemporaryDirectory directory;
   const Dataset data = small_dataset();
   const Network network(small_network(), data.shape);
@@ -83,7 +89,7 @@ std::string complaint(const std::string& run_device, const std::string& engine_d
   manager.begin_run(RunBuilder::get_runs({{"device", {run_device}}}).at(0), network, loader);
   manager.begin_epoch();
   try {
-    manager.track(engine);
+    track(manager, engine);
   } catch (const DeviceError& error) {
     return error.what();
   }
@@ -98,6 +104,14 @@ TEST(OwnTrainingLoop, ThatMixesDevicesIsToldBoth) {
   EXPECT_THAT(complaint("cuda:1", "cuda:0"),
               ::testing::HasSubstr("expected device cuda:1 but got device cuda:0"));
   EXPECT_THAT(complaint("cpu", "cuda:2"), ::testing::HasSubstr("expected device cpu but got device cuda:2"));
+}
+
+TEST(OwnTrainingLoop, ThatRecordsWeightsOfAnotherDeviceIsToldBoth) {
+  EXPECT_EQ(complaint("cpu", "cpu", track_weights), "");
+  EXPECT_THAT(complaint("cuda:0", "cpu", track_weights),
+              ::testing::HasSubstr("expected device cuda:0 but got device cpu"));
+  EXPECT_THAT(complaint("cpu", "cuda:0", track_weights),
+              ::testing::HasSubstr("expected device cpu but got device cuda:0"));
 }
 
 }  // namespace

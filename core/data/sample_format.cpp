@@ -1,0 +1,112 @@
+#include "core/data/sample_format.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// More features than this are a damaged file rather than a sample.
+constexpr std::size_t kMostValues = std::size_t{1} << 31;
+
+void check(const SampleFormat& format) {
+  const auto require = [](bool holds, const char* what) {
+    if (!holds) throw DataError(what);
+  };
+  require(format.shape.size() == 1 || format.shape.size() == 3,
+          "its shape is neither of images nor features");
+  std::size_t values = 1;
+  for (const std::int64_t extent : format.shape) {
+    require(extent >= 1 && static_cast<std::size_t>(extent) <= kMostValues / values, "its shape is no size");
+    values *= static_cast<std::size_t>(extent);
+  }
+  require(format.class_names.empty() != format.target_names.empty(), "it has neither classes nor targets");
+  const auto channels = static_cast<std::size_t>(format.shape.front());
+  const InputTransform& transform = format.transform;
+  require(transform.mean.size() == transform.std.size() &&
+              (transform.mean.empty() || transform.mean.size() == channels),
+          "its normalisation is for another number of channels");
+  require(std::ranges::all_of(transform.mean, [](float mean) { return std::isfinite(mean); }) &&
+              std::ranges::all_of(transform.std, [](float std) { return std::isfinite(std) && std > 0; }),
+          "its normalisation is not of finite numbers");
+  require(format.fill_values.empty() || format.fill_values.size() == channels,
+          "its fill values are for another number of channels");
+  require(std::ranges::all_of(format.fill_values, [](float value) { return std::isfinite(value); }),
+          "its fill values are not finite numbers");
+  if (format.columns.empty()) return;
+  std::size_t features = 0;
+  for (const FeatureColumn& column : format.columns) features += column.features();
+  require(format.shape.size() == 1 && features == channels, "its columns make other features");
+}
+
+SampleFormat from_json(const Json& json) {
+  SampleFormat format;
+  for (const Json& extent : json.at("shape")) {
+    if (!extent.is_number_integer()) throw DataError("its shape is no size");
+    format.shape.push_back(extent.get<std::int64_t>());
+  }
+  format.bytes = json.at("type").get<std::string>() == "uint8";
+  const auto texts = [&](const char* key) { return json.value(key, std::vector<std::string>()); };
+  format.class_names = texts("classes");
+  format.target_names = texts("targets");
+  for (const Json& column : json.value("columns", Json::array())) {
+    FeatureColumn& added = format.columns.emplace_back();
+    added.name = column.at("name").get<std::string>();
+    added.categories = column.value("categories", std::vector<std::string>());
+    added.one_hot = !added.categories.empty() && column.value("one_hot", false);
+  }
+  format.fill_values = json.value("missing", std::vector<float>());
+  if (json.contains("normalize")) {
+    format.transform = {json["normalize"].at("mean").get<std::vector<float>>(),
+                        json["normalize"].at("std").get<std::vector<float>>()};
+  }
+  check(format);
+  return format;
+}
+
+}  // namespace
+
+SampleFormat sample_format(const Dataset& dataset) {
+  return {.shape = dataset.shape,
+          .bytes = dataset.train.set != nullptr && dataset.train.set->samples.index() == 0,
+          .class_names = dataset.class_names,
+          .target_names = dataset.target_names,
+          .columns = dataset.columns,
+          .fill_values = dataset.fill_values,
+          .transform = dataset.transform};
+}
+
+Json to_json(const SampleFormat& format) {
+  Json json = {{"shape", format.shape}, {"type", format.bytes ? "uint8" : "float32"}};
+  if (!format.class_names.empty()) json["classes"] = format.class_names;
+  if (!format.target_names.empty()) json["targets"] = format.target_names;
+  for (const FeatureColumn& column : format.columns) {
+    Json entry = {{"name", column.name}};
+    if (!column.categories.empty()) {
+      entry["categories"] = column.categories;
+      entry["one_hot"] = column.one_hot;
+    }
+    json["columns"].push_back(std::move(entry));
+  }
+  if (!format.fill_values.empty()) json["missing"] = format.fill_values;
+  if (format.transform != InputTransform{})
+    json["normalize"] = {{"mean", format.transform.mean}, {"std", format.transform.std}};
+  return json;
+}
+
+SampleFormat sample_format_from_json(const Json& json, std::string_view where) {
+  try {
+    return from_json(json);
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(std::string(where) + ": not a description of samples: " + error.what());
+  } catch (const DataError& error) {
+    throw DataError(std::string(where) + ": not a description of samples: " + error.what());
+  }
+}
+
+}  // namespace sweep

@@ -1,0 +1,276 @@
+#include "runmanager/export/onnx_graph.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <initializer_list>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/spec/activation.h"
+
+namespace sweep {
+namespace {
+
+using onnx_format::AttributeProto;
+using onnx_format::NodeProto;
+using onnx_format::TensorProto;
+using Pair = std::array<std::int64_t, 2>;
+using Inputs = std::vector<std::string>;
+
+static_assert(std::endian::native == std::endian::little, "raw_data is little-endian");
+
+Pair pair_of(const Layer& layer, const char* name) { return std::get<Pair>(layer.arguments.at(name)); }
+
+void set_integer(NodeProto& node, const char* name, std::int64_t value) {
+  AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(AttributeProto::INT);
+  attribute.set_i(value);
+}
+
+void set_number(NodeProto& node, const char* name, double value) {
+  AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(AttributeProto::FLOAT);
+  attribute.set_f(static_cast<float>(value));
+}
+
+void set_integers(NodeProto& node, const char* name, std::initializer_list<std::int64_t> values) {
+  AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(AttributeProto::INTS);
+  for (const std::int64_t value : values) attribute.add_ints(value);
+}
+
+// Kernel, stride and padding of a convolution or pooling.
+void set_window(NodeProto& node, Pair kernel, Pair stride, Pair padding) {
+  set_integers(node, "kernel_shape", {kernel[0], kernel[1]});
+  set_integers(node, "strides", {stride[0], stride[1]});
+  set_integers(node, "pads", {padding[0], padding[1], padding[0], padding[1]});  // top, left, bottom, right
+}
+
+// [out, in]: row i averages the inputs floor(i in / out) … ceil((i + 1) in / out) − 1, as PyTorch's adaptive
+// pooling does in each direction.
+std::vector<float> averaging_matrix(std::int64_t in, std::int64_t out) {
+  std::vector<float> matrix(static_cast<std::size_t>(in * out));
+  for (std::int64_t i = 0; i < out; ++i) {
+    const std::int64_t begin = i * in / out, end = ((i + 1) * in + out - 1) / out;
+    for (std::int64_t j = begin; j < end; ++j)
+      matrix[static_cast<std::size_t>(i * in + j)] = 1.0f / static_cast<float>(end - begin);
+  }
+  return matrix;
+}
+
+std::vector<float> transposed(const std::vector<float>& matrix, std::int64_t rows) {
+  const auto height = static_cast<std::size_t>(rows), width = matrix.size() / height;
+  std::vector<float> result(matrix.size());
+  for (std::size_t i = 0; i < matrix.size(); ++i) result[i % width * height + i / width] = matrix[i];
+  return result;
+}
+
+class GraphBuilder {
+ public:
+  GraphBuilder(const Network& network, const Weights& weights) : network_(network), weights_(weights) {
+    graph_.set_name(network.name());
+  }
+
+  onnx_format::GraphProto build(const SampleFormat& format) {
+    declare(*graph_.add_input(), kOnnxInput, format.shape);
+    declare(*graph_.add_output(), kOnnxOutput, network_.output());
+    add_transform(format);
+    for (const Layer& layer : network_.layers()) {
+      std::vector<std::string> inputs;
+      for (const std::size_t i : layer.inputs)
+        inputs.push_back(i == kNetworkInput ? normalised_ : outputs_.at(i));
+      outputs_.push_back(add_layer(layer, inputs));
+    }
+    name_output(outputs_.back());
+    return std::move(graph_);
+  }
+
+ private:
+  static void declare(onnx_format::ValueInfoProto& value, const char* name, const Shape& shape) {
+    value.set_name(name);
+    onnx_format::TypeProto::Tensor& type = *value.mutable_type()->mutable_tensor_type();
+    type.set_elem_type(TensorProto::FLOAT);
+    type.mutable_shape()->add_dim()->set_dim_param("batch");
+    for (const std::int64_t extent : shape) type.mutable_shape()->add_dim()->set_dim_value(extent);
+  }
+
+  // Returns `name`.
+  std::string constant(const std::string& name, const Shape& shape, std::span<const float> values) {
+    TensorProto& tensor = *graph_.add_initializer();
+    tensor.set_name(name);
+    tensor.set_data_type(TensorProto::FLOAT);
+    for (const std::int64_t extent : shape) tensor.add_dims(extent);
+    tensor.set_raw_data(values.data(), values.size_bytes());
+    return name;
+  }
+  std::string constant(const std::string& name, float value) { return constant(name, {}, {&value, 1}); }
+
+  // Layers' names have no '/', so that no two values get the same name.
+  NodeProto& node(const char* type, const std::string& name, const Inputs& inputs) {
+    NodeProto& node = *graph_.add_node();
+    node.set_op_type(type);
+    node.set_name(name);
+    for (const std::string& input : inputs) node.add_input(input);
+    node.add_output(name + "/output");
+    return node;
+  }
+  // Adds a node without attributes and returns its output.
+  std::string apply(const char* type, const std::string& name, const Inputs& inputs) {
+    return node(type, name, inputs).output(0);
+  }
+
+  void add_transform(const SampleFormat& format) {
+    normalised_ = kOnnxInput;
+    if (format.bytes) normalised_ = apply("Div", "/bytes", {normalised_, constant("/bytes/largest", 255)});
+    const InputTransform& transform = format.transform;
+    if (transform.mean.empty()) return;
+    Shape shape(format.shape.size(), 1);
+    shape.front() = format.shape.front();
+    normalised_ = apply("Sub", "/mean", {normalised_, constant("/mean/values", shape, transform.mean)});
+    normalised_ = apply("Div", "/std", {normalised_, constant("/std/values", shape, transform.std)});
+  }
+
+  // The arrays of a layer behind its input.
+  Inputs with_arrays(const std::string& input, std::span<const std::size_t> indices,
+                     std::span<const Parameter> layout, std::span<const float> values) {
+    Inputs inputs = {input};
+    for (const std::size_t i : indices) {
+      const Parameter& array = layout[i];
+      inputs.push_back(constant(array.name, array.shape, values.subspan(array.offset, array.count)));
+    }
+    return inputs;
+  }
+  Inputs with_parameters(const Layer& layer, const std::string& input) {
+    return with_arrays(input, layer.parameters, network_.parameters(), weights_.parameters);
+  }
+
+  std::string add_batch_norm(const Layer& layer, const std::string& input) {
+    Inputs inputs = with_parameters(layer, input);
+    if (layer.parameters.empty()) {
+      const auto channels = static_cast<std::size_t>(layer.input[0]);
+      inputs.push_back(constant(layer.name + ".weight", {layer.input[0]}, std::vector<float>(channels, 1)));
+      inputs.push_back(constant(layer.name + ".bias", {layer.input[0]}, std::vector<float>(channels, 0)));
+    }
+    const Inputs statistics = with_arrays("", layer.buffers, network_.buffers(), weights_.buffers);
+    inputs.insert(inputs.end(), statistics.begin() + 1, statistics.end());
+    NodeProto& norm = node("BatchNormalization", layer.name, inputs);
+    set_number(norm, "epsilon", std::get<double>(layer.arguments.at("eps")));
+    return norm.output(0);
+  }
+
+  // Windows of different sizes are no pooling of ONNX's; averages along rows and columns are products.
+  std::string add_adaptive_pool(const Layer& layer, const std::string& input) {
+    const std::int64_t height = layer.input[1], width = layer.input[2], rows = layer.output[1],
+                       columns = layer.output[2];
+    if (rows == 1 && columns == 1) return apply("GlobalAveragePool", layer.name, {input});
+    if (height % rows == 0 && width % columns == 0) {
+      NodeProto& pool = node("AveragePool", layer.name, {input});
+      const Pair size = {height / rows, width / columns};
+      set_window(pool, size, size, {0, 0});
+      return pool.output(0);
+    }
+    const std::string& name = layer.name;
+    const std::vector<float> across = transposed(averaging_matrix(width, columns), columns);
+    const std::string averaged = apply("MatMul", name + "/columns",
+                                       {input, constant(name + "/columns/matrix", {width, columns}, across)});
+    return apply("MatMul", name,
+                 {constant(name + "/rows/matrix", {rows, height}, averaging_matrix(height, rows)), averaged});
+  }
+
+  // x Φ(x) = x (erf(x / √2) + 1) / 2: the operator itself is in newer operator sets only.
+  std::string add_gelu(const std::string& name, const std::string& input) {
+    const std::string scaled =
+        apply("Div", name + "/scaled", {input, constant(name + "/root", std::sqrt(2.0f))});
+    const std::string erf = apply("Erf", name + "/erf", {scaled});
+    const std::string sum = apply("Add", name + "/sum", {erf, constant(name + "/one", 1)});
+    const std::string product = apply("Mul", name + "/product", {input, sum});
+    return apply("Mul", name, {product, constant(name + "/half", 0.5f)});
+  }
+
+  std::string add_activation(const Layer& layer, Activation activation, const std::string& input) {
+    switch (activation) {
+      case Activation::kRelu:
+        return apply("Relu", layer.name, {input});
+      case Activation::kTanh:
+        return apply("Tanh", layer.name, {input});
+      case Activation::kSigmoid:
+        return apply("Sigmoid", layer.name, {input});
+      case Activation::kGelu:
+        return add_gelu(layer.name, input);
+      case Activation::kLeakyRelu:
+        break;
+    }
+    NodeProto& leaky = node("LeakyRelu", layer.name, {input});
+    set_number(leaky, "alpha", std::get<double>(layer.arguments.at("negative_slope")));
+    return leaky.output(0);
+  }
+
+  std::string add_conv(const Layer& layer, const std::string& input) {
+    NodeProto& conv = node("Conv", layer.name, with_parameters(layer, input));
+    set_window(conv, pair_of(layer, "kernel_size"), pair_of(layer, "stride"), pair_of(layer, "padding"));
+    const Pair dilation = pair_of(layer, "dilation");
+    set_integers(conv, "dilations", {dilation[0], dilation[1]});
+    set_integer(conv, "group", std::get<std::int64_t>(layer.arguments.at("groups")));
+    return conv.output(0);
+  }
+
+  std::string add_pool(const Layer& layer, const std::string& input) {
+    const bool is_average = layer.type == "avg_pool2d";
+    NodeProto& pool = node(is_average ? "AveragePool" : "MaxPool", layer.name, {input});
+    set_window(pool, pair_of(layer, "kernel_size"), pair_of(layer, "stride"), pair_of(layer, "padding"));
+    if (is_average)
+      set_integer(pool, "count_include_pad", std::get<bool>(layer.arguments.at("count_include_pad")) ? 1 : 0);
+    return pool.output(0);
+  }
+
+  // Returns the name of the layer's output.
+  std::string add_layer(const Layer& layer, const std::vector<std::string>& inputs) {
+    const std::string& input = inputs.front();
+    if (layer.type == "dropout") return input;  // does nothing in evaluation mode
+    if (layer.type == "residual") return apply("Add", layer.name, inputs);
+    if (layer.type == "conv2d") return add_conv(layer, input);
+    if (layer.type == "max_pool2d" || layer.type == "avg_pool2d") return add_pool(layer, input);
+    if (layer.type == "adaptive_avg_pool2d") return add_adaptive_pool(layer, input);
+    if (layer.type == "batch_norm2d") return add_batch_norm(layer, input);
+    if (layer.type == "flatten") {
+      NodeProto& flatten = node("Flatten", layer.name, {input});
+      set_integer(flatten, "axis", 1);
+      return flatten.output(0);
+    }
+    if (layer.type == "linear") {
+      NodeProto& linear = node("Gemm", layer.name, with_parameters(layer, input));
+      set_integer(linear, "transB", 1);
+      return linear.output(0);
+    }
+    if (const auto activation = activation_of(layer.type)) return add_activation(layer, *activation, input);
+    throw std::logic_error("layers of type " + layer.type + " have no ONNX operator here");
+  }
+
+  void name_output(const std::string& last) {
+    NodeProto* end = graph_.node_size() > 0 ? graph_.mutable_node(graph_.node_size() - 1) : nullptr;
+    if (end == nullptr || end->output(0) != last) end = &node("Identity", "/output", {last});
+    end->set_output(0, kOnnxOutput);
+  }
+
+  const Network& network_;
+  const Weights& weights_;
+  onnx_format::GraphProto graph_;
+  std::string normalised_;            // the value that the first layers read
+  std::vector<std::string> outputs_;  // of the layers
+};
+
+}  // namespace
+
+onnx_format::GraphProto onnx_graph(const Network& network, const Weights& weights,
+                                   const SampleFormat& format) {
+  return GraphBuilder(network, weights).build(format);
+}
+
+}  // namespace sweep

@@ -1,0 +1,132 @@
+#include "runmanager/inference/evaluation_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "core/base/printable.h"
+#include "runmanager/terminal/text_table.h"
+#include "runmanager/text/json_output.h"
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A wider matrix does not fit into a terminal.
+constexpr std::size_t kMostClassesOfMatrix = 20, kMostMistakes = 20;
+
+std::string percent(double part) { return fmt::format("{:.2f}%", 100 * part); }
+
+TextTable class_table(const RunScores& scores) {
+  TextTable table{.header = {"class", "samples", "predicted", "precision", "recall", "F1"}, .rows = {}};
+  const auto row = [](const std::string& name, const ClassScores& score) {
+    return std::vector<std::string>{name,
+                                    std::to_string(score.samples),
+                                    std::to_string(score.predicted),
+                                    percent(score.precision),
+                                    percent(score.recall),
+                                    fmt::format("{:.4f}", score.f1)};
+  };
+  for (std::size_t c = 0; c < scores.classes.size(); ++c)
+    table.rows.push_back(row(scores.names[c], scores.classes[c]));
+  table.rows.push_back(row("mean", mean_scores(scores.classes)));
+  return table;
+}
+
+TextTable matrix_table(const RunScores& scores) {
+  const std::size_t classes = scores.names.size();
+  TextTable table{.header = {"label \\ predicted"}, .rows = {}};
+  table.header.insert(table.header.end(), scores.names.begin(), scores.names.end());
+  for (std::size_t label = 0; label < classes; ++label) {
+    std::vector<std::string> row = {scores.names[label]};
+    for (std::size_t c = 0; c < classes; ++c)
+      row.push_back(std::to_string(scores.confusion[label * classes + c]));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+TextTable mistakes_table(const RunScores& scores) {
+  TextTable table{.header = {"label", "taken for", "samples"}, .rows = {}, .left_aligned = 2};
+  for (const Confusion& mistake :
+       most_frequent_mistakes(scores.confusion, scores.names.size(), kMostMistakes)) {
+    table.rows.push_back(
+        {scores.names[mistake.label], scores.names[mistake.predicted], std::to_string(mistake.count)});
+  }
+  return table;
+}
+
+TextTable target_table(const RunScores& scores) {
+  TextTable table{.header = {"target", "MAE", "RMSE", "R2"}, .rows = {}};
+  for (std::size_t t = 0; t < scores.targets.size(); ++t) {
+    const TargetScores& target = scores.targets[t];
+    table.rows.push_back({scores.names[t], fmt::format("{:.4f}", target.mae),
+                          fmt::format("{:.4f}", target.rmse),
+                          target.r2 ? fmt::format("{:.4f}", *target.r2) : ""});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string evaluation_text(const TrainedRun& run, const RunScores& scores, bool unicode) {
+  std::string text = printable(fmt::format("{}\n{} set, {} samples: loss {:.4f}", run_text(run), scores.part,
+                                           scores.samples, scores.loss));
+  if (scores.accuracy) text += ", accuracy " + percent(*scores.accuracy);
+  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+    if (scores.measures[i])
+      text += fmt::format(", {} {}", kMeasures[i].title, measure_text(kMeasures[i], scores.measures[i]));
+  }
+  text += "\n\n";
+  if (!scores.targets.empty()) return text + terminal_table(target_table(scores), unicode);
+  text += terminal_table(class_table(scores), unicode) + "\n";
+  if (scores.names.size() <= kMostClassesOfMatrix)
+    return text + terminal_table(matrix_table(scores), unicode);
+  const TextTable mistakes = mistakes_table(scores);
+  return text + (mistakes.rows.empty() ? "no mistakes\n" : terminal_table(mistakes, unicode));
+}
+
+Json evaluation_json(const TrainedRun& run, const RunScores& scores) {
+  Json json = {{"run", run.record.name},    {"weights", run.weights_file.filename().string()},
+               {"epoch", run.epoch},        {"part", scores.part},
+               {"samples", scores.samples}, {"loss", json_number(scores.loss)}};
+  if (scores.accuracy) json["accuracy"] = *scores.accuracy;
+  for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+    if (scores.measures[i]) json[std::string(kMeasures[i].key)] = json_number(*scores.measures[i]);
+  }
+  if (!scores.targets.empty()) {
+    for (std::size_t t = 0; t < scores.targets.size(); ++t) {
+      const TargetScores& target = scores.targets[t];
+      json["targets"].push_back({{"name", scores.names[t]},
+                                 {"mae", json_number(target.mae)},
+                                 {"rmse", json_number(target.rmse)},
+                                 {"r2", json_number(target.r2)}});
+    }
+    return json;
+  }
+  const auto values = [](const ClassScores& score) {
+    return Json{{"samples", score.samples},
+                {"predicted", score.predicted},
+                {"precision", score.precision},
+                {"recall", score.recall},
+                {"f1", score.f1}};
+  };
+  const std::size_t classes = scores.names.size();
+  for (std::size_t c = 0; c < classes; ++c) {
+    Json entry = {{"name", scores.names[c]}};
+    entry.update(values(scores.classes[c]));
+    json["classes"].push_back(std::move(entry));
+  }
+  json["mean"] = values(mean_scores(scores.classes));
+  for (std::size_t label = 0; label < classes; ++label) {
+    const auto first = scores.confusion.begin() + static_cast<std::ptrdiff_t>(label * classes);
+    json["confusion"].push_back(
+        std::vector<std::int64_t>(first, first + static_cast<std::ptrdiff_t>(classes)));
+  }
+  return json;
+}
+
+}  // namespace sweep

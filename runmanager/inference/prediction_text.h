@@ -1,0 +1,40 @@
+// Predictions as a table for a terminal, as CSV and as JSON.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runmanager/inference/predictor.h"
+
+namespace sweep {
+
+/// The predictions of some samples.
+struct Predictions {
+  std::vector<std::string> samples;  // their names: "cat.jpg"
+  std::vector<float> values;         // [samples, names]
+  std::vector<std::string> labels;   // what is right, per sample; empty if that is not known
+  std::vector<float> targets;        // likewise of numbers, [samples, names]
+};
+
+/// How predictions are named; the same for all samples of a run.
+struct PredictionColumns {
+  PredictionKind kind = PredictionKind::kProbabilities;
+  std::vector<std::string> names;  // of classes or targets
+};
+
+/// A row per sample: the class and its probability with the two that follow, or the numbers.
+std::string predictions_table(const Predictions& predictions, const PredictionColumns& columns, bool unicode);
+
+/// "sample,class,probability,P(cat),P(dog)", or "sample" and the targets; with what is right behind the
+/// sample where it is known: "label", or "NAME (right)". A line per call of csv_rows() and sample follows.
+std::string csv_header(const Predictions& predictions, const PredictionColumns& columns);
+std::string csv_rows(const Predictions& predictions, const PredictionColumns& columns);
+
+/// A list of {"sample", "class", "probability", "probabilities": {…}} or {"sample", "values": {…}}, with
+/// "label" or "targets" where they are known.
+nlohmann::ordered_json predictions_json(const Predictions& predictions, const PredictionColumns& columns);
+
+}  // namespace sweep

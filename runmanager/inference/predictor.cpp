@@ -1,0 +1,111 @@
+#include "runmanager/inference/predictor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/base/error.h"
+#include "runmanager/tensorboard/predictions.h"
+#include "runmanager/training/evaluation.h"
+#include "runmanager/training/prepared_run.h"
+
+namespace sweep {
+namespace {
+
+Device device_for(const TrainedRun& run, const std::string& wanted) {
+  const Precision precision = run.config.precision;
+  if (!wanted.empty()) {
+    const Device device = parse_device(wanted);
+    if (const auto reason = unavailable_reason(device, precision))
+      throw ConfigError(fmt::format("device {}: {}", device.name(), *reason));
+    return device;
+  }
+  Device device;
+  try {
+    device = parse_device(run.record.device);
+  } catch (const ConfigError&) {
+    return {};  // a run that was never placed
+  }
+  return unavailable_reason(device, precision) ? Device{} : device;
+}
+
+float sigmoid(float value) { return 1 / (1 + std::exp(-value)); }
+
+}  // namespace
+
+PredictionKind prediction_kind(const TrainedRun& run) {
+  if (!run.samples.target_names.empty()) return PredictionKind::kNumbers;
+  switch (resolve_loss(run.config.loss).kind) {
+    case LossOptions::Kind::kCrossEntropy:
+      return PredictionKind::kProbabilities;
+    case LossOptions::Kind::kBceWithLogits:
+      // A single output tells two classes apart: softmax of 0 and the output is its sigmoid.
+      return run.network->output()[0] == 1 ? PredictionKind::kProbabilities : PredictionKind::kSigmoids;
+    default:
+      return PredictionKind::kScores;
+  }
+}
+
+const char* value_name(PredictionKind kind) {
+  return kind == PredictionKind::kNumbers  ? "value"
+         : kind == PredictionKind::kScores ? "score"
+                                           : "probability";
+}
+
+std::shared_ptr<const SampleSet> unlabelled_set(const Shape& shape, SampleArray values) {
+  auto set = std::make_shared<SampleSet>();
+  set->shape = shape;
+  set->samples = std::move(values);
+  set->targets = std::vector<std::int32_t>(set->size());
+  return set;
+}
+
+std::size_t largest_of(std::span<const float> values) {
+  return static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
+}
+
+Predictor::Predictor(const TrainedRun& run, const std::string& device, int threads)
+    : run_(run), device_(device_for(run, device)), kind_(prediction_kind(run)) {
+  names_ = kind_ == PredictionKind::kNumbers ? run.samples.target_names : run.samples.class_names;
+  const auto outputs = static_cast<std::size_t>(run.network->output()[0]);
+  for (std::size_t i = names_.size(); i < outputs; ++i) names_.push_back(fmt::format("output {}", i));
+  auto data = std::make_shared<Dataset>();
+  data->shape = run.samples.shape;
+  data->transform = run.samples.transform;
+  PreparedRun prepared;
+  prepared.config = &run.config;
+  prepared.device = device_;
+  prepared.data = std::move(data);
+  EngineOptions options = engine_options(prepared);
+  options.threads = threads;
+  engine_ = make_engine(*run.network, options);
+  engine_->set_parameters(run.weights.parameters);
+  engine_->set_buffers(run.weights.buffers);
+}
+
+std::vector<float> Predictor::predict(const Samples& samples) {
+  return from_outputs(predict_samples(*engine_, samples, element_count(run_.network->output()),
+                                      run_.config.batch_size, [] {}));
+}
+
+std::vector<float> Predictor::from_outputs(std::vector<float> outputs) const {
+  const bool is_bce = resolve_loss(run_.config.loss).kind == LossOptions::Kind::kBceWithLogits;
+  switch (kind_) {
+    case PredictionKind::kScores:
+      return class_outputs(std::move(outputs), element_count(run_.network->output()),
+                           run_.samples.class_names.size());
+    case PredictionKind::kProbabilities:
+      return softmax_rows(class_outputs(std::move(outputs), element_count(run_.network->output()),
+                                        run_.samples.class_names.size()),
+                          names_.size());
+    case PredictionKind::kSigmoids:
+    case PredictionKind::kNumbers:
+      if (is_bce) std::ranges::transform(outputs, outputs.begin(), sigmoid);
+      return outputs;
+  }
+  return outputs;
+}
+
+}  // namespace sweep

@@ -1,0 +1,56 @@
+// A run that was trained, loaded from its directory: its network with the weights, and what its data were.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/data/dataset.h"
+#include "core/data/sample_format.h"
+#include "core/network/network.h"
+#include "runmanager/config/run_config.h"
+#include "runmanager/records/checkpoint.h"
+#include "runmanager/records/results.h"
+
+namespace sweep {
+
+/// What a run's record says, without its weights.
+struct RecordedRun {
+  std::filesystem::path directory;
+  RunRecord record;
+  RunConfig config;  // with absolute paths
+  SampleFormat samples;
+  std::shared_ptr<const Network> network;
+};
+
+/// Finds the directory of a run: `path` itself, the directory of its run.json, or that of the only completed
+/// run of a sweep. Throws DataError if there is none; one that names the best run of a sweep with several.
+std::filesystem::path find_run(const std::filesystem::path& path);
+
+/// Reads the record of the run that `path` means, see find_run(). Runs of an earlier version did not record
+/// what their samples are: then their data set is loaded, if it is there. Throws DataError, which says so,
+/// for a run of a program with a training loop of its own, whose record has no network.
+RecordedRun read_run(const std::filesystem::path& path);
+
+/// The last finished epoch's weights, or those of the best one.
+enum class WhichWeights { kLast, kBest };
+
+struct TrainedRun : RecordedRun {
+  std::filesystem::path weights_file;
+  Weights weights;
+  int epoch = 0;  // whose weights these are, from 1
+};
+
+/// read_run() with weights: those asked for; by default the best epoch's if the run kept them, else the last.
+/// Throws DataError if the run has no such checkpoint, or it is damaged.
+TrainedRun load_run(const std::filesystem::path& path, std::optional<WhichWeights> which = std::nullopt);
+
+/// The data set that the run was trained on. `changed` is set to whether its content is another one now, by
+/// the digests that the run recorded. Throws what load_dataset() throws.
+Dataset load_data_of(const RecordedRun& run, bool& changed);
+
+/// "runs/fashion/lr=0.01: weights of epoch 5", with what is remarkable: ", the best one", "(interrupted)".
+std::string run_text(const TrainedRun& run);
+
+}  // namespace sweep

@@ -1,0 +1,110 @@
+// Files that people give to a trained network.
+#include "core/data/unlabelled/unlabelled_samples.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/data/safetensors.h"
+#include "tests/support/array_files.h"
+#include "tests/support/image_files.h"
+#include "tests/support/temporary_directory.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Outcome {
+  std::vector<std::string> names, skipped;  // "name: reason"
+  std::vector<float> values;
+  std::size_t calls = 0;
+};
+
+Outcome read(const std::vector<fs::path>& files, const SampleFormat& format, const fs::path& folder) {
+  Outcome outcome;
+  const auto without_folder = [&](const std::string& text) {
+    return text.starts_with(folder.string()) ? text.substr(folder.string().size() + 1) : text;
+  };
+  read_unlabelled(
+      files, format, 2,
+      [&](UnlabelledSamples samples) {
+        ++outcome.calls;
+        for (const std::string& name : samples.names) outcome.names.push_back(without_folder(name));
+        std::visit(
+            [&](const auto& values) {
+              for (const auto value : values) outcome.values.push_back(static_cast<float>(value));
+            },
+            samples.values);
+      },
+      [&](const SkippedFile& file) {
+        outcome.skipped.push_back(without_folder(file.path.string()) + ": " + file.reason);
+      });
+  return outcome;
+}
+
+SampleFormat gray(std::int64_t side) {
+  SampleFormat format;
+  format.shape = {1, side, side};
+  format.bytes = true;
+  format.class_names = {"a", "b"};
+  return format;
+}
+
+TEST(UnlabelledSamples, OfPicturesAreResizedAndGrayAsInTraining) {
+  const test::TemporaryDirectory folder;
+  folder.write("b/2.png", test::png_file(test::flat_pixels(9, 7, {40})));
+  folder.write("b/1.bmp", test::bmp_file(test::flat_pixels(3, 3, {0, 255, 0})));
+  folder.write("b/.hidden.png", test::png_file(test::flat_pixels(9, 7, {40})));
+  folder.write("b/cut.png", test::png_file(test::flat_pixels(9, 7, {40})).substr(0, 50));
+  folder.write("b/notes.txt", "hello");
+  const Outcome outcome = read({folder / "b", folder / "none.png"}, gray(2), folder.path());
+  EXPECT_THAT(outcome.names, ElementsAre("b/1.bmp", "b/2.png"));
+  EXPECT_THAT(outcome.values, ElementsAre(150, 150, 150, 150, 40, 40, 40, 40)) << "38470 / 65536 of green";
+  ASSERT_EQ(outcome.skipped.size(), 3u);
+  EXPECT_THAT(outcome.skipped[0], HasSubstr("b/cut.png: "));
+  EXPECT_THAT(outcome.skipped[1], HasSubstr("b/notes.txt: the network takes pictures (JPEG"));
+  EXPECT_EQ(outcome.skipped[2], "none.png: no such file");
+}
+
+TEST(UnlabelledSamples, KeepTheOrderOfTheFilesWhateverTheirKind) {
+  const test::TemporaryDirectory folder;
+  folder.write("1.png", test::png_file(test::flat_pixels(2, 2, {1})));
+  folder.write("2.npy", test::npy_file("|u1", "(2, 2, 2)", std::string("\2\2\2\2\3\3\3\3", 8)));
+  folder.write("3.png", test::png_file(test::flat_pixels(2, 2, {4})));
+  folder.write("4.idx", std::string("\0\0\x08\x03\0\0\0\1\0\0\0\2\0\0\0\2\5\5\5\5", 20));
+  const std::vector<float> floats = {6, 6, 6, 6};
+  write_safetensors(folder / "5.st",
+                    TensorFileView{.tensors = {{"x", {1, 1, 2, 2}, floats}}, .metadata = {}});
+  const Outcome outcome =
+      read({folder / "1.png", folder / "2.npy", folder / "3.png", folder / "4.idx", folder / "5.st"}, gray(2),
+           folder.path());
+  EXPECT_THAT(outcome.skipped, ElementsAre());
+  EXPECT_THAT(outcome.names, ElementsAre("1.png", "2.npy[0]", "2.npy[1]", "3.png", "4.idx[0]", "5.st[0]"));
+  for (std::size_t i = 0; i < outcome.values.size(); ++i)
+    EXPECT_EQ(outcome.values[i], static_cast<float>(i / 4 + 1)) << i;
+}
+
+TEST(UnlabelledSamples, OfAnotherShapeAreSkipped) {
+  const test::TemporaryDirectory folder;
+  folder.write("x.npy", test::npy_file("<f4", "(1, 3)", test::bytes_of<float>({1, 2, 3})));
+  folder.write("t.csv", "a,b\n1,2\n");
+  const Outcome outcome = read({folder / "x.npy", folder / "t.csv"}, gray(2), folder.path());
+  ASSERT_EQ(outcome.skipped.size(), 2u);
+  EXPECT_THAT(outcome.skipped[0],
+              HasSubstr("its samples are [3], those that the network was trained on [1, 2, 2]"));
+  EXPECT_THAT(outcome.skipped[1], HasSubstr("the network takes pictures"));
+}
+
+TEST(UnlabelledSamples, OfManyPicturesComeInPieces) {
+  const test::TemporaryDirectory folder;
+  const std::string file = test::netpbm_file(test::flat_pixels(1, 1, {9}));
+  std::vector<fs::path> files(1100, folder.write("a.pgm", file));
+  const Outcome outcome = read(files, gray(1), folder.path());
+  EXPECT_EQ(outcome.names.size(), 1100u);
+  EXPECT_EQ(outcome.calls, 3u);
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,57 @@
+// `sweep evaluate`: measures the network of a run on a part of its data.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "runmanager/inference/evaluation_text.h"
+#include "runmanager/inference/predictor.h"
+#include "runmanager/terminal/terminal.h"
+#include "tools/commands.h"
+#include "tools/commands/trained_options.h"
+#include "tools/exit_code.h"
+#include "tools/print_json.h"
+
+namespace sweep {
+namespace {
+
+struct EvaluateOptions {
+  TrainedOptions trained;
+  std::string part, device;
+  bool json = false;
+};
+
+int evaluate(const EvaluateOptions& options) {
+  const TrainedRun run = load_run(options.trained);
+  const Dataset data = load_data_with_warning(run);
+  std::string part = options.part;
+  const Samples samples = part_of(data, part);
+  Predictor predictor(run, options.device);
+  const RunScores scores = score_samples(run, predictor, samples, part);
+  if (options.json) {
+    print_json(evaluation_json(run, scores));
+  } else {
+    std::cout << evaluation_text(run, scores, stdout_unicode());
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+Command evaluate_command() {
+  return {.name = "evaluate",
+          .description = "loss, confusion matrix, precision, recall and F1 of a run, or errors of numbers",
+          .missing_argument = "the directory of a run is needed: sweep evaluate runs/NAME/RUN",
+          .add_to = [](CLI::App& app) -> CommandAction {
+            auto options = std::make_shared<EvaluateOptions>();
+            add_trained_options(app, options->trained);
+            app.add_option("--part", options->part,
+                           "of the run's data; default: test if there is one, else validation, else train")
+                ->check(CLI::IsMember({"train", "validation", "test"}));
+            add_device_option(app, options->device);
+            app.add_flag("--json", options->json, "as JSON");
+            app.footer("Exit codes: 0 evaluated, 2 no such run, or its data cannot be read.");
+            return [options](const auto&) { return evaluate(*options); };
+          }};
+}
+
+}  // namespace sweep

@@ -1,0 +1,190 @@
+// `sweep predict`: classes or numbers for new files, or for the samples of a run's own data.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "core/base/error.h"
+#include "core/base/printable.h"
+#include "core/data/unlabelled/unlabelled_samples.h"
+#include "runmanager/inference/prediction_text.h"
+#include "runmanager/inference/predictor.h"
+#include "runmanager/inference/run_scores.h"
+#include "runmanager/terminal/terminal.h"
+#include "tools/commands.h"
+#include "tools/commands/trained_options.h"
+#include "tools/exit_code.h"
+#include "tools/print_json.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kShownOfDataset = 20;  // samples in a table, if nobody says how many
+constexpr std::size_t kSamplesAtOnce = 4096;
+
+struct PredictOptions {
+  TrainedOptions trained;
+  std::vector<fs::path> files;
+  bool dataset = false, csv = false, json = false;
+  std::string part, device;
+  std::size_t limit = 0;  // samples of --dataset; 0: all, but kShownOfDataset in a table
+};
+
+// Writes predictions in the form that was asked for: CSV at once, the others when all are there.
+class Output {
+ public:
+  Output(const PredictOptions& options, const TrainedRun& run, PredictionColumns columns)
+      : options_(options), run_(run), columns_(std::move(columns)) {}
+
+  void add(Predictions predictions) {
+    if (options_.csv) {
+      if (count_ == 0) std::cout << csv_header(predictions, columns_);
+      std::cout << csv_rows(predictions, columns_);
+    }
+    count_ += predictions.samples.size();
+    if (options_.csv) return;
+    const auto append = [](auto& to, auto& from) {
+      to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+    };
+    append(all_.samples, predictions.samples);
+    append(all_.values, predictions.values);
+    append(all_.labels, predictions.labels);
+    append(all_.targets, predictions.targets);
+  }
+
+  void skip(const SkippedFile& file) {
+    std::cerr << printable(fmt::format("sweep: skipped: {}: {}\n", file.path.string(), file.reason));
+    skipped_.push_back({{"path", file.path.string()}, {"reason", file.reason}});
+  }
+
+  // Returns the exit code.
+  int finish(std::size_t left_out) const {
+    if (options_.json) {
+      print_json({{"run", run_.record.name},
+                  {"weights", run_.weights_file.filename().string()},
+                  {"epoch", run_.epoch},
+                  {"predictions", predictions_json(all_, columns_)},
+                  {"skipped", skipped_}});
+    } else if (!options_.csv && count_ > 0) {
+      std::cout << printable(run_text(run_)) << "\n\n" << predictions_table(all_, columns_, stdout_unicode());
+      if (left_out > 0)
+        std::cout << fmt::format("and {} more: --limit N shows N of them, --csv and --json all\n", left_out);
+    }
+    if (skipped_.empty()) return kExitDone;
+    return count_ == 0 ? kExitBadInput : kExitFailed;
+  }
+
+ private:
+  const PredictOptions& options_;
+  const TrainedRun& run_;
+  const PredictionColumns columns_;
+  Predictions all_;
+  Json skipped_ = Json::array();
+  std::size_t count_ = 0;
+};
+
+void predict_files(const PredictOptions& options, const TrainedRun& run, Predictor& predictor,
+                   Output& output) {
+  read_unlabelled(
+      options.files, run.samples, /*threads=*/0,
+      [&](UnlabelledSamples samples) {
+        const std::size_t count = samples.names.size();
+        const auto set = unlabelled_set(run.samples.shape, std::move(samples.values));
+        Predictions predictions;
+        predictions.samples = std::move(samples.names);
+        predictions.values = predictor.predict({set, 0, count});
+        output.add(std::move(predictions));
+      },
+      [&](const SkippedFile& file) { output.skip(file); });
+}
+
+// Returns how many samples were left out.
+std::size_t predict_dataset(const PredictOptions& options, const TrainedRun& run, Predictor& predictor,
+                            Output& output) {
+  const Dataset data = load_data_with_warning(run);
+  std::string part = options.part;
+  Samples samples = part_of(data, part);
+  const std::size_t all = samples.count;
+  const bool is_table = !options.csv && !options.json;
+  const std::size_t limit = options.limit > 0 ? options.limit : is_table ? kShownOfDataset : all;
+  const std::size_t end = std::min(all, limit);
+  for (std::size_t done = 0; done < end;) {
+    const Samples piece{samples.set, samples.first + done, std::min(end - done, kSamplesAtOnce)};
+    Predictions predictions;
+    predictions.values = predictor.predict(piece);
+    const std::size_t columns = predictor.names().size();
+    if (predictor.kind() == PredictionKind::kNumbers) {
+      const auto targets = piece.set->numbers().subspan(piece.first * columns, piece.count * columns);
+      predictions.targets.assign(targets.begin(), targets.end());
+    }
+    for (std::size_t i = 0; i < piece.count; ++i) {
+      predictions.samples.push_back(fmt::format("{}[{}]", part, done + i));
+      if (predictor.kind() != PredictionKind::kNumbers) {
+        const auto label = static_cast<std::size_t>(piece.set->labels()[piece.first + i]);
+        predictions.labels.push_back(predictor.names()[label]);
+      }
+    }
+    done += piece.count;
+    output.add(std::move(predictions));
+  }
+  return is_table && options.limit == 0 ? all - end : 0;
+}
+
+int predict(const PredictOptions& options) {
+  if (options.files.empty() != options.dataset) {
+    throw ConfigError(
+        options.dataset
+            ? "predict: either files or --dataset, not both"
+            : "predict: files are needed, sweep predict RUN cat.jpg, or --dataset for the run's own data");
+  }
+  const TrainedRun run = load_run(options.trained);
+  Predictor predictor(run, options.device);
+  Output output(options, run, {predictor.kind(), predictor.names()});
+  if (options.dataset) return output.finish(predict_dataset(options, run, predictor, output));
+  predict_files(options, run, predictor, output);
+  return output.finish(0);
+}
+
+}  // namespace
+
+Command predict_command() {
+  return {
+      .name = "predict",
+      .description = "classes or numbers by the network of a run, for new files or its own data",
+      .missing_argument = "the directory of a run is needed: sweep predict runs/NAME/RUN FILE…",
+      .add_to = [](CLI::App& app) -> CommandAction {
+        auto options = std::make_shared<PredictOptions>();
+        add_trained_options(app, options->trained);
+        app.add_option(
+               "files", options->files,
+               "pictures, tables (CSV, TSV) or arrays (.npy, .npz, safetensors, IDX) without targets; or "
+               "folders of such files")
+            ->type_name("FILE");
+        auto* dataset =
+            app.add_flag("--dataset", options->dataset, "instead of files: samples of the run's own data");
+        app.add_option("--part", options->part,
+                       "of that data; default: test if there is one, else validation, else train")
+            ->check(CLI::IsMember({"train", "validation", "test"}))
+            ->needs(dataset);
+        app.add_option("--limit", options->limit,
+                       "the first samples of that part only; default: all, or 20 in a table")
+            ->type_name("N")
+            ->check(CLI::PositiveNumber)
+            ->needs(dataset);
+        add_device_option(app, options->device);
+        auto* csv = app.add_flag("--csv", options->csv, "as CSV, with every class");
+        app.add_flag("--json", options->json, "as JSON, with every class")->excludes(csv);
+        app.footer(
+            "Exit codes: 0 everything predicted, 1 all but the files that are named on standard error, 2 no "
+            "such "
+            "run,\nor none of the files can be used.");
+        return [options](const auto&) { return predict(*options); };
+      }};
+}
+
+}  // namespace sweep
