@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/data/readers/array_values.h"
-#include "core/data/readers/safetensors_header.h"
+#include "core/data/readers/safetensors/safetensors_header.h"
 
 namespace sweep {
 namespace {

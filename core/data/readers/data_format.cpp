@@ -16,7 +16,7 @@
 #include "core/data/readers/input_file.h"
 #include "core/data/readers/named_arrays.h"
 #include "core/data/readers/npz.h"
-#include "core/data/readers/safetensors_data.h"
+#include "core/data/readers/safetensors/safetensors_data.h"
 
 namespace sweep {
 namespace {

@@ -1,5 +1,5 @@
 // Tensors of a safetensors file as a data set: every type, gzip, and damaged files.
-#include "core/data/readers/safetensors_data.h"
+#include "core/data/readers/safetensors/safetensors_data.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "core/data/readers/safetensors_data.h"
+#include "core/data/readers/safetensors/safetensors_data.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/data/readers/array_values.h"
-#include "core/data/readers/safetensors_header.h"
+#include "core/data/readers/safetensors/safetensors_header.h"
 
 namespace sweep {
 namespace {

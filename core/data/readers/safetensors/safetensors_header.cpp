@@ -1,4 +1,4 @@
-#include "core/data/readers/safetensors_header.h"
+#include "core/data/readers/safetensors/safetensors_header.h"
 
 #include <algorithm>
 #include <bit>
