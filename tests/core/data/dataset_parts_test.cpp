@@ -9,8 +9,10 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/mapped_file.h"
 #include "core/data/data_loader.h"
 #include "tests/support/message_of.h"
+#include "tests/support/temporary_directory.h"
 
 namespace sweep {
 namespace {
@@ -58,12 +60,14 @@ DatasetSpec with_sizes(std::size_t validation, double test) {
   return spec;
 }
 
-// The same, as if the samples lay in a mapped file.
+// The same in a mapped file, as if that were larger than memory.
 RawData mapped_samples() {
+  const test::TemporaryDirectory directory;
   RawData raw = sorted_samples();
-  const auto bytes = std::make_shared<std::vector<std::uint8_t>>(
-      std::get<std::vector<std::uint8_t>>(std::move(raw.train.samples)));
-  raw.train.samples = MaybeOwnedArray<std::uint8_t>(std::span<const std::uint8_t>(*bytes), bytes);
+  const auto& bytes = std::get<std::vector<std::uint8_t>>(raw.train.samples);
+  const auto path = directory.write("samples", std::string(bytes.begin(), bytes.end()));
+  raw.mapping = std::make_shared<const MappedFile>(open_regular_file(path), MapUse::kPieces);
+  raw.train.samples = MaybeOwnedArray<std::uint8_t>(raw.mapping->bytes(), raw.mapping);
   return raw;
 }
 
@@ -73,9 +77,11 @@ TEST(SplitSamples, LeavesSamplesInAFileWhereTheyAre) {
   for (const SplitMethod method : {SplitMethod::kEnd, SplitMethod::kRandom, SplitMethod::kStratified}) {
     const RawData raw = mapped_samples();
     const auto* first = std::get<MaybeOwnedArray<std::uint8_t>>(raw.train.samples).data();
+    const auto raw_file = raw.mapping;
     const DatasetParts found = split_samples(raw, spec, method, true),
                        expected = split_samples(sorted_samples(), spec, method, true);
     EXPECT_EQ(found.train.set->pixels().data(), first);
+    EXPECT_EQ(found.train.set->file, raw_file);
     for (const auto part : {&DatasetParts::train, &DatasetParts::validation, &DatasetParts::test})
       EXPECT_EQ(numbers_of(found.*part), numbers_of(expected.*part));
     EXPECT_EQ(found.transform, expected.transform);
