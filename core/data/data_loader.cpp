@@ -235,7 +235,7 @@ class DataLoader::Implementation {
     const MappedFile* file = samples_.set ? samples_.set->file.get() : nullptr;
     if (file == nullptr || file->use() == MapUse::kWhole || batch >= batch_count_) return;
     const std::span<const std::byte> all = bytes_of(samples_.set->samples);
-    const std::size_t bytes = all.size() / samples_.set->size();
+    const std::size_t bytes = samples_.set->sample_values() * value_bytes(samples_.set->samples);
     for (const std::uint32_t row : stored_rows_of(batch)) {
       const auto sample = all.subspan(row * bytes, bytes);
       file->will_need({reinterpret_cast<const std::uint8_t*>(sample.data()), sample.size()});

@@ -93,7 +93,7 @@ Json path_json(const std::filesystem::path& root, const std::filesystem::path& p
 }
 
 std::filesystem::path path_of(const std::filesystem::path& root, const Json& json) {
-  const std::filesystem::path path = json.at(1).get<std::string>();
+  std::filesystem::path path = json.at(1).get<std::string>();
   if (!json.at(0).get<bool>()) return path;
   return path.empty() ? root : root / path;
 }

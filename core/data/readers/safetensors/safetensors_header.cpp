@@ -136,6 +136,7 @@ std::map<std::string, std::string> read_metadata(const Json& json, const std::st
 void check_layout(const std::vector<Entry>& entries, std::optional<std::uint64_t> data_bytes,
                   const std::string& name) {
   std::vector<const Entry*> by_position;
+  by_position.reserve(entries.size());
   for (const Entry& entry : entries) by_position.push_back(&entry);
   std::sort(by_position.begin(), by_position.end(), [](const Entry* a, const Entry* b) {
     return std::pair(a->begin(), a->end()) < std::pair(b->begin(), b->end());
