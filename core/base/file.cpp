@@ -35,26 +35,6 @@ int open_descriptor(const std::filesystem::path& path, int flags) {
   return retry_interrupted([&] { return ::open(path.c_str(), flags, kMode); });
 }
 
-// Closes the descriptor and removes the file unless release() was called.
-class TemporaryFile {
- public:
-  TemporaryFile(int fd, std::filesystem::path path) : fd_(fd), path_(std::move(path)) {}
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (fd_ >= 0) ::close(fd_);
-    if (!path_.empty()) ::unlink(path_.c_str());
-  }
-  int fd() const { return fd_; }
-  /// Closes now, so that an error of close() can be reported.
-  int close() { return close_descriptor(std::exchange(fd_, -1)); }
-  void release() { path_.clear(); }
-
- private:
-  int fd_;
-  std::filesystem::path path_;
-};
-
 constexpr std::size_t kMaxOpenFiles = 32;  // of sync_files(), far below any limit of descriptors
 
 std::filesystem::path directory_of(const std::filesystem::path& path) {
@@ -71,7 +51,7 @@ void sync_open_file(int fd, const std::filesystem::path& path) {
   if (retry_interrupted([fd] { return ::fsync(fd); }) != 0) throw_io(path, "cannot sync", errno);
 }
 
-// Makes the file that write_file_atomically() writes first, with a name that no other file has. The process
+// Makes a NewFile's file, with a name that no other file has. The process
 // id keeps concurrent programs apart. A file of that name may be the leftover of a killed process with the
 // same id, or a link that somebody has put there: it is left alone and another number is tried.
 int create_temporary(const std::filesystem::path& path, std::filesystem::path& temporary) {
@@ -79,7 +59,7 @@ int create_temporary(const std::filesystem::path& path, std::filesystem::path& t
   for (int number = 0;; ++number) {
     temporary = path;
     temporary += "." + std::to_string(::getpid()) + (number > 0 ? "-" + std::to_string(number) : "") + ".tmp";
-    const int fd = open_descriptor(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
+    const int fd = open_descriptor(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0) return fd;
     if (errno != EEXIST || number == kTries) throw_io(path, "cannot create", errno);
   }
@@ -219,16 +199,26 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
   write_file_atomically(path, std::span(&content, 1), survives);
 }
 
+NewFile::NewFile(std::filesystem::path path)
+    : path_(std::move(path)), fd_(create_temporary(path_, temporary_)) {}
+
+NewFile::~NewFile() {
+  if (fd_ >= 0) ::close(fd_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void NewFile::publish() {
+  if (fd_ >= 0 && close_descriptor(std::exchange(fd_, -1)) != 0) throw_io(path_, "cannot close", errno);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_io(path_, "cannot replace", errno);
+  temporary_.clear();
+}
+
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts,
                            Survives survives) {
-  std::filesystem::path temporary;
-  const int fd = create_temporary(path, temporary);
-  TemporaryFile file(fd, temporary);
+  NewFile file(path);
   for (const std::string_view part : parts) write_all(file.fd(), part, path);
   if (survives == Survives::kPowerCut) sync_open_file(file.fd(), path);
-  if (file.close() != 0) throw_io(path, "cannot close", errno);
-  if (::rename(temporary.c_str(), path.c_str()) != 0) throw_io(path, "cannot replace", errno);
-  file.release();
+  file.publish();
   if (survives == Survives::kPowerCut) sync_directory(directory_of(path));
 }
 
@@ -241,8 +231,9 @@ void link_file_atomically(const std::filesystem::path& from, const std::filesyst
     write_file_atomically(to, read_file(from));
     return;
   }
-  TemporaryFile link(-1, temporary);  // rename() leaves both names if they are of one file already
-  if (::rename(temporary.c_str(), to.c_str()) != 0) throw_io(to, "cannot replace", errno);
+  const int error = ::rename(temporary.c_str(), to.c_str()) == 0 ? 0 : errno;
+  ::unlink(temporary.c_str());  // rename() leaves both names if they are of one file already
+  if (error != 0) throw_io(to, "cannot replace", error);
 }
 
 void sync_directory(const std::filesystem::path& directory) {

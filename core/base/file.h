@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace sweep {
 
@@ -53,6 +54,30 @@ std::string read_file(const std::filesystem::path& path);
 /// What a file must survive once it is written. Data in the page cache survives the death of the process;
 /// surviving a power cut needs fsync(), which takes ten milliseconds or more.
 enum class Survives { kPowerCut, kKill };
+
+/// A file that is written piece by piece under a temporary name in the directory of `path`, which it takes
+/// when it is complete: a reader sees either the old file or the whole new one. Not thread-safe.
+class NewFile {
+ public:
+  /// Throws IoError if it cannot be made.
+  explicit NewFile(std::filesystem::path path);
+  /// Removes the file unless publish() was called. A killed process leaves PATH.PID.tmp.
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  /// For reading and writing; -1 after release() and publish().
+  int fd() const { return fd_; }
+  const std::filesystem::path& path() const { return path_; }
+  /// The descriptor, for a file that is used on, also if it never gets its name.
+  FileDescriptor release() { return FileDescriptor(std::exchange(fd_, -1)); }
+  /// Closes the file, unless release() was called, and renames it. Throws IoError.
+  void publish();
+
+ private:
+  std::filesystem::path path_, temporary_;  // the latter is empty once it is published
+  int fd_ = -1;
+};
 
 /// Writes `content` to a new temporary file in the same directory and renames it to `path`: a reader sees
 /// either the old file or the complete new one. With Survives::kPowerCut, file and directory are synced, so

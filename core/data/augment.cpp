@@ -1,9 +1,7 @@
 #include "core/data/augment.h"
 
 #include <algorithm>
-#include <array>
-
-#include "core/base/random.h"
+#include <utility>
 
 namespace sweep {
 namespace {
@@ -11,22 +9,6 @@ namespace {
 constexpr AugmentType kTypes[] = {{AugmentKind::kRandomCrop, "random_crop", "padding"},
                                   {AugmentKind::kHorizontalFlip, "horizontal_flip", ""},
                                   {AugmentKind::kCutout, "cutout", "size"}};
-
-using Block = std::array<std::uint32_t, 4>;
-
-// The sample has the place of the count in a RandomStream's counter.
-Block random_block(const AugmentKey& key, std::size_t step) {
-  constexpr std::uint32_t kStepShift = 16;  // above every RandomUse
-  const auto use = static_cast<std::uint32_t>(RandomUse::kAugment);
-  return philox4x32({key.sample, use | static_cast<std::uint32_t>(step) << kStepShift, key.epoch, key.repeat},
-                    {static_cast<std::uint32_t>(key.seed), static_cast<std::uint32_t>(key.seed >> 32)});
-}
-
-// In [0, bound). The values' probabilities differ by less than bound / 2^32.
-std::int64_t below(std::uint32_t random, std::int64_t bound) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(random) * static_cast<std::uint64_t>(bound) >>
-                                   32);
-}
 
 // One channel of an image.
 template <typename T>
@@ -80,19 +62,18 @@ void augment(std::span<T> values, const Shape& shape, std::span<const AugmentSte
              const AugmentKey& key) {
   const std::int64_t height = shape[1], width = shape[2];
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const auto [kind, amount] = steps[i];
-    const Block random = random_block(key, i);
+    const AugmentChange change = draw_change(steps[i], i, key, height, width);
     for (std::int64_t c = 0; c < shape[0]; ++c) {
       const Plane<T> plane{values.data() + c * height * width, height, width};
-      switch (kind) {
+      switch (change.kind) {
         case AugmentKind::kRandomCrop:
-          shift(plane, below(random[0], 2 * amount + 1) - amount, below(random[1], 2 * amount + 1) - amount);
+          shift(plane, change.top, change.left);
           break;
         case AugmentKind::kHorizontalFlip:
-          if (random[0] >> 31 != 0) flip(plane);
+          if (change.size != 0) flip(plane);
           break;
         case AugmentKind::kCutout:
-          cut_out(plane, below(random[0], height) - amount / 2, below(random[1], width) - amount / 2, amount);
+          cut_out(plane, change.top, change.left, change.size);
           break;
       }
     }

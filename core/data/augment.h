@@ -7,18 +7,9 @@
 #include <vector>
 
 #include "core/base/shape.h"
+#include "core/spec/augment_change.h"
 
 namespace sweep {
-
-enum class AugmentKind { kRandomCrop, kHorizontalFlip, kCutout };
-
-/// One change. `amount`: the pixels of padding of kRandomCrop, the side of kCutout's square in pixels, 0 of
-/// kHorizontalFlip.
-struct AugmentStep {
-  AugmentKind kind = AugmentKind::kHorizontalFlip;
-  std::int64_t amount = 0;
-  friend bool operator==(const AugmentStep&, const AugmentStep&) = default;
-};
 
 /// A kind as sweep files name it: {"random_crop": {"padding": 4}}, or "horizontal_flip".
 struct AugmentType {
@@ -28,17 +19,15 @@ struct AugmentType {
 };
 std::span<const AugmentType> augment_types();
 
-/// What the random numbers depend on, and nothing else: the same sample is changed alike on every device, for
-/// every batch size, order and number of workers.
-struct AugmentKey {
+/// The changes that a device has to make itself; see DataLoader::set_augmented_by_engine().
+struct AugmentOptions {
+  std::vector<AugmentStep> steps{};  // at most kMostAugmentSteps
   std::uint64_t seed = 0;
   std::uint32_t repeat = 0;
-  std::uint32_t epoch = 0;   // from 0
-  std::uint32_t sample = 0;  // index in its set
 };
 
 /// Changes the image `values`, [channels, height, width] as `shape` says, by `steps` one after the other:
-/// - kRandomCrop: `amount` zeros on every side, then a window of the old size at a random place, uniformly;
+/// - kRandomCrop: `amount` zeros on every side, then a window of the old size at a random place, uniformly,
 /// as
 ///   torchvision's RandomCrop(size, padding).
 /// - kHorizontalFlip: left and right are swapped with probability 1/2, as in RandomHorizontalFlip.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/mapped_file.h"
 #include "core/base/random.h"
 #include "core/data/prefetcher.h"
 
@@ -68,6 +69,10 @@ Spans first_of(const Gathereds& gathered, std::size_t count) {
 }
 
 void check_augment(std::span<const AugmentStep> steps, const Shape& shape) {
+  if (steps.size() > kMostAugmentSteps) {
+    throw ConfigError("augment has " + std::to_string(steps.size()) + " changes, at most " +
+                      std::to_string(kMostAugmentSteps) + " are possible");
+  }
   if (shape.size() != 3) {
     throw ConfigError("augment changes images, [channels, height, width], but the samples are " +
                       to_string(shape));
@@ -105,6 +110,10 @@ class DataLoader::Implementation {
     batch_count_ = (samples_.count + batch_size_ - 1) / batch_size_;
     rows_.resize(samples_.count);
     std::iota(rows_.begin(), rows_.end(), static_cast<std::uint32_t>(samples_.first));
+    order_rows();
+    const SampleSet* set = samples_.set.get();
+    if (set != nullptr && set->file && (options_.shuffle || !set->order.empty()))
+      set->file->expect_random_reads();
     next_batch_ = batch_count_;  // nothing before begin_epoch()
     start_workers();
   }
@@ -115,11 +124,16 @@ class DataLoader::Implementation {
 
   void set_num_workers(int num_workers) {
     if (num_workers == options_.num_workers) return;
-    prefetcher_.reset();
-    buffers_.clear();
-    next_batch_ = batch_count_;
+    stop_workers();
     options_.num_workers = num_workers;
     check();
+    start_workers();
+  }
+
+  void set_augmented_by_engine(bool by_engine) {
+    if (by_engine == augmented_by_engine_) return;
+    stop_workers();
+    augmented_by_engine_ = by_engine;
     start_workers();
   }
 
@@ -130,8 +144,10 @@ class DataLoader::Implementation {
       rows_ = shuffled_order(samples_.count, options_.seed, options_.repeat, epoch);
       for (std::uint32_t& row : rows_) row += static_cast<std::uint32_t>(samples_.first);
     }
+    order_rows();
     epoch_ = epoch;
     next_batch_ = 0;
+    if (!prefetcher_) read_ahead(0);
     waited_ = std::chrono::steady_clock::duration::zero();
     if (prefetcher_) prefetcher_->start(batch_count_);
   }
@@ -162,8 +178,17 @@ class DataLoader::Implementation {
     if (samples_.set && !options_.augment.empty()) check_augment(options_.augment, samples_.set->shape);
   }
 
+  // The epoch that has begun is abandoned.
+  void stop_workers() {
+    prefetcher_.reset();
+    buffers_.clear();
+    next_batch_ = batch_count_;
+  }
+
+  bool augments() const { return !options_.augment.empty() && !augmented_by_engine_; }
+
   void start_workers() {
-    if (batch_count_ == 0 || (options_.num_workers == 0 && options_.augment.empty())) return;
+    if (batch_count_ == 0 || (options_.num_workers == 0 && !augments())) return;
     // More workers than batches would be idle.
     const std::size_t threads = std::min(static_cast<std::size_t>(options_.num_workers), batch_count_);
     // One buffer more than are made ahead: the caller holds one. The prefetcher needs two.
@@ -188,22 +213,47 @@ class DataLoader::Implementation {
   }
 
   void fill(Buffer& buffer, std::size_t batch) const {
-    const std::span<const std::uint32_t> rows = rows_of(batch);
-    gather(buffer.samples, samples_.set->samples, rows);
-    gather(buffer.targets, samples_.set->targets, rows);
-    if (options_.augment.empty()) return;
+    const std::span<const std::uint32_t> rows = rows_of(batch), stored_rows = stored_rows_of(batch);
+    if (prefetcher_) read_ahead(batch);  // else it was when the batch before it was made
+    gather(buffer.samples, samples_.set->samples, stored_rows);
+    gather(buffer.targets, samples_.set->stored_targets(), stored_rows);
+    if (!augments()) return;
     const AugmentKey key{.seed = options_.seed, .repeat = options_.repeat, .epoch = epoch_};
     std::visit([&](auto& typed) { typed.augment(samples_.set->shape, options_.augment, key, rows); },
                buffer.samples);
   }
 
-  std::span<const std::uint32_t> rows_of(std::size_t batch) const {
+  // Where the samples of rows_ are stored.
+  void order_rows() {
+    if (!samples_.set || samples_.set->order.empty()) return;
+    stored_rows_.resize(rows_.size());
+    for (std::size_t i = 0; i < rows_.size(); ++i) stored_rows_[i] = samples_.set->order[rows_[i]];
+  }
+
+  // Has a file that is larger than memory read the samples of a batch, if there is such a batch.
+  void read_ahead(std::size_t batch) const {
+    const MappedFile* file = samples_.set ? samples_.set->file.get() : nullptr;
+    if (file == nullptr || file->use() == MapUse::kWhole || batch >= batch_count_) return;
+    const std::span<const std::byte> all = bytes_of(samples_.set->samples);
+    const std::size_t bytes = samples_.set->sample_values() * value_bytes(samples_.set->samples);
+    for (const std::uint32_t row : stored_rows_of(batch)) {
+      const auto sample = all.subspan(row * bytes, bytes);
+      file->will_need({reinterpret_cast<const std::uint8_t*>(sample.data()), sample.size()});
+    }
+  }
+
+  std::span<const std::uint32_t> rows_of(std::size_t batch) const { return batch_of(rows_, batch); }
+  std::span<const std::uint32_t> stored_rows_of(std::size_t batch) const {
+    return batch_of(stored_rows_.empty() ? rows_ : stored_rows_, batch);
+  }
+  std::span<const std::uint32_t> batch_of(std::span<const std::uint32_t> rows, std::size_t batch) const {
     const std::size_t first = batch * batch_size_;
-    return std::span(rows_).subspan(first, std::min(batch_size_, rows_.size() - first));
+    return rows.subspan(first, std::min(batch_size_, rows.size() - first));
   }
 
   const Batch* make_next() {
     if (next_batch_ >= batch_count_) return nullptr;
+    if (!prefetcher_) read_ahead(next_batch_ + 1);
     if (!buffers_.empty()) {
       std::optional<std::size_t> slot = 0;
       if (prefetcher_)
@@ -215,9 +265,12 @@ class DataLoader::Implementation {
       const Buffer& buffer = buffers_[*slot];
       batch_ = {first_of<SampleSpan>(buffer.samples, count), first_of<TargetSpan>(buffer.targets, count),
                 std::span<const std::uint32_t>(local_rows_).first(count), nullptr};
+      // Workers that gather leave the changes to the engine as well.
+      if (augmented_by_engine_) batch_.augment = {options_.augment, rows_of(next_batch_), epoch_};
     } else {
       const SampleSet& set = *samples_.set;
-      batch_ = {view(set.samples), view(set.targets), rows_of(next_batch_), samples_.set};
+      batch_ = {view(set.samples), view(set.stored_targets()), stored_rows_of(next_batch_), samples_.set};
+      batch_.augment = {options_.augment, rows_of(next_batch_), epoch_};
     }
     ++next_batch_;
     return &batch_;
@@ -225,12 +278,14 @@ class DataLoader::Implementation {
 
   const Samples samples_;
   LoaderOptions options_;  // only num_workers ever changes
+  bool augmented_by_engine_ = false;
   std::uint32_t epoch_ = 0;
   // At most samples_.count, so that no buffer is larger than the set.
   std::size_t batch_size_ = 0;
   std::size_t batch_count_ = 0;
-  std::vector<std::uint32_t> rows_;        // indices into the set, in the order of this epoch
-  std::vector<std::uint32_t> local_rows_;  // 0, 1, 2, …: Batch::rows of a gathered batch
+  std::vector<std::uint32_t> rows_;         // indices into the set, in the order of this epoch
+  std::vector<std::uint32_t> stored_rows_;  // where they are stored; empty: at rows_
+  std::vector<std::uint32_t> local_rows_;   // 0, 1, 2, …: Batch::rows of a gathered batch
   std::vector<Buffer> buffers_;
   Batch batch_;
   std::size_t next_batch_ = 0;
@@ -247,6 +302,9 @@ const Samples& DataLoader::samples() const { return implementation_->samples(); 
 const LoaderOptions& DataLoader::options() const { return implementation_->options(); }
 std::size_t DataLoader::batch_count() const { return implementation_->batch_count(); }
 void DataLoader::set_num_workers(int num_workers) { implementation_->set_num_workers(num_workers); }
+void DataLoader::set_augmented_by_engine(bool by_engine) {
+  implementation_->set_augmented_by_engine(by_engine);
+}
 void DataLoader::begin_epoch(std::uint32_t epoch) { implementation_->begin_epoch(epoch); }
 const Batch* DataLoader::next() { return implementation_->next(); }
 double DataLoader::wait_seconds() const { return implementation_->wait_seconds(); }

@@ -12,10 +12,17 @@
 
 namespace sweep {
 
+/// Changes of a batch's images that are left to the engine.
+struct BatchAugment {
+  std::span<const AugmentStep> steps;      // none: the images are as they are to be trained on
+  std::span<const std::uint32_t> samples;  // [samples of the batch]: AugmentKey::sample of each
+  std::uint32_t epoch = 0;
+};
+
 /// One batch. Its sample i is number rows[i] among `samples`, *shape values each, and among `targets`.
-/// Without workers and augmentation the spans are the whole set's and `rows` select from them; else they are
-/// a contiguous copy and rows are 0, 1, 2, … Valid until the next call of next(), begin_epoch() or
-/// set_num_workers() of the loader that made it.
+/// Without workers and augmentation, or with augmentation by the engine, the spans are the whole set's and
+/// `rows` select from them; else they are a contiguous copy and rows are 0, 1, 2, … Valid until the next call
+/// of next(), begin_epoch() or set_num_workers() of the loader that made it.
 struct Batch {
   SampleSpan samples;
   TargetSpan targets;
@@ -23,6 +30,7 @@ struct Batch {
   /// The set if the spans are those of a whole set, otherwise null. A set never changes, so an engine that
   /// has copied it to its device needs only `rows`.
   std::shared_ptr<const SampleSet> set = nullptr;
+  BatchAugment augment = {};
   std::size_t size() const { return rows.size(); }
 
   /// The spans by type. Throw std::bad_variant_access if they hold the other one.
@@ -69,6 +77,11 @@ class DataLoader {
   /// Changes the number of workers between epochs; an epoch that has begun is abandoned. Throws as the
   /// constructor does.
   void set_num_workers(int num_workers);
+
+  /// Leaves augmentation to the engine, from the next epoch on: batches of a loader without workers are then
+  /// the whole set's again, and Batch::augment says how to change them. For an engine that was made with
+  /// these options and holds the samples on its device, see Engine::prepare(). Changes no result.
+  void set_augmented_by_engine(bool by_engine);
 
   /// Starts epoch `epoch` (from 0) at batch 0. The previous epoch need not be finished.
   void begin_epoch(std::uint32_t epoch);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/error.h"
@@ -116,30 +117,45 @@ void reorder(std::vector<T>& values, std::size_t per_sample, const std::vector<s
   values = std::move(ordered);
 }
 
-void reorder(MaybeOwnedArray<std::uint8_t>& values, std::size_t per_sample,
-             const std::vector<std::uint32_t>& rows) {
-  std::vector<std::uint8_t> ordered(values.size());
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    std::copy_n(values.data() + rows[i] * per_sample, per_sample, ordered.data() + i * per_sample);
-  values = std::move(ordered);
+// A part in another order than its samples have, if they lie in a file: copies of that may be too large.
+struct OrderedPart {
+  RawPart part;
+  std::vector<std::uint32_t> order;  // where sample i is stored; empty: at i
+  std::vector<std::int32_t> stored_classes;
+};
+
+bool is_in_file(const RawPart& part) {
+  return std::holds_alternative<MaybeOwnedArray<std::uint8_t>>(part.samples);
 }
 
-// Puts the samples of `part`, all of `raw`, into the order of `rows`.
-void reorder(RawPart& part, const RawData& raw, const std::vector<std::uint32_t>& rows) {
-  std::visit([&](auto& samples) { reorder(samples, element_count(raw.shape), rows); }, part.samples);
+// Puts the samples of `ordered`, all of `raw`, into the order of `rows`.
+void reorder(OrderedPart& ordered, const RawData& raw, std::vector<std::uint32_t> rows) {
+  RawPart& part = ordered.part;
+  std::visit(
+      [&]<typename Values>(Values& samples) {
+        if constexpr (!std::is_same_v<Values, MaybeOwnedArray<std::uint8_t>>)
+          reorder(samples, element_count(raw.shape), rows);
+      },
+      part.samples);
+  if (is_in_file(part)) ordered.stored_classes = part.classes;
   reorder(part.classes, 1, rows);
   reorder(part.values, raw.value_names.size(), rows);
+  if (is_in_file(part)) ordered.order = std::move(rows);
 }
 
-std::shared_ptr<const SampleSet> make_set(RawPart part, const RawData& raw) {
+std::shared_ptr<const SampleSet> make_set(OrderedPart ordered, const RawData& raw) {
   auto set = std::make_shared<SampleSet>();
+  RawPart& part = ordered.part;
   set->shape = raw.shape;
+  if (is_in_file(part)) set->file = raw.mapping;
   std::visit([&](auto& samples) { set->samples = std::move(samples); }, part.samples);
   if (raw.value_names.empty()) {
     set->targets = std::move(part.classes);
   } else {
     set->targets = std::move(part.values);
   }
+  set->order = std::move(ordered.order);
+  set->ordered_targets = std::move(ordered.stored_classes);
   return set;
 }
 
@@ -149,21 +165,27 @@ bool has_missing(const RawPart& part) {
 }
 
 // Returns the means that stand for missing values, if any may be missing. `count`: of training samples, the
-// first of raw.train.
-std::vector<float> fill_missing_values(RawData& raw, MissingValues missing, std::size_t count) {
-  std::vector<RawPart*> parts = {&raw.train};
+// first of `train`, which was taken out of `raw`.
+std::vector<float> fill_missing_values(RawPart& train, RawData& raw, MissingValues missing,
+                                       std::size_t count) {
+  std::vector<RawPart*> parts = {&train};
   for (std::optional<RawPart>* part : {&raw.validation, &raw.test})
     if (*part) parts.push_back(&**part);
   const bool any = std::ranges::any_of(parts, [](const RawPart* part) { return has_missing(*part); });
-  if (!any && missing == MissingValues::kError) return {};
-  const std::vector<double> means = channel_statistics(raw.train, raw.shape, count).mean;
+  if (!any && (missing == MissingValues::kError || is_in_file(train))) return {};
+  const std::vector<double> means = channel_statistics(train, raw.shape, count).mean;
   for (RawPart* part : parts)
     if (has_missing(*part)) fill_missing(*part, raw.shape, means);
   return {means.begin(), means.end()};
 }
 
-InputTransform measured_transform(const RawData& raw, std::size_t count) {
-  const ChannelStatistics statistics = channel_statistics(raw.train, raw.shape, count);
+// Of the first `count` samples.
+InputTransform measured_transform(const OrderedPart& train, const RawData& raw, std::size_t count) {
+  const ChannelStatistics statistics =
+      train.order.empty() ? channel_statistics(train.part, raw.shape, count)
+                          : channel_statistics(train.part, raw.shape,
+                                               {train.order.begin(),
+                                                train.order.begin() + static_cast<std::ptrdiff_t>(count)});
   InputTransform transform;
   for (std::size_t c = 0; c < statistics.mean.size(); ++c) {
     const bool indicator = c < raw.is_indicator.size() && raw.is_indicator[c];
@@ -185,24 +207,25 @@ DatasetParts split_samples(RawData raw, const DatasetSpec& spec, SplitMethod met
     throw ConfigError("split \"stratified\" takes the same part of every class, but the targets of " +
                       quoted_name(spec.name) + " are numbers: \"random\" is possible");
   }
-  if (method != SplitMethod::kEnd) {
-    std::vector<std::uint32_t> rows = random_order(raw.train.count, spec);
-    if (method == SplitMethod::kStratified)
-      rows = stratified_order(raw.train, raw.class_names.size(), sizes, rows);
-    reorder(raw.train, raw, rows);
-  }
+  std::vector<std::uint32_t> rows;
+  if (method != SplitMethod::kEnd) rows = random_order(raw.train.count, spec);
+  if (method == SplitMethod::kStratified)
+    rows = stratified_order(raw.train, raw.class_names.size(), sizes, rows);
+  OrderedPart train{std::move(raw.train), {}, {}};
+  if (method != SplitMethod::kEnd) reorder(train, raw, std::move(rows));
   DatasetParts parts;
-  parts.fill_values = fill_missing_values(raw, spec.missing, limited(sizes.train));
-  if (measure) parts.transform = measured_transform(raw, limited(sizes.train));
+  parts.fill_values = fill_missing_values(train.part, raw, spec.missing, limited(sizes.train));
+  if (measure) parts.transform = measured_transform(train, raw, limited(sizes.train));
   // A part of the source's own stays in its order unless `limit` would keep only the first classes of it.
   const auto whole_part = [&](std::optional<RawPart>& part) -> Samples {
     if (!part) return {};
-    const std::size_t count = part->count, kept = limited(count);
-    if (method != SplitMethod::kEnd && kept < count) reorder(*part, raw, random_order(count, spec));
-    return {make_set(std::move(*part), raw), 0, kept};
+    OrderedPart whole{std::move(*part), {}, {}};
+    const std::size_t count = whole.part.count, kept = limited(count);
+    if (method != SplitMethod::kEnd && kept < count) reorder(whole, raw, random_order(count, spec));
+    return {make_set(std::move(whole), raw), 0, kept};
   };
 
-  const std::shared_ptr<const SampleSet> set = make_set(std::move(raw.train), raw);
+  const std::shared_ptr<const SampleSet> set = make_set(std::move(train), raw);
   parts.train = {set, 0, limited(sizes.train)};
   if (sizes.validation > 0) parts.validation = {set, sizes.train, limited(sizes.validation)};
   if (sizes.test > 0) parts.test = {set, sizes.train + sizes.validation, limited(sizes.test)};

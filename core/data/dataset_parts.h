@@ -16,9 +16,9 @@ struct DatasetParts {
 
 /// Splits spec.validation and spec.test samples off the training part of `raw`, as `method` says, and applies
 /// spec.limit to every part. `method` must not be kAuto. The samples of `raw` are moved, or copied once where
-/// their order changes. Missing values among them become the mean of their feature over the training samples.
-/// With `measure`, these also give the transform: a feature that says 0 or 1 of a category stays as it is,
-/// and a constant one becomes 0.
+/// their order changes; those in a mapped file stay where they are, and get an order. Missing values among
+/// them become the mean of their feature over the training samples. With `measure`, these also give the
+/// transform: a feature that says 0 or 1 of a category stays as it is, and a constant one becomes 0.
 ///
 /// kEnd keeps the order of the files: training samples, then validation, then test; the parts share one set.
 /// The other methods draw a random order that depends on nothing but spec.split_seed and the number of

@@ -19,7 +19,7 @@ struct PartSummary {
 /// The parts of `dataset` that have samples, in that order.
 std::vector<PartSummary> summarize_parts(const Dataset& dataset);
 
-/// Bytes of samples and targets in memory; what parts share counts once.
+/// Bytes of samples and targets, in memory or in a mapped file; what parts share counts once.
 std::size_t memory_bytes(const Dataset& dataset);
 
 }  // namespace sweep

@@ -1,4 +1,4 @@
-// Samples and their targets in memory, shared by all runs of a sweep.
+// Samples and their targets, shared by all runs of a sweep: in memory, or in a mapped file.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,8 @@
 #include "core/base/shape.h"
 
 namespace sweep {
+
+class MappedFile;
 
 /// Values of samples, row-major. Bytes stay bytes, also in the memory of a device; a network gets byte / 255.
 using SampleArray = std::variant<MaybeOwnedArray<std::uint8_t>, MaybeOwnedArray<float>>;
@@ -58,24 +60,33 @@ bool are_numbers(const Variant& targets) {
 /// Samples with targets. Immutable once built; may be shared between threads.
 struct SampleSet {
   Shape shape;          // of one sample: [channels, height, width] or [features]
-  SampleArray samples;  // [count, *shape]
+  SampleArray samples;  // [count, *shape], as they are stored; sample i is number stored_row(i)
   TargetArray targets;  // [count] classes, each in [0, classes), or [count, numbers per sample]
+
+  // Of samples in a file, which has another order than a split has drawn; empty if both orders are the same.
+  MaybeOwnedArray<std::uint32_t> order = {};         // [count]: where sample i is stored
+  TargetArray ordered_targets = {};                  // `targets` in the order of `samples`
+  std::shared_ptr<const MappedFile> file = nullptr;  // that the samples lie in, if they do
 
   std::size_t sample_values() const { return element_count(shape); }
   std::size_t size() const {
     const std::size_t values = sample_values();
     return values == 0 ? 0 : value_count(samples) / values;
   }
+  std::size_t stored_row(std::size_t i) const { return order.empty() ? i : order[i]; }
+  /// The targets in the order of `samples`.
+  const TargetArray& stored_targets() const { return order.empty() ? targets : ordered_targets; }
   /// The values of sample i, *shape; i < size().
   SampleSpan sample(std::size_t i) const {
     return std::visit(
         [&](const auto& values) {
-          return SampleSpan(std::span(values.data() + i * sample_values(), sample_values()));
+          return SampleSpan(std::span(values.data() + stored_row(i) * sample_values(), sample_values()));
         },
         samples);
   }
 
-  /// The arrays by type. Throw std::bad_variant_access if they hold the other one.
+  /// The arrays by type. Throw std::bad_variant_access if they hold the other one. Of samples in the order
+  /// in which they are stored, of targets in that of the set.
   std::span<const std::uint8_t> pixels() const { return std::get<0>(samples); }
   std::span<const float> floats() const { return std::get<1>(samples); }
   std::span<const std::int32_t> labels() const { return std::get<0>(targets); }

@@ -66,6 +66,8 @@ struct EngineOptions {
   double clip_norm = 0;
   /// Engine::kernels() of the engine whose training is resumed; empty for a new training.
   std::string kernels = {};
+  /// The changes of batches with Batch::augment, which only the CUDA engine makes.
+  AugmentOptions augment = {};
   /// Where samples of batches with Batch::set are stored. Never changes a result; ignored by the CPU.
   Placement placement = Placement::kAuto;
   Precision precision = Precision::kFp32;
@@ -101,7 +103,8 @@ class Engine {
 
   /// Forward, backward and one optimizer step; adds to the totals. `learning_rate` >= 0. An empty batch does
   /// nothing. Throws ShapeError if the batch is larger than options.batch_size or its samples do not have the
-  /// network's input size.
+  /// network's input size; ConfigError if it has changes (Batch::augment) that are not options.augment, or
+  /// that the engine cannot make.
   virtual void train(const Batch& batch, double learning_rate) = 0;
 
   /// Sets the momentum of sgd and rmsprop, or beta1 of adam and adamw, from the next step on; in (0, 1).

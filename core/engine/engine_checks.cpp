@@ -6,8 +6,8 @@
 
 namespace sweep {
 
-void check_batch(const Batch& batch, const Network& network, std::size_t batch_size,
-                 const LossOptions& loss) {
+void check_batch(const Batch& batch, const Network& network, std::size_t batch_size, const LossOptions& loss,
+                 std::span<const AugmentStep> augment) {
   if (batch.size() > batch_size) {
     throw ShapeError("a batch of " + std::to_string(batch.size()) + " samples for an engine made for " +
                      std::to_string(batch_size));
@@ -22,6 +22,8 @@ void check_batch(const Batch& batch, const Network& network, std::size_t batch_s
   }
   if (are_numbers(batch.targets) && !takes_numbers(loss.kind))
     throw ShapeError("cross_entropy needs classes as targets, but those of the batch are numbers");
+  if (!batch.augment.steps.empty() && !std::ranges::equal(batch.augment.steps, augment))
+    throw ConfigError("a batch is to be augmented by the engine, which was not made for these changes");
 }
 
 void check_loss(const LossOptions& loss, const Network& network) {

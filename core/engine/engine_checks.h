@@ -10,8 +10,10 @@
 namespace sweep {
 
 /// Throws ShapeError if `batch` is larger than `batch_size`, its samples are not of the network's input size,
-/// or its targets are numbers that are not of its output size or that `loss` does not take.
-void check_batch(const Batch& batch, const Network& network, std::size_t batch_size, const LossOptions& loss);
+/// or its targets are numbers that are not of its output size or that `loss` does not take. ConfigError if it
+/// has other changes than those that the engine makes.
+void check_batch(const Batch& batch, const Network& network, std::size_t batch_size, const LossOptions& loss,
+                 std::span<const AugmentStep> augment = {});
 
 /// Throws ConfigError unless `loss` has a class weight for every output, or none.
 void check_loss(const LossOptions& loss, const Network& network);

@@ -245,14 +245,6 @@ RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Prob
   config.dataset = read_dataset(tree, context, problems);
   config.placement = read_placement(tree, problems);
   config.augment = read_augment(tree, problems);
-  if (!config.augment.empty()) {
-    // Images are changed while a batch is gathered, which a device that holds all of them does by itself.
-    if (config.placement == Placement::kDevice) {
-      problems.add(*tree.find("dataset")->find("placement")->location,
-                   "got \"device\", but images are augmented on the host, want \"host\" or \"auto\"");
-    }
-    config.placement = Placement::kHost;
-  }
   if (const JsonNode* network = tree.find("network"); network == nullptr) {
     problems.add(*tree.location, "\"network\" is missing, want the name of a network file, or an object");
   } else if (!network->is(JsonKind::kNull)) {

@@ -82,7 +82,6 @@ void check_dataset_name(const JsonNode& node, bool has_path, const ReadContext& 
                      node.is(JsonKind::kString) ? nearest_name(node.text, dataset_names()) : "");
 }
 
-constexpr std::size_t kMostAugmentSteps = 16;
 constexpr std::int64_t kMostAugmentPixels = 8192;
 
 // "horizontal_flip", or {"random_crop": {"padding": 4}}.

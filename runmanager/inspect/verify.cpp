@@ -1,11 +1,9 @@
 #include "runmanager/inspect/verify.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -13,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/temporary_folder.h"
 #include "core/data/safetensors.h"
 #include "core/data/tensor_index.h"
 #include "core/engine/engine.h"
@@ -28,27 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-// A temporary directory. The destructor removes it with its content.
-class ScratchDirectory {
- public:
-  ScratchDirectory() {
-    std::string pattern = (fs::temp_directory_path() / "sweep-verify.XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-      throw IoError(fmt::format("{}: cannot make a directory: {}", pattern, std::strerror(errno)));
-    path_ = pattern;
-  }
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 std::vector<RunRecord> finished_runs(const fs::path& directory) {
   if (!has_runs(directory)) throw DataError(fmt::format("{}: has no runs in it", directory.string()));
@@ -202,7 +180,7 @@ VerifiedRun verify_run(const RunRecord& record, const VerifyOptions& options,
                                     "each time: {}",
                                     kernels)};
   }
-  const ScratchDirectory scratch;
+  const TemporaryFolder scratch(fs::temp_directory_path() / "sweep-verify.");
   std::ostringstream ignored;
   SweepEnvironment silent = environment;
   silent.out = &ignored;

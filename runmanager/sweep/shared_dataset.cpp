@@ -19,8 +19,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The memory holds the arrays of all distinct SampleSets one after the other: samples, then targets, each
-// aligned. The description says where each array begins, and its type.
+// The memory holds the arrays of all distinct SampleSets one after the other: samples, targets, order and
+// targets in that order, each aligned. The description says where each array begins, and its type. Samples in
+// a file stay there.
 constexpr std::size_t kAlignment = 64;  // bytes: a cache line, and the widest SIMD vector
 
 struct Mapping {
@@ -42,7 +43,8 @@ struct Mapping {
 // Offsets of the arrays of one SampleSet, in bytes.
 struct SetLayout {
   std::shared_ptr<const SampleSet> set;
-  std::size_t samples = 0, targets = 0;
+  std::size_t samples = 0;  // in the file if set->file
+  std::size_t targets = 0, order = 0, ordered_targets = 0;
 };
 
 std::size_t aligned(std::size_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
@@ -56,9 +58,15 @@ std::size_t lay_out(const Dataset& dataset, std::vector<SetLayout>& layouts) {
     if (part->set == nullptr || known) continue;
     SetLayout& layout = layouts.emplace_back();
     layout.set = part->set;
-    layout.samples = aligned(end);
-    layout.targets = aligned(layout.samples + bytes_of(part->set->samples).size());
-    end = layout.targets + bytes_of(part->set->targets).size();
+    const SampleSet& set = *part->set;
+    const auto place = [&](std::size_t bytes) { return std::exchange(end, aligned(end + bytes)); };
+    const auto samples = bytes_of(set.samples);
+    layout.samples = set.file
+                         ? static_cast<std::size_t>(samples.data() - std::as_bytes(set.file->bytes()).data())
+                         : place(samples.size());
+    layout.targets = place(bytes_of(set.targets).size());
+    layout.order = place(set.order.size() * sizeof(std::uint32_t));
+    layout.ordered_targets = place(bytes_of(set.ordered_targets).size());
   }
   return end;
 }
@@ -81,11 +89,16 @@ Json describe_dataset(const Dataset& dataset, const std::vector<SetLayout>& layo
   Json sets = Json::array(), files = Json::array();
   for (const SetLayout& layout : layouts) {
     sets.push_back({{"shape", layout.set->shape},
+                    {"in_file", layout.set->file != nullptr},
                     {"samples", array_json(layout.samples, layout.set->samples)},
-                    {"targets", array_json(layout.targets, layout.set->targets)}});
+                    {"targets", array_json(layout.targets, layout.set->targets)},
+                    {"order", {layout.order, layout.set->order.size()}},
+                    {"ordered_targets", array_json(layout.ordered_targets, layout.set->ordered_targets)}});
   }
   for (const DataFile& file : dataset.files)
     files.push_back({{"path", file.path.string()}, {"sha256", file.sha256}});
+  const bool has_file = !layouts.empty() && layouts.front().set->file != nullptr;
+  const MapUse use = has_file ? layouts.front().set->file->use() : MapUse::kWhole;
   return {{"name", dataset.name},
           {"shape", dataset.shape},
           {"class_names", dataset.class_names},
@@ -98,36 +111,56 @@ Json describe_dataset(const Dataset& dataset, const std::vector<SetLayout>& layo
           {"std", dataset.transform.std},
           {"files", std::move(files)},
           {"sets", std::move(sets)},
-          {"bytes", bytes}};
+          {"bytes", bytes},
+          {"file_use", use}};
 }
+
+// Memory, and what keeps it mapped.
+struct Memory {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
 
 // The array keeps the mapping alive.
 template <typename T>
-MaybeOwnedArray<T> mapped_array(const std::shared_ptr<const Mapping>& mapping, std::size_t offset,
-                                std::size_t count) {
-  if (offset > mapping->bytes || count > (mapping->bytes - offset) / sizeof(T))
+MaybeOwnedArray<T> mapped_array(const Memory& memory, std::size_t offset, std::size_t count) {
+  if (count == 0) return {};
+  if (offset > memory.bytes.size() || count > (memory.bytes.size() - offset) / sizeof(T))
     throw DataError("a shared data set is larger than its memory");
-  const auto* first =
-      count == 0 ? nullptr : reinterpret_cast<const T*>(static_cast<const char*>(mapping->data) + offset);
-  return {std::span<const T>(first, count), mapping};
+  const auto* first = reinterpret_cast<const T*>(memory.bytes.data() + offset);
+  return {std::span<const T>(first, count), memory.owner};
 }
 
 // `layout`: see array_json(). First and Second are the types of the variant.
 template <typename First, typename Second>
-std::variant<MaybeOwnedArray<First>, MaybeOwnedArray<Second>> mapped_arrays(
-    const std::shared_ptr<const Mapping>& mapping, const Json& layout) {
+std::variant<MaybeOwnedArray<First>, MaybeOwnedArray<Second>> mapped_arrays(const Memory& memory,
+                                                                            const Json& layout) {
   const auto offset = layout.at(1).get<std::size_t>(), count = layout.at(2).get<std::size_t>();
-  if (layout.at(0) == 0) return mapped_array<First>(mapping, offset, count);
-  return mapped_array<Second>(mapping, offset, count);
+  if (layout.at(0) == 0) return mapped_array<First>(memory, offset, count);
+  return mapped_array<Second>(memory, offset, count);
 }
 
-Dataset dataset_of(const std::shared_ptr<const Mapping>& mapping, const Json& description) {
+// `file` may be null.
+Dataset dataset_of(const std::shared_ptr<const Mapping>& mapping,
+                   const std::shared_ptr<const MappedFile>& file, const Json& description) {
+  const Memory memory{{static_cast<const std::byte*>(mapping->data), mapping->bytes}, mapping};
   std::vector<std::shared_ptr<const SampleSet>> sets;
   for (const Json& json : description.at("sets")) {
     auto set = std::make_shared<SampleSet>();
     set->shape = json.at("shape").get<Shape>();
-    set->samples = mapped_arrays<std::uint8_t, float>(mapping, json.at("samples"));
-    set->targets = mapped_arrays<std::int32_t, float>(mapping, json.at("targets"));
+    if (json.at("in_file").get<bool>()) {
+      if (!file) throw DataError("a shared data set lacks its file");
+      set->file = file;
+      set->samples =
+          mapped_arrays<std::uint8_t, float>({std::as_bytes(file->bytes()), file}, json.at("samples"));
+    } else {
+      set->samples = mapped_arrays<std::uint8_t, float>(memory, json.at("samples"));
+    }
+    set->targets = mapped_arrays<std::int32_t, float>(memory, json.at("targets"));
+    const Json& order = json.at("order");
+    set->order =
+        mapped_array<std::uint32_t>(memory, order.at(0).get<std::size_t>(), order.at(1).get<std::size_t>());
+    set->ordered_targets = mapped_arrays<std::int32_t, float>(memory, json.at("ordered_targets"));
     sets.push_back(std::move(set));
   }
   const auto part = [&](const char* name) {
@@ -149,8 +182,8 @@ Dataset dataset_of(const std::shared_ptr<const Mapping>& mapping, const Json& de
   dataset.test = part("test");
   dataset.transform.mean = description.at("mean").get<std::vector<float>>();
   dataset.transform.std = description.at("std").get<std::vector<float>>();
-  for (const Json& file : description.at("files")) {
-    dataset.files.push_back({file.at("path").get<std::string>(), file.at("sha256").get<std::string>()});
+  for (const Json& json : description.at("files")) {
+    dataset.files.push_back({json.at("path").get<std::string>(), json.at("sha256").get<std::string>()});
   }
   return dataset;
 }
@@ -176,11 +209,18 @@ SharedDataset::SharedDataset(const Dataset& dataset) {
       const auto copy = [base](std::size_t offset, std::span<const std::byte> values) {
         if (!values.empty()) std::memcpy(base + offset, values.data(), values.size());
       };
-      copy(layout.samples, bytes_of(layout.set->samples));
-      copy(layout.targets, bytes_of(layout.set->targets));
+      const SampleSet& set = *layout.set;
+      if (set.file) {
+        file_ = set.file;
+      } else {
+        copy(layout.samples, bytes_of(set.samples));
+      }
+      copy(layout.targets, bytes_of(set.targets));
+      copy(layout.order, std::as_bytes(std::span(set.order.data(), set.order.size())));
+      copy(layout.ordered_targets, bytes_of(set.ordered_targets));
     }
     description_ = describe_dataset(dataset, layouts, bytes);
-    dataset_ = open_shared_dataset(fd_, description_);
+    dataset_ = dataset_of(std::make_shared<const Mapping>(fd_, bytes, PROT_READ), file_, description_);
   } catch (...) {
     ::close(fd_);
     throw;
@@ -189,6 +229,7 @@ SharedDataset::SharedDataset(const Dataset& dataset) {
 
 SharedDataset::SharedDataset(SharedDataset&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
+      file_(std::move(other.file_)),
       description_(std::move(other.description_)),
       dataset_(std::move(other.dataset_)) {}
 
@@ -196,14 +237,17 @@ SharedDataset::~SharedDataset() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Dataset open_shared_dataset(int fd, const Json& description) {
+Dataset open_shared_dataset(int fd, FileDescriptor file, const Json& description) {
   try {
     const auto bytes = description.at("bytes").get<std::size_t>();
     struct stat info {};
     // Reading a mapping beyond the end of its file would end the process with SIGBUS.
     if (::fstat(fd, &info) != 0 || static_cast<std::size_t>(info.st_size) < bytes)
       throw DataError("a shared data set is larger than its memory");
-    return dataset_of(std::make_shared<const Mapping>(fd, bytes, PROT_READ), description);
+    std::shared_ptr<const MappedFile> mapped;
+    if (file.get() >= 0)
+      mapped = std::make_shared<const MappedFile>(std::move(file), description.at("file_use").get<MapUse>());
+    return dataset_of(std::make_shared<const Mapping>(fd, bytes, PROT_READ), mapped, description);
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("not the description of a shared data set: {}", error.what()));
   }

@@ -1,17 +1,19 @@
-// A data set in memory that all processes of a sweep share.
+// A data set that all processes of a sweep share, in memory or in a mapped file.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/file.h"
+#include "core/base/mapped_file.h"
 #include "core/data/dataset.h"
 
 namespace sweep {
 
-/// Owns a memfd with the samples. The memory lives as long as this object, a mapping in any process, or a
-/// dataset() made from it.
+/// Owns a memfd with the samples, unless these lie in a file, which the processes map then. The memory lives
+/// as long as this object, a mapping in any process, or a dataset() made from it.
 class SharedDataset {
  public:
-  /// Copies the samples of `dataset` to a new memfd. Throws IoError if there is not enough memory.
+  /// Copies samples in memory, and all targets, to a new memfd. Throws IoError if there is not enough memory.
   explicit SharedDataset(const Dataset& dataset);
   ~SharedDataset();
   SharedDataset(SharedDataset&& other) noexcept;
@@ -20,18 +22,22 @@ class SharedDataset {
 
   /// The same data set, with its samples in the shared memory.
   const Dataset& dataset() const { return dataset_; }
-  /// The arguments of open_shared_dataset() in another process, which has to inherit the descriptor.
+  /// The arguments of open_shared_dataset() in another process, which has to inherit the descriptors. The
+  /// second one is that of the file, or -1.
   int fd() const { return fd_; }
+  int file_fd() const { return file_ ? file_->fd() : -1; }
   const nlohmann::ordered_json& description() const { return description_; }
 
  private:
   int fd_ = -1;
+  std::shared_ptr<const MappedFile> file_;  // may be null
   nlohmann::ordered_json description_;
   Dataset dataset_;
 };
 
-/// Opens the data set in another process without copying the samples. `fd` may be closed afterwards. Throws
-/// IoError if the memory cannot be mapped, and DataError if `description` does not belong to it.
-Dataset open_shared_dataset(int fd, const nlohmann::ordered_json& description);
+/// Opens the data set in another process without copying the samples. `fd` may be closed afterwards; `file`
+/// is the other descriptor, or none. Throws IoError if the memory cannot be mapped, and DataError if
+/// `description` does not belong to it.
+Dataset open_shared_dataset(int fd, FileDescriptor file, const nlohmann::ordered_json& description);
 
 }  // namespace sweep

@@ -232,7 +232,8 @@ class Worker {
     directory_ = setup.directory();
     for (const proto::SharedMemory& memory : setup.datasets()) {
       datasets_.push_back(std::make_shared<const Dataset>(
-          open_shared_dataset(memory.fd(), decode_json(memory.description(), kToWorker))));
+          open_shared_dataset(memory.fd(), FileDescriptor(memory.file() > 0 ? memory.file() : -1),
+                              decode_json(memory.description(), kToWorker))));
       ::close(memory.fd());  // The mapping stays.
     }
   }

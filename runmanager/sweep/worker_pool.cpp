@@ -47,7 +47,10 @@ RunPlan plan_of(const ScheduledRun& run, const proto::Begin& begin) {
 WorkerPool::WorkerPool(WorkerCommand command, std::filesystem::path directory,
                        const std::vector<SharedDataset>& datasets, std::size_t slots)
     : command_(std::move(command)), directory_(std::move(directory)), datasets_(datasets), slots_(slots) {
-  for (const SharedDataset& dataset : datasets_) command_.inherited.push_back(dataset.fd());
+  for (const SharedDataset& dataset : datasets_) {
+    command_.inherited.push_back(dataset.fd());
+    if (dataset.file_fd() >= 0) command_.inherited.push_back(dataset.file_fd());
+  }
 }
 
 proto::ToWorker WorkerPool::setup_message() const {
@@ -57,6 +60,7 @@ proto::ToWorker WorkerPool::setup_message() const {
   for (const SharedDataset& dataset : datasets_) {
     proto::SharedMemory& memory = *setup.add_datasets();
     memory.set_fd(dataset.fd());
+    if (dataset.file_fd() >= 0) memory.set_file(dataset.file_fd());
     memory.set_description(encode(dataset.description()));
   }
   return message;

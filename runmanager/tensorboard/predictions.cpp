@@ -124,16 +124,14 @@ std::string mistakes_table(std::span<const Misclassified> mistakes, std::span<co
 
 tbwriter::EncodedImage draw_mistakes(const Samples& samples, std::span<const Misclassified> mistakes,
                                      std::span<const std::string> names) {
-  const std::size_t values = samples.set->sample_values();
   std::vector<std::uint8_t> pixels;
   std::vector<std::string> captions;
   for (const Misclassified& m : mistakes) {
     std::visit(
-        [&](const auto& all) {
-          const auto* sample = all.data() + (samples.first + m.sample) * values;
-          for (std::size_t i = 0; i < values; ++i) pixels.push_back(tbwriter::to_byte(sample[i]));
+        [&](const auto& sample) {
+          for (const auto value : sample) pixels.push_back(tbwriter::to_byte(value));
         },
-        samples.set->samples);
+        samples.set->sample(samples.first + m.sample));
     captions.push_back(fmt::format("{} \u2192\n{} {:.0f} %", names[static_cast<std::size_t>(m.label)],
                                    names[static_cast<std::size_t>(m.predicted)], 100 * m.confidence));
   }

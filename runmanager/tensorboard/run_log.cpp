@@ -119,11 +119,12 @@ const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& load
                                     .height = shape[1],
                                     .width = shape[2]};
   if (grids_.size() == kKeptGrids) grids_.erase(grids_.begin());
-  const auto encode = [&]<typename T>(const MaybeOwnedArray<T>& all) {
+  const auto encode = [&]<typename T>(const MaybeOwnedArray<T>&) {
     const std::size_t values = samples.set->sample_values();
     std::vector<T> shown;
     for (const std::uint32_t row : key.rows) {
-      shown.insert(shown.end(), all.data() + row * values, all.data() + (row + 1) * values);
+      const auto sample = std::get<std::span<const T>>(samples.set->sample(row));
+      shown.insert(shown.end(), sample.begin(), sample.end());
       augment_image(std::span(shown).last(values), shape, key.augment,
                     {.seed = key.seed, .repeat = key.repeat, .epoch = 0, .sample = row});
     }

@@ -21,6 +21,7 @@ EngineOptions engine_options(const PreparedRun& run) {
           .seed = weights_seed(config.seed, config.repeat),
           .loss = resolve_loss(config.loss),
           .clip_norm = config.clip_norm,
+          .augment = {config.augment, config.seed, config.repeat},
           .placement = config.placement,
           .precision = config.precision,
           .deterministic = config.deterministic};

@@ -173,8 +173,10 @@ class RunTrainer {
     for (const Samples* part : {&run_.data->validation, &run_.data->test})
       if (part->count > 0) evaluation.push_back(*part);
     const std::optional<Placement> placement = engine_->prepare(run_.data->train, evaluation);
-    // With the samples on its device, the engine gathers batches itself: there is nothing to prepare ahead.
+    // With the samples on its device, the engine gathers and augments batches itself: there is nothing to
+    // prepare ahead.
     loader_.set_num_workers(placement == Placement::kDevice ? 0 : config_.num_workers);
+    loader_.set_augmented_by_engine(placement == Placement::kDevice);
     return placement;
   }
 

@@ -111,6 +111,24 @@ for name, content in {
 }.items():
     (HERE / "npz" / name).write_bytes(content)
 
+
+def tensor_file(data, **tensors):
+    header = json.dumps({name: dict(zip(("dtype", "shape", "data_offsets"), tensor)) for name, tensor in tensors.items()}).encode()
+    return struct.pack("<Q", len(header)) + header + data
+
+
+values = ("F32", [2, 2], [0, 16])
+(HERE / "safetensors_data").mkdir(exist_ok=True)
+for name, content in {
+    "classes": tensor_file(struct.pack("<4f2q", 1, 2, 3, 4, 0, 1), features=values, labels=("I64", [2], [16, 32])),
+    "numbers": tensor_file(struct.pack("<4f2d", 1, 2, 3, 4, 0, 1), x=values, y=("F64", [2], [16, 32])),
+    "parts": tensor_file(bytes(12), y_test=("I8", [1], [11, 12]), x_train=("U8", [1, 4], [0, 4]), y_train=("U16", [1], [4, 6]),
+                         x_test=("U8", [1, 4], [6, 10]), other=("BOOL", [1], [10, 11])),
+    "halves": tensor_file(b"\0\x3c\x80\x3f", x=("F16", [1], [0, 2]), y=("BF16", [1], [2, 4])),
+    "gz": gzip.compress(tensor_file(b"ab", x=("U8", [1], [0, 1]), y=("U8", [1], [1, 2])), mtime=0),
+}.items():
+    (HERE / "safetensors_data" / name).write_bytes(content)
+
 for name, content in {
     "ten": b"\0" + b"\3" + bytes(3072) + b"\4" + bytes(3072), "hundred": b"\1" + b"\3\x63" + bytes(3072), "short": b"\0" + bytes(100),
     "gz": b"\0" + gzip.compress(bytes(3073), mtime=0),

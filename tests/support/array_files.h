@@ -1,4 +1,4 @@
-// The bytes of .npy and .npz files, from the descriptions of their formats.
+// The bytes of .npy, .npz and safetensors files, from the descriptions of their formats.
 #pragma once
 
 #include <zlib.h>
@@ -28,6 +28,14 @@ inline std::string npy_file(const std::string& type, const std::string& shape, s
   header += '\n';
   return std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size() & 255) +
          static_cast<char>(header.size() >> 8) + header + std::string(data);
+}
+
+/// A safetensors file: `header` as JSON.
+inline std::string safetensors_file(const std::string& header, std::string_view data) {
+  std::string length;
+  for (int i = 0; i < 8; ++i)
+    length += static_cast<char>(static_cast<std::uint64_t>(header.size()) >> (8 * i));
+  return length + header + std::string(data);
 }
 
 /// One member of a zip archive.

@@ -150,13 +150,18 @@ TEST_F(CudaParity, AugmentedImagesAreThoseOfTheCpu) {
   folder_.write("s.json", R"({"dataset": {"name": "fashion-mnist", "limit": 500,
       "augment": [{"random_crop": {"padding": 4}}, "horizontal_flip", {"cutout": {"size": 8}}]},
       "network": {"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 10}]}, "epochs": 2,
-      "params": {"num_workers": [0, 2], "device": ["cpu", "cuda"]}})");
+      "params": {"num_workers": [0, 2], "dataset.placement": ["host", "device"], "device": ["cpu", "cuda"]}})");
   const Finished finished = run_program({"s.json", "--logdir", "runs"}, folder_.path());
   ASSERT_EQ(finished.code, 0) << finished.err;
   const json runs = json::parse(read_file(folder_.path() / "runs/s/results.json")).at("runs");
-  ASSERT_EQ(runs.size(), 4u);
+  ASSERT_EQ(runs.size(), 8u);
   for (const json& run : runs) {
     ASSERT_EQ(run.at("status"), "completed");
+    // Whoever changes the images, they have the same bits.
+    const json& first = runs[run.at("params").at("device") == "cpu" ? 0 : 1];
+    ASSERT_EQ(first.at("params").at("device"), run.at("params").at("device"));
+    for (const std::size_t epoch : {0u, 1u})
+      EXPECT_EQ(run.at("epochs")[epoch].at("loss"), first.at("epochs")[epoch].at("loss"));
     // One pixel in another place would be seen in the fourth digit.
     for (const std::size_t epoch : {0u, 1u}) {
       const double loss = run.at("epochs")[epoch].at("loss"),

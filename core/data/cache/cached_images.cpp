@@ -18,6 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kNotKept = "the decoded images are not kept for the next start: ";
+
 // Goes up whenever the readers of images give other pixels for the same file.
 constexpr int kDecoderVersion = 1;
 
@@ -41,23 +43,25 @@ class KeyDigest {
 
 std::string key_of(const ImageFolder& folder, const fs::path& root, const ReadOptions& options) {
   KeyDigest key;
-  key.add_number(kDecoderVersion).add_number(LIBJPEG_TURBO_VERSION_NUMBER).add(root.string());
+  key.add_number(kDecoderVersion).add_number(LIBJPEG_TURBO_VERSION_NUMBER);
+  // However the path is written, and whatever links lead there, it is one folder.
   std::error_code error;
-  key.add(fs::weakly_canonical(root, error).string());
+  const fs::path canonical = fs::canonical(root, error);
+  key.add((error ? root : canonical).string());
   key.add_number(options.grayscale).add_number(options.resize ? options.resize->height : 0);
   key.add_number(options.resize ? options.resize->width : 0);
   for (const std::string& name : folder.class_names) key.add(name);
   const auto add_part = [&](const std::vector<ImageEntry>& entries) {
     key.add_number(entries.size());
     for (const ImageEntry& entry : entries) {
-      key.add(entry.path.string()).add_number(entry.class_index).add_number(entry.stamp.bytes);
+      key.add(relative_name(root, entry.path)).add_number(entry.class_index).add_number(entry.stamp.bytes);
       key.add_number(entry.stamp.modified).add_number(entry.stamp.changed);
     }
   };
   add_part(folder.train);
   add_part(folder.validation.value_or(std::vector<ImageEntry>()));
   add_part(folder.test.value_or(std::vector<ImageEntry>()));
-  for (const SkippedFile& file : folder.skipped) key.add(file.path.string()).add(file.reason);
+  for (const SkippedFile& file : folder.skipped) key.add(relative_name(root, file.path)).add(file.reason);
   return key.finish();
 }
 
@@ -79,27 +83,33 @@ bool is_settled(const ImageFolder& folder) {
          (!folder.test || is_part_old(*folder.test));
 }
 
-void keep(const CacheFolder& cache, const fs::path& file, const std::string& key, RawData& data) {
-  const auto note = [&](const std::string& reason) {
-    data.notes.push_back("the decoded images are not kept for the next start: " + reason);
-  };
+// Decodes to a file of `cache`, which keeps it if the folder has not changed meanwhile. Throws IoError if
+// that cannot be written.
+RawData decode_to_file(const ImageFolder& folder, const fs::path& root, const ReadOptions& options,
+                       const CacheFolder& cache, const std::string& key, const fs::path& path) {
+  const ImageSize size = common_size(folder, options, root.string());
+  const std::uint64_t bytes = decoded_bytes(folder, options, size);
+  if (bytes > cache.most_bytes) {
+    throw IoError("they have " + std::to_string(bytes) + " bytes, and SWEEP_CACHE_SIZE allows " +
+                  std::to_string(cache.most_bytes));
+  }
   std::error_code error;
   fs::create_directories(cache.path, error);
-  if (error) return note(cache.path.string() + ": cannot create: " + error.message());
+  if (error) throw IoError(cache.path.string() + ": cannot create: " + error.message());
+  make_room(cache, bytes);
+  CacheFileWriter writer(path, bytes);
+  RawData data = decode_image_folder(folder, root, options, size, writer);
+  writer.finish(key, root, data);
+  check_raw_data(data, root.string());
+  // A file that was written meanwhile may have been decoded before or after that.
+  const ImageFolder now = scan_image_folder(root);
+  if (!is_settled(now) || key_of(now, root, options) != key) return data;
   try {
-    std::uint64_t bytes = 0;
-    for (const RawPart* part :
-         {&data.train, data.validation ? &*data.validation : nullptr, data.test ? &*data.test : nullptr})
-      if (part != nullptr) bytes += part->count * element_count(data.shape);
-    if (bytes <= cache.most_bytes) make_room(cache, bytes);
-    bytes = write_cache_file(file, key, data, cache.most_bytes);
-    if (bytes > cache.most_bytes) {
-      note("they have " + std::to_string(bytes) + " bytes, and SWEEP_CACHE_SIZE allows " +
-           std::to_string(cache.most_bytes));
-    }
+    writer.publish();
   } catch (const IoError& failure) {
-    note(failure.what());
+    data.notes.push_back(kNotKept + std::string(failure.what()));
   }
+  return data;
 }
 
 }  // namespace
@@ -112,14 +122,23 @@ RawData read_cached_image_folder(std::span<const fs::path> paths, const ReadOpti
   ImageFolder folder = scan_image_folder(root);
   const std::string key = key_of(folder, root, options);
   const fs::path file = cache.path / (key + ".samples");
-  if (std::optional<RawData> kept = read_cache_file(file, key)) {
+  if (std::optional<RawData> kept = read_cache_file(file, key, root)) {
     mark_used(file);
     return std::move(*kept);
   }
-  RawData data = decode_image_folder(std::move(folder), root, options);
-  // A file that was written meanwhile may have been decoded before or after that.
-  const ImageFolder now = scan_image_folder(root);
-  if (is_settled(now) && key_of(now, root, options) == key) keep(cache, file, key, data);
+  std::string problem;
+  try {
+    return decode_to_file(folder, root, options, cache, key, file);
+  } catch (const IoError& failure) {
+    problem = failure.what();
+  }
+  RawData data;
+  try {
+    data = decode_image_folder(std::move(folder), root, options);
+  } catch (const DataError& failure) {  // too large for memory, most likely
+    throw DataError(std::string(failure.what()) + "; " + kNotKept + problem);
+  }
+  data.notes.push_back(kNotKept + problem);
   return data;
 }
 

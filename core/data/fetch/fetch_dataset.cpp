@@ -1,9 +1,6 @@
 #include "core/data/fetch/fetch_dataset.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <span>
 #include <string_view>
@@ -11,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/temporary_folder.h"
 #include "core/data/fetch/download.h"
 #include "core/data/fetch/tar_reader.h"
 
@@ -27,41 +25,21 @@ void make_directories(const fs::path& directory) {
   if (error) throw IoError(directory.string() + ": cannot create: " + error.message());
 }
 
-// A folder beside `directory`, on the same file system, with what is not checked yet. It is removed at the
-// end, and so are those that killed processes have left a day ago or earlier.
-class StagingFolder {
- public:
-  explicit StagingFolder(const fs::path& directory) {
-    const std::string start = "." + directory.filename().string() + ".download-";
-    make_directories(directory.parent_path());
-    remove_old(directory.parent_path(), start);
-    std::string name = (directory.parent_path() / (start + "XXXXXX")).string();
-    if (::mkdtemp(name.data()) == nullptr) {
-      throw IoError(directory.string() + ": cannot create: " + std::generic_category().message(errno));
-    }
-    path_ = name;
-  }
-  ~StagingFolder() {
+// Where the folder begins that is made beside `directory`, on the same file system, for what is not checked
+// yet. Removes those that killed processes have left a day ago or earlier.
+fs::path prepare_staging(const fs::path& directory) {
+  const fs::path parent = directory.parent_path();
+  const std::string start = "." + directory.filename().string() + ".download-";
+  make_directories(parent);
+  std::error_code error;
+  for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
-    fs::remove_all(path_, ignored);
+    const fs::file_time_type written = fs::last_write_time(it->path(), ignored);
+    const bool is_old = !ignored && fs::file_time_type::clock::now() - written > std::chrono::hours(24);
+    if (is_old && it->path().filename().string().starts_with(start)) fs::remove_all(it->path(), ignored);
   }
-  StagingFolder(const StagingFolder&) = delete;
-  StagingFolder& operator=(const StagingFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-
- private:
-  static void remove_old(const fs::path& parent, const std::string& start) {
-    std::error_code error;
-    for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
-      std::error_code ignored;
-      const fs::file_time_type written = fs::last_write_time(it->path(), ignored);
-      const bool is_old = !ignored && fs::file_time_type::clock::now() - written > std::chrono::hours(24);
-      if (is_old && it->path().filename().string().starts_with(start)) fs::remove_all(it->path(), ignored);
-    }
-  }
-  fs::path path_;
-};
+  return parent / start;
+}
 
 std::string_view text_of(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -173,7 +151,7 @@ std::vector<std::string> dataset_urls(const KnownDataset& known, const std::stri
 
 bool fetch_dataset(const KnownDataset& known, const fs::path& directory, const FetchOptions& options) {
   const std::vector<std::string> urls = dataset_urls(known, options.mirror);
-  const StagingFolder staging(directory);
+  const TemporaryFolder staging(prepare_staging(directory));
   std::vector<fs::path> files;
   if (!known.archive.name.empty()) {
     const fs::path archive = staging.path() / known.archive.name;

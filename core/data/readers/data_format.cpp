@@ -16,6 +16,7 @@
 #include "core/data/readers/input_file.h"
 #include "core/data/readers/named_arrays.h"
 #include "core/data/readers/npz.h"
+#include "core/data/readers/safetensors/safetensors_data.h"
 
 namespace sweep {
 namespace {
@@ -36,6 +37,11 @@ constexpr DataFormat kFormats[] = {
      .description = "an archive of NumPy arrays such as features and labels",
      .recognise = is_npz,
      .read = read_npz,
+     .has_labels = true},
+    {.name = "safetensors",
+     .description = "a file of tensors such as features and labels",
+     .recognise = is_safetensors,
+     .read = read_safetensors_data,
      .has_labels = true},
     {.name = "image_folder",
      .description = "a folder with a folder of images per class",

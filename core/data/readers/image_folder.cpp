@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "core/base/error.h"
@@ -31,20 +32,9 @@ std::string without_name(const std::string& message, const fs::path& path) {
   return message.starts_with(start) ? message.substr(start.size()) : message;
 }
 
-// The size of all images: that of the first that can be decoded, unless the options say it.
-ImageSize common_size(const ImageFolder& folder, const ReadOptions& options, const std::string& name) {
-  if (options.resize) return *options.resize;
-  std::string first_problem;
-  for (const ImageEntry& entry : folder.train) {
-    try {
-      const std::vector<std::uint8_t> bytes = read_bytes(entry.path, kMostImageBytes);
-      return decode_image(bytes, {options.grayscale, {}}, entry.path.string()).size;
-    } catch (const DataError& error) {
-      if (first_problem.empty()) first_problem = error.what();
-    }
-  }
-  throw DataError(name + ": none of its " + std::to_string(folder.train.size()) +
-                  " files can be decoded; the first: " + first_problem);
+std::size_t image_count(const ImageFolder& folder) {
+  return folder.train.size() + (folder.validation ? folder.validation->size() : 0) +
+         (folder.test ? folder.test->size() : 0);
 }
 
 void check_classes(const RawPart& part, const ImageFolder& folder, const std::string& name) {
@@ -59,43 +49,126 @@ void check_classes(const RawPart& part, const ImageFolder& folder, const std::st
                   first.reason);
 }
 
-// Decodes one part. Appends to `folder.skipped` and to `digest`.
-RawPart decode_part(ImageFolder& folder, const std::vector<ImageEntry>& entries, const ReadOptions& options,
-                    ImageSize size, const fs::path& root, Sha256& digest,
-                    const std::function<void(std::size_t, std::size_t)>& progress) {
-  const std::size_t sample_bytes = channels_of(options) * size.height * size.width;
-  std::vector<std::uint8_t> samples(entries.size() * sample_bytes);
-  const std::vector<DecodedFile> files = decode_images(entries, options, size, samples, progress);
-  RawPart part;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (files[i].other_size) {
-      throw DataError(entries[i].path.string() + ": " + files[i].problem +
-                      "; give \"resize\": [height, width]");
-    }
-    if (!files[i].problem.empty()) {
-      folder.skipped.push_back({entries[i].path, files[i].problem});
-      continue;
-    }
-    // Closes the gaps that skipped files have left.
-    if (part.count < i) {
-      std::memcpy(samples.data() + part.count * sample_bytes, samples.data() + i * sample_bytes,
-                  sample_bytes);
-    }
-    part.classes.push_back(entries[i].class_index);
-    ++part.count;
-    const std::string line =
-        files[i].sha256 + "  " + entries[i].path.lexically_relative(root).string() + "\n";
-    digest.update(std::span(reinterpret_cast<const std::uint8_t*>(line.data()), line.size()));
+// Samples in memory.
+class MemoryStore final : public SampleStore {
+ public:
+  void begin_part(std::size_t most_bytes) override { samples_.reserve(most_bytes); }
+  void append(std::span<const std::uint8_t> bytes) override {
+    samples_.insert(samples_.end(), bytes.begin(), bytes.end());
   }
-  samples.resize(part.count * sample_bytes);
-  part.samples = std::move(samples);
-  return part;
-}
+  SampleValues end_part() override { return std::exchange(samples_, {}); }
+
+ private:
+  std::vector<std::uint8_t> samples_;
+};
+
+class FolderDecoder {
+ public:
+  FolderDecoder(ImageFolder& folder, const fs::path& root, const ReadOptions& options, ImageSize size,
+                SampleStore& store)
+      : folder_(folder),
+        root_(root),
+        options_(options),
+        size_(size),
+        sample_bytes_(channels_of(options) * size.height * size.width),
+        total_(image_count(folder)),
+        store_(store) {}
+
+  RawPart decode(const std::vector<ImageEntry>& entries) {
+    const std::size_t per_piece = std::max<std::size_t>(kPieceBytes / sample_bytes_, 1);
+    store_.begin_part(entries.size() * sample_bytes_);
+    RawPart part;
+    std::vector<std::uint8_t> piece(std::min(per_piece, entries.size()) * sample_bytes_), stored;
+    std::size_t stored_bytes = 0;
+    const auto store = [&] {
+      if (stored_bytes > 0) store_.append(std::span(stored).first(stored_bytes));
+    };
+    for (std::size_t first = 0; first < entries.size(); first += per_piece) {
+      const auto some = std::span(entries).subspan(first, std::min(per_piece, entries.size() - first));
+      const std::vector<DecodedFile> files =
+          decode_images(some, options_, size_, piece, store, [&](std::size_t done, std::size_t) {
+            if (options_.progress) options_.progress(done_before_ + done, total_);
+          });
+      done_before_ += some.size();
+      const std::size_t whole = take_whole(some, files, piece, part);
+      if (stored.empty() && first + per_piece < entries.size()) stored.resize(piece.size());
+      std::swap(piece, stored);
+      stored_bytes = whole;
+    }
+    store();
+    part.samples = store_.end_part();
+    return part;
+  }
+
+  std::string digest() { return digest_.finish(); }
+
+ private:
+  static constexpr std::size_t kPieceBytes = std::size_t{32} << 20;
+
+  // Closes the gaps that skipped files have left in `piece`. Returns the bytes that are left.
+  std::size_t take_whole(std::span<const ImageEntry> entries, const std::vector<DecodedFile>& files,
+                         std::vector<std::uint8_t>& piece, RawPart& part) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (files[i].other_size) {
+        throw DataError(entries[i].path.string() + ": " + files[i].problem +
+                        "; give \"resize\": [height, width]");
+      }
+      if (!files[i].problem.empty()) {
+        folder_.skipped.push_back({entries[i].path, files[i].problem});
+        continue;
+      }
+      if (count < i) {
+        std::memcpy(piece.data() + count * sample_bytes_, piece.data() + i * sample_bytes_, sample_bytes_);
+      }
+      part.classes.push_back(entries[i].class_index);
+      ++count;
+      const std::string line = files[i].sha256 + "  " + relative_name(root_, entries[i].path) + "\n";
+      digest_.update(std::span(reinterpret_cast<const std::uint8_t*>(line.data()), line.size()));
+    }
+    part.count += count;
+    return count * sample_bytes_;
+  }
+
+  ImageFolder& folder_;
+  const fs::path& root_;
+  const ReadOptions& options_;
+  const ImageSize size_;
+  const std::size_t sample_bytes_, total_;
+  SampleStore& store_;
+  std::size_t done_before_ = 0;
+  Sha256 digest_;
+};
 
 }  // namespace
 
+std::string relative_name(const fs::path& root, const fs::path& path) {
+  std::string_view name(path.native());
+  name.remove_prefix(root.native().size());
+  name.remove_prefix(std::min(name.find_first_not_of('/'), name.size()));
+  return std::string(name);
+}
+
+ImageSize common_size(const ImageFolder& folder, const ReadOptions& options, const std::string& name) {
+  if (options.resize && (options.resize->height == 0 || options.resize->width == 0))
+    throw ConfigError("resize: height and width must be at least 1");
+  if (options.resize) return *options.resize;
+  std::string first_problem;
+  for (const ImageEntry& entry : folder.train) {
+    try {
+      const std::vector<std::uint8_t> bytes = read_bytes(entry.path, kMostImageBytes);
+      return decode_image(bytes, {options.grayscale, {}}, entry.path.string()).size;
+    } catch (const DataError& error) {
+      if (first_problem.empty()) first_problem = error.what();
+    }
+  }
+  throw DataError(name + ": none of its " + std::to_string(folder.train.size()) +
+                  " files can be decoded; the first: " + first_problem);
+}
+
 std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, const ReadOptions& options,
                                        ImageSize size, std::span<std::uint8_t> out,
+                                       const std::function<void()>& beside,
                                        const std::function<void(std::size_t, std::size_t)>& progress) {
   const std::size_t sample_bytes = channels_of(options) * size.height * size.width;
   std::vector<DecodedFile> files(entries.size());
@@ -116,7 +189,18 @@ std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, cons
       files[i].problem = without_name(error.what(), path);
     }
   };
-  parallel_for(entries.size(), options.threads, decode, progress);
+  // Call 0 is `beside`.
+  parallel_for(
+      entries.size() + 1, options.threads,
+      [&](std::size_t i) {
+        if (i > 0)
+          decode(i - 1);
+        else if (beside)
+          beside();
+      },
+      [&](std::size_t done, std::size_t) {
+        if (progress) progress(done - std::min<std::size_t>(done, 1), entries.size());
+      });
   return files;
 }
 
@@ -126,38 +210,34 @@ RawData read_image_folder(std::span<const fs::path> paths, const ReadOptions& op
   return decode_image_folder(scan_image_folder(paths.front()), paths.front(), options);
 }
 
+std::uint64_t decoded_bytes(const ImageFolder& folder, const ReadOptions& options, ImageSize size) {
+  // An image has at most 2^26 pixels, and a folder fewer than 2^32 files.
+  return std::uint64_t{channels_of(options)} * size.height * size.width * image_count(folder);
+}
+
 RawData decode_image_folder(ImageFolder folder, const fs::path& root, const ReadOptions& options) {
   const std::string name = root.string();
-  if (options.resize && (options.resize->height == 0 || options.resize->width == 0)) {
-    throw ConfigError("resize: height and width must be at least 1");
-  }
   const ImageSize size = common_size(folder, options, name);
-  const std::vector<ImageEntry>* parts[] = {&folder.train, folder.validation ? &*folder.validation : nullptr,
-                                            folder.test ? &*folder.test : nullptr};
-  std::size_t total = 0;
-  for (const auto* entries : parts) total += entries != nullptr ? entries->size() : 0;
+  check_memory(options, image_count(folder),
+               {static_cast<std::int64_t>(channels_of(options)), size.height, size.width}, 1, name);
+  MemoryStore store;
+  RawData data = decode_image_folder(std::move(folder), root, options, size, store);
+  check_raw_data(data, name);
+  return data;
+}
+
+RawData decode_image_folder(ImageFolder folder, const fs::path& root, const ReadOptions& options,
+                            ImageSize size, SampleStore& store) {
   RawData data;
   data.shape = {static_cast<std::int64_t>(channels_of(options)), size.height, size.width};
-  check_memory(options, total, data.shape, 1, name);
-
-  std::size_t done_before = 0;
-  const auto progress = [&](std::size_t done, std::size_t) {
-    if (options.progress) options.progress(done_before + done, total);
-  };
-  Sha256 digest;
-  const auto decode = [&](const std::vector<ImageEntry>& entries) {
-    RawPart part = decode_part(folder, entries, options, size, root, digest, progress);
-    done_before += entries.size();
-    return part;
-  };
-  data.train = decode(folder.train);
-  check_classes(data.train, folder, name);
-  if (folder.validation) data.validation = decode(*folder.validation);
-  if (folder.test) data.test = decode(*folder.test);
+  FolderDecoder decoder(folder, root, options, size, store);
+  data.train = decoder.decode(folder.train);
+  check_classes(data.train, folder, root.string());
+  if (folder.validation) data.validation = decoder.decode(*folder.validation);
+  if (folder.test) data.test = decoder.decode(*folder.test);
   data.class_names = std::move(folder.class_names);
   data.skipped = std::move(folder.skipped);
-  data.files = {{root, digest.finish()}};
-  check_raw_data(data, name);
+  data.files = {{root, decoder.digest()}};
   return data;
 }
 

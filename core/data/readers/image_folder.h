@@ -53,13 +53,29 @@ struct DecodedFile {
   bool other_size = false;  // the problem is nothing but its size
 };
 
+/// The name of a file or folder below `root`, as scan_image_folder(root) lists it, relative to that.
+std::string relative_name(const std::filesystem::path& root, const std::filesystem::path& path);
+
 /// Decodes entries[i] to `out` at i * channels * height * width, on options.threads threads. A file of
 /// another size (only without options.resize) or that is damaged leaves its place as it was, and has a
-/// problem. Memory beside `out`: a file and a few rows for each thread. For callers that decode piece
-/// by piece.
+/// problem. Memory beside `out`: a file and a few rows for each thread. `beside`, unless empty, is called
+/// once by one of the threads. `progress` as in parallel_for(), of the entries.
 std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, const ReadOptions& options,
                                        ImageSize size, std::span<std::uint8_t> out,
+                                       const std::function<void()>& beside,
                                        const std::function<void(std::size_t, std::size_t)>& progress);
+
+/// Where decoded samples go, part after part: training, validation, test.
+class SampleStore {
+ public:
+  virtual ~SampleStore() = default;
+  /// A part of at most `most_bytes` begins.
+  virtual void begin_part(std::size_t most_bytes) = 0;
+  /// The next samples of the part. Called by one thread at a time; what it throws ends the decoding.
+  virtual void append(std::span<const std::uint8_t> bytes) = 0;
+  /// The part is complete. Returns its samples, or something empty if the caller gets them otherwise.
+  virtual SampleValues end_part() = 0;
+};
 
 /// Reads an image folder whole. Samples are bytes, [3, height, width] or [1, height, width] with
 /// options.grayscale. Files that are no images, damaged or too large are skipped and listed. Without
@@ -69,8 +85,20 @@ std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, cons
 /// Throws DataError.
 RawData read_image_folder(std::span<const std::filesystem::path> paths, const ReadOptions& options);
 
-/// The second half of it: decodes what scan_image_folder(root) has listed.
+/// What read_image_folder() gives for what scan_image_folder(root) has listed. Samples are in memory.
 RawData decode_image_folder(ImageFolder folder, const std::filesystem::path& root,
                             const ReadOptions& options);
+
+/// The bytes that the samples of `folder` need if all of them can be decoded, with samples of `size`.
+std::uint64_t decoded_bytes(const ImageFolder& folder, const ReadOptions& options, ImageSize size);
+/// The size of all samples: options.resize, or that of the first image that can be decoded. Throws DataError
+/// if there is none.
+ImageSize common_size(const ImageFolder& folder, const ReadOptions& options, const std::string& name);
+
+/// Decodes `folder` to `store`, in pieces of 32 MiB: while one is decoded by all threads, one of them stores
+/// the last one. The memory needed does not depend on the number of images. The caller calls check_raw_data()
+/// when all samples are in their place.
+RawData decode_image_folder(ImageFolder folder, const std::filesystem::path& root, const ReadOptions& options,
+                            ImageSize size, SampleStore& store);
 
 }  // namespace sweep

@@ -1,23 +1,13 @@
 // NumPy's array file, https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <span>
-#include <string>
+#include <string_view>
 
+#include "core/data/readers/array_values.h"
 #include "core/data/readers/named_arrays.h"
 #include "core/data/readers/read_options.h"
 
 namespace sweep {
-
-/// The bytes of an array file, which come from a file or from a member of an archive.
-struct ByteSource {
-  /// Fills `out`, or returns less at the end.
-  std::function<std::size_t(std::span<std::uint8_t> out)> read;
-  std::uint64_t most_bytes = 0;  // there are not more than these
-  std::string name;              // starts every message
-};
 
 /// True if `start`, the first bytes of a file, are those of an array file.
 bool starts_npy(std::string_view start);

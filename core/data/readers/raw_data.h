@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -14,6 +15,8 @@
 #include "core/data/readers/table_options.h"
 
 namespace sweep {
+
+class MappedFile;
 
 /// All samples of one part, row-major: [count, *RawData::shape]. Bytes stay bytes, so that a device can keep
 /// them as such; everything else is converted to float32. The last kind are bytes of a file that is mapped.
@@ -39,6 +42,7 @@ struct RawData {
   RawPart train;                           // all samples, if the source does not divide them
   std::optional<RawPart> validation;       // where folders, files or a split column say so
   std::optional<RawPart> test;
+  std::shared_ptr<const MappedFile> mapping;  // where samples of the last kind lie, else null
   std::vector<DataFile> files;
   std::vector<SkippedFile> skipped;  // to be shown: nothing is passed over silently
   std::vector<std::string> notes;    // for the user, one line each: a constant column, for example
@@ -55,8 +59,12 @@ struct ChannelStatistics {
 };
 
 /// The statistics of samples [0, count) of `part`, of floats or of byte / 255. NaN, a missing value, is left
-/// out; a channel without any value has mean and deviation 0.
+/// out; a channel without any value has mean and deviation 0. Those of bytes are counted first, and so do not
+/// depend on their order.
 ChannelStatistics channel_statistics(const RawPart& part, const Shape& shape, std::size_t count);
+/// The same of the samples `rows` of `part`, which are bytes.
+ChannelStatistics channel_statistics(const RawPart& part, const Shape& shape,
+                                     std::vector<std::uint32_t> rows);
 
 /// Replaces each NaN among the samples of `part`, floats, by the mean of its channel. `means` must come from
 /// the samples that a network is trained on, so that nothing of the others reaches it.

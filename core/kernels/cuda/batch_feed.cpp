@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
+#include "core/base/mapped_file.h"
 
 namespace sweep::cuda {
 namespace {
@@ -48,11 +49,12 @@ void copy_rows(std::byte* staging, std::size_t to, std::span<const std::byte> al
 
 }  // namespace
 
-BatchFeed::BatchFeed(std::size_t batch_size, std::size_t sample_values, Placement placement)
+BatchFeed::BatchFeed(std::size_t batch_size, std::size_t sample_values, Placement placement, bool augments)
     : max_steps_(steps_from_environment()),
       batch_size_(batch_size),
       sample_values_(sample_values),
-      stride_(kRowsOffset + align(batch_size * sizeof(std::uint32_t))),
+      numbers_offset_(kRowsOffset + align(batch_size * sizeof(std::uint32_t))),
+      stride_(numbers_offset_ + (augments ? align(batch_size * sizeof(std::uint32_t)) : 0)),
       placement_(placement),
       device_(static_cast<std::size_t>(max_steps_) * stride_, "the row numbers of batches") {
   for (PinnedMemory& memory : host_) memory = PinnedMemory(device_.size());
@@ -69,6 +71,10 @@ void BatchFeed::add(Stream& stream, const Batch& batch, StepInput input) {
   } else {
     stage(stream, batch, input, rows);
   }
+  if (!batch.augment.steps.empty()) {
+    input.epoch = batch.augment.epoch;
+    std::ranges::copy(batch.augment.samples, reinterpret_cast<std::uint32_t*>(step + numbers_offset_));
+  }
   std::memcpy(step, &input, sizeof input);
   ++steps_;
 }
@@ -83,7 +89,7 @@ StepInputs BatchFeed::upload(Stream& stream) {
   return inputs();
 }
 
-StepInputs BatchFeed::inputs() const { return {device_.data(), stride_, kRowsOffset}; }
+StepInputs BatchFeed::inputs() const { return {device_.data(), stride_, kRowsOffset, numbers_offset_}; }
 
 bool BatchFeed::is_resident(const std::shared_ptr<const SampleSet>& set) const {
   return std::any_of(sets_.begin(), sets_.end(), [&](const ResidentSet& known) { return known.set == set; });
@@ -117,12 +123,20 @@ bool BatchFeed::make_resident(Stream& stream, const std::shared_ptr<const Sample
     return false;
   }
   const std::string purpose = "the data set (\"dataset.placement\" \"host\" needs none for it)";
-  const auto copied = [&](std::span<const std::byte> values) {
+  // `file`: that the values lie in, or null. One that is larger than memory is read in large pieces.
+  const auto copied = [&](std::span<const std::byte> values, const MappedFile* file = nullptr) {
+    constexpr std::size_t kPieceBytes = std::size_t{64} << 20;
     Array<std::byte> array(values.size(), purpose);
-    stream.upload(array.data(), values.data(), values.size());
+    for (std::size_t begin = 0; begin < values.size(); begin += kPieceBytes) {
+      const auto piece = values.subspan(begin, std::min(kPieceBytes, values.size() - begin));
+      if (file != nullptr)
+        file->will_need({reinterpret_cast<const std::uint8_t*>(piece.data()), piece.size()});
+      stream.upload(array.data() + begin, piece.data(), piece.size());
+    }
     return array;
   };
-  ResidentSet resident{set, copied(bytes_of(set->samples)), copied(bytes_of(set->targets))};
+  ResidentSet resident{set, copied(bytes_of(set->samples), set->file.get()),
+                       copied(bytes_of(set->stored_targets()))};
   sets_.push_front(std::move(resident));
   return true;
 }

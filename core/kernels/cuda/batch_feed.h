@@ -20,7 +20,8 @@ class BatchFeed {
  public:
   /// `sample_values`: of one sample. Throws ConfigError if SWEEP_CUDA_STEPS, with which benchmarks set
   /// max_steps(), is not 1, 2, 4, … 64. It changes no result.
-  BatchFeed(std::size_t batch_size, std::size_t sample_values, Placement placement);
+  /// `augments`: batches may have changes to be made on the device, which depend on the samples' numbers.
+  BatchFeed(std::size_t batch_size, std::size_t sample_values, Placement placement, bool augments);
 
   /// Makes `set` resident if it may be and fits; returns whether it is, so that several steps over it can be
   /// collected. False for nullptr. Unless is_resident(set), call it only between upload() and add(): it may
@@ -69,7 +70,8 @@ class BatchFeed {
 
   const int max_steps_;
   const std::size_t batch_size_, sample_values_;
-  const std::size_t stride_;  // bytes of one step's input: StepInput, then the rows
+  const std::size_t numbers_offset_;  // of the samples' numbers in one step's input, after the rows
+  const std::size_t stride_;  // bytes of one step's input: StepInput, rows, and numbers if it augments
   const Placement placement_;
   std::list<ResidentSet> sets_;                             // the most recently used first
   std::list<std::weak_ptr<const SampleSet>> not_resident_;  // did not fit when they were first needed

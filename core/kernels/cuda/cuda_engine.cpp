@@ -44,8 +44,10 @@ class CudaEngine final : public Engine {
                   .seed = options.seed,
                   .device = options.device.index,
                   .kernels = options.kernels,
-                  .deterministic = options.deterministic}),
-        feed_(options.batch_size, element_count(network.input()), options.placement) {
+                  .deterministic = options.deterministic,
+                  .augment = options.augment}),
+        feed_(options.batch_size, element_count(network.input()), options.placement,
+              !options.augment.steps.empty()) {
     check_loss(options.loss, network_);
   }
 
@@ -65,10 +67,10 @@ class CudaEngine final : public Engine {
   }
 
   void train(const Batch& batch, double learning_rate) override {
-    check(batch);
+    check(batch, options_.augment.steps);
     if (batch.size() == 0) return;
     ++steps_;
-    add(Task::kTrain, batch,
+    add(batch.augment.steps.empty() ? Task::kTrain : Task::kAugmentAndTrain, batch,
         {.step = static_cast<std::uint32_t>(steps_ - 1),
          .factors = cuda::step_factors(options_.optimizer, learning_rate, steps_)});
   }
@@ -167,7 +169,9 @@ class CudaEngine final : public Engine {
   }
 
  private:
-  void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size, options_.loss); }
+  void check(const Batch& batch, std::span<const AugmentStep> augment = {}) const {
+    check_batch(batch, network_, options_.batch_size, options_.loss, augment);
+  }
 
   void select_device() const { cuda::use_device(options_.device.index); }
 
@@ -188,6 +192,7 @@ class CudaEngine final : public Engine {
     const int images = static_cast<int>(batch.size());
     // Making a new set resident may evict one that collected steps read.
     if (task != task_ || images != images_ || !feed_.is_resident(batch.set)) flush();
+    if (task == Task::kAugmentAndTrain) program_.allocate_augmented(stream_, value_bytes(batch.samples));
     task_ = task;
     images_ = images;
     feed_.add(stream_, batch, input);
@@ -198,6 +203,11 @@ class CudaEngine final : public Engine {
   // of the training pays for it. Returns whether the set is resident.
   bool prepare(Task task, const Samples& samples) {
     const bool resident = feed_.make_resident(stream_, samples.set);
+    // Samples of the host come as its loader has changed them.
+    if (resident && task == Task::kTrain && !options_.augment.steps.empty()) {
+      task = Task::kAugmentAndTrain;
+      program_.allocate_augmented(stream_, value_bytes(samples.set->samples));
+    }
     if (!resident && samples.set != nullptr) feed_.allocate_staging(stream_, *samples.set);
     const auto whole = static_cast<std::int64_t>(samples.count / options_.batch_size);
     const int largest = static_cast<int>(options_.batch_size);

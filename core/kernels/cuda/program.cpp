@@ -1,5 +1,6 @@
 #include "core/kernels/cuda/program.h"
 
+#include "core/base/error.h"
 #include "core/kernels/cuda/kernels/pixels.h"
 
 namespace sweep::cuda {
@@ -28,6 +29,36 @@ int plane_of(const Shape& input) {
   return static_cast<int>(element_count(input)) / static_cast<int>(input[0]);
 }
 
+// Empty where samples are no images, which no loader augments.
+AugmentPlan augment_plan(const Network& network, const ProgramOptions& options) {
+  const Shape& shape = network.input();
+  if (options.augment.steps.empty() || shape.size() != 3) return {};
+  if (options.augment.steps.size() > kMostAugmentSteps)
+    throw ConfigError("augment: at most " + std::to_string(kMostAugmentSteps) + " changes are possible");
+  return {.steps = nullptr,
+          .count = static_cast<int>(options.augment.steps.size()),
+          .seed = options.augment.seed,
+          .repeat = options.augment.repeat,
+          .channels = static_cast<int>(shape[0]),
+          .height = static_cast<int>(shape[1]),
+          .width = static_cast<int>(shape[2]),
+          .targets = static_cast<int>(element_count(network.output()))};
+}
+
+// Where the arrays of an AugmentedBatch begin, after its input. Offsets in bytes.
+struct AugmentLayout {
+  std::size_t rows, targets, samples;
+};
+AugmentLayout augment_layout(int images, int targets) {
+  constexpr std::size_t kAlignment = 256;
+  const auto aligned = [](std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; };
+  const auto count = static_cast<std::size_t>(images);
+  const std::size_t rows = aligned(sizeof(StepInput));
+  const std::size_t first_target = rows + aligned(count * sizeof(std::uint32_t));
+  const std::size_t values = count * static_cast<std::size_t>(targets);
+  return {rows, first_target, first_target + aligned(values * sizeof(float))};
+}
+
 }  // namespace
 
 Program::Program(Stream& stream, const Network& network, const ProgramOptions& options)
@@ -50,11 +81,34 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
             .beta = static_cast<float>(options.loss.beta),
             .class_weights = class_weights_.size() > 0 ? class_weights_.data() : nullptr,
             .weight_sum = class_weights_.size() > 0 ? weight_sum_.data() : nullptr},
+      augment_(augment_plan(network, options)),
+      augment_steps_(to_device(stream, options.augment.steps, "the list of augmentations")),
       state_(make_state(stream, options.optimizer, network.parameter_count())),
       totals_(static_cast<std::size_t>(network_.head ? kStackBlocks : loss_totals_count(options.batch_size)),
               "the sums of an epoch"),
       optimizer_(make_optimizer(stream)) {
+  augment_.steps = augment_steps_.data();
   stream.clear(totals_.data(), totals_.size() * sizeof(DeviceTotals));
+}
+
+void Program::allocate_augmented(Stream& stream, std::size_t value_bytes) {
+  const AugmentLayout layout = augment_layout(options_.batch_size, augment_.targets);
+  const std::size_t values = static_cast<std::size_t>(channels_) * static_cast<std::size_t>(plane_);
+  const std::size_t bytes =
+      layout.samples + static_cast<std::size_t>(options_.batch_size) * values * value_bytes;
+  if (augmented_.size() >= bytes) return;
+  stream.wait();
+  std::erase_if(graphs_, [](const auto& entry) { return entry.first.task == Task::kAugmentAndTrain; });
+  augmented_ = Array<std::byte>(bytes, "the images of a batch as they are changed");
+}
+
+AugmentedBatch Program::augmented_batch() const {
+  const AugmentLayout layout = augment_layout(options_.batch_size, augment_.targets);
+  std::byte* first = augmented_.data();
+  return {.samples = first + layout.samples,
+          .targets = first + layout.targets,
+          .input = reinterpret_cast<StepInput*>(first),
+          .rows = reinterpret_cast<std::uint32_t*>(first + layout.rows)};
 }
 
 Optimizer Program::make_optimizer(Stream& stream) const {
@@ -89,8 +143,16 @@ const Graph& Program::graph(Stream& stream, Task task, int steps, int images, co
     Graph recorded = stream.capture([&] {
       for (int i = 0; i < steps; ++i) {
         std::byte* input = inputs.first + static_cast<std::size_t>(i) * inputs.stride;
-        step(stream, task, images, reinterpret_cast<const StepInput*>(input),
-             reinterpret_cast<const std::uint32_t*>(input + inputs.rows_offset));
+        const auto* of_step = reinterpret_cast<const StepInput*>(input);
+        const auto* rows = reinterpret_cast<const std::uint32_t*>(input + inputs.rows_offset);
+        if (task == Task::kAugmentAndTrain) {
+          const AugmentedBatch batch = augmented_batch();
+          const auto* numbers = reinterpret_cast<const std::uint32_t*>(input + inputs.numbers_offset);
+          augment_samples(stream, of_step, rows, numbers, images, augment_, batch);
+          of_step = batch.input;
+          rows = batch.rows;
+        }
+        step(stream, task, images, of_step, rows);
       }
     });
     found = graphs_.emplace(key, std::move(recorded)).first;
@@ -100,7 +162,7 @@ const Graph& Program::graph(Stream& stream, Task task, int steps, int images, co
 
 void Program::step(Stream& stream, Task task, int images, const StepInput* input,
                    const std::uint32_t* rows) const {
-  const bool training = task == Task::kTrain;
+  const bool training = task == Task::kTrain || task == Task::kAugmentAndTrain;
   const Pass pass{
       .stream = stream,
       .images = images,

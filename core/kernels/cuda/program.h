@@ -13,8 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "core/data/augment.h"
 #include "core/data/dataset.h"
 #include "core/kernels/cuda/compiler.h"
+#include "core/kernels/cuda/kernels/augment.h"
 #include "core/kernels/cuda/kernels/loss.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
 #include "core/network/network.h"
@@ -23,7 +25,7 @@
 
 namespace sweep::cuda {
 
-enum class Task { kTrain, kEvaluate, kPredict };
+enum class Task { kTrain, kAugmentAndTrain, kEvaluate, kPredict };
 
 struct ProgramOptions {
   int batch_size;
@@ -35,13 +37,15 @@ struct ProgramOptions {
   int device;           // index of the current device
   std::string kernels;  // EngineOptions::kernels
   bool deterministic;   // EngineOptions::deterministic
+  AugmentOptions augment;
 };
 
 /// The inputs of consecutive steps in device memory: step i has its StepInput at first + i · stride, and its
-/// rows `rows_offset` bytes after that.
+/// rows `rows_offset` bytes after that, and the samples' numbers in their set, for kAugmentAndTrain, at
+/// `numbers_offset`.
 struct StepInputs {
   std::byte* first;
-  std::size_t stride, rows_offset;
+  std::size_t stride, rows_offset, numbers_offset;
 };
 
 /// Parameters, buffers and the optimizer's arrays have the layout that Network describes. Not thread-safe.
@@ -57,6 +61,10 @@ class Program {
   void record(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
     graph(stream, task, steps, images, inputs);
   }
+
+  /// Makes room for the batches of kAugmentAndTrain, whose samples have values of `value_bytes` bytes. To be
+  /// called before such a run() or record(); waits for the stream if there was less room before.
+  void allocate_augmented(Stream& stream, std::size_t value_bytes);
 
   const Array<float>& parameters() const { return parameters_; }
   const Array<float>& gradient() const { return gradient_; }
@@ -77,6 +85,7 @@ class Program {
   };
   const Graph& graph(Stream& stream, Task task, int steps, int images, const StepInputs& inputs);
   void step(Stream& stream, Task task, int images, const StepInput* input, const std::uint32_t* rows) const;
+  AugmentedBatch augmented_batch() const;
   Optimizer make_optimizer(Stream& stream) const;
 
   const ProgramOptions options_;
@@ -86,6 +95,9 @@ class Program {
   Array<float> parameters_, gradient_, buffers_, mean_, std_;
   Array<float> class_weights_, weight_sum_;  // of the loss; empty without weights
   LossParameters loss_;
+  AugmentPlan augment_;
+  Array<AugmentStep> augment_steps_;
+  Array<std::byte> augmented_;  // the arrays of augmented_batch(), the samples last
   std::vector<Array<float>> state_;
   Array<DeviceTotals> totals_;
   Optimizer optimizer_;

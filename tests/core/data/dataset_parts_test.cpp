@@ -9,7 +9,10 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/mapped_file.h"
+#include "core/data/data_loader.h"
 #include "tests/support/message_of.h"
+#include "tests/support/temporary_directory.h"
 
 namespace sweep {
 namespace {
@@ -36,7 +39,7 @@ RawData sorted_samples() {
 std::vector<int> numbers_of(const Samples& samples) {
   std::vector<int> numbers;
   for (std::size_t i = 0; i < samples.count; ++i) {
-    const int number = samples.set->pixels()[samples.first + i];
+    const int number = std::get<std::span<const std::uint8_t>>(samples.set->sample(samples.first + i))[0];
     EXPECT_EQ(samples.set->labels()[samples.first + i], number < 60 ? 0 : number < 90 ? 1 : 2);
     numbers.push_back(number);
   }
@@ -55,6 +58,51 @@ DatasetSpec with_sizes(std::size_t validation, double test) {
   spec.validation = validation;
   spec.test = test;
   return spec;
+}
+
+// The same in a mapped file, as if that were larger than memory.
+RawData mapped_samples() {
+  const test::TemporaryDirectory directory;
+  RawData raw = sorted_samples();
+  const auto& bytes = std::get<std::vector<std::uint8_t>>(raw.train.samples);
+  const auto path = directory.write("samples", std::string(bytes.begin(), bytes.end()));
+  raw.mapping = std::make_shared<const MappedFile>(open_regular_file(path), MapUse::kPieces);
+  raw.train.samples = MaybeOwnedArray<std::uint8_t>(raw.mapping->bytes(), raw.mapping);
+  return raw;
+}
+
+TEST(SplitSamples, LeavesSamplesInAFileWhereTheyAre) {
+  DatasetSpec spec = with_sizes(30, 0.1);
+  spec.limit = 25;
+  for (const SplitMethod method : {SplitMethod::kEnd, SplitMethod::kRandom, SplitMethod::kStratified}) {
+    const RawData raw = mapped_samples();
+    const auto* first = std::get<MaybeOwnedArray<std::uint8_t>>(raw.train.samples).data();
+    const auto raw_file = raw.mapping;
+    const DatasetParts found = split_samples(raw, spec, method, true),
+                       expected = split_samples(sorted_samples(), spec, method, true);
+    EXPECT_EQ(found.train.set->pixels().data(), first);
+    EXPECT_EQ(found.train.set->file, raw_file);
+    for (const auto part : {&DatasetParts::train, &DatasetParts::validation, &DatasetParts::test})
+      EXPECT_EQ(numbers_of(found.*part), numbers_of(expected.*part));
+    EXPECT_EQ(found.transform, expected.transform);
+    // Batches refer to the stored samples, and those that workers gather are equal.
+    for (const int workers : {0, 2}) {
+      DataLoader loader(found.train, {.batch_size = 10, .shuffle = true, .num_workers = workers, .seed = 3}),
+          other(expected.train, {.batch_size = 10, .shuffle = true, .seed = 3});
+      loader.begin_epoch(1);
+      other.begin_epoch(1);
+      while (const Batch* batch = loader.next()) {
+        const Batch* wanted = other.next();
+        ASSERT_NE(wanted, nullptr);
+        ASSERT_EQ(batch->size(), wanted->size());
+        for (std::size_t i = 0; i < batch->size(); ++i) {
+          EXPECT_EQ(batch->pixels()[batch->rows[i]], wanted->pixels()[wanted->rows[i]]);
+          EXPECT_EQ(batch->labels()[batch->rows[i]], wanted->labels()[wanted->rows[i]]);
+        }
+      }
+      EXPECT_EQ(other.next(), nullptr);
+    }
+  }
 }
 
 TEST(SplitSamples, TakesTheEndInTheOrderOfTheFiles) {

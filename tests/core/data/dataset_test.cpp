@@ -231,10 +231,10 @@ TEST_F(LoadDataset, FindsLabelsOutOfRangeAndForeignFilesInAKnownSet) {
 TEST_F(LoadDataset, RefusesAnUnknownFormat) {
   DatasetSpec wanted = spec();
   wanted.format = "idex";
-  EXPECT_EQ(
-      message_of<ConfigError>([&] { load_dataset(wanted); }),
-      "unknown data set format \"idex\"; allowed: \"idx\", \"cifar10\", \"cifar100\", \"npy\", \"npz\", "
-      "\"image_folder\", \"csv\", \"tsv\". Did you mean \"idx\"?");
+  EXPECT_EQ(message_of<ConfigError>([&] { load_dataset(wanted); }),
+            "unknown data set format \"idex\"; allowed: \"idx\", \"cifar10\", \"cifar100\", \"npy\", "
+            "\"npz\", \"safetensors\", "
+            "\"image_folder\", \"csv\", \"tsv\". Did you mean \"idx\"?");
 }
 
 TEST_F(LoadDataset, LooksNowhereElseWhenThereIsAPath) {

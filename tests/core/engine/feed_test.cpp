@@ -170,6 +170,65 @@ TEST(Feed, HowManyStepsAreStartedAtOnceChangesNoBit) {
   }
 }
 
+TEST(Feed, WhoAugmentsTheImagesChangesNoBit) {
+  // Bytes with classes, and floats with numbers, of two channels.
+  for (const bool floats : {false, true}) {
+    const auto set = std::make_shared<SampleSet>();
+    const test::OwnedBatch all = test::random_batch(70, 2 * 9 * 7, 10, 7);
+    set->shape = {2, 9, 7};
+    std::vector<float> numbers, values;
+    for (const std::uint8_t byte : all.pixels) values.push_back(static_cast<float>(byte) / 64);
+    for (int i = 0; i < 700; ++i) numbers.push_back(static_cast<float>(i % 17));
+    set->samples = floats ? SampleArray(values) : SampleArray(all.pixels);
+    set->targets = floats ? TargetArray(numbers) : TargetArray(all.labels);
+    const Network cnn({"cnn",
+                       {test::conv("conv", 3, 3), test::relu("relu"), test::pool("pool", 2),
+                        test::flatten("flatten"), test::linear("out", 10)}},
+                      set->shape);
+    LoaderOptions loading{.batch_size = 16, .shuffle = true, .seed = 5, .repeat = 2};
+    loading.augment = {{AugmentKind::kRandomCrop, 3},
+                       {AugmentKind::kHorizontalFlip, 0},
+                       {AugmentKind::kCutout, 4},
+                       {AugmentKind::kRandomCrop, 1}};
+    const auto trained = [&](Placement placement, int num_workers) {
+      EngineOptions options{.device = test::device(), .batch_size = 16};
+      options.augment = {loading.augment, loading.seed, loading.repeat};
+      options.placement = placement;
+      if (floats) options.loss.kind = LossOptions::Kind::kMse;
+      const auto engine = make_engine(cnn, options);
+      engine->set_parameters(initial_parameters(cnn, 1));
+      DataLoader loader({set, 5, 61}, loading);
+      const std::optional<Placement> where = engine->prepare(loader.samples(), {});
+      EXPECT_EQ(where, test::device().type == DeviceType::kCpu ? std::nullopt : std::optional(placement));
+      loader.set_num_workers(num_workers);
+      loader.set_augmented_by_engine(where == Placement::kDevice);
+      for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
+        loader.begin_epoch(epoch);
+        while (const Batch* batch = loader.next()) {
+          EXPECT_EQ(batch->augment.steps.size(), where == Placement::kDevice ? 4u : 0u);
+          engine->train(*batch, 0.01);
+        }
+      }
+      return engine->parameters();
+    };
+    const std::vector<float> expected = trained(Placement::kHost, 0);
+    EXPECT_EQ(trained(Placement::kHost, 2), expected);
+    EXPECT_EQ(trained(Placement::kDevice, 0), expected);
+    EXPECT_EQ(trained(Placement::kDevice, 2), expected) << "workers gather, the device augments";
+    loading.augment.clear();
+    EXPECT_NE(trained(Placement::kHost, 0), expected);
+  }
+}
+
+TEST(Feed, AnEngineRefusesChangesThatItCannotMake) {
+  const auto set = random_set(20, 3);
+  const std::vector<std::uint32_t> rows = {3, 1};
+  const std::vector<AugmentStep> steps = {{AugmentKind::kHorizontalFlip, 0}};
+  const auto engine = new_engine();
+  EXPECT_THROW(engine->train({view(set->samples), view(set->targets), rows, set, {steps, rows, 0}}, 0.1),
+               ConfigError);
+}
+
 TEST(Feed, DeviceSecondsAreThoseOfTheWorkSinceTheyWereLastTaken) {
   const auto engine = new_engine();
   const bool has_clock = engine->take_device_seconds().has_value();

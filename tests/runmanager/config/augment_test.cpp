@@ -28,10 +28,6 @@ TEST(AugmentKey, MistakesAreReported) {
               HasSubstr("dataset.augment.0.cutout.size: got 0, want an integer from 1 to 8192"));
   EXPECT_THAT(error(R"({"name": "mnist", "augment": [{"random_crop": {"padding": 29}}]})"),
               HasSubstr("dataset.augment: got 29 pixels, want at most 28, the side of the images"));
-  EXPECT_THAT(
-      error(R"({"name": "mnist", "augment": ["horizontal_flip"], "placement": "device"})"),
-      HasSubstr("dataset.placement: got \"device\", but images are augmented on the host, want \"host\" or "
-                "\"auto\""));
 }
 
 TEST(AugmentKey, IsInTheSettingsOnlyIfItChangesSomething) {

@@ -340,9 +340,10 @@ TEST(BadSweepFile, DatasetsAreChecked) {
   EXPECT_THAT(error(R"({"name": "mnist", "validation": 60000})"),
               HasSubstr("dataset.validation: this leaves nothing to train on"));
   EXPECT_THAT(error(R"({"name": "mnist", "valdation": 1})"), HasSubstr("did you mean \"validation\"?"));
-  EXPECT_THAT(error(R"({"name": "mnist", "format": "imagefolder"})"),
-              HasSubstr("dataset.format: got \"imagefolder\", want idx, cifar10, cifar100, npy, npz, "
-                        "image_folder, csv or tsv, did you mean \"image_folder\"?"));
+  EXPECT_THAT(
+      error(R"({"name": "mnist", "format": "imagefolder"})"),
+      HasSubstr("dataset.format: got \"imagefolder\", want idx, cifar10, cifar100, npy, npz, safetensors, "
+                "image_folder, csv or tsv, did you mean \"image_folder\"?"));
   EXPECT_THAT(error(R"({"name": "mnist", "split": "last"})"),
               HasSubstr("dataset.split: got \"last\", want auto, end, random or stratified"));
   EXPECT_THAT(error(R"({"name": "mnist", "resize": [0, 50]})"),

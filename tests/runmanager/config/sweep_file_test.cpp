@@ -55,7 +55,7 @@ TEST(LoadSweep, EveryKeyReachesTheRun) {
     "$schema": "sweep.schema.json", "name": "all", "loss": {"name": "cross_entropy", "label_smoothing": 0.1}, "clip_norm": 2, "epochs": 7, "seed": 9007199254740991,
     "dataset": {"name": "mine", "path": "data", "format": "image_folder", "validation": 0.25, "test": 40, "split": "random", "split_seed": 6,
                 "limit": 500, "resize": [24, 32], "grayscale": true, "label": "species",
-                "normalize": {"mean": [0.5], "std": [0.25]},
+                "normalize": {"mean": [0.5], "std": [0.25]}, "placement": "device",
                 "augment": [{"random_crop": {"padding": 4}}, "horizontal_flip", {"cutout": {"size": 8}}]},
     "network": {"name": "tiny", "layers": [{"type": "flatten"}, {"name": "out", "type": "linear", "out_features": 10, "bias": false}]},
     "optimizer": {"name": "adam", "betas": [0.8, 0.99], "eps": 1e-6, "weight_decay": 1},
@@ -81,7 +81,7 @@ TEST(LoadSweep, EveryKeyReachesTheRun) {
   EXPECT_THAT(run.augment, ElementsAre(AugmentStep{AugmentKind::kRandomCrop, 4},
                                        AugmentStep{AugmentKind::kHorizontalFlip, 0},
                                        AugmentStep{AugmentKind::kCutout, 8}));
-  EXPECT_EQ(run.placement, Placement::kHost);
+  EXPECT_EQ(run.placement, Placement::kDevice);
   EXPECT_EQ(run.resolved["dataset"]["augment"].dump(),
             R"([{"random_crop":{"padding":4}},"horizontal_flip",{"cutout":{"size":8}}])");
   EXPECT_EQ(run.network.name, "tiny");

@@ -24,6 +24,7 @@ struct StepInput {
   const std::int32_t* labels = nullptr;
   const float* numbers = nullptr;  // as many per sample as the network has outputs
   std::uint32_t step = 0;          // optimizer steps taken before: what dropout draws depends on it
+  std::uint32_t epoch = 0;         // from 0: what augmentation draws depends on it
   StepFactors factors = {};
 };
 

@@ -48,15 +48,19 @@ class CachedImages : public testing::Test {
     folder_.write("images/" + name, gray_png(value));
   }
 
-  // Waits until the folder is old enough to be kept.
+  // Waits until the folder is old enough to be kept. Sets decoded_.
   RawData read(ReadOptions options = {}) {
     std::this_thread::sleep_for(std::chrono::milliseconds(80));
     return read_at_once(options);
   }
-  RawData read_at_once(ReadOptions options = {}) const {
+  RawData read_at_once(ReadOptions options = {}) {
     options.grayscale = true;
+    decoded_ = false;
+    options.progress = [this](std::size_t, std::size_t) { decoded_ = true; };
     return read_cached_image_folder(std::span(&images_, 1), options, cache_);
   }
+  // Whether the images came from the cache, and lie in its file.
+  bool is_kept(const RawData& data) const { return !decoded_ && is_mapped(data); }
   std::vector<fs::path> kept() const {
     std::vector<fs::path> files;
     std::error_code error;
@@ -65,7 +69,8 @@ class CachedImages : public testing::Test {
   }
 
   const test::TemporaryDirectory folder_;
-  const fs::path images_ = folder_ / "images";
+  fs::path images_ = folder_ / "images";
+  bool decoded_ = false;  // by the last read
   CacheFolder cache_{.path = folder_ / "cache/decoded", .most_bytes = 1'000'000};
 };
 
@@ -73,9 +78,11 @@ TEST_F(CachedImages, AreWhatDecodingGives) {
   ReadOptions options;
   options.grayscale = true;
   const RawData expected = read_image_folder(std::span(&images_, 1), options);
-  const RawData first = read(), second = read();
-  EXPECT_FALSE(is_mapped(first));
-  EXPECT_TRUE(is_mapped(second));
+  const RawData first = read();
+  EXPECT_TRUE(decoded_);
+  EXPECT_TRUE(is_mapped(first)) << "decoded to the file, and read from there";
+  const RawData second = read();
+  EXPECT_TRUE(is_kept(second));
   EXPECT_THAT(kept(), SizeIs(1));
   for (const RawData* data : {&first, &second}) {
     EXPECT_EQ(data->shape, expected.shape);
@@ -95,7 +102,7 @@ TEST_F(CachedImages, AreWhatDecodingGives) {
 
 TEST_F(CachedImages, AreDecodedAgainAfterAnyChange) {
   read();
-  EXPECT_TRUE(is_mapped(read()));
+  EXPECT_TRUE(is_kept(read()));
   // Other content of the same size, with the old time of modification.
   struct stat before {};
   const fs::path file = images_ / "train/dog/a.png";
@@ -105,17 +112,17 @@ TEST_F(CachedImages, AreDecodedAgainAfterAnyChange) {
   const timespec times[] = {before.st_atim, before.st_mtim};
   ASSERT_EQ(::utimensat(AT_FDCWD, file.c_str(), times, 0), 0);
   RawData data = read();
-  EXPECT_FALSE(is_mapped(data));
+  EXPECT_FALSE(is_kept(data));
   EXPECT_THAT(bytes_of(data.train), testing::Contains(7));
-  EXPECT_TRUE(is_mapped(read()));
+  EXPECT_TRUE(is_kept(read()));
 
   fs::rename(images_ / "train/dog/b.png", images_ / "train/dog/c.png");
-  EXPECT_FALSE(is_mapped(read()));
+  EXPECT_FALSE(is_kept(read()));
   write("train/cat/new.png", 8);
   EXPECT_EQ(read().train.count, 5u);
-  EXPECT_FALSE(is_mapped(read({.resize = ImageSize{4, 4}})));
-  EXPECT_TRUE(is_mapped(read({.resize = ImageSize{4, 4}})));
-  EXPECT_TRUE(is_mapped(read()));
+  EXPECT_FALSE(is_kept(read({.resize = ImageSize{4, 4}})));
+  EXPECT_TRUE(is_kept(read({.resize = ImageSize{4, 4}})));
+  EXPECT_TRUE(is_kept(read()));
 }
 
 TEST_F(CachedImages, AreNotKeptWhileTheFolderMayChangeUnseen) {
@@ -124,19 +131,63 @@ TEST_F(CachedImages, AreNotKeptWhileTheFolderMayChangeUnseen) {
   EXPECT_THAT(kept(), IsEmpty());
 }
 
+TEST_F(CachedImages, OneFolderIsKeptOnceHoweverItsPathIsWritten) {
+  read();
+  EXPECT_TRUE(decoded_);
+  const fs::path plain = images_;
+  fs::create_directory_symlink(images_, folder_ / "link");
+  for (const fs::path& path :
+       {folder_ / "link", folder_ / "images/", folder_ / "images/../link/.", fs::relative(plain)}) {
+    images_ = path;
+    const RawData data = read();
+    EXPECT_TRUE(is_kept(data)) << path;
+    // Paths are told as they were asked for.
+    EXPECT_EQ(data.files.at(0).path, path);
+    ASSERT_THAT(data.skipped, SizeIs(1));
+    EXPECT_EQ(data.skipped[0].path, path / "train/cat/broken.png");
+  }
+  EXPECT_THAT(kept(), SizeIs(1));
+}
+
+TEST_F(CachedImages, AreDecodedInPiecesOfABoundedSize) {
+  // Samples of 1 MiB: more than two pieces of 32, with gaps where files are broken.
+  const auto value = [](int i) { return static_cast<std::uint8_t>(1 + i % 250); };
+  for (int i = 0; i < 70; ++i) {
+    const std::string name =
+        std::string("train/") + (i % 2 == 0 ? "cat" : "dog") + "/" + std::to_string(100 + i);
+    if (i % 13 == 5)
+      folder_.write("images/" + name, "no image");
+    else
+      write(name, value(i));
+  }
+  cache_.most_bytes = 1'000'000'000;
+  ReadOptions options{.resize = ImageSize{1024, 1024}};
+  const RawData found = read(options), again = read(options);
+  EXPECT_TRUE(is_kept(again));
+  options.grayscale = true;
+  const RawData expected = read_image_folder(std::span(&images_, 1), options);
+  EXPECT_EQ(found.train.classes, expected.train.classes);
+  EXPECT_EQ(found.files.at(0).sha256, expected.files.at(0).sha256);
+  EXPECT_TRUE(bytes_of(found.train) == bytes_of(expected.train));
+  EXPECT_TRUE(bytes_of(again.train) == bytes_of(expected.train));
+  EXPECT_TRUE(bytes_of(*again.test) == bytes_of(*expected.test));
+  EXPECT_EQ(found.skipped.size(), 6u);
+}
+
 TEST_F(CachedImages, DamageIsDetectedAndDecodedAgain) {
   read();
   const fs::path file = kept().at(0);
   const std::string right = read_file(file);
-  ASSERT_TRUE(is_mapped(read()));
+  ASSERT_TRUE(is_kept(read()));
   const auto is_refused = [&](const std::string& content) {
     std::ofstream(file, std::ios::binary) << content;
     const RawData data = read();
-    return !is_mapped(data) && data.train.count == 4 && read_file(file) == right;
+    return !is_kept(data) && data.train.count == 4 && read_file(file) == right;
   };
-  // Magic, sizes, digest, description, a pixel, and the class of the last sample.
-  for (const std::size_t at : {std::size_t{0}, std::size_t{17}, std::size_t{25}, std::size_t{40},
-                               std::size_t{130}, std::size_t{300}, std::size_t{4096}, right.size() - 64}) {
+  // Magic, sizes, digest, a pixel, a class, and both ends of the description.
+  for (const std::size_t at :
+       {std::size_t{0}, std::size_t{17}, std::size_t{25}, std::size_t{40}, std::size_t{4096},
+        std::size_t{4096 + 130}, right.find("{\"key\""), right.size() - 1}) {
     std::string damaged = right;
     damaged[at] = static_cast<char>(damaged[at] ^ 4);
     EXPECT_TRUE(is_refused(damaged)) << at;

@@ -49,6 +49,7 @@ TEST(DataFormat, IsRecognisedByContent) {
   EXPECT_EQ(format_of(directory.write("two", test::zip_file({{"x.npy", "", true}}))), "npz");
   EXPECT_EQ(format_of(directory.write("three", "x\tlabel\n1\ta\n")), "tsv");
   EXPECT_EQ(format_of(directory.write("four", "hello")), "none");
+  EXPECT_EQ(format_of(directory.write("five", test::safetensors_file("{}", ""))), "safetensors");
   EXPECT_EQ(format_of(directory.path()), "none");
   EXPECT_EQ(format_of(directory / "nowhere"), "none");
 }
@@ -81,7 +82,7 @@ TEST(ReadRawData, RefusesPipesAndLinksToThemselvesAtOnce) {
   const TemporaryDirectory directory;
   ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
   EXPECT_THAT(error_of((directory / "pipe").string()), HasSubstr("pipe: is neither a file nor a folder"));
-  for (const char* format : {"csv", "npy", "npz"}) {
+  for (const char* format : {"csv", "npy", "npz", "safetensors"}) {
     EXPECT_THAT(error_of((directory / "pipe").string(), format), HasSubstr("is not a regular file"));
   }
   fs::create_symlink("loop", directory / "loop");
@@ -91,7 +92,7 @@ TEST(ReadRawData, RefusesPipesAndLinksToThemselvesAtOnce) {
 TEST(ReadRawData, RefusesFormatsThatItDoesNotKnow) {
   EXPECT_EQ(message_of<ConfigError>([] { read_raw_data(data_formats(), "/", "image_foldr", {}); }),
             "unknown data set format \"image_foldr\"; allowed: \"idx\", \"cifar10\", \"cifar100\", \"npy\", "
-            "\"npz\", \"image_folder\", \"csv\", \"tsv\". Did you mean \"image_folder\"?");
+            "\"npz\", \"safetensors\", \"image_folder\", \"csv\", \"tsv\". Did you mean \"image_folder\"?");
 }
 
 TEST(CheckRawData, RefusesWhatItsCommentsRuleOut) {

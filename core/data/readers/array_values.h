@@ -1,0 +1,45 @@
+// The values of one array, as files of several formats store them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "core/base/shape.h"
+#include "core/data/readers/named_arrays.h"
+#include "core/data/readers/read_options.h"
+
+namespace sweep {
+
+/// The bytes of an array file, which come from a file or from a member of an archive.
+struct ByteSource {
+  /// Fills `out`, or returns less at the end.
+  std::function<std::size_t(std::span<std::uint8_t> out)> read;
+  std::uint64_t most_bytes = 0;  // there are not more than these
+  std::string name;              // starts every message
+};
+
+/// kUnsigned of one byte stands for bool, too; kBfloat has two bytes.
+enum class ValueKind { kUnsigned, kSigned, kFloat, kBfloat };
+
+struct ArrayLayout {
+  ValueKind kind = ValueKind::kUnsigned;
+  std::size_t bytes = 0;  // of a value: 1, 2, 4 or 8; of a float 2, 4 or 8
+  bool big_endian = false;
+  bool fortran_order = false;
+  Shape shape;
+};
+
+/// Reads the values of an array; see ArrayValues for what they become. Throws DataError for a shape that
+/// holds nothing or a single number, if the source ends before the last value, for an integer of more than 63
+/// bits, and for a float64 too large for float32. Memory is taken only for what the source can hold.
+ArrayValues read_array_values(const ByteSource& source, const ArrayLayout& layout,
+                              const ReadOptions& options);
+
+/// The value of an IEEE 754 binary16, and of a bfloat16.
+float half_to_float(std::uint16_t half);
+float bfloat_to_float(std::uint16_t bfloat);
+
+}  // namespace sweep

@@ -1,0 +1,98 @@
+#include "core/data/readers/safetensors/safetensors_data.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/data/readers/array_values.h"
+#include "core/data/readers/safetensors/safetensors_header.h"
+
+namespace sweep {
+namespace {
+
+// Far more than the few arrays of a data set need. A checkpoint may have more.
+constexpr std::uint64_t kMostHeaderBytes = 1 << 20;
+
+struct TypeRow {
+  TensorType type;
+  ValueKind kind;
+};
+constexpr TypeRow kKinds[] = {
+    {TensorType::kF32, ValueKind::kFloat},     {TensorType::kF64, ValueKind::kFloat},
+    {TensorType::kF16, ValueKind::kFloat},     {TensorType::kBf16, ValueKind::kBfloat},
+    {TensorType::kBool, ValueKind::kUnsigned}, {TensorType::kU8, ValueKind::kUnsigned},
+    {TensorType::kU16, ValueKind::kUnsigned},  {TensorType::kU32, ValueKind::kUnsigned},
+    {TensorType::kU64, ValueKind::kUnsigned},  {TensorType::kI8, ValueKind::kSigned},
+    {TensorType::kI16, ValueKind::kSigned},    {TensorType::kI32, ValueKind::kSigned},
+    {TensorType::kI64, ValueKind::kSigned}};
+
+constexpr auto kAllowed = [] {
+  std::array<TensorType, std::size(kKinds)> types{};
+  std::transform(std::begin(kKinds), std::end(kKinds), types.begin(),
+                 [](const TypeRow& row) { return row.type; });
+  return types;
+}();
+
+ArrayLayout layout_of(const TensorEntry& entry) {
+  const auto row = std::ranges::find(kKinds, entry.type, &TypeRow::type);
+  return {.kind = row->kind, .bytes = bytes_of(entry.type), .shape = entry.shape};
+}
+
+// The first `count` bytes of what is left, or less at the end of the file.
+std::string read_text(InputFile& file, std::size_t count) {
+  std::string text(count, '\0');
+  text.resize(file.read(std::span(reinterpret_cast<std::uint8_t*>(text.data()), text.size())));
+  return text;
+}
+
+}  // namespace
+
+bool is_safetensors(const std::filesystem::path& path) {
+  const std::string start = first_bytes(path, kTensorLengthBytes + 1);
+  if (start.size() <= kTensorLengthBytes || start.back() != '{') return false;
+  std::uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, start.data(), sizeof header_bytes);
+  return header_bytes <= kMostTensorHeaderBytes;
+}
+
+std::vector<NamedArray> read_safetensors_arrays(InputFile& file, const ReadOptions& options) {
+  const std::string& name = file.name();
+  const std::uint64_t most = file.most_content();
+  const std::string length = read_text(file, kTensorLengthBytes);
+  const std::uint64_t header_bytes =
+      tensor_header_bytes(length, std::max<std::uint64_t>(most, length.size()), name);
+  if (header_bytes > kMostHeaderBytes) {
+    throw DataError(name + ": its header has " + std::to_string(header_bytes) +
+                    " bytes; that of a data set has at most " + std::to_string(kMostHeaderBytes));
+  }
+  const std::string text = read_text(file, static_cast<std::size_t>(header_bytes));
+  if (text.size() < header_bytes) {
+    throw DataError(name + ": cut short: its header has " + std::to_string(header_bytes) +
+                    " bytes, but only " + std::to_string(text.size()) + " follow");
+  }
+  // How much follows is known only at the end, as the file may be compressed.
+  TensorHeader header = parse_tensor_header(text, {}, kAllowed, name);
+  std::ranges::sort(header.tensors, {},
+                    [](const TensorEntry& entry) { return std::pair(entry.begin, entry.end); });
+  std::vector<NamedArray> arrays;
+  for (const TensorEntry& entry : header.tensors) {
+    const ByteSource source = {[&](std::span<std::uint8_t> out) { return file.read(out); }, most,
+                               name + ": tensor " + quoted_name(entry.name)};
+    arrays.push_back({entry.name, entry.shape, read_array_values(source, layout_of(entry), options)});
+  }
+  if (!read_text(file, 1).empty())
+    throw DataError(name + ": is too long: more follows the last tensor's data");
+  return arrays;
+}
+
+RawData read_safetensors_data(std::span<const std::filesystem::path> paths, const ReadOptions& options) {
+  if (paths.size() != 1)
+    throw DataError("safetensors: expected one file, found " + std::to_string(paths.size()));
+  InputFile file(paths.front());
+  RawData data = data_from_arrays(read_safetensors_arrays(file, options), options, file.name());
+  data.files = {{paths.front(), file.sha256()}};
+  return data;
+}
+
+}  // namespace sweep

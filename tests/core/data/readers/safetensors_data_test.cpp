@@ -1,0 +1,147 @@
+// Tensors of a safetensors file as a data set: every type, gzip, and damaged files.
+#include "core/data/readers/safetensors/safetensors_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/data/readers/data_format.h"
+#include "tests/support/array_files.h"
+#include "tests/support/idx_files.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_directory.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+using test::bytes_of;
+using test::message_of;
+using test::safetensors_file;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Tensor {
+  std::string name, type, shape, data;
+};
+
+std::string file_of(const std::vector<Tensor>& tensors) {
+  std::string header, data;
+  for (const Tensor& tensor : tensors) {
+    const std::size_t end = data.size() + tensor.data.size();
+    header += (header.empty() ? "{" : ",") + ("\"" + tensor.name) + R"(":{"dtype":")" + tensor.type +
+              R"(","shape":)" + tensor.shape + R"(,"data_offsets":[)" + std::to_string(data.size()) + "," +
+              std::to_string(end) + "]}";
+    data += tensor.data;
+  }
+  return safetensors_file(header + "}", data);
+}
+
+std::vector<NamedArray> parse(const std::string& content, const ReadOptions& options = {}) {
+  std::istringstream in(content);
+  InputFile file(in, "FILE");
+  return read_safetensors_arrays(file, options);
+}
+
+std::string error_of(const std::string& content) {
+  return message_of<DataError>([&] { parse(content); });
+}
+
+// Two values of `type`, 1 and 2.
+ArrayValues two(const std::string& type, const std::string& data) {
+  return parse(file_of({{"x", type, "[2]", data}})).at(0).values;
+}
+
+TEST(SafetensorsData, ReadsEveryType) {
+  const ArrayValues integers = std::vector<std::int64_t>{1, 2}, floats = std::vector<float>{1, 2},
+                    bytes = std::vector<std::uint8_t>{1, 2};
+  EXPECT_EQ(two("U8", "\1\2"), bytes);
+  EXPECT_EQ(two("BOOL", "\1\2"), bytes);
+  EXPECT_EQ(two("I8", "\1\2"), integers);
+  EXPECT_EQ(two("U16", bytes_of<std::uint16_t>({1, 2})), integers);
+  EXPECT_EQ(two("I16", bytes_of<std::int16_t>({1, 2})), integers);
+  EXPECT_EQ(two("U32", bytes_of<std::uint32_t>({1, 2})), integers);
+  EXPECT_EQ(two("I32", bytes_of<std::int32_t>({1, 2})), integers);
+  EXPECT_EQ(two("U64", bytes_of<std::uint64_t>({1, 2})), integers);
+  EXPECT_EQ(two("I64", bytes_of<std::int64_t>({1, 2})), integers);
+  EXPECT_EQ(two("F32", bytes_of<float>({1, 2})), floats);
+  EXPECT_EQ(two("F64", bytes_of<double>({1, 2})), floats);
+  EXPECT_EQ(two("F16", bytes_of<std::uint16_t>({0x3c00, 0x4000})), floats);
+  EXPECT_EQ(two("BF16", bytes_of<std::uint16_t>({0x3f80, 0x4000})), floats);
+  EXPECT_EQ(std::get<std::vector<float>>(parse(file_of({{"x", "I8", "[1,2]", "\377\2"}})).at(0).values),
+            (std::vector<float>{-1, 2}));
+}
+
+TEST(SafetensorsData, IsTheDataSetThatTheNamesSay) {
+  const test::TemporaryDirectory directory;
+  const std::string content = file_of({{"labels", "I64", "[3]", bytes_of<std::int64_t>({1, 0, 2})},
+                                       {"features", "F32", "[3,2]", bytes_of<float>({1, 2, 3, 4, 5, 6})},
+                                       {"more", "U8", "[1]", "a"}});
+  for (const std::string& name : {std::string("plain"), std::string("packed")}) {
+    const fs::path path = directory.write(name, name == "plain" ? content : test::gzip(content));
+    EXPECT_TRUE(is_safetensors(path)) << name;
+    const RawData data = read_raw_data(data_formats(), path.string(), "", {});
+    EXPECT_EQ(data.shape, (Shape{2}));
+    EXPECT_THAT(data.train.classes, ElementsAre(1, 0, 2));
+    EXPECT_THAT(std::get<std::vector<float>>(data.train.samples), ElementsAre(1, 2, 3, 4, 5, 6));
+    EXPECT_THAT(data.notes, ElementsAre(path.string() + ": array \"more\" is not used"));
+    ASSERT_EQ(data.files.size(), 1u);
+    EXPECT_EQ(data.files[0].sha256,
+              read_raw_data(data_formats(), (directory / "plain").string(), "", {}).files[0].sha256);
+  }
+  ReadOptions options;
+  options.targets = {"more"};
+  EXPECT_THAT(message_of<DataError>(
+                  [&] { read_raw_data(data_formats(), (directory / "plain").string(), "", options); }),
+              HasSubstr("\"features\" holds 3 samples, but \"more\" holds 1 targets"));
+}
+
+TEST(SafetensorsData, TakesTensorsInTheOrderOfTheirData) {
+  const std::vector<NamedArray> arrays = parse(safetensors_file(
+      R"({"y":{"dtype":"U8","shape":[1],"data_offsets":[2,3]},"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})",
+      "abc"));
+  ASSERT_EQ(arrays.size(), 2u);
+  EXPECT_EQ(arrays[0].name, "x");
+  EXPECT_THAT(std::get<std::vector<std::uint8_t>>(arrays[0].values), ElementsAre('a', 'b'));
+  EXPECT_THAT(std::get<std::vector<std::uint8_t>>(arrays[1].values), ElementsAre('c'));
+}
+
+TEST(SafetensorsData, RefusesFilesCutShortAnywhere) {
+  const std::string file = file_of({{"x", "F32", "[2]", "12345678"}, {"y", "U8", "[2]", "ab"}});
+  EXPECT_EQ(parse(file).size(), 2u);
+  for (std::size_t size = 0; size < file.size(); ++size)
+    EXPECT_THAT(error_of(file.substr(0, size)), testing::StartsWith("FILE: ")) << size;
+  EXPECT_EQ(error_of(file.substr(0, file.size() - 1)),
+            "FILE: tensor \"y\": is cut short: its header promises [2] = 2 values of 1 bytes");
+  EXPECT_EQ(error_of(file + "x"), "FILE: is too long: more follows the last tensor's data");
+}
+
+TEST(SafetensorsData, SaysWhatIsWrong) {
+  EXPECT_THAT(
+      error_of(file_of({{"x", "F8_E4M3", "[1]", "a"}})),
+      HasSubstr(R"(FILE: tensor "x": its dtype is "F8_E4M3"; F32, F64, F16, BF16, BOOL, U8, U16, U32, )"
+                R"(U64, I8, I16, I32 and I64 can be read)"));
+  EXPECT_THAT(error_of(file_of({{"x", "U8", "[0]", ""}})),
+              HasSubstr("tensor \"x\": holds nothing: its shape is [0]"));
+  EXPECT_THAT(error_of(file_of({{"x", "U8", "[]", "a"}})), HasSubstr("holds a single number"));
+  EXPECT_THAT(error_of(file_of({{"x", "U64", "[1]", std::string(8, '\377')}})),
+              HasSubstr("holds an integer of more than 63 bits"));
+  EXPECT_THAT(error_of(file_of({{"x", "F64", "[1]", bytes_of<double>({1e300})}})),
+              HasSubstr("too large for float32"));
+  // A file cannot hold what this header asks for, and no memory is taken for it.
+  EXPECT_THAT(error_of(safetensors_file(
+                  R"({"x":{"dtype":"U8","shape":[1000000000000],"data_offsets":[0,1000000000000]}})", "a")),
+              HasSubstr("which a file of this size cannot hold"));
+  EXPECT_THAT(error_of(safetensors_file(std::string((1 << 20) + 1, '{'), "")),
+              HasSubstr("its header has 1048577 bytes; that of a data set has at most 1048576"));
+  EXPECT_THAT(message_of<DataError>([] {
+                parse(file_of({{"x", "U8", "[4]", "abcd"}}), {.most_bytes = 3});
+              }),
+              HasSubstr("at most 3 are allowed"));
+}
+
+}  // namespace
+}  // namespace sweep
