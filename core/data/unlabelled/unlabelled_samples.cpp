@@ -14,7 +14,7 @@
 #include "core/data/readers/named_arrays.h"
 #include "core/data/readers/npy.h"
 #include "core/data/readers/npz.h"
-#include "core/data/safetensors.h"
+#include "core/data/readers/safetensors/safetensors_data.h"
 #include "core/data/unlabelled/table_features.h"
 
 namespace sweep {
@@ -34,9 +34,6 @@ bool starts_idx_images(std::string_view start) {
   using namespace std::string_view_literals;
   return start.starts_with("\0\0\x08\x03"sv);
 }
-
-// A header of JSON behind its length of 8 bytes.
-bool starts_safetensors(std::string_view start) { return start.size() > 8 && start[8] == '{'; }
 
 ReadOptions array_options(const SampleFormat& format) {
   ReadOptions options;
@@ -59,10 +56,8 @@ ArraySamples read_npz_samples(const fs::path& path, const ReadOptions& options) 
 }
 
 ArraySamples read_safetensors_samples(const fs::path& path, const ReadOptions& options) {
-  std::vector<NamedArray> arrays;
-  for (NamedTensor& tensor : read_safetensors(path).tensors)
-    arrays.push_back({std::move(tensor.name), std::move(tensor.shape), std::move(tensor.values)});
-  return samples_from_arrays(std::move(arrays), options, path.string());
+  InputFile file(path);
+  return samples_from_arrays(read_safetensors_arrays(file, options), options, path.string());
 }
 
 ArraySamples read_idx_samples(const fs::path& path, const ReadOptions&) {
@@ -76,7 +71,7 @@ ArraySamples (*array_reader(const fs::path& path))(const fs::path&, const ReadOp
   if (starts_npy(start)) return read_npy_samples;
   if (starts_idx_images(start)) return read_idx_samples;
   if (is_npz(path)) return read_npz_samples;
-  if (starts_safetensors(start)) return read_safetensors_samples;
+  if (is_safetensors(path)) return read_safetensors_samples;
   return nullptr;
 }
 
@@ -150,7 +145,8 @@ class Pictures {
   void flush() {
     if (entries_.empty()) return;
     std::vector<std::uint8_t> pixels(entries_.size() * sample_bytes_);
-    const std::vector<DecodedFile> files = decode_images(entries_, options_, *options_.resize, pixels, {});
+    const std::vector<DecodedFile> files =
+        decode_images(entries_, options_, *options_.resize, pixels, {}, {});
     UnlabelledSamples samples;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       if (!files[i].problem.empty()) {
