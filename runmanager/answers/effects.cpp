@@ -11,8 +11,6 @@
 
 #include "core/base/error.h"
 #include "runmanager/answers/run_metric.h"
-#include "runmanager/config/repeats.h"
-#include "runmanager/config/run_name.h"
 
 namespace sweep {
 namespace {
@@ -32,13 +30,6 @@ struct Cell {
   std::vector<const RunRecord*> runs{};
 };
 
-std::string param_of(const RunRecord& run, const std::string& key) {
-  for (const auto& [name, value] : run.params) {
-    if (name == key) return param_text(value);
-  }
-  return "";
-}
-
 std::vector<Factor> varying_factors(const std::vector<const RunRecord*>& runs) {
   std::vector<Factor> factors;
   for (const RunRecord* run : runs) {
@@ -50,7 +41,7 @@ std::vector<Factor> varying_factors(const std::vector<const RunRecord*>& runs) {
   }
   for (Factor& factor : factors) {
     for (const RunRecord* run : runs) {
-      const std::string value = param_of(*run, factor.key);
+      const std::string value = param_text(run->params, factor.key);
       if (std::ranges::find(factor.values, value) == factor.values.end()) factor.values.push_back(value);
     }
   }
@@ -81,7 +72,7 @@ std::vector<Cell> complete_grid(const std::vector<Factor>& factors,
   for (const RunRecord* run : runs) {
     std::vector<std::size_t> at;
     for (const Factor& factor : factors) {
-      const std::string value = param_of(*run, factor.key);
+      const std::string value = param_text(run->params, factor.key);
       at.push_back(static_cast<std::size_t>(std::ranges::find(factor.values, value) - factor.values.begin()));
     }
     found[at].push_back(run);

@@ -80,8 +80,7 @@ std::optional<double> last_measure(const RunRecord& run, std::string_view name) 
 std::optional<double> run_metric(const RunRecord& run, std::string_view name) {
   if (const RunNumber* number = find_number(name)) return number->of(run);
   if (const auto measured = last_measure(run, name)) return measured;
-  const auto found = run.metrics.find(std::string(name));
-  return found == run.metrics.end() ? std::nullopt : std::optional(found->second);
+  return metric_of(run, std::string(name));
 }
 
 std::vector<std::string> metric_names(const std::vector<const RunRecord*>& runs) {

@@ -15,28 +15,16 @@
 namespace sweep {
 namespace {
 
-std::vector<std::string> param_keys(const std::vector<RunRecord>& runs) {
-  std::vector<std::string> keys;
-  for (const RunRecord& run : runs) {
-    for (const auto& [key, value] : run.params) {
-      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
-    }
-  }
-  return keys;
-}
-
 // Numbers before texts.
 using SortValue = std::variant<double, std::string>;
 
 std::optional<SortValue> param_value(const RunRecord& run, const std::string& key) {
-  for (const auto& [name, value] : run.params) {
-    if (name != key) continue;
-    if (const auto* text = std::get_if<std::string>(&value)) return *text;
-    if (const auto* real = std::get_if<double>(&value)) return *real;
-    if (const auto* count = std::get_if<std::int64_t>(&value)) return static_cast<double>(*count);
-    return std::get<bool>(value) ? 1.0 : 0.0;
-  }
-  return std::nullopt;
+  const ParamValue* value = find_param(run.params, key);
+  if (value == nullptr) return std::nullopt;
+  if (const auto* text = std::get_if<std::string>(value)) return *text;
+  if (const auto* real = std::get_if<double>(value)) return *real;
+  if (const auto* count = std::get_if<std::int64_t>(value)) return static_cast<double>(*count);
+  return std::get<bool>(*value) ? 1.0 : 0.0;
 }
 
 std::optional<SortValue> metric_value(const RunRecord& run, const std::string& name) {

@@ -91,9 +91,7 @@ bool are_ambiguous(const std::vector<SourceRun>& runs, const std::vector<std::st
 std::string setting_text(const SourceRun& run, const std::string& key) {
   if (key == kSweepKey) return run.source;
   if (key == "device" && !run.record.device.empty()) return run.record.device;
-  for (const auto& [name, value] : run.record.params) {
-    if (name == key) return param_text(value);
-  }
+  if (const ParamValue* value = find_param(run.record.params, key)) return param_text(*value);
   return config_text(run.record.config, key);
 }
 

@@ -8,8 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "core/data/augment.h"
@@ -21,14 +19,9 @@
 #include "core/spec/optimizer.h"
 #include "core/spec/precision.h"
 #include "core/spec/schedule.h"
+#include "runmanager/config/params.h"
 
 namespace sweep {
-
-/// A swept value with the type it has in the file. A key that is an integer in one run and a fraction in
-/// another is a double in all of them, so that TensorBoard sees one type per key.
-using ParamValue = std::variant<bool, std::int64_t, double, std::string>;
-
-using Params = std::vector<std::pair<std::string, ParamValue>>;
 
 /// What is logged besides scalars; the sweep file's "log".
 struct LogOptions {

@@ -83,13 +83,6 @@ std::string lower(std::string text) {
 
 }  // namespace
 
-std::string param_text(const ParamValue& value) {
-  if (const bool* boolean = std::get_if<bool>(&value)) return *boolean ? "true" : "false";
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
-  if (const double* number = std::get_if<double>(&value)) return number_text(*number);
-  return std::get<std::string>(value);
-}
-
 std::string run_name(const Params& params) {
   std::string name;
   for (const auto& [key, value] : params) {

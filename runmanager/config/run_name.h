@@ -2,15 +2,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "runmanager/config/run_config.h"
+#include "runmanager/config/params.h"
 
 namespace sweep {
-
-/// "0.01", "1e-05", "true", "adam": a value as run names show it, before escaping.
-std::string param_text(const ParamValue& value);
 
 /// Keys and values as "lr=0.01,batch_size=1000"; "run" if there are none. Letters, digits and . _ - + stay;
 /// every other byte, and dots that would make "..", becomes %XX. Values of more than 48 characters and names

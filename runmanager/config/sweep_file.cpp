@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <iostream>
 #include <map>
 #include <utility>
 
@@ -26,9 +28,22 @@ namespace fs = std::filesystem;
 // Once a file is known to be wrong, this many combinations are enough to find what else is.
 constexpr std::size_t kRunsCheckedAfterProblem = 2000;
 
+constexpr std::uintmax_t kLargestFile = 16u << 20;  // Larger ones are not JSON written by hand.
+
+std::string read_standard_input() {
+  std::string text;
+  std::array<char, 1 << 16> part;
+  while (std::cin.read(part.data(), part.size()) || std::cin.gcount() > 0) {
+    text.append(part.data(), static_cast<std::size_t>(std::cin.gcount()));
+    if (text.size() > kLargestFile)
+      throw DataError("standard input: is larger than 16 MiB, want a sweep file");
+  }
+  if (std::cin.bad()) throw DataError("standard input: cannot be read");
+  return text;
+}
+
 std::string read_sweep_text(const fs::path& file) {
-  constexpr std::uintmax_t kLargestFile =
-      16u << 20;  // Larger ones are some other file, not JSON written by hand.
+  if (file == kStandardInput) return read_standard_input();
   std::error_code failed;
   const fs::file_status status = fs::status(file, failed);
   if (fs::is_character_file(status) || fs::is_block_file(status)) {
@@ -47,7 +62,8 @@ std::string read_sweep_text(const fs::path& file) {
 }
 
 JsonNode read_root(const fs::path& file) {
-  JsonNode root = parse_json(read_sweep_text(file), file.string());
+  JsonNode root =
+      parse_json(read_sweep_text(file), file == kStandardInput ? "standard input" : file.string());
   if (!root.is(JsonKind::kObject)) {
     throw ConfigError(fmt::format("{}: got {}, want an object: {{\"name\": …, \"dataset\": …}}",
                                   to_string(*root.location), describe(root)));
@@ -103,7 +119,7 @@ ParamValue param_of(const JsonNode& node, const KeyPath& path) {
 Params params_of(const Combination& combination, bool repeats) {
   Params params;
   for (const Assignment& a : combination.assignments) params.emplace_back(a.key, param_of(a.value, a.path));
-  if (repeats) params.emplace_back("repeat", static_cast<std::int64_t>(combination.repeat));
+  if (repeats) params.emplace_back(kRepeatKey, static_cast<std::int64_t>(combination.repeat));
   return params;
 }
 
@@ -191,6 +207,10 @@ nlohmann::ordered_json expanded_json(const std::string& name, const JsonNode& ro
 std::string sweep_name(const JsonNode& root, const fs::path& file, Problems& problems) {
   if (const JsonNode* name = root.find("name")) {
     return check_value(*name, *find_setting(file_settings(), "name"), problems) ? name->text : "";
+  }
+  if (file == kStandardInput) {
+    problems.add(*root.location, "a sweep that is read from standard input has to have a \"name\"");
+    return "";
   }
   // The file's name is held to the same rules; the message then asks for a "name".
   const JsonNode stem = from_json(file.stem().string(), root.location);

@@ -11,6 +11,10 @@
 
 namespace sweep {
 
+/// In the place of a sweep file: it is read from standard input. Paths in it are relative to the working
+/// directory, and it has to have a "name".
+inline constexpr const char* kStandardInput = "-";
+
 /// Reads `file` and every network file it names, applies `overrides` ("lr=0.1,0.01"), expands all
 /// combinations and checks every value. Throws ConfigError whose text lists every mistake found, one per
 /// line, as

@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/json/json_text.h"
-#include "runmanager/config/repeats.h"
 #include "runmanager/records/epoch_columns.h"
+#include "runmanager/records/repeats.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/text/csv.h"
 

@@ -5,9 +5,8 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "runmanager/config/repeats.h"
-#include "runmanager/config/run_name.h"
 #include "runmanager/records/epoch_columns.h"
+#include "runmanager/records/repeats.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/text/csv.h"
 #include "runmanager/text/json_output.h"
@@ -20,13 +19,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::array<std::string_view, 6> kStatusNames = {"pending", "running", "completed",
                                                           "failed",  "skipped", "interrupted"};
 
-const ParamValue* find_param(const Params& params, std::string_view key) {
-  for (const auto& [name, value] : params) {
-    if (name == key) return &value;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 std::string_view to_string(RunStatus status) { return kStatusNames.at(static_cast<std::size_t>(status)); }
@@ -36,6 +28,27 @@ RunStatus parse_run_status(std::string_view text) {
     if (kStatusNames[i] == text) return static_cast<RunStatus>(i);
   }
   throw DataError("\"" + std::string(text) + "\" is no status of a run");
+}
+
+std::optional<double> metric_of(const RunRecord& run, const std::string& name) {
+  const auto found = run.metrics.find(name);
+  return found != run.metrics.end() ? std::optional(found->second) : std::nullopt;
+}
+
+double mean_epoch_seconds(const RunRecord& run) {
+  double sum = 0;
+  for (const EpochRecord& epoch : run.epochs) sum += epoch.epoch_seconds;
+  return sum / static_cast<double>(run.epochs.size());
+}
+
+std::vector<std::string> param_keys(const std::vector<RunRecord>& runs) {
+  std::vector<std::string> keys;
+  for (const RunRecord& run : runs) {
+    for (const auto& [key, value] : run.params) {
+      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+    }
+  }
+  return keys;
 }
 
 std::vector<EpochRecord> all_epochs(const RunRecord& run) {
@@ -78,45 +91,31 @@ using Row = std::vector<std::string>;
 
 Row params_row(const Params& params, const std::vector<std::string>& keys) {
   Row cells;
-  for (const std::string& key : keys) {
-    const ParamValue* value = find_param(params, key);
-    cells.push_back(value != nullptr ? param_text(*value) : "");
-  }
+  for (const std::string& key : keys) cells.push_back(param_text(params, key));
   return cells;
 }
 
-// Completed runs that differ only in their repeat.
-struct Repeats {
+// A combination of which two runs or more are completed.
+struct Combination {
   RepeatGroup group;
-  std::vector<const RunRecord*> runs;
-  std::size_t epochs = 0;      // that all of them have
-  bool has_untrained = false;  // all of them
+  CompletedRepeats completed;
 };
 
-// Of all combinations with two such runs or more.
-std::vector<Repeats> repeats_of(const std::vector<RunRecord>& runs) {
+std::vector<Combination> repeated_combinations(const std::vector<RunRecord>& runs) {
   std::vector<Params> params;
   for (const RunRecord& run : runs) params.push_back(run.params);
-  std::vector<Repeats> found;
+  std::vector<Combination> found;
   for (RepeatGroup& group : repeat_groups(params)) {
-    Repeats repeats{.group = std::move(group), .runs = {}};
-    for (const std::size_t i : repeats.group.runs) {
-      if (runs[i].status == RunStatus::kCompleted && !runs[i].epochs.empty())
-        repeats.runs.push_back(&runs[i]);
-    }
-    if (repeats.runs.size() < 2) continue;
-    repeats.epochs = repeats.runs[0]->epochs.size();
-    for (const RunRecord* run : repeats.runs) repeats.epochs = std::min(repeats.epochs, run->epochs.size());
-    repeats.has_untrained =
-        std::ranges::all_of(repeats.runs, [](const RunRecord* run) { return run->untrained.has_value(); });
-    found.push_back(std::move(repeats));
+    if (auto completed = completed_repeats(group, runs))
+      found.push_back({std::move(group), *std::move(completed)});
   }
   return found;
 }
 
 // The values of a column at epoch `number` in all repeats; none if one has no value. The metrics of whole
 // runs belong to the last epoch that all have.
-std::optional<Spread> column_spread(const EpochColumn& column, const Repeats& repeats, std::size_t number) {
+std::optional<Spread> column_spread(const EpochColumn& column, const CompletedRepeats& repeats,
+                                    std::size_t number) {
   std::vector<double> values;
   for (const RunRecord* run : repeats.runs) {
     const bool of_run = !column.get && number == repeats.epochs;
@@ -132,19 +131,20 @@ std::optional<Spread> column_spread(const EpochColumn& column, const Repeats& re
 
 // Calls visit(status, pick, number) for the mean and the deviation of each epoch that all repeats have.
 template <typename Visit>
-void for_each_spread(const Repeats& repeats, const Visit& visit) {
+void for_each_spread(const CompletedRepeats& repeats, const Visit& visit) {
   for (std::size_t number = repeats.has_untrained ? 0 : 1; number <= repeats.epochs; ++number) {
     visit(kMeanStatus, &Spread::mean, number);
     visit(kDeviationStatus, &Spread::deviation, number);
   }
 }
 
-std::string repeats_csv(const Repeats& repeats, const std::vector<EpochColumn>& columns, const Row& params) {
+std::string repeats_csv(const Combination& repeats, const std::vector<EpochColumn>& columns,
+                        const Row& params) {
   std::string csv;
-  for_each_spread(repeats, [&](std::string_view status, double Spread::*part, std::size_t number) {
+  for_each_spread(repeats.completed, [&](std::string_view status, double Spread::*part, std::size_t number) {
     Row cells = {repeats.group.name, std::string(status)};
     for (const EpochColumn& column : columns) {
-      const auto spread = column_spread(column, repeats, number);
+      const auto spread = column_spread(column, repeats.completed, number);
       cells.push_back(column.name == "epoch" ? std::to_string(number)
                       : spread               ? csv_number((*spread).*part)
                                              : "");
@@ -155,17 +155,17 @@ std::string repeats_csv(const Repeats& repeats, const std::vector<EpochColumn>& 
   return csv;
 }
 
-Json repeats_json(const Repeats& repeats, const std::vector<EpochColumn>& columns) {
+Json repeats_json(const Combination& repeats, const std::vector<EpochColumn>& columns) {
   Json json = {{"name", repeats.group.name},
                {"params", to_json(repeats.group.params)},
-               {"runs", repeats.runs.size()},
+               {"runs", repeats.completed.runs.size()},
                {std::string(kMeanStatus), Json::array()},
                {std::string(kDeviationStatus), Json::array()}};
-  for_each_spread(repeats, [&](std::string_view status, double Spread::*part, std::size_t number) {
+  for_each_spread(repeats.completed, [&](std::string_view status, double Spread::*part, std::size_t number) {
     Json epoch = {{"epoch", number}};
     for (const EpochColumn& column : columns) {
       if (column.name == "epoch") continue;
-      const auto spread = column_spread(column, repeats, number);
+      const auto spread = column_spread(column, repeats.completed, number);
       epoch[column.name] = spread ? json_number((*spread).*part) : Json();
     }
     json[std::string(status)].push_back(std::move(epoch));
@@ -201,7 +201,7 @@ std::string results_csv(const std::vector<RunRecord>& runs, const std::vector<st
       });
     }
   }
-  for (const Repeats& repeats : repeats_of(runs)) {
+  for (const Combination& repeats : repeated_combinations(runs)) {
     Row params = params_row(repeats.group.params, keys);
     if (shared) params.emplace_back();
     csv += repeats_csv(repeats, columns, params);
@@ -224,8 +224,10 @@ Json results_json(const std::vector<RunRecord>& runs, std::string_view sweep) {
     if (run.jobs > 1) list.back()["jobs"] = run.jobs;
   }
   Json json = {{"sweep", sweep}, {"runs", std::move(list)}};
-  for (const Repeats& repeats : repeats_of(runs))
-    json["repeats"].push_back(repeats_json(repeats, columns_of(runs)));
+  const std::vector<Combination> repeated = repeated_combinations(runs);
+  if (repeated.empty()) return json;
+  const std::vector<EpochColumn> columns = columns_of(runs);
+  for (const Combination& repeats : repeated) json["repeats"].push_back(repeats_json(repeats, columns));
   return json;
 }
 

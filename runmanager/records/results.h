@@ -70,6 +70,18 @@ void for_each_epoch(const RunRecord& run, const Visit& visit) {
   for (const EpochRecord& epoch : run.epochs) visit(epoch);
 }
 
+/// The last finished epoch; null before the first.
+inline const EpochRecord* last_epoch(const RunRecord& run) {
+  return run.epochs.empty() ? nullptr : &run.epochs.back();
+}
+/// The metric of the whole run with this name.
+std::optional<double> metric_of(const RunRecord& run, const std::string& name);
+/// Of the training part of an epoch; NaN before the first has finished.
+double mean_epoch_seconds(const RunRecord& run);
+
+/// The swept keys of the runs, in the order they first appear.
+std::vector<std::string> param_keys(const std::vector<RunRecord>& runs);
+
 std::vector<EpochRecord> all_epochs(const RunRecord& run);
 /// Adds an epoch behind those of the run; epoch 0 to its place.
 void add_epoch(RunRecord& run, EpochRecord epoch);

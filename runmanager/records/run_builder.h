@@ -18,6 +18,7 @@ struct Run {
   std::string device = "cpu";                 // for the graph and the records
   LossSpec loss;                              // for the graph
   std::vector<std::string> class_names = {};  // for captions; empty: classes are shown as numbers
+  bool has_validation = true;                 // so that there are charts for it
   LogOptions log;                             // which events are written
   nlohmann::ordered_json config;  // every other setting, for run.json and the Text tab; may be null
   int jobs = 1;                   // runs at once on this machine, this one included; for the records

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "runmanager/answers/run_metric.h"
-#include "runmanager/config/run_name.h"
+#include "runmanager/config/params.h"
 
 namespace sweep {
 namespace {

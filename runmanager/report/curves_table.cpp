@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "runmanager/config/repeats.h"
+#include "runmanager/records/repeats.h"
 
 namespace sweep {
 namespace {

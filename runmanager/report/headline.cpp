@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "runmanager/answers/run_metric.h"
-#include "runmanager/config/repeats.h"
+#include "runmanager/records/repeats.h"
 #include "runmanager/report/answer_tables.h"
 #include "runmanager/report/curves_table.h"
 #include "runmanager/terminal/best_run.h"

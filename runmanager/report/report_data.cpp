@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "runmanager/answers/run_metric.h"
-#include "runmanager/config/repeats.h"
+#include "runmanager/config/params.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/run_files.h"
@@ -174,10 +174,8 @@ std::string run_label(const ReportData& data, std::size_t run, bool repeats) {
 }
 
 bool has_repeats(const ReportData& data) {
-  return std::any_of(data.records.begin(), data.records.end(), [](const RunRecord& run) {
-    return std::any_of(run.params.begin(), run.params.end(),
-                       [](const auto& param) { return param.first == kRepeatKey; });
-  });
+  return std::any_of(data.records.begin(), data.records.end(),
+                     [](const RunRecord& run) { return find_param(run.params, kRepeatKey) != nullptr; });
 }
 
 }  // namespace sweep

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "runmanager/answers/run_metric.h"
-#include "runmanager/config/repeats.h"
+#include "runmanager/config/params.h"
 
 namespace sweep {
 namespace {

@@ -12,6 +12,7 @@
 #include "core/base/file.h"
 #include "core/data/dataset_remarks.h"
 #include "runmanager/config/data_check.h"
+#include "runmanager/config/sweep_file.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/existing_runs.h"
 #include "runmanager/records/provenance.h"
@@ -320,9 +321,12 @@ class SweepRunner {
     return {.runs = records_, .directory = directory_->path(), .exit_code = exit_code(signal)};
   }
 
-  // The same command. One with --fresh would make yet another directory, so this one is named instead.
+  // The same command. One with --fresh would make yet another directory, so this one is named instead. What
+  // was read from standard input is gone, but the directory has it.
   std::string resume_command() const {
     std::vector<std::string> words = options_.command;
+    if (sweep_.file == kStandardInput)
+      return shell_command({words.at(0), "resume", directory_->path().string()});
     if (options_.fresh) {
       std::erase(words, "--fresh");
       words.push_back("name=" + directory_->name());

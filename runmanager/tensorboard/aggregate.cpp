@@ -7,8 +7,8 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "runmanager/config/repeats.h"
 #include "runmanager/records/measures.h"
+#include "runmanager/records/repeats.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/run_log.h"
@@ -62,10 +62,9 @@ void remove_run(const fs::path& directory) {
   fs::remove(directory, not_empty);
 }
 
-bool are_of_numbers(std::span<const AggregateEpoch> epochs) {
-  return std::any_of(epochs.begin(), epochs.end(), [](const AggregateEpoch& epoch) {
-    return std::any_of(epoch.values.begin(), epoch.values.end(),
-                       [](const AggregateValue& value) { return value.tag == kMeasures[kMae].train_tag; });
+bool have_tag(std::span<const AggregateEpoch> epochs, std::string_view tag) {
+  return std::ranges::any_of(epochs, [tag](const AggregateEpoch& epoch) {
+    return std::ranges::find(epoch.values, tag, &AggregateValue::tag) != epoch.values.end();
   });
 }
 
@@ -77,7 +76,10 @@ void write_run(const fs::path& directory, const Params& params, const LogOptions
   tbwriter::SummaryWriter writer(directory, options);
   const bool session = log.hparams && !params.empty();
   if (session) writer.add_hparams_start(to_hparams(params));
-  if (log.layout) writer.add_custom_scalars_layout(scalars_layout(are_of_numbers(epochs)));
+  if (log.layout) {
+    writer.add_custom_scalars_layout(
+        scalars_layout(have_tag(epochs, kMeasures[kMae].train_tag), have_tag(epochs, "Loss/validation")));
+  }
   for (const AggregateEpoch& epoch : epochs) {
     std::vector<std::string> deviation_tags;
     for (const AggregateValue& value : epoch.values) deviation_tags.push_back("Std/" + value.tag);
@@ -93,19 +95,10 @@ void write_run(const fs::path& directory, const Params& params, const LogOptions
 
 }  // namespace
 
-std::optional<std::vector<AggregateEpoch>> aggregate_of(std::span<const RunRecord* const> repeats) {
-  std::vector<const RunRecord*> runs;
-  for (const RunRecord* run : repeats) {
-    if (run->status == RunStatus::kCompleted) runs.push_back(run);
-  }
-  if (runs.size() < 2) return std::nullopt;
-  std::size_t epochs = runs[0]->epochs.size();
-  for (const RunRecord* run : runs) epochs = std::min(epochs, run->epochs.size());
+std::vector<AggregateEpoch> aggregate_of(const CompletedRepeats& repeats) {
   std::vector<AggregateEpoch> aggregate;
-  const bool has_untrained =
-      std::ranges::all_of(runs, [](const RunRecord* run) { return run->untrained.has_value(); });
-  for (std::size_t epoch = has_untrained ? 0 : 1; epoch <= epochs; ++epoch)
-    aggregate.push_back(aggregate_epoch(runs, epoch, epoch == epochs));
+  for (std::size_t epoch = repeats.has_untrained ? 0 : 1; epoch <= repeats.epochs; ++epoch)
+    aggregate.push_back(aggregate_epoch(repeats.runs, epoch, epoch == repeats.epochs));
   return aggregate;
 }
 
@@ -164,16 +157,12 @@ void AggregateRuns::remove_old() const {
 }
 
 void AggregateRuns::write(const Combination& combination, std::span<const RunRecord> records) const {
-  std::vector<const RunRecord*> repeats;
-  bool all_ended = true;
-  for (const std::size_t run : combination.group.runs) {
-    repeats.push_back(&records[run]);
-    all_ended = all_ended && has_ended(records[run].status);
-  }
-  const auto aggregate = all_ended ? aggregate_of(repeats) : std::nullopt;
+  const bool all_ended = std::ranges::all_of(combination.group.runs,
+                                             [&](std::size_t run) { return has_ended(records[run].status); });
+  const auto completed = all_ended ? completed_repeats(combination.group, records) : std::nullopt;
   const fs::path directory = directory_ / combination.group.name;
-  if (aggregate) {
-    write_run(directory, combination.group.params, combination.log, *aggregate);
+  if (completed) {
+    write_run(directory, combination.group.params, combination.log, aggregate_of(*completed));
   } else {
     remove_run(directory);
   }

@@ -4,13 +4,12 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "runmanager/config/repeats.h"
 #include "runmanager/config/run_config.h"
+#include "runmanager/records/repeats.h"
 #include "runmanager/records/results.h"
 
 namespace sweep {
@@ -27,10 +26,9 @@ struct AggregateEpoch {
   std::vector<AggregateValue> values;  // of every tag that all of the repeats have a point of
 };
 
-/// Aggregates the epochs that all of the completed runs among `repeats` have; empty if there are fewer than
-/// two. Metrics of whole runs, such as Loss/test, belong to the last epoch. NaN in one run makes mean and
-/// deviation NaN.
-std::optional<std::vector<AggregateEpoch>> aggregate_of(std::span<const RunRecord* const> repeats);
+/// Aggregates the epochs that all of the runs have. Metrics of whole runs, such as Loss/test, belong to the
+/// last epoch. NaN in one run makes mean and deviation NaN.
+std::vector<AggregateEpoch> aggregate_of(const CompletedRepeats& repeats);
 
 /// "runs/fashion.mean" for "runs/fashion". Not inside it: TensorBoard ticks no run if there are more than 40,
 /// and counts these as well.

@@ -6,10 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/shape.h"
 #include "tbwriter/image.h"
 #include "tbwriter/label_font.h"
 
 namespace sweep {
+
+/// Whether samples of this shape can be drawn: [1 or 3, height, width].
+inline bool is_picture(const Shape& shape) { return shape.size() == 3 && (shape[0] == 1 || shape[0] == 3); }
 
 /// Calls set(x, y) for every pixel of `text`, letters of 6x8 pixels each enlarged `scale` times, from (0, 0)
 /// to the right and downwards.

@@ -145,8 +145,6 @@ tbwriter::EncodedImage draw_mistakes(const Samples& samples, std::span<const Mis
                              captions, kMistakesPerRow);
 }
 
-bool is_picture(const Shape& shape) { return shape.size() == 3 && (shape[0] == 1 || shape[0] == 3); }
-
 }  // namespace
 
 std::vector<float> softmax_rows(std::span<const float> outputs, std::size_t classes) {

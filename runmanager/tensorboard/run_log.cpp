@@ -100,7 +100,7 @@ std::span<const double> parameter_limits() {
 const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& loader, const Run& run) {
   const Samples& samples = loader.samples();
   const Shape& shape = samples.set->shape;
-  if (shape.size() != 3 || (shape[0] != 1 && shape[0] != 3)) return nullptr;
+  if (!is_picture(shape)) return nullptr;
   const LoaderOptions& options = loader.options();
   const bool augments = !options.augment.empty();
   Key key = {.set = samples.set,
@@ -177,20 +177,22 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run, std::int6
       session_(options_.hparams && !run.params.empty()),
       writer_(directory, writer_options(first_step)) {}
 
-tbwriter::CustomScalarsLayout scalars_layout(bool numbers) {
+tbwriter::CustomScalarsLayout scalars_layout(bool numbers, bool has_validation) {
   const auto chart = [](const char* title, std::string_view tag) {
     return tbwriter::Chart{title, tbwriter::MultilineChart{{fmt::format("{}$", tag)}}};
   };
   // Lines of one run have one colour, so training and validation are charts side by side.
-  const auto category = [&chart](const char* title, std::string_view train, std::string_view validation) {
-    return tbwriter::ChartCategory{.title = title,
-                                   .charts = {chart("Training", train), chart("Validation", validation)}};
+  const auto category = [&](const char* title, std::string_view train, std::string_view validation) {
+    tbwriter::ChartCategory pair = {.title = title, .charts = {chart("Training", train)}};
+    if (has_validation) pair.charts.push_back(chart("Validation", validation));
+    return pair;
   };
   tbwriter::CustomScalarsLayout layout = {category("Loss", "Loss/train", "Loss/validation")};
   if (!numbers) layout.push_back(category("Accuracy", "Accuracy/train", "Accuracy/validation"));
   if (numbers) {
-    const Measure &mae = kMeasures[kMae], &r2 = kMeasures[kR2];
+    const Measure &mae = kMeasures[kMae], &rmse = kMeasures[kRmse], &r2 = kMeasures[kR2];
     layout.push_back(category("Mean absolute error", mae.train_tag, mae.validation_tag));
+    layout.push_back(category("Root mean square error", rmse.train_tag, rmse.validation_tag));
     layout.push_back(
         category("R²: 1 is perfect, 0 no better than the mean", r2.train_tag, r2.validation_tag));
   }
@@ -200,8 +202,8 @@ tbwriter::CustomScalarsLayout scalars_layout(bool numbers) {
   return layout;
 }
 
-void RunLog::layout(bool numbers) {
-  if (options_.layout) writer_.add_custom_scalars_layout(scalars_layout(numbers));
+void RunLog::layout(bool numbers, bool has_validation) {
+  if (options_.layout) writer_.add_custom_scalars_layout(scalars_layout(numbers, has_validation));
 }
 
 void RunLog::network(const Network& network) {

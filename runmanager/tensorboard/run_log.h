@@ -52,7 +52,7 @@ tbwriter::HParams to_hparams(const Params& params);
 
 /// What RunLog::layout() writes. Every run has it: TensorBoard drops equal charts when it merges the
 /// layouts of several runs, and any run may be the only one that is looked at.
-tbwriter::CustomScalarsLayout scalars_layout(bool numbers);
+tbwriter::CustomScalarsLayout scalars_layout(bool numbers, bool has_validation);
 
 /// Bucket limits for Engine::count_parameters(), the same as those of histograms made from values.
 std::span<const double> parameter_limits();
@@ -68,8 +68,9 @@ class RunLog {
   /// session. `first_step`: above the steps of all points in the older files.
   RunLog(const std::filesystem::path& directory, const Run& run, std::int64_t first_step);
 
-  /// The layout of the Custom Scalars tab for targets that are `numbers`, or else classes.
-  void layout(bool numbers);
+  /// The layout of the Custom Scalars tab for targets that are `numbers`, or else classes; with charts of the
+  /// validation set, or without.
+  void layout(bool numbers, bool has_validation);
   /// The graph of the network, and as text the table of its layers.
   void network(const Network& network);
   void images(const tbwriter::EncodedImage& grid);

@@ -7,14 +7,6 @@
 #include <utility>
 
 namespace sweep {
-namespace {
-
-const EpochRecord* last_epoch(const RunRecord& run) {
-  return run.epochs.empty() ? nullptr : &run.epochs.back();
-}
-
-}  // namespace
-
 std::optional<std::size_t> best_run(const std::vector<RunRecord>& runs) {
   // (accuracy, −loss) on the validation set, else on the training set; never one compared with the other. For
   // numbers −RMSE takes the place of the accuracy, since losses of different runs may be of different kinds.

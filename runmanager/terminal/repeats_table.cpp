@@ -6,8 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include "runmanager/config/repeats.h"
-#include "runmanager/config/run_name.h"
+#include "runmanager/records/repeats.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/text_table.h"
 
@@ -22,17 +21,6 @@ struct Quantity {
   std::optional<double> (*of)(const RunRecord& run);
 };
 
-std::optional<double> metric(const RunRecord& run, const char* name) {
-  const auto found = run.metrics.find(name);
-  return found != run.metrics.end() ? std::optional(found->second) : std::nullopt;
-}
-
-double mean_epoch_seconds(const RunRecord& run) {
-  double sum = 0;
-  for (const EpochRecord& epoch : run.epochs) sum += epoch.epoch_seconds;
-  return sum / static_cast<double>(run.epochs.size());
-}
-
 const std::array<Quantity, 8>& quantities() {
   using Run = RunRecord;
   static const std::array<Quantity, 8> list = {
@@ -41,8 +29,8 @@ const std::array<Quantity, 8>& quantities() {
        {"val loss", Unit::kNumber, [](const Run& r) { return r.epochs.back().validation_loss; }},
        {"val acc", Unit::kShare, [](const Run& r) { return r.epochs.back().validation_accuracy; }},
        {"val RMSE", Unit::kNumber, [](const Run& r) { return r.epochs.back().validation_measures[kRmse]; }},
-       {"test acc", Unit::kShare, [](const Run& r) { return metric(r, "test_accuracy"); }},
-       {"test RMSE", Unit::kNumber, [](const Run& r) { return metric(r, "test_rmse"); }},
+       {"test acc", Unit::kShare, [](const Run& r) { return metric_of(r, "test_accuracy"); }},
+       {"test RMSE", Unit::kNumber, [](const Run& r) { return metric_of(r, "test_rmse"); }},
        {"s/epoch", Unit::kSeconds, [](const Run& r) { return std::optional(mean_epoch_seconds(r)); }}}};
   return list;
 }
@@ -69,13 +57,6 @@ std::string cell(const std::vector<const RunRecord*>& runs, const Quantity& quan
     values.push_back(*value);
   }
   return spread_text(spread_of(values), quantity.unit, plus_minus);
-}
-
-std::string param(const Params& params, const std::string& key) {
-  for (const auto& [name, value] : params) {
-    if (name == key) return param_text(value);
-  }
-  return "";
 }
 
 // Removes columns without any cell.
@@ -105,16 +86,14 @@ std::string repeats_table(const std::vector<RunRecord>& runs, const std::vector<
   std::vector<Params> params;
   for (const RunRecord& run : runs) params.push_back(run.params);
   for (const RepeatGroup& group : repeat_groups(params)) {
-    std::vector<const RunRecord*> completed;
-    for (const std::size_t i : group.runs) {
-      if (runs[i].status == RunStatus::kCompleted && !runs[i].epochs.empty()) completed.push_back(&runs[i]);
-    }
-    if (completed.size() < 2) continue;
+    const auto repeats = completed_repeats(group, runs);
+    if (!repeats) continue;
     std::vector<std::string> row;
-    for (std::size_t i = 0; i < table.left_aligned; ++i) row.push_back(param(group.params, table.header[i]));
-    row.push_back(std::to_string(completed.size()));
+    for (std::size_t i = 0; i < table.left_aligned; ++i)
+      row.push_back(param_text(group.params, table.header[i]));
+    row.push_back(std::to_string(repeats->runs.size()));
     for (const Quantity& quantity : quantities())
-      row.push_back(cell(completed, quantity, unicode ? "±" : "+-"));
+      row.push_back(cell(repeats->runs, quantity, unicode ? "±" : "+-"));
     table.rows.push_back(std::move(row));
   }
   if (table.rows.empty()) return "";

@@ -9,7 +9,6 @@
 #include <map>
 
 #include "core/base/printable.h"
-#include "runmanager/config/run_name.h"
 #include "runmanager/terminal/best_run.h"
 #include "runmanager/terminal/repeats_table.h"
 #include "runmanager/terminal/terminal.h"
@@ -43,15 +42,6 @@ std::string percent(std::optional<double> fraction) {
   return std::isfinite(*fraction) ? fmt::format("{:.2f}%", 100 * *fraction) : fmt::format("{}", *fraction);
 }
 
-const EpochRecord* last_epoch(const RunRecord& run) {
-  return run.epochs.empty() ? nullptr : &run.epochs.back();
-}
-
-std::optional<double> metric(const RunRecord& run, const std::string& name) {
-  const auto at = run.metrics.find(name);
-  return at != run.metrics.end() ? std::optional(at->second) : std::nullopt;
-}
-
 // The text of a cell from the last epoch's record; "" for a run without epochs.
 auto from_last_epoch(std::function<std::string(const EpochRecord&)> text) {
   return [text = std::move(text)](const RunRecord& run) {
@@ -65,37 +55,24 @@ bool is_number(const ParamValue& value) {
 }
 
 Column param_column(const std::string& key, const std::vector<RunRecord>& runs) {
-  const auto find = [key](const RunRecord& run) -> const ParamValue* {
-    for (const auto& [name, value] : run.params) {
-      if (name == key) return &value;
-    }
-    return nullptr;
-  };
-  const bool numeric = std::all_of(runs.begin(), runs.end(), [&find](const RunRecord& run) {
-    const ParamValue* value = find(run);
+  const bool numeric = std::all_of(runs.begin(), runs.end(), [&key](const RunRecord& run) {
+    const ParamValue* value = find_param(run.params, key);
     return value == nullptr || is_number(*value);
   });
-  const auto text = [find](const RunRecord& run) {
-    const ParamValue* value = find(run);
-    return value != nullptr ? fit_width(param_text(*value), 32) : std::string();
-  };
+  const auto text = [key](const RunRecord& run) { return fit_width(param_text(run.params, key), 32); };
   const bool varies = std::any_of(runs.begin(), runs.end(),
                                   [&](const RunRecord& run) { return text(run) != text(runs.front()); });
   return {key, text, numeric, varies ? kVaryingParameter : kConstantParameter, true};
 }
 
-// Of the training part of all epochs.
-double training_seconds(const RunRecord& run) {
-  double total = 0;
-  for (const EpochRecord& epoch : run.epochs) total += epoch.epoch_seconds;
-  return total;
-}
-
 // Over all epochs, as the mean time of an epoch is.
 double mean_images_per_second(const RunRecord& run) {
-  double images = 0;
-  for (const EpochRecord& epoch : run.epochs) images += epoch.images_per_second * epoch.epoch_seconds;
-  return images / training_seconds(run);
+  double images = 0, seconds = 0;
+  for (const EpochRecord& epoch : run.epochs) {
+    images += epoch.images_per_second * epoch.epoch_seconds;
+    seconds += epoch.epoch_seconds;
+  }
+  return images / seconds;
 }
 
 // Marks a time of a run that shared the machine with others: it was longer than it would be alone.
@@ -130,7 +107,7 @@ std::vector<Column> all_columns(const std::vector<RunRecord>& runs, const std::v
                      from_last_epoch([](const EpochRecord& e) { return percent(e.validation_accuracy); }),
                      true, 750});
   columns.push_back(
-      {"test acc", [](const RunRecord& run) { return percent(metric(run, "test_accuracy")); }, true, 600});
+      {"test acc", [](const RunRecord& run) { return percent(metric_of(run, "test_accuracy")); }, true, 600});
   for (std::size_t i = 0; i < kMeasures.size(); ++i) {
     const std::string title(kMeasures[i].title), key = "test_" + std::string(kMeasures[i].key);
     const auto text = [i](const std::optional<double>& value) { return measure_text(kMeasures[i], value); };
@@ -140,17 +117,15 @@ std::vector<Column> all_columns(const std::vector<RunRecord>& runs, const std::v
                        from_last_epoch([=](const EpochRecord& e) { return text(e.validation_measures[i]); }),
                        true, 450});
     columns.push_back(
-        {"test " + title, [=](const RunRecord& run) { return text(metric(run, key)); }, true, 550});
+        {"test " + title, [=](const RunRecord& run) { return text(metric_of(run, key)); }, true, 550});
   }
-  columns.push_back(
-      {"s/epoch",
-       [](const RunRecord& run) {
-         return run.epochs.empty()
-                    ? ""
-                    : mark_if_shared(
-                          run, human_seconds(training_seconds(run) / static_cast<double>(run.epochs.size())));
-       },
-       true, 500});
+  columns.push_back({"s/epoch",
+                     [](const RunRecord& run) {
+                       return run.epochs.empty()
+                                  ? ""
+                                  : mark_if_shared(run, human_seconds(mean_epoch_seconds(run)));
+                     },
+                     true, 500});
   columns.push_back({"img/s",
                      [](const RunRecord& run) {
                        return run.epochs.empty()

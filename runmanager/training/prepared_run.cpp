@@ -48,6 +48,7 @@ Run describe_run(const RunConfig& config, const Device& device, int jobs) {
 Run describe_run(const PreparedRun& run) {
   Run described = describe_run(*run.config, run.device, run.jobs);
   described.class_names = run.data->class_names;
+  described.has_validation = run.data->validation.count > 0;
   return described;
 }
 

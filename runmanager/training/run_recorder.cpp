@@ -128,7 +128,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
 
 void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
   log_.emplace(directory_, run, record_.provenance);
-  log_->layout(are_numbers(loader_.samples().set->targets));
+  log_->layout(are_numbers(loader_.samples().set->targets), run.has_validation);
   log_->network(network_);
   if (run.log.images > 0) {
     if (const auto* grid = grids.first_batch(loader_, run)) log_->images(*grid);

@@ -74,6 +74,7 @@ RunConfig small_run(std::size_t index, double lr, const std::string& device = "c
 
 /// Two such runs, lr 0.5 and 0.25.
 Sweep small_sweep();
+inline constexpr const char *kFirst = "lr=0.5,device=cpu", *kSecond = "lr=0.25,device=cpu";  // its runs
 
 /// Everything that run_sweep() uses from outside. The device "cuda" is unavailable: "there is none here".
 struct World {

@@ -5,6 +5,7 @@
 """
 
 import argparse
+import json
 import re
 import shutil
 import subprocess
@@ -23,10 +24,11 @@ CONTEXT = SimpleNamespace(sweep=None, file=None, venv=None)
 QUICK = ["num_workers=0", "device=cpu", "epochs=1", "dataset.limit=300", "dataset.validation=100"]
 
 
-def run_sweep(logdir, *overrides):
-    """Runs the sweep and returns what it prints besides its results."""
-    done = subprocess.run([CONTEXT.sweep, CONTEXT.file, *QUICK, *overrides, "--logdir", logdir], capture_output=True,
-                          text=True, check=True)
+def run_sweep(logdir, *overrides, file=None):
+    """Runs the sweep, or that of another file, and returns what it prints besides its results."""
+    given = [file] if file else [CONTEXT.file, *QUICK]
+    done = subprocess.run([CONTEXT.sweep, *given, *overrides, "--logdir", logdir], capture_output=True, text=True,
+                          check=True)
     return done.stderr
 
 
@@ -96,6 +98,62 @@ class Hyperparameters(Page):
             self.assertTrue(self.browser.wait(shown.replace(";", "") + ".length > 0;", 30))
             self.assertEqual(self.browser.evaluate(shown), ["Accuracy/test", "Accuracy/train", "Accuracy/validation",
                                                             "Duration/epoch_seconds", "Loss/test"], directory)
+
+
+class Pictures(Page):
+    """The page of images."""
+
+    def grid(self, name, *overrides):
+        """Width and height in pixels of the first batch, as the page shows it."""
+        run_sweep(self.logdir, "lr=0.01", "batch_size=100", "shuffle=true", f"name={name}", "log.histograms=false",
+                  "log.graph=false", "log.predictions=false", *overrides)
+        board = self.serve(self.logdir / name)
+        self.open(board, "images")
+        sizes = "deep('img').filter(img => img.complete && img.naturalWidth > 100).map(img => [img.naturalWidth, img.naturalHeight])"
+        self.assertTrue(self.browser.wait(f"return {sizes}.length > 0;", 30), name)
+        (size,) = self.browser.evaluate(f"return {sizes};")
+        return size
+
+    def test_first_batch_has_labels_where_asked_for(self):
+        width, height = self.grid("plain")
+        self.assertEqual((width, height), (8 * (28 + 2) + 2,) * 2, "64 pictures with 2 pixels between them")
+        labelled_width, labelled_height = self.grid("labelled", "log.image_labels=true")
+        self.assertGreater(labelled_width, width, "pictures are as wide as their captions")
+        self.assertGreater(labelled_height / labelled_width, 1, "captions take room below the pictures")
+
+
+class Numbers(Page):
+    """A sweep whose targets are numbers."""
+
+    CHARTS = ["Loss", "Mean absolute error", "Root mean square error", "R²: 1 is perfect, 0 no better than the mean", "Speed"]
+
+    def test_custom_scalars_have_the_charts_of_a_regression(self):
+        rows = ["a,b,y", *(f"{i % 7},{i % 5},{i % 7 + 2 * (i % 5)}" for i in range(60))]
+        (self.logdir / "table.csv").write_text("\n".join(rows) + "\n")
+        (self.logdir / "s.json").write_text(json.dumps({
+            "dataset": {"name": "table", "path": "table.csv", "target": "y", "validation": 20},
+            "network": {"layers": [{"type": "linear", "out_features": 1}]}, "loss": "mse", "batch_size": 10, "epochs": 3,
+            "params": {"lr": [0.1, 0.01]}}))
+        run_sweep(self.logdir, file=self.logdir / "s.json")
+        board = self.serve(self.logdir / "s")
+        layout = board.plugin("custom_scalars/layout")
+        self.assertEqual([category["title"] for category in layout["category"]], self.CHARTS)
+        for category in layout["category"]:
+            for chart in category["chart"]:
+                (tag,) = chart["multiline"]["tag"]
+                shown = board.plugin("custom_scalars/scalars", tag=tag, run="lr=0.1")
+                points = [points for points in shown["tag_to_events"].values()]
+                self.assertEqual([len(points) for points in points], [3], f"{category['title']}, {chart['title']}")
+        run_sweep(self.logdir, "dataset.validation=0", "name=whole", file=self.logdir / "s.json")
+        charts = [chart["title"] for category in self.serve(self.logdir / "whole").plugin("custom_scalars/layout")["category"]
+                  for chart in category["chart"]]
+        self.assertNotIn("Validation", charts, "there would be an empty chart")
+        self.open(board, "custom_scalars")
+        self.assertTrue(self.browser.wait("return deep('tf-custom-scalar-card-style, tf-custom-scalar-multi-line-chart-card')"
+                                          ".length >= 4;", 30))
+        text = self.browser.evaluate("return deep('button.heading, .heading').map(h => h.textContent.trim()).join('|');")
+        for title in self.CHARTS:
+            self.assertIn(title, text)
 
 
 def main():

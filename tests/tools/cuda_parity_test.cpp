@@ -131,6 +131,21 @@ class CudaParity : public ::testing::Test {
   SweepFolder folder_;
 };
 
+TEST_F(CudaParity, SweepOverBothDevicesEndsWithTheirComparison) {
+  folder_.write("s.json", R"({"dataset": {"name": "fashion-mnist", "limit": 200},
+      "network": {"layers": [{"type": "flatten"}, {"type": "linear", "out_features": 10}]}, "epochs": 1,
+      "params": {"lr": [0.1, 0.01], "device": ["cpu", "cuda"]}})");
+  const Finished both = run_program({"s.json", "--logdir", "both"}, folder_.path());
+  ASSERT_EQ(both.code, 0) << both.err;
+  const std::size_t comparison = both.out.find("\ndevice: ");
+  ASSERT_NE(comparison, std::string::npos) << both.out;
+  EXPECT_NE(both.out.find("(geometric mean of 2 pairs", comparison), std::string::npos) << both.out;
+  EXPECT_NE(both.out.find("first epoch", comparison), std::string::npos) << both.out;
+  const Finished one = run_program({"s.json", "device=cuda", "--logdir", "one"}, folder_.path());
+  ASSERT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(one.out.find("geometric mean"), std::string::npos) << one.out;
+}
+
 TEST_F(CudaParity, AugmentedImagesAreThoseOfTheCpu) {
   folder_.write("s.json", R"({"dataset": {"name": "fashion-mnist", "limit": 500,
       "augment": [{"random_crop": {"padding": 4}}, "horizontal_flip", {"cutout": {"size": 8}}]},

@@ -30,6 +30,28 @@ TEST(StandardStreams, MayBeClosedWhenASweepWithWorkersStarts) {
   }
 }
 
+TEST(StandardStreams, TheSweepFileMayComeFromStandardInput) {
+  test::TemporaryDirectory directory;
+  write_quarters(directory.path());
+  const std::string options = " epochs=1 lr=0.01,0.02 batch_size=50 --logdir runs";
+  const Finished trained = run_shell("\"$SWEEP\" -" + options + " < quarters.json", directory.path());
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  EXPECT_THAT(trained.out, HasSubstr("completed"));
+  const Finished kept = run_shell("\"$SWEEP\" quarters.json" + options + " --json", directory.path());
+  EXPECT_THAT(kept.err, HasSubstr("4 finished runs kept")) << "it is the same sweep";
+  const Finished again = run_shell("\"$SWEEP\" resume runs/quarters", directory.path());
+  EXPECT_EQ(again.code, 0) << again.err;
+
+  const Finished unnamed = run_shell("echo '{\"params\": {}}' | \"$SWEEP\" plan -", directory.path());
+  EXPECT_EQ(unnamed.code, 2);
+  EXPECT_THAT(
+      unnamed.err,
+      HasSubstr("standard input:1:1: a sweep that is read from standard input has to have a \"name\""));
+  const Finished broken = run_shell("echo '{\"name\": }' | \"$SWEEP\" -", directory.path());
+  EXPECT_EQ(broken.code, 2);
+  EXPECT_THAT(broken.err, HasSubstr("standard input:1:"));
+}
+
 TEST(StandardStreams, AClosedPipeIsAnErrorAndNoSignal) {
   test::TemporaryDirectory directory;
   const Finished finished =

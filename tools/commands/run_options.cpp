@@ -57,7 +57,9 @@ CLI::Validator seconds_validator() {
 }  // namespace
 
 void add_sweep_arguments(CLI::App& app, SweepArguments& arguments) {
-  app.add_option("file", arguments.file, "the sweep file")->type_name("SWEEP.json")->required();
+  app.add_option("file", arguments.file, "the sweep file; - reads standard input")
+      ->type_name("SWEEP.json")
+      ->required();
   app.add_option("overrides", arguments.overrides,
                  "key=value replaces a value of the file, key=v1,v2,... an axis: lr=0.1,0.01 epochs=3")
       ->type_name("KEY=VALUE");

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -10,7 +9,6 @@
 #include "core/base/printable.h"
 #include "runmanager/answers/effects_report.h"
 #include "runmanager/answers/run_order.h"
-#include "runmanager/config/run_name.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_record_json.h"
@@ -65,17 +63,6 @@ void print_run(const RunRecord& run) {
   std::cout << printable(text);
 }
 
-// The hyperparameters of all runs, in the order they first appear.
-std::vector<std::string> param_names(const std::vector<RunRecord>& runs) {
-  std::vector<std::string> keys;
-  for (const RunRecord& run : runs) {
-    for (const auto& [key, value] : run.params) {
-      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
-    }
-  }
-  return keys;
-}
-
 void print_run_directory(const fs::path& directory, bool json) {
   const RunRecord run =
       with_current_status(read_run_record(directory / "run.json"), fs::absolute(directory) / "..");
@@ -100,7 +87,7 @@ void print_sweep_directory(const fs::path& directory, const ShowOptions& options
   for (RunRecord& run : runs) run = with_current_status(std::move(run), directory);
   if (options.effects) return print_effects(runs, options);
   if (!options.sort.empty()) sort_runs(runs, options.sort);
-  const std::vector<std::string> keys = param_names(runs);
+  const std::vector<std::string> keys = param_keys(runs);
   if (options.top > 0 && options.top < runs.size()) runs.resize(options.top);
   if (options.json) {
     print_json(results_json(runs, fs::weakly_canonical(directory).filename().string()));
@@ -146,16 +133,18 @@ Command show_command() {
             ->required();
         app.add_flag("--json", options->json, "as JSON");
         app.add_flag("--verbose", options->verbose, "a line for each skipped run");
-        app.add_option(
-               "--sort", options->sort,
-               "by a parameter, or by a metric (test_accuracy, loss, epoch_seconds, …) with the best first")
-            ->type_name("KEY");
-        app.add_option("--top", options->top, "only so many runs of that order")
-            ->type_name("N")
-            ->check(CLI::PositiveNumber);
         auto* effects = app.add_flag("--effects", options->effects,
                                      "what each setting changes, alone and in pairs, by analysis of "
                                      "variance; and the runs that none beats in both time and metric");
+        app.add_option(
+               "--sort", options->sort,
+               "by a parameter, or by a metric (test_accuracy, loss, epoch_seconds, …) with the best first")
+            ->type_name("KEY")
+            ->excludes(effects);
+        app.add_option("--top", options->top, "only so many runs of that order")
+            ->type_name("N")
+            ->check(CLI::PositiveNumber)
+            ->excludes(effects);
         app.add_option("--metric", options->metric,
                        "of the effects: test_accuracy, loss, epoch_seconds, …; default: the validation "
                        "accuracy, or what else tells how good a run is")

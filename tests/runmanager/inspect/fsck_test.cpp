@@ -22,16 +22,14 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 namespace fs = std::filesystem;
 
-constexpr const char* kRun = "lr=0.5,device=cpu";
-
 // A finished sweep of two runs.
 class Fsck : public ::testing::Test {
  protected:
   Fsck() { world_.run(small_sweep()); }
 
   fs::path sweep() const { return world_.options.logdir / "small"; }
-  fs::path file(const std::string& name) const { return sweep() / kRun / name; }
-  fs::path events() const { return file(tbwriter::list_event_files(sweep() / kRun).back()); }
+  fs::path file(const std::string& name) const { return sweep() / kFirst / name; }
+  fs::path events() const { return file(tbwriter::list_event_files(sweep() / kFirst).back()); }
   FsckReport check() const { return check_directory(sweep()); }
 
   // The problems of the only damaged file, which has to be `name`.
@@ -84,7 +82,7 @@ TEST_F(Fsck, FindsNothingWrongWithAFinishedSweep) {
   EXPECT_EQ(paths.size(), 3u + 2 * 3) << fsck_text(report);
   for (const char* name : {"sweep.json", "results.json", "results.csv"})
     EXPECT_THAT(paths, ::testing::Contains(name));
-  EXPECT_EQ(check_directory(sweep() / kRun).damaged(), 0u);
+  EXPECT_EQ(check_directory(sweep() / kFirst).damaged(), 0u);
   EXPECT_EQ(check_directory(world_.options.logdir).damaged(), 0u);
 }
 
@@ -92,7 +90,7 @@ TEST_F(Fsck, FindsNothingWrongWithAFinishedSweep) {
 TEST_F(Fsck, ComparesTheColumnsOfEpochsAndOfMeasuresAlone) {
   for (const char* name : {"results.json", "results.csv"}) fs::remove(sweep() / name);
   RunRecords records;
-  for (const char* name : {kRun, "lr=0.25,device=cpu"}) {
+  for (const char* name : {kFirst, kSecond}) {
     RunRecord record = read_run_record(sweep() / name / "run.json");
     record.params.emplace_back("loss", "mse");
     for (EpochRecord& epoch : record.epochs) epoch.measures[0] = 0.75;
@@ -102,7 +100,7 @@ TEST_F(Fsck, ComparesTheColumnsOfEpochsAndOfMeasuresAlone) {
   EXPECT_EQ(check().damaged(), 0u) << fsck_text(check());
   edit(sweep() / "results.csv", ",0.75,0.5,cpu", ",0.7,0.5,cpu");
   EXPECT_EQ(only_damage(sweep() / "results.csv"),
-            fmt::format("top5_accuracy of {}, epoch 1: is \"0.7\", in results.json \"0.75\"\n", kRun));
+            fmt::format("top5_accuracy of {}, epoch 1: is \"0.7\", in results.json \"0.75\"\n", kFirst));
 }
 
 TEST_F(Fsck, CountsRecordsAsTheProtobufParserDoes) {
@@ -147,7 +145,7 @@ TEST_F(Fsck, ACutEventsFileIsDamageOnlyInACompletedRun) {
                     HasSubstr("record " + std::to_string(last) + " at byte " + std::to_string(offsets[last])),
                     HasSubstr(std::to_string(whole.size() - 5 - offsets[last]) + " bytes are lost")));
   for (const char* name : {"run.json", "checkpoint.safetensors"}) fs::remove(file(name));
-  const FsckReport alone = check_directory(sweep() / kRun);
+  const FsckReport alone = check_directory(sweep() / kFirst);
   EXPECT_EQ(alone.damaged(), 0u) << "the run may still be going on";
   EXPECT_THAT(alone.files.at(0).notes, ElementsAre(HasSubstr("ends within a record")));
 }
@@ -157,7 +155,7 @@ TEST_F(Fsck, ATornTailOfAnInterruptedRunIsANote) {
   for (const char* results : {"results.json", "results.csv"}) fs::remove(sweep() / results);
   const std::string whole = tbwriter::slurp(events());
   tbwriter::spill(events(), whole.substr(0, whole.size() - 1));
-  EXPECT_EQ(check_directory(sweep() / kRun).damaged(), 0u);
+  EXPECT_EQ(check_directory(sweep() / kFirst).damaged(), 0u);
 }
 
 TEST_F(Fsck, FindsACutCheckpointAtEveryLength) {
@@ -247,11 +245,11 @@ TEST_F(Fsck, FindsResultsThatContradictEachOther) {
   edit(sweep() / "results.csv", "0.625", "0.5");
   edit(sweep() / "results.csv", "completed,1,0.5,", "completed,1,0.625,");
   EXPECT_EQ(only_damage(sweep() / "results.csv"),
-            std::string("loss of ") + kRun + ", epoch 1: is \"0.625\", in results.json \"0.5\"\n");
+            std::string("loss of ") + kFirst + ", epoch 1: is \"0.625\", in results.json \"0.5\"\n");
   edit(sweep() / "results.csv", "completed,1,0.625,", "completed,1,0.5,");
   edit(file("run.json"), "\"completed\"", "\"failed\"");
   EXPECT_EQ(only_damage(sweep() / "results.json"),
-            std::string("says ") + kRun + " is completed, its run.json failed\n");
+            std::string("says ") + kFirst + " is completed, its run.json failed\n");
 }
 
 TEST_F(Fsck, RefusesADirectoryWithNothingToCheck) {

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
+#include "core/json/json_text.h"
 #include "runmanager/config/sweep_file.h"
 #include "runmanager/inspect/fsck.h"
 #include "runmanager/inspect/verify.h"
@@ -21,10 +22,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
-
-constexpr const char* kFirst = "lr=0.5,device=cpu";
-
-Json read_json(const fs::path& path) { return Json::parse(tbwriter::slurp(path)); }
 
 // The tags of a run's scalars at a step.
 std::set<std::string> tags_at(const fs::path& run, std::int64_t step) {
@@ -53,7 +50,7 @@ TEST(EvaluateFirst, MeasuresTheUntrainedNetworkAsEpochZeroWhenAsked) {
               ElementsAre("0", "", "", "", "2.5", "1", ""));
   EXPECT_EQ(rows[1][10], "") << "images per second";
   EXPECT_EQ(rows[2][2], "1");
-  const Json epochs = read_json(world.path(kFirst) / "run.json")["epochs"];
+  const Json epochs = read_json_file(world.path(kFirst) / "run.json")["epochs"];
   ASSERT_EQ(epochs.size(), 3u);
   EXPECT_EQ(epochs[0]["epoch"], 0);
   EXPECT_TRUE(epochs[0]["loss"].is_null());
@@ -150,13 +147,13 @@ TEST_F(EarlyStopping, EndsTheRunAfterAsManyEpochsWithoutImprovementAsKerasDoes) 
   ASSERT_EQ(record.epochs.size(), static_cast<std::size_t>(expected));
   EXPECT_EQ(record.epochs.back().loss, whole.runs[0].epochs[record.epochs.size() - 1].loss);
   EXPECT_TRUE(record.metrics.contains("test_accuracy"));
-  const Json json = read_json(run_directory(stopped) / "run.json");
+  const Json json = read_json_file(run_directory(stopped) / "run.json");
   EXPECT_EQ(json["status"], "completed");
   EXPECT_EQ(json["stopped"]["epoch"], expected);
   EXPECT_THAT(json["stopped"]["reason"].get<std::string>(),
               HasSubstr("Accuracy/validation has not improved for 3 epochs; it was best in epoch"));
   EXPECT_FALSE(json.contains("best_epoch")) << "nobody asked for its weights";
-  EXPECT_FALSE(read_json(run_directory(whole) / "run.json").contains("stopped"));
+  EXPECT_FALSE(read_json_file(run_directory(whole) / "run.json").contains("stopped"));
   EXPECT_THAT(out_.str(), HasSubstr(std::to_string(expected) + " of 30"));
   const FsckReport report = check_directory(stopped.directory);
   EXPECT_EQ(report.damaged(), 0u) << fsck_text(report);
@@ -210,7 +207,7 @@ TEST_F(EarlyStopping, TheBestEpochsFileIsTheCheckpointOfARunThatEndsThere) {
   const SweepOutcome stopped = run(sweep({"checkpoint=best"}));
   const RunRecord& record = stopped.runs[0];
   const int best = record.best_epoch.value();
-  EXPECT_EQ(read_json(run_directory(stopped) / "run.json")["best_epoch"], best);
+  EXPECT_EQ(read_json_file(run_directory(stopped) / "run.json")["best_epoch"], best);
   for (const EpochRecord& epoch : record.epochs) {
     EXPECT_LE(*epoch.validation_accuracy,
               *record.epochs[static_cast<std::size_t>(best) - 1].validation_accuracy);

@@ -20,9 +20,6 @@ using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-constexpr const char* kFirst = "lr=0.5,device=cpu";
-constexpr const char* kSecond = "lr=0.25,device=cpu";
-
 std::vector<std::string> statuses(const SweepOutcome& outcome) {
   std::vector<std::string> names;
   for (const RunRecord& run : outcome.runs) names.emplace_back(to_string(run.status));

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
+#include "core/json/json_text.h"
 #include "runmanager/records/sweep_directory.h"
 #include "tests/support/run_world.h"
 
@@ -24,16 +25,11 @@ using ::testing::Not;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-constexpr const char* kFirst = "lr=0.5,device=cpu";
-constexpr const char* kSecond = "lr=0.25,device=cpu";
-
 std::vector<std::string> statuses(const SweepOutcome& outcome) {
   std::vector<std::string> names;
   for (const RunRecord& run : outcome.runs) names.emplace_back(to_string(run.status));
   return names;
 }
-
-Json read_json(const fs::path& path) { return Json::parse(tbwriter::slurp(path)); }
 
 TEST(RunSweep, TrainsEveryRunAndLeavesTheFilesOfTheContract) {
   World world;
@@ -55,17 +51,17 @@ TEST(RunSweep, TrainsEveryRunAndLeavesTheFilesOfTheContract) {
   const auto rows = parse_csv(tbwriter::slurp(world.path("results.csv")));
   ASSERT_EQ(rows.size(), 5u);  // header, 2 runs of 2 epochs
   EXPECT_THAT(rows[1], ::testing::Contains("completed"));
-  const Json results = read_json(world.path("results.json"));
+  const Json results = read_json_file(world.path("results.json"));
   EXPECT_EQ(results["sweep"], "small");
   EXPECT_EQ(results["runs"][1]["name"], kSecond);
   EXPECT_EQ(results["runs"][1]["epochs"].size(), 2u);
-  const Json record = read_json(world.path(kFirst) / "run.json");
+  const Json record = read_json_file(world.path(kFirst) / "run.json");
   EXPECT_EQ(record["metrics"]["test_accuracy"], 1.0);
   EXPECT_EQ(record["metrics"]["test_loss"], 0.25);
   EXPECT_EQ(record["device"], "cpu");
   EXPECT_EQ(record["provenance"]["dataset"]["files"][0]["sha256"], std::string(64, 'a'));
   EXPECT_EQ(record["provenance"]["dataset"]["balance"][0]["part"], "train");
-  const Json file = read_json(world.path("sweep.json"));
+  const Json file = read_json_file(world.path("sweep.json"));
   EXPECT_EQ(file["name"], "small");
   EXPECT_EQ(file["runs"].size(), 2u);
   EXPECT_TRUE(file["provenance"].contains("version"));
@@ -74,7 +70,7 @@ TEST(RunSweep, TrainsEveryRunAndLeavesTheFilesOfTheContract) {
 TEST(RunSweep, KeepsWhatARunWasMadeWith) {
   World world;
   world.run(small_sweep());
-  const Json provenance = read_json(world.path(kFirst) / "run.json")["provenance"];
+  const Json provenance = read_json_file(world.path(kFirst) / "run.json")["provenance"];
   for (const char* key : {"version", "revision", "compiler", "numerics", "started", "command", "directory"})
     EXPECT_FALSE(provenance.value(key, Json()).is_null()) << key;
   for (const char* library : {"glibc", "libstdc++", "fmt", "spdlog", "nlohmann_json"})
@@ -110,7 +106,7 @@ TEST(RunSweep, SkipsARunWhoseDeviceIsMissingAndSaysWhy) {
   EXPECT_EQ(outcome.runs[0].error, "there is none here");
   EXPECT_EQ(outcome.runs[0].device, "cuda");
   EXPECT_THAT(world.out.str(), HasSubstr("there is none here"));
-  EXPECT_EQ(read_json(world.path("lr=0.5,device=cuda") / "run.json")["status"], "skipped");
+  EXPECT_EQ(read_json_file(world.path("lr=0.5,device=cuda") / "run.json")["status"], "skipped");
   EXPECT_EQ(world.training.engines, 1u);
 }
 
@@ -201,8 +197,8 @@ TEST(RunSweep, FinishesTheBatchWhenAskedToStopAndSaysHowToGoOn) {
   EXPECT_EQ(outcome.exit_code, 130);
   EXPECT_EQ(world.training.batches, 6u);
   EXPECT_THAT(statuses(outcome), ElementsAre("interrupted", "pending"));
-  EXPECT_EQ(read_json(world.path(kFirst) / "run.json")["status"], "interrupted");
-  EXPECT_EQ(read_json(world.path("results.json"))["runs"][0]["status"], "interrupted");
+  EXPECT_EQ(read_json_file(world.path(kFirst) / "run.json")["status"], "interrupted");
+  EXPECT_EQ(read_json_file(world.path("results.json"))["runs"][0]["status"], "interrupted");
   EXPECT_THAT(world.terminal_output, HasSubstr("sweep 'my sweep.json' lr=0.5\n"));
   EXPECT_EQ(read_safetensors(world.path(kFirst) / "checkpoint.safetensors").metadata.at("epoch"), "1");
 }

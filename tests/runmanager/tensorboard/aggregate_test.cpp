@@ -29,10 +29,11 @@ RunRecord record(std::vector<EpochRecord> epochs, RunStatus status = RunStatus::
   return run;
 }
 
-std::vector<const RunRecord*> pointers(const std::vector<RunRecord>& runs) {
-  std::vector<const RunRecord*> result;
-  for (const RunRecord& run : runs) result.push_back(&run);
-  return result;
+// All of `runs` as repeats of one combination.
+std::optional<CompletedRepeats> completed(const std::vector<RunRecord>& runs) {
+  RepeatGroup group;
+  for (std::size_t i = 0; i < runs.size(); ++i) group.runs.push_back(i);
+  return completed_repeats(group, runs);
 }
 
 // lr 0.5 and 0.25, each `repeats` times, as a sweep file with repeats expands.
@@ -88,10 +89,9 @@ TEST(AggregateOf, IsMeanAndDeviationOfEveryTagAndEpoch) {
               {.epoch = 2, .loss = 0, .accuracy = 0.5, .epoch_seconds = 7}})};
   for (std::size_t i = 0; i < runs.size(); ++i)
     runs[i].metrics = {{"test_loss", static_cast<double>(i)}, {"test_accuracy", 0.5}};
-  const auto aggregate = aggregate_of(pointers(runs));
-  ASSERT_TRUE(aggregate);
-  ASSERT_EQ(aggregate->size(), 2u);
-  const AggregateEpoch &first = aggregate->at(0), &second = aggregate->at(1);
+  const auto aggregate = aggregate_of(completed(runs).value());
+  ASSERT_EQ(aggregate.size(), 2u);
+  const AggregateEpoch &first = aggregate[0], &second = aggregate[1];
   EXPECT_EQ(first.epoch, 1);
   EXPECT_EQ(value_of(first, "Loss/train").mean, 3);
   EXPECT_EQ(value_of(first, "Loss/train").deviation, 2);  // ((1−3)² + 0 + (5−3)²) / 2 = 4
@@ -114,26 +114,26 @@ TEST(AggregateOf, GoesAsFarAsEveryRunAndBeginsBeforeTrainingIfAllDo) {
   std::vector<RunRecord> runs = {record({{.epoch = 1, .loss = 1}, {.epoch = 2, .loss = 1}}),
                                  record({{.epoch = 1, .loss = 3}})};
   runs[0].untrained = EpochRecord{.epoch = 0, .validation_loss = 2};
-  EXPECT_EQ(aggregate_of(pointers(runs))->size(), 1u);
-  EXPECT_EQ(aggregate_of(pointers(runs))->at(0).epoch, 1);
+  EXPECT_EQ(aggregate_of(completed(runs).value()).size(), 1u);
+  EXPECT_EQ(aggregate_of(completed(runs).value())[0].epoch, 1);
   runs[1].untrained = EpochRecord{.epoch = 0, .validation_loss = 4};
-  const auto aggregate = aggregate_of(pointers(runs));
-  ASSERT_EQ(aggregate->size(), 2u);
-  EXPECT_EQ(aggregate->at(0).epoch, 0);
-  EXPECT_EQ(value_of(aggregate->at(0), "Loss/validation").mean, 3);
-  EXPECT_THROW(value_of(aggregate->at(0), "Loss/train"), std::out_of_range);
-  EXPECT_EQ(value_of(aggregate->at(1), "Loss/train").mean, 2);
+  const auto aggregate = aggregate_of(completed(runs).value());
+  ASSERT_EQ(aggregate.size(), 2u);
+  EXPECT_EQ(aggregate.at(0).epoch, 0);
+  EXPECT_EQ(value_of(aggregate.at(0), "Loss/validation").mean, 3);
+  EXPECT_THROW(value_of(aggregate.at(0), "Loss/train"), std::out_of_range);
+  EXPECT_EQ(value_of(aggregate.at(1), "Loss/train").mean, 2);
 }
 
-TEST(AggregateOf, NeedsTwoCompletedRuns) {
-  EXPECT_FALSE(aggregate_of({}));
-  EXPECT_FALSE(aggregate_of(pointers({record({{.loss = 1}})})));
+TEST(CompletedRepeats, AreTwoOrMore) {
+  EXPECT_FALSE(completed({}));
+  EXPECT_FALSE(completed({record({{.loss = 1}})}));
   const std::vector<RunRecord> one_failed = {record({{.loss = 1}}),
                                              record({{.loss = 9}}, RunStatus::kFailed)};
-  EXPECT_FALSE(aggregate_of(pointers(one_failed)));
+  EXPECT_FALSE(completed(one_failed));
   const std::vector<RunRecord> one_of_three_failed = {
       record({{.loss = 1}}), record({{.loss = 9}}, RunStatus::kFailed), record({{.loss = 2}})};
-  EXPECT_EQ(value_of(aggregate_of(pointers(one_of_three_failed))->at(0), "Loss/train").mean, 1.5)
+  EXPECT_EQ(value_of(aggregate_of(completed(one_of_three_failed).value())[0], "Loss/train").mean, 1.5)
       << "the failed run counts not";
 }
 
@@ -141,10 +141,10 @@ TEST(AggregateOf, KeepsNaNWhereverItStandsAndLeavesOutWhatWasNotMeasured) {
   for (const std::size_t place : {0u, 1u}) {
     std::vector<RunRecord> runs = {record({{.loss = 1}}), record({{.loss = 1}})};
     runs[place].epochs[0].loss = std::numeric_limits<double>::quiet_NaN();
-    const auto aggregate = aggregate_of(pointers(runs));
-    EXPECT_TRUE(std::isnan(value_of(aggregate->at(0), "Loss/train").mean));
-    EXPECT_TRUE(std::isnan(value_of(aggregate->at(0), "Loss/train").deviation));
-    EXPECT_THROW(value_of(aggregate->at(0), "Loss/validation"), std::out_of_range);
+    const auto aggregate = aggregate_of(completed(runs).value());
+    EXPECT_TRUE(std::isnan(value_of(aggregate.at(0), "Loss/train").mean));
+    EXPECT_TRUE(std::isnan(value_of(aggregate.at(0), "Loss/train").deviation));
+    EXPECT_THROW(value_of(aggregate.at(0), "Loss/validation"), std::out_of_range);
   }
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::vector<std::uint8_t> some_pixels(std::size_t count) {
@@ -72,13 +73,14 @@ std::vector<std::string> tags_of(const tbwriter::CustomScalarsLayout& layout) {
 }
 
 TEST(ScalarsLayout, HasTheMeasuresOfTheTask) {
-  const auto classes = tags_of(scalars_layout(false)), numbers = tags_of(scalars_layout(true));
+  const auto classes = tags_of(scalars_layout(false, true)), numbers = tags_of(scalars_layout(true, true));
   EXPECT_THAT(classes,
               ElementsAre("Loss/train$", "Loss/validation$", "Accuracy/train$", "Accuracy/validation$",
                           "Duration/epoch_seconds$", "Time/images_per_second$"));
   EXPECT_THAT(numbers, Contains("R2/validation$"));
   EXPECT_THAT(numbers, Contains("MAE/train$"));
   EXPECT_THAT(numbers, Not(Contains("Accuracy/train$")));
+  EXPECT_THAT(tags_of(scalars_layout(false, false)), Not(Contains(HasSubstr("validation"))));
 }
 
 }  // namespace

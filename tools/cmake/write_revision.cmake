@@ -5,7 +5,7 @@ if(failed OR NOT revision)
   set(revision "unknown")
 endif()
 file(CONFIGURE OUTPUT ${OUTPUT} @ONLY CONTENT [[
-// The commit that is built. Written by runmanager/write_revision.cmake.
+// The commit that is built. Written by tools/cmake/write_revision.cmake.
 #pragma once
 
 namespace sweep {

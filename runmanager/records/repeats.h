@@ -2,17 +2,16 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "runmanager/config/run_config.h"
+#include "runmanager/config/params.h"
+#include "runmanager/records/results.h"
 
 namespace sweep {
-
-/// The parameter that tells repeats of a combination apart.
-inline constexpr std::string_view kRepeatKey = "repeat";
 
 /// What rows of results.csv over several repeats have in place of a run's status.
 inline constexpr std::string_view kMeanStatus = "mean", kDeviationStatus = "std";
@@ -26,6 +25,17 @@ struct RepeatGroup {
 
 /// The combinations of `runs`, in their order; runs without "repeat" are in none.
 std::vector<RepeatGroup> repeat_groups(std::span<const Params> runs);
+
+/// What the completed runs of a combination have in common.
+struct CompletedRepeats {
+  std::vector<const RunRecord*> runs;  // two or more, each with an epoch or more
+  std::size_t epochs = 0;              // from 1 on, that all of them have
+  bool has_untrained = false;          // all of them have epoch 0
+};
+
+/// The completed runs of `group`; nullopt if there are fewer than two. `runs`: all those that the positions
+/// count; has to outlive what is returned.
+std::optional<CompletedRepeats> completed_repeats(const RepeatGroup& group, std::span<const RunRecord> runs);
 
 /// The mean, and the deviation of the sample: divided by the number of values less one.
 struct Spread {

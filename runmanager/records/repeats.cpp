@@ -1,5 +1,6 @@
-#include "runmanager/config/repeats.h"
+#include "runmanager/records/repeats.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -24,6 +25,20 @@ std::vector<RepeatGroup> repeat_groups(std::span<const Params> runs) {
   std::vector<std::string> names = run_names(named);
   for (std::size_t i = 0; i < names.size(); ++i) groups[i].name = std::move(names[i]);
   return groups;
+}
+
+std::optional<CompletedRepeats> completed_repeats(const RepeatGroup& group, std::span<const RunRecord> runs) {
+  CompletedRepeats repeats;
+  for (const std::size_t i : group.runs) {
+    if (runs[i].status == RunStatus::kCompleted && last_epoch(runs[i]) != nullptr)
+      repeats.runs.push_back(&runs[i]);
+  }
+  if (repeats.runs.size() < 2) return std::nullopt;
+  const auto epochs = [](const RunRecord* run) { return run->epochs.size(); };
+  repeats.epochs = epochs(std::ranges::min(repeats.runs, {}, epochs));
+  repeats.has_untrained =
+      std::ranges::all_of(repeats.runs, [](const RunRecord* run) { return run->untrained.has_value(); });
+  return repeats;
 }
 
 Spread spread_of(std::span<const double> values) {

@@ -1,0 +1,26 @@
+#include "runmanager/config/params.h"
+
+#include <algorithm>
+
+#include "core/spec/arguments.h"
+
+namespace sweep {
+
+const ParamValue* find_param(const Params& params, std::string_view key) {
+  const auto found = std::ranges::find(params, key, &Params::value_type::first);
+  return found == params.end() ? nullptr : &found->second;
+}
+
+std::string param_text(const ParamValue& value) {
+  if (const bool* boolean = std::get_if<bool>(&value)) return *boolean ? "true" : "false";
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
+  if (const double* number = std::get_if<double>(&value)) return number_text(*number);
+  return std::get<std::string>(value);
+}
+
+std::string param_text(const Params& params, std::string_view key) {
+  const ParamValue* value = find_param(params, key);
+  return value != nullptr ? param_text(*value) : "";
+}
+
+}  // namespace sweep
