@@ -14,7 +14,7 @@ def epochs(count, best, seconds, spread=0.0, numbers=False, validation=True):
         record = {"epoch": epoch, "loss": loss, "epoch_seconds": seconds, "run_seconds": seconds * 1.2 * epoch,
                   "images_per_second": 1000 / seconds, "data_wait_seconds": seconds * 0.1}
         if numbers:
-            record |= {"rmse": 1 - quality, "mae": 0.8 * (1 - quality), "r2": quality}
+            record |= {"accuracy": None, "number_correct": None, "rmse": 1 - quality, "mae": 0.8 * (1 - quality), "r2": quality}
         else:
             record |= {"accuracy": quality, "number_correct": int(1000 * quality)}
         if validation:
@@ -28,7 +28,7 @@ def epochs(count, best, seconds, spread=0.0, numbers=False, validation=True):
 
 
 def run(name, params, made_epochs, **more):
-    last = {key: value for key, value in made_epochs[-1].items() if "_seconds" not in key and key != "epoch"} if made_epochs else {}
+    last = {key: value for key, value in made_epochs[-1].items() if "_seconds" not in key and key != "epoch" and value is not None} if made_epochs else {}
     seconds = made_epochs[-1]["run_seconds"] + 0.5 if made_epochs else None
     return {"name": name, "status": "completed", "params": params, "config": {"epochs": len(made_epochs), **params},
             "metrics": last, "epochs": made_epochs, "seconds": {"run": seconds, "setup": 0.2, "logging": 0.1},
