@@ -20,13 +20,16 @@ Command export_command();      ///< Writes scalars and hyperparameters of a log 
 Command data_command();        ///< Gets data sets and describes them.
 Command devices_command();     ///< Prints the devices of this machine.
 Command schema_command();      ///< Prints the JSON schema of sweep files.
+Command init_command();        ///< Writes a sweep file to start from.
+Command manual_command();      ///< Prints the manual page.
 Command completion_command();  ///< Prints a completion script.
 
 /// In the order of `sweep --help`.
 inline std::vector<Command> all_commands() {
-  return {run_command(),     resume_command(),  plan_command(),   show_command(),      ls_command(),
-          compare_command(), report_command(),  fsck_command(),   verify_command(),    export_command(),
-          data_command(),    devices_command(), schema_command(), completion_command()};
+  return {run_command(),    resume_command(),  plan_command(),   show_command(),
+          ls_command(),     compare_command(), report_command(), fsck_command(),
+          verify_command(), export_command(),  data_command(),   devices_command(),
+          schema_command(), init_command(),    manual_command(), completion_command()};
 }
 
 }  // namespace sweep

@@ -9,7 +9,9 @@
 #include "core/base/error.h"
 #include "runmanager/records/replaced_runs.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/terminal/json_progress.h"
 #include "runmanager/terminal/table.h"
+#include "runmanager/terminal/terminal_progress.h"
 
 namespace sweep {
 namespace {
@@ -28,13 +30,22 @@ bool may_be_unsynced(const std::filesystem::path& run_directory) {
   return !error && std::filesystem::file_time_type::clock::now() - written < std::chrono::minutes(2);
 }
 
+std::unique_ptr<Progress> make_progress(const SweepRecorderOptions& options, std::size_t runs) {
+  if (options.json) return std::make_unique<JsonProgress>(options.terminal.write, options.quiet, runs);
+  return std::make_unique<TerminalProgress>(options.terminal, options.clock, options.quiet, options.name,
+                                            runs, options.work);
+}
+
 }  // namespace
 
 std::string cost_text(const SweepCost& cost) {
   const double beside = cost.seconds - cost.training_seconds;
+  // Runs beside each other take less together than one after the other.
+  const bool at_once = cost.seconds > 1.05 * cost.elapsed_seconds;
   return fmt::format(
-      "{} run{} took {}; beside training {} per run ({:.2f}%), logs and checkpoints are {:.2f}%", cost.runs,
+      "{} run{} took {}{}; beside training {} per run ({:.2f}%), logs and checkpoints are {:.2f}%", cost.runs,
       cost.runs == 1 ? "" : "s", human_seconds(cost.elapsed_seconds),
+      at_once ? fmt::format(", the sum of their times is {}", human_seconds(cost.seconds)) : "",
       human_seconds(std::max(0.0, beside) / static_cast<double>(cost.runs)), 100 * beside / cost.seconds,
       100 * cost.logging_seconds / cost.seconds);
 }
@@ -43,7 +54,7 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
                              std::vector<RunRecord> records)
     : options_(options),
       aggregates_(options.directory, runs),
-      progress_(options.terminal, options.clock, options.quiet, options.name, runs.size(), options.work),
+      progress_(make_progress(options, runs.size())),
       disk_(options.directory),
       begin_(options.clock()) {
   for (RunRecord& record : records) {
@@ -77,7 +88,7 @@ void SweepRecorder::update(std::size_t run, RunRecord record) { records_.at(run)
 void SweepRecorder::end_run(std::size_t run) {
   disk_.end_run(record(run).name);
   aggregates_.update(run, records());
-  progress_.end_run(run + 1, record(run));
+  progress_->end_run(run + 1, record(run));
   count_cost(run);
   // Not earlier: until here the old run is the only whole one.
   if (options_.replaces.contains(run) && record(run).status == RunStatus::kCompleted) {

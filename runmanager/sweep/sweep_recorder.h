@@ -14,6 +14,7 @@
 #include "runmanager/records/run_records.h"
 #include "runmanager/tensorboard/aggregate.h"
 #include "runmanager/terminal/progress.h"
+#include "runmanager/terminal/terminal.h"
 #include "runmanager/training/run_recorder.h"
 
 namespace sweep {
@@ -28,7 +29,8 @@ struct SweepCost {
 };
 
 /// "8 runs took 6.21 s; beside training 1.9 ms per run (0.24%), logs and checkpoints are 0.20%". The time is
-/// the wall clock's; the fractions are of the time of the runs, of which several may be trained at once.
+/// the wall clock's; if several were trained at once, the sum of their times follows, and the fractions are
+/// of that.
 std::string cost_text(const SweepCost& cost);
 
 struct SweepRecorderOptions {
@@ -37,8 +39,8 @@ struct SweepRecorderOptions {
   std::vector<std::string> keys;    // the swept keys: columns of results.csv
   std::function<double()> clock;    // seconds, monotonic
   Terminal terminal;
-  bool quiet = false;
-  double work = 0;                      // see Progress
+  bool quiet = false, json = false;     // no progress; progress as JSON
+  double work = 0;                      // see TerminalProgress
   std::set<std::size_t> replaces = {};  // runs whose old directory goes when they are completed
 };
 
@@ -52,7 +54,7 @@ class SweepRecorder {
                 std::vector<RunRecord> records);
 
   const std::filesystem::path& directory() const { return options_.directory; }
-  Progress& progress() { return progress_; }
+  Progress& progress() { return *progress_; }
   const std::vector<RunRecord>& records() const { return records_.all(); }
   const RunRecord& record(std::size_t run) const { return records()[run]; }
   /// Of the runs that this start trained from their beginning to their end.
@@ -92,7 +94,7 @@ class SweepRecorder {
   const SweepRecorderOptions options_;
   RunRecords records_;
   AggregateRuns aggregates_;
-  Progress progress_;
+  std::unique_ptr<Progress> progress_;
   DiskSync disk_;
   double next_save_ = 0;
   SweepCost cost_;

@@ -29,6 +29,7 @@
 #include "runmanager/sweep/sweep_recorder.h"
 #include "runmanager/sweep/worker_pool.h"
 #include "runmanager/tensorboard/view_hint.h"
+#include "runmanager/terminal/json_progress.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/text/json_output.h"
 #include "runmanager/training/stop_signals.h"
@@ -199,6 +200,7 @@ class SweepRunner {
                             .clock = environment_.clock,
                             .terminal = environment_.terminal,
                             .quiet = options_.quiet,
+                            .json = options_.json,
                             .work = total_work,
                             .replaces = replaced_runs()},
                            sweep_.runs, std::move(records_));
@@ -310,15 +312,20 @@ class SweepRunner {
     }
     environment_.out->flush();
     const int signal = environment_.stop_requested();
-    if (!options_.quiet && cost_.runs > 0) environment_.terminal.write("\n" + cost_text(cost_) + "\n");
-    if (!options_.quiet) {
-      environment_.terminal.write("\n" + view_hint(directory_->path(), records_, means_, quoted_path));
-    }
+    if (!options_.quiet && cost_.runs > 0) say("\n" + cost_text(cost_) + "\n");
+    if (!options_.quiet) say("\n" + view_hint(directory_->path(), records_, means_, quoted_path));
     if (signal != 0 && !options_.command.empty()) {
-      environment_.terminal.write(
-          fmt::format("Stopped by {}. To go on: {}\n", signal_name(signal), resume_command()));
+      say(fmt::format("Stopped by {}. To go on: {}\n", signal_name(signal), resume_command()));
     }
     return {.runs = records_, .directory = directory_->path(), .exit_code = exit_code(signal)};
+  }
+
+  // `text`: lines with their ends, perhaps an empty one before them.
+  void say(std::string_view text) const {
+    if (!options_.json) return environment_.terminal.write(text);
+    text.remove_prefix(text.starts_with('\n') ? 1 : 0);
+    text.remove_suffix(1);
+    environment_.terminal.write(json_message(text));
   }
 
   // The same command. One with --fresh would make yet another directory, so this one is named instead. What

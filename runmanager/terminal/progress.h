@@ -1,71 +1,27 @@
-// Progress of a sweep: bars on a terminal, a line per epoch in a log.
+// What a sweep tells while it trains.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "core/engine/engine.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/training_observer.h"
-#include "runmanager/terminal/terminal.h"
 
 namespace sweep {
 
-/// Shows the progress of a sweep. On an interactive terminal there is a bar for each active run and one for
-/// the sweep, redrawn at most 15 times a second, and finished runs scroll away above them; elsewhere a line
-/// is written per epoch. Calls between redraws only read the clock. Drawing never throws. Not thread-safe.
+/// Shows the progress of a sweep. Showing never throws. Not thread-safe.
 class Progress {
  public:
-  /// `clock` returns seconds and never goes back. `sweep` is the sweep's name, and `runs` the number of its
-  /// runs, finished ones included. `work` is the sum of training samples times epochs over the runs to be
-  /// trained, from which the time left is estimated. If `quiet`, only messages and failed runs are written.
-  Progress(Terminal terminal, std::function<double()> clock, bool quiet, std::string sweep, std::size_t runs,
-           double work);
-  ~Progress();  ///< Erases the bars.
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  virtual ~Progress() = default;
 
   /// The observer that shows the training of run `number`, from 1. Valid until end_run() of that number.
-  TrainingObserver& run(std::size_t number);
+  virtual TrainingObserver& run(std::size_t number) = 0;
   /// Shows how run `number` ended. Also for a run that never began, because it was skipped or failed early.
-  void end_run(std::size_t number, const RunRecord& run);
+  virtual void end_run(std::size_t number, const RunRecord& run) = 0;
   /// Counts `count` runs as finished that an earlier start has trained.
-  void keep_runs(std::size_t count);
-
-  /// Writes a line that stays, also if quiet.
-  void message(std::string_view line);
-
- private:
-  class ActiveRun;
-  void write_line(std::string_view line);
-  void clear();
-  void draw_if_due();
-  void draw();
-  std::string sweep_line(int width) const;
-  std::string bar_line(const std::string& counter, double fraction, const std::vector<std::string>& details,
-                       int width) const;
-  std::string bar(double fraction, int width) const;
-  std::string paint(std::string_view code, std::string_view text) const;
-  Terminal terminal_;
-  std::function<double()> clock_;
-  bool quiet_;
-  std::string sweep_;
-  std::size_t runs_;
-  double work_;
-
-  double start_ = 0;  // by clock_
-  double next_draw_ = 0;
-  int drawn_lines_ = 0;  // the cursor is in the last of them
-  std::size_t finished_ = 0, failed_ = 0, skipped_ = 0, kept_ = 0;
-  double work_done_ = 0;  // of runs that have ended
-
-  std::map<std::size_t, std::unique_ptr<ActiveRun>> active_;  // by the run's number
+  virtual void keep_runs(std::size_t count) = 0;
+  /// Something that is said even if nothing else is.
+  virtual void message(std::string_view line) = 0;
 };
 
 }  // namespace sweep

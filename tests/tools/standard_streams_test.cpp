@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
 #include "tests/support/program.h"
 #include "tests/support/quarters.h"
 #include "tests/support/temporary_directory.h"
@@ -37,7 +41,7 @@ TEST(StandardStreams, TheSweepFileMayComeFromStandardInput) {
   const Finished trained = run_shell("\"$SWEEP\" -" + options + " < quarters.json", directory.path());
   EXPECT_EQ(trained.code, 0) << trained.err;
   EXPECT_THAT(trained.out, HasSubstr("completed"));
-  const Finished kept = run_shell("\"$SWEEP\" quarters.json" + options + " --json", directory.path());
+  const Finished kept = run_shell("\"$SWEEP\" quarters.json" + options, directory.path());
   EXPECT_THAT(kept.err, HasSubstr("4 finished runs kept")) << "it is the same sweep";
   const Finished again = run_shell("\"$SWEEP\" resume runs/quarters", directory.path());
   EXPECT_EQ(again.code, 0) << again.err;
@@ -50,6 +54,23 @@ TEST(StandardStreams, TheSweepFileMayComeFromStandardInput) {
   const Finished broken = run_shell("echo '{\"name\": }' | \"$SWEEP\" -", directory.path());
   EXPECT_EQ(broken.code, 2);
   EXPECT_THAT(broken.err, HasSubstr("standard input:1:"));
+}
+
+TEST(StandardStreams, HaveOnlyJsonWhereItIsAskedFor) {
+  test::TemporaryDirectory directory;
+  write_quarters(directory.path());
+  const Finished finished = run_program({"quarters.json", "epochs=2", "lr=0.01", "batch_size=50",
+                                         "device=cpu,cuda:7", "--json", "--logdir", "runs"},
+                                        directory.path());
+  EXPECT_TRUE(nlohmann::json::parse(finished.out).contains("runs")) << finished.out;
+  std::map<std::string, int> events;
+  std::istringstream lines(finished.err);
+  for (std::string line; std::getline(lines, line);)
+    ++events[nlohmann::json::parse(line).at("event").get<std::string>()];
+  EXPECT_EQ(events["begin"], 2);
+  EXPECT_EQ(events["epoch"], 4);
+  EXPECT_EQ(events["end"], 4) << "the skipped runs end, too";
+  EXPECT_GE(events["message"], 2) << "times, and where to look";
 }
 
 TEST(StandardStreams, AClosedPipeIsAnErrorAndNoSignal) {

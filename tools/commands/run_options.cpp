@@ -118,7 +118,10 @@ void add_training_options(CLI::App& app, RunnerOptions& runner) {
       ->capture_default_str();
   app.add_flag("--strict", runner.strict, "a run whose device is missing fails instead of being skipped");
   app.add_flag("--quiet", runner.quiet, "no progress");
-  app.add_flag("--json", runner.json, "results as JSON on standard output instead of the table");
+  app.add_flag(
+      "--json", runner.json,
+      "results as JSON on standard output instead of the table, and progress as a line of JSON per event on "
+      "standard error");
 }
 
 }  // namespace sweep

@@ -27,6 +27,7 @@ struct ShowOptions {
   fs::path directory;  // of a sweep or a run; also the path of a run.json
   bool json = false, effects = false, verbose = false;
   std::string sort;
+  std::vector<std::string> columns;
   std::size_t top = 0;  // so many runs; 0: all
   std::string metric;   // of the effects
 };
@@ -96,7 +97,8 @@ void print_sweep_directory(const fs::path& directory, const ShowOptions& options
                                {.color = stdout_color(),
                                 .unicode = stdout_unicode(),
                                 .width = stdout_width(),
-                                .skipped = options.verbose});
+                                .skipped = options.verbose,
+                                .columns = options.columns});
   }
 }
 
@@ -131,7 +133,7 @@ Command show_command() {
         app.add_option("directory", options->directory, "runs/NAME, or a directory in it")
             ->type_name("DIR")
             ->required();
-        app.add_flag("--json", options->json, "as JSON");
+        auto* json = app.add_flag("--json", options->json, "as JSON");
         app.add_flag("--verbose", options->verbose, "a line for each skipped run");
         auto* effects = app.add_flag("--effects", options->effects,
                                      "what each setting changes, alone and in pairs, by analysis of "
@@ -141,6 +143,12 @@ Command show_command() {
                "by a parameter, or by a metric (test_accuracy, loss, epoch_seconds, …) with the best first")
             ->type_name("KEY")
             ->excludes(effects);
+        app.add_option("--columns", options->columns,
+                       "only these, in this order: parameters, status, loss, test_accuracy, epoch_seconds, …")
+            ->type_name("NAME,…")
+            ->delimiter(',')
+            ->excludes(effects)
+            ->excludes(json);
         app.add_option("--top", options->top, "only so many runs of that order")
             ->type_name("N")
             ->check(CLI::PositiveNumber)

@@ -12,6 +12,7 @@
 #include "core/data/safetensors.h"
 #include "core/json/json_text.h"
 #include "runmanager/records/sweep_directory.h"
+#include "runmanager/sweep/sweep_recorder.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {
@@ -357,6 +358,14 @@ TEST(RunSweep, WritesBatchScalarsEverySoManyBatches) {
     }
   }
   EXPECT_THAT(steps, ElementsAre(0, 3, 6));
+}
+
+TEST(CostText, HasTheSumOfTheTimesWhereRunsWereTrainedAtOnce) {
+  SweepCost cost = {
+      .runs = 4, .elapsed_seconds = 5, .seconds = 4.9, .training_seconds = 4.8, .logging_seconds = 0.02};
+  EXPECT_THAT(cost_text(cost), HasSubstr("4 runs took 5.00 s; beside training 25 ms per run"));
+  cost.seconds = 9.5;
+  EXPECT_THAT(cost_text(cost), HasSubstr("4 runs took 5.00 s, the sum of their times is 9.50 s; beside"));
 }
 
 }  // namespace

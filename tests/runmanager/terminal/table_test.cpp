@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "core/base/error.h"
 #include "runmanager/terminal/best_run.h"
 #include "runmanager/terminal/terminal.h"
 #include "tests/support/run_world.h"
@@ -190,6 +191,24 @@ TEST(ResultsTable, CountsRunsThatWereNotStartedInsteadOfListingThem) {
                     {"optimizer"});
   EXPECT_THAT(table, HasSubstr("2 runs not started"));
   EXPECT_EQ(lines_of(table).size(), 5u);
+}
+
+TEST(ResultsTable, HasTheColumnsThatAreAskedForInTheirOrder) {
+  const std::vector<RunRecord> runs = {run("a", RunStatus::kCompleted, 0.5, 0.25),
+                                       run("b", RunStatus::kSkipped, -1)};
+  const std::string table =
+      results_table(runs, {"optimizer", "lr"},
+                    {.width = 20, .columns = {"validation_accuracy", "optimizer", "images_per_second"}});
+  EXPECT_THAT(table, StartsWith("  val acc  optimizer  img/s\n"));
+  EXPECT_THAT(table, HasSubstr("  25.00%  a          30.0k\n"));
+  EXPECT_THAT(table, Not(HasSubstr("left out"))) << "what is asked for is shown, however wide";
+  try {
+    results_table(runs, {"optimizer", "lr"}, {.columns = {"lr", "val_accuracy"}});
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("there is no column \"val_accuracy\", want optimizer, lr, status, epochs, loss"));
+  }
 }
 
 }  // namespace

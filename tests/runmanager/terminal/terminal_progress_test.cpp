@@ -1,4 +1,4 @@
-#include "runmanager/terminal/progress.h"
+#include "runmanager/terminal/terminal_progress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ struct Clock {
 TEST(Progress, ShowsRunEpochSpeedsLossAccuracyAndTimesLeft) {
   Screen screen;
   Clock clock;
-  Progress progress(screen.terminal(120), clock.function(), false, "fashion", 4, 4 * 2 * 1000.0);
+  TerminalProgress progress(screen.terminal(120), clock.function(), false, "fashion", 4, 4 * 2 * 1000.0);
   progress.run(1).begin_run({.number = 1, .name = "lr=0.1", .epochs = 2, .batches = 10, .samples = 1000});
   progress.run(1).begin_epoch(1);
   for (int i = 0; i < 5; ++i) {
@@ -80,9 +80,9 @@ TEST(Progress, ShowsRunEpochSpeedsLossAccuracyAndTimesLeft) {
   }
   ASSERT_EQ(screen.lines.size(), 3u);
   EXPECT_EQ(screen.lines[0], "lr=0.1");
-  // 5 of 20 batches took 5 s.
+  // 5 of the epoch's 10 batches, and of the run's 20, took 5 s.
   for (const char* part :
-       {"epoch 1/2", " 25%", "loss 0.5000", "acc 80.00%", "15 s left", "1.00 it/s", "100 img/s"}) {
+       {"epoch 1/2", " 50%", "loss 0.5000", "acc 80.00%", "15 s left", "1.00 it/s", "100 img/s"}) {
     EXPECT_THAT(screen.lines[1], HasSubstr(part));
   }
   // 500 of 8000 samples took 5 s.
@@ -91,11 +91,34 @@ TEST(Progress, ShowsRunEpochSpeedsLossAccuracyAndTimesLeft) {
   }
 }
 
+// Epochs of a tenth of a second, of which half is validation: each alone would have another speed.
+TEST(Progress, SpeedsAreThoseOfASecondOfTrainingAtLeast) {
+  Screen screen;
+  Clock clock;
+  TerminalProgress progress(screen.terminal(120), clock.function(), false, "fashion", 1, 1e6);
+  progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 100, .batches = 1, .samples = 10});
+  const auto epoch = [&](int number, double seconds) {
+    progress.run(1).begin_epoch(number);
+    clock.seconds += seconds;
+    progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10}, 1);
+    progress.run(1).phase("validation");
+    clock.seconds += 0.05;
+  };
+  for (int number = 1; number <= 19; ++number) epoch(number, 0.05);
+  EXPECT_THAT(screen.lines[1], Not(HasSubstr("img/s"))) << "only 0.95 s of training";
+  epoch(20, 0.0501);
+  progress.run(1).begin_epoch(21);
+  clock.seconds += 0.2;
+  progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10}, 1);
+  EXPECT_THAT(screen.lines[1], HasSubstr("20.0 it/s  200 img/s"))
+      << "the slow batch belongs to the next second";
+}
+
 TEST(Progress, NeverDrawsALineWiderThanTheTerminal) {
   for (int width = 20; width < 160; width += 7) {
     Screen screen;
     Clock clock;
-    Progress progress(screen.terminal(width), clock.function(), false, "fashion", 400, 1e9);
+    TerminalProgress progress(screen.terminal(width), clock.function(), false, "fashion", 400, 1e9);
     progress.run(1).begin_run(
         {.number = 1, .name = std::string(100, 'n'), .epochs = 100, .batches = 1000, .samples = 100000});
     progress.run(1).begin_epoch(42);
@@ -109,7 +132,7 @@ TEST(Progress, LeavesFinishedRunsAboveTheBarsAndErasesTheBars) {
   Screen screen;
   Clock clock;
   {
-    Progress progress(screen.terminal(100), clock.function(), false, "s", 2, 10);
+    TerminalProgress progress(screen.terminal(100), clock.function(), false, "s", 2, 10);
     progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 1, .samples = 10});
     progress.run(1).begin_epoch(1);
     progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10});
@@ -131,7 +154,7 @@ TEST(Progress, LeavesFinishedRunsAboveTheBarsAndErasesTheBars) {
 TEST(Progress, RedrawsAtMostFifteenTimesASecond) {
   Screen screen;
   Clock clock;
-  Progress progress(screen.terminal(100), clock.function(), false, "s", 1, 1e6);
+  TerminalProgress progress(screen.terminal(100), clock.function(), false, "s", 1, 1e6);
   progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 100000, .samples = 1000000});
   progress.run(1).begin_epoch(1);
   for (int i = 0; i < 10000; ++i) {
@@ -151,7 +174,7 @@ TEST(Progress, SendsNoColoursUnlessWanted) {
                     .width = [] { return 80; },
                     .write = [&sent](std::string_view text) { sent += text; }};
   {
-    Progress progress(terminal, clock.function(), false, "s", 1, 10);
+    TerminalProgress progress(terminal, clock.function(), false, "s", 1, 10);
     progress.run(1).begin_run({.number = 1, .name = "a", .epochs = 1, .batches = 1, .samples = 10});
     progress.run(1).batch({.loss = 1, .correct = 1, .samples = 10});
   }

@@ -1,4 +1,4 @@
-#include "runmanager/terminal/progress.h"
+#include "runmanager/terminal/terminal_progress.h"
 
 #include <fmt/format.h>
 
@@ -6,12 +6,13 @@
 #include <cmath>
 
 #include "core/base/printable.h"
+#include "runmanager/terminal/live_rate.h"
 #include "runmanager/terminal/table.h"
 
 namespace sweep {
 namespace {
 
-constexpr double kSecondsBetweenDraws = 1.0 / 15;
+constexpr double kSecondsBetweenDraws = 0.1;
 // Before this fraction of the work, or this time, an estimate of the time left would be noise.
 constexpr double kMinEstimateFraction = 0.005, kMinEstimateSeconds = 0.5;
 
@@ -69,9 +70,9 @@ std::string metrics_text(const EpochRecord& epoch) {
 }  // namespace
 
 // The progress of one run. The training of the run reports to it, and a report may redraw all bars.
-class Progress::ActiveRun final : public TrainingObserver {
+class TerminalProgress::ActiveRun final : public TrainingObserver {
  public:
-  explicit ActiveRun(Progress& progress) : progress_(progress) {}
+  explicit ActiveRun(TerminalProgress& progress) : progress_(progress) {}
 
   void begin_run(const RunPlan& plan) override {
     plan_ = plan;
@@ -79,7 +80,7 @@ class Progress::ActiveRun final : public TrainingObserver {
     started_ = true;
     epochs_done_ = plan.trained_epochs;
     phase_ = "start";
-    run_start_ = epoch_start_ = progress_.clock_();
+    run_start_ = progress_.clock_();
     progress_.draw_if_due();
   }
 
@@ -88,17 +89,24 @@ class Progress::ActiveRun final : public TrainingObserver {
     batch_ = 0;
     totals_ = {};
     phase_.clear();
-    epoch_start_ = progress_.clock_();
+    resume_rates(progress_.clock_());
   }
 
   void batch(const Totals& totals, std::size_t count) override {
     batch_ += count;
     totals_ += totals;
+    if (!progress_.has_bars()) return;
+    const double now = progress_.clock_();
+    batches_per_second_.add(static_cast<double>(count), now);
+    samples_per_second_.add(static_cast<double>(totals.samples), now);
     progress_.draw_if_due();
   }
 
   void phase(std::string_view name) override {
     phase_ = name;
+    const double now = progress_.clock_();
+    batches_per_second_.pause(now);
+    samples_per_second_.pause(now);
     progress_.draw_if_due();
   }
 
@@ -125,7 +133,6 @@ class Progress::ActiveRun final : public TrainingObserver {
   // The line with the bar. `with_name`: there are several active runs. A single one has its name above.
   std::string line(int width, bool with_name) const {
     const double now = progress_.clock_();
-    const double seconds = now - epoch_start_;
     const auto samples = static_cast<double>(totals_.samples);
     std::vector<std::string> details;
     if (with_name)
@@ -140,16 +147,28 @@ class Progress::ActiveRun final : public TrainingObserver {
     const double trained = fraction() - first_fraction(), whole = 1 - first_fraction();
     details.push_back(!phase_.empty() ? phase_
                                       : time_left(whole > 0 ? trained / whole : 1, now - run_start_));
-    if (phase_.empty() && seconds > 0 && batch_ > 0) {
-      details.push_back(progress_.paint(kDim, human_count(static_cast<double>(batch_) / seconds) + " it/s"));
-      details.push_back(progress_.paint(kDim, human_count(samples / seconds) + " img/s"));
+    if (phase_.empty() && samples_per_second_.per_second()) {
+      details.push_back(progress_.paint(kDim, human_count(*batches_per_second_.per_second()) + " it/s"));
+      details.push_back(progress_.paint(kDim, human_count(*samples_per_second_.per_second()) + " img/s"));
     }
     const std::string epoch =
         fmt::format("epoch {}/{}", std::min(epochs_done_ + 1, plan_.epochs), plan_.epochs);
-    return progress_.bar_line(epoch, fraction(), details, width);
+    return progress_.bar_line(epoch, epoch_fraction(), details, width);
   }
 
  private:
+  void resume_rates(double now) {
+    batches_per_second_.resume(now);
+    samples_per_second_.resume(now);
+  }
+  // Of the epoch that the line names.
+  double epoch_fraction() const {
+    if (epochs_done_ >= plan_.epochs) return 1;
+    return plan_.batches == 0
+               ? 0
+               : std::min(1.0, static_cast<double>(batch_) / static_cast<double>(plan_.batches));
+  }
+  // Of the run.
   double fraction() const {
     if (plan_.epochs == 0 || plan_.batches == 0) return 0;
     const double epochs = epochs_done_ + static_cast<double>(batch_) / static_cast<double>(plan_.batches);
@@ -159,18 +178,19 @@ class Progress::ActiveRun final : public TrainingObserver {
     return plan_.epochs == 0 ? 0 : static_cast<double>(plan_.trained_epochs) / plan_.epochs;
   }
 
-  Progress& progress_;
+  TerminalProgress& progress_;
   bool started_ = false;
   RunPlan plan_;
-  double run_start_ = 0, epoch_start_ = 0;
+  double run_start_ = 0;
+  LiveRate batches_per_second_, samples_per_second_;  // of training
   int epochs_done_ = 0;
   std::size_t batch_ = 0;
   std::string phase_;
   Totals totals_;
 };
 
-Progress::Progress(Terminal terminal, std::function<double()> clock, bool quiet, std::string sweep,
-                   std::size_t runs, double work)
+TerminalProgress::TerminalProgress(Terminal terminal, std::function<double()> clock, bool quiet,
+                                   std::string sweep, std::size_t runs, double work)
     : terminal_(std::move(terminal)),
       clock_(std::move(clock)),
       quiet_(quiet),
@@ -179,15 +199,15 @@ Progress::Progress(Terminal terminal, std::function<double()> clock, bool quiet,
       work_(work),
       start_(clock_()) {}
 
-Progress::~Progress() { clear(); }
+TerminalProgress::~TerminalProgress() { clear(); }
 
-TrainingObserver& Progress::run(std::size_t number) {
+TrainingObserver& TerminalProgress::run(std::size_t number) {
   std::unique_ptr<ActiveRun>& run = active_[number];
   if (!run) run = std::make_unique<ActiveRun>(*this);
   return *run;
 }
 
-void Progress::end_run(std::size_t number, const RunRecord& run) {
+void TerminalProgress::end_run(std::size_t number, const RunRecord& run) {
   ++finished_;
   failed_ += run.status == RunStatus::kFailed;
   skipped_ += run.status == RunStatus::kSkipped;
@@ -220,30 +240,30 @@ void Progress::end_run(std::size_t number, const RunRecord& run) {
              (run.error ? ": " + printable(*run.error) : ""));
 }
 
-void Progress::keep_runs(std::size_t count) {
+void TerminalProgress::keep_runs(std::size_t count) {
   finished_ += count;
   kept_ += count;
   if (count == 0 || quiet_) return;
   write_line(paint(kDim, fmt::format("{} finished run{} kept", count, count == 1 ? "" : "s")));
 }
 
-void Progress::message(std::string_view line) { write_line(printable(line)); }
+void TerminalProgress::message(std::string_view line) { write_line(printable(line)); }
 
 // Writes the line above the bars: erases them, and makes the next draw due.
-void Progress::write_line(std::string_view line) {
+void TerminalProgress::write_line(std::string_view line) {
   clear();
   terminal_.write(std::string(line) + "\n");
   next_draw_ = 0;
 }
 
-void Progress::clear() {
+void TerminalProgress::clear() {
   if (drawn_lines_ == 0) return;
   terminal_.write(cursor_up(drawn_lines_) + "\x1b[J");
   drawn_lines_ = 0;
 }
 
-void Progress::draw_if_due() {
-  if (quiet_ || !terminal_.interactive) return;
+void TerminalProgress::draw_if_due() {
+  if (!has_bars()) return;
   const double now = clock_();
   if (now < next_draw_) return;
   next_draw_ = now + kSecondsBetweenDraws;
@@ -253,7 +273,7 @@ void Progress::draw_if_due() {
 // Draws over the lines of the last time, so that nothing flickers: cursor to their start, new text, and "ESC
 // [ K" erases the rest of each old line. A single active run has a line for its name and one for its bar;
 // several have one line each. The last line is the sweep's.
-void Progress::draw() {
+void TerminalProgress::draw() {
   const int width = std::max(1, terminal_.width() - 1);  // The last column would wrap on some terminals.
   std::vector<std::string> lines;
   std::vector<const ActiveRun*> runs;
@@ -272,7 +292,7 @@ void Progress::draw() {
   drawn_lines_ = static_cast<int>(lines.size());
 }
 
-std::string Progress::sweep_line(int width) const {
+std::string TerminalProgress::sweep_line(int width) const {
   const double seconds = clock_() - start_;
   double done = work_done_;
   std::size_t training = 0;
@@ -293,8 +313,8 @@ std::string Progress::sweep_line(int width) const {
 }
 
 // "epoch 2/3     ━━━━━━╸━━━━━━  43%  …". All counters have the same width, so the bars are aligned.
-std::string Progress::bar_line(const std::string& counter, double fraction,
-                               const std::vector<std::string>& details, int width) const {
+std::string TerminalProgress::bar_line(const std::string& counter, double fraction,
+                                       const std::vector<std::string>& details, int width) const {
   const int counter_width = std::max(12, 2 * static_cast<int>(std::to_string(runs_).size()) + 7);
   const int bar_width = std::clamp(width - counter_width - kPercentWidth - kDetailsWidth, 8, 40);
   std::string line = paint(kBold, padded(counter, counter_width)) + bar(fraction, bar_width) +
@@ -302,7 +322,7 @@ std::string Progress::bar_line(const std::string& counter, double fraction,
   return fit_width(line + join_fitting(details, width - display_width(line)), width, terminal_.unicode);
 }
 
-std::string Progress::bar(double fraction, int width) const {
+std::string TerminalProgress::bar(double fraction, int width) const {
   const int halves = static_cast<int>(std::floor(std::clamp(fraction, 0.0, 1.0) * 2 * width));
   std::string full, rest;
   if (!terminal_.unicode) {
@@ -317,7 +337,7 @@ std::string Progress::bar(double fraction, int width) const {
   return paint(kGreen, full) + paint(kDim, rest);
 }
 
-std::string Progress::paint(std::string_view code, std::string_view text) const {
+std::string TerminalProgress::paint(std::string_view code, std::string_view text) const {
   if (!terminal_.color || text.empty()) return std::string(text);
   return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
 }

@@ -1,0 +1,78 @@
+#include "runmanager/terminal/json_progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Written {
+  std::vector<Json> events;
+  std::function<void(std::string_view)> function() {
+    return [this](std::string_view line) {
+      EXPECT_EQ(line.find('\n'), line.size() - 1) << line;
+      events.push_back(Json::parse(line));
+    };
+  }
+};
+
+RunRecord ended(RunStatus status) {
+  RunRecord run;
+  run.name = "a\n\"b\"";
+  run.status = status;
+  if (status == RunStatus::kFailed) run.error = "broken";
+  run.metrics = {{"test_accuracy", 0.5}};
+  return run;
+}
+
+void train(Progress& progress, RunStatus status) {
+  TrainingObserver& run = progress.run(2);
+  run.begin_run(
+      {.number = 2, .name = "a\n\"b\"", .epochs = 3, .batches = 10, .samples = 100, .trained_epochs = 1});
+  run.begin_epoch(2);
+  run.batch({.loss = 1, .correct = 1, .samples = 10}, 1);
+  run.phase("validation");
+  run.end_epoch({.epoch = 2, .loss = std::numeric_limits<double>::quiet_NaN(), .accuracy = 0.25});
+  progress.end_run(2, ended(status));
+}
+
+TEST(JsonProgress, IsAnObjectPerEvent) {
+  Written written;
+  JsonProgress progress(written.function(), false, 4);
+  progress.keep_runs(0);
+  progress.keep_runs(1);
+  progress.message("two\nlines");
+  train(progress, RunStatus::kCompleted);
+  ASSERT_EQ(written.events.size(), 5u);
+  EXPECT_EQ(written.events[0], Json::parse(R"({"event": "kept", "runs": 1})"));
+  EXPECT_EQ(written.events[1], Json::parse(R"({"event": "message", "text": "two\nlines"})"));
+  EXPECT_EQ(written.events[2],
+            Json::parse(R"({"event": "begin", "run": "a\n\"b\"", "number": 2, "runs": 4, "epochs": 3,
+      "trained_epochs": 1, "batches": 10, "samples": 100})"));
+  EXPECT_EQ(written.events[3].at("run"), "a\n\"b\"");
+  EXPECT_EQ(written.events[3].at("epoch"), 2);
+  EXPECT_EQ(written.events[3].at("loss"), "NaN");
+  EXPECT_EQ(written.events[3].at("accuracy"), 0.25);
+  EXPECT_EQ(written.events[4].at("status"), "completed");
+  EXPECT_EQ(written.events[4].at("metrics").at("test_accuracy"), 0.5);
+  EXPECT_FALSE(written.events[4].contains("error"));
+}
+
+TEST(JsonProgress, SaysOnlyFailuresAndMessagesIfQuiet) {
+  Written written;
+  JsonProgress progress(written.function(), true, 4);
+  progress.keep_runs(1);
+  train(progress, RunStatus::kCompleted);
+  train(progress, RunStatus::kFailed);
+  progress.message("m");
+  ASSERT_EQ(written.events.size(), 2u);
+  EXPECT_EQ(written.events[0].at("error"), "broken");
+  EXPECT_EQ(written.events[1].at("text"), "m");
+}
+
+}  // namespace
+}  // namespace sweep
