@@ -40,7 +40,7 @@ std::string best_sentence(const ReportData& data) {
                      run_label(data, *data.best, true));
 }
 
-// "What matters most is lr: 0.01 is best: 85.01% on average, against 78.78% with 0.001 (92% of all …)."
+// "What matters most is lr: 0.01 is best with 85.01% on average, 0.001 worst with 78.78% (92% of all …)."
 std::string effect_sentence(const Effect& effect, const std::string& metric, bool is_first) {
   const EffectLevel& best = effect.levels[effect.best];
   const auto worse = [&](const EffectLevel& a, const EffectLevel& b) {
@@ -48,10 +48,10 @@ std::string effect_sentence(const Effect& effect, const std::string& metric, boo
   };
   const EffectLevel& worst = *std::min_element(effect.levels.begin(), effect.levels.end(), worse);
   const bool may_be_chance = effect.p && *effect.p >= 0.05;
-  return fmt::format("{}{} is best: {} on average, against {} with {} ({:.0f}% of all differences{}).",
-                     is_first ? "What matters most is " + effect.keys[0] + ": " : effect.keys[0] + "=",
-                     best.value, metric_text(best.metric.mean, metric),
-                     metric_text(worst.metric.mean, metric), worst.value, 100 * effect.share,
+  return fmt::format("{}{}: {} is best with {} on average, {} worst with {} ({:.0f}% of all differences{}).",
+                     is_first ? "What matters most is " : "", effect.keys[0], best.value,
+                     metric_text(best.metric.mean, metric), worst.value,
+                     metric_text(worst.metric.mean, metric), 100 * effect.share,
                      may_be_chance ? "; it may be chance" : "");
 }
 

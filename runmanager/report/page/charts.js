@@ -7,8 +7,8 @@ const Charts = (() => {
   // Readable on both: at least 3 to 1 against the cards of either theme.
   const category = ["#2f7ed8", "#d56a10", "#2b9560", "#c2479d", "#8a63d2", "#14899d", "#d24545", "#9a6b3f"];
   const ramps = {
-    light: ["#b9c4d0", "#7fb2c9", "#3f93b5", "#1f6a9c", "#123f7a"],
-    dark: ["#4a5563", "#47788f", "#3fa3b0", "#7fd0a8", "#f2e27a"],
+    light: ["#8293a6", "#6096b7", "#3f8fb2", "#1f6a9c", "#123f7a"],
+    dark: ["#6b788a", "#4b8299", "#3fa3b0", "#7fd0a8", "#f2e27a"],
   };
 
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

@@ -114,6 +114,8 @@
     if (chart.spec !== "coordinates") return;
     view.addSignalListener("picked", (_, run) => pick(run));
     view.addDataListener("misses", (_, rows) => {
+      // Kept for when the chart is drawn again.
+      view.data("axes").forEach(({low, high}, i) => Object.assign(tables.axes[i], {low, high}));
       const kept = rows.filter((row) => row.missed === 0).map((row) => row.run);
       Selection.choose("brush", kept.length === rows.length ? null : new Set(kept));
     });
@@ -126,6 +128,7 @@
     chosenValues.clear();
     byId("filter").value = "";
     runsTable.filter("");
+    for (const axis of tables.axes ?? []) axis.low = axis.high = 0;
     const view = Charts.views.get("coordinates");
     if (view) {
       view.change("axes", vegaModules["vega-dataflow"].changeset().modify(() => true, "low", 0).modify(() => true, "high", 0));

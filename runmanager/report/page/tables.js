@@ -64,7 +64,8 @@ const Tables = (() => {
     return String(x).localeCompare(String(y), "en");
   }
 
-  // The table of all runs: sorted by a click on a head, filtered by words, a row chosen by a click or Enter.
+  // The table of all runs: sorted by a click on a head, filtered by words, a row chosen by a click. With the
+  // keyboard, words choose a row: a thousand rows to step through would help nobody.
   function runs(columns, rows, best, onFilter, onPick) {
     const table = element("table"), head = element("tr"), body = element("tbody"), thead = element("thead");
     table.append(element("caption", "Every run with its settings and results", "visually-hidden"));
@@ -76,9 +77,7 @@ const Tables = (() => {
         if (kind !== "number" && String(row[i] ?? "").length > 40) cell.title = row[i];
         line.append(cell);
       });
-      line.tabIndex = 0;
       line.addEventListener("click", () => onPick(run));
-      line.addEventListener("keydown", (event) => { if (event.key === "Enter") onPick(run); });
       body.append(line);
       return line;
     });

@@ -26,8 +26,8 @@ TEST(Headline, SaysWhichRunIsBestAndWhatChangesIt) {
                                                    graded({{"lr", 0.01}, {"size", std::int64_t{1}}}, 0.9),
                                                    graded({{"lr", 0.01}, {"size", std::int64_t{2}}}, 0.9)}));
   EXPECT_EQ(answer.best, "Best of 4 runs: 90.00% validation accuracy with lr=0.01, size=1.");
-  EXPECT_THAT(answer.more, ElementsAre("What matters most is lr: 0.01 is best: 90.00% on average, against "
-                                       "50.00% with 0.1 (100% of all differences).",
+  EXPECT_THAT(answer.more, ElementsAre("What matters most is lr: 0.01 is best with 90.00% on average, 0.1 "
+                                       "worst with 50.00% (100% of all differences).",
                                        "size changes hardly anything."));
 }
 

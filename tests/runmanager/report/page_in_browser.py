@@ -130,6 +130,23 @@ class Shown(Page):
         self.browser.evaluate("document.getElementById('theme').click()")
         self.assertEqual(self.browser.evaluate("return document.documentElement.dataset.theme"), "light")
 
+    def test_colours_can_be_told_from_their_background(self):
+        report(made.write(self.folder, "s", pairs()))
+        for scheme in ("light", "dark"):
+            self.show(self.folder / "s/report.html", scheme=scheme)
+            contrasts = self.browser.evaluate("""
+              const part = x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4;
+              const light = text => [0.2126, 0.7152, 0.0722].reduce((sum, weight, i) =>
+                  sum + weight * part(parseInt(text.slice(1 + 2 * i, 3 + 2 * i), 16) / 255), 0);
+              const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
+              const of = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+              const texts = ['--ink', '--soft', '--accent', '--warn', '--string', '--number', '--key'].map(of);
+              return {texts: texts.flatMap(text => [contrast(text, of('--card')), contrast(text, of('--page'))]),
+                      marks: [...Charts.category, ...Charts.ramp()].map(mark => contrast(mark, of('--card')))};""")
+            # Web Content Accessibility Guidelines 2.1, 1.4.3 and 1.4.11
+            self.assertGreaterEqual(min(contrasts["texts"]), 4.5, scheme)
+            self.assertGreaterEqual(min(contrasts["marks"]), 3, scheme)
+
     def test_whatever_the_sweep(self):
         sweeps = {
             "regression": ([made.run(f"r{lr}", {"lr": lr}, made.epochs(5, 0.8 - lr, 1, numbers=True)) for lr in (0.1, 0.2)],
@@ -251,6 +268,9 @@ class Used(Page):
         self.point("mouseMoved", low, button="left", buttons=1)
         self.point("mouseReleased", low, button="left", clickCount=1)
         self.assertEqual(self.focus(), [0, 1], "the runs with the largest lr")
+        self.browser.evaluate("document.getElementById('theme').click()")
+        self.assertTrue(self.browser.wait("return Charts.views.get('coordinates').data('axes').some(axis => axis.high > axis.low)"),
+                        "the choice is lost with the colours")
         self.assertEqual(self.browser.evaluate("return Object.keys(Charts.views.get('curves-loss').signal('focus'))"), ["0", "1"])
         self.assertEqual(self.browser.evaluate("return deep('#runs tbody tr.faded').length"), 9)
         self.assertEqual(self.text("#focus-bar span"), "2 of 11 runs in focus")
