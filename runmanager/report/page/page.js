@@ -268,8 +268,10 @@
       const figure = element("figure"), image = element("img");
       image.src = picture.uri;
       image.alt = `${picture.title} of the run ${run}`;
-      // Small pixels are enlarged by whole numbers.
-      image.width = picture.width * Math.max(1, Math.min(3, Math.floor(560 / picture.width)));
+      // Small pixels are enlarged by whole numbers; larger pictures, with letters in them, are made smaller smoothly.
+      const times = Math.max(1, Math.min(3, Math.floor(640 / picture.width)));
+      image.width = picture.width * times;
+      if (times > 1) image.className = "enlarged";
       figure.append(element("h3", picture.title), image);
       if (picture.text) figure.append(Tables.later("As a table", () => Tables.markdown(picture.text)));
       section.querySelector(".pictures").append(figure);
