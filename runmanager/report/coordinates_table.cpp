@@ -43,8 +43,9 @@ std::vector<double> round_values(double low, double high) {
     if (factor * power >= rough) step = factor * power;
   }
   std::vector<double> values;
-  for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; ++i)
-    values.push_back(i * step);
+  const auto first = static_cast<long>(std::ceil(low / step - 1e-9));
+  const auto last = static_cast<long>(std::floor(high / step + 1e-9));
+  for (long i = first; i <= last; ++i) values.push_back(static_cast<double>(i) * step);
   return values;
 }
 
@@ -70,7 +71,8 @@ Axis number_axis(std::string title, const std::function<double(std::size_t)>& va
             {}};
   std::vector<double> at;
   if (by_log) {
-    for (double power = std::ceil(std::log10(low)); power <= std::log10(high); ++power)
+    const auto last = static_cast<int>(std::floor(std::log10(high)));
+    for (int power = static_cast<int>(std::ceil(std::log10(low))); power <= last; ++power)
       at.push_back(std::pow(10, power));
   } else {
     at = round_values(low, high);

@@ -75,8 +75,8 @@ void add_effects(const ReportData& data, std::vector<std::string>& sentences) {
     }
   }
   if (!without.empty())
-    sentences.push_back(fmt::format("{} {} hardly anything.", fmt::join(without, ", "),
-                                    without.size() == 1 ? "changes" : "change"));
+    sentences.push_back(fmt::format("{} {} the {} hardly at all.", fmt::join(without, ", "),
+                                    without.size() == 1 ? "changes" : "change", metric_title(data.metric)));
 }
 
 // The combination with the best mean: a single repeat may have been lucky.

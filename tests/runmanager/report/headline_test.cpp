@@ -28,7 +28,7 @@ TEST(Headline, SaysWhichRunIsBestAndWhatChangesIt) {
   EXPECT_EQ(answer.best, "Best of 4 runs: 90.00% validation accuracy with lr=0.01, size=1.");
   EXPECT_THAT(answer.more, ElementsAre("What matters most is lr: 0.01 is best with 90.00% on average, 0.1 "
                                        "worst with 50.00% (100% of all differences).",
-                                       "size changes hardly anything."));
+                                       "size changes the validation accuracy hardly at all."));
 }
 
 TEST(Headline, TellsHowMuchFasterADeviceIs) {
