@@ -42,6 +42,25 @@ std::optional<double> decode_number(std::string_view tensor) {
   return {};
 }
 
+std::optional<std::string_view> first_string(std::string_view tensor) {
+  Field field;
+  for (Fields fields(tensor); fields.next(field);) {
+    if (field.number == 8) return field.as_bytes();
+  }
+  return {};
+}
+
+DecodedImage decode_image(std::string_view message) {
+  DecodedImage image;
+  Field field;
+  for (Fields fields(message); fields.next(field);) {
+    if (field.number == 1) image.height = field.as_integer();
+    if (field.number == 2) image.width = field.as_integer();
+    if (field.number == 4) image.bytes = field.as_bytes();
+  }
+  return image;
+}
+
 void decode_metadata(std::string_view metadata, DecodedValue& value) {
   Field field, part;
   for (Fields fields(metadata); fields.next(field);) {
@@ -60,10 +79,14 @@ DecodedValue decode_value(std::string_view message) {
   for (Fields fields(message); fields.next(field);) {
     if (field.number == 1) value.tag = field.as_bytes();
     if (field.number == 2 && field.type == wire::kFixed32) value.scalar = field.as_float();
+    if (field.number == 4) value.image = decode_image(field.as_bytes());
     if (field.number == 8) tensor = field.as_bytes();
     if (field.number == 9) decode_metadata(field.as_bytes(), value);
   }
-  if (!tensor.empty()) value.scalar = decode_number(tensor);
+  if (!tensor.empty()) {
+    value.scalar = decode_number(tensor);
+    value.text = first_string(tensor);
+  }
   return value;
 }
 

@@ -1,4 +1,4 @@
-// Decodes scalars and hyperparameters from events of any program, for export. Ignores everything else.
+// Decodes scalars, hyperparameters, texts and images from events of any program. Ignores everything else.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,20 @@
 
 namespace sweep::tbwriter {
 
+/// An encoded image. The view points into the payload.
+struct DecodedImage {
+  std::int64_t width = 0, height = 0;  // in pixels, as the event says
+  std::string_view bytes = {};         // PNG, or what else the writer chose
+};
+
 /// One value of an event. The views point into the payload.
 struct DecodedValue {
   std::string_view tag = {};
   std::string_view plugin = {};  // from its metadata, which only the first value of a tag has; "" without
   std::string_view plugin_content = {};  // the plugin's encoded message
   std::optional<double> scalar = {};     // a simple_value, or a tensor of one number
+  std::optional<DecodedImage> image = {};
+  std::optional<std::string_view> text = {};  // the first string of a tensor
 };
 
 /// One event. The views point into the payload.

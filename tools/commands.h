@@ -13,6 +13,7 @@ Command plan_command();          ///< Prints the runs of a sweep file.
 Command show_command();          ///< Prints the results of a sweep or a run.
 Command ls_command();            ///< Lists the sweeps of a log directory.
 Command compare_command();       ///< Compares runs that differ in one setting.
+Command report_command();        ///< Writes a sweep as one HTML page.
 Command fsck_command();          ///< Checks files for damage.
 Command verify_command();        ///< Trains finished runs again and compares the bits.
 Command predict_command();       ///< Predicts by the network of a run.
@@ -28,11 +29,11 @@ Command completion_command();    ///< Prints a completion script.
 
 /// In the order of `sweep --help`.
 inline std::vector<Command> all_commands() {
-  return {run_command(),     resume_command(),    plan_command(),         show_command(),
-          ls_command(),      compare_command(),   fsck_command(),         verify_command(),
-          predict_command(), evaluate_command(),  export_model_command(), export_command(),
-          data_command(),    devices_command(),   schema_command(),       init_command(),
-          manual_command(),  completion_command()};
+  return {run_command(),    resume_command(),  plan_command(),      show_command(),
+          ls_command(),     compare_command(), report_command(),    fsck_command(),
+          verify_command(), predict_command(), evaluate_command(),  export_model_command(),
+          export_command(), data_command(),    devices_command(),   schema_command(),
+          init_command(),   manual_command(),  completion_command()};
 }
 
 }  // namespace sweep

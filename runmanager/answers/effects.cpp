@@ -98,14 +98,6 @@ std::vector<Cell> complete_grid(const std::vector<Factor>& factors,
   return cells;
 }
 
-std::string default_metric(const std::vector<const RunRecord*>& runs) {
-  const std::vector<std::string> names = metric_names(runs);
-  for (const char* name : {"validation_accuracy", "validation_rmse", "accuracy", "rmse", "validation_loss"}) {
-    if (std::ranges::find(names, name) != names.end()) return name;
-  }
-  return "loss";
-}
-
 // Values of the metric, [cells][repeats], and sums over parts of them.
 class Table {
  public:

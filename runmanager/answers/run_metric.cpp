@@ -103,6 +103,14 @@ std::vector<std::string> metric_names(const std::vector<const RunRecord*>& runs)
   return names;
 }
 
+std::string default_metric(const std::vector<const RunRecord*>& runs) {
+  const std::vector<std::string> names = metric_names(runs);
+  for (const char* name : {"validation_accuracy", "validation_rmse", "accuracy", "rmse", "validation_loss"}) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) return name;
+  }
+  return "loss";
+}
+
 bool is_time(std::string_view name) {
   const RunNumber* number = find_number(name);
   return number != nullptr && number->is_time;

@@ -22,6 +22,10 @@ std::optional<double> run_metric(const RunRecord& run, std::string_view name);
 /// Names of all metrics that any of `runs` has, times first.
 std::vector<std::string> metric_names(const std::vector<const RunRecord*>& runs);
 
+/// What tells how good a run is, if nobody says: the validation accuracy, or the first of those that come
+/// after it that any of `runs` has. "loss" at last.
+std::string default_metric(const std::vector<const RunRecord*>& runs);
+
 /// Whether `name` is a time, of which a ratio tells more than a difference.
 bool is_time(std::string_view name);
 

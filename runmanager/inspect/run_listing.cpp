@@ -8,6 +8,7 @@
 #include "core/json/json_text.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/records/sweep_directory.h"
 
 namespace sweep {
 namespace {
@@ -59,6 +60,14 @@ std::vector<RunRecord> list_runs(const fs::path& directory) {
     return std::tie(a.started, a.name) < std::tie(b.started, b.name);
   });
   return runs;
+}
+
+RunRecord with_current_status(RunRecord run, const fs::path& sweep) {
+  if (run.status != RunStatus::kRunning || !fs::exists(sweep / kSweepFile) || SweepDirectory::is_held(sweep))
+    return run;
+  run.status = RunStatus::kInterrupted;
+  run.error = "its sweep ended without a word; the same command goes on";
+  return run;
 }
 
 }  // namespace sweep

@@ -17,4 +17,9 @@ bool has_runs(const std::filesystem::path& directory);
 /// a file cannot be read.
 std::vector<RunRecord> list_runs(const std::filesystem::path& directory);
 
+/// `run` with the status that it has now. run.json of a killed sweep still says "running"; the lock of the
+/// sweep's directory tells whether it is. Other programs with runs have no lock, so for theirs nothing better
+/// is known.
+RunRecord with_current_status(RunRecord run, const std::filesystem::path& sweep);
+
 }  // namespace sweep

@@ -43,6 +43,30 @@ TEST(DecodeEvent, ReadsScalarsOfEveryForm) {
   EXPECT_EQ(decoded.values[3].tag, "text");
 }
 
+TEST(DecodeEvent, ReadsImagesAndTexts) {
+  proto::Event event;
+  auto* image = event.mutable_summary()->add_value();
+  image->set_tag("image");
+  image->mutable_image()->set_width(3);
+  image->mutable_image()->set_height(2);
+  image->mutable_image()->set_colorspace(1);
+  image->mutable_image()->set_encoded_image_string("bytes");
+  auto* text = event.mutable_summary()->add_value();
+  text->mutable_tensor()->set_dtype(proto::DT_STRING);
+  text->mutable_tensor()->add_string_val("first");
+  text->mutable_tensor()->add_string_val("second");
+  const std::string payload = event.SerializeAsString();
+  const DecodedEvent decoded = decode_event(payload);
+  ASSERT_EQ(decoded.values.size(), 2u);
+  ASSERT_TRUE(decoded.values[0].image);
+  EXPECT_EQ(decoded.values[0].image->width, 3);
+  EXPECT_EQ(decoded.values[0].image->height, 2);
+  EXPECT_EQ(decoded.values[0].image->bytes, "bytes");
+  EXPECT_FALSE(decoded.values[0].text);
+  EXPECT_EQ(decoded.values[1].text, "first");
+  EXPECT_FALSE(decoded.values[1].image);
+}
+
 TEST(DecodeEvent, KnowsWhereASessionStarts) {
   proto::Event event;
   event.set_step(3);

@@ -176,9 +176,10 @@ TEST(CommandLine, AMistypedCommandGetsTheNearestSuggested) {
   Called called;
   EXPECT_EQ(
       called.error({"plna", "x.json"}),
-      "plna: no such file, and no command: run, resume, plan, show, ls, compare, fsck, verify, predict, "
-      "evaluate, export-model, export, data, devices, schema, completion, did you mean \"plan\"?");
-  EXPECT_THAT(called.error({"report", "runs/x"}), HasSubstr("report: no such file, and no command: run, "));
+      "plna: no such file, and no command: run, resume, plan, show, ls, compare, report, fsck, verify, "
+      "predict, evaluate, export-model, export, data, devices, schema, init, manual, completion, did you "
+      "mean \"plan\"?");
+  EXPECT_THAT(called.error({"rapport", "runs/x"}), HasSubstr("rapport: no such file, and no command: run, "));
 }
 
 TEST(CommandLine, AMistypedOptionGetsTheNearestSuggested) {

@@ -14,7 +14,6 @@
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/run_record_json.h"
-#include "runmanager/records/sweep_directory.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal.h"
 #include "runmanager/terminal/text_table.h"
@@ -68,20 +67,9 @@ void print_run(const RunRecord& run) {
   std::cout << printable(text);
 }
 
-// run.json of a killed sweep still says "running". The sweep's lock tells whether it is. Other programs with
-// runs have no lock, so for theirs nothing better is known.
-RunRecord with_derived_status(RunRecord run, const fs::path& sweep) {
-  if (run.status != RunStatus::kRunning || !fs::exists(sweep / "sweep.json") ||
-      SweepDirectory::is_held(sweep))
-    return run;
-  run.status = RunStatus::kInterrupted;
-  run.error = "its sweep ended without a word; the same command goes on";
-  return run;
-}
-
 void print_run_directory(const fs::path& directory, bool json) {
   const RunRecord run =
-      with_derived_status(read_run_record(directory / "run.json"), fs::absolute(directory) / "..");
+      with_current_status(read_run_record(directory / "run.json"), fs::absolute(directory) / "..");
   if (json) {
     print_json(to_json(run));
   } else {
@@ -100,7 +88,7 @@ void print_effects(const std::vector<RunRecord>& runs, const ShowOptions& option
 
 void print_sweep_directory(const fs::path& directory, const ShowOptions& options) {
   std::vector<RunRecord> runs = list_runs(directory);
-  for (RunRecord& run : runs) run = with_derived_status(std::move(run), directory);
+  for (RunRecord& run : runs) run = with_current_status(std::move(run), directory);
   if (options.effects) return print_effects(runs, options);
   if (!options.sort.empty()) sort_runs(runs, options.sort);
   const std::vector<std::string> keys = param_keys(runs);

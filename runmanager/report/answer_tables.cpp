@@ -1,0 +1,114 @@
+#include "runmanager/report/answer_tables.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "runmanager/answers/run_metric.h"
+#include "runmanager/terminal/table.h"
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+// Those of one setting or of two, the largest first.
+std::vector<const Effect*> sorted_effects(const ReportData& data, std::size_t keys) {
+  std::vector<const Effect*> sorted;
+  if (!data.effects) return sorted;
+  for (const Effect& effect : data.effects->effects) {
+    if (effect.keys.size() == keys) sorted.push_back(&effect);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Effect* a, const Effect* b) { return a->share > b->share; });
+  return sorted;
+}
+
+std::string settings_text(const Settings& settings) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : settings) parts.push_back(fmt::format("{}={}", key, value));
+  return parts.empty() ? "all" : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string share_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
+
+std::string p_text(const std::optional<double>& p) {
+  if (!p) return "–";
+  return *p < 0.0001 ? "< 0.0001" : fmt::format("{:.4f}", *p);
+}
+
+std::string ratio_text(const ComparedValue& value, const ComparedPair& pair) {
+  if (!pair.ratio || !(*pair.ratio > 0)) return "";
+  const bool other_is_faster = *pair.ratio >= 1;
+  return fmt::format("{} is {:.3g} times as fast", other_is_faster ? value.other : value.base,
+                     other_is_faster ? *pair.ratio : 1 / *pair.ratio);
+}
+
+}  // namespace
+
+ChartTable levels_table(const ReportData& data) {
+  ChartTable table{
+      {"row", "level", "setting", "value", "share", "mean", "low", "high", "text", "best", "middle"}};
+  for (const Effect* effect : sorted_effects(data, 1)) {
+    const double middle = data.effects->mean;
+    table.rows.push_back({table.rows.size(), false, effect->keys[0],
+                          fmt::format("{} of the differences", share_text(effect->share)), effect->share,
+                          nullptr, nullptr, nullptr, "", false, middle});
+    for (std::size_t i = 0; i < effect->levels.size(); ++i) {
+      const EffectLevel& level = effect->levels[i];
+      const auto& interval = level.metric.interval;
+      table.rows.push_back({table.rows.size(), true, effect->keys[0], level.value, effect->share,
+                            chart_number(level.metric.mean),
+                            chart_number(interval ? std::optional(interval->first) : std::nullopt),
+                            chart_number(interval ? std::optional(interval->second) : std::nullopt),
+                            metric_text(level.metric.mean, data.metric),
+                            effect->share >= kHardlyAnything && i == effect->best, middle});
+    }
+  }
+  return table;
+}
+
+ChartTable interactions_table(const ReportData& data) {
+  const std::vector<const Effect*> pairs = sorted_effects(data, 2);
+  const bool tested =
+      std::any_of(pairs.begin(), pairs.end(), [](const Effect* effect) { return effect->p.has_value(); });
+  ChartTable table{{"settings together", "share"}};
+  if (tested) table.columns.emplace_back("p");
+  for (const Effect* effect : pairs) {
+    auto& row = table.rows.emplace_back();
+    row = {fmt::format("{} × {}", effect->keys[0], effect->keys[1]), share_text(effect->share)};
+    if (tested) row.emplace_back(p_text(effect->p));
+  }
+  return table;
+}
+
+ChartTable comparison_table(const ReportData& data, std::size_t most) {
+  ChartTable table{{"row", "place", "label", "side", "seconds", "text", "ratio"}};
+  if (!data.compared) return table;
+  std::size_t row = 0;
+  for (const ComparedValue& value : data.compared->values) {
+    for (const ComparedPair& pair : value.pairs) {
+      if (!pair.base || !pair.other) continue;
+      if (row == most) return table;
+      const std::string label = settings_text(pair.settings);
+      const std::string ratio = ratio_text(value, pair);
+      table.rows.push_back({row, 0, label, value.base, *pair.base, human_seconds(*pair.base), ratio});
+      table.rows.push_back({row, 1, label, value.other, *pair.other, human_seconds(*pair.other), ratio});
+      ++row;
+    }
+  }
+  return table;
+}
+
+ChartTable front_table(const ReportData& data) {
+  ChartTable table{{"settings", metric_title(data.metric), "time of the run"}};
+  if (!data.effects) return table;
+  for (const FrontRun& run : data.effects->front)
+    table.rows.push_back(
+        {settings_text(run.settings), metric_text(run.metric, data.metric), human_seconds(run.run_seconds)});
+  return table;
+}
+
+}  // namespace sweep

@@ -1,0 +1,31 @@
+// What settings change, and how devices or sweeps compare, as tables for charts.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "runmanager/report/chart_table.h"
+#include "runmanager/report/report_data.h"
+
+namespace sweep {
+
+/// A setting with a smaller share of all differences changes nothing worth a word.
+inline constexpr double kHardlyAnything = 0.005;
+
+/// A row per value of each setting, behind a row that names the setting (level false): row, level, setting,
+/// value, share, mean, low, high, text, best, middle. The interval is of 95 %; the middle is the mean of all
+/// runs. The settings that change most come first. No rows without effects.
+ChartTable levels_table(const ReportData& data);
+
+/// What two settings do together beyond their own effects: settings, share, and p where that is known. The
+/// largest first.
+ChartTable interactions_table(const ReportData& data);
+
+/// A row per pair and side of the comparison: row, place (0 or 1), label, side, seconds, text, ratio ("cuda:0
+/// is 14.2 times as fast"). At most `most` pairs.
+ChartTable comparison_table(const ReportData& data, std::size_t most = 24);
+
+/// The combinations that no other one beats in both time and metric, best metric last: settings, metric,
+/// time.
+ChartTable front_table(const ReportData& data);
+
+}  // namespace sweep

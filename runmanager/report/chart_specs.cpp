@@ -1,0 +1,174 @@
+#include "runmanager/report/chart_specs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/json/json_text.h"
+#include "runmanager/answers/run_metric.h"
+#include "runmanager/report/answer_tables.h"
+#include "runmanager/report/coordinates_table.h"
+#include "runmanager/report/curves_table.h"
+#include "runmanager/report/embedded_file.h"
+#include "runmanager/report/time_split.h"
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string axis_format(bool is_share) { return is_share ? ".1~%" : ",~r"; }
+
+std::string axis_format(const std::string& metric) { return axis_format(metric.ends_with("accuracy")); }
+
+// The setting that changes most, or the first one.
+std::string colour_key(const ReportData& data) {
+  if (!data.effects) return data.keys.empty() ? "" : data.keys.front();
+  const Effect* most = &data.effects->effects.front();  // settings come before pairs
+  for (const Effect& effect : data.effects->effects) {
+    if (effect.keys.size() == 1 && effect.share > most->share) most = &effect;
+  }
+  return most->keys[0];
+}
+
+// A diverging run would press all others to the ground: the value above which a chart is cut, if a few points
+// are far above all others.
+std::optional<double> highest_shown(const ChartTable& points, const std::string& measure) {
+  std::vector<double> values;
+  for (const auto& row : points.rows) {
+    if (row[2] == measure) values.push_back(row[4].get<double>());
+  }
+  if (values.size() < 20) return {};
+  std::sort(values.begin(), values.end());
+  const double most = values[values.size() * 95 / 100];
+  return values.back() > 5 * most && most > 0 ? std::optional(1.5 * most) : std::nullopt;
+}
+
+void add_curves(const ReportData& data, Charts& charts) {
+  const std::vector<CurveSeries> series = curve_series(data);
+  Curves curves = curves_table(data, series);
+  if (curves.points.rows.empty()) return;
+  const bool validated = std::any_of(curves.points.rows.begin(), curves.points.rows.end(),
+                                     [](const auto& row) { return row[1] == "validation"; });
+  constexpr std::size_t kMostWithTraining = 24;
+  for (const CurveMeasure& measure : curve_measures(data)) {
+    Json signals = {{"measure", measure.name},
+                    {"axisFormat", axis_format(measure.is_share)},
+                    {"numberFormat", measure.is_share ? ".2%" : ".4f"},
+                    {"training", !validated || series.size() <= kMostWithTraining},
+                    {"validation", validated}};
+    if (const auto highest = highest_shown(curves.points, measure.name); highest && !measure.is_share) {
+      signals["highest"] = *highest;
+      charts.remarks.push_back(
+          fmt::format("{}: values above {:.3g} are not shown.", measure.title, *highest));
+    }
+    charts.charts.push_back({"curves-" + measure.name,
+                             "curves",
+                             "curves",
+                             measure.title,
+                             fmt::format("{} by epoch, {} lines", measure.title, series.size()),
+                             std::move(signals),
+                             {{"series", "series"}, {"points", "points"}}});
+  }
+  if (curves.shown < curves.epochs)
+    charts.remarks.push_back(
+        fmt::format("Curves show {} of up to {} epochs, evenly spaced.", curves.shown, curves.epochs));
+  charts.tables["series"] = series_table(data, series, colour_key(data));
+  charts.tables["points"] = std::move(curves.points);
+}
+
+void add_coordinates(const ReportData& data, Charts& charts) {
+  Coordinates coordinates = coordinates_of(data);
+  if (coordinates.lines.rows.size() < 2 || data.keys.empty()) return;
+  charts.charts.push_back(
+      {"coordinates",
+       "coordinates",
+       "coordinates",
+       "",
+       fmt::format("{} runs across {} axes", coordinates.lines.rows.size(), coordinates.axes.rows.size()),
+       {{"better", larger_is_better(data.metric) ? "larger" : "smaller"},
+        {"metric", metric_title(data.metric)}},
+       {{"axes", "axes"}, {"ticks", "ticks"}, {"points", "coordinates"}, {"lines", "lines"}}});
+  charts.tables["axes"] = std::move(coordinates.axes);
+  charts.tables["ticks"] = std::move(coordinates.ticks);
+  charts.tables["coordinates"] = std::move(coordinates.points);
+  charts.tables["lines"] = std::move(coordinates.lines);
+}
+
+void add_answers(const ReportData& data, Charts& charts) {
+  ChartTable levels = levels_table(data);
+  if (!levels.rows.empty()) {
+    charts.charts.push_back(
+        {"effects",
+         "effects",
+         "effects",
+         "",
+         fmt::format("mean {} of each value of each setting", metric_title(data.metric)),
+         {{"metric", "Mean " + metric_title(data.metric)}, {"axisFormat", axis_format(data.metric)}},
+         {{"levels", "levels"}}});
+    charts.tables["levels"] = std::move(levels);
+  }
+  ChartTable pairs = comparison_table(data);
+  if (!pairs.rows.empty()) {
+    charts.charts.push_back({"comparison",
+                             "comparison",
+                             "comparison",
+                             "",
+                             fmt::format("seconds per epoch of {} pairs of runs", pairs.rows.size() / 2),
+                             Json::object(),
+                             {{"pairs", "pairs"}}});
+    std::size_t all = 0;
+    for (const ComparedValue& value : data.compared->values) all += value.pairs.size();
+    if (all > pairs.rows.size() / 2)
+      charts.remarks.push_back(
+          fmt::format("The comparison shows {} of {} pairs.", pairs.rows.size() / 2, all));
+    charts.tables["pairs"] = std::move(pairs);
+  }
+}
+
+void add_times(const ReportData& data, Charts& charts) {
+  std::size_t left_out = 0;
+  ChartTable parts = times_table(data, left_out);
+  if (parts.rows.empty()) return;
+  charts.charts.push_back({"times",
+                           "times",
+                           "times",
+                           "",
+                           "where the time of each run went",
+                           Json::object(),
+                           {{"parts", "parts"}}});
+  if (left_out > 0)
+    charts.remarks.push_back(
+        fmt::format("Times are those of the longest runs; {} others are left out.", left_out));
+  charts.tables["parts"] = std::move(parts);
+}
+
+Json& named(Json& list, const std::string& name) {
+  for (Json& item : list) {
+    if (item.at("name") == name) return item;
+  }
+  return list.emplace_back(Json{{"name", name}});
+}
+
+}  // namespace
+
+Charts charts_of(const ReportData& data) {
+  Charts charts;
+  add_curves(data, charts);
+  add_coordinates(data, charts);
+  add_answers(data, charts);
+  add_times(data, charts);
+  return charts;
+}
+
+Json complete_spec(const Chart& chart, const Charts& charts) {
+  const std::string file = "charts/" + chart.spec + ".vg.json";
+  Json spec = parse_json_text(embedded_file(file), file);
+  for (const auto& [name, table] : chart.data)
+    named(spec.at("data"), name)["values"] = objects_json(charts.tables.at(table));
+  for (const auto& [name, value] : chart.signals.items()) named(spec.at("signals"), name)["value"] = value;
+  return spec;
+}
+
+}  // namespace sweep

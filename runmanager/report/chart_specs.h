@@ -1,0 +1,35 @@
+// The charts of a report: specifications for Vega, and the tables they show.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "runmanager/report/chart_table.h"
+#include "runmanager/report/report_data.h"
+
+namespace sweep {
+
+struct Chart {
+  std::string id;    // "curves-loss": the name of its file, too
+  std::string spec;  // its file is charts/SPEC.vg.json
+  std::string part;  // of the page where it stands: "curves", "coordinates", …
+  std::string title;
+  std::string summary;                                         // what a screen reader says of it
+  nlohmann::ordered_json signals = {};                         // values of signals of the specification
+  std::vector<std::pair<std::string, std::string>> data = {};  // names in the specification and in `tables`
+};
+
+struct Charts {
+  std::vector<Chart> charts;  // only those that have something to show
+  std::map<std::string, ChartTable> tables;
+  std::vector<std::string> remarks = {};  // what the charts leave out
+};
+
+Charts charts_of(const ReportData& data);
+
+/// The chart as a specification of its own, with its data.
+nlohmann::ordered_json complete_spec(const Chart& chart, const Charts& charts);
+
+}  // namespace sweep

@@ -1,0 +1,359 @@
+"use strict";
+// Fills the page from the model, and ties its parts together.
+(() => {
+  const model = JSON.parse(document.getElementById("model").textContent);
+  const byId = (id) => document.getElementById(id);
+  const {element} = Tables;
+  const tables = Object.fromEntries(Object.entries(model.tables).map(([name, table]) => [name, Charts.objects(table)]));
+  let picked = null;  // the run that was chosen by a click
+
+  function showAnswer() {
+    byId("best").textContent = model.answer.best;
+    byId("more").append(...model.answer.more.map((text) => element("li", text)));
+    byId("notes").append(...model.notes.map((text) => element("li", text)));
+    byId("made").textContent = `Made by ${model.program}, ${model.date.replace("T", " ").replace("Z", " UTC")}.` +
+        (model.vega ? " Charts by Vega; its licences are in this page's source." : "");
+  }
+
+  // ---- charts
+  const drawn = new Map();  // chart id -> draws it again
+  const widthOf = (box, chart) => {
+    const least = chart.spec === "coordinates" ? 92 * tables.axes.length : 0;
+    return Math.max(Math.floor(box.clientWidth), least, 240);
+  };
+
+  function dataOf(chart) {
+    const data = Object.fromEntries(Object.entries(chart.data).map(([name, table]) => [name, tables[table]]));
+    // Vega adds its own marks to the rows.
+    return Object.fromEntries(Object.entries(data).map(([name, rows]) => [name, rows.map((row) => ({...row}))]));
+  }
+
+  function addChart(chart) {
+    const section = byId(chart.part), figure = element("figure"), box = element("div", undefined, "canvas");
+    section.hidden = false;
+    if (chart.title) {
+      const heading = element("h3", chart.title);
+      heading.id = `${chart.id}-title`;
+      figure.append(heading);
+    }
+    const name = `${section.querySelector("h2").textContent}: ${chart.summary}`;
+    box.id = `chart-${chart.id}`;
+    figure.append(box);
+    const shownTables = {curves: "points", coordinates: "coordinates", effects: "levels", comparison: "pairs", times: "parts"};
+    figure.append(Tables.later("As a table", () => tableOf(chart, shownTables[chart.spec])));
+    section.querySelector(".charts").append(figure);
+    let width = 0;
+    const redraw = async () => {
+      width = widthOf(figure, chart);
+      const view = await Charts.draw(chart, box, dataOf(chart), width);
+      box.setAttribute("role", "img");
+      box.setAttribute("aria-label", name);
+      connect(chart, view);
+      applyFocus(chart, view);
+    };
+    const observer = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting) || drawn.has(chart.id)) return;
+      observer.disconnect();
+      drawn.set(chart.id, redraw);
+      redraw();
+    }, {rootMargin: "400px"});
+    observer.observe(box);
+    addEventListener("beforeprint", () => { if (!drawn.has(chart.id)) { drawn.set(chart.id, redraw); redraw(); } });
+    new ResizeObserver(() => {
+      const view = Charts.views.get(chart.id);
+      if (!view || widthOf(figure, chart) === width) return;
+      width = widthOf(figure, chart);
+      view.width(width).runAsync();
+    }).observe(figure);
+  }
+
+  function tableOf(chart, name) {
+    const label = new Map((tables.series ?? []).map((row) => [row.series, row.label]));
+    if (chart.spec === "curves") {
+      const rows = tables.points.filter((row) => row.measure === chart.signals.measure);
+      return Tables.simple(["run", "part", "epoch", "value"], rows.map((row) =>
+        [label.get(row.series), row.part, row.epoch, row.value]));
+    }
+    if (chart.spec === "coordinates") {
+      const cells = new Map(tables.lines.map((row) => [row.run, []]));
+      for (const row of tables.coordinates) cells.get(row.run).push(row.text);
+      return Tables.simple(tables.axes.map((axis) => axis.title), [...cells.values()]);
+    }
+    if (chart.spec === "effects")
+      return Tables.simple(["setting", "value", "mean", "95 % from", "to"], tables.levels.filter((row) => row.level)
+          .map((row) => [row.setting, row.value, row.text, row.low, row.high]));
+    if (chart.spec === "comparison")
+      return Tables.simple(["runs", "on", "per epoch"], tables[name].map((row) => [row.label, row.side, row.text]));
+    return Tables.simple(["run", "part", "time", "of"], tables[name].map((row) => [row.label, row.part, row.text, row.total]));
+  }
+
+  // ---- focus
+  const seriesOf = new Map();  // run -> series
+  model.series_runs.forEach((runs, series) => runs.forEach((run) => seriesOf.set(run, series)));
+
+  function applyFocus(chart, view) {
+    const focus = Selection.focus();
+    const ids = focus && (chart.spec === "curves" ? [...focus].map((run) => seriesOf.get(run)) : [...focus]);
+    if (!["curves", "coordinates", "times"].includes(chart.spec)) return;
+    view.signal("focus", ids && Object.fromEntries(ids.filter((id) => id !== undefined).map((id) => [id, true]))).runAsync();
+  }
+
+  function pick(run) {
+    picked = picked === run ? null : run;
+    Selection.choose("picked", picked === null ? null : new Set([picked]));
+  }
+
+  function connect(chart, view) {
+    if (chart.spec === "curves") {
+      view.addSignalListener("picked", (_, series) => {
+        const runs = model.series_runs[series];
+        if (runs) runs.length === 1 ? pick(runs[0]) : Selection.choose("picked", new Set(runs));
+      });
+      paintLegend();
+    }
+    if (chart.spec !== "coordinates") return;
+    view.addSignalListener("picked", (_, run) => pick(run));
+    view.addDataListener("misses", (_, rows) => {
+      // Kept for when the chart is drawn again.
+      view.data("axes").forEach(({low, high}, i) => Object.assign(tables.axes[i], {low, high}));
+      const kept = rows.filter((row) => row.missed === 0).map((row) => row.run);
+      Selection.choose("brush", kept.length === rows.length ? null : new Set(kept));
+    });
+  }
+
+  let clearing = false;
+  function showAll() {
+    clearing = true;
+    picked = null;
+    chosenValues.clear();
+    byId("filter").value = "";
+    runsTable.filter("");
+    for (const axis of tables.axes ?? []) axis.low = axis.high = 0;
+    const view = Charts.views.get("coordinates");
+    if (view) {
+      view.change("axes", vegaModules["vega-dataflow"].changeset().modify(() => true, "low", 0).modify(() => true, "high", 0));
+      view.runAsync();
+    }
+    Selection.clear();
+    paintLegend();
+    clearing = false;
+  }
+
+  function listenToFocus() {
+    const bar = byId("focus-bar");
+    bar.querySelector("button").addEventListener("click", showAll);
+    Selection.listen((focus) => {
+      bar.hidden = focus === null;
+      if (focus) {
+        bar.firstElementChild.textContent = focus.size === 1 ? model.labels[[...focus][0]]
+            : `${focus.size} of ${model.labels.length} runs in focus`;
+      }
+      runsTable.show(focus, picked);
+      for (const chart of model.charts) {
+        const view = Charts.views.get(chart.id);
+        if (view) applyFocus(chart, view);
+      }
+    });
+  }
+
+  // ---- colours of the curves
+  const chosenValues = new Set();
+  let colourKey = null;
+
+  const mostNumbers = 24, bins = 6;
+  const groupTexts = new Map();  // what the legend says of parts of a range
+
+  // Of many numbers, the part of the range: parts hold equally many different values.
+  function binOf(values, value) {
+    const bin = Math.min(bins - 1, Math.floor(values.indexOf(value) * bins / values.length));
+    const first = values[Math.ceil(bin * values.length / bins)], last = values[Math.ceil((bin + 1) * values.length / bins) - 1];
+    groupTexts.set(bin, `${colourKey} ${+first.toPrecision(3)} to ${+last.toPrecision(3)}`);
+    return bin;
+  }
+
+  function valuesOfColour() {
+    const values = [...new Set(tables.series.map((row) => row.group))];
+    return values.every((value) => typeof value === "number") ? values.sort((a, b) => a - b) : values.sort();
+  }
+
+  function setColour(key) {
+    colourKey = key;
+    const texts = tables.series.map((row) => key === "" ? row.label : row.settings[key]);
+    const numeric = texts.every((text) => text !== "" && !Number.isNaN(Number(text)));
+    const values = numeric ? [...new Set(texts.map(Number))].sort((a, b) => a - b) : [];
+    groupTexts.clear();
+    tables.series.forEach((row, i) => { row.group = !numeric ? texts[i] : values.length > mostNumbers
+        ? binOf(values, Number(texts[i])) : Number(texts[i]); });
+    chosenValues.clear();
+    Selection.choose("colour", null);
+    redrawCurves();
+  }
+
+  function redrawCurves() {
+    for (const chart of model.charts) if (chart.spec === "curves") drawn.get(chart.id)?.();
+  }
+
+  function paintLegend() {
+    const chart = model.charts.find((one) => one.spec === "curves"), view = chart && Charts.views.get(chart.id);
+    if (!view) return;
+    const values = valuesOfColour(), scale = view.scale(values.length > 8 ? "manyColours" : "colour");
+    byId("legend").replaceChildren(...values.map((value) => {
+      const button = element("button"), swatch = element("i");
+      button.type = "button";
+      button.setAttribute("aria-pressed", chosenValues.has(value));
+      swatch.style.background = scale(value);
+      button.append(swatch, element("span", groupTexts.get(value) ?? (colourKey === "" ? String(value) : `${colourKey}=${value}`)));
+      button.addEventListener("click", () => {
+        chosenValues.has(value) ? chosenValues.delete(value) : chosenValues.add(value);
+        const runs = tables.series.filter((row) => chosenValues.has(row.group)).flatMap((row) => model.series_runs[row.series]);
+        Selection.choose("colour", chosenValues.size ? new Set(runs) : null);
+        paintLegend();
+      });
+      return button;
+    }));
+  }
+
+  function setUpCurves() {
+    const charts = model.charts.filter((chart) => chart.spec === "curves");
+    if (!charts.length) return;
+    const select = byId("colour-by").querySelector("select"), shown = tables.series[0].group;
+    const start = model.keys.find((key) => tables.series.every((row) => row.settings[key] === row.group)) ?? "";
+    const keys = [...model.keys, ...(tables.series.length <= 24 || !model.keys.length ? [""] : [])];
+    select.append(...keys.map((key) => new Option(key === "" ? "run" : key, key)));
+    select.value = start;
+    byId("colour-by").hidden = keys.length < 2 || shown === undefined;
+    select.addEventListener("change", () => setColour(select.value));
+    for (const part of ["training", "validation"]) {
+      const box = byId(`show-${part}`);
+      const there = tables.points.some((row) => row.part === part);
+      box.checked = there && charts[0].signals[part];
+      box.parentElement.hidden = !there;
+      box.addEventListener("change", () => {
+        for (const chart of charts) {
+          chart.signals[part] = box.checked;
+          Charts.views.get(chart.id)?.signal(part, box.checked).runAsync();
+        }
+      });
+    }
+    setColour(start);
+  }
+
+  // ---- the other parts
+  function showEffects() {
+    const pair = byId("interactions"), section = byId("effects");
+    const add = (title, table, caption) => {
+      if (!table.rows.length) return;
+      const box = element("div"), scroll = element("div", undefined, "scroll");
+      scroll.append(Tables.simple(table.columns, table.rows.slice(0, 12)));
+      box.append(element("h3", title), element("p", caption, "hint"), scroll);
+      pair.append(box);
+    };
+    add("Two settings together", model.interactions,
+        "What pairs do beyond their own effects; p: how likely chance alone makes such a difference.");
+    add("Fast and good", model.front, "No other combination is both faster and better than these.");
+    if (section.hidden && model.no_effects && model.keys.length) {
+      section.hidden = false;
+      section.querySelector(".hint").textContent = `Not told: ${model.no_effects}`;
+    }
+  }
+
+  function showPictures() {
+    const {run, list} = model.pictures;
+    if (!list.length) return;
+    const section = byId("pictures");
+    section.hidden = false;
+    section.querySelector(".hint").textContent = model.best === null ? `${run}, which is not finished` : run;
+    if (model.best === null) section.querySelector("h2").textContent = "Pictures";
+    for (const picture of list) {
+      const figure = element("figure"), image = element("img");
+      image.src = picture.uri;
+      image.alt = `${picture.title} of the run ${run}`;
+      // Small pixels are enlarged by whole numbers; larger pictures, with letters in them, are made smaller smoothly.
+      const times = Math.max(1, Math.min(3, Math.floor(640 / picture.width)));
+      image.width = picture.width * times;
+      if (times > 1) image.className = "enlarged";
+      figure.append(element("h3", picture.title), image);
+      if (picture.text) figure.append(Tables.later("As a table", () => Tables.markdown(picture.text)));
+      section.querySelector(".pictures").append(figure);
+    }
+  }
+
+  let runsTable = {filter: () => 0, show: () => {}};
+  function showRuns() {
+    const columns = Charts.objects(model.columns), rows = model.runs.rows;
+    if (!rows.length) return;
+    byId("runs").hidden = false;
+    const count = (found) => { byId("count").textContent = found === rows.length ? `${rows.length} runs` : `${found} of ${rows.length} runs`; };
+    runsTable = Tables.runs(columns, rows, model.best, (found) => { if (!clearing) Selection.choose("filter", found); }, pick);
+    byId("runs").querySelector(".tall").append(runsTable.table);
+    byId("filter").addEventListener("input", () => count(runsTable.filter(byId("filter").value)));
+    count(rows.length);
+  }
+
+  function showProvenance() {
+    const table = element("table"), body = element("tbody");
+    let last = null;
+    for (const [what, value] of model.provenance.rows) {
+      if (what !== last) {
+        const row = element("tr"), head = element("th", what);
+        head.scope = "row";
+        row.append(head, element("td", value));
+        body.append(row);
+      } else {
+        body.lastChild.lastChild.append(element("br"), value);
+      }
+      last = what;
+    }
+    table.append(body);
+    byId("provenance").querySelector(".facts").append(table);
+    for (const [name, text] of model.files.rows)
+      byId("files").append(Tables.later(`The sweep file ${name}`, () => Tables.highlighted(text)));
+    byId("remarks").append(...model.remarks.map((text) => element("p", text, "hint")));
+    if (!model.vega) byId("remarks").append(element("p",
+        "There are no charts: the program was built without Vega (Debian's libjs-vega).", "hint"));
+  }
+
+  function showContents() {
+    for (const section of document.querySelectorAll("main > section:not([hidden])")) {
+      const link = element("a", section.querySelector("h2").textContent);
+      link.href = `#${section.id}`;
+      byId("contents").append(link);
+    }
+  }
+
+  function paintRamp() {
+    const box = byId("ramp"), line = element("i");
+    line.style.background = `linear-gradient(to right, ${Charts.ramp().join(", ")})`;
+    box.replaceChildren("Colour: worse ", line, ` better ${model.metric}`);
+  }
+
+  function setUpTheme() {
+    const button = byId("theme"), dark = matchMedia("(prefers-color-scheme: dark)");
+    let asked = null;
+    const set = () => {
+      const isDark = asked ?? dark.matches;
+      document.documentElement.dataset.theme = isDark ? "dark" : "light";
+      button.textContent = isDark ? "Light theme" : "Dark theme";
+      paintRamp();
+      for (const redraw of drawn.values()) redraw();
+    };
+    button.addEventListener("click", () => { asked = !(asked ?? dark.matches); set(); });
+    dark.addEventListener("change", set);
+    set();
+  }
+
+  setUpTheme();
+  showAnswer();
+  if (model.compared) byId("comparison-title").textContent = model.compared;
+  if (model.vega) {
+    model.charts.forEach(addChart);
+    setUpCurves();
+  }
+  showEffects();
+  showPictures();
+  showRuns();
+  showProvenance();
+  listenToFocus();
+  showContents();
+  document.documentElement.dataset.ready = "true";
+})();

@@ -1,0 +1,144 @@
+"use strict";
+// Tables, and other elements that are made of texts. Texts are never read as HTML.
+const Tables = (() => {
+  function element(name, text, className) {
+    const made = document.createElement(name);
+    if (text !== undefined) made.textContent = text;
+    if (className) made.className = className;
+    return made;
+  }
+
+  const shown = (value) => value === null || value === undefined ? "–" : typeof value === "object" ? JSON.stringify(value)
+      : typeof value === "number" ? String(+value.toPrecision(6)) : String(value);
+
+  // A table with a head; `rows` of texts and numbers.
+  function simple(columns, rows, caption) {
+    const table = element("table");
+    if (caption) table.append(element("caption", caption));
+    const head = element("tr");
+    for (const column of columns) {
+      const cell = element("th", column);
+      cell.scope = "col";
+      head.append(cell);
+    }
+    const thead = element("thead"), body = element("tbody");
+    thead.append(head);
+    for (const row of rows) {
+      const line = element("tr");
+      for (const value of row) line.append(element("td", shown(value), typeof value === "number" ? "number" : ""));
+      body.append(line);
+    }
+    table.append(thead, body);
+    return table;
+  }
+
+  // A closed <details> that is filled when it is opened first.
+  function later(title, fill) {
+    const details = element("details"), box = element("div", undefined, "scroll");
+    details.append(element("summary", title), box);
+    box.tabIndex = 0;
+    box.setAttribute("role", "group");
+    box.setAttribute("aria-label", title);
+    details.addEventListener("toggle", () => { if (details.open && !box.firstChild) box.append(fill()); });
+    return details;
+  }
+
+  // The rows of a Markdown table as the program writes them, and the text above.
+  function markdown(text) {
+    const lines = text.split("\n").filter((line) => line.startsWith("|"));
+    const plain = (cell) => cell.trim().replace(/\\(.)/g, "$1").replace(/&(lt|gt|amp|quot|#(\d+));/g,
+        (_, name, code) => code ? String.fromCodePoint(+code) : {lt: "<", gt: ">", amp: "&", quot: '"'}[name]);
+    const rows = lines.map((line) => line.replace(/^\||\|\s*$/g, "").split(/(?<!\\)\|/).map(plain));
+    if (rows.length < 2) return element("pre", text);
+    return simple(rows[0], rows.slice(2));
+  }
+
+  // A key's order: numbers by value, then texts; what is missing last.
+  function compare(a, b) {
+    const missing = (a === null) - (b === null);
+    if (missing || a === null) return missing;
+    const x = Array.isArray(a) ? a[0] : a, y = Array.isArray(b) ? b[0] : b;
+    if (x === null || y === null) return (x === null) - (y === null);
+    const numbers = [Number(x), Number(y)];
+    if (!numbers.some(Number.isNaN) && x !== "" && y !== "") return numbers[0] - numbers[1];
+    return String(x).localeCompare(String(y), "en");
+  }
+
+  // The table of all runs: sorted by a click on a head, filtered by words, a row chosen by a click. With the
+  // keyboard, words choose a row: a thousand rows to step through would help nobody.
+  function runs(columns, rows, best, onFilter, onPick) {
+    const table = element("table"), head = element("tr"), body = element("tbody"), thead = element("thead");
+    table.append(element("caption", "Every run with its settings and results", "visually-hidden"));
+    const texts = (cell) => Array.isArray(cell) ? cell[1] : cell ?? "–";
+    const lines = rows.map((row, run) => {
+      const line = element("tr", undefined, run === best ? "best" : "");
+      columns.forEach(({kind}, i) => {
+        const cell = element("td", texts(row[i]), kind === "number" ? "number" : "");
+        if (kind !== "number" && String(row[i] ?? "").length > 40) cell.title = row[i];
+        line.append(cell);
+      });
+      line.addEventListener("click", () => onPick(run));
+      body.append(line);
+      return line;
+    });
+    columns.forEach(({title, kind}, i) => {
+      const cell = element("th", undefined, kind === "number" ? "number" : ""), button = element("button", title);
+      cell.scope = "col";
+      button.type = "button";
+      button.addEventListener("click", () => {
+        const down = cell.getAttribute("aria-sort") === "ascending";
+        for (const other of head.children) other.removeAttribute("aria-sort");
+        cell.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const order = rows.map((_, run) => run).sort((a, b) => {
+          const [x, y] = [rows[a][i], rows[b][i]];
+          const missing = (cell) => cell === null || (Array.isArray(cell) && cell[0] === null);
+          return missing(x) || missing(y) ? missing(x) - missing(y) || a - b : (down ? compare(y, x) : compare(x, y)) || a - b;
+        });
+        body.append(...order.map((run) => lines[run]));
+      });
+      cell.append(button);
+      head.append(cell);
+    });
+    thead.append(head);
+    table.append(thead, body);
+
+    const words = rows.map((row) => columns.flatMap(({title}, i) => [texts(row[i]), `${title}=${texts(row[i])}`])
+        .join("\n").toLowerCase());
+    function filter(text) {
+      const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
+      // "lr=0.01" is a whole cell; other words may be any part.
+      const has = (all, word) => word.includes("=") ? all.split("\n").includes(word) : all.includes(word);
+      const found = new Set();
+      lines.forEach((line, run) => {
+        line.hidden = !wanted.every((word) => has(words[run], word));
+        if (!line.hidden) found.add(run);
+      });
+      onFilter(wanted.length ? found : null);
+      return found.size;
+    }
+    function show(focus, picked) {
+      lines.forEach((line, run) => {
+        line.classList.toggle("faded", focus !== null && !focus.has(run));
+        line.classList.toggle("picked", run === picked);
+      });
+    }
+    return {table, filter, show};
+  }
+
+  // JSON with its keys, texts and numbers coloured.
+  function highlighted(text) {
+    const pre = element("pre"), pattern = /("(?:[^"\\]|\\.)*")(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\b(?:true|false|null)\b/g;
+    let done = 0;
+    for (const match of text.matchAll(pattern)) {
+      pre.append(text.slice(done, match.index));
+      const token = match[1] ?? match[0];
+      pre.append(element("span", token, match[2] ? "k" : match[1] ? "s" : "n"));
+      done = match.index + token.length;
+    }
+    pre.append(text.slice(done));
+    pre.tabIndex = 0;
+    return pre;
+  }
+
+  return {element, simple, later, markdown, runs, highlighted};
+})();

@@ -1,0 +1,138 @@
+#include "runmanager/report/report.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/answers/run_metric.h"
+#include "runmanager/records/provenance.h"
+#include "runmanager/report/answer_tables.h"
+#include "runmanager/report/chart_specs.h"
+#include "runmanager/report/curves_table.h"
+#include "runmanager/report/embedded_file.h"
+#include "runmanager/report/headline.h"
+#include "runmanager/report/page.h"
+#include "runmanager/report/provenance_rows.h"
+#include "runmanager/report/run_notes.h"
+#include "runmanager/report/run_pictures.h"
+#include "runmanager/report/runs_table.h"
+#include "runmanager/terminal/best_run.h"
+#include "runmanager/text/json_output.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+Json charts_json(const Charts& charts) {
+  Json list = Json::array();
+  for (const Chart& chart : charts.charts) {
+    Json data = Json::object();
+    for (const auto& [name, table] : chart.data) data[name] = table;
+    list.push_back({{"id", chart.id},
+                    {"spec", chart.spec},
+                    {"part", chart.part},
+                    {"title", chart.title},
+                    {"summary", chart.summary},
+                    {"signals", chart.signals},
+                    {"data", std::move(data)}});
+  }
+  return list;
+}
+
+Json tables_json(const Charts& charts) {
+  Json tables = Json::object();
+  for (const auto& [name, table] : charts.tables) tables[name] = table_json(table);
+  return tables;
+}
+
+std::string picture_title(const RunPicture& picture) {
+  if (picture.tag == "images") return "First batch";
+  return picture.tag == "predictions/confusion_matrix" ? "Confusion matrix" : "Misclassified samples";
+}
+
+// Of the best run, or while there is none of the first that has any.
+Json pictures_json(const ReportData& data) {
+  Json json = {{"run", nullptr}, {"list", Json::array()}};
+  std::vector<std::size_t> candidates;
+  if (data.best) candidates.push_back(*data.best);
+  for (std::size_t run = 0; run < data.runs.size() && !data.best; ++run) {
+    if (!data.records[run].epochs.empty()) candidates.push_back(run);
+  }
+  for (const std::size_t run : candidates) {
+    const std::vector<RunPicture> pictures =
+        run_pictures(fs::path(data.runs[run].source) / data.records[run].name);
+    if (pictures.empty()) continue;
+    json["run"] = run_label(data, run, true);
+    for (const RunPicture& picture : pictures)
+      json["list"].push_back({{"title", picture_title(picture)},
+                              {"step", picture.step},
+                              {"width", picture.width},
+                              {"height", picture.height},
+                              {"uri", png_uri(picture.png)},
+                              {"text", picture.text}});
+    break;
+  }
+  return json;
+}
+
+std::string compared_title(const ReportData& data) {
+  if (!data.compared) return "";
+  const std::vector<ComparedValue>& values = data.compared->values;
+  return values.size() == 1 ? fmt::format("Speed: {} against {}", values[0].base, values[0].other)
+                            : fmt::format("Speed by {}", data.compared->key);
+}
+
+}  // namespace
+
+Json report_model(const ReportData& data, const std::string& date) {
+  const Charts charts = charts_of(data);
+  const Headline answer = headline(data);
+  const RunsTable runs = runs_table(data);
+  Json series = Json::array();  // of each series its runs
+  for (const CurveSeries& one : curve_series(data)) series.push_back(one.runs);
+  Json labels = Json::array();
+  for (std::size_t run = 0; run < data.runs.size(); ++run) labels.push_back(run_label(data, run, true));
+  return {{"title", data.title},
+          {"date", date},
+          {"program", fmt::format("sweep {} ({})", program_version(), program_revision())},
+          {"vega", has_vega()},
+          {"answer", {{"best", answer.best}, {"more", answer.more}}},
+          {"judged_by", best_run_means(data.records)},
+          {"metric", metric_title(data.metric)},
+          {"keys", data.keys},
+          {"best", data.best ? Json(*data.best) : Json()},
+          {"labels", std::move(labels)},
+          {"series_runs", std::move(series)},
+          {"columns", table_json(runs.columns)},
+          {"runs", table_json(runs.cells)},
+          {"notes", run_notes(data)},
+          {"charts", charts_json(charts)},
+          {"remarks", charts.remarks},
+          {"tables", tables_json(charts)},
+          {"compared", compared_title(data)},
+          {"no_effects", data.no_effects},
+          {"interactions", table_json(interactions_table(data))},
+          {"front", table_json(front_table(data))},
+          {"pictures", pictures_json(data)},
+          {"provenance", table_json(provenance_rows(data))},
+          {"files", table_json(sweep_files(data))}};
+}
+
+std::vector<fs::path> write_chart_specs(const ReportData& data, const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw IoError(fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
+  const Charts charts = charts_of(data);
+  std::vector<fs::path> paths;
+  for (const Chart& chart : charts.charts) {
+    paths.push_back(folder / (chart.id + ".vg.json"));
+    write_file_atomically(paths.back(), json_text(complete_spec(chart, charts)));
+  }
+  return paths;
+}
+
+}  // namespace sweep

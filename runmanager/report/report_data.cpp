@@ -1,0 +1,181 @@
+#include "runmanager/report/report_data.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "core/base/error.h"
+#include "runmanager/answers/run_metric.h"
+#include "runmanager/config/params.h"
+#include "runmanager/inspect/run_listing.h"
+#include "runmanager/records/checkpoint.h"
+#include "runmanager/records/run_files.h"
+#include "runmanager/terminal/best_run.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string source_of(const fs::path& directory) {
+  std::string source = directory.string();
+  while (source.size() > 1 && source.ends_with('/')) source.pop_back();
+  return source;
+}
+
+// run.json gets its epochs at the end of a run. Until then they are in its checkpoint.
+void add_checkpoint_epochs(const fs::path& sweep, RunRecord& run) {
+  const fs::path checkpoint = sweep / run.name / kCheckpointFile;
+  const bool unfinished = run.status == RunStatus::kRunning || run.status == RunStatus::kInterrupted;
+  if (!unfinished || !run.epochs.empty() || !fs::exists(checkpoint)) return;
+  try {
+    RunRecord saved = read_checkpoint_record(checkpoint);
+    run.untrained = std::move(saved.untrained);
+    run.epochs = std::move(saved.epochs);
+  } catch (const DataError&) {
+    // It is being replaced, or damaged: then the report tells as much as there is.
+  }
+}
+
+std::vector<SourceRun> runs_in(const fs::path& directory) {
+  std::error_code error;
+  if (!has_runs(directory)) {
+    throw DataError(fmt::format("{}: {}; want the directory of a sweep", directory.string(),
+                                fs::exists(directory, error) ? "holds no runs" : "is not there"));
+  }
+  std::vector<SourceRun> runs;
+  for (RunRecord& record : list_runs(directory)) {
+    SourceRun& run =
+        runs.emplace_back(SourceRun{source_of(directory), with_current_status(std::move(record), directory)});
+    add_checkpoint_epochs(directory, run.record);
+  }
+  return runs;
+}
+
+// In the order of the sweep file, and the device also where it came from elsewhere.
+std::vector<std::string> differing_keys(const std::vector<SourceRun>& runs) {
+  std::vector<std::string> keys;
+  const auto add = [&keys](const std::string& key) {
+    if (key != kRepeatKey && std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  };
+  for (const SourceRun& run : runs) {
+    for (const auto& [key, value] : run.record.params) add(key);
+  }
+  add("device");
+  add(std::string(kSweepKey));
+  std::erase_if(keys, [&](const std::string& key) {
+    std::set<std::string> values;
+    for (const SourceRun& run : runs) {
+      if (!run.record.epochs.empty()) values.insert(setting_text(run, key));
+    }
+    return values.size() < 2;
+  });
+  return keys;
+}
+
+std::string title_of(const std::vector<SourceRun>& runs) {
+  std::vector<std::string> names;
+  for (const SourceRun& run : runs) {
+    const std::string name = fs::weakly_canonical(run.source).filename().string();
+    if (names.empty() || names.back() != name) names.push_back(name);
+  }
+  return fmt::format("{}", fmt::join(names, " and "));
+}
+
+void answer(ReportData& data) {
+  std::vector<std::string> sources;
+  for (const SourceRun& run : data.runs) {
+    if (std::find(sources.begin(), sources.end(), run.source) == sources.end()) sources.push_back(run.source);
+  }
+  try {
+    if (sources.size() > 1) throw ConfigError("effects are those of one sweep");
+    data.effects = effects_of(data.records, data.metric);
+  } catch (const ConfigError& error) {
+    data.no_effects = error.what();
+  }
+  const std::vector<std::string> varying = varying_keys(data.runs);
+  for (const char* key : {"device", "sweep"}) {
+    if (std::find(varying.begin(), varying.end(), key) == varying.end()) continue;
+    data.compared = compare_runs(data.runs, key, "");
+    break;
+  }
+}
+
+// "0.003307741013633609" is read as 0.003308; what is shorter stays.
+std::string short_number(const std::string& text) {
+  constexpr std::size_t kLong = 9;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  return is_number && text.size() > kLong ? fmt::format("{:.4g}", value) : text;
+}
+
+}  // namespace
+
+ReportData report_data_of(std::vector<SourceRun> runs) {
+  ReportData data;
+  data.runs = std::move(runs);
+  std::vector<const RunRecord*> with_epochs;
+  for (const SourceRun& run : data.runs) data.records.push_back(run.record);
+  for (const RunRecord& run : data.records) {
+    if (!run.epochs.empty()) with_epochs.push_back(&run);
+  }
+  data.title = title_of(data.runs);
+  data.keys = differing_keys(data.runs);
+  data.best = best_run(data.records);
+  data.metric = default_metric(with_epochs);
+  answer(data);
+  return data;
+}
+
+ReportData read_report_data(const std::vector<fs::path>& directories) {
+  std::vector<SourceRun> runs;
+  for (const fs::path& directory : directories) {
+    std::vector<SourceRun> added = runs_in(directory);
+    std::move(added.begin(), added.end(), std::back_inserter(runs));
+  }
+  ReportData data = report_data_of(std::move(runs));
+  data.directories = directories;
+  return data;
+}
+
+std::string metric_title(std::string_view metric) {
+  static const std::map<std::string_view, std::string_view> kTitles = {
+      {"epoch_seconds", "time per epoch"},
+      {"images_per_second", "samples per second"},
+      {"data_wait_seconds", "data wait per epoch"},
+      {"setup_seconds", "set-up time"},
+      {"run_seconds", "time of the run"},
+      {"loss", "training loss"},
+      {"accuracy", "training accuracy"}};
+  if (const auto found = kTitles.find(metric); found != kTitles.end()) return std::string(found->second);
+  std::string title(metric);
+  for (const auto& [from, to] :
+       {std::pair("top5_", "top-5 "), {"mae", "MAE"}, {"rmse", "RMSE"}, {"r2", "R²"}}) {
+    if (const std::size_t at = title.find(from); at != std::string::npos)
+      title.replace(at, std::string_view(from).size(), to);
+  }
+  std::replace(title.begin(), title.end(), '_', ' ');
+  return title;
+}
+
+std::string run_label(const ReportData& data, std::size_t run, bool repeats) {
+  std::vector<std::string> parts;
+  for (const std::string& key : data.keys)
+    parts.push_back(fmt::format("{}={}", key, short_number(setting_text(data.runs[run], key))));
+  if (repeats && has_repeats(data)) {
+    const std::string repeat = setting_text(data.runs[run], std::string(kRepeatKey));
+    if (!repeat.empty()) parts.push_back(fmt::format("{}={}", kRepeatKey, repeat));
+  }
+  return parts.empty() ? data.records[run].name : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+bool has_repeats(const ReportData& data) {
+  return std::any_of(data.records.begin(), data.records.end(),
+                     [](const RunRecord& run) { return find_param(run.params, kRepeatKey) != nullptr; });
+}
+
+}  // namespace sweep

@@ -1,0 +1,47 @@
+// The runs that a report is about, and what is said of them in several of its parts.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runmanager/answers/comparison.h"
+#include "runmanager/answers/effects.h"
+#include "runmanager/answers/run_pairs.h"
+
+namespace sweep {
+
+struct ReportData {
+  std::vector<std::filesystem::path> directories;  // of the sweeps
+  std::string title;                               // "fashion", or "fashion and mnist"
+  std::vector<SourceRun> runs;      // all runs, with the status they have now and the epochs that are known
+  std::vector<RunRecord> records;   // of `runs`
+  std::vector<std::string> keys;    // what differs between the runs that have epochs, without the repeat
+  std::string metric;               // by which runs are judged, a name of run_metric()
+  std::optional<std::size_t> best;  // of `runs`
+  std::optional<Effects> effects;   // of all runs of one sweep; none if they cannot be told
+  std::string no_effects;           // why not; "" if there are
+  std::optional<Comparison> compared;  // in the seconds of an epoch: devices, else sweeps
+};
+
+/// Reads the sweeps in `directories`. Throws DataError if one of them holds no runs or cannot be read.
+ReportData read_report_data(const std::vector<std::filesystem::path>& directories);
+
+/// The same for runs that have been read.
+ReportData report_data_of(std::vector<SourceRun> runs);
+
+/// Names of metrics as people read them: "validation accuracy" for "validation_accuracy".
+std::string metric_title(std::string_view metric);
+
+/// "lr=0.01, batch_size=100": what tells runs[run] from the others; its name if nothing does. `repeats`: also
+/// the number of the repeat.
+std::string run_label(const ReportData& data, std::size_t run, bool repeats);
+
+/// Whether runs differ in nothing but their seed.
+bool has_repeats(const ReportData& data);
+
+}  // namespace sweep

@@ -1,0 +1,40 @@
+#include "runmanager/report/run_notes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sweep {
+namespace {
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+std::vector<std::string> run_notes(const ReportData& data) {
+  struct Note {
+    RunStatus status;
+    std::string reason;
+    std::size_t runs;
+  };
+  std::vector<Note> notes;
+  for (const RunRecord& run : data.records) {
+    if (run.status == RunStatus::kCompleted) continue;
+    const std::string reason = first_line(run.error.value_or(""));
+    const auto found = std::find_if(notes.begin(), notes.end(), [&](const Note& note) {
+      return note.status == run.status && note.reason == reason;
+    });
+    if (found == notes.end()) {
+      notes.push_back({run.status, reason, 1});
+    } else {
+      ++found->runs;
+    }
+  }
+  std::vector<std::string> lines;
+  for (const Note& note : notes)
+    lines.push_back(fmt::format("{} {} {}{}", note.runs, note.runs == 1 ? "run" : "runs",
+                                to_string(note.status), note.reason.empty() ? "" : ": " + note.reason));
+  return lines;
+}
+
+}  // namespace sweep

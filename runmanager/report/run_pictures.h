@@ -1,0 +1,23 @@
+// The pictures that a run has logged, read back from its events.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace sweep {
+
+struct RunPicture {
+  std::string tag;        // "images", "predictions/confusion_matrix", "predictions/misclassified"
+  std::int64_t step = 0;  // of the newest one, which this is
+  std::int64_t width = 0, height = 0;  // in pixels
+  std::string png;
+  std::string text;  // the same as a Markdown table; "" if there is none
+};
+
+/// The newest sample grid, confusion matrix and misclassified samples in the events of a run, in this order,
+/// those that there are. Files that cannot be read are passed over, and so is what is no PNG image.
+std::vector<RunPicture> run_pictures(const std::filesystem::path& run_directory);
+
+}  // namespace sweep

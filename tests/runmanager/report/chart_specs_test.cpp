@@ -1,0 +1,71 @@
+#include "runmanager/report/chart_specs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/runmanager/answers/made_runs.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::made_run;
+
+std::vector<std::string> ids(const ReportData& data) {
+  std::vector<std::string> names;
+  for (const Chart& chart : charts_of(data).charts) names.push_back(chart.id);
+  return names;
+}
+
+SourceRun run_of(double lr, const std::vector<double>& losses, const std::string& device = "cpu") {
+  SourceRun run = made_run({{"lr", lr}}, device, 1, losses);
+  run.record.run_seconds = 5;
+  return run;
+}
+
+TEST(Charts, AreThoseThatHaveSomethingToShow) {
+  EXPECT_THAT(ids(report_data_of({run_of(0.1, {1}), run_of(0.2, {2})})),
+              ElementsAre("curves-loss", "curves-accuracy", "coordinates", "effects", "times"));
+  EXPECT_THAT(ids(report_data_of({run_of(0.1, {1})})),
+              ElementsAre("curves-loss", "curves-accuracy", "times"));
+  EXPECT_THAT(ids(report_data_of({})), ElementsAre());
+  EXPECT_THAT(ids(report_data_of({run_of(0.1, {1}, "cuda:0"), run_of(0.1, {1}, "cpu")})),
+              ::testing::Contains("comparison"));
+}
+
+TEST(Charts, AreCompleteSpecificationsOfTheirOwn) {
+  const ReportData data = report_data_of({run_of(0.1, {1}), run_of(0.2, {2})});
+  const Charts charts = charts_of(data);
+  for (const Chart& chart : charts.charts) {
+    const auto spec = complete_spec(chart, charts);
+    EXPECT_EQ(spec.at("$schema"), "https://vega.github.io/schema/vega/v5.json") << chart.id;
+    for (const auto& [name, table] : chart.data) {
+      std::size_t found = 0;
+      for (const auto& one : spec.at("data")) {
+        if (one.at("name") == name) found += one.at("values").size();
+      }
+      EXPECT_EQ(found, charts.tables.at(table).rows.size()) << chart.id << " " << name;
+    }
+    for (const auto& [name, value] : chart.signals.items()) {
+      const auto& signals = spec.at("signals");
+      EXPECT_TRUE(std::any_of(signals.begin(), signals.end(),
+                              [&name = name, &value = value](const auto& signal) {
+                                return signal.at("name") == name &&
+                                       signal.value("value", nlohmann::ordered_json()) == value;
+                              }))
+          << chart.id << " " << name;
+    }
+  }
+}
+
+TEST(Charts, CutWhatOneDivergingRunWouldStretch) {
+  std::vector<SourceRun> runs;
+  for (int i = 1; i <= 9; ++i) runs.push_back(run_of(i, {1.0, 0.9, 0.8}));
+  runs.push_back(run_of(10, {1e6}));
+  const Charts charts = charts_of(report_data_of(runs));
+  EXPECT_DOUBLE_EQ(charts.charts[0].signals.at("highest").get<double>(), 1.5);
+  EXPECT_THAT(charts.remarks, ElementsAre("Loss: values above 1.5 are not shown."));
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,97 @@
+#include "runmanager/report/curves_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/runmanager/answers/made_runs.h"
+
+namespace sweep {
+namespace {
+
+using testing::made_run;
+using Json = nlohmann::ordered_json;
+
+SourceRun run_of(double lr, const std::vector<double>& losses, std::optional<std::int64_t> repeat = {}) {
+  Params params = {{"lr", lr}};
+  if (repeat) params.emplace_back("repeat", *repeat);
+  return made_run(params, "cpu", 1, losses);
+}
+
+// Rows of the loss in the training part.
+std::vector<std::vector<Json>> losses_of(const Curves& curves) {
+  std::vector<std::vector<Json>> rows;
+  for (const auto& row : curves.points.rows) {
+    if (row[1] == "training" && row[2] == "loss") rows.push_back(row);
+  }
+  return rows;
+}
+
+TEST(Curves, HaveAPointPerEpochOfEachRun) {
+  const ReportData data = report_data_of({run_of(0.1, {3, 2, 1}), run_of(0.01, {5, 4})});
+  const Curves curves = curves_table(data, curve_series(data));
+  const auto rows = losses_of(curves);
+  ASSERT_EQ(rows.size(), 5u);
+  EXPECT_EQ(rows[1], (std::vector<Json>{0, "training", "loss", 2, 2.0, nullptr, nullptr}));
+  EXPECT_EQ(rows[4], (std::vector<Json>{1, "training", "loss", 2, 4.0, nullptr, nullptr}));
+  EXPECT_EQ(curves.epochs, 3u);
+}
+
+TEST(Curves, AreMeansWithDeviationsOverRepeats) {
+  const ReportData data = report_data_of(
+      {run_of(0.1, {1, 2}, 0), run_of(0.1, {3, 6}, 1), run_of(0.01, {4, 4}, 0), run_of(0.01, {4, 4}, 1)});
+  const std::vector<CurveSeries> series = curve_series(data);
+  ASSERT_EQ(series.size(), 2u);
+  EXPECT_EQ(series[0].runs, (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(series[0].label, "lr=0.1");
+  const auto rows = losses_of(curves_table(data, series));
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_DOUBLE_EQ(rows[1][4].get<double>(), 4);  // of 2 and 6
+  EXPECT_DOUBLE_EQ(rows[1][5].get<double>(), 4 - std::sqrt(8));
+  EXPECT_DOUBLE_EQ(rows[1][6].get<double>(), 4 + std::sqrt(8));
+}
+
+TEST(Curves, OfRepeatsEndWithTheShortestOne) {
+  const ReportData data = report_data_of({run_of(0.1, {1, 2, 3}, 0), run_of(0.1, {3}, 1)});
+  EXPECT_EQ(losses_of(curves_table(data, curve_series(data))).size(), 1u);
+}
+
+TEST(Curves, LeaveOutWhatIsNoNumber) {
+  const ReportData data = report_data_of({run_of(0.1, {3, std::numeric_limits<double>::quiet_NaN(), 1})});
+  EXPECT_EQ(losses_of(curves_table(data, curve_series(data))).size(), 2u);
+}
+
+TEST(Curves, AreThinnedToTheirFirstAndLastEpochAndSomeBetween) {
+  std::vector<double> losses;
+  for (int i = 0; i < 1000; ++i) losses.push_back(i);
+  const ReportData data = report_data_of({run_of(0.1, losses)});
+  const Curves curves = curves_table(data, curve_series(data), 400);
+  const auto rows = losses_of(curves);
+  ASSERT_EQ(rows.size(), 100u);
+  EXPECT_EQ(rows.front()[3], 1);
+  EXPECT_EQ(rows.back()[3], 1000);
+  EXPECT_EQ(curves.shown, 100u);
+  EXPECT_EQ(curves.epochs, 1000u);
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    EXPECT_NEAR(rows[i][3].get<double>() - rows[i - 1][3].get<double>(), 999.0 / 99, 1);
+}
+
+TEST(Curves, AreOfWhatTheRunsMeasure) {
+  SourceRun numbers = run_of(0.1, {1});
+  numbers.record.epochs[0].accuracy.reset();
+  numbers.record.epochs[0].measures[kRmse] = 0.5;
+  const std::vector<CurveMeasure> measures = curve_measures(report_data_of({numbers}));
+  ASSERT_EQ(measures.size(), 2u);
+  EXPECT_EQ(measures[0].name, "loss");
+  EXPECT_EQ(measures[1].name, "rmse");
+}
+
+TEST(Series, NamesItsSettingsAndItsGroup) {
+  const ReportData data = report_data_of({run_of(0.1, {1}), run_of(0.01, {1})});
+  const ChartTable table = series_table(data, curve_series(data), "lr");
+  EXPECT_EQ(table.rows[1], (std::vector<Json>{1, "lr=0.01", 1, "0.01", Json{{"lr", "0.01"}}}));
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,74 @@
+#include "runmanager/report/headline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runmanager/report/run_notes.h"
+#include "tests/runmanager/answers/made_runs.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::made_run;
+
+SourceRun graded(Params params, double accuracy, const std::string& device = "cpu", double seconds = 1) {
+  SourceRun run = made_run(std::move(params), device, seconds, {1.0, 0.5});
+  for (EpochRecord& epoch : run.record.epochs) epoch.validation_accuracy = accuracy;
+  run.record.metrics.clear();
+  return run;
+}
+
+TEST(Headline, SaysWhichRunIsBestAndWhatChangesIt) {
+  const Headline answer = headline(report_data_of({graded({{"lr", 0.1}, {"size", std::int64_t{1}}}, 0.5),
+                                                   graded({{"lr", 0.1}, {"size", std::int64_t{2}}}, 0.5),
+                                                   graded({{"lr", 0.01}, {"size", std::int64_t{1}}}, 0.9),
+                                                   graded({{"lr", 0.01}, {"size", std::int64_t{2}}}, 0.9)}));
+  EXPECT_EQ(answer.best, "Best of 4 runs: 90.00% validation accuracy with lr=0.01, size=1.");
+  EXPECT_THAT(answer.more, ElementsAre("What matters most is lr: 0.01 is best with 90.00% on average, 0.1 "
+                                       "worst with 50.00% (100% of all differences).",
+                                       "size changes the validation accuracy hardly at all."));
+}
+
+TEST(Headline, TellsHowMuchFasterADeviceIs) {
+  const Headline answer = headline(
+      report_data_of({graded({{"lr", 0.1}}, 0.5, "cuda:0", 1), graded({{"lr", 0.1}}, 0.5, "cpu", 12)}));
+  EXPECT_THAT(answer.more.back(), HasSubstr("cuda:0 trains 12 times as fast as cpu (1 pair of runs)"));
+}
+
+TEST(Headline, TellsTheBestMeanOverRepeats) {
+  const auto repeated = [](double lr, std::int64_t repeat, double accuracy) {
+    return graded({{"lr", lr}, {"repeat", repeat}}, accuracy);
+  };
+  const Headline answer = headline(report_data_of(
+      {repeated(0.1, 0, 0.95), repeated(0.1, 1, 0.5), repeated(0.01, 0, 0.8), repeated(0.01, 1, 0.9)}));
+  EXPECT_EQ(answer.best, "Best of 4 runs: 95.00% validation accuracy with lr=0.1, repeat=0.");
+  EXPECT_EQ(answer.more.front(), "Best mean of 2 repeats: 85.00% ± 7.07% with lr=0.01.");
+}
+
+TEST(Headline, SaysWhyThereIsNoBestRun) {
+  SourceRun running = graded({{"lr", 0.1}}, 0.5);
+  running.record.status = RunStatus::kRunning;
+  EXPECT_EQ(headline(report_data_of({running})).best, "No run is completed yet.");
+  EXPECT_EQ(headline(report_data_of({})).best, "There are no runs.");
+}
+
+TEST(RunNotes, AreALinePerReason) {
+  std::vector<SourceRun> runs = {graded({{"lr", 0.1}}, 0.5)};
+  for (int i = 0; i < 3; ++i) {
+    SourceRun skipped = made_run({}, "cuda", 1, {});
+    skipped.record.status = RunStatus::kSkipped;
+    skipped.record.error = "no driver\nmore of it";
+    runs.push_back(skipped);
+  }
+  SourceRun failed = made_run({}, "cpu", 1, {});
+  failed.record.status = RunStatus::kFailed;
+  failed.record.error = "the loss is not finite";
+  runs.push_back(failed);
+  EXPECT_THAT(run_notes(report_data_of(runs)),
+              ElementsAre("3 runs skipped: no driver", "1 run failed: the loss is not finite"));
+}
+
+}  // namespace
+}  // namespace sweep
