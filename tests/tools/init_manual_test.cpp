@@ -37,8 +37,11 @@ TEST(Init, WritesASweepThatTrainsAndReplacesNothing) {
 TEST(Manual, HasEveryCommandAndOnlyWhatTroffReads) {
   const Finished manual = run_program({"manual"}, ".");
   ASSERT_EQ(manual.code, 0) << manual.err;
-  for (const Command& command : all_commands())
-    EXPECT_THAT(manual.out, HasSubstr("\n.SS sweep " + command.name));
+  for (const Command& command : all_commands()) {
+    std::string name = command.name;  // troff would make another character of a bare hyphen
+    for (std::size_t at = 0; (at = name.find('-', at)) != std::string::npos; at += 2) name.insert(at, "\\");
+    EXPECT_THAT(manual.out, HasSubstr("\n.SS sweep " + name));
+  }
   EXPECT_THAT(manual.out, HasSubstr("\\fB\\-\\-max\\-time\\fR \\fISECONDS\\fR\n"));
   std::istringstream lines(manual.out);
   for (std::string line; std::getline(lines, line);) {
