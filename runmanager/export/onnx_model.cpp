@@ -16,7 +16,7 @@ constexpr int kIrVersion = 8;  // that of operator sets 15 and less
 
 }  // namespace
 
-void write_onnx(const std::filesystem::path& path, const TrainedRun& run) {
+void write_onnx(const std::filesystem::path& path, const LoadedRun& run) {
   onnx_format::ModelProto model;
   model.set_ir_version(kIrVersion);
   model.set_producer_name("sweep");

@@ -8,7 +8,7 @@
 
 namespace sweep {
 
-void write_state_dict(const std::filesystem::path& path, const TrainedRun& run) {
+void write_state_dict(const std::filesystem::path& path, const LoadedRun& run) {
   TensorFileView file;
   const auto append = [&file](std::span<const Parameter> layout, std::span<const float> values) {
     for (const Parameter& array : layout)

@@ -72,7 +72,7 @@ TextTable target_table(const RunScores& scores) {
 
 }  // namespace
 
-std::string evaluation_text(const TrainedRun& run, const RunScores& scores, bool unicode) {
+std::string evaluation_text(const LoadedRun& run, const RunScores& scores, bool unicode) {
   std::string text = printable(fmt::format("{}\n{} set, {} samples: loss {:.4f}", run_text(run), scores.part,
                                            scores.samples, scores.loss));
   if (scores.accuracy) text += ", accuracy " + percent(*scores.accuracy);
@@ -89,7 +89,7 @@ std::string evaluation_text(const TrainedRun& run, const RunScores& scores, bool
   return text + (mistakes.rows.empty() ? "no mistakes\n" : terminal_table(mistakes, unicode));
 }
 
-Json evaluation_json(const TrainedRun& run, const RunScores& scores) {
+Json evaluation_json(const LoadedRun& run, const RunScores& scores) {
   Json json = {{"run", run.record.name},    {"weights", run.weights_file.filename().string()},
                {"epoch", run.epoch},        {"part", scores.part},
                {"samples", scores.samples}, {"loss", json_number(scores.loss)}};

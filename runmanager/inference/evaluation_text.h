@@ -10,9 +10,9 @@ namespace sweep {
 
 /// Loss and measures, a table of the classes or targets, and the confusion matrix, or the most frequent
 /// mistakes of many classes.
-std::string evaluation_text(const TrainedRun& run, const RunScores& scores, bool unicode);
+std::string evaluation_text(const LoadedRun& run, const RunScores& scores, bool unicode);
 
 /// All of it; the confusion matrix whole.
-nlohmann::ordered_json evaluation_json(const TrainedRun& run, const RunScores& scores);
+nlohmann::ordered_json evaluation_json(const LoadedRun& run, const RunScores& scores);
 
 }  // namespace sweep

@@ -14,7 +14,7 @@
 namespace sweep {
 namespace {
 
-Device device_for(const TrainedRun& run, const std::string& wanted) {
+Device device_for(const LoadedRun& run, const std::string& wanted) {
   const Precision precision = run.config.precision;
   if (!wanted.empty()) {
     const Device device = parse_device(wanted);
@@ -35,7 +35,7 @@ float sigmoid(float value) { return 1 / (1 + std::exp(-value)); }
 
 }  // namespace
 
-PredictionKind prediction_kind(const TrainedRun& run) {
+PredictionKind prediction_kind(const LoadedRun& run) {
   if (!run.samples.target_names.empty()) return PredictionKind::kNumbers;
   switch (resolve_loss(run.config.loss).kind) {
     case LossOptions::Kind::kCrossEntropy:
@@ -66,7 +66,7 @@ std::size_t largest_of(std::span<const float> values) {
   return static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
 }
 
-Predictor::Predictor(const TrainedRun& run, const std::string& device, int threads)
+Predictor::Predictor(const LoadedRun& run, const std::string& device, int threads)
     : run_(run), device_(device_for(run, device)), kind_(prediction_kind(run)) {
   names_ = kind_ == PredictionKind::kNumbers ? run.samples.target_names : run.samples.class_names;
   const auto outputs = static_cast<std::size_t>(run.network->output()[0]);

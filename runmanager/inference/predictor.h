@@ -22,7 +22,7 @@ enum class PredictionKind {
 };
 
 /// What the outputs of the run's network become, by its targets and its loss.
-PredictionKind prediction_kind(const TrainedRun& run);
+PredictionKind prediction_kind(const LoadedRun& run);
 
 /// "probability", "score" or "value".
 const char* value_name(PredictionKind kind);
@@ -36,7 +36,7 @@ class Predictor {
   /// `device`: as in a sweep file; empty: the one that trained the run if it can be used here, else the CPU.
   /// `threads`: of the CPU; 0: all. Throws ConfigError if the device that is asked for cannot be used. Keeps
   /// a reference to `run`.
-  Predictor(const TrainedRun& run, const std::string& device = "", int threads = 0);
+  Predictor(const LoadedRun& run, const std::string& device = "", int threads = 0);
 
   PredictionKind kind() const { return kind_; }
   const Device& device() const { return device_; }
@@ -51,7 +51,7 @@ class Predictor {
   Engine& engine() { return *engine_; }
 
  private:
-  const TrainedRun& run_;
+  const LoadedRun& run_;
   Device device_;
   PredictionKind kind_;
   std::vector<std::string> names_;

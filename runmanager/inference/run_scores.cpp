@@ -86,7 +86,7 @@ std::vector<TargetScores> target_scores(std::span<const float> predictions, std:
   return scores;
 }
 
-RunScores score_samples(const TrainedRun& run, Predictor& predictor, const Samples& samples,
+RunScores score_samples(const LoadedRun& run, Predictor& predictor, const Samples& samples,
                         std::string_view part) {
   const std::size_t outputs = element_count(run.network->output());
   Evaluation evaluation =

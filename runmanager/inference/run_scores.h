@@ -64,7 +64,7 @@ struct RunScores {
 };
 
 /// Evaluates a part in one pass, in evaluation mode, with the loss that the run was trained with.
-RunScores score_samples(const TrainedRun& run, Predictor& predictor, const Samples& samples,
+RunScores score_samples(const LoadedRun& run, Predictor& predictor, const Samples& samples,
                         std::string_view part);
 
 /// The part called `part`. Empty: test, if there is one, else validation, else train, whose name `part`

@@ -86,8 +86,8 @@ RecordedRun read_run(const fs::path& path) {
   return run;
 }
 
-TrainedRun load_run(const fs::path& path, std::optional<WhichWeights> which) {
-  TrainedRun run{read_run(path), {}, {}};
+LoadedRun load_run(const fs::path& path, std::optional<WhichWeights> which) {
+  LoadedRun run{read_run(path), {}, {}};
   std::error_code error;
   const bool has_best = fs::exists(run.directory / kBestFile, error);
   const bool best = which ? *which == WhichWeights::kBest : has_best && keeps_best(run.config);
@@ -113,7 +113,7 @@ Dataset load_data_of(const RecordedRun& run, bool& changed) {
   return data;
 }
 
-std::string run_text(const TrainedRun& run) {
+std::string run_text(const LoadedRun& run) {
   const bool is_best = run.weights_file.filename() == kBestFile;
   const RunStatus status = run.record.status;
   return fmt::format("{}: weights of epoch {}{}{}", run.directory.string(), run.epoch,

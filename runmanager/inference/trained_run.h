@@ -36,7 +36,7 @@ RecordedRun read_run(const std::filesystem::path& path);
 /// The last finished epoch's weights, or those of the best one.
 enum class WhichWeights { kLast, kBest };
 
-struct TrainedRun : RecordedRun {
+struct LoadedRun : RecordedRun {
   std::filesystem::path weights_file;
   Weights weights;
   int epoch = 0;  // whose weights these are, from 1
@@ -44,13 +44,13 @@ struct TrainedRun : RecordedRun {
 
 /// read_run() with weights: those asked for; by default the best epoch's if the run kept them, else the last.
 /// Throws DataError if the run has no such checkpoint, or it is damaged.
-TrainedRun load_run(const std::filesystem::path& path, std::optional<WhichWeights> which = std::nullopt);
+LoadedRun load_run(const std::filesystem::path& path, std::optional<WhichWeights> which = std::nullopt);
 
 /// The data set that the run was trained on. `changed` is set to whether its content is another one now, by
 /// the digests that the run recorded. Throws what load_dataset() throws.
 Dataset load_data_of(const RecordedRun& run, bool& changed);
 
 /// "runs/fashion/lr=0.01: weights of epoch 5", with what is remarkable: ", the best one", "(interrupted)".
-std::string run_text(const TrainedRun& run);
+std::string run_text(const LoadedRun& run);
 
 }  // namespace sweep

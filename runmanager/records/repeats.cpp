@@ -21,6 +21,7 @@ std::vector<RepeatGroup> repeat_groups(std::span<const Params> runs) {
     groups[at->second].runs.push_back(i);
   }
   std::vector<Params> named;
+  named.reserve(groups.size());
   for (const RepeatGroup& group : groups) named.push_back(group.params);
   std::vector<std::string> names = run_names(named);
   for (std::size_t i = 0; i < names.size(); ++i) groups[i].name = std::move(names[i]);

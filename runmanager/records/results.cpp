@@ -103,6 +103,7 @@ struct Combination {
 
 std::vector<Combination> repeated_combinations(const std::vector<RunRecord>& runs) {
   std::vector<Params> params;
+  params.reserve(runs.size());
   for (const RunRecord& run : runs) params.push_back(run.params);
   std::vector<Combination> found;
   for (RepeatGroup& group : repeat_groups(params)) {

@@ -19,8 +19,9 @@ namespace {
 constexpr int kGap = 2;  // blanks between columns
 
 // Sets the cells and widths of the columns. Removes columns without any value.
-std::vector<TableColumn> fill_columns(std::vector<TableColumn> columns, const std::vector<RunRecord>& runs) {
-  for (TableColumn& column : columns) {
+std::vector<ResultColumn> fill_columns(std::vector<ResultColumn> columns,
+                                       const std::vector<RunRecord>& runs) {
+  for (ResultColumn& column : columns) {
     bool used = false;
     column.title = printable(column.title);
     column.width = display_width(column.title);
@@ -31,14 +32,14 @@ std::vector<TableColumn> fill_columns(std::vector<TableColumn> columns, const st
     }
     if (!used) column.width = 0;
   }
-  std::erase_if(columns, [](const TableColumn& column) { return column.width == 0; });
+  std::erase_if(columns, [](const ResultColumn& column) { return column.width == 0; });
   return columns;
 }
 
 // With the gap in front, where the best run has its star.
-int total_width(const std::vector<TableColumn>& columns) {
+int total_width(const std::vector<ResultColumn>& columns) {
   int width = 0;
-  for (const TableColumn& column : columns) width += column.width + kGap;
+  for (const ResultColumn& column : columns) width += column.width + kGap;
   return width;
 }
 
@@ -84,16 +85,16 @@ std::string fit_reason(std::string_view error, const std::string& line, const Ta
 }
 
 // Whether the rows can be told apart without this column.
-bool is_needed(const TableColumn& column, const std::vector<TableColumn>& columns) {
+bool is_needed(const ResultColumn& column, const std::vector<ResultColumn>& columns) {
   if (column.importance >= kAlwaysShown) return true;
   if (column.importance != kVaryingParameter) return false;
   return std::count_if(columns.begin(), columns.end(),
-                       [](const TableColumn& other) { return other.importance == kVaryingParameter; }) == 1;
+                       [](const ResultColumn& other) { return other.importance == kVaryingParameter; }) == 1;
 }
 
 // Leaves out the least important columns until the table fits into `width`; 0: no limit. Returns their
 // titles.
-std::vector<std::string> fit_columns(std::vector<TableColumn>& columns, int width) {
+std::vector<std::string> fit_columns(std::vector<ResultColumn>& columns, int width) {
   std::vector<std::string> left_out;
   while (width > 0 && total_width(columns) > width) {
     auto least = columns.end();
@@ -111,11 +112,11 @@ std::vector<std::string> fit_columns(std::vector<TableColumn>& columns, int widt
 }
 
 // The titles, and a rule below them.
-std::string header(const std::vector<TableColumn>& columns, const Colors& colors,
+std::string header(const std::vector<ResultColumn>& columns, const Colors& colors,
                    const TableOptions& options) {
   const std::string gap(kGap, ' ');
   std::string titles = gap, rules = gap;
-  for (const TableColumn& column : columns) {
+  for (const ResultColumn& column : columns) {
     titles += padded(column.title, column.width, column.right_aligned) + gap;
     rules += rule(column.width, options.unicode) + gap;
   }
@@ -126,10 +127,10 @@ std::string header(const std::vector<TableColumn>& columns, const Colors& colors
 // The line of runs[index], without colours. A run that has an error ends with its reason. If it has no epochs
 // either, the reason stands right after the status, where the other columns would be empty.
 std::string row(const RunRecord& run, std::size_t index, bool is_best,
-                const std::vector<TableColumn>& columns, const TableOptions& options) {
+                const std::vector<ResultColumn>& columns, const TableOptions& options) {
   const std::string gap(kGap, ' ');
   std::string line = !is_best ? gap : options.unicode ? "★ " : "* ";
-  for (const TableColumn& column : columns) {
+  for (const ResultColumn& column : columns) {
     if (run.epochs.empty() && run.error && !column.leads) {
       line += fit_reason(*run.error, line, options);
       return without_trailing_blanks(line);
@@ -173,7 +174,7 @@ std::string human_count(double count) {
 
 std::string results_table(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
                           const TableOptions& options) {
-  std::vector<TableColumn> columns = table_columns(runs, keys);
+  std::vector<ResultColumn> columns = table_columns(runs, keys);
   if (!options.columns.empty()) columns = chosen_columns(columns, options.columns);
   columns = fill_columns(std::move(columns), runs);
   const std::vector<std::string> left_out = fit_columns(columns, options.width);

@@ -13,7 +13,7 @@ struct TableOptions {
   bool unicode = true;
   int width = 0;  // of the terminal in columns; less important columns are left out to fit; 0: no limit
   bool skipped = false;                   // a line for each skipped run, too
-  std::vector<std::string> columns = {};  // only these, by TableColumn::name; empty: all that have values
+  std::vector<std::string> columns = {};  // only these, by ResultColumn::name; empty: all that have values
 };
 
 /// The results of `runs` as a table with a line per run: its parameters `keys`, the last epoch's loss and

@@ -34,7 +34,7 @@ bool is_number(const ParamValue& value) {
   return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
 }
 
-TableColumn param_column(const std::string& key, const std::vector<RunRecord>& runs) {
+ResultColumn param_column(const std::string& key, const std::vector<RunRecord>& runs) {
   const bool numeric = std::all_of(runs.begin(), runs.end(), [&key](const RunRecord& run) {
     const ParamValue* value = find_param(run.params, key);
     return value == nullptr || is_number(*value);
@@ -63,16 +63,17 @@ std::string mark_if_shared(const RunRecord& run, const std::string& time) {
 // "12", or "5 of 12" for a run that was stopped early.
 std::string epochs_text(const RunRecord& run) {
   if (run.epochs.empty()) return "";
-  const std::string epochs = std::to_string(run.epochs.size());
+  std::string epochs = std::to_string(run.epochs.size());
   if (run.stop_reason.empty() || !run.config.is_object() || !run.config.contains("epochs")) return epochs;
   return fmt::format("{} of {}", epochs, run.config["epochs"].dump());
 }
 
 }  // namespace
 
-std::vector<TableColumn> table_columns(const std::vector<RunRecord>& runs,
-                                       const std::vector<std::string>& keys) {
-  std::vector<TableColumn> columns;
+std::vector<ResultColumn> table_columns(const std::vector<RunRecord>& runs,
+                                        const std::vector<std::string>& keys) {
+  std::vector<ResultColumn> columns;
+  columns.reserve(keys.size());
   for (const std::string& key : keys) columns.push_back(param_column(key, runs));
   if (keys.empty())
     columns.push_back(
@@ -131,14 +132,15 @@ std::vector<TableColumn> table_columns(const std::vector<RunRecord>& runs,
   return columns;
 }
 
-std::vector<TableColumn> chosen_columns(const std::vector<TableColumn>& columns,
-                                        const std::vector<std::string>& names) {
-  std::vector<TableColumn> chosen;
+std::vector<ResultColumn> chosen_columns(const std::vector<ResultColumn>& columns,
+                                         const std::vector<std::string>& names) {
+  std::vector<ResultColumn> chosen;
   for (const std::string& name : names) {
-    const auto found = std::ranges::find(columns, name, &TableColumn::name);
+    const auto found = std::ranges::find(columns, name, &ResultColumn::name);
     if (found == columns.end()) {
       std::vector<std::string> known;
-      for (const TableColumn& column : columns) known.push_back(column.name);
+      known.reserve(columns.size());
+      for (const ResultColumn& column : columns) known.push_back(column.name);
       throw ConfigError(
           fmt::format("there is no column \"{}\", want {}{}", name, listed(known), suggestion(name, known)));
     }

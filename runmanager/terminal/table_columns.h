@@ -15,7 +15,7 @@ namespace sweep {
 /// varies.
 inline constexpr int kConstantParameter = 10, kVaryingParameter = 450, kAlwaysShown = 900;
 
-struct TableColumn {
+struct ResultColumn {
   std::string name;  // by which it is asked for: that of results.csv, where that has it
   std::string title;
   std::function<std::string(const RunRecord&)> text;  // "" where the run has no value
@@ -27,12 +27,12 @@ struct TableColumn {
 };
 
 /// All columns for these runs: their parameters `keys`, status, metrics and times. Cells are not set.
-std::vector<TableColumn> table_columns(const std::vector<RunRecord>& runs,
-                                       const std::vector<std::string>& keys);
+std::vector<ResultColumn> table_columns(const std::vector<RunRecord>& runs,
+                                        const std::vector<std::string>& keys);
 
 /// Those of `columns` that `names` has, in its order. Throws ConfigError, which lists the names there are,
 /// for any other.
-std::vector<TableColumn> chosen_columns(const std::vector<TableColumn>& columns,
-                                        const std::vector<std::string>& names);
+std::vector<ResultColumn> chosen_columns(const std::vector<ResultColumn>& columns,
+                                         const std::vector<std::string>& names);
 
 }  // namespace sweep

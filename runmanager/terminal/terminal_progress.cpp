@@ -190,7 +190,7 @@ class TerminalProgress::ActiveRun final : public TrainingObserver {
 };
 
 TerminalProgress::TerminalProgress(Terminal terminal, std::function<double()> clock, bool quiet,
-                                   std::string sweep, std::size_t runs, double work)
+                                   const std::string& sweep, std::size_t runs, double work)
     : terminal_(std::move(terminal)),
       clock_(std::move(clock)),
       quiet_(quiet),

@@ -23,7 +23,7 @@ class TerminalProgress final : public Progress {
   /// `clock` returns seconds and never goes back. `sweep` is the sweep's name, and `runs` the number of its
   /// runs, finished ones included. `work` is the sum of training samples times epochs over the runs to be
   /// trained, from which the time left is estimated. If `quiet`, only messages and failed runs are written.
-  TerminalProgress(Terminal terminal, std::function<double()> clock, bool quiet, std::string sweep,
+  TerminalProgress(Terminal terminal, std::function<double()> clock, bool quiet, const std::string& sweep,
                    std::size_t runs, double work);
   ~TerminalProgress() override;  ///< Erases the bars.
   TerminalProgress(const TerminalProgress&) = delete;

@@ -21,7 +21,7 @@ struct EvaluateOptions {
 };
 
 int evaluate(const EvaluateOptions& options) {
-  const TrainedRun run = load_run(options.trained);
+  const LoadedRun run = load_run(options.trained);
   const Dataset data = load_data_with_warning(run);
   std::string part = options.part;
   const Samples samples = part_of(data, part);

@@ -24,7 +24,7 @@ struct ExportModelOptions {
 
 std::string extents(const Shape& shape) { return fmt::format("[batch, {}]", fmt::join(shape, ", ")); }
 
-std::string meaning_of_output(const TrainedRun& run) {
+std::string meaning_of_output(const LoadedRun& run) {
   const std::vector<std::string>& classes = run.samples.class_names;
   const std::string names =
       fmt::format("{}", fmt::join(classes.empty() ? run.samples.target_names : classes, ", "));
@@ -45,7 +45,7 @@ std::string meaning_of_output(const TrainedRun& run) {
 }
 
 // What whoever uses the file has to know.
-std::string usage(const TrainedRun& run) {
+std::string usage(const LoadedRun& run) {
   const SampleFormat& samples = run.samples;
   std::string input = samples.bytes ? "values 0 to 255 as pictures have them, which the model divides by 255"
                                     : "values as the data have them";
@@ -70,7 +70,7 @@ int export_model(const ExportModelOptions& options) {
     throw ConfigError(fmt::format("-o {}: the ending names no format, want .onnx or .safetensors",
                                   options.output.string()));
   }
-  const TrainedRun run = load_run(options.trained);
+  const LoadedRun run = load_run(options.trained);
   if (ending == ".onnx") {
     write_onnx(options.output, run);
   } else {

@@ -38,7 +38,7 @@ struct PredictOptions {
 // Writes predictions in the form that was asked for: CSV at once, the others when all are there.
 class Output {
  public:
-  Output(const PredictOptions& options, const TrainedRun& run, PredictionColumns columns)
+  Output(const PredictOptions& options, const LoadedRun& run, PredictionColumns columns)
       : options_(options), run_(run), columns_(std::move(columns)) {}
 
   void add(Predictions predictions) {
@@ -81,14 +81,14 @@ class Output {
 
  private:
   const PredictOptions& options_;
-  const TrainedRun& run_;
+  const LoadedRun& run_;
   const PredictionColumns columns_;
   Predictions all_;
   Json skipped_ = Json::array();
   std::size_t count_ = 0;
 };
 
-void predict_files(const PredictOptions& options, const TrainedRun& run, Predictor& predictor,
+void predict_files(const PredictOptions& options, const LoadedRun& run, Predictor& predictor,
                    Output& output) {
   read_unlabelled(
       options.files, run.samples, /*threads=*/0,
@@ -104,7 +104,7 @@ void predict_files(const PredictOptions& options, const TrainedRun& run, Predict
 }
 
 // Returns how many samples were left out.
-std::size_t predict_dataset(const PredictOptions& options, const TrainedRun& run, Predictor& predictor,
+std::size_t predict_dataset(const PredictOptions& options, const LoadedRun& run, Predictor& predictor,
                             Output& output) {
   const Dataset data = load_data_with_warning(run);
   std::string part = options.part;
@@ -142,7 +142,7 @@ int predict(const PredictOptions& options) {
             ? "predict: either files or --dataset, not both"
             : "predict: files are needed, sweep predict RUN cat.jpg, or --dataset for the run's own data");
   }
-  const TrainedRun run = load_run(options.trained);
+  const LoadedRun run = load_run(options.trained);
   Predictor predictor(run, options.device);
   Output output(options, run, {predictor.kind(), predictor.names()});
   if (options.dataset) return output.finish(predict_dataset(options, run, predictor, output));

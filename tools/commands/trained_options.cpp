@@ -18,7 +18,7 @@ void add_trained_options(CLI::App& app, TrainedOptions& options) {
       ->check(CLI::IsMember({kKeepLast, kKeepBest}));
 }
 
-TrainedRun load_run(const TrainedOptions& options) {
+LoadedRun load_run(const TrainedOptions& options) {
   std::optional<WhichWeights> which;
   if (!options.weights.empty())
     which = options.weights == kKeepBest ? WhichWeights::kBest : WhichWeights::kLast;

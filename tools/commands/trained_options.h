@@ -21,7 +21,7 @@ struct TrainedOptions {
 void add_trained_options(CLI::App& app, TrainedOptions& options);
 
 /// load_run() as the options say.
-TrainedRun load_run(const TrainedOptions& options);
+LoadedRun load_run(const TrainedOptions& options);
 
 /// Adds --device, as the sweep file takes it.
 void add_device_option(CLI::App& app, std::string& device);
