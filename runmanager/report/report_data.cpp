@@ -33,7 +33,7 @@ void add_checkpoint_epochs(const fs::path& sweep, RunRecord& run) {
   if (!unfinished || !run.epochs.empty() || !fs::exists(checkpoint)) return;
   try {
     RunRecord saved = read_checkpoint_record(checkpoint);
-    run.untrained = std::move(saved.untrained);
+    run.untrained = saved.untrained;
     run.epochs = std::move(saved.epochs);
   } catch (const DataError&) {
     // It is being replaced, or damaged: then the report tells as much as there is.

@@ -82,8 +82,10 @@ TEST(UnlabelledSamples, KeepTheOrderOfTheFilesWhateverTheirKind) {
            folder.path());
   EXPECT_THAT(outcome.skipped, ElementsAre());
   EXPECT_THAT(outcome.names, ElementsAre("1.png", "2.npy[0]", "2.npy[1]", "3.png", "4.idx[0]", "5.st[0]"));
-  for (std::size_t i = 0; i < outcome.values.size(); ++i)
-    EXPECT_EQ(outcome.values[i], static_cast<float>(i / 4 + 1)) << i;
+  for (std::size_t i = 0; i < outcome.values.size(); ++i) {
+    const std::size_t sample = i / 4 + 1;
+    EXPECT_EQ(outcome.values[i], static_cast<float>(sample)) << i;
+  }
 }
 
 TEST(UnlabelledSamples, OfAnotherShapeAreSkipped) {
