@@ -6,13 +6,10 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/data/sample_set.h"
 
 namespace sweep {
 namespace {
-
-std::size_t count_of(const auto& values) {
-  return std::visit([](const auto& typed) { return typed.size(); }, values);
-}
 
 void check_shape(const Shape& shape, const std::string& name) {
   const bool is_positive = std::ranges::all_of(shape, [](std::int64_t extent) { return extent >= 1; });
@@ -39,7 +36,7 @@ void check_finite(const MemorySamples& part, MissingValues missing, const Shape&
 }
 
 RawPart raw_part(MemorySamples part, const MemoryData& data, MissingValues missing, const std::string& name) {
-  const std::size_t values = count_of(part.samples), size = element_count(data.shape);
+  const std::size_t values = value_count(part.samples), size = element_count(data.shape);
   if (values == 0 || values % size != 0) {
     throw DataError(name + ": " + std::to_string(values) + " values are no whole samples of shape " +
                     to_string(data.shape) + ", which have " + std::to_string(size) + " values each");
@@ -54,8 +51,8 @@ RawPart raw_part(MemorySamples part, const MemoryData& data, MissingValues missi
                     (has_numbers ? "classes" : "numbers"));
   }
   const std::size_t wanted = raw.count * (has_numbers ? data.target_names.size() : 1);
-  if (count_of(part.targets) != wanted) {
-    throw DataError(name + ": " + std::to_string(count_of(part.targets)) + " targets for " +
+  if (value_count(part.targets) != wanted) {
+    throw DataError(name + ": " + std::to_string(value_count(part.targets)) + " targets for " +
                     std::to_string(raw.count) + " samples, want " + std::to_string(wanted));
   }
   std::visit([&](auto& samples) { raw.samples = std::move(samples); }, part.samples);
@@ -79,10 +76,10 @@ void add_names(MemoryData& data, const std::string& name) {
     if (data.class_names.empty()) throw DataError(name + ": all classes are negative; the first is 0");
     return;
   }
-  const std::size_t samples = count_of(data.train.samples) / element_count(data.shape);
-  const std::size_t numbers = samples == 0 ? 0 : count_of(data.train.targets) / samples;
+  const std::size_t samples = value_count(data.train.samples) / element_count(data.shape);
+  const std::size_t numbers = samples == 0 ? 0 : value_count(data.train.targets) / samples;
   if (numbers == 0) {
-    throw DataError(name + ": " + std::to_string(count_of(data.train.targets)) + " targets for " +
+    throw DataError(name + ": " + std::to_string(value_count(data.train.targets)) + " targets for " +
                     std::to_string(samples) + " training samples");
   }
   for (std::size_t i = 0; i < numbers; ++i)

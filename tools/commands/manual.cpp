@@ -91,6 +91,9 @@ std::string manual(const CLI::App& app) {
       {"SWEEP_DATA",
        "a folder in which data sets are looked for, before those of the system and of the user's cache"},
       {"SWEEP_DATA_MIRROR", "an address from which data sets are downloaded in the place of their own"},
+      {"SWEEP_CACHE_SIZE",
+       "how much decoded pictures may take in the user's cache, as 500M or 50G; 0: none are kept"},
+      {"XDG_CACHE_HOME", "the folder of the user's cache, ~/.cache by default"},
       {"NO_COLOR", "if it is set, nothing is coloured"}};
   for (const auto& [name, meaning] : kVariables)
     page += fmt::format(".TP\n{}\n{}\n", bold(name), escaped(meaning));
