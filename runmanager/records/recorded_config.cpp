@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "runmanager/config/config_reader.h"
+#include "runmanager/sweepfile/config_reader.h"
 
 namespace sweep {
 namespace {

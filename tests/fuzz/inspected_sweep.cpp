@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "runmanager/config/sweep_file.h"
 #include "runmanager/inspect/event_export.h"
 #include "runmanager/inspect/fsck.h"
 #include "runmanager/inspect/run_listing.h"
@@ -17,6 +16,7 @@
 #include "runmanager/records/results.h"
 #include "runmanager/records/sweep_changes.h"
 #include "runmanager/sweep/requested_runs.h"
+#include "runmanager/sweepfile/sweep_file.h"
 #include "runmanager/terminal/table.h"
 
 namespace fs = std::filesystem;

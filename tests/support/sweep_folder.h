@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "runmanager/config/sweep_file.h"
+#include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/temporary_directory.h"
 
 namespace sweep::testing {

@@ -8,7 +8,7 @@
 #include "core/base/file.h"
 #include "core/data/safetensors.h"
 #include "core/network/network.h"
-#include "runmanager/config/sweep_file.h"
+#include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/environment.h"
 #include "tests/support/generated_pictures.h"
 #include "tests/support/idx_files.h"

@@ -17,7 +17,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/engine/engine.h"
-#include "runmanager/config/config_reader.h"
+#include "runmanager/sweepfile/config_reader.h"
 #include "tools/benchmarks/fma_peak.h"
 #include "tools/benchmarks/kernel_benchmarks.h"
 

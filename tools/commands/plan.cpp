@@ -1,5 +1,5 @@
 // `sweep plan`: prints what `sweep run` would train, keep, continue or refuse.
-#include "runmanager/config/plan.h"
+#include "runmanager/plan/plan.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "core/base/error.h"
-#include "runmanager/config/sweep_file.h"
+#include "runmanager/sweepfile/sweep_file.h"
 #include "tools/commands.h"
 #include "tools/commands/run_options.h"
 #include "tools/commands/train.h"

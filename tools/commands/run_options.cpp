@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "runmanager/config/settings.h"
+#include "runmanager/sweepfile/settings.h"
 
 namespace sweep {
 namespace {

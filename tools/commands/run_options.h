@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/config/sweep_file.h"
 #include "runmanager/sweep/sweep_runner.h"
+#include "runmanager/sweepfile/sweep_file.h"
 
 namespace CLI {
 class App;

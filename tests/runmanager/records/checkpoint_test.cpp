@@ -9,8 +9,8 @@
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
 #include "core/engine/engine.h"
-#include "runmanager/config/config_reader.h"
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/sweepfile/config_reader.h"
 #include "tbwriter/crc32c.h"
 #include "tests/support/run_world.h"
 

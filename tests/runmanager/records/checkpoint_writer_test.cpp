@@ -6,8 +6,8 @@
 #include <future>
 
 #include "core/base/error.h"
-#include "runmanager/config/config_reader.h"
 #include "runmanager/records/run_files.h"
+#include "runmanager/sweepfile/config_reader.h"
 #include "tests/support/run_world.h"
 
 namespace sweep {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "runmanager/config/sweep_file.h"
 #include "runmanager/sweep/sweep_runner.h"
+#include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/message_of.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"

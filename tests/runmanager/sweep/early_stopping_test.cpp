@@ -7,11 +7,11 @@
 #include "core/base/error.h"
 #include "core/data/safetensors.h"
 #include "core/json/json_text.h"
-#include "runmanager/config/sweep_file.h"
 #include "runmanager/inspect/fsck.h"
 #include "runmanager/inspect/verify.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
+#include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
 

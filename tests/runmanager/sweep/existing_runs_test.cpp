@@ -10,9 +10,9 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "runmanager/config/sweep_file.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/sweep/sweep_runner.h"
+#include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/message_of.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"

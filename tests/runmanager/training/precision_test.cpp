@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runmanager/config/sweep_file.h"
 #include "runmanager/sweep/sweep_runner.h"
+#include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/environment.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"

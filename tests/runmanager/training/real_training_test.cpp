@@ -9,8 +9,8 @@
 
 #include "core/data/safetensors.h"
 #include "proto/tensorboard/graph.pb.h"
-#include "runmanager/config/sweep_file.h"
 #include "runmanager/sweep/sweep_runner.h"
+#include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/quarters.h"
 #include "tests/support/run_world.h"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/config/config_reader.h"
-#include "runmanager/config/expand.h"
 #include "runmanager/config/problems.h"
+#include "runmanager/sweepfile/config_reader.h"
+#include "runmanager/sweepfile/expand.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {

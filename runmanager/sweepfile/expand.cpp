@@ -1,4 +1,4 @@
-#include "runmanager/config/expand.h"
+#include "runmanager/sweepfile/expand.h"
 
 #include <fmt/format.h>
 

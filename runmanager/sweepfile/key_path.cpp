@@ -1,4 +1,4 @@
-#include "runmanager/config/key_path.h"
+#include "runmanager/sweepfile/key_path.h"
 
 #include <fmt/format.h>
 

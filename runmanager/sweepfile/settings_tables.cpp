@@ -10,8 +10,8 @@
 #include "core/spec/schedule.h"
 #include "runmanager/config/epoch_metrics.h"
 #include "runmanager/config/run_config.h"
-#include "runmanager/config/settings.h"
-#include "runmanager/config/text_rules.h"
+#include "runmanager/sweepfile/settings.h"
+#include "runmanager/sweepfile/text_rules.h"
 
 namespace sweep {
 namespace {

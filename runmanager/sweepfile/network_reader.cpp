@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/suggest.h"
-#include "runmanager/config/config_reader.h"
-#include "runmanager/config/settings.h"
+#include "runmanager/sweepfile/config_reader.h"
+#include "runmanager/sweepfile/settings.h"
 
 namespace sweep {
 namespace {

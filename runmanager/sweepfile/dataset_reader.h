@@ -9,8 +9,8 @@
 #include "core/data/augment.h"
 #include "core/data/dataset.h"
 #include "core/spec/placement.h"
-#include "runmanager/config/config_reader.h"
 #include "runmanager/config/problems.h"
+#include "runmanager/sweepfile/config_reader.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {

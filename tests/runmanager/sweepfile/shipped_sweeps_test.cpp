@@ -6,10 +6,10 @@
 
 #include "core/base/file.h"
 #include "core/network/network.h"
-#include "runmanager/config/config_reader.h"
 #include "runmanager/config/data_check.h"
-#include "runmanager/config/plan.h"
-#include "runmanager/config/sweep_file.h"
+#include "runmanager/plan/plan.h"
+#include "runmanager/sweepfile/config_reader.h"
+#include "runmanager/sweepfile/sweep_file.h"
 #include "tests/support/sweep_folder.h"
 
 namespace sweep {

@@ -1,5 +1,5 @@
 // What a good sweep file gives: settings with their defaults, and what is kept of the file.
-#include "runmanager/config/sweep_file.h"
+#include "runmanager/sweepfile/sweep_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runmanager/config/data_check.h"
-#include "runmanager/config/settings.h"
+#include "runmanager/sweepfile/settings.h"
 #include "tests/support/sweep_folder.h"
 
 namespace sweep {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/config/axes.h"
 #include "runmanager/config/problems.h"
+#include "runmanager/sweepfile/axes.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {

@@ -1,4 +1,4 @@
-#include "runmanager/config/overrides.h"
+#include "runmanager/sweepfile/overrides.h"
 
 #include <fmt/format.h>
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/config/expand.h"
-#include "runmanager/config/load_options.h"
 #include "runmanager/config/problems.h"
+#include "runmanager/sweepfile/expand.h"
+#include "runmanager/sweepfile/load_options.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {

@@ -1,4 +1,4 @@
-#include "runmanager/config/config_reader.h"
+#include "runmanager/sweepfile/config_reader.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
-#include "runmanager/config/dataset_reader.h"
 #include "runmanager/config/epoch_metrics.h"
-#include "runmanager/config/settings.h"
+#include "runmanager/sweepfile/dataset_reader.h"
+#include "runmanager/sweepfile/settings.h"
 
 namespace sweep {
 namespace {

@@ -1,4 +1,4 @@
-#include "runmanager/config/sweep_file.h"
+#include "runmanager/sweepfile/sweep_file.h"
 
 #include <fmt/format.h>
 
@@ -11,13 +11,13 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "runmanager/config/axes.h"
-#include "runmanager/config/config_reader.h"
 #include "runmanager/config/data_check.h"
-#include "runmanager/config/expand.h"
-#include "runmanager/config/overrides.h"
 #include "runmanager/config/run_name.h"
-#include "runmanager/config/self_contained.h"
+#include "runmanager/sweepfile/axes.h"
+#include "runmanager/sweepfile/config_reader.h"
+#include "runmanager/sweepfile/expand.h"
+#include "runmanager/sweepfile/overrides.h"
+#include "runmanager/sweepfile/self_contained.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {

@@ -1,5 +1,5 @@
 // What `sweep plan` says of each run.
-#include "runmanager/config/plan.h"
+#include "runmanager/plan/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "runmanager/config/self_contained.h"
+#include "runmanager/sweepfile/self_contained.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
-#include "runmanager/config/schema.h"
+#include "runmanager/sweepfile/schema.h"
 
 #include "core/network/layer_spec.h"
 #include "core/spec/optimizer.h"
 #include "core/spec/schedule.h"
-#include "runmanager/config/settings.h"
+#include "runmanager/sweepfile/settings.h"
 
 namespace sweep {
 namespace {

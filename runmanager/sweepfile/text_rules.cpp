@@ -1,4 +1,4 @@
-#include "runmanager/config/text_rules.h"
+#include "runmanager/sweepfile/text_rules.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // What a sweep leaves as sweep.json gives the same runs again, wherever that file lies.
-#include "runmanager/config/self_contained.h"
+#include "runmanager/sweepfile/self_contained.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "runmanager/config/axes.h"
+#include "runmanager/sweepfile/axes.h"
 
 namespace sweep {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "runmanager/config/key_path.h"
 #include "runmanager/config/problems.h"
+#include "runmanager/sweepfile/key_path.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {

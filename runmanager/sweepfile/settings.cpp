@@ -1,4 +1,4 @@
-#include "runmanager/config/settings.h"
+#include "runmanager/sweepfile/settings.h"
 
 #include <fmt/format.h>
 

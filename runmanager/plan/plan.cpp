@@ -1,4 +1,4 @@
-#include "runmanager/config/plan.h"
+#include "runmanager/plan/plan.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "runmanager/config/dataset_reader.h"
+#include "runmanager/sweepfile/dataset_reader.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "core/base/suggest.h"
 #include "core/data/known_datasets.h"
 #include "core/data/split_method.h"
-#include "runmanager/config/settings.h"
+#include "runmanager/sweepfile/settings.h"
 
 namespace sweep {
 namespace {

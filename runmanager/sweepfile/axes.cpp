@@ -1,4 +1,4 @@
-#include "runmanager/config/axes.h"
+#include "runmanager/sweepfile/axes.h"
 
 #include <fmt/format.h>
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "runmanager/config/load_options.h"
 #include "runmanager/config/run_config.h"
+#include "runmanager/sweepfile/load_options.h"
 
 namespace sweep {
 
