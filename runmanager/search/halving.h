@@ -1,0 +1,47 @@
+// Successive halving: many trials are trained for few epochs, the best part of them longer, and so on.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace sweep {
+
+/// One step of successive halving.
+struct Rung {
+  std::size_t trials = 0;  // how many reach it, if none fails
+  int epochs = 0;          // until which each is trained, counted from its start
+
+  bool operator==(const Rung&) const = default;
+};
+
+/// Synchronous successive halving of Jamieson and Talwalkar (2016): a rung is decided when all its results
+/// are in, so who goes on depends on the results alone. A value; thread-safe.
+///
+/// With R = max_epochs, rung k of 0 .. s has floor(trials / eta^k) trials, which are trained until epoch
+/// R / eta^(s-k), rounded to the nearest, at least 1. s is the largest number with R / eta^s >= min_epochs
+/// and eta^s <= trials: the first rung trains for min_epochs or up to eta times as long, longer if there are
+/// few trials, the last one for max_epochs.
+class Halving {
+ public:
+  /// Throws ConfigError unless trials >= 1, 1 <= min_epochs <= max_epochs and eta >= 2.
+  Halving(std::size_t trials, int min_epochs, int max_epochs, int eta);
+
+  /// In their order, at least one: with fewer and fewer trials, and more and more epochs.
+  const std::vector<Rung>& rungs() const { return rungs_; }
+
+  /// Who goes on from rung `rung` to the next. `values`: of those that reached it, in the order of their
+  /// trial numbers, smaller is better; none or not finite: the trial failed. Returns rising indices into
+  /// `values`, of the best ones, the earlier one of equals: as many as the next rung has trials, fewer only
+  /// if fewer have a value, none after the last rung. Throws std::out_of_range if there is no such rung.
+  std::vector<std::size_t> decide(std::size_t rung, std::span<const std::optional<double>> values) const;
+
+  /// The epochs that are trained in all, if no trial fails and each goes on from where it was.
+  std::size_t total_epochs() const;
+
+ private:
+  std::vector<Rung> rungs_;
+};
+
+}  // namespace sweep

@@ -1,0 +1,66 @@
+// The space that a search looks for good points in: dimensions, conditions, and what is left out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sweep {
+
+enum class DimensionKind {
+  kUniform,     // any number
+  kLogUniform,  // any number, its logarithm is uniform
+  kInteger,
+  kLogInteger,
+  kChoice,
+};
+
+/// One thing that is searched.
+struct Dimension {
+  DimensionKind kind = DimensionKind::kUniform;
+  double low = 0, high = 0;  // the ends, which are part of it; of kChoice unused
+  std::size_t choices = 0;   // of kChoice: values are the indices 0 .. choices - 1; else unused
+  bool ordered = false;      // kChoice: the choices are in an order in which neighbours behave alike
+};
+
+/// A value per dimension, in their order; none where the dimension does not exist in this point. Of kChoice
+/// the index, of integers a whole number, of others a decimal number with few digits, see rounded().
+using SearchPoint = std::vector<std::optional<double>>;
+
+/// Both functions have to be pure and safe to call from several threads if the domain is used by several.
+struct SearchDomain {
+  std::vector<Dimension> dimensions;
+
+  /// Whether dimension `d` exists in `point`, which has all values but those that are known not to exist.
+  /// Called again with fewer values until nothing changes; so a dimension has to stay out if there are fewer,
+  /// and must not depend on itself. Empty: all exist always.
+  std::function<bool(const SearchPoint& point, std::size_t d)> is_active{};
+
+  /// false: the point, which is complete as for an Observation, is left out of the search. Empty: none is.
+  std::function<bool(const SearchPoint& point)> is_allowed{};
+};
+
+/// Throws ConfigError if a dimension has no values: an end that is not finite, low > high, no whole number
+/// between the ends of integers or more than 2^53, low <= 0 on a logarithmic scale, no choices. Names it by
+/// its index.
+void check_domain(const SearchDomain& domain);
+
+/// The nearest value that a search proposes: a whole number of kInteger and kLogInteger; of kUniform a
+/// multiple of that power of ten which parts the range into 10^4 to 10^5 steps; of kLogUniform one of three
+/// significant digits, more where the range is narrower than two decades. Values are those of their decimal
+/// text, and never outside of the ends. `value` has to be finite.
+double rounded(const Dimension& dimension, double value);
+
+/// Takes away the values of dimensions that do not exist, see SearchDomain::is_active. `point` has all
+/// values.
+SearchPoint without_inactive(const SearchDomain& domain, SearchPoint point);
+
+/// How many points a domain has with its conditions and without what is left out; none if there are
+/// infinitely many (a dimension of real numbers whose ends differ) or more than 10^6 combinations of values
+/// to look at.
+std::optional<std::size_t> number_of_points(const SearchDomain& domain);
+
+}  // namespace sweep

@@ -1,0 +1,88 @@
+#include "runmanager/search/halving.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "core/base/error.h"
+
+namespace sweep {
+namespace {
+
+using Values = std::vector<std::optional<double>>;
+using Indices = std::vector<std::size_t>;
+
+TEST(Halving, KeepsAnEtathOfTheTrialsAndTrainsThemEtaTimesAsLong) {
+  EXPECT_EQ(Halving(81, 1, 81, 3).rungs(), (std::vector<Rung>{{81, 1}, {27, 3}, {9, 9}, {3, 27}, {1, 81}}));
+  EXPECT_EQ(Halving(16, 1, 8, 2).rungs(), (std::vector<Rung>{{16, 1}, {8, 2}, {4, 4}, {2, 8}}));
+}
+
+TEST(Halving, EndsWithTheLargestNumberOfEpochsAlsoIfThatIsNoPower) {
+  EXPECT_EQ(Halving(27, 1, 10, 3).rungs(), (std::vector<Rung>{{27, 1}, {9, 3}, {3, 10}}));
+  EXPECT_EQ(Halving(10, 2, 7, 2).rungs(), (std::vector<Rung>{{10, 4}, {5, 7}}));
+}
+
+TEST(Halving, NeverTrainsLessThanTheLeastEpochs) {
+  EXPECT_EQ(Halving(100, 5, 100, 4).rungs().front(), (Rung{100, 6}));
+  for (int most = 1; most <= 100; ++most)
+    for (int least = 1; least <= most; ++least)
+      for (int eta = 2; eta <= 5; ++eta) {
+        const Halving halving(1000, least, most, eta);
+        EXPECT_GE(halving.rungs().front().epochs, least);
+        EXPECT_EQ(halving.rungs().back().epochs, most);
+        for (std::size_t i = 1; i < halving.rungs().size(); ++i) {
+          EXPECT_LT(halving.rungs()[i - 1].epochs, halving.rungs()[i].epochs);
+          EXPECT_EQ(halving.rungs()[i - 1].trials / eta, halving.rungs()[i].trials);
+        }
+      }
+}
+
+TEST(Halving, LeavesOutTheFirstRungsIfThereAreTooFewTrials) {
+  EXPECT_EQ(Halving(5, 1, 81, 3).rungs(), (std::vector<Rung>{{5, 27}, {1, 81}}));
+  EXPECT_EQ(Halving(1, 1, 81, 3).rungs(), (std::vector<Rung>{{1, 81}}));
+}
+
+TEST(Halving, SaysHowManyEpochsAreTrained) {
+  EXPECT_EQ(Halving(27, 1, 9, 3).total_epochs(), 27u * 1 + 9u * 2 + 3u * 6);
+  EXPECT_EQ(Halving(3, 10, 10, 3).total_epochs(), 30u);
+}
+
+TEST(Halving, TheBestGoOnInTheOrderOfTheTrials) {
+  const Halving halving(6, 1, 4, 2);  // 6, 3, 1
+  EXPECT_EQ(halving.decide(0, Values{0.5, 0.1, 0.9, 0.2, 0.8, 0.3}), (Indices{1, 3, 5}));
+  EXPECT_EQ(halving.decide(1, Values{-1.0, -3.0, -2.0}), (Indices{1}));
+  EXPECT_EQ(halving.decide(2, Values{1.0}), Indices{});
+}
+
+TEST(Halving, OfEqualTrialsTheEarlierOneGoesOn) {
+  EXPECT_EQ(Halving(4, 1, 2, 2).decide(0, Values{2.0, 1.0, 1.0, 1.0}), (Indices{1, 2}));
+}
+
+TEST(Halving, WhoFailedOrDivergedNeverGoesOn) {
+  const Halving halving(6, 1, 2, 2);
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(halving.decide(0, Values{std::nullopt, 5.0, infinity, std::nan(""), -infinity, 4.0}),
+            (Indices{1, 5}));
+  EXPECT_EQ(halving.decide(0, Values(6, std::nullopt)), Indices{});
+}
+
+TEST(Halving, FewerThanExpectedFillTheNextRungFirst) {
+  EXPECT_EQ(Halving(9, 1, 3, 3).decide(0, Values{3.0, 2.0}), (Indices{0, 1}));
+}
+
+TEST(Halving, ImpossibleNumbersAreErrors) {
+  EXPECT_THROW(Halving(0, 1, 2, 2), ConfigError);
+  EXPECT_THROW(Halving(1, 0, 2, 2), ConfigError);
+  EXPECT_THROW(Halving(1, 3, 2, 2), ConfigError);
+  EXPECT_THROW(Halving(1, 1, 2, 1), ConfigError);
+  EXPECT_THROW(Halving(1, 1, 2, 2).decide(1, {}), std::out_of_range);
+}
+
+TEST(Halving, TheLargestNumbersDoNotOverflow) {
+  const int most = std::numeric_limits<int>::max();
+  EXPECT_EQ(Halving(std::numeric_limits<std::size_t>::max(), 1, most, most).rungs().size(), 2u);
+  EXPECT_EQ(Halving(std::numeric_limits<std::size_t>::max(), most, most, 2).rungs().size(), 1u);
+}
+
+}  // namespace
+}  // namespace sweep
