@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 #include "core/spec/precision.h"
 #include "core/spec/schedule.h"
 #include "runmanager/config/params.h"
+#include "runmanager/config/search_spec.h"
 
 namespace sweep {
 
@@ -136,6 +138,9 @@ struct Sweep {
   std::vector<RunConfig> runs;    // the last key varies fastest
   std::vector<ExcludedRun> excluded;
   nlohmann::ordered_json resolved;  // the file as expanded, with overrides
+  std::optional<SearchSpec> search;
+  /// Where the runs are points of a space; null where they are combinations.
+  std::shared_ptr<const TrialSource> trials;
 };
 
 }  // namespace sweep

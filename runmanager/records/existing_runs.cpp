@@ -251,6 +251,12 @@ std::vector<ExistingRun> find_existing_runs(const fs::path& sweep_directory,
   return existing;
 }
 
+ExistingRun find_existing_run(const fs::path& sweep_directory, const RequestedRun& run, bool retry_failed) {
+  const std::string& name = run.config->name;
+  if (!is_there(sweep_directory / name)) return {};
+  return decide(sweep_directory, name, run, retry_failed);
+}
+
 void refuse_runs_in_the_way(const fs::path& sweep_directory, std::span<const RequestedRun> runs,
                             std::span<const ExistingRun> existing) {
   const auto count = std::count_if(existing.begin(), existing.end(),

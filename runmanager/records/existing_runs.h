@@ -48,6 +48,10 @@ struct ExistingRun {
 std::vector<ExistingRun> find_existing_runs(const std::filesystem::path& sweep_directory,
                                             std::span<const RequestedRun> runs, bool retry_failed);
 
+/// The same of a single run, but only under its own name: no run of another name is adopted.
+ExistingRun find_existing_run(const std::filesystem::path& sweep_directory, const RequestedRun& run,
+                              bool retry_failed);
+
 /// Throws ConfigError if any of `existing` is in the way: which runs, which settings differ, and what can be
 /// done. A difference that all of them share is listed once.
 void refuse_runs_in_the_way(const std::filesystem::path& sweep_directory, std::span<const RequestedRun> runs,

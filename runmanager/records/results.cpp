@@ -16,8 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 6> kStatusNames = {"pending", "running", "completed",
-                                                          "failed",  "skipped", "interrupted"};
+constexpr std::array<std::string_view, 7> kStatusNames = {"pending", "running",     "completed", "failed",
+                                                          "skipped", "interrupted", "pruned"};
 
 }  // namespace
 

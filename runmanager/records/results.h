@@ -15,9 +15,9 @@
 
 namespace sweep {
 
-enum class RunStatus { kPending, kRunning, kCompleted, kFailed, kSkipped, kInterrupted };
+enum class RunStatus { kPending, kRunning, kCompleted, kFailed, kSkipped, kInterrupted, kPruned };
 
-/// "pending", "running", "completed", "failed", "skipped" or "interrupted".
+/// "pending", "running", "completed", "failed", "skipped", "interrupted" or "pruned".
 std::string_view to_string(RunStatus status);
 /// Throws DataError on any other text.
 RunStatus parse_run_status(std::string_view text);
@@ -53,7 +53,7 @@ struct RunRecord {
   std::optional<double> setup_seconds;    // part of run_seconds before the first epoch: engine, data, graphs
   std::string placement;                  // of the samples, "device" or "host", where that differs
   double logging_seconds = 0;             // part of run_seconds spent on logs and files
-  std::optional<std::string> error;       // why it failed, was skipped or was interrupted
+  std::optional<std::string> error;       // why it failed, was skipped, interrupted or pruned
   std::string stop_reason = {};           // why a completed run ended before its last epoch; "" if it did not
   std::optional<int> best_epoch = {};     // whose weights are in best.safetensors
   std::map<std::string, double> metrics;  // of the whole run: "test_accuracy", "test_loss"

@@ -1,6 +1,7 @@
 #include "runmanager/sweep/requested_runs.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -20,15 +21,23 @@ const std::string& WeightsDigests::get(const std::filesystem::path& file) {
   return digest;
 }
 
+RequestedRun requested_run(const RunConfig& config, const nlohmann::ordered_json* dataset,
+                           WeightsDigests& weights,
+                           const std::function<Device(std::string_view)>& parse_device) {
+  nlohmann::ordered_json provenance = {{"numerics", kNumericsVersion}};
+  if (!config.init.empty()) provenance["init_sha256"] = weights.get(config.init);
+  if (dataset != nullptr) provenance["dataset"] = *dataset;
+  return {&config, identity_of(config.resolved, parse_device(config.device).name(), provenance)};
+}
+
 std::vector<RequestedRun> requested_runs(const Sweep& sweep, const DatasetCache& data,
                                          WeightsDigests& weights,
                                          const std::function<Device(std::string_view)>& parse_device) {
   std::vector<RequestedRun> runs;
   for (const RunConfig& config : sweep.runs) {
-    nlohmann::ordered_json provenance = {{"numerics", kNumericsVersion}};
-    if (!config.init.empty()) provenance["init_sha256"] = weights.get(config.init);
-    if (const auto dataset = data.find(config.dataset)) provenance["dataset"] = dataset_provenance(*dataset);
-    runs.push_back({&config, identity_of(config.resolved, parse_device(config.device).name(), provenance)});
+    std::optional<nlohmann::ordered_json> provenance;
+    if (const auto dataset = data.find(config.dataset)) provenance = dataset_provenance(*dataset);
+    runs.push_back(requested_run(config, provenance ? &*provenance : nullptr, weights, parse_device));
   }
   return runs;
 }

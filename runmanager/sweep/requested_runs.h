@@ -26,6 +26,12 @@ class WeightsDigests {
   std::map<std::string, std::string> digests_;
 };
 
+/// `config` has to outlive the result. `dataset`: dataset_provenance() of its data; null if that is not
+/// loaded: then the name counts instead of the content.
+RequestedRun requested_run(const RunConfig& config, const nlohmann::ordered_json* dataset,
+                           WeightsDigests& weights,
+                           const std::function<Device(std::string_view)>& parse_device);
+
 /// One entry for each run of `sweep`, which has to outlive the result. Of data sets that `data` does not
 /// hold, the name counts instead of the content.
 std::vector<RequestedRun> requested_runs(const Sweep& sweep, const DatasetCache& data,

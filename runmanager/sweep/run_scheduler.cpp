@@ -50,10 +50,9 @@ std::string last_epoch_text(const RunRecord& record) {
 // the recorder and the progress display, and ends runs that have passed a deadline.
 class RunScheduler {
  public:
-  RunScheduler(const std::vector<ScheduledRun>& runs, RunExecutor& executor, const SchedulerOptions& options,
+  RunScheduler(RunSource& source, RunExecutor& executor, const SchedulerOptions& options,
                SweepRecorder& recorder)
-      : options_(options), executor_(executor), recorder_(recorder) {
-    for (const ScheduledRun& run : runs) waiting_.push_back({.run = &run});
+      : options_(options), source_(source), executor_(executor), recorder_(recorder) {
     for (std::size_t i = 0; i < options.slots; ++i) slots_.emplace_back(*this, i);
   }
 
@@ -137,6 +136,9 @@ class RunScheduler {
   }
 
   void start_runs() {
+    if (std::exchange(has_news_, false)) {
+      for (const ScheduledRun* run : source_.take_ready()) waiting_.push_back({.run = run});
+    }
     for (Slot& slot : slots_) {
       if (slot.is_active()) continue;
       const auto next = std::find_if(waiting_.begin(), waiting_.end(), [this](const Attempt& attempt) {
@@ -264,7 +266,12 @@ class RunScheduler {
                                                record.error.value_or("")));
       return;
     }
-    recorder_.end_run(run);
+    const int until = attempt.run->prepared.until_epoch;
+    const bool has_paused = until > 0 && record.status == RunStatus::kInterrupted &&
+                            record.epochs.size() >= static_cast<std::size_t>(until);
+    has_paused ? recorder_.pause_run(run) : recorder_.end_run(run);
+    source_.end(run);
+    has_news_ = true;
     if (failed && options_.fail_fast) stop_all(kOtherRunFailed);
   }
 
@@ -306,10 +313,12 @@ class RunScheduler {
   }
 
   const SchedulerOptions& options_;
+  RunSource& source_;
   RunExecutor& executor_;
   SweepRecorder& recorder_;
   std::deque<Attempt> waiting_;  // first attempts in the order of the sweep, then retries
   std::deque<Slot> slots_;       // a deque, because a Slot cannot be moved
+  bool has_news_ = true;         // for the source
   int stop_signal_ = 0;          // why all runs are to stop; 0: they are not
   double stop_begin_ = 0;
   double last_wait_end_ = 0;
@@ -317,9 +326,9 @@ class RunScheduler {
 
 }  // namespace
 
-void schedule_runs(const std::vector<ScheduledRun>& runs, RunExecutor& executor,
-                   const SchedulerOptions& options, SweepRecorder& recorder) {
-  RunScheduler(runs, executor, options, recorder).run();
+void schedule_runs(RunSource& source, RunExecutor& executor, const SchedulerOptions& options,
+                   SweepRecorder& recorder) {
+  RunScheduler(source, executor, options, recorder).run();
 }
 
 int automatic_jobs(std::size_t runs, int cores) {

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <functional>
-#include <vector>
 
 #include "runmanager/sweep/run_executor.h"
+#include "runmanager/sweep/run_source.h"
 #include "runmanager/sweep/sweep_recorder.h"
 
 namespace sweep {
@@ -25,13 +25,13 @@ struct SchedulerOptions {
   std::function<void()> check_directory;  // throws IoError if the sweep's directory is gone
 };
 
-/// Trains `runs` in `executor`, in this order, and keeps `recorder` up to date. Returns when every run has
-/// ended, or when the sweep was asked to stop and all runs have stopped. Which run trained in which slot, and
-/// beside which others, changes no bit of its results. A run whose own directory is removed meanwhile fails.
-/// Throws IoError when files cannot be written otherwise or no worker can be started; the caller then
-/// destroys the executor, which ends the other runs.
-void schedule_runs(const std::vector<ScheduledRun>& runs, RunExecutor& executor,
-                   const SchedulerOptions& options, SweepRecorder& recorder);
+/// Trains the runs of `source` in `executor`, in their order, and keeps `recorder` up to date. Returns when
+/// every run has ended, or when the sweep was asked to stop and all runs have stopped. Which run trained in
+/// which slot, and beside which others, changes no bit of its results. A run whose own directory is removed
+/// meanwhile fails. Throws IoError when files cannot be written otherwise or no worker can be started; the
+/// caller then destroys the executor, which ends the other runs.
+void schedule_runs(RunSource& source, RunExecutor& executor, const SchedulerOptions& options,
+                   SweepRecorder& recorder);
 
 /// Runs at once for --jobs auto: one per core, and no more than there are runs. At least 1.
 int automatic_jobs(std::size_t runs, int cores);

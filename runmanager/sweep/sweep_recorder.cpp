@@ -97,6 +97,26 @@ void SweepRecorder::end_run(std::size_t run) {
   }
 }
 
+void SweepRecorder::pause_run(std::size_t run) {
+  disk_.end_run(record(run).name);
+  progress_->end_run(run + 1, record(run));
+  begin_seconds_.erase(run);
+}
+
+void SweepRecorder::add_run(RunRecord record) {
+  if (record.status == RunStatus::kCompleted && may_be_unsynced(options_.directory / record.name))
+    disk_.end_run(record.name);
+  records_.put(std::move(record));
+}
+
+void SweepRecorder::prune_run(std::size_t run, const Run& description, const std::string& reason) {
+  RunRecord& record = records_.at(run);
+  record.status = RunStatus::kPruned;
+  record.error = reason;
+  record_pruned_run(recorder_options(run), description, record);
+  end_run(run);
+}
+
 void SweepRecorder::skip_run(std::size_t run, const Run& description, RunStatus status,
                              const std::string& reason) {
   record_skipped_run(recorder_options(run), description, status, reason, records_.at(run));

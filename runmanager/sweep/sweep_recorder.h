@@ -72,6 +72,12 @@ class SweepRecorder {
   void update(std::size_t run, RunRecord record);
   /// The run has its final record: no further attempt follows.
   void end_run(std::size_t run);
+  /// The run waits, with its record, for what others come to. begin_run() or prune_run() may follow.
+  void pause_run(std::size_t run);
+  /// Adds the next run of the sweep.
+  void add_run(RunRecord record);
+  /// Writes the end of a run that nobody trains any more, as pruned.
+  void prune_run(std::size_t run, const Run& description, const std::string& reason);
 
   /// Writes the files of a run that cannot be trained here, and ends it. `status`: kSkipped or kFailed.
   void skip_run(std::size_t run, const Run& description, RunStatus status, const std::string& reason);

@@ -250,6 +250,7 @@ class Worker {
     if (!config.init.empty()) run.weights = load_weights(config.init, *run.network);
     run.provenance = record.provenance;
     run.jobs = record.jobs;
+    run.until_epoch = train.until_epoch();
     inbox_.set_threads(train.threads());
     ProgressSender progress(socket_);
     const TrainedRun trained = train_run(run, progress,

@@ -79,6 +79,7 @@ void WorkerPool::start(std::size_t slot_index, const ScheduledRun& run, const Ru
   train.set_index(run.run);
   train.set_dataset(run.dataset);
   train.set_threads(threads);
+  train.set_until_epoch(run.prepared.until_epoch);
   train.set_record(encode(record));
   // If the worker is gone already, deliver() notices that its socket is closed.
   slot.worker->socket().send(message);

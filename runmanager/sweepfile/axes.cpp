@@ -15,9 +15,14 @@ std::vector<Axis> read_axes(const JsonNode& object, Problems& problems) {
     return axes;
   }
   for (const JsonMember& member : object.members) {
-    std::vector<JsonNode> values = axis_values(member.value, problems);
+    std::optional<Dimension> range;
+    std::vector<JsonNode> values;
+    if (is_axis_range(member.value))
+      range = axis_range(member.value, problems);
+    else
+      values = axis_values(member.value, problems);
     std::optional<KeyPath> path = resolve_key(member.key, *member.key_location, true, problems);
-    if (!path || values.empty()) continue;
+    if (!path || (values.empty() && !range)) continue;
     const auto duplicate =
         std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.path == *path; });
     if (duplicate != axes.end()) {
@@ -25,7 +30,7 @@ std::vector<Axis> read_axes(const JsonNode& object, Problems& problems) {
                                                      in_quotes(member.key), in_quotes(duplicate->key)));
       continue;
     }
-    axes.push_back({member.key, std::move(*path), member.key_location, std::move(values)});
+    axes.push_back({member.key, std::move(*path), member.key_location, std::move(values), range});
   }
   return axes;
 }

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "runmanager/config/problems.h"
+#include "runmanager/search/search_space.h"
 #include "runmanager/sweepfile/key_path.h"
 #include "runmanager/text/json_document.h"
 
@@ -16,7 +19,8 @@ struct Axis {
   std::string key;                               // as written: "momentum"
   KeyPath path;                                  // "optimizer", "momentum"
   std::shared_ptr<const JsonLocation> location;  // of the key
-  std::vector<JsonNode> values;                  // at least one, all different
+  std::vector<JsonNode> values;         // all different; at least one, or none where there is a range
+  std::optional<Dimension> range = {};  // numbers that a search draws from
 };
 
 /// Holds where the value at `path` is one of `values`.
@@ -60,5 +64,12 @@ SearchSpace read_search_space(const JsonNode& root, Problems& problems);
 /// {"range"}, {"linspace"} or {"logspace"} stand for. Adds a problem and returns nothing if `node` is none of
 /// these. Computed numbers are rounded to 12 digits: 0.3, not 0.30000000000000004.
 std::vector<JsonNode> axis_values(const JsonNode& node, Problems& problems);
+
+/// Whether an axis is {"uniform": …} or another of axis_range_forms().
+bool is_axis_range(const JsonNode& node);
+/// The numbers of such an axis. Adds a problem and returns nothing if they make no range.
+std::optional<Dimension> axis_range(const JsonNode& node, Problems& problems);
+/// "uniform", "log_uniform", …: each with [lowest, highest].
+std::span<const std::string> axis_range_forms();
 
 }  // namespace sweep

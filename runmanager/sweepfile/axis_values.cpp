@@ -16,7 +16,8 @@ constexpr double kMaxAxisValues = 10000;  // More is a typing error, and would f
 
 constexpr std::string_view kAxisForms =
     "a list of values, {\"range\": [first, last, step]}, {\"linspace\": [first, last, count]} or "
-    "{\"logspace\": [first, last, count]}";
+    "{\"logspace\": [first, last, count]}; for a search also {\"uniform\": [lowest, highest]}, log_uniform, "
+    "int_uniform or log_int_uniform";
 
 // Rounds to 12 digits. Sums and powers leave rounding errors in the last digits (0.30000000000000004), which
 // the names of runs would show.
@@ -128,8 +129,10 @@ std::vector<JsonNode> axis_values(const JsonNode& node, Problems& problems) {
     if (values.empty()) problems.add_value(node, "at least one value");
   } else if (node.is(JsonKind::kObject) && node.members.size() == 1) {
     const JsonMember& member = node.members[0];
-    const std::string forms[] = {"range", "linspace", "logspace"};
-    if (std::find(std::begin(forms), std::end(forms), member.key) == std::end(forms)) {
+    std::vector<std::string> forms = {"range", "linspace", "logspace"};
+    const bool is_known = std::ranges::find(forms, member.key) != forms.end();
+    forms.insert(forms.end(), axis_range_forms().begin(), axis_range_forms().end());
+    if (!is_known) {
       problems.add_unknown_key(member, forms);
       return {};
     }

@@ -95,8 +95,9 @@ std::optional<Override> read_override(const std::string& text, const std::string
     override.values.push_back(read_override_value(part, override));
   }
   const JsonNode& first = override.values[0];
-  const bool is_range = first.is(JsonKind::kObject) && first.members.size() == 1 &&
-                        (first.find("range") || first.find("linspace") || first.find("logspace"));
+  const bool is_range =
+      is_axis_range(first) || (first.is(JsonKind::kObject) && first.members.size() == 1 &&
+                               (first.find("range") || first.find("linspace") || first.find("logspace")));
   override.is_list = override.values.size() == 1 && (first.is(JsonKind::kArray) || is_range);
   return override;
 }
@@ -151,10 +152,11 @@ void apply(JsonNode& root, const Override& override, std::vector<Assignment>& pl
     for (JsonNode& grid : grids->elements) replaced = replace_axis(&grid, override) || replaced;
   }
   if (replaced) return;
-  const Setting* setting =
-      override.path.size() == 1 ? find_setting(file_settings(), override.path[0]) : nullptr;
+  const Setting* setting = find_setting(file_settings(), override.path[0]);
   const bool several = override.values.size() > 1 || (override.is_list && !list_is_value(override));
-  if (setting != nullptr && !setting->sweepable) {
+  if (setting != nullptr && !setting->sweepable && override.path.size() > 1 && !several) {
+    set_value(root, override.path, override.values[0], override.location, problems);
+  } else if (setting != nullptr && !setting->sweepable) {
     const bool simple = setting->kind == ArgumentKind::kPath || setting->kind == ArgumentKind::kInteger;
     if (!simple || several) {
       problems.add(*override.location, simple ? fmt::format("want one value: {}", allowed_text(*setting))

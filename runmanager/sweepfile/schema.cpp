@@ -164,7 +164,7 @@ Json dataset_schema() {
   return any_of({Json{{"enum", known}}, std::move(object)});
 }
 
-// A list of values, or numbers that are counted out.
+// A list of values, numbers that are counted out, or a range that a search draws from.
 Json axis_schema(Json value) {
   Json list = list_of(std::move(value), 1);
   list["uniqueItems"] = true;
@@ -178,6 +178,12 @@ Json range_schema() {
     numbers["maxItems"] = 3;
     numbers["description"] =
         std::string(form) == "range" ? "first, last, step" : "first, last, count; both ends included";
+    forms.push_back(object_with({{form, std::move(numbers)}}, {form}));
+  }
+  for (const std::string& form : axis_range_forms()) {
+    Json numbers = list_of({{"type", form.find("int") == std::string::npos ? "number" : "integer"}}, 2);
+    numbers["maxItems"] = 2;
+    numbers["description"] = "lowest, highest; for a search";
     forms.push_back(object_with({{form, std::move(numbers)}}, {form}));
   }
   return {{"oneOf", std::move(forms)}};
@@ -242,6 +248,7 @@ Json sweep_schema() {
   }
   add_warmup_followers(definitions["schedule"]);
   definitions.update({{"stop", object_with(properties_of(stop_settings()))},
+                      {"search", object_with(properties_of(search_settings()))},
                       {"log", object_with(properties_of(log_settings()))},
                       {"range", range_schema()},
                       {"axes", axes_schema()},

@@ -54,6 +54,8 @@ std::span<const Setting> dataset_settings();
 std::span<const Setting> normalize_settings();
 /// Keys of "stop".
 std::span<const Setting> stop_settings();
+/// Keys of "search".
+std::span<const Setting> search_settings();
 /// Keys of "log".
 std::span<const Setting> log_settings();
 

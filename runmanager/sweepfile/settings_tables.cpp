@@ -10,6 +10,7 @@
 #include "core/spec/schedule.h"
 #include "runmanager/config/epoch_metrics.h"
 #include "runmanager/config/run_config.h"
+#include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/sweepfile/settings.h"
 #include "runmanager/sweepfile/text_rules.h"
 
@@ -20,6 +21,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kMaxExactInteger = 9007199254740992.0;  // 2^53: doubles hold every integer up to here.
 constexpr double kMaxImageExtent = 8192;                 // pixels
+constexpr double kMaxTrials = 100000;                    // Each is a directory.
 constexpr double kMaxCount = 1e9;  // Catches typing errors in epochs, repeats or samples.
 
 // Not as a nested initializer: where memory runs out in the middle of one, GCC 12 destroys the parts that it
@@ -252,6 +254,8 @@ std::span<const Setting> file_settings() {
       custom("log", "what is logged besides the scalars", true,
              {.schema = definition("log"), .has_parts = true, .settings = log_settings}),
       custom("params", "the axes: key, and the list of values to try", false, {.schema = definition("axes")}),
+      custom("search", "which of the points are trained, how long, and when the sweep has found enough",
+             false, {.schema = definition("search"), .has_parts = true, .settings = search_settings}),
       custom("zip", "lists of keys of axes that advance together", false,
              {.schema = list_of(list_of({{"type", "string"}}, 2))}),
       custom("exclude", "combinations to leave out", false, {.schema = list_of(definition("conditions"))}),
@@ -325,6 +329,42 @@ std::span<const Setting> stop_settings() {
       number("min_delta", StopSpec().min_delta, false, "an improvement is more than this"),
       boolean("restore_best", StopSpec().restore_best,
               "whether test and predictions are those of the best epoch's weights instead of the last's"),
+  };
+  return settings;
+}
+
+std::span<const Setting> search_settings() {
+  const auto any_number = [](std::string name, std::string help) {
+    return setting({.name = std::move(name),
+                    .kind = ArgumentKind::kNumber,
+                    .minimum = -kUnbounded,
+                    .optional = true,
+                    .help = std::move(help)});
+  };
+  static const std::vector<Setting> settings = {
+      choice(
+          "method", {search_method_names().begin(), search_method_names().end()}, "grid",
+          "grid: every combination; random: points of the space; tpe: points near the best so far; halving: "
+          "the worse ones are ended early; hyperband: several halvings"),
+      integer("trials", 0, kMaxTrials, 0,
+              "how many points are drawn; 0: every combination, of hyperband one round of its brackets"),
+      choice("metric", epoch_metric_tags(), "Loss/validation",
+             "what is best, at the last epoch of a trial; at its best epoch where that is kept"),
+      choice("mode", {"min", "max"}, std::nullopt,
+             "whether the smallest or the largest value is the best; default: max for accuracies, Number "
+             "Correct and R2"),
+      integer("seed", 0, kMaxExactInteger, 0, "start of the random numbers of the search"),
+      integer(
+          "at_once", 1, 1024, static_cast<std::int64_t>(SearchSpec().at_once),
+          "of tpe, and with a target: trials that may be trained at once; each is chosen from the results "
+          "of all before but so many, whatever --jobs is"),
+      integer("min_epochs", 1, kMaxCount, SearchSpec().min_epochs,
+              "of halving and hyperband: epochs before the first trials are ended"),
+      integer("reduction", 2, 100, SearchSpec().reduction,
+              "of halving and hyperband: one in so many goes on"),
+      any_number("target", "once a trial has this value of the metric, no other is begun"),
+      number("seconds", std::nullopt, true,
+             "no other trial is begun once the trials have taken so long, the sum of their times"),
   };
   return settings;
 }

@@ -32,6 +32,7 @@ tbwriter::WriterOptions writer_options(std::int64_t first_step = 0) {
 tbwriter::SessionStatus session_status(RunStatus status) {
   switch (status) {
     case RunStatus::kCompleted:
+    case RunStatus::kPruned:  // Its numbers are good; there are fewer of them.
       return tbwriter::SessionStatus::kSuccess;
     case RunStatus::kFailed:
       return tbwriter::SessionStatus::kFailure;

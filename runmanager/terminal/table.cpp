@@ -61,6 +61,7 @@ std::string_view status_color(const Colors& colors, RunStatus status) {
     case RunStatus::kInterrupted:
       return colors.yellow;
     case RunStatus::kPending:
+    case RunStatus::kPruned:
       return colors.dim;
     default:
       return "";

@@ -21,6 +21,11 @@ std::string measures_text(const std::optional<double>& accuracy, const Measures&
 
 }  // namespace
 
+std::string begin_text(const PreparedRun& run, std::size_t batches) {
+  return fmt::format("run {} on {}: {} training samples in {} batches, {} parameters", run.config->name,
+                     run.device.name(), run.data->train.count, batches, run.network->parameter_count());
+}
+
 std::string epoch_text(const EpochRecord& epoch) {
   const bool trained = epoch.epoch > 0;
   std::string text = fmt::format("epoch {}: ", epoch.epoch);

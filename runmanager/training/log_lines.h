@@ -1,12 +1,17 @@
-// The lines of log.txt that tell how good a network is.
+// The lines of log.txt.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 
 #include "runmanager/records/results.h"
+#include "runmanager/training/prepared_run.h"
 
 namespace sweep {
+
+/// "run lr=0.1 on cpu: 60000 training samples in 600 batches, 44426 parameters".
+std::string begin_text(const PreparedRun& run, std::size_t batches);
 
 /// "epoch 2: loss 0.5, accuracy 0.85, validation loss 0.6, accuracy 0.8, 1.2 s, 50k images/s".
 std::string epoch_text(const EpochRecord& epoch);

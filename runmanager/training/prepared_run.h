@@ -27,6 +27,7 @@ struct PreparedRun {
   Weights weights;                    // to start from; empty: drawn from the seed
   nlohmann::ordered_json provenance;  // of program, machine and data
   int jobs = 1;                       // runs at once on this machine
+  int until_epoch = 0;                // it pauses after this epoch, from 1; 0: it does not
 };
 
 /// The seed from which a repeat draws its initial weights and dropout masks. Repeat 0 has the sweep's own.

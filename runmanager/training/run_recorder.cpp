@@ -339,6 +339,28 @@ void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatu
   write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
 }
 
+namespace {
+
+// Appends the end of the session, with the reason, to what others have written.
+void append_end(const std::filesystem::path& directory, const Run& run, const RunRecord& record) {
+  // How many steps those have written is not known. A start above every possible step makes TensorBoard drop
+  // none of them.
+  constexpr std::int64_t kAfterAllSteps = std::int64_t{1} << 31;
+  RunLog log = has_events(directory) ? RunLog(directory, run, kAfterAllSteps)
+                                     : RunLog(directory, run, record.provenance);
+  log.close(record.status, record.error.value_or(""));
+}
+
+}  // namespace
+
+void record_pruned_run(const RecorderOptions& options, const Run& run, RunRecord& record) {
+  const std::filesystem::path directory = run_directory(options, run);
+  check_is_own_directory(directory);
+  append_end(directory, run, record);
+  record.event_files = event_file_sizes(directory);
+  write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
+}
+
 void record_lost_run(const RecorderOptions& options, const Run& run, const RunRecord& record) {
   const std::filesystem::path directory = run_directory(options, run);
   check_is_own_directory(directory);
@@ -347,12 +369,7 @@ void record_lost_run(const RecorderOptions& options, const Run& run, const RunRe
   std::filesystem::create_directory(directory, error);
   if (error)
     throw IoError(fmt::format("{}: cannot make this directory: {}", directory.string(), error.message()));
-  // How many steps the lost process has written is not known. A start above every possible step makes
-  // TensorBoard drop none of them.
-  constexpr std::int64_t kAfterAllSteps = std::int64_t{1} << 31;
-  RunLog log = has_events(directory) ? RunLog(directory, run, kAfterAllSteps)
-                                     : RunLog(directory, run, record.provenance);
-  log.close(record.status, record.error.value_or(""));
+  append_end(directory, run, record);
   write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
 }
 

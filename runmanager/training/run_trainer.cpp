@@ -33,9 +33,8 @@ struct Stopped {
 
 // Trains one run; used once.
 //
-// An epoch is finished when its checkpoint is in its file. A thread writes it while the next epoch trains, so
-// two epochs can be open: the one that trains, and `unfinished_`, whose checkpoint is on its way. Everything
-// that ends the run waits for that checkpoint first.
+// An epoch is finished when its checkpoint is in its file. A thread writes it while the next epoch trains:
+// `unfinished_` is the epoch whose checkpoint is on its way. All that ends the run waits for it first.
 class RunTrainer {
  public:
   RunTrainer(const PreparedRun& run, TrainingObserver& observer, const TrainerOptions& options)
@@ -49,8 +48,10 @@ class RunTrainer {
     begin();
     RunFailure failure = RunFailure::kNone;
     try {
-      train();
-      end(RunStatus::kCompleted, "");
+      if (train())
+        end(RunStatus::kCompleted, "");
+      else
+        end(RunStatus::kInterrupted, fmt::format("waits after epoch {}", epoch_));
     } catch (const Stopped& stopped) {
       end(RunStatus::kInterrupted, fmt::format("stopped by {} in epoch {}", signal_name(stopped.signal),
                                                std::min(epoch_ + 1, config_.epochs)));
@@ -113,9 +114,7 @@ class RunTrainer {
       log_->info("resumed after epoch {}", epoch_);
     } else {
       if (!problem.empty()) log_->warn("not resumed but trained from the start: {}", problem);
-      log_->info("run {} on {}: {} training samples in {} batches, {} parameters", config_.name,
-                 run_.device.name(), run_.data->train.count, loader_.batch_count(),
-                 run_.network->parameter_count());
+      log_->info("{}", begin_text(run_, loader_.batch_count()));
     }
     observer_.begin_run({.number = config_.index + 1,
                          .name = config_.name,
@@ -124,7 +123,7 @@ class RunTrainer {
                          .samples = run_.data->train.count,
                          .trained_epochs = epoch_,
                          .finished_epochs = all_epochs(record_),
-                         .has_classes = has_classes()});
+                         .has_classes = run_.data->target_names.empty()});
   }
 
   // One that the run goes on from is kept until a newer one is on disk.
@@ -180,7 +179,8 @@ class RunTrainer {
     return placement;
   }
 
-  void train() {
+  // Returns whether the run is finished; else it has paused.
+  bool train() {
     const double begin = options_.clock();
     if (!engine_) engine_ = make_engine(resumed_ ? resumed_->kernels : "");
     if (const std::string kernels = engine_->kernels(); !kernels.empty()) log_->info("kernels: {}", kernels);
@@ -203,7 +203,10 @@ class RunTrainer {
     log_->info("set up in {:.3g} s{}", seconds,
                placement ? fmt::format(", samples on the {}", placement_name(*placement)) : "");
     if (config_.evaluate_first) evaluate_untrained();
-    for (; epoch_ < config_.epochs && !(watch_ && watch_->has_ended()); ++epoch_) train_epoch();
+    for (; epoch_ < config_.epochs && !(watch_ && watch_->has_ended()); ++epoch_) {
+      if (run_.until_epoch > 0 && epoch_ >= run_.until_epoch) return false;
+      train_epoch();
+    }
     if (epoch_ < config_.epochs) {
       recorder_->track_stop(watch_->reason());
       log_->info("stopped early: {}", watch_->reason());
@@ -211,6 +214,7 @@ class RunTrainer {
     if (config_.stop && config_.stop->restore_best) restore_best();
     evaluation_->test(*engine_, {.epoch = epoch_, .lr = config_.lr}, /*keeps_outputs=*/true);
     evaluation_->predictions(*engine_);
+    return true;
   }
 
   // Nothing is trained after this.
@@ -325,8 +329,6 @@ class RunTrainer {
                       .epochs = config_.epochs,
                       .steps_per_epoch = static_cast<std::int64_t>(loader_.batch_count())});
   }
-
-  bool has_classes() const { return run_.data->target_names.empty(); }
 
   // Waits for the last checkpoint before the run's files are closed: only then is it known which epochs are
   // finished, and the writer's thread no longer flushes the events.

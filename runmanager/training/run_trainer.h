@@ -32,7 +32,9 @@ enum class RunFailure {
 };
 
 struct TrainedRun {
-  RunRecord record;  // final: completed, failed or interrupted
+  /// Final: completed, failed or interrupted. Interrupted, too, is one that has paused: it goes on when it is
+  /// trained again with a later PreparedRun::until_epoch.
+  RunRecord record;
   RunFailure failure = RunFailure::kNone;
 };
 

@@ -1,0 +1,96 @@
+#include "runmanager/sweep/run_preparer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/data/dataset_remarks.h"
+#include "core/data/sample_format.h"
+#include "runmanager/records/checkpoint.h"
+#include "runmanager/records/provenance.h"
+
+namespace sweep {
+
+RunPreparer::RunPreparer(const SweepEnvironment& environment, nlohmann::ordered_json program)
+    : environment_(environment), program_(std::move(program)), cache_(environment.load_dataset) {}
+
+void RunPreparer::load(const Sweep& sweep) {
+  error_ = load_datasets(sweep, cache_);
+  for (const RunConfig& config : sweep.runs) {
+    const auto loaded = cache_.find(config.dataset);
+    if (!loaded || find(config.dataset) != nullptr) continue;
+    data_.push_back({.spec = config.dataset,
+                     .sizes = sizes_of(*loaded),
+                     .provenance = dataset_provenance(*loaded),
+                     .balance = {},
+                     .format = {},
+                     .remarks = dataset_remarks(*loaded)});
+  }
+}
+
+std::vector<std::string> RunPreparer::remarks() const {
+  std::vector<std::string> all;
+  for (const Data& data : data_) all.insert(all.end(), data.remarks.begin(), data.remarks.end());
+  return all;
+}
+
+RunPreparer::Data* RunPreparer::find(const DatasetSpec& spec) {
+  const auto found = std::ranges::find(data_, spec, &Data::spec);
+  return found == data_.end() ? nullptr : &*found;
+}
+
+RunPreparer::Data& RunPreparer::get(const DatasetSpec& spec) {
+  if (Data* data = find(spec)) return *data;
+  std::rethrow_exception(error_);
+}
+
+RequestedRun RunPreparer::request(const RunConfig& config) {
+  const Data* data = find(config.dataset);
+  return requested_run(config, data != nullptr ? &data->provenance : nullptr, weights_,
+                       environment_.parse_device);
+}
+
+void RunPreparer::check(const Sweep& sweep) {
+  if (error_) std::rethrow_exception(error_);
+  check_against_data(sweep, [this](const DatasetSpec& spec) { return get(spec).sizes; });
+}
+
+PreparedRun RunPreparer::prepare(const RunConfig& config) {
+  Data& data = get(config.dataset);
+  if (data.format.is_null()) {
+    const auto dataset = cache_.find(config.dataset);
+    data.balance = dataset_balance(*dataset);
+    data.format = to_json(sample_format(*dataset));
+  }
+  PreparedRun run;
+  run.config = &config;
+  run.device = environment_.parse_device(config.device);
+  run.unavailable = environment_.unavailable_reason(run.device, config.precision);
+  run.network = std::make_shared<const Network>(config.network, data.sizes.shape);
+  if (!config.init.empty()) run.weights = load_weights(config.init, *run.network);
+  if (shared_) {
+    run.network.reset();
+    run.weights = {};
+  } else {
+    run.data = cache_.find(config.dataset);
+  }
+  run.provenance = program_;
+  run.provenance["dataset"] = data.provenance;
+  run.provenance["dataset"]["balance"] = data.balance;
+  run.provenance["input"] = data.format;
+  if (!config.init.empty()) {
+    run.provenance["init"] = config.init.string();
+    run.provenance["init_sha256"] = weights_.get(config.init);
+  }
+  return run;
+}
+
+std::size_t RunPreparer::dataset_position(const RunConfig& config) {
+  return static_cast<std::size_t>(&get(config.dataset) - data_.data());
+}
+
+std::vector<SharedDataset> RunPreparer::share_datasets() {
+  shared_ = true;
+  return cache_.move_to_shared_memory();
+}
+
+}  // namespace sweep

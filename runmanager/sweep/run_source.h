@@ -1,0 +1,40 @@
+// Where the scheduler gets the runs from that it trains.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "runmanager/sweep/run_executor.h"
+
+namespace sweep {
+
+/// Hands out the runs of a sweep when they can begin. Not thread-safe.
+class RunSource {
+ public:
+  RunSource() = default;
+  RunSource(const RunSource&) = delete;
+  RunSource& operator=(const RunSource&) = delete;
+  virtual ~RunSource() = default;
+
+  /// The runs that can begin now and were not handed out before, in the order in which they should. Called at
+  /// the start, and after each end() until the sweep is asked to stop. Each stays where it is until its end.
+  virtual std::vector<const ScheduledRun*> take_ready() = 0;
+  /// No further attempt to train the run follows. If it has paused, it may be handed out again.
+  virtual void end(std::size_t run) = 0;
+};
+
+/// Runs that are all known and independent of each other.
+class ListedRuns final : public RunSource {
+ public:
+  /// What they point to has to outlive it.
+  explicit ListedRuns(std::vector<const ScheduledRun*> runs) : runs_(std::move(runs)) {}
+
+  std::vector<const ScheduledRun*> take_ready() override { return std::exchange(runs_, {}); }
+  void end(std::size_t) override {}
+
+ private:
+  std::vector<const ScheduledRun*> runs_;
+};
+
+}  // namespace sweep

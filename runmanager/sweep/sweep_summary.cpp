@@ -1,0 +1,97 @@
+#include "runmanager/sweep/sweep_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <iostream>
+
+#include "runmanager/records/provenance.h"
+#include "runmanager/sweepfile/sweep_file.h"
+#include "runmanager/tensorboard/view_hint.h"
+#include "runmanager/terminal/json_progress.h"
+#include "runmanager/terminal/table.h"
+#include "runmanager/text/json_output.h"
+#include "runmanager/training/stop_signals.h"
+
+namespace sweep {
+namespace {
+
+std::string quoted_path(const std::string& path) { return shell_command({path}); }
+
+// The same command. One with --fresh would make yet another directory, so this one is named instead. What
+// was read from standard input is gone, but the directory has it.
+std::string resume_command(const SweepSummary& summary, const RunnerOptions& options) {
+  std::vector<std::string> words = options.command;
+  if (summary.sweep.file == kStandardInput)
+    return shell_command({words.at(0), "resume", summary.directory.string()});
+  if (options.fresh) {
+    std::erase(words, "--fresh");
+    words.push_back("name=" + summary.directory.filename().string());
+  }
+  return shell_command(words);
+}
+
+// "50 trials, 12 of them to their last epoch; best: Accuracy/validation 0.91 of lr=0.003".
+std::string search_text(const SweepSummary& summary) {
+  const SearchSpec& search = *summary.sweep.search;
+  const std::size_t none = summary.runs.size();
+  std::size_t best = none, completed = 0;
+  std::optional<double> best_value;
+  for (std::size_t i = 0; i < summary.runs.size(); ++i) {
+    if (summary.runs[i].status != RunStatus::kCompleted) continue;
+    ++completed;
+    const std::optional<double> value =
+        final_value(trial_result(summary.runs[i], search, keeps_best(summary.sweep.runs[i])));
+    if (!value || (best_value && *value >= *best_value)) continue;
+    best_value = value;
+    best = i;
+  }
+  std::string text = fmt::format("{} trials, {} of them to the end", summary.runs.size(), completed);
+  if (best != none) {
+    text += fmt::format("; best: {} {:.6g}, {}", search.metric,
+                        search.largest_is_best ? -*best_value : *best_value, summary.runs[best].name);
+  }
+  if (!summary.search->reason.empty()) text += "\nNo more trials: " + summary.search->reason;
+  return text;
+}
+
+}  // namespace
+
+void print_summary(const SweepSummary& summary, const RunnerOptions& options,
+                   const SweepEnvironment& environment) {
+  const std::vector<RunRecord> runs(summary.runs.begin(), summary.runs.end());
+  std::ostream& out = *environment.out;
+  if (options.json) {
+    out << json_text(results_json(runs, summary.directory.filename().string()));
+  } else {
+    out << results_table(runs, summary.sweep.keys,
+                         {.color = stdout_color(), .unicode = stdout_unicode(), .width = stdout_width()});
+  }
+  out.flush();
+  // Lines with their ends, perhaps an empty one before them.
+  const auto say = [&](std::string_view text) {
+    if (!options.json) return environment.terminal.write(text);
+    text.remove_prefix(text.starts_with('\n') ? 1 : 0);
+    text.remove_suffix(1);
+    environment.terminal.write(json_message(text));
+  };
+  if (!options.quiet && summary.search) say("\n" + search_text(summary) + "\n");
+  if (!options.quiet && summary.cost.runs > 0) say("\n" + cost_text(summary.cost) + "\n");
+  if (!options.quiet) say("\n" + view_hint(summary.directory, runs, summary.means, quoted_path));
+  if (summary.signal != 0 && !options.command.empty()) {
+    say(fmt::format("Stopped by {}. To go on: {}\n", signal_name(summary.signal),
+                    resume_command(summary, options)));
+  }
+}
+
+int exit_code_of(std::span<const RunRecord> runs, int signal) {
+  constexpr int kRunAgain = 75;  // EX_TEMPFAIL
+  if (signal == SIGUSR1 || signal == kTimeIsUp) return kRunAgain;
+  if (signal != 0) return 128 + signal;
+  const bool failed =
+      std::ranges::any_of(runs, [](const RunRecord& run) { return run.status == RunStatus::kFailed; });
+  return failed ? 1 : 0;
+}
+
+}  // namespace sweep

@@ -1,0 +1,68 @@
+// The runs of a search, handed out as their results tell which are worth it.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runmanager/config/run_config.h"
+#include "runmanager/search/sampler.h"
+#include "runmanager/sweep/run_source.h"
+#include "runmanager/sweep/sweep_recorder.h"
+#include "runmanager/sweep/trial_schedule.h"
+
+namespace sweep {
+
+struct TrialRunsOptions {
+  /// Adds the run of a new trial, the next of the sweep, to its records. Returns it, unless it need not or
+  /// cannot be trained; its record then says how it ended.
+  std::function<std::optional<ScheduledRun>(RunConfig config)> add;
+  /// Ends a run that has paused, or was left by an earlier start, as pruned.
+  std::function<void(std::size_t run, const std::string& reason)> prune;
+};
+
+/// What a search has come to.
+struct SearchEnd {
+  std::string reason;                 // why no further trial began; "" if all were tried
+  std::optional<std::size_t> winner;  // the trial that reached the target
+};
+
+class TrialRuns final : public RunSource {
+ public:
+  /// `sweep.search` is set, and the sampler if trials are chosen while others are trained. `runs`: those of
+  /// the sweep's trials that have to be trained. References must outlive the object.
+  TrialRuns(const Sweep& sweep, std::deque<ScheduledRun>& runs, const SweepRecorder& recorder,
+            TrialRunsOptions options);
+
+  std::vector<const ScheduledRun*> take_ready() override;
+  void end(std::size_t run) override { active_.erase(run); }
+
+  SearchEnd outcome() const;
+
+ private:
+  std::vector<TrialResult> results() const;
+  bool has_time() const;
+  /// Chooses the next trial if that can be done now; returns whether there is one more.
+  bool add_trial(const std::vector<TrialResult>& results);
+
+  const Sweep& sweep_;
+  const SearchSpec& search_;
+  std::deque<ScheduledRun>& runs_;
+  std::map<std::size_t, ScheduledRun*> waiting_;  // of runs_, by the position of the run in the sweep
+  const SweepRecorder& recorder_;
+  TrialRunsOptions options_;
+  TrialSchedule schedule_;
+  std::unique_ptr<Sampler> sampler_;  // of methods that choose trials while others are trained
+  std::vector<SearchPoint> points_;   // of the trials
+  std::set<std::size_t> active_;      // handed out, and not ended
+  std::set<std::size_t> pruned_;
+  bool is_exhausted_ = false;  // there is no other point
+};
+
+}  // namespace sweep

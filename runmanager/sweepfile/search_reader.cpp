@@ -1,0 +1,131 @@
+#include "runmanager/sweepfile/search_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runmanager/config/epoch_metrics.h"
+#include "runmanager/sweepfile/settings.h"
+
+namespace sweep {
+namespace {
+
+bool has_range(const SearchSpace& space) {
+  return std::ranges::any_of(space.grids, [](const Grid& grid) {
+    return std::ranges::any_of(grid.axes, [](const Axis& axis) { return axis.range.has_value(); });
+  });
+}
+
+const Axis* find_axis(const SearchSpace& space, const std::function<bool(const Axis&)>& wanted) {
+  for (const Grid& grid : space.grids) {
+    const auto found = std::ranges::find_if(grid.axes, wanted);
+    if (found != grid.axes.end()) return &*found;
+  }
+  return nullptr;
+}
+
+SearchSpec read_values(const JsonNode& node, Problems& problems) {
+  const SettingReader reader(&node, search_settings(), problems);
+  SearchSpec search;
+  const std::span<const std::string> methods = search_method_names();
+  const auto method = std::ranges::find(methods, reader.text("method"));
+  search.method = static_cast<SearchMethod>(method - methods.begin());
+  search.trials = static_cast<std::size_t>(reader.integer("trials"));
+  search.metric = reader.text("metric");
+  const JsonNode* mode = reader.find("mode");
+  search.largest_is_best =
+      mode != nullptr ? mode->text == "max" : find_epoch_metric(search.metric)->largest_is_best;
+  search.seed = static_cast<std::uint64_t>(reader.integer("seed"));
+  search.at_once = static_cast<std::size_t>(reader.integer("at_once"));
+  search.min_epochs = static_cast<int>(reader.integer("min_epochs"));
+  search.reduction = static_cast<int>(reader.integer("reduction"));
+  if (const JsonNode* target = reader.find("target")) search.target = target->number;
+  if (const JsonNode* seconds = reader.find("seconds")) search.seconds = seconds->number;
+  const JsonNode* metric = node.find("metric");
+  search.origin = to_string(metric != nullptr ? *metric->location : *node.location);
+  return search;
+}
+
+// What does not go together: where, and what is wrong.
+void check_space(const JsonNode& root, const JsonNode& node, const SearchSpec& search,
+                 const SearchSpace& space, Problems& problems) {
+  const std::string& method = search_method_names()[static_cast<std::size_t>(search.method)];
+  if (search.method == SearchMethod::kGrid) {
+    if (search.trials > 0)
+      problems.add(*node.find("trials")->location,
+                   "a grid has all of its combinations, want another \"method\", or no \"trials\"");
+    return;
+  }
+  const bool draws = draws_points(search, space);
+  if (search.trials == 0 &&
+      (search.method == SearchMethod::kTpe || (draws && search.method != SearchMethod::kHyperband)))
+    problems.add(*node.location, fmt::format("\"{}\" has to know how many, want \"trials\"", method));
+  for (const char* key : {"grids", "zip"}) {
+    const JsonNode* member = root.find(key);
+    if (draws && member != nullptr)
+      problems.add(
+          *member->location,
+          fmt::format("\"{}\" draws points of one space, want \"params\" alone, or the method grid{}", method,
+                      has_range(space) ? "" : ", or halving without \"trials\""));
+  }
+  if (space.repeats > 1 && search.method != SearchMethod::kRandom)
+    problems.add(
+        *root.find("repeats")->location,
+        fmt::format("\"{}\" compares single trainings, want 1, or the method grid or random", method));
+  if (has_rungs(search.method)) {
+    if (const Axis* epochs = find_axis(space, [](const Axis& axis) { return axis.path[0] == "epochs"; }))
+      problems.add(*epochs->location, fmt::format("\"{}\" decides how long each trial is trained, want one "
+                                                  "number of epochs for all",
+                                                  method));
+  }
+  if (search.method == SearchMethod::kTpe) {
+    if (const Axis* data = find_axis(space, [](const Axis& axis) { return axis.path[0] == "dataset"; }))
+      problems.add(*data->location,
+                   "\"tpe\" trains on one data set, want another method, or a sweep for each data set");
+  }
+  if (std::ranges::all_of(space.grids, [](const Grid& grid) { return grid.axes.empty(); }))
+    problems.add(*node.location, "there is nothing to search, want \"params\"");
+}
+
+}  // namespace
+
+std::span<const std::string> search_method_names() {
+  static const std::vector<std::string> names = {"grid", "random", "tpe", "halving", "hyperband"};
+  return names;
+}
+
+bool draws_points(const SearchSpec& search, const SearchSpace& space) {
+  if (search.method == SearchMethod::kGrid) return false;
+  const bool takes_all = search.trials == 0 && search.method != SearchMethod::kHyperband;
+  return has_range(space) || !takes_all;
+}
+
+std::optional<SearchSpec> read_search(const JsonNode& root, const SearchSpace& space, Problems& problems) {
+  const JsonNode* node = root.find("search");
+  const std::size_t problems_before = problems.size();
+  std::optional<SearchSpec> search;
+  if (node != nullptr) {
+    if (!node->is(JsonKind::kObject)) {
+      problems.add_value(
+          *node, fmt::format("an object with any of: {}", fmt::join(setting_names(search_settings()), ", ")));
+      return std::nullopt;
+    }
+    check_keys(*node, search_settings(), problems);
+    search = read_values(*node, problems);
+    if (problems.size() == problems_before) check_space(root, *node, *search, space, problems);
+  }
+  if (!search || search->method == SearchMethod::kGrid) {
+    if (const Axis* range = find_axis(space, [](const Axis& axis) { return axis.range.has_value(); }))
+      problems.add(*range->location,
+                   "a range of numbers has no combinations to try, want a list of values, linspace or "
+                   "logspace; or \"search\" with the method random, tpe, halving or hyperband");
+  }
+  const bool is_plain =
+      search && search->method == SearchMethod::kGrid && !search->target && !search->seconds;
+  return is_plain ? std::nullopt : search;
+}
+
+}  // namespace sweep

@@ -1,0 +1,25 @@
+// Reads "search": how trials are chosen and which are ended early.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "runmanager/config/problems.h"
+#include "runmanager/config/search_spec.h"
+#include "runmanager/sweepfile/axes.h"
+#include "runmanager/text/json_document.h"
+
+namespace sweep {
+
+/// Reads "search" of `root`; nothing if it is not given, or asks for nothing but the grid. Reports every
+/// mistake, also what does not go together with the axes in `space`.
+std::optional<SearchSpec> read_search(const JsonNode& root, const SearchSpace& space, Problems& problems);
+
+/// Whether the trials of the search are points that are drawn, instead of every combination.
+bool draws_points(const SearchSpec& search, const SearchSpace& space);
+
+/// "random", "halving": the names of SearchMethod, in its order.
+std::span<const std::string> search_method_names();
+
+}  // namespace sweep
