@@ -3,6 +3,7 @@
 #include "core/network/layer_spec.h"
 #include "core/spec/optimizer.h"
 #include "core/spec/schedule.h"
+#include "runmanager/sweepfile/axes.h"
 #include "runmanager/sweepfile/settings.h"
 
 namespace sweep {

@@ -1,0 +1,207 @@
+// What becomes of trials is decided by their results alone.
+#include "runmanager/sweep/trial_schedule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Eq;
+using ::testing::Optional;
+
+SearchSpec halving() {
+  SearchSpec search;
+  search.method = SearchMethod::kHalving;
+  search.metric = "Loss/validation";
+  search.reduction = 2;
+  return search;
+}
+
+TrialResult after(std::vector<double> values, bool ended = false) {
+  TrialResult trial;
+  trial.values.assign(values.begin(), values.end());
+  trial.ended = ended;
+  return trial;
+}
+
+TrialResult failed() { return {.values = {}, .ended = true, .failed = true}; }
+
+std::vector<TrialFate> fates(const TrialSchedule& schedule, const std::vector<TrialResult>& trials) {
+  std::vector<TrialFate> fates;
+  for (const TrialDecision& decision : schedule.decide(trials)) fates.push_back(decision.fate);
+  return fates;
+}
+
+using enum TrialFate;
+
+TEST(TrialSchedule, TrainsAllTrialsToTheFirstRungFirst) {
+  const TrialSchedule schedule(halving(), 4, 4);
+  for (const TrialDecision& decision : schedule.decide(std::vector<TrialResult>(4))) {
+    EXPECT_EQ(decision.fate, kTrains);
+    EXPECT_EQ(decision.until_epoch, 1);
+  }
+}
+
+TEST(TrialSchedule, WaitsForTheLastTrialOfARung) {
+  const TrialSchedule schedule(halving(), 4, 4);
+  EXPECT_THAT(fates(schedule, {after({1}), after({2}), after({3}), {}}),
+              ElementsAre(kWaits, kWaits, kWaits, kTrains));
+}
+
+TEST(TrialSchedule, LetsTheBetterHalfGoOnAndPrunesTheRest) {
+  const TrialSchedule schedule(halving(), 4, 4);
+  const std::vector<TrialResult> trials = {after({3}), after({1}), after({4}), after({2})};
+  const std::vector<TrialDecision> decisions = schedule.decide(trials);
+  EXPECT_THAT(fates(schedule, trials), ElementsAre(kPruned, kTrains, kPruned, kTrains));
+  EXPECT_EQ(decisions[1].until_epoch, 2);
+  EXPECT_EQ(decisions[0].reason, "not among the best 2 of 4 after epoch 1");
+}
+
+TEST(TrialSchedule, TrainsTheLastOneToItsEnd) {
+  const TrialSchedule schedule(halving(), 4, 4);
+  std::vector<TrialResult> trials = {after({3}), after({1, 0.5}), after({4}), after({2, 0.7})};
+  const std::vector<TrialDecision> decisions = schedule.decide(trials);
+  EXPECT_THAT(fates(schedule, trials), ElementsAre(kPruned, kTrains, kPruned, kPruned));
+  EXPECT_EQ(decisions[1].until_epoch, 4);
+  trials[1] = after({1, 0.5, 0.4, 0.3}, true);
+  EXPECT_THAT(fates(schedule, trials), ElementsAre(kPruned, kEnded, kPruned, kPruned));
+}
+
+TEST(TrialSchedule, EarlierDecisionsStayWhenMoreEpochsAreKnown) {
+  const TrialSchedule schedule(halving(), 4, 4);
+  // Trial 0 has more epochs than its rung asks for, better ones: from a start with other settings.
+  EXPECT_THAT(fates(schedule, {after({3, 0, 0}), after({1}), after({4}), after({2})}),
+              ElementsAre(kPruned, kTrains, kPruned, kTrains));
+}
+
+TEST(TrialSchedule, AFailedTrialDoesNotGoOnAndHoldsNobodyUp) {
+  const TrialSchedule schedule(halving(), 4, 4);
+  EXPECT_THAT(fates(schedule, {failed(), after({1}), after({4}), after({2})}),
+              ElementsAre(kEnded, kTrains, kPruned, kTrains));
+  EXPECT_THAT(fates(schedule, {failed(), failed(), failed(), failed()}),
+              ElementsAre(kEnded, kEnded, kEnded, kEnded));
+}
+
+TEST(TrialSchedule, ATrialThatStoppedEarlyKeepsItsLastValue) {
+  const TrialSchedule schedule(halving(), 4, 4);
+  EXPECT_THAT(fates(schedule, {after({1}, true), after({2, 2}), after({4}), after({5})}),
+              ElementsAre(kEnded, kPruned, kPruned, kPruned));
+}
+
+TEST(TrialSchedule, WithATargetOnlyThoseThatReachItGoOn) {
+  SearchSpec search = halving();
+  search.target = 1.5;
+  EXPECT_THAT(fates(TrialSchedule(search, 4, 4), {after({3}), after({1}), after({4}), after({2})}),
+              ElementsAre(kPruned, kTrains, kPruned, kPruned));
+}
+
+TEST(TrialSchedule, BracketsOfHyperbandDoNotWaitForEachOther) {
+  SearchSpec search = halving();
+  search.method = SearchMethod::kHyperband;
+  const std::size_t trials = trials_at_start(search, 4, 0);
+  const TrialSchedule schedule(search, trials, 4);
+  ASSERT_EQ(trials, 4U + 3U + 3U);  // Li et al. with R = 4 and eta = 2
+  std::vector<TrialResult> results(trials);
+  for (std::size_t i = 0; i < 4; ++i) results[i] = after({static_cast<double>(i)});
+  const std::vector<TrialDecision> decisions = schedule.decide(results);
+  EXPECT_EQ(decisions[0].until_epoch, 2);
+  EXPECT_EQ(decisions[3].fate, kPruned);
+  EXPECT_EQ(decisions[4].until_epoch, 2);
+  EXPECT_EQ(decisions[9].until_epoch, 4);
+}
+
+TEST(TrialSchedule, ASpaceWithFewerPointsThanBracketsHavePlacesIsSearchedWhole) {
+  SearchSpec search = halving();
+  search.method = SearchMethod::kHyperband;
+  const TrialSchedule schedule(search, trials_at_start(search, 4, 0), 4);
+  EXPECT_THAT(fates(schedule, std::vector<TrialResult>(5)),
+              ElementsAre(kTrains, kTrains, kTrains, kTrains, kTrains));
+}
+
+TEST(TrialSchedule, ATrialIsChosenFromTheResultsOfAllButSoManyBefore) {
+  SearchSpec search;
+  search.method = SearchMethod::kTpe;
+  search.trials = 10;
+  search.at_once = 3;
+  const TrialSchedule schedule(search, 3, 2);
+  EXPECT_EQ(schedule.known(2), 0U);
+  EXPECT_EQ(schedule.known(3), 1U);
+  EXPECT_TRUE(schedule.may_begin(2, std::vector<TrialResult>(2)));
+  EXPECT_FALSE(schedule.may_begin(3, std::vector<TrialResult>(3)));
+  EXPECT_FALSE(schedule.may_begin(3, std::vector<TrialResult>{{}, after({1, 1}, true), {}}));
+  EXPECT_TRUE(schedule.may_begin(3, std::vector<TrialResult>{after({1, 1}, true), {}, {}}));
+}
+
+TEST(TrialSchedule, NoTrialBeginsOnceTheTargetIsReached) {
+  SearchSpec search;
+  search.method = SearchMethod::kRandom;
+  search.target = 0.9;
+  search.largest_is_best = true;
+  search.at_once = 2;
+  const TrialSchedule schedule(search, 5, 1);
+  std::vector<TrialResult> trials(5);
+  EXPECT_THAT(fates(schedule, trials), ElementsAre(kTrains, kTrains, kWaits, kWaits, kWaits));
+  trials[0] = after({-0.8}, true);
+  EXPECT_THAT(fates(schedule, trials), ElementsAre(kEnded, kTrains, kTrains, kWaits, kWaits));
+  trials[1] = after({-0.95}, true);
+  EXPECT_THAT(fates(schedule, trials), ElementsAre(kEnded, kEnded, kTrains, kWaits, kWaits));
+  EXPECT_THAT(schedule.winner(trials), Optional(Eq(1U)));
+}
+
+TEST(TrialResult, TurnsValuesSoThatSmallerIsBetterAndLeavesOutWhatIsNoNumber) {
+  SearchSpec search;
+  search.metric = "Accuracy/validation";
+  search.largest_is_best = true;
+  RunRecord run;
+  run.epochs.resize(3);
+  run.epochs[0].validation_accuracy = 0.5;
+  run.epochs[1].validation_accuracy = std::numeric_limits<double>::quiet_NaN();
+  run.epochs[2].validation_accuracy = 0.4;
+  EXPECT_THAT(trial_result(run, search, false).values,
+              ElementsAre(Optional(-0.5), Eq(std::nullopt), Optional(-0.4)));
+  EXPECT_THAT(trial_result(run, search, true).values,
+              ElementsAre(Optional(-0.5), Optional(-0.5), Optional(-0.5)));
+}
+
+// Trials end in any order, some fail, and whoever may train is trained: the fates are always the same.
+TEST(TrialSchedule, TheOrderOfResultsChangesNothing) {
+  SearchSpec search = halving();
+  search.reduction = 3;
+  constexpr std::size_t kTrials = 20;
+  constexpr int kEpochs = 9;
+  const TrialSchedule schedule(search, kTrials, kEpochs);
+  const auto value = [](std::size_t trial, int epoch) {
+    return static_cast<double>((trial * 7919 + static_cast<std::size_t>(epoch) * 104729) % 1009);
+  };
+  std::vector<TrialFate> expected;
+  for (std::uint32_t seed = 0; seed < 50; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<TrialResult> trials(kTrials);
+    for (;;) {
+      const std::vector<TrialDecision> decisions = schedule.decide(trials);
+      std::vector<std::size_t> ready;
+      for (std::size_t i = 0; i < kTrials; ++i) {
+        if (decisions[i].fate == kTrains) ready.push_back(i);
+      }
+      if (ready.empty()) break;
+      const std::size_t i = ready[random() % ready.size()];
+      while (static_cast<int>(trials[i].values.size()) < decisions[i].until_epoch)
+        trials[i].values.emplace_back(value(i, static_cast<int>(trials[i].values.size()) + 1));
+      if (i % 6 == 5) trials[i] = failed();
+      trials[i].ended |= trials[i].values.size() == kEpochs;
+    }
+    const std::vector<TrialFate> found = fates(schedule, trials);
+    if (expected.empty()) expected = found;
+    EXPECT_EQ(found, expected) << "seed " << seed;
+  }
+  EXPECT_EQ(std::ranges::count(expected, kEnded), 2 + 3);  // floor(20 / 9) to the end, and three that failed
+}
+
+}  // namespace
+}  // namespace sweep
