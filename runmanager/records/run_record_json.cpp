@@ -112,6 +112,10 @@ Json epochs_json(const RunRecord& run) {
   return epochs;
 }
 
+Json stopped_json(const RunRecord& run) {
+  return {{"epoch", run.epochs.empty() ? 0 : run.epochs.back().epoch}, {"reason", run.stop_reason}};
+}
+
 Json record_json(const RunRecord& run, RecordParts parts) {
   const bool all = parts == RecordParts::kAll;
   Json json = {{"name", run.name}, {"status", to_string(run.status)}, {"params", to_json(run.params)}};
@@ -124,9 +128,7 @@ Json record_json(const RunRecord& run, RecordParts parts) {
   json["started"] = run.started.empty() ? Json(nullptr) : Json(run.started);
   json["ended"] = run.ended.empty() ? Json(nullptr) : Json(run.ended);
   json["error"] = run.error ? Json(*run.error) : Json(nullptr);
-  if (!run.stop_reason.empty())
-    json["stopped"] = {{"epoch", run.epochs.empty() ? 0 : run.epochs.back().epoch},
-                       {"reason", run.stop_reason}};
+  if (!run.stop_reason.empty()) json["stopped"] = stopped_json(run);
   if (run.best_epoch) json["best_epoch"] = *run.best_epoch;
   json["device"] = run.device;
   json["placement"] = run.placement.empty() ? Json(nullptr) : Json(run.placement);
@@ -182,6 +184,14 @@ EpochRecord epoch_record_from_json(const Json& json, std::string_view where) {
 Json to_json(const RunRecord& run) { return record_json(run, RecordParts::kAll); }
 
 Json brief_json(const RunRecord& run) { return record_json(run, RecordParts::kBrief); }
+
+Json ending_json(const RunRecord& run) {
+  Json json = {{"status", to_string(run.status)}, {"metrics", metrics_json(run)}};
+  if (run.error) json["error"] = *run.error;
+  if (!run.stop_reason.empty()) json["stopped"] = stopped_json(run);
+  if (run.run_seconds) json["run_seconds"] = json_number(*run.run_seconds);
+  return json;
+}
 
 RunRecord run_record_from_json(const Json& json, std::string_view where) {
   return converted(where, "run record", [&] {

@@ -31,7 +31,9 @@ bool may_be_unsynced(const std::filesystem::path& run_directory) {
 }
 
 std::unique_ptr<Progress> make_progress(const SweepRecorderOptions& options, std::size_t runs) {
-  if (options.json) return std::make_unique<JsonProgress>(options.terminal.write, options.quiet, runs);
+  if (options.json)
+    return std::make_unique<JsonProgress>(options.terminal.write, options.clock, options.quiet, options.name,
+                                          runs, options.work);
   return std::make_unique<TerminalProgress>(options.terminal, options.clock, options.quiet, options.name,
                                             runs, options.work);
 }
@@ -60,6 +62,7 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
   for (RunRecord& record : records) {
     if (record.status == RunStatus::kCompleted && may_be_unsynced(options_.directory / record.name))
       disk_.end_run(record.name);
+    progress_->consider(record);
     records_.put(std::move(record));
   }
   save();
@@ -69,6 +72,7 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
 void SweepRecorder::begin_run(std::size_t run, RunRecord record) {
   begin_seconds_[run] = options_.clock();
   disk_.begin_run(record.name);
+  progress_->start_run(run + 1, record);
   update(run, std::move(record));
 }
 
@@ -158,6 +162,7 @@ void SweepRecorder::save() {
 }
 
 void SweepRecorder::save_if_due() {
+  progress_->pass_time();
   if (options_.clock() >= next_save_) save();
 }
 

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
-#include <memory>
 #include <string>
 
 #include "runmanager/terminal/progress.h"
@@ -19,23 +17,23 @@ namespace sweep {
 ///   "message" "text"
 class JsonProgress final : public Progress {
  public:
-  /// `write` gets whole lines with their ends. If `quiet`, only messages and failed runs are written.
-  JsonProgress(std::function<void(std::string_view)> write, bool quiet, std::size_t runs);
-  ~JsonProgress() override;
+  /// `write` gets whole lines with their ends. If `quiet`, only messages and failed runs are written. For the
+  /// others see Progress.
+  JsonProgress(std::function<void(std::string_view)> write, std::function<double()> clock, bool quiet,
+               const std::string& sweep, std::size_t runs, double work);
 
-  TrainingObserver& run(std::size_t number) override;
-  void end_run(std::size_t number, const RunRecord& run) override;
-  void keep_runs(std::size_t count) override;
   void message(std::string_view line) override;
 
  private:
-  class ActiveRun;
+  void show_kept(std::size_t count) override;
+  void show_begin(const RunPlan& plan) override;
+  void show_epoch(const LiveRun& run, const EpochRecord& epoch) override;
+  void show_end(std::size_t number, const RunRecord& run) override;
+  void show_change(double) override {}
   void write_event(const nlohmann::ordered_json& event) const;
 
   std::function<void(std::string_view)> write_;
   bool quiet_;
-  std::size_t runs_;
-  std::map<std::size_t, std::unique_ptr<ActiveRun>> active_;  // by the run's number
 };
 
 /// The line of a message.

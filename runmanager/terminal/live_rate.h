@@ -1,14 +1,18 @@
-// How fast something goes on, over long enough a time that the number can be read.
+// How fast training goes on, over long enough a time that the number can be read.
 #pragma once
 
 #include <optional>
 
 namespace sweep {
 
-/// Counts per second, each over a second or more of the time that counts. Times in seconds of one clock. Not
-/// thread-safe.
+/// Batches and samples per second, each over a second or more of the time that counts. Times in seconds of
+/// one clock. Not thread-safe.
 class LiveRate {
  public:
+  struct Rates {
+    double batches = 0, samples = 0;  // per second
+  };
+
   /// Time counts from `now` on.
   void resume(double now) { since_ = now; }
   /// Time counts no more until resume().
@@ -16,22 +20,26 @@ class LiveRate {
     if (since_) seconds_ += now - *since_;
     since_.reset();
   }
-  /// `count` of the things measured are done.
-  void add(double count, double now) {
-    counted_ += count;
+  /// So many batches with so many samples are done.
+  void add(double batches, double samples, double now) {
+    counted_.batches += batches;
+    counted_.samples += samples;
     const double seconds = seconds_ + (since_ ? now - *since_ : 0);
     if (seconds < kShortest) return;
-    rate_ = counted_ / seconds;
-    counted_ = seconds_ = 0;
+    rates_ = {counted_.batches / seconds, counted_.samples / seconds};
+    counted_ = {};
+    seconds_ = 0;
     if (since_) since_ = now;
   }
-  /// The latest rate; none before the first second is over.
-  std::optional<double> per_second() const { return rate_; }
+  /// The latest rates; none before the first second is over.
+  const std::optional<Rates>& latest() const { return rates_; }
 
  private:
   static constexpr double kShortest = 1;
-  std::optional<double> since_, rate_;
-  double seconds_ = 0, counted_ = 0;  // since the latest rate; the time before since_
+  std::optional<double> since_;
+  std::optional<Rates> rates_;
+  double seconds_ = 0;  // since the latest rates, and before since_
+  Rates counted_;       // since the latest rates; not yet divided
 };
 
 }  // namespace sweep

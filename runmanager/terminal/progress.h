@@ -2,26 +2,73 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
 #include <string_view>
 
 #include "runmanager/records/results.h"
 #include "runmanager/records/training_observer.h"
+#include "runmanager/terminal/live_sweep.h"
 
 namespace sweep {
 
-/// Shows the progress of a sweep. Showing never throws. Not thread-safe.
+/// Follows the progress of a sweep, and shows it in the way of the derived class. Runs count from 1. A run
+/// may end and begin again, after a retry or at the next rung of a search: it counts once. Showing never
+/// throws. Not thread-safe.
 class Progress {
  public:
-  virtual ~Progress() = default;
+  /// `clock` returns seconds and never goes back. `sweep` is the sweep's name, and `runs` the number of its
+  /// runs, finished ones included. `work` is the sum of training samples times epochs over the runs to be
+  /// trained, from which the time left is estimated.
+  Progress(std::function<double()> clock, const std::string& sweep, std::size_t runs, double work);
+  virtual ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
 
-  /// The observer that shows the training of run `number`, from 1. Valid until end_run() of that number.
-  virtual TrainingObserver& run(std::size_t number) = 0;
+  /// A worker is about to train run `number`. Not necessary before run(); it tells the run's parameters.
+  void start_run(std::size_t number, const RunRecord& run);
+  /// The observer that shows the training of run `number`. Valid until end_run() of that number; the same run
+  /// may begin again then, with an observer that is asked for anew.
+  TrainingObserver& run(std::size_t number);
   /// Shows how run `number` ended. Also for a run that never began, because it was skipped or failed early.
-  virtual void end_run(std::size_t number, const RunRecord& run) = 0;
+  void end_run(std::size_t number, const RunRecord& run);
   /// Counts `count` runs as finished that an earlier start has trained.
-  virtual void keep_runs(std::size_t count) = 0;
+  void keep_runs(std::size_t count);
+  /// Takes a run that an earlier start has trained into the choice of the best one.
+  void consider(const RunRecord& run);
+  /// The sweep turns out to have `count` more runs. `work`: what they, and runs that go on further than was
+  /// known, add to the work of the constructor.
+  void add_runs(std::size_t count, double work);
+  /// Shows that time has passed. To be called several times a second, whether or not anything happens.
+  void pass_time();
+
   /// Something that is said even if nothing else is.
   virtual void message(std::string_view line) = 0;
+
+  /// All that is known now.
+  const LiveSweep& state();
+
+ protected:
+  virtual void show_kept(std::size_t count) = 0;
+  virtual void show_begin(const RunPlan& plan) = 0;
+  virtual void show_epoch(const LiveRun& run, const EpochRecord& epoch) = 0;
+  virtual void show_end(std::size_t number, const RunRecord& run) = 0;
+  /// Something may have changed. Called for every batch.
+  virtual void show_change(double now) = 0;
+
+  double now() const { return clock_(); }
+
+ private:
+  class ActiveRun;
+  ActiveRun& active_run(std::size_t number);
+
+  std::function<double()> clock_;
+  double start_;  // by clock_
+  LiveSweep state_;
+  std::map<std::size_t, std::unique_ptr<ActiveRun>> active_;  // by the run's number
+  std::map<std::size_t, double> ended_work_;                  // likewise, of the runs that have ended
 };
 
 }  // namespace sweep

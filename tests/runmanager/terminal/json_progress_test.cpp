@@ -25,6 +25,7 @@ RunRecord ended(RunStatus status) {
   run.name = "a\n\"b\"";
   run.status = status;
   if (status == RunStatus::kFailed) run.error = "broken";
+  run.run_seconds = 1.5;
   run.metrics = {{"test_accuracy", 0.5}};
   return run;
 }
@@ -42,7 +43,8 @@ void train(Progress& progress, RunStatus status) {
 
 TEST(JsonProgress, IsAnObjectPerEvent) {
   Written written;
-  JsonProgress progress(written.function(), false, 4);
+  JsonProgress progress(
+      written.function(), [] { return 0.0; }, false, "s", 4, 100);
   progress.keep_runs(0);
   progress.keep_runs(1);
   progress.message("two\nlines");
@@ -59,12 +61,14 @@ TEST(JsonProgress, IsAnObjectPerEvent) {
   EXPECT_EQ(written.events[3].at("accuracy"), 0.25);
   EXPECT_EQ(written.events[4].at("status"), "completed");
   EXPECT_EQ(written.events[4].at("metrics").at("test_accuracy"), 0.5);
+  EXPECT_EQ(written.events[4].at("run_seconds"), 1.5);
   EXPECT_FALSE(written.events[4].contains("error"));
 }
 
 TEST(JsonProgress, SaysOnlyFailuresAndMessagesIfQuiet) {
   Written written;
-  JsonProgress progress(written.function(), true, 4);
+  JsonProgress progress(
+      written.function(), [] { return 0.0; }, true, "s", 4, 100);
   progress.keep_runs(1);
   train(progress, RunStatus::kCompleted);
   train(progress, RunStatus::kFailed);

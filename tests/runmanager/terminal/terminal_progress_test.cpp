@@ -141,7 +141,7 @@ TEST(Progress, LeavesFinishedRunsAboveTheBarsAndErasesTheBars) {
     failed.status = RunStatus::kFailed;
     failed.error = "broken";
     progress.end_run(1, failed);
-    progress.run(1).begin_run({.number = 2, .name = "b", .epochs = 1, .batches = 1, .samples = 10});
+    progress.run(2).begin_run({.number = 2, .name = "b", .epochs = 1, .batches = 1, .samples = 10});
     ASSERT_EQ(screen.lines.size(), 4u);
     EXPECT_THAT(screen.lines[0], HasSubstr("a  failed: broken"));
     EXPECT_EQ(screen.lines[1], "b");

@@ -1,0 +1,77 @@
+#include "runmanager/terminal/live_sweep.h"
+
+#include <algorithm>
+
+namespace sweep {
+namespace {
+
+// Before this fraction of the work, or this time, an estimate of the time left would be noise.
+constexpr double kMinEstimateFraction = 0.005, kMinEstimateSeconds = 0.5;
+
+// Assumes that the rest goes on at the mean speed so far.
+std::optional<double> time_left(double fraction, double seconds) {
+  if (fraction >= 1) return 0;
+  if (fraction < kMinEstimateFraction || seconds < kMinEstimateSeconds) return std::nullopt;
+  return seconds / fraction * (1 - fraction);
+}
+
+}  // namespace
+
+double LiveRun::epoch_fraction() const {
+  if (has_begun && finished_epochs >= epochs) return 1;
+  return batches == 0 ? 0 : std::min(1.0, static_cast<double>(batch) / static_cast<double>(batches));
+}
+
+double LiveRun::fraction() const {
+  if (epochs == 0 || batches == 0) return 0;
+  const double done = finished_epochs + static_cast<double>(batch) / static_cast<double>(batches);
+  return std::min(1.0, done / epochs);
+}
+
+std::optional<double> LiveRun::seconds_left() const {
+  if (!has_begun) return std::nullopt;
+  // A resumed run has not trained the epochs before its first one, so they must not count for its speed.
+  const double first = epochs == 0 ? 0 : static_cast<double>(trained_epochs) / epochs;
+  return first < 1 ? time_left((fraction() - first) / (1 - first), seconds) : 0;
+}
+
+std::size_t LiveSweep::count(RunStatus status) const {
+  return static_cast<std::size_t>(
+      std::count_if(ended.begin(), ended.end(), [&](const auto& run) { return run.second == status; }));
+}
+
+double LiveSweep::fraction() const {
+  double done = ended_work;
+  for (const auto& [number, run] : active) done += run.fraction() * run.work();
+  return work > 0 ? std::min(1.0, done / work) : 0;
+}
+
+std::optional<double> LiveSweep::seconds_left() const { return time_left(fraction(), seconds); }
+
+std::optional<double> LiveSweep::samples_per_second() const {
+  std::optional<double> sum;
+  for (const auto& [number, run] : active) {
+    if (run.samples_per_second) sum = sum.value_or(0) + *run.samples_per_second;
+  }
+  return sum;
+}
+
+RunRecord summary_of(const RunRecord& run) {
+  RunRecord summary;
+  summary.name = run.name;
+  summary.status = run.status;
+  summary.params = run.params;
+  summary.device = run.device;
+  summary.jobs = run.jobs;
+  if (!run.epochs.empty()) summary.epochs = {run.epochs.back()};
+  summary.started = run.started;
+  summary.ended = run.ended;
+  summary.run_seconds = run.run_seconds;
+  summary.setup_seconds = run.setup_seconds;
+  summary.error = run.error;
+  summary.stop_reason = run.stop_reason;
+  summary.metrics = run.metrics;
+  return summary;
+}
+
+}  // namespace sweep

@@ -1,0 +1,74 @@
+// What a sweep knows of itself while it trains: what the live table shows and `sweep status` reads.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "runmanager/records/results.h"
+
+namespace sweep {
+
+/// A run that is being trained.
+struct LiveRun {
+  std::size_t number = 1;  // in the sweep, from 1
+  std::string name = {};
+  Params params = {};       // of the sweep's axes; empty while unknown
+  bool has_begun = false;   // how many epochs it has is known
+  int epochs = 0;           // at its end
+  int trained_epochs = 0;   // by earlier starts
+  int finished_epochs = 0;  // these, and those since
+  std::size_t batches = 0;  // per epoch
+  std::size_t samples = 0;  // per epoch
+  std::size_t batch = 0;    // trained in this epoch
+  std::optional<double> loss =
+      {};  // mean of this epoch so far, as seen while training; at its start, of the one before
+  std::optional<double> accuracy = {};             // likewise, in [0, 1]
+  std::optional<double> validation_loss = {};      // of the last finished epoch
+  std::optional<double> validation_accuracy = {};  // likewise, in [0, 1]
+  std::optional<double> batches_per_second = {},
+                        samples_per_second = {};  // over a second of training or more
+  std::string phase = {};  // what it does beside training: "validation"; "" while it trains
+  double seconds = 0;      // since it began in this start
+
+  /// The part of the epoch in work, in [0, 1].
+  double epoch_fraction() const;
+  /// The part of the run, epochs of earlier starts included, in [0, 1].
+  double fraction() const;
+  /// Training samples times epochs, those of earlier starts included.
+  double work() const { return static_cast<double>(samples) * epochs; }
+  /// Until its last epoch has ended, at its mean speed; nullopt while too little of it is done to tell.
+  std::optional<double> seconds_left() const;
+};
+
+/// A sweep that is being trained. Runs count from 1.
+struct LiveSweep {
+  std::string name;
+  std::size_t runs = 0;   // all, finished ones included
+  std::size_t kept = 0;   // that an earlier start has finished
+  double work = 0;        // training samples times epochs, over all runs that this start trains
+  double ended_work = 0;  // of those that have ended; one that ended early counts whole
+  double seconds = 0;     // since the start
+  std::map<std::size_t, RunStatus> ended = {};  // in this start
+  std::map<std::size_t, LiveRun> active = {};
+  std::deque<RunRecord> latest = {};       // that have ended, the newest last; as summary_of() leaves them
+  std::optional<RunRecord> best = {};      // of all that are completed so far, see best_run()
+  std::optional<std::size_t> best_number;  // of it; none if an earlier start has trained it
+
+  /// How many of LiveSweep::ended have this status.
+  std::size_t count(RunStatus status) const;
+  std::size_t finished() const { return kept + ended.size(); }
+  /// The part of the work that is done, in [0, 1].
+  double fraction() const;
+  /// Until the end, at the mean speed so far; nullopt while too little is done to tell.
+  std::optional<double> seconds_left() const;
+  /// Training samples per second, of all runs together; nullopt while none is known.
+  std::optional<double> samples_per_second() const;
+};
+
+/// The record without what is large: its configuration, its provenance, and all epochs but the last.
+RunRecord summary_of(const RunRecord& run);
+
+}  // namespace sweep

@@ -1,0 +1,177 @@
+#include "runmanager/terminal/progress.h"
+
+#include <utility>
+#include <vector>
+
+#include "runmanager/terminal/best_run.h"
+#include "runmanager/terminal/live_rate.h"
+
+namespace sweep {
+namespace {
+
+// As many as any screen shows of them.
+constexpr std::size_t kLatestKept = 32;
+
+}  // namespace
+
+// Keeps the LiveRun of one run. The training of the run reports to it, and a report may redraw everything.
+class Progress::ActiveRun final : public TrainingObserver {
+ public:
+  ActiveRun(Progress& progress, LiveRun& run) : progress_(progress), run_(run) {}
+
+  LiveRun& live() const { return run_; }
+
+  void begin_run(const RunPlan& plan) override {
+    run_ = {.number = run_.number,
+            .name = plan.name,
+            .params = std::move(run_.params),
+            .has_begun = true,
+            .epochs = plan.epochs,
+            .trained_epochs = plan.trained_epochs,
+            .finished_epochs = plan.trained_epochs,
+            .batches = plan.batches,
+            .samples = plan.samples,
+            .phase = "start"};
+    has_classes_ = plan.has_classes;
+    start_ = progress_.clock_();
+    rate_ = {};
+    totals_ = {};
+    progress_.show_begin(plan);
+    progress_.show_change(start_);
+  }
+
+  void begin_epoch(int epoch) override {
+    run_.finished_epochs = epoch - 1;
+    run_.batch = 0;
+    run_.phase.clear();
+    totals_ = {};
+    rate_.resume(progress_.clock_());
+  }
+
+  void batch(const Totals& totals, std::size_t count) override {
+    const double now = progress_.clock_();
+    run_.batch += count;
+    totals_ += totals;
+    rate_.add(static_cast<double>(count), static_cast<double>(totals.samples), now);
+    progress_.show_change(now);
+  }
+
+  void phase(std::string_view name) override {
+    const double now = progress_.clock_();
+    run_.phase = name;
+    rate_.pause(now);
+    progress_.show_change(now);
+  }
+
+  void end_epoch(const EpochRecord& epoch) override {
+    run_.validation_loss = epoch.validation_loss;
+    run_.validation_accuracy = epoch.validation_accuracy;
+    progress_.show_epoch(run_, epoch);
+    progress_.show_change(progress_.clock_());
+  }
+
+  // Brings what depends on the time, and what is costlier than counting, into the LiveRun.
+  void update(double now) {
+    if (!run_.has_begun) return;
+    run_.seconds = now - start_;
+    if (totals_.samples > 0) {
+      const auto samples = static_cast<double>(totals_.samples);
+      run_.loss = totals_.loss / samples;
+      if (has_classes_) run_.accuracy = static_cast<double>(totals_.correct) / samples;
+    }
+    if (rate_.latest()) {
+      run_.batches_per_second = rate_.latest()->batches;
+      run_.samples_per_second = rate_.latest()->samples;
+    }
+  }
+
+ private:
+  Progress& progress_;
+  LiveRun& run_;
+  double start_ = 0;
+  bool has_classes_ = true;
+  LiveRate rate_;  // of training
+  Totals totals_;  // of the epoch
+};
+
+Progress::Progress(std::function<double()> clock, const std::string& sweep, std::size_t runs, double work)
+    : clock_(std::move(clock)), start_(clock_()) {
+  state_.name = sweep;
+  state_.runs = runs;
+  state_.work = work;
+}
+
+Progress::~Progress() = default;
+
+Progress::ActiveRun& Progress::active_run(std::size_t number) {
+  std::unique_ptr<ActiveRun>& run = active_[number];
+  if (!run) {
+    LiveRun& live = state_.active[number];  // A map: references to its elements stay valid.
+    live.number = number;
+    run = std::make_unique<ActiveRun>(*this, live);
+    // A run that had ended goes on: it does not count as finished any more.
+    state_.ended.erase(number);
+    if (const auto work = ended_work_.find(number); work != ended_work_.end()) {
+      state_.ended_work -= work->second;
+      ended_work_.erase(work);
+    }
+  }
+  return *run;
+}
+
+void Progress::start_run(std::size_t number, const RunRecord& run) {
+  LiveRun& live = active_run(number).live();
+  live = {.number = number, .name = run.name, .params = run.params, .phase = "start"};
+  show_change(clock_());
+}
+
+TrainingObserver& Progress::run(std::size_t number) { return active_run(number); }
+
+void Progress::end_run(std::size_t number, const RunRecord& run) {
+  state_.ended[number] = run.status;
+  // For the time left, a run that ended early counts as all of its work.
+  if (const auto active = active_.find(number); active != active_.end()) {
+    const double work = active->second->live().work();
+    state_.ended_work += work;
+    ended_work_[number] += work;
+    active_.erase(active);
+    state_.active.erase(number);
+  }
+  state_.latest.push_back(summary_of(run));
+  if (state_.latest.size() > kLatestKept) state_.latest.pop_front();
+  const bool had_best = state_.best.has_value();
+  const std::string best = had_best ? state_.best->name : "";
+  consider(run);
+  if (state_.best && (!had_best || state_.best->name != best)) state_.best_number = number;
+  show_end(number, run);
+}
+
+void Progress::consider(const RunRecord& run) {
+  if (run.status != RunStatus::kCompleted) return;
+  std::vector<RunRecord> runs;
+  if (state_.best && state_.best->name != run.name) runs.push_back(std::move(*state_.best));
+  runs.push_back(summary_of(run));
+  state_.best.reset();
+  if (const auto best = best_run(runs)) state_.best = std::move(runs[*best]);
+}
+
+void Progress::keep_runs(std::size_t count) {
+  state_.kept += count;
+  if (count > 0) show_kept(count);
+}
+
+void Progress::add_runs(std::size_t count, double work) {
+  state_.runs += count;
+  state_.work += work;
+}
+
+void Progress::pass_time() { show_change(clock_()); }
+
+const LiveSweep& Progress::state() {
+  const double now = clock_();
+  state_.seconds = now - start_;
+  for (auto& [number, run] : active_) run->update(now);
+  return state_;
+}
+
+}  // namespace sweep

@@ -1,0 +1,118 @@
+#include "runmanager/terminal/progress.h"
+
+#include <gtest/gtest.h>
+
+namespace sweep {
+namespace {
+
+// Shows nothing.
+class SilentProgress final : public Progress {
+ public:
+  using Progress::Progress;
+  void message(std::string_view) override {}
+
+ private:
+  void show_kept(std::size_t) override {}
+  void show_begin(const RunPlan&) override {}
+  void show_epoch(const LiveRun&, const EpochRecord&) override {}
+  void show_end(std::size_t, const RunRecord&) override {}
+  void show_change(double) override {}
+};
+
+struct World {
+  double seconds = 10;
+  SilentProgress progress{[this] { return seconds; }, "s", 4, 400.0};
+  const LiveSweep& state() { return progress.state(); }
+
+  void begin(std::size_t number, int epochs, int trained = 0) {
+    progress.run(number).begin_run({.number = number,
+                                    .name = "run " + std::to_string(number),
+                                    .epochs = epochs,
+                                    .batches = 10,
+                                    .samples = 100,
+                                    .trained_epochs = trained});
+  }
+  void end(std::size_t number, RunStatus status, double accuracy = 0.5) {
+    RunRecord run;
+    run.name = "run " + std::to_string(number);
+    run.status = status;
+    run.epochs = {{.epoch = 1, .loss = 1, .accuracy = accuracy}};
+    progress.end_run(number, run);
+  }
+};
+
+TEST(ProgressState, IsThatOfTheEpochInWork) {
+  World world;
+  RunRecord record;
+  record.name = "a";
+  record.params = {{"lr", 0.5}};
+  world.progress.start_run(2, record);
+  EXPECT_FALSE(world.state().active.at(2).has_begun);
+  world.begin(2, 2);
+  world.progress.run(2).begin_epoch(2);
+  for (int i = 0; i < 5; ++i) {
+    world.seconds += 1;
+    world.progress.run(2).batch({.loss = 5, .correct = 8, .samples = 10});
+  }
+  const LiveRun& run = world.state().active.at(2);
+  EXPECT_EQ(run.params, record.params);
+  EXPECT_EQ(run.loss, 0.5);
+  EXPECT_EQ(run.accuracy, 0.8);
+  EXPECT_EQ(run.samples_per_second, 10);
+  EXPECT_EQ(run.batches_per_second, 1);
+  EXPECT_EQ(run.epoch_fraction(), 0.5);
+  EXPECT_EQ(run.fraction(), 0.75);
+  EXPECT_NEAR(*run.seconds_left(), 5 / 3.0, 1e-9);
+  EXPECT_EQ(world.state().fraction(), 150.0 / 400);
+}
+
+TEST(ProgressState, CountsARunOnceHoweverOftenItEnds) {
+  World world;
+  world.begin(1, 1);
+  world.end(1, RunStatus::kInterrupted);
+  EXPECT_EQ(world.state().finished(), 1u);
+  EXPECT_EQ(world.state().fraction(), 0.25);
+  world.end(1, RunStatus::kInterrupted);
+  EXPECT_EQ(world.state().finished(), 1u);
+  EXPECT_EQ(world.state().fraction(), 0.25);
+  world.begin(1, 2, 1);
+  EXPECT_EQ(world.state().finished(), 0u);
+  EXPECT_EQ(world.state().fraction(), 0.25) << "the epoch that is trained";
+  world.begin(1, 2, 1);
+  EXPECT_EQ(world.state().active.size(), 1u);
+  world.end(1, RunStatus::kCompleted);
+  EXPECT_EQ(world.state().finished(), 1u);
+  EXPECT_EQ(world.state().count(RunStatus::kCompleted), 1u);
+  EXPECT_EQ(world.state().count(RunStatus::kInterrupted), 0u);
+  EXPECT_EQ(world.state().fraction(), 0.5);
+}
+
+TEST(ProgressState, GrowsWithTheSweep) {
+  World world;
+  world.begin(1, 2);
+  world.end(1, RunStatus::kCompleted);
+  EXPECT_EQ(world.state().fraction(), 0.5);
+  world.progress.add_runs(2, 400);
+  EXPECT_EQ(world.state().runs, 6u);
+  EXPECT_EQ(world.state().fraction(), 0.25);
+}
+
+TEST(ProgressState, KnowsTheBestRunOfThisStartAndEarlierOnes) {
+  World world;
+  RunRecord earlier;
+  earlier.name = "earlier";
+  earlier.status = RunStatus::kCompleted;
+  earlier.epochs = {{.epoch = 1, .loss = 1, .accuracy = 0.6}};
+  world.progress.consider(earlier);
+  world.end(1, RunStatus::kCompleted, 0.5);
+  EXPECT_EQ(world.state().best->name, "earlier");
+  EXPECT_FALSE(world.state().best_number);
+  world.end(2, RunStatus::kFailed, 0.9);
+  world.end(3, RunStatus::kCompleted, 0.7);
+  EXPECT_EQ(world.state().best->name, "run 3");
+  EXPECT_EQ(world.state().best_number, 3u);
+  EXPECT_EQ(world.state().latest.size(), 3u);
+}
+
+}  // namespace
+}  // namespace sweep
