@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runmanager/search/hyperband.h"
 #include "runmanager/search/search_space.h"
 
 namespace sweep {
@@ -42,6 +43,13 @@ struct SearchSpec {
 inline bool has_rungs(SearchMethod method) {
   return method == SearchMethod::kHalving || method == SearchMethod::kHyperband;
 }
+
+/// The halvings of a method with rungs that begins with `trials` trials of `epochs` epochs; else none.
+/// Hyperband has as many trials as it says itself. Throws ConfigError for numbers that go not together.
+std::vector<HyperbandBracket> search_brackets(const SearchSpec& search, std::size_t trials, int epochs);
+
+/// How many points are drawn before the first result is known. `epochs`: of a trial.
+std::size_t points_at_start(const SearchSpec& search, int epochs);
 
 /// What the trials of a sweep are drawn from, where they are points of a space.
 struct TrialSource {

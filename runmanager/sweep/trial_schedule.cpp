@@ -28,15 +28,6 @@ std::optional<double> value_at(const TrialResult& trial, int epoch) {
   return has_epoch(trial, epoch) ? trial.values[static_cast<std::size_t>(epoch) - 1] : final_value(trial);
 }
 
-std::vector<HyperbandBracket> brackets_of(const SearchSpec& search, std::size_t trials, int epochs) {
-  if (search.method == SearchMethod::kHyperband) {
-    return hyperband_brackets(search.min_epochs, epochs, search.reduction,
-                              search.trials > 0 ? std::optional(search.trials) : std::nullopt);
-  }
-  if (search.method != SearchMethod::kHalving) return {};
-  return {{.first_trial = 0, .halving = Halving(trials, search.min_epochs, epochs, search.reduction)}};
-}
-
 }  // namespace
 
 TrialResult trial_result(const RunRecord& run, const SearchSpec& search, bool best_counts) {
@@ -57,7 +48,7 @@ std::optional<double> final_value(const TrialResult& trial) {
 }
 
 TrialSchedule::TrialSchedule(const SearchSpec& search, std::size_t trials, int epochs)
-    : search_(search), epochs_(epochs), brackets_(brackets_of(search, trials, epochs)) {
+    : search_(search), epochs_(epochs), brackets_(search_brackets(search, trials, epochs)) {
   for (const HyperbandBracket& bracket : brackets_)
     total_epochs_ += static_cast<double>(bracket.halving.total_epochs());
   if (brackets_.empty())
@@ -140,14 +131,6 @@ void TrialSchedule::decide(const HyperbandBracket& bracket, std::span<const Tria
     }
     reached = std::move(next);
   }
-}
-
-std::size_t trials_at_start(const SearchSpec& search, int epochs, std::size_t combinations) {
-  if (search.method == SearchMethod::kHyperband) {
-    const HyperbandBracket last = brackets_of(search, 0, epochs).back();
-    return last.first_trial + last.halving.rungs()[0].trials;
-  }
-  return search.trials > 0 ? search.trials : combinations;
 }
 
 }  // namespace sweep

@@ -75,8 +75,4 @@ class TrialSchedule {
   double total_epochs_ = 0;
 };
 
-/// How many trials a search begins with: of hyperband, those of its brackets; else `search.trials`, or
-/// `combinations` if that is 0.
-std::size_t trials_at_start(const SearchSpec& search, int epochs, std::size_t combinations);
-
 }  // namespace sweep

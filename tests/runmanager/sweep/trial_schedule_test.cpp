@@ -104,7 +104,7 @@ TEST(TrialSchedule, WithATargetOnlyThoseThatReachItGoOn) {
 TEST(TrialSchedule, BracketsOfHyperbandDoNotWaitForEachOther) {
   SearchSpec search = halving();
   search.method = SearchMethod::kHyperband;
-  const std::size_t trials = trials_at_start(search, 4, 0);
+  const std::size_t trials = points_at_start(search, 4);
   const TrialSchedule schedule(search, trials, 4);
   ASSERT_EQ(trials, 4U + 3U + 3U);  // Li et al. with R = 4 and eta = 2
   std::vector<TrialResult> results(trials);
@@ -119,7 +119,7 @@ TEST(TrialSchedule, BracketsOfHyperbandDoNotWaitForEachOther) {
 TEST(TrialSchedule, ASpaceWithFewerPointsThanBracketsHavePlacesIsSearchedWhole) {
   SearchSpec search = halving();
   search.method = SearchMethod::kHyperband;
-  const TrialSchedule schedule(search, trials_at_start(search, 4, 0), 4);
+  const TrialSchedule schedule(search, points_at_start(search, 4), 4);
   EXPECT_THAT(fates(schedule, std::vector<TrialResult>(5)),
               ElementsAre(kTrains, kTrains, kTrains, kTrains, kTrains));
 }

@@ -1,0 +1,116 @@
+#include "runmanager/sweepfile/trial_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "runmanager/config/run_name.h"
+#include "runmanager/search/sampler.h"
+#include "runmanager/sweepfile/param_values.h"
+#include "runmanager/sweepfile/settings.h"
+
+namespace sweep {
+namespace {
+
+std::string lower_case(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+}  // namespace
+
+TrialReader::TrialReader(const SearchSpace& space, JsonNode rule_base, JsonNode tree,
+                         std::vector<Assignment> plain, NetworkFiles files, ReadContext context)
+    : space_(std::make_shared<const TrialSpace>(space, std::move(rule_base))),
+      axes_(space.grids.at(0).axes),
+      tree_(std::move(tree)),
+      files_(std::move(files)),
+      context_(std::move(context)),
+      reader_(tree_, std::move(plain), files_, context_, problems_) {
+  for (const Axis& axis : axes_) {
+    for (std::size_t i = 0; i < axis.values.size(); ++i) {
+      choice_combinations_.push_back({.values = {{&axis, i}}});
+      choices_.push_back({.params = reader_.params_of(choice_combinations_.back(), false), .reason = ""});
+    }
+  }
+}
+
+void TrialReader::check_ranges(Problems& problems) const {
+  for (const Axis& axis : axes_) {
+    const std::optional<Setting> setting = setting_at(axis.path);
+    if (!axis.range || !setting) continue;
+    const bool is_integer =
+        axis.range->kind == DimensionKind::kInteger || axis.range->kind == DimensionKind::kLogInteger;
+    for (const double end : {axis.range->low, axis.range->high}) {
+      const JsonNode node = is_integer ? from_json(static_cast<std::int64_t>(end), axis.location)
+                                       : from_json(end, axis.location);
+      check_value(node, *setting, problems);
+    }
+  }
+}
+
+std::vector<std::string> TrialReader::keys() const {
+  std::vector<std::string> keys;
+  for (const Axis& axis : axes_) keys.push_back(axis.key);
+  return keys;
+}
+
+Combination TrialReader::combination_of(const SearchPoint& point) {
+  const std::vector<Assignment> values = space_->values_of(point);
+  Combination combination;
+  auto value = values.begin();
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    if (!point[i]) continue;
+    Axis& axis = axes_[i];
+    std::size_t index = static_cast<std::size_t>(*point[i]);
+    if (axis.range) {
+      index = axis.values.size();
+      axis.values.push_back(value->value);
+    }
+    combination.values.push_back({&axis, index});
+    ++value;
+  }
+  return combination;
+}
+
+RunConfig TrialReader::read(std::size_t index, const SearchPoint& point) {
+  const Combination combination = combination_of(point);
+  RunConfig config = reader_.read(combination);
+  problems_.throw_if_any();
+  std::vector<Params> params = {reader_.params_of(combination, false)};
+  std::vector<ExcludedRun> choices = choices_;
+  shorten_paths(choice_combinations_, params, choices);
+  unify_types(keys(), params, choices);
+  config.index = index;
+  config.params = std::move(params[0]);
+  config.name = run_name(config.params);
+  if (!names_.insert(lower_case(config.name)).second) config.name += fmt::format("~{}", index + 1);
+  return config;
+}
+
+void draw_trials(const std::shared_ptr<TrialReader>& reader, const SearchSpec& search, int epochs,
+                 Sweep& sweep) {
+  auto source = std::make_shared<TrialSource>();
+  source->domain = reader->domain();
+  source->make_run = [reader](std::size_t index, const SearchPoint& point) {
+    return reader->read(index, point);
+  };
+  const std::unique_ptr<Sampler> sampler = search.method == SearchMethod::kTpe
+                                               ? make_tpe_sampler(source->domain, search.seed)
+                                               : make_random_sampler(source->domain, search.seed);
+  std::vector<Observation> earlier;
+  for (std::size_t i = 0; i < points_at_start(search, epochs); ++i) {
+    std::optional<SearchPoint> point = sampler->suggest(i, earlier);
+    if (!point) break;  // There are no more.
+    sweep.runs.push_back(reader->read(i, *point));
+    earlier.push_back({.point = *point});
+    source->points.push_back(*std::move(point));
+  }
+  sweep.keys = reader->keys();
+  sweep.trials = std::move(source);
+}
+
+}  // namespace sweep

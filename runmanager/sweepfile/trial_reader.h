@@ -1,0 +1,57 @@
+// From the points that a search draws to the runs of its trials.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runmanager/config/problems.h"
+#include "runmanager/config/run_config.h"
+#include "runmanager/sweepfile/combination_reader.h"
+#include "runmanager/sweepfile/trial_space.h"
+
+namespace sweep {
+
+/// Not thread-safe.
+class TrialReader {
+ public:
+  /// `space` has one grid; `rule_base` is the file, whose plain values conditions may test. The others are as
+  /// CombinationReader has them.
+  TrialReader(const SearchSpace& space, JsonNode rule_base, JsonNode tree, std::vector<Assignment> plain,
+              NetworkFiles files, ReadContext context);
+  TrialReader(const TrialReader&) = delete;
+  TrialReader& operator=(const TrialReader&) = delete;
+
+  /// Reports ends of ranges that the keys do not allow.
+  void check_ranges(Problems& problems) const;
+
+  SearchDomain domain() const { return TrialSpace::domain_of(space_); }
+  std::vector<std::string> keys() const;
+
+  /// The run of trial `index` at `point`. Has to be called for one trial after the other, as names depend on
+  /// those before. Throws ConfigError with every mistake.
+  RunConfig read(std::size_t index, const SearchPoint& point);
+
+ private:
+  Combination combination_of(const SearchPoint& point);
+
+  std::shared_ptr<const TrialSpace> space_;
+  std::vector<Axis> axes_;  // ranges with the values that were drawn
+  JsonNode tree_;
+  NetworkFiles files_;
+  ReadContext context_;
+  Problems problems_;
+  CombinationReader reader_;          // refers to the five above
+  std::vector<ExcludedRun> choices_;  // a run for each value of a list, by which names and types are chosen
+  std::vector<Combination> choice_combinations_;
+  std::set<std::string> names_;  // of earlier trials, in lower case
+};
+
+/// Draws the points that can be chosen without results, and reads their runs into `sweep`, with its keys and
+/// its TrialSource. `epochs`: of a trial. Throws ConfigError.
+void draw_trials(const std::shared_ptr<TrialReader>& reader, const SearchSpec& search, int epochs,
+                 Sweep& sweep);
+
+}  // namespace sweep

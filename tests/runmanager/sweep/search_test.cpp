@@ -1,0 +1,250 @@
+// Sweeps whose runs a search chooses and ends early, interrupted and with other numbers of jobs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/records/run_record_json.h"
+#include "runmanager/sweep/sweep_runner.h"
+#include "runmanager/sweepfile/sweep_file.h"
+#include "tests/support/message_of.h"
+#include "tests/support/quarters.h"
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsSubsetOf;
+using Json = nlohmann::ordered_json;
+
+// What a sweep has come to, as far as interruptions must not change it.
+struct Outcome {
+  std::vector<std::string> names;                     // in the order of the trials
+  std::map<std::string, std::string> ends;            // by name: status, epochs and their losses
+  std::map<std::string, std::string> weights;         // by name: the checkpoint
+  friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+
+class Search : public testing::Test {
+ protected:
+  Search() { write_quarters(directory_.path()); }
+
+  void write(const Json& search, const Json& params, const Json& more = Json::object()) {
+    Json file = Json::parse(R"({
+      "name": "quarters",
+      "dataset": {"name": "quarters", "path": "data", "validation": 40},
+      "network": {"name": "net", "layers": [
+        {"name": "flatten", "type": "flatten"},
+        {"name": "hidden", "type": "linear", "out_features": 8},
+        {"name": "relu", "type": "relu"},
+        {"name": "out", "type": "linear", "out_features": 4}]},
+      "optimizer": "adam", "epochs": 4, "seed": 3, "batch_size": 20})");
+    file["search"] = search;
+    file["params"] = params;
+    file.update(more);
+    write_file_atomically(directory_ / "quarters.json", file.dump());
+  }
+
+  SweepOutcome run(const std::string& logdir, std::function<int()> stop = [] { return 0; },
+                   const std::vector<std::string>& overrides = {}) {
+    std::ostringstream out;
+    SweepEnvironment environment;
+    environment.terminal = {};
+    environment.terminal.write = [this](std::string_view text) { told_ += text; };
+    environment.out = &out;
+    environment.stop_requested = std::move(stop);
+    const SweepOutcome outcome = run_sweep(load_sweep(directory_ / "quarters.json", overrides),
+                                           {.logdir = directory_ / logdir, .threads = 1}, environment);
+    table_ = out.str();
+    return outcome;
+  }
+
+  static Outcome outcome_of(const SweepOutcome& sweep) {
+    Outcome outcome;
+    for (const RunRecord& run : sweep.runs) {
+      outcome.names.push_back(run.name);
+      // As on disk, so that what was shown and what is kept are the same.
+      const RunRecord kept = read_run_record(sweep.directory / run.name / "run.json");
+      EXPECT_EQ(kept.status, run.status) << run.name;
+      std::string end(to_string(kept.status));
+      for (const EpochRecord& epoch : kept.epochs)
+        end += fmt::format(" {:a}/{:a}", epoch.loss, epoch.validation_loss.value_or(-1));
+      outcome.ends[run.name] = end;
+      const std::string checkpoint = read_file(sweep.directory / run.name / "checkpoint.safetensors");
+      outcome.weights[run.name] = checkpoint.substr(checkpoint.find('}'));
+    }
+    return outcome;
+  }
+
+  static std::size_t count(const SweepOutcome& sweep, RunStatus status) {
+    return static_cast<std::size_t>(
+        std::ranges::count(sweep.runs, status, [](const RunRecord& run) { return run.status; }));
+  }
+
+  tbwriter::TemporaryDirectory directory_;
+  std::string told_, table_;
+};
+
+const Json kRates = {{"lr", {{"log_uniform", {0.0001, 0.5}}}}, {"batch_size", {10, 20, 40}}};
+
+TEST_F(Search, HalvingTrainsAllOfAGridAndEndsTheWorseOnes) {
+  write({{"method", "halving"}, {"reduction", 2}},
+        {{"lr", {0.0001, 0.001, 0.01, 0.1}}, {"batch_size", {10, 20}}});
+  const SweepOutcome sweep = run("runs");
+  ASSERT_EQ(sweep.exit_code, 0);
+  ASSERT_EQ(sweep.runs.size(), 8U);
+  std::map<std::size_t, int> by_epochs;
+  for (const RunRecord& run : sweep.runs) ++by_epochs[run.epochs.size()];
+  EXPECT_EQ(by_epochs, (std::map<std::size_t, int>{{1, 4}, {2, 2}, {4, 2}}));
+  EXPECT_EQ(count(sweep, RunStatus::kPruned), 6U);
+  EXPECT_EQ(count(sweep, RunStatus::kCompleted), 2U);
+  EXPECT_THAT(told_, HasSubstr("8 trials, 2 of them to the end; best: Loss/validation"));
+}
+
+// What goes on has the bits of a run that nobody has ever ended.
+TEST_F(Search, ATrialThatGoesOnIsTheSameAsOneThatNeverPaused) {
+  write({{"method", "halving"}, {"reduction", 2}}, {{"lr", {0.0001, 0.001, 0.01, 0.1}}});
+  const Outcome halving = outcome_of(run("halving"));
+  write({{"method", "grid"}}, {{"lr", {0.0001, 0.001, 0.01, 0.1}}});
+  const Outcome grid = outcome_of(run("grid"));
+  std::size_t completed = 0;
+  for (const auto& [name, end] : halving.ends) {
+    if (!end.starts_with("completed")) {
+      EXPECT_EQ(grid.ends.at(name).find(end.substr(end.find(' '))), std::string("completed").size());
+      continue;
+    }
+    ++completed;
+    EXPECT_EQ(end, grid.ends.at(name));
+    EXPECT_EQ(halving.weights.at(name), grid.weights.at(name));
+  }
+  EXPECT_EQ(completed, 1U);
+}
+
+TEST_F(Search, AGridAfterwardsTakesTheEndedOnesOn) {
+  write({{"method", "halving"}, {"reduction", 2}}, {{"lr", {0.0001, 0.001, 0.01, 0.1}}});
+  run("runs");
+  write({{"method", "grid"}}, {{"lr", {0.0001, 0.001, 0.01, 0.1}}});
+  const SweepOutcome after = run("runs");
+  EXPECT_EQ(count(after, RunStatus::kCompleted), 4U);
+  EXPECT_EQ(outcome_of(after), outcome_of(run("fresh")));
+}
+
+class InterruptedSearch : public Search, public testing::WithParamInterface<const char*> {};
+
+// Stopped at the n-th time that it asks, again and again until it is through.
+TEST_P(InterruptedSearch, EndsWithTheSameTrialsAndBits) {
+  Json search = {{"method", GetParam()}, {"trials", 9}, {"reduction", 2}, {"seed", 5}};
+  write(search, kRates);
+  const SweepOutcome whole = run("whole");
+  const Outcome expected = outcome_of(whole);
+  ASSERT_GE(expected.names.size(), 9U);
+  for (const int interval : {7, 40, 111}) {
+    const std::string logdir = fmt::format("runs{}", interval);
+    SweepOutcome sweep;
+    int starts = 0;
+    do {
+      int left = interval + starts;  // A little longer each time, so that it gets through.
+      sweep = run(logdir, [&left] { return --left < 0 ? 2 : 0; });
+      ASSERT_LT(++starts, 400);
+    } while (sweep.exit_code == 130);
+    EXPECT_EQ(sweep.exit_code, 0);
+    EXPECT_GT(starts, 3);
+    EXPECT_EQ(outcome_of(sweep), expected) << "every " << interval;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, InterruptedSearch, testing::Values("random", "tpe", "halving", "hyperband"));
+
+TEST_F(Search, TpeComesNearTheBestOfTheSpace) {
+  write({{"method", "tpe"}, {"trials", 24}, {"metric", "Accuracy/validation"}}, kRates,
+        {{"epochs", 2}});
+  const SweepOutcome sweep = run("runs");
+  ASSERT_EQ(sweep.runs.size(), 24U);
+  double early = 0, late = 0;
+  for (std::size_t i = 0; i < 24; ++i) {
+    const double accuracy = sweep.runs[i].epochs.back().validation_accuracy.value();
+    if (i < 8) early += accuracy / 8;
+    if (i >= 16) late += accuracy / 8;
+  }
+  EXPECT_GT(late, early);
+}
+
+TEST_F(Search, MoreTrialsLaterContinueTheSearch) {
+  write({{"method", "tpe"}, {"trials", 14}}, kRates, {{"epochs", 1}});
+  const Outcome expected = outcome_of(run("whole"));
+  run("runs", [] { return 0; }, {"search.trials=11"});
+  const SweepOutcome sweep = run("runs");
+  EXPECT_EQ(outcome_of(sweep), expected);
+  EXPECT_THAT(table_, HasSubstr(expected.names.back().substr(3, 4)));
+}
+
+TEST_F(Search, ASpaceWithoutFurtherPointsEndsTheSearch) {
+  write({{"method", "tpe"}, {"trials", 50}}, {{"lr", {0.1, 0.01}}, {"batch_size", {10, 20, 40}}}, {{"epochs", 1}});
+  const SweepOutcome sweep = run("runs");
+  EXPECT_EQ(sweep.runs.size(), 6U);
+  EXPECT_EQ(sweep.exit_code, 0);
+  EXPECT_THAT(told_, HasSubstr("No more trials: there is no further point after 6 trials"));
+}
+
+TEST_F(Search, ATargetThatIsReachedEndsTheSweep) {
+  write({{"method", "random"}, {"trials", 30}, {"metric", "Loss/validation"}, {"target", 100.0}, {"at_once", 2}},
+        kRates, {{"epochs", 1}});
+  const SweepOutcome sweep = run("runs");
+  EXPECT_EQ(sweep.exit_code, 0);
+  EXPECT_EQ(count(sweep, RunStatus::kCompleted), 2U);
+  EXPECT_THAT(told_, HasSubstr("No more trials: Loss/validation of 100 is reached"));
+}
+
+TEST_F(Search, NoTrialBeginsWhenTheTimeIsSpent) {
+  write({{"method", "tpe"}, {"trials", 200}, {"seconds", 1e-9}}, kRates, {{"epochs", 1}});
+  const SweepOutcome sweep = run("runs");
+  EXPECT_EQ(sweep.exit_code, 0);
+  EXPECT_LE(count(sweep, RunStatus::kCompleted), 4U);
+  EXPECT_THAT(told_, HasSubstr("No more trials: trials have taken the"));
+}
+
+// Points that make no run are not the end of the search.
+TEST_F(Search, ATrialThatCannotBeTrainedCountsAsFailed) {
+  write({{"method", "tpe"}, {"trials", 12}, {"seed", 1}}, {{"batch_size", {{"int_uniform", {1, 160}}}}},
+        {{"epochs", 1}});
+  const SweepOutcome sweep = run("runs");
+  EXPECT_EQ(sweep.runs.size(), 12U);
+}
+
+TEST_F(Search, ConditionsHold) {
+  write({{"method", "random"}, {"trials", 12}},
+        {{"optimizer", {"sgd", "adam"}}, {"momentum", {{"uniform", {0.1, 0.9}}}}},
+        {{"epochs", 1}, {"when", {{"momentum", {{"optimizer", "sgd"}}}}}});
+  const SweepOutcome sweep = run("runs");
+  std::size_t with_momentum = 0;
+  for (const RunRecord& run : sweep.runs) {
+    const bool is_sgd = param_text(run.params, "optimizer") == "sgd";
+    EXPECT_EQ(find_param(run.params, "momentum") != nullptr, is_sgd) << run.name;
+    with_momentum += is_sgd;
+  }
+  EXPECT_GT(with_momentum, 1U);
+  // adam alone is one point.
+  EXPECT_EQ(with_momentum + 1, sweep.runs.size());
+}
+
+TEST_F(Search, ThePrunedAreShownInTheTableAndInTheRecords) {
+  write({{"method", "halving"}, {"reduction", 4}}, {{"lr", {0.0001, 0.001, 0.01, 0.1}}});
+  const SweepOutcome sweep = run("runs");
+  EXPECT_THAT(table_, HasSubstr("pruned"));
+  for (const RunRecord& run : sweep.runs) {
+    if (run.status != RunStatus::kPruned) continue;
+    EXPECT_EQ(run.error, "not among the best 1 of 4 after epoch 1");
+  }
+  EXPECT_THAT(read_file(sweep.directory / "results.csv"), HasSubstr(",pruned,1,"));
+}
+
+}  // namespace
+}  // namespace sweep
