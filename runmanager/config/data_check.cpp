@@ -19,8 +19,7 @@ namespace {
 constexpr std::size_t kMaxParameters = std::size_t{1} << 31;
 
 std::string origin(const RunConfig& run, const std::filesystem::path& file, const std::string& key) {
-  const auto found = run.origins.find(key);
-  return found != run.origins.end() ? found->second : fmt::format("{}: {}", file.string(), key);
+  return run.origins.find(key).value_or(fmt::format("{}: {}", file.string(), key));
 }
 
 // Returns the path of the first layer that does not fit, "2" or "2.layers.0", or nothing if each of them
@@ -58,7 +57,7 @@ void check_network(const RunConfig& run, const std::filesystem::path& file, cons
   const auto layer_origin = [&](const std::string& path) {
     return origin(run, file, "network.layers." + path);
   };
-  const std::string last = std::to_string(run.network.layers.size() - 1);
+  const std::string last = std::to_string(run.network->layers.size() - 1);
   try {
     const Network network(run.network, sizes.shape);
     const auto outputs = static_cast<std::size_t>(network.output()[0]);
@@ -85,7 +84,7 @@ void check_network(const RunConfig& run, const std::filesystem::path& file, cons
   } catch (const ConfigError& error) {
     // If each layer fits, it is the end that does not.
     problems.add_message(
-        fmt::format("{}: {}", layer_origin(first_bad_layer(run.network.layers, sizes.shape).value_or(last)),
+        fmt::format("{}: {}", layer_origin(first_bad_layer(run.network->layers, sizes.shape).value_or(last)),
                     error.what()));
   }
 }
@@ -106,22 +105,29 @@ bool has_metric(const EpochMetric& metric, const DataSizes& sizes) {
   return false;
 }
 
+// What is wrong with a metric that this data does not give, and which it gives; "" if it does.
+std::string metric_problem(const std::string& metric, bool given, const DataSizes& sizes) {
+  const EpochMetric& wanted = *find_epoch_metric(metric);
+  if (has_metric(wanted, sizes)) return "";
+  std::vector<std::string> allowed;
+  for (const EpochMetric& candidate : epoch_metrics()) {
+    if (has_metric(candidate, sizes)) allowed.emplace_back(candidate.tag);
+  }
+  return fmt::format("got \"{}\"{}, which {}, want {}", metric, given ? "" : " (the default metric)",
+                     wanted.of_validation && sizes.validation == 0
+                         ? "needs a validation set (dataset.validation)"
+                         : "is not measured for such targets",
+                     listed(allowed));
+}
+
 // The metric has to be one that this data gives.
 void check_stop(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
                 Problems& problems) {
-  if (!run.stop || has_metric(*find_epoch_metric(run.stop->metric), sizes)) return;
-  std::vector<std::string> allowed;
-  for (const EpochMetric& metric : epoch_metrics()) {
-    if (has_metric(metric, sizes)) allowed.emplace_back(metric.tag);
-  }
+  if (!run.stop) return;
   const bool given = run.origins.contains("stop.metric");
-  problems.add_message(fmt::format("{}: got \"{}\"{}, which {}, want {}",
-                                   origin(run, file, given ? "stop.metric" : "stop"), run.stop->metric,
-                                   given ? "" : " (the default metric)",
-                                   find_epoch_metric(run.stop->metric)->of_validation && sizes.validation == 0
-                                       ? "needs a validation set (dataset.validation)"
-                                       : "is not measured for such targets",
-                                   listed(allowed)));
+  const std::string problem = metric_problem(run.stop->metric, given, sizes);
+  if (!problem.empty())
+    problems.add_message(fmt::format("{}: {}", origin(run, file, given ? "stop.metric" : "stop"), problem));
 }
 
 // A limit is for a quick look at a file that is made for all of the data: its batches are then short.
@@ -158,15 +164,25 @@ std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec) {
   return sizes;
 }
 
-void check_run_against_data(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
-                            Problems& problems) {
+bool DataCheck::is_checked(const RunConfig& run, const DataSizes& sizes) const {
+  const auto found = checked_.find(&*run.network);
+  return found != checked_.end() &&
+         std::any_of(found->second.begin(), found->second.end(), [&](const CheckedNetwork& checked) {
+           return checked.sizes == sizes && checked.loss.type == run.loss.type &&
+                  checked.loss.arguments == run.loss.arguments;
+         });
+}
+
+void DataCheck::run(const RunConfig& run, const DataSizes& sizes) {
+  const std::filesystem::path& file = file_;
+  Problems& problems = problems_;
   if (sizes.train == 0) {
     problems.add_message(
         fmt::format("{}: this leaves nothing to train on", origin(run, file, "dataset.validation")));
   } else if (run.batch_size > sizes.train && !is_cut_to_less_than_a_batch(run)) {
     problems.add_message(fmt::format(
         "{}: got {}{}, want at most {}, the number of training samples", origin(run, file, "batch_size"),
-        run.batch_size, run.origins.count("batch_size") > 0 ? "" : " (the default)", sizes.train));
+        run.batch_size, run.origins.contains("batch_size") ? "" : " (the default)", sizes.train));
   }
   const std::vector<float>& mean = run.dataset.transform.mean;
   if (!mean.empty() && static_cast<std::int64_t>(mean.size()) != sizes.shape.at(0)) {
@@ -186,7 +202,7 @@ void check_run_against_data(const RunConfig& run, const std::filesystem::path& f
   if (sizes.numbers > 0 && !takes_numbers(resolve_loss(run.loss).kind)) {
     problems.add_message(fmt::format(
         "{}: got {}{}, but the targets are numbers, want {}", origin(run, file, "loss"), run.loss.type,
-        run.origins.count("loss") > 0 ? "" : " (the default)", losses_of_numbers()));
+        run.origins.contains("loss") ? "" : " (the default)", losses_of_numbers()));
   }
   check_stop(run, file, sizes, problems);
   if (run.evaluate_first && sizes.validation == 0) {
@@ -194,13 +210,24 @@ void check_run_against_data(const RunConfig& run, const std::filesystem::path& f
         "{}: there is no validation set to measure before training, want dataset.validation, or false",
         origin(run, file, "evaluate_first")));
   }
+  if (is_checked(run, sizes)) return;
   check_network(run, file, sizes, problems);
+  checked_[&*run.network].push_back({run.network, run.loss, sizes});
+}
+
+void DataCheck::search(const SearchSpec& search, const DataSizes& sizes) {
+  const std::string problem = metric_problem(search.metric, search.metric_given, sizes);
+  if (!problem.empty()) problems_.add_message(fmt::format("{}: {}", search.origin, problem));
 }
 
 void check_against_data(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of) {
   Problems problems;
-  for (const RunConfig& run : sweep.runs)
-    check_run_against_data(run, sweep.file, sizes_of(run.dataset), problems);
+  DataCheck check(sweep.file, problems);
+  for (const RunConfig& run : sweep.runs) {
+    const DataSizes sizes = sizes_of(run.dataset);
+    check.run(run, sizes);
+    if (sweep.search) check.search(*sweep.search, sizes);
+  }
   problems.throw_if_any();
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/data/dataset_remarks.h"
 #include "core/data/sample_format.h"
+#include "runmanager/config/problems.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/provenance.h"
 
@@ -52,6 +53,12 @@ RequestedRun RunPreparer::request(const RunConfig& config) {
 void RunPreparer::check(const Sweep& sweep) {
   if (error_) std::rethrow_exception(error_);
   check_against_data(sweep, [this](const DatasetSpec& spec) { return get(spec).sizes; });
+}
+
+void RunPreparer::check(const RunConfig& config, const std::filesystem::path& sweep_file) {
+  Problems problems;
+  DataCheck(sweep_file, problems).run(config, get(config.dataset).sizes);
+  problems.throw_if_any();
 }
 
 PreparedRun RunPreparer::prepare(const RunConfig& config) {

@@ -37,6 +37,9 @@ class RunPreparer {
   /// Throws what load() could not load, and ConfigError or ShapeError where a run does not fit its data.
   void check(const Sweep& sweep);
 
+  /// The same for one run, whose data is loaded.
+  void check(const RunConfig& config, const std::filesystem::path& sweep_file);
+
   /// Throws what goes wrong with the run's data, network, weights or device. A device that cannot be used is
   /// no error: PreparedRun::unavailable. After share_datasets(), the run comes without data, network and
   /// weights, which were only checked: each worker makes its own. The result refers to `config`.

@@ -294,8 +294,8 @@ class SweepRunner {
   std::optional<ScheduledRun> add_trial(RunConfig config, SweepRecorder& recorder) {
     const std::size_t i = growing_->runs.size();
     const RunConfig& added = growing_->runs.emplace_back(std::move(config));
-    existing_ = {find_existing_run(directory_->path(), preparer_.request(added), options_.retry_failed)};
     const RequestedRun request = preparer_.request(added);
+    existing_ = {find_existing_run(directory_->path(), request, options_.retry_failed)};
     if (!options_.replace) refuse_runs_in_the_way(directory_->path(), {&request, 1}, existing_);
     make_room(directory_->path(), {&added, 1}, existing_);
     RunRecord record = known_record(existing_[0], added).value_or(new_record(added));
@@ -304,12 +304,20 @@ class SweepRunner {
       recorder.progress().keep_runs(1);
       return std::nullopt;
     }
-    PreparedRun run = preparer_.prepare(added);
-    record.device = run.device.name();
-    record.provenance = run.provenance;
-    recorder.add_run(std::move(record));
-    if (!run.unavailable) return ScheduledRun{i, std::move(run), preparer_.dataset_position(added)};
-    skip(recorder, i, run);
+    try {
+      preparer_.check(added, sweep_.file);
+      PreparedRun run = preparer_.prepare(added);
+      record.device = run.device.name();
+      record.provenance = run.provenance;
+      recorder.add_run(std::move(record));
+      if (!run.unavailable) return ScheduledRun{i, std::move(run), preparer_.dataset_position(added)};
+      skip(recorder, i, run);
+    } catch (const ConfigError& error) {
+      // A network that does not fit its data, say: the point is as bad as can be.
+      const Device device = environment_.parse_device(added.device);
+      recorder.add_run(std::move(record));
+      recorder.skip_run(i, describe_run(added, device), RunStatus::kFailed, error.what());
+    }
     return std::nullopt;
   }
 

@@ -9,8 +9,8 @@
 
 namespace sweep {
 
-/// Gives each key one type in all runs, as TensorBoard needs it: integers beside fractions become doubles, any
-/// other mix becomes text.
+/// Gives each key one type in all runs, as TensorBoard needs it: integers beside fractions become doubles,
+/// any other mix becomes text.
 void unify_types(const std::vector<std::string>& keys, std::vector<Params>& runs,
                  std::vector<ExcludedRun>& excluded);
 

@@ -45,6 +45,7 @@ SearchSpec read_values(const JsonNode& node, Problems& problems) {
   if (const JsonNode* target = reader.find("target")) search.target = target->number;
   if (const JsonNode* seconds = reader.find("seconds")) search.seconds = seconds->number;
   const JsonNode* metric = node.find("metric");
+  search.metric_given = metric != nullptr;
   search.origin = to_string(metric != nullptr ? *metric->location : *node.location);
   return search;
 }

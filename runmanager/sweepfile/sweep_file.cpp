@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "core/base/error.h"
@@ -14,10 +15,14 @@
 #include "runmanager/config/data_check.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/sweepfile/axes.h"
+#include "runmanager/sweepfile/combination_reader.h"
 #include "runmanager/sweepfile/config_reader.h"
 #include "runmanager/sweepfile/expand.h"
 #include "runmanager/sweepfile/overrides.h"
+#include "runmanager/sweepfile/param_values.h"
+#include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/sweepfile/self_contained.h"
+#include "runmanager/sweepfile/trial_reader.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {
@@ -82,101 +87,14 @@ JsonNode without_structure(JsonNode root) {
   return root;
 }
 
-// Returns `tree` with `values` set. Short paths come first, so that "optimizer" does not undo
-// "optimizer.momentum". The network's file is read once "network" itself is set, and before values below it.
-JsonNode with_values(JsonNode tree, std::vector<Assignment> values, NetworkFiles& files, Problems& problems) {
-  std::stable_sort(values.begin(), values.end(),
-                   [](const Assignment& a, const Assignment& b) { return a.path.size() < b.path.size(); });
-  std::size_t i = 0;
-  for (; i < values.size() && values[i].path.size() == 1; ++i) {
-    set_value(tree, values[i].path, values[i].value, values[i].location, problems);
-  }
-  files.load(tree, problems);
-  const JsonNode* network = tree.find("network");
-  const bool network_failed = network == nullptr || network->is(JsonKind::kNull);
-  for (; i < values.size(); ++i) {
-    if (network_failed && values[i].path[0] == "network") continue;  // Reported by files.load().
-    set_value(tree, values[i].path, values[i].value, values[i].location, problems);
-  }
-  return tree;
-}
-
-ParamValue param_of(const JsonNode& node, const KeyPath& path) {
-  if (path == KeyPath{"network"}) {
-    const JsonNode* name = node.find("name");
-    if (name != nullptr && name->is(JsonKind::kString)) return name->text;
-  }
-  if (node.is(JsonKind::kBoolean)) return node.boolean;
-  if (node.is(JsonKind::kString)) return node.text;
-  if (!node.is_number()) return to_json(node).dump();
-  // A learning rate of 1 is a number, not an integer: the key's type decides, not how the value is written.
-  const std::optional<Setting> setting = setting_at(path);
-  const bool is_double = node.is(JsonKind::kNumber) || (setting && setting->kind == ArgumentKind::kNumber);
-  if (is_double) return node.number;
-  return node.integer;
-}
-
-Params params_of(const Combination& combination, bool repeats) {
-  Params params;
-  for (const Assignment& a : combination.assignments) params.emplace_back(a.key, param_of(a.value, a.path));
-  if (repeats) params.emplace_back(kRepeatKey, static_cast<std::int64_t>(combination.repeat));
-  return params;
-}
-
-// Gives each key one type in all runs, as TensorBoard needs it: integers beside fractions become doubles, any
-// other mix becomes text.
-void unify_types(const std::vector<std::string>& keys, std::vector<Params>& runs,
-                 std::vector<ExcludedRun>& excluded) {
-  for (const std::string& key : keys) {
-    std::vector<ParamValue*> values;
-    const auto collect = [&](Params& params) {
-      for (auto& [name, value] : params) {
-        if (name == key) values.push_back(&value);
-      }
-    };
-    for (Params& params : runs) collect(params);
-    for (ExcludedRun& run : excluded) collect(run.params);
-    const auto all_are = [&](auto... indices) {
-      return std::all_of(values.begin(), values.end(),
-                         [&](const ParamValue* v) { return ((v->index() == indices) || ...); });
-    };
-    constexpr std::size_t kBool = 0, kInteger = 1, kDouble = 2, kString = 3;
-    if (all_are(kBool) || all_are(kInteger) || all_are(kDouble) || all_are(kString)) continue;
-    const bool numbers = all_are(kInteger, kDouble);
-    for (ParamValue* value : values) {
-      if (!numbers) {
-        *value = param_text(*value);
-      } else if (const auto* integer = std::get_if<std::int64_t>(value)) {
-        *value = static_cast<double>(*integer);
-      }
-    }
-  }
-}
-
-// Paths are absolute by now, which would make long names; the parts that differ are enough.
-void shorten_paths(const std::vector<Combination>& combinations, std::vector<Params>& runs,
-                   std::vector<ExcludedRun>& excluded) {
-  std::map<std::string, std::vector<std::string>> paths;  // by key
-  for (const Combination& combination : combinations) {
-    for (const Assignment& a : combination.assignments)
-      if (is_file_path(a.path)) paths[a.key].push_back(a.value.text);
-  }
-  for (const auto& [key, values] : paths) {
-    const std::map<std::string, std::string> names = short_paths(values);
-    const auto shorten = [&names, &key = key](Params& params) {
-      for (auto& [name, value] : params) {
-        if (name == key) value = names.at(std::get<std::string>(value));
-      }
-    };
-    for (Params& params : runs) shorten(params);
-    for (ExcludedRun& run : excluded) shorten(run.params);
-  }
-}
-
 nlohmann::ordered_json axes_json(const JsonNode& object) {
   auto json = nlohmann::ordered_json::object();
   Problems ignored;
   for (const JsonMember& member : object.members) {
+    if (is_axis_range(member.value)) {
+      json[member.key] = to_json(member.value);
+      continue;
+    }
     auto values = nlohmann::ordered_json::array();
     for (const JsonNode& value : axis_values(member.value, ignored)) values.push_back(to_json(value));
     json[member.key] = std::move(values);
@@ -229,6 +147,63 @@ int cuda_device_count(const LoadOptions& options) {
   return count;
 }
 
+// What the runs of a file have in common.
+struct FileParts {
+  const JsonNode& run_tree;  // without axes and rules
+  const JsonNode& base;      // with what the command line sets
+  const std::vector<Assignment>& plain;
+  NetworkFiles& files;
+  const ReadContext& context;
+};
+
+// Reads the run of every combination. Reports every mistake.
+void read_combinations(const SearchSpace& space, const JsonNode& rule_base, const FileParts& file,
+                       Sweep& sweep, Problems& problems) {
+  const Expansion expansion = expand(space, rule_base, problems);
+  sweep.keys = expansion.keys;
+
+  CombinationReader reader(file.run_tree, file.plain, file.files, file.context, problems);
+  std::map<const ExcludeRule*, std::string> reasons;
+  for (const ExcludeRule& rule : space.exclude) reasons[&rule] = exclusion_reason(rule);
+  std::vector<Params> params;
+  sweep.runs.reserve(expansion.combinations.size());
+  params.reserve(expansion.combinations.size());
+  for (const Combination& combination : expansion.combinations) {
+    if (combination.excluded != nullptr) {
+      sweep.excluded.push_back(
+          {reader.params_of(combination, space.repeats > 1), reasons.at(combination.excluded)});
+      continue;
+    }
+    if (!problems.empty() && sweep.runs.size() >= kRunsCheckedAfterProblem) break;
+    RunConfig config = reader.read(combination);
+    config.index = sweep.runs.size();
+    params.push_back(reader.params_of(combination, space.repeats > 1));
+    sweep.runs.push_back(std::move(config));
+  }
+  if (expansion.combinations.empty()) read_run_config(file.base, file.context, problems);
+  problems.throw_if_any();
+
+  shorten_paths(expansion.combinations, params, sweep.excluded);
+  unify_types(sweep.keys, params, sweep.excluded);
+  const std::vector<std::string> names = run_names(params);
+  for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
+    sweep.runs[i].name = names[i];
+    sweep.runs[i].params = std::move(params[i]);
+  }
+}
+
+int epochs_of(const JsonNode& base) {
+  Problems ignored;
+  return static_cast<int>(SettingReader(&base, file_settings(), ignored).integer("epochs"));
+}
+
+// Trials that are ended early have to have epochs left.
+void check_epochs(const SearchSpec& search, const JsonNode& base, Problems& problems) {
+  if (!has_rungs(search.method) || search.min_epochs <= epochs_of(base)) return;
+  problems.add_message(fmt::format("{}: min_epochs is {}, want at most {}, the epochs of a whole training",
+                                   search.origin, search.min_epochs, epochs_of(base)));
+}
+
 }  // namespace
 
 Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, const LoadOptions& options) {
@@ -255,42 +230,27 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
   for (const JsonMember& member : base.members) {
     set_value(rule_base, {member.key}, member.value, member.key_location, base_problems);
   }
-  const Expansion expansion = expand(space, rule_base, problems);
-  sweep.keys = expansion.keys;
-
-  std::vector<Params> params;
-  for (const Combination& combination : expansion.combinations) {
-    if (!combination.excluded.empty()) {
-      sweep.excluded.push_back({params_of(combination, space.repeats > 1), combination.excluded});
-      continue;
-    }
-    if (!problems.empty() && sweep.runs.size() >= kRunsCheckedAfterProblem) break;
-    std::vector<Assignment> values = plain;
-    values.insert(values.end(), combination.assignments.begin(), combination.assignments.end());
-    // Repeats of a combination differ in nothing else; reading each anew would take most of the time.
-    RunConfig config =
-        combination.repeat > 0 && !sweep.runs.empty()
-            ? sweep.runs.back()
-            : read_run_config(with_values(run_tree, std::move(values), files, problems), context, problems);
-    config.index = sweep.runs.size();
-    config.repeat = static_cast<std::uint32_t>(combination.repeat);
-    params.push_back(params_of(combination, space.repeats > 1));
-    sweep.runs.push_back(std::move(config));
+  sweep.search = read_search(root, space, problems);
+  if (sweep.search) check_epochs(*sweep.search, base, problems);
+  if (sweep.search && draws_points(*sweep.search, space)) {
+    problems.throw_if_any();
+    const auto reader = std::make_shared<TrialReader>(space, std::move(rule_base), run_tree, std::move(plain),
+                                                      std::move(files), context);
+    reader->check_ranges(problems);
+    problems.throw_if_any();
+    draw_trials(reader, *sweep.search, epochs_of(base), sweep);
+    if (sweep.runs.empty()) problems.add(*root.location, "every point is excluded, want at least one");
+  } else {
+    read_combinations(space, rule_base, {run_tree, base, plain, files, context}, sweep, problems);
   }
-  if (expansion.combinations.empty()) read_run_config(base, context, problems);
   problems.throw_if_any();
-
-  shorten_paths(expansion.combinations, params, sweep.excluded);
-  unify_types(sweep.keys, params, sweep.excluded);
-  const std::vector<std::string> names = run_names(params);
-  for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
-    sweep.runs[i].name = names[i];
-    sweep.runs[i].params = std::move(params[i]);
-    sweep.runs[i].resolved = resolved_json(sweep.runs[i]);
-  }
   sweep.resolved = expanded_json(sweep.name, root, base);
+  DataCheck check(file, problems);
   for (const RunConfig& run : sweep.runs) {
-    if (const auto sizes = known_data_sizes(run.dataset)) check_run_against_data(run, file, *sizes, problems);
+    const auto sizes = known_data_sizes(run.dataset);
+    if (!sizes) continue;
+    check.run(run, *sizes);
+    if (sweep.search) check.search(*sweep.search, *sizes);
   }
   problems.throw_if_any();
   return sweep;

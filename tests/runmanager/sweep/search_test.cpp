@@ -27,9 +27,9 @@ using Json = nlohmann::ordered_json;
 
 // What a sweep has come to, as far as interruptions must not change it.
 struct Outcome {
-  std::vector<std::string> names;                     // in the order of the trials
-  std::map<std::string, std::string> ends;            // by name: status, epochs and their losses
-  std::map<std::string, std::string> weights;         // by name: the checkpoint
+  std::vector<std::string> names;              // in the order of the trials
+  std::map<std::string, std::string> ends;     // by name: status, epochs and their losses
+  std::map<std::string, std::string> weights;  // by name: the checkpoint
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
@@ -53,8 +53,9 @@ class Search : public testing::Test {
     write_file_atomically(directory_ / "quarters.json", file.dump());
   }
 
-  SweepOutcome run(const std::string& logdir, std::function<int()> stop = [] { return 0; },
-                   const std::vector<std::string>& overrides = {}) {
+  SweepOutcome run(
+      const std::string& logdir, std::function<int()> stop = [] { return 0; },
+      const std::vector<std::string>& overrides = {}) {
     std::ostringstream out;
     SweepEnvironment environment;
     environment.terminal = {};
@@ -161,11 +162,11 @@ TEST_P(InterruptedSearch, EndsWithTheSameTrialsAndBits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, InterruptedSearch, testing::Values("random", "tpe", "halving", "hyperband"));
+INSTANTIATE_TEST_SUITE_P(Methods, InterruptedSearch,
+                         testing::Values("random", "tpe", "halving", "hyperband"));
 
 TEST_F(Search, TpeComesNearTheBestOfTheSpace) {
-  write({{"method", "tpe"}, {"trials", 24}, {"metric", "Accuracy/validation"}}, kRates,
-        {{"epochs", 2}});
+  write({{"method", "tpe"}, {"trials", 24}, {"metric", "Accuracy/validation"}}, kRates, {{"epochs", 2}});
   const SweepOutcome sweep = run("runs");
   ASSERT_EQ(sweep.runs.size(), 24U);
   double early = 0, late = 0;
@@ -187,7 +188,8 @@ TEST_F(Search, MoreTrialsLaterContinueTheSearch) {
 }
 
 TEST_F(Search, ASpaceWithoutFurtherPointsEndsTheSearch) {
-  write({{"method", "tpe"}, {"trials", 50}}, {{"lr", {0.1, 0.01}}, {"batch_size", {10, 20, 40}}}, {{"epochs", 1}});
+  write({{"method", "tpe"}, {"trials", 50}}, {{"lr", {0.1, 0.01}}, {"batch_size", {10, 20, 40}}},
+        {{"epochs", 1}});
   const SweepOutcome sweep = run("runs");
   EXPECT_EQ(sweep.runs.size(), 6U);
   EXPECT_EQ(sweep.exit_code, 0);
@@ -195,7 +197,11 @@ TEST_F(Search, ASpaceWithoutFurtherPointsEndsTheSearch) {
 }
 
 TEST_F(Search, ATargetThatIsReachedEndsTheSweep) {
-  write({{"method", "random"}, {"trials", 30}, {"metric", "Loss/validation"}, {"target", 100.0}, {"at_once", 2}},
+  write({{"method", "random"},
+         {"trials", 30},
+         {"metric", "Loss/validation"},
+         {"target", 100.0},
+         {"at_once", 2}},
         kRates, {{"epochs", 1}});
   const SweepOutcome sweep = run("runs");
   EXPECT_EQ(sweep.exit_code, 0);
