@@ -50,8 +50,8 @@ void check_domain(const SearchDomain& domain);
 
 /// The nearest value that a search proposes: a whole number of kInteger and kLogInteger; of kUniform a
 /// multiple of that power of ten which parts the range into 10^4 to 10^5 steps; of kLogUniform one of three
-/// significant digits, more where the range is narrower than two decades. Values are those of their decimal
-/// text, and never outside of the ends. `value` has to be finite.
+/// significant digits, of more if the ends are less than a factor of 50 apart. Values are those of their
+/// decimal text, and never outside of the ends. `value` has to be finite.
 double rounded(const Dimension& dimension, double value);
 
 /// Takes away the values of dimensions that do not exist, see SearchDomain::is_active. `point` has all

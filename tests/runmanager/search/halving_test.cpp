@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "core/base/error.h"
@@ -61,8 +62,7 @@ TEST(Halving, OfEqualTrialsTheEarlierOneGoesOn) {
 TEST(Halving, WhoFailedOrDivergedNeverGoesOn) {
   const Halving halving(6, 1, 2, 2);
   const double infinity = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(halving.decide(0, Values{std::nullopt, 5.0, infinity, std::nan(""), -infinity, 4.0}),
-            (Indices{1, 5}));
+  EXPECT_EQ(halving.decide(0, Values{std::nullopt, 5.0, infinity, NAN, -infinity, 4.0}), (Indices{1, 5}));
   EXPECT_EQ(halving.decide(0, Values(6, std::nullopt)), Indices{});
 }
 

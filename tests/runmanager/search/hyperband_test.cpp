@@ -67,7 +67,7 @@ TEST(Hyperband, TheLastBracketHasWhatIsLeft) {
 }
 
 TEST(Hyperband, NoBracketTrainsLessThanTheLeastEpochs) {
-  EXPECT_EQ(rungs_of(hyperband_brackets(4, 10, 2)), (std::vector<Rungs>{{{4, 5}, {2, 10}}, {{2, 10}}}));
+  EXPECT_EQ(rungs_of(hyperband_brackets(4, 10, 2)), (std::vector<Rungs>{{{2, 5}, {1, 10}}, {{2, 10}}}));
   for (int most = 1; most <= 60; ++most)
     for (int least = 1; least <= most; ++least)
       for (const HyperbandBracket& bracket : hyperband_brackets(least, most, 2)) {

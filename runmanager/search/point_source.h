@@ -1,0 +1,43 @@
+// Points that are neither known nor left out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runmanager/search/sampler.h"
+#include "runmanager/search/unit_random.h"
+#include "runmanager/search/unit_scale.h"
+
+namespace sweep {
+
+/// A domain with the scales of its dimensions. Immutable, thread-safe as its functions are.
+class PointSource {
+ public:
+  /// Throws what check_domain() throws.
+  explicit PointSource(SearchDomain domain);
+
+  const SearchDomain& domain() const { return domain_; }
+  const std::vector<UnitScale>& scales() const { return scales_; }
+
+  /// The point at a place of the unit cube, one number per dimension; without what does not exist.
+  SearchPoint at(std::span<const double> unit) const;
+
+  /// Whether a point may be proposed: it is not left out and differs from all `earlier` ones.
+  bool is_new(const SearchPoint& point, std::span<const Observation> earlier) const;
+
+  /// A new random point, all equally likely but for their cells; none as Sampler::suggest() says.
+  std::optional<SearchPoint> random_point(UnitRandom& random, std::span<const Observation> earlier) const;
+
+  /// All new points of an enumerable domain; of others none.
+  std::vector<SearchPoint> points_left(std::span<const Observation> earlier) const;
+
+ private:
+  SearchDomain domain_;
+  std::vector<UnitScale> scales_;
+  bool enumerable_;
+};
+
+}  // namespace sweep

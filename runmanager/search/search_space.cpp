@@ -1,0 +1,122 @@
+#include "runmanager/search/search_space.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/base/error.h"
+#include "runmanager/search/point_enumeration.h"
+
+namespace sweep {
+namespace {
+
+constexpr double kMostSteps = 1e5;  // of a range of real numbers on a linear scale; a tenth of it at least
+constexpr double kLeastLogSteps = 400;                // of a range on a logarithmic scale
+constexpr int kLeastDigits = 3;                       // significant ones, on a logarithmic scale
+constexpr int kMostDigits = 17;                       // more tell no two doubles apart
+constexpr double kMostIntegers = 9007199254740992.0;  // 2^53
+
+/// 10^exponent for exponent >= 0; exact up to 10^22 and the same everywhere, as pow() need not be.
+double power_of_ten(int exponent) {
+  double power = 1;
+  for (int i = 0; i < exponent; ++i) power *= 10;
+  return power;
+}
+
+/// The nearest multiple of 10^exponent. A division by an exact power of ten rounds once, so this is the value
+/// of the multiple's decimal text; a multiplication by 0.001 would not be.
+double rounded_to(double value, int exponent) {
+  const double power = power_of_ten(std::abs(exponent));
+  const double multiple = exponent <= 0 ? std::round(value * power) : std::round(value / power);
+  const double result = exponent <= 0 ? multiple / power : multiple * power;
+  return std::isfinite(result) ? result + 0.0 : value;  // + 0.0: there is no -0
+}
+
+/// The largest e with 10^e <= value, value > 0.
+int decimal_exponent(double value) {
+  int exponent = static_cast<int>(std::floor(std::log10(value)));
+  // log10() may be off by a rounding next to a power of ten.
+  const auto power = [](int e) { return e >= 0 ? power_of_ten(e) : 1 / power_of_ten(-e); };
+  if (std::abs(exponent) < 22) {
+    if (power(exponent + 1) <= value)
+      ++exponent;
+    else if (power(exponent) > value)
+      --exponent;
+  }
+  return exponent;
+}
+
+[[noreturn]] void fail(std::size_t d, const std::string& what) {
+  throw ConfigError("dimension " + std::to_string(d) + " of the search " + what);
+}
+
+}  // namespace
+
+void check_domain(const SearchDomain& domain) {
+  for (std::size_t d = 0; d < domain.dimensions.size(); ++d) {
+    const Dimension& dimension = domain.dimensions[d];
+    if (dimension.kind == DimensionKind::kChoice) {
+      if (dimension.choices == 0) fail(d, "has no choices");
+      continue;
+    }
+    if (!std::isfinite(dimension.low) || !std::isfinite(dimension.high) ||
+        !std::isfinite(dimension.high - dimension.low))
+      fail(d, "has an end that is not finite, or is too far from the other");
+    if (dimension.low > dimension.high) fail(d, "ends before it begins");
+    const bool integer =
+        dimension.kind == DimensionKind::kInteger || dimension.kind == DimensionKind::kLogInteger;
+    const bool logarithmic =
+        dimension.kind == DimensionKind::kLogUniform || dimension.kind == DimensionKind::kLogInteger;
+    if (logarithmic && dimension.low <= 0) fail(d, "has a logarithmic scale, which needs values above 0");
+    if (integer && std::ceil(dimension.low) > std::floor(dimension.high))
+      fail(d, "has no whole number between its ends");
+    if (integer && (dimension.low < -kMostIntegers || dimension.high > kMostIntegers ||
+                    dimension.high - dimension.low >= kMostIntegers))
+      fail(d, "has more than 2^53 whole numbers, or larger ones");
+  }
+}
+
+double rounded(const Dimension& dimension, double value) {
+  const double low = dimension.low, high = dimension.high;
+  switch (dimension.kind) {
+    case DimensionKind::kChoice:
+      return std::clamp(std::round(value), 0.0, static_cast<double>(dimension.choices - 1));
+    case DimensionKind::kInteger:
+    case DimensionKind::kLogInteger:
+      return std::clamp(std::round(value), std::ceil(low), std::floor(high));
+    case DimensionKind::kUniform:
+      if (low == high) return low;
+      return std::clamp(rounded_to(value, decimal_exponent((high - low) / kMostSteps) + 1), low, high);
+    case DimensionKind::kLogUniform: {
+      const double inside = std::clamp(value, low, high);
+      if (low == high) return low;
+      // Values of n significant digits are at most 10^(1-n) apart, as a part of themselves.
+      const double apart = (std::log(high) - std::log(low)) / kLeastLogSteps;
+      const int digits = std::clamp(1 - decimal_exponent(apart), kLeastDigits, kMostDigits);
+      return std::clamp(rounded_to(inside, decimal_exponent(inside) - digits + 1), low, high);
+    }
+  }
+  return value;
+}
+
+SearchPoint without_inactive(const SearchDomain& domain, SearchPoint point) {
+  if (!domain.is_active) return point;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t d = 0; d < point.size(); ++d)
+      if (point[d] && !domain.is_active(point, d)) {
+        point[d].reset();
+        changed = true;
+      }
+  }
+  return point;
+}
+
+std::optional<std::size_t> number_of_points(const SearchDomain& domain) {
+  if (!is_enumerable(domain)) return std::nullopt;
+  std::size_t count = 0;
+  for_each_point(domain, [&](const SearchPoint&) { ++count; });
+  return count;
+}
+
+}  // namespace sweep

@@ -1,0 +1,121 @@
+// The tree-structured Parzen estimator of Bergstra et al., "Algorithms for Hyper-Parameter Optimization"
+// (NIPS 2011), with kernels over all dimensions at once as of Falkner et al., "BOHB" (ICML 2018), and the
+// choices that Watanabe compares in "Tree-Structured Parzen Estimator" (2023).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "runmanager/search/parzen_estimator.h"
+#include "runmanager/search/point_source.h"
+#include "runmanager/search/sampler.h"
+
+namespace sweep {
+namespace {
+
+constexpr double kGoodPart = 0.15;       // of the trials that ended, rounded up
+constexpr std::size_t kMostGood = 25;    // also for many trials
+constexpr std::size_t kCandidates = 24;  // of which the best one is proposed
+constexpr std::size_t kMostDraws = 240;  // to get that many candidates that are new
+
+class TpeSampler final : public Sampler {
+ public:
+  TpeSampler(SearchDomain domain, std::uint64_t seed) : points_(std::move(domain)), seed_(seed) {}
+
+  std::optional<SearchPoint> suggest(std::size_t trial, std::span<const Observation> earlier) const override {
+    std::vector<std::size_t> good;  // all with a value, at first
+    std::size_t ended = 0;
+    for (std::size_t i = 0; i < earlier.size(); ++i) {
+      if (earlier[i].failed || earlier[i].value) ++ended;
+      if (has_value(earlier[i])) good.push_back(i);
+    }
+    if (ended < kTpeStartTrials || good.empty()) return start_point(trial, earlier);
+    std::ranges::stable_sort(good, {}, [&](std::size_t i) { return *earlier[i].value; });
+    const auto part = static_cast<std::size_t>(std::ceil(kGoodPart * static_cast<double>(ended)));
+    good.resize(std::min({good.size(), part, kMostGood}));
+
+    const std::vector<WeightedPoint> good_points = by_rank(good, earlier),
+                                     bad_points = all_but(good, earlier);
+    return best_candidate(trial, earlier, ParzenEstimator(points_.scales(), good_points),
+                          ParzenEstimator(points_.scales(), bad_points));
+  }
+
+ private:
+  static bool has_value(const Observation& trial) {
+    return !trial.failed && trial.value && std::isfinite(*trial.value);
+  }
+
+  // A Latin hypercube of every kTpeStartTrials trials: in each dimension, each has another one of as many
+  // equal parts.
+  std::optional<SearchPoint> start_point(std::size_t trial, std::span<const Observation> earlier) const {
+    UnitRandom order_random(seed_, trial / kTpeStartTrials, SearchDraw::kStart);
+    UnitRandom random(seed_, trial, SearchDraw::kPoint);
+    std::vector<double> units(points_.scales().size());
+    for (double& unit : units) {
+      std::vector<std::size_t> order(kTpeStartTrials);
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[order_random.below(i)]);
+      const auto stratum = static_cast<double>(order[trial % kTpeStartTrials]);
+      unit = (stratum + random.unit()) / static_cast<double>(kTpeStartTrials);
+    }
+    SearchPoint point = points_.at(units);
+    if (points_.is_new(point, earlier)) return point;
+    return points_.random_point(random, earlier);
+  }
+
+  // The best one weighs most: logarithmic ranks, with a mean of 1.
+  static std::vector<WeightedPoint> by_rank(std::span<const std::size_t> good,
+                                            std::span<const Observation> earlier) {
+    std::vector<WeightedPoint> points;
+    double sum = 0;
+    for (std::size_t rank = 0; rank < good.size(); ++rank) {
+      const double weight =
+          std::log(static_cast<double>(good.size() + 1)) - std::log(static_cast<double>(rank + 1));
+      points.push_back({.point = &earlier[good[rank]].point, .weight = weight});
+      sum += weight;
+    }
+    for (WeightedPoint& point : points) point.weight *= static_cast<double>(points.size()) / sum;
+    return points;
+  }
+
+  static std::vector<WeightedPoint> all_but(std::span<const std::size_t> good,
+                                            std::span<const Observation> earlier) {
+    std::vector<char> is_good(earlier.size(), 0);
+    for (const std::size_t i : good) is_good[i] = 1;
+    std::vector<WeightedPoint> points;
+    for (std::size_t i = 0; i < earlier.size(); ++i)
+      if (!is_good[i]) points.push_back({.point = &earlier[i].point});
+    return points;
+  }
+
+  std::optional<SearchPoint> best_candidate(std::size_t trial, std::span<const Observation> earlier,
+                                            const ParzenEstimator& good, const ParzenEstimator& bad) const {
+    UnitRandom random(seed_, trial, SearchDraw::kCandidate);
+    std::optional<SearchPoint> best;
+    double best_score = -std::numeric_limits<double>::infinity();
+    for (std::size_t draw = 0, candidates = 0; draw < kMostDraws && candidates < kCandidates; ++draw) {
+      SearchPoint point = points_.at(good.sample(random));
+      if (!points_.is_new(point, earlier)) continue;
+      ++candidates;
+      const double score = good.log_density(point) - bad.log_density(point);
+      if (best && score <= best_score) continue;
+      best_score = score;
+      best = std::move(point);
+    }
+    if (best) return best;
+    UnitRandom anywhere(seed_, trial, SearchDraw::kPoint);
+    return points_.random_point(anywhere, earlier);
+  }
+
+  PointSource points_;
+  std::uint64_t seed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> make_tpe_sampler(SearchDomain domain, std::uint64_t seed) {
+  return std::make_unique<TpeSampler>(std::move(domain), seed);
+}
+
+}  // namespace sweep

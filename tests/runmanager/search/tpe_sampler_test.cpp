@@ -1,0 +1,150 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "runmanager/search/sampler.h"
+
+namespace sweep {
+namespace {
+
+using enum DimensionKind;
+using Function = std::function<double(const SearchPoint&)>;
+
+double best_of(const Sampler& sampler, const Function& function, std::size_t trials) {
+  std::vector<Observation> seen;
+  double best = INFINITY;
+  while (seen.size() < trials) {
+    const auto point = sampler.suggest(seen.size(), seen);
+    const double value = function(*point);
+    best = std::min(best, value);
+    seen.push_back({.point = *point, .value = value});
+  }
+  return best;
+}
+
+// The medians over nine seeds, of TPE and at random.
+std::pair<double, double> medians(const SearchDomain& domain, const Function& function, std::size_t trials) {
+  std::vector<double> tpe, random;
+  for (std::uint64_t seed = 50; seed < 59; ++seed) {
+    tpe.push_back(best_of(*make_tpe_sampler(domain, seed), function, trials));
+    random.push_back(best_of(*make_random_sampler(domain, seed), function, trials));
+  }
+  std::ranges::sort(tpe);
+  std::ranges::sort(random);
+  return {tpe[4], random[4]};
+}
+
+double square(double x) { return x * x; }
+
+TEST(TpeSampler, FindsAMinimumMuchBetterThanAtRandom) {
+  const SearchDomain domain{.dimensions = std::vector<Dimension>(4, {.kind = kUniform, .low = 0, .high = 1})};
+  const auto [tpe, random] = medians(
+      domain,
+      [](const SearchPoint& point) {
+        double sum = 0;
+        for (const auto& x : point) sum += square(*x - 0.3);
+        return sum;
+      },
+      80);
+  EXPECT_LT(tpe, random / 4);
+}
+
+TEST(TpeSampler, FindsAMinimumOfMixedDimensionsWithConditions) {
+  SearchDomain domain{.dimensions = {{.kind = kChoice, .choices = 3},
+                                     {.kind = kLogUniform, .low = 1e-5, .high = 1},
+                                     {.kind = kUniform, .low = 0, .high = 1},
+                                     {.kind = kInteger, .low = 1, .high = 10}}};
+  domain.is_active = [](const SearchPoint& point, std::size_t d) { return d != 2 || point[0] == 1.0; };
+  const auto [tpe, random] = medians(
+      domain,
+      [](const SearchPoint& point) {
+        return square(std::log10(*point[1]) + 3) + square(*point[3] - 6) / 10 +
+               (point[2] ? square(*point[2] - 0.9) : 0.5);
+      },
+      80);
+  EXPECT_LT(tpe, random / 4);
+}
+
+TEST(TpeSampler, TheFirstTrialsAreSpreadOverEveryDimension) {
+  const auto sampler = make_tpe_sampler({.dimensions = {{.kind = kUniform, .low = 0, .high = 1},
+                                                        {.kind = kInteger, .low = 1, .high = 10},
+                                                        {.kind = kChoice, .choices = 5}}},
+                                        8);
+  std::set<double> tenths, integers;
+  std::multiset<double> choices;
+  for (std::size_t trial = 0; trial < kTpeStartTrials; ++trial) {
+    const auto point = sampler->suggest(trial, {});
+    tenths.insert(std::floor(*point->at(0) * 10));
+    integers.insert(*point->at(1));
+    choices.insert(*point->at(2));
+  }
+  EXPECT_EQ(tenths.size(), 10u);
+  EXPECT_EQ(integers.size(), 10u);
+  for (const double choice : {0., 1., 2., 3., 4.}) EXPECT_EQ(choices.count(choice), 2u);
+}
+
+// Twenty trials at 0.0 .. 0.95, the best at 0.5.
+std::vector<Observation> valley() {
+  std::vector<Observation> trials;
+  for (int i = 0; i < 20; ++i) trials.push_back({.point = {i / 20.0}, .value = square(i / 20.0 - 0.5)});
+  return trials;
+}
+
+// The mean distance from 0.5 of what is proposed next.
+double distance_of_next(const std::vector<Observation>& trials) {
+  double sum = 0;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const auto sampler = make_tpe_sampler({.dimensions = {{.kind = kUniform, .low = 0, .high = 1}}}, seed);
+    sum += std::abs(*sampler->suggest(trials.size(), trials)->at(0) - 0.5) / 50;
+  }
+  return sum;
+}
+
+TEST(TpeSampler, ProposesWhatIsNearTheBest) { EXPECT_LT(distance_of_next(valley()), 0.1); }
+
+TEST(TpeSampler, StaysAwayFromTrialsThatHaveNoValueYet) {
+  std::vector<Observation> trials = valley();
+  const double before = distance_of_next(trials);
+  for (int i = 0; i < 6; ++i) trials.push_back({.point = {0.47 + i / 100.0}});
+  EXPECT_GT(distance_of_next(trials), 1.3 * before);
+}
+
+TEST(TpeSampler, StaysAwayFromTrialsThatFailed) {
+  std::vector<Observation> trials = valley();
+  const double before = distance_of_next(trials);
+  for (int i = 0; i < 6; ++i) trials.push_back({.point = {0.47 + i / 100.0}, .failed = true});
+  EXPECT_GT(distance_of_next(trials), 1.3 * before);
+}
+
+TEST(TpeSampler, AValueThatIsNotFiniteCountsAsAFailure) {
+  std::vector<Observation> failed = valley(), infinite = valley(), nan = valley();
+  failed.push_back({.point = {0.51}, .failed = true});
+  infinite.push_back({.point = {0.51}, .value = -INFINITY});
+  nan.push_back({.point = {0.51}, .value = NAN});
+  const auto sampler = make_tpe_sampler({.dimensions = {{.kind = kUniform, .low = 0, .high = 1}}}, 5);
+  EXPECT_EQ(sampler->suggest(21, failed), sampler->suggest(21, infinite));
+  EXPECT_EQ(sampler->suggest(21, failed), sampler->suggest(21, nan));
+}
+
+TEST(TpeSampler, OnlyTheOrderOfTheValuesCounts) {
+  std::vector<Observation> trials = valley(), scaled = valley();
+  for (Observation& trial : scaled) trial.value = std::exp(*trial.value) * 1000 - 7;
+  const auto sampler = make_tpe_sampler({.dimensions = {{.kind = kUniform, .low = 0, .high = 1}}}, 5);
+  EXPECT_EQ(sampler->suggest(20, trials), sampler->suggest(20, scaled));
+}
+
+TEST(TpeSampler, GoesOnIfEveryTrialFails) {
+  const auto sampler = make_tpe_sampler({.dimensions = {{.kind = kUniform, .low = 0, .high = 1}}}, 5);
+  std::vector<Observation> trials;
+  for (std::size_t trial = 0; trial < 30; ++trial) {
+    const auto point = sampler->suggest(trial, trials);
+    ASSERT_TRUE(point);
+    trials.push_back({.point = *point, .failed = true});
+  }
+}
+
+}  // namespace
+}  // namespace sweep

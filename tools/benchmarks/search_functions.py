@@ -1,0 +1,74 @@
+"""The functions of search_functions.cpp, for Optuna.
+
+Each of FUNCTIONS is (name, minimum, evaluate): evaluate(ask) asks for its values one after the other by
+ask.real(name, low, high, log=False), ask.integer(...) and ask.choice(name, values), and returns its own.
+"""
+import math
+
+HARTMANN_SCALE = (1.0, 1.2, 3.0, 3.2)
+HARTMANN_A = ((10, 3, 17, 3.5, 1.7, 8), (0.05, 10, 17, 0.1, 8, 14), (3, 3.5, 1.7, 10, 17, 8), (17, 8, 0.05, 10, 0.1, 14))
+HARTMANN_P = ((0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886), (0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991),
+              (0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650), (0.4047, 0.8828, 0.8732, 0.5743, 0.1091, 0.0381))
+ACTIVATION = (0.3, 0, 0.1, 0.5)
+
+
+def cube(ask, dimensions, low, high):
+    return [ask.real(f"x{i}", low, high) for i in range(dimensions)]
+
+
+def branin(ask):
+    x, y = ask.real("x", -5, 10), ask.real("y", 0, 15)
+    return (y - 5.1 / (4 * math.pi ** 2) * x ** 2 + 5 / math.pi * x - 6) ** 2 + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x) + 10
+
+
+def hartmann6(ask):
+    point = cube(ask, 6, 0, 1)
+    return -sum(scale * math.exp(-sum(a * (x - p) ** 2 for a, x, p in zip(row, point, centre)))
+                for scale, row, centre in zip(HARTMANN_SCALE, HARTMANN_A, HARTMANN_P))
+
+
+def rosenbrock(ask):
+    point = cube(ask, 4, -5, 10)
+    return sum(100 * (y - x ** 2) ** 2 + (1 - x) ** 2 for x, y in zip(point, point[1:]))
+
+
+def ackley(ask):
+    point = cube(ask, 5, -32.768, 32.768)
+    squares = sum(x ** 2 for x in point) / len(point)
+    cosines = sum(math.cos(2 * math.pi * x) for x in point) / len(point)
+    return -20 * math.exp(-0.2 * math.sqrt(squares)) - math.exp(cosines) + 20 + math.e
+
+
+def mixed(ask):
+    lr = ask.real("lr", 1e-5, 1, log=True)
+    momentum = ask.real("momentum", 0, 0.99)
+    batch = math.log2(ask.choice("batch_size", (16, 32, 64, 128, 256, 512))) - 6
+    layers = ask.integer("layers", 1, 8)
+    dropout = ask.real("dropout", 0, 0.9)
+    activation = ask.choice("activation", (0, 1, 2, 3))
+    return ((math.log10(lr / (1 - momentum)) + 1.5 - 0.3 * batch) ** 2 + 0.02 * batch ** 2 + 0.05 * (layers - 5) ** 2 +
+            4 * (dropout - 0.05 * layers) ** 2 + ACTIVATION[activation])
+
+
+def conditional(ask):
+    optimizer = ask.choice("optimizer", ("sgd", "adam", "rmsprop"))
+    lr = math.log10(ask.real("lr", 1e-5, 1, log=True))
+    if optimizer == "sgd":
+        value = 0.3 * (lr + 1) ** 2 + 3 * (ask.real("momentum", 0, 0.99) - 0.9) ** 2 + 0.05
+    elif optimizer == "adam":
+        value = 0.3 * (lr + 3) ** 2 + 0.2 * (math.log10(ask.real("beta", 1e-4, 0.1, log=True)) + 3) ** 2
+    else:
+        value = 0.3 * (lr + 3) ** 2 + 0.3
+    layers = ask.integer("layers", 1, 4)
+    widths = [ask.integer(f"width{i}", 8, 512, log=True) for i in range(layers)]
+    return value + 0.1 * (layers - 3) ** 2 + sum(0.1 * (math.log2(width) - (7 - i)) ** 2 for i, width in enumerate(widths))
+
+
+FUNCTIONS = (
+    ("Branin", 0.39788735772973816, branin),
+    ("Hartmann 6", -3.322368011391339, hartmann6),
+    ("Rosenbrock 4", 0, rosenbrock),
+    ("Ackley 5", 0, ackley),
+    ("mixed", 0, mixed),
+    ("conditional", 0, conditional),
+)
