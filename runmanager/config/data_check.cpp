@@ -19,8 +19,7 @@ namespace {
 constexpr std::size_t kMaxParameters = std::size_t{1} << 31;
 
 std::string origin(const RunConfig& run, const std::filesystem::path& file, const std::string& key) {
-  const auto found = run.origins.find(key);
-  return found != run.origins.end() ? found->second : fmt::format("{}: {}", file.string(), key);
+  return run.origins.find(key).value_or(fmt::format("{}: {}", file.string(), key));
 }
 
 // Returns the path of the first layer that does not fit, "2" or "2.layers.0", or nothing if each of them
@@ -58,7 +57,7 @@ void check_network(const RunConfig& run, const std::filesystem::path& file, cons
   const auto layer_origin = [&](const std::string& path) {
     return origin(run, file, "network.layers." + path);
   };
-  const std::string last = std::to_string(run.network.layers.size() - 1);
+  const std::string last = std::to_string(run.network->layers.size() - 1);
   try {
     const Network network(run.network, sizes.shape);
     const auto outputs = static_cast<std::size_t>(network.output()[0]);
@@ -85,7 +84,7 @@ void check_network(const RunConfig& run, const std::filesystem::path& file, cons
   } catch (const ConfigError& error) {
     // If each layer fits, it is the end that does not.
     problems.add_message(
-        fmt::format("{}: {}", layer_origin(first_bad_layer(run.network.layers, sizes.shape).value_or(last)),
+        fmt::format("{}: {}", layer_origin(first_bad_layer(run.network->layers, sizes.shape).value_or(last)),
                     error.what()));
   }
 }
@@ -158,15 +157,25 @@ std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec) {
   return sizes;
 }
 
-void check_run_against_data(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
-                            Problems& problems) {
+bool DataCheck::is_checked(const RunConfig& run, const DataSizes& sizes) const {
+  const auto found = checked_.find(&*run.network);
+  return found != checked_.end() &&
+         std::any_of(found->second.begin(), found->second.end(), [&](const CheckedNetwork& checked) {
+           return checked.sizes == sizes && checked.loss.type == run.loss.type &&
+                  checked.loss.arguments == run.loss.arguments;
+         });
+}
+
+void DataCheck::run(const RunConfig& run, const DataSizes& sizes) {
+  const std::filesystem::path& file = file_;
+  Problems& problems = problems_;
   if (sizes.train == 0) {
     problems.add_message(
         fmt::format("{}: this leaves nothing to train on", origin(run, file, "dataset.validation")));
   } else if (run.batch_size > sizes.train && !is_cut_to_less_than_a_batch(run)) {
     problems.add_message(fmt::format(
         "{}: got {}{}, want at most {}, the number of training samples", origin(run, file, "batch_size"),
-        run.batch_size, run.origins.count("batch_size") > 0 ? "" : " (the default)", sizes.train));
+        run.batch_size, run.origins.contains("batch_size") ? "" : " (the default)", sizes.train));
   }
   const std::vector<float>& mean = run.dataset.transform.mean;
   if (!mean.empty() && static_cast<std::int64_t>(mean.size()) != sizes.shape.at(0)) {
@@ -186,7 +195,7 @@ void check_run_against_data(const RunConfig& run, const std::filesystem::path& f
   if (sizes.numbers > 0 && !takes_numbers(resolve_loss(run.loss).kind)) {
     problems.add_message(fmt::format(
         "{}: got {}{}, but the targets are numbers, want {}", origin(run, file, "loss"), run.loss.type,
-        run.origins.count("loss") > 0 ? "" : " (the default)", losses_of_numbers()));
+        run.origins.contains("loss") ? "" : " (the default)", losses_of_numbers()));
   }
   check_stop(run, file, sizes, problems);
   if (run.evaluate_first && sizes.validation == 0) {
@@ -194,13 +203,15 @@ void check_run_against_data(const RunConfig& run, const std::filesystem::path& f
         "{}: there is no validation set to measure before training, want dataset.validation, or false",
         origin(run, file, "evaluate_first")));
   }
+  if (is_checked(run, sizes)) return;
   check_network(run, file, sizes, problems);
+  checked_[&*run.network].push_back({run.network, run.loss, sizes});
 }
 
 void check_against_data(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of) {
   Problems problems;
-  for (const RunConfig& run : sweep.runs)
-    check_run_against_data(run, sweep.file, sizes_of(run.dataset), problems);
+  DataCheck check(sweep.file, problems);
+  for (const RunConfig& run : sweep.runs) check.run(run, sizes_of(run.dataset));
   problems.throw_if_any();
 }
 

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <unordered_map>
+#include <vector>
 
 #include "core/base/shape.h"
 #include "runmanager/config/run_config.h"
@@ -20,6 +22,7 @@ struct DataSizes {
   std::size_t train = 0;       // samples to train on, without the validation part
   std::size_t numbers = 0;     // of a sample's targets, if they are numbers; else 0
   std::size_t validation = 0;  // samples of the validation set
+  friend bool operator==(const DataSizes&, const DataSizes&) = default;
 };
 
 DataSizes sizes_of(const Dataset& dataset);
@@ -30,9 +33,27 @@ std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec);
 /// Reports a batch larger than the training set, layers that do not fit a sample, a loss or a number of
 /// outputs that does not fit the targets, and a normalization for another number of channels. Each message
 /// starts with the location that the run's `origins` have for the key, or with `file`, the sweep file, where
-/// the key was not given.
-void check_run_against_data(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
-                            Problems& problems);
+/// the key was not given. A network that runs share is checked once.
+class DataCheck {
+ public:
+  /// Refers to both; keep them alive.
+  DataCheck(const std::filesystem::path& file, Problems& problems) : file_(file), problems_(problems) {}
+
+  void run(const RunConfig& run, const DataSizes& sizes);
+
+ private:
+  // What the check of a network depends on.
+  struct CheckedNetwork {
+    SharedValue<NetworkSpec> network;
+    LossSpec loss;
+    DataSizes sizes;
+  };
+  bool is_checked(const RunConfig& run, const DataSizes& sizes) const;
+
+  const std::filesystem::path& file_;
+  Problems& problems_;
+  std::unordered_map<const NetworkSpec*, std::vector<CheckedNetwork>> checked_;
+};
 
 /// Checks every run of the sweep before anything trains. `sizes_of` is called once per run, also where runs
 /// share a data set; it may throw. Throws ConfigError in the format of load_sweep().

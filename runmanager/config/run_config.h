@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -19,7 +18,10 @@
 #include "core/spec/optimizer.h"
 #include "core/spec/precision.h"
 #include "core/spec/schedule.h"
+#include "runmanager/config/origins.h"
 #include "runmanager/config/params.h"
+#include "runmanager/config/resolved_settings.h"
+#include "runmanager/config/shared_value.h"
 
 namespace sweep {
 
@@ -71,7 +73,7 @@ struct RunConfig {
   Params params;          // the swept keys only, in file order
 
   DatasetSpec dataset;
-  NetworkSpec network;
+  SharedValue<NetworkSpec> network;
   OptimizerSpec optimizer;
   ScheduleSpec schedule;  // of lr
   LossSpec loss;
@@ -94,10 +96,8 @@ struct RunConfig {
   std::filesystem::path init;              // weights to start from; empty: drawn from the seed
   LogOptions log;
 
-  /// Where a setting stands in the file, for errors that are found later: key path ("batch_size",
-  /// "network.layers.0") to "FILE:LINE:COLUMN: key.path". Only keys that were given.
-  std::map<std::string, std::string, std::less<>> origins;
-  nlohmann::ordered_json resolved;  // the sweep file as this run sees it: swept keys replaced by their values
+  Origins origins;            // where settings stand in the file, for errors that are found later
+  ResolvedSettings resolved;  // the sweep file as this run sees it: swept keys replaced by their values
 };
 
 /// Whether the run leaves the weights of its best epoch.

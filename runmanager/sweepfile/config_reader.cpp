@@ -98,17 +98,17 @@ ScheduleSpec read_schedule(const JsonNode& tree, Problems& problems) {
 
 // The value of a key as the type of its field.
 template <typename Field>
-void read_field(const SettingReader& reader, const char* key, Field& field) {
+void assign(Field& field, const ArgumentValue& value) {
   if constexpr (std::is_same_v<Field, bool>)
-    field = reader.boolean(key);
+    field = std::get<bool>(value);
   else if constexpr (std::is_floating_point_v<Field>)
-    field = reader.number(key);
+    field = std::get<double>(value);
   else if constexpr (std::is_integral_v<Field>)
-    field = static_cast<Field>(reader.integer(key));
+    field = static_cast<Field>(std::get<std::int64_t>(value));
   else if constexpr (std::is_same_v<Field, Precision>)
-    field = parse_precision(reader.text(key));
+    field = parse_precision(std::get<std::string>(value));
   else
-    field = reader.text(key);
+    field = std::get<std::string>(value);
 }
 
 // The object at `key`, whose keys are `settings`; nullptr if it is not given, or is no object.
@@ -149,7 +149,7 @@ LogOptions read_log(const JsonNode& tree, Problems& problems) {
     if (given != nullptr && given->is(JsonKind::kBoolean) && std::string_view(key) == "images") {
       if (!given->boolean) field = 0;  // true is the default.
     } else {
-      read_field(reader, key, field);
+      assign(field, reader.value(key));
     }
   });
   return log;
@@ -167,9 +167,8 @@ void check_device_index(const JsonNode& node, int count, Problems& problems) {
   problems.add(*node.location, fmt::format("got {}, but {}", describe(node), found));
 }
 
-void record_origins(const JsonNode& node, const std::string& path,
-                    std::map<std::string, std::string, std::less<>>& origins) {
-  if (node.location != nullptr && !path.empty()) origins[path] = to_string(*node.location);
+void record_origins(const JsonNode& node, const std::string& path, Origins::Locations& origins) {
+  if (node.location != nullptr && !path.empty()) origins[path] = node.location;
   for (const JsonMember& member : node.members) {
     record_origins(member.value, path.empty() ? member.key : path + "." + member.key, origins);
   }
@@ -215,6 +214,21 @@ nlohmann::ordered_json named_json(const Spec& spec, std::span<const NamedType> t
   return json;
 }
 
+nlohmann::ordered_json log_json(const LogOptions& options) {
+  // A member of null would be made where an object is half-made if memory runs out, which ends the program.
+  nlohmann::ordered_json log = nlohmann::ordered_json::object();
+  for_each_log_option(options, [&](const char* key, auto field) { log[key] = field; });
+  return log;
+}
+
+template <typename Field>
+nlohmann::ordered_json field_json(const Field& field) {
+  if constexpr (std::is_same_v<Field, Precision>)
+    return precision_name(field);
+  else
+    return field;
+}
+
 nlohmann::ordered_json schedule_json(const ScheduleSpec& schedule) {
   nlohmann::ordered_json json = named_json(schedule, schedule_types());
   if (!schedule.then.empty()) json["then"] = named_json(schedule.then.front(), schedule_types());
@@ -238,48 +252,116 @@ fs::path nearest_file(const fs::path& missing) {
   return nearest.empty() ? fs::path() : missing.parent_path() / nearest;
 }
 
+std::span<const RunPart> run_parts() {
+  static const RunPart parts[] = {
+      {"dataset",
+       [](const JsonNode& tree, const ReadContext& context, Problems& problems, RunConfig& config) {
+         config.dataset = read_dataset(tree, context, problems);
+         config.placement = read_placement(tree, problems);
+         config.augment = read_augment(tree, problems);
+       },
+       [](const RunConfig& from, RunConfig& to) {
+         to.dataset = from.dataset;
+         to.placement = from.placement;
+         to.augment = from.augment;
+       },
+       [](const RunConfig& config) {
+         return dataset_json(config.dataset, config.placement, config.augment);
+       }},
+      {"network",
+       [](const JsonNode& tree, const ReadContext&, Problems& problems, RunConfig& config) {
+         const JsonNode* network = tree.find("network");
+         if (network == nullptr) {
+           problems.add(*tree.location,
+                        "\"network\" is missing, want the name of a network file, or an object");
+         } else if (!network->is(JsonKind::kNull)) {
+           config.network = read_network(*network, problems);
+         } else if (problems.empty()) {
+           // Null is also what stands where a file could not be read, which was reported.
+           problems.add_value(*network, "the name of a network file, or an object");
+         }
+       },
+       [](const RunConfig& from, RunConfig& to) { to.network = from.network; },
+       [](const RunConfig& config) { return network_json(config.network); }},
+      {"optimizer",
+       [](const JsonNode& tree, const ReadContext&, Problems& problems, RunConfig& config) {
+         config.optimizer = read_optimizer(tree, problems);
+       },
+       [](const RunConfig& from, RunConfig& to) { to.optimizer = from.optimizer; },
+       [](const RunConfig& config) { return named_json(config.optimizer, optimizer_types()); }},
+      {"schedule",
+       [](const JsonNode& tree, const ReadContext&, Problems& problems, RunConfig& config) {
+         config.schedule = read_schedule(tree, problems);
+       },
+       [](const RunConfig& from, RunConfig& to) { to.schedule = from.schedule; },
+       [](const RunConfig& config) { return schedule_json(config.schedule); }},
+      {"loss",
+       [](const JsonNode& tree, const ReadContext&, Problems& problems, RunConfig& config) {
+         config.loss = read_loss(tree, problems);
+       },
+       [](const RunConfig& from, RunConfig& to) { to.loss = from.loss; },
+       [](const RunConfig& config) { return named_json(config.loss, loss_types()); }},
+      {"log",
+       [](const JsonNode& tree, const ReadContext&, Problems& problems, RunConfig& config) {
+         config.log = read_log(tree, problems);
+       },
+       [](const RunConfig& from, RunConfig& to) { to.log = from.log; },
+       [](const RunConfig& config) { return log_json(config.log); }}};
+  return parts;
+}
+
+ArgumentValue read_simple_value(const JsonNode& tree, const char* key, const ReadContext& context,
+                                Problems& problems) {
+  const SettingReader reader(&tree, file_settings(), problems);
+  if (std::string_view(key) == "device") {
+    if (const JsonNode* device = reader.find(key))
+      check_device_index(*device, context.cuda_device_count, problems);
+  }
+  return reader.value(key);
+}
+
+void set_simple_value(RunConfig& config, std::string_view key, const ArgumentValue& value) {
+  for_each_simple_key(config, [&](const char* name, auto& field) {
+    if (name == key) assign(field, value);
+  });
+}
+
+nlohmann::ordered_json simple_value_json(const RunConfig& config, std::string_view key) {
+  nlohmann::ordered_json json;
+  for_each_simple_key(config, [&](const char* name, const auto& field) {
+    if (name == key) json = field_json(field);
+  });
+  return json;
+}
+
+Origins::Locations origins_of(const JsonNode& tree) {
+  Origins::Locations locations;
+  record_origins(tree, "", locations);
+  return locations;
+}
+
 RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Problems& problems) {
   check_keys(tree, file_settings(), problems);
   const SettingReader reader(&tree, file_settings(), problems);
   RunConfig config;
-  config.dataset = read_dataset(tree, context, problems);
-  config.placement = read_placement(tree, problems);
-  config.augment = read_augment(tree, problems);
-  if (const JsonNode* network = tree.find("network"); network == nullptr) {
-    problems.add(*tree.location, "\"network\" is missing, want the name of a network file, or an object");
-  } else if (!network->is(JsonKind::kNull)) {
-    config.network = read_network(*network, problems);
-  } else if (problems
-                 .empty()) {  // Null is also what stands where a file could not be read, which was reported.
-    problems.add_value(*network, "the name of a network file, or an object");
-  }
-  config.optimizer = read_optimizer(tree, problems);
-  config.schedule = read_schedule(tree, problems);
-  config.loss = read_loss(tree, problems);
+  for (const RunPart& part : run_parts()) part.read(tree, context, problems, config);
   if (const JsonNode* clip_norm = reader.find("clip_norm")) config.clip_norm = clip_norm->number;
-  for_each_simple_key(config, [&](const char* key, auto& field) { read_field(reader, key, field); });
-  if (const JsonNode* device = reader.find("device"))
-    check_device_index(*device, context.cuda_device_count, problems);
+  for_each_simple_key(config, [&](const char* key, auto& field) {
+    assign(field, read_simple_value(tree, key, context, problems));
+  });
   if (const JsonNode* init = reader.find("init")) config.init = resolved_path(*init, context.directory);
   config.stop = read_stop(tree, problems);
-  config.log = read_log(tree, problems);
-  record_origins(tree, "", config.origins);
+  config.origins = Origins(std::make_shared<const Origins::Locations>(origins_of(tree)));
   return config;
 }
 
 nlohmann::ordered_json resolved_json(const RunConfig& config) {
-  nlohmann::ordered_json json = {{"dataset", dataset_json(config.dataset, config.placement, config.augment)},
-                                 {"network", network_json(config.network)},
-                                 {"optimizer", named_json(config.optimizer, optimizer_types())},
-                                 {"schedule", schedule_json(config.schedule)},
-                                 {"loss", named_json(config.loss, loss_types())},
-                                 {"repeat", config.repeat}};
-  for_each_simple_key(config, [&](const char* key, const auto& field) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, Precision>)
-      json[key] = precision_name(field);
-    else
-      json[key] = field;
-  });
+  auto json = nlohmann::ordered_json::object();
+  for (const RunPart& part : run_parts()) {
+    if (part.key != std::string_view("log")) json[part.key] = part.json(config);
+  }
+  json["repeat"] = config.repeat;
+  for_each_simple_key(config, [&](const char* key, const auto& field) { json[key] = field_json(field); });
   if (config.clip_norm > 0) json["clip_norm"] = config.clip_norm;
   if (const auto& stop = config.stop) {
     json["stop"] = {{"metric", stop->metric},
@@ -289,10 +371,7 @@ nlohmann::ordered_json resolved_json(const RunConfig& config) {
                     {"restore_best", stop->restore_best}};
   }
   if (!config.init.empty()) json["init"] = config.init.string();
-  // A member of null would be made where an object is half-made if memory runs out, which ends the program.
-  nlohmann::ordered_json log = nlohmann::ordered_json::object();
-  for_each_log_option(config.log, [&](const char* key, auto field) { log[key] = field; });
-  json["log"] = std::move(log);
+  json["log"] = log_json(config.log);
   return json;
 }
 

@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "runmanager/config/problems.h"
 #include "runmanager/config/run_config.h"
@@ -42,6 +44,29 @@ struct ReadContext {
 /// Reads every setting of a run, but not its `index`, `name` and `params`. Reports every mistake; the field
 /// then keeps its default.
 RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Problems& problems);
+
+/// A top-level key whose value is read, and written to the resolved settings, whatever the other keys are.
+struct RunPart {
+  const char* key;
+  void (*read)(const JsonNode& tree, const ReadContext& context, Problems& problems, RunConfig& config);
+  void (*copy)(const RunConfig& from, RunConfig& to);  // what `read` sets
+  nlohmann::ordered_json (*json)(const RunConfig& config);
+};
+
+/// Every such key but the simple ones of for_each_simple_key().
+std::span<const RunPart> run_parts();
+
+/// Reads the simple key `key` of a run's tree; its default if it is not given. Reports a mistake, and returns
+/// the default then.
+ArgumentValue read_simple_value(const JsonNode& tree, const char* key, const ReadContext& context,
+                                Problems& problems);
+/// Sets the field of the simple key `key` to what read_simple_value() has returned.
+void set_simple_value(RunConfig& config, std::string_view key, const ArgumentValue& value);
+/// The value of the simple key `key` as the resolved settings have it.
+nlohmann::ordered_json simple_value_json(const RunConfig& config, std::string_view key);
+
+/// Where each value of `tree` stands.
+Origins::Locations origins_of(const JsonNode& tree);
 
 /// Reads "network", an object. Reports every mistake.
 NetworkSpec read_network(const JsonNode& node, Problems& problems);

@@ -1,6 +1,7 @@
 // Every combination of a search space's axes, in order, without what its rules leave out.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,7 +12,7 @@
 
 namespace sweep {
 
-/// One key with one of its values.
+/// One key with one value.
 struct Assignment {
   std::string key;
   KeyPath path;
@@ -19,13 +20,21 @@ struct Assignment {
   JsonNode value;
 };
 
-/// One run before its settings are read.
-struct Combination {
-  std::vector<Assignment> assignments;  // the swept keys, in file order; "repeat" is not among them
-  int repeat = 0;
-  std::string excluded;  // why it is left out; empty: it is not
+/// An axis with one of its values.
+struct AxisValue {
+  const Axis* axis = nullptr;
+  std::size_t index = 0;  // of the value
+  const JsonNode& value() const { return axis->values[index]; }
 };
 
+/// One run before its settings are read.
+struct Combination {
+  std::vector<AxisValue> values;  // the swept keys, in file order; "repeat" is not among them
+  int repeat = 0;
+  const ExcludeRule* excluded = nullptr;  // what leaves it out; null: nothing does
+};
+
+/// What a search space expands to; refers to it.
 struct Expansion {
   std::vector<std::string> keys;  // every swept key, in file order; "repeat" last if there are repeats
   std::vector<Combination> combinations;
@@ -36,5 +45,8 @@ struct Expansion {
 /// an earlier one is dropped. `base` is the file; conditions may test its plain values. Adds a problem,
 /// and returns nothing, beyond 100 000 runs.
 Expansion expand(const SearchSpace& space, const JsonNode& base, Problems& problems);
+
+/// "FILE:LINE:COLUMN: exclude.0: device is cpu and batch_size is 20000".
+std::string exclusion_reason(const ExcludeRule& rule);
 
 }  // namespace sweep

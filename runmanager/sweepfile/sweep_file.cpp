@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "core/base/error.h"
@@ -14,6 +15,7 @@
 #include "runmanager/config/data_check.h"
 #include "runmanager/config/run_name.h"
 #include "runmanager/sweepfile/axes.h"
+#include "runmanager/sweepfile/combination_reader.h"
 #include "runmanager/sweepfile/config_reader.h"
 #include "runmanager/sweepfile/expand.h"
 #include "runmanager/sweepfile/overrides.h"
@@ -82,47 +84,6 @@ JsonNode without_structure(JsonNode root) {
   return root;
 }
 
-// Returns `tree` with `values` set. Short paths come first, so that "optimizer" does not undo
-// "optimizer.momentum". The network's file is read once "network" itself is set, and before values below it.
-JsonNode with_values(JsonNode tree, std::vector<Assignment> values, NetworkFiles& files, Problems& problems) {
-  std::stable_sort(values.begin(), values.end(),
-                   [](const Assignment& a, const Assignment& b) { return a.path.size() < b.path.size(); });
-  std::size_t i = 0;
-  for (; i < values.size() && values[i].path.size() == 1; ++i) {
-    set_value(tree, values[i].path, values[i].value, values[i].location, problems);
-  }
-  files.load(tree, problems);
-  const JsonNode* network = tree.find("network");
-  const bool network_failed = network == nullptr || network->is(JsonKind::kNull);
-  for (; i < values.size(); ++i) {
-    if (network_failed && values[i].path[0] == "network") continue;  // Reported by files.load().
-    set_value(tree, values[i].path, values[i].value, values[i].location, problems);
-  }
-  return tree;
-}
-
-ParamValue param_of(const JsonNode& node, const KeyPath& path) {
-  if (path == KeyPath{"network"}) {
-    const JsonNode* name = node.find("name");
-    if (name != nullptr && name->is(JsonKind::kString)) return name->text;
-  }
-  if (node.is(JsonKind::kBoolean)) return node.boolean;
-  if (node.is(JsonKind::kString)) return node.text;
-  if (!node.is_number()) return to_json(node).dump();
-  // A learning rate of 1 is a number, not an integer: the key's type decides, not how the value is written.
-  const std::optional<Setting> setting = setting_at(path);
-  const bool is_double = node.is(JsonKind::kNumber) || (setting && setting->kind == ArgumentKind::kNumber);
-  if (is_double) return node.number;
-  return node.integer;
-}
-
-Params params_of(const Combination& combination, bool repeats) {
-  Params params;
-  for (const Assignment& a : combination.assignments) params.emplace_back(a.key, param_of(a.value, a.path));
-  if (repeats) params.emplace_back(kRepeatKey, static_cast<std::int64_t>(combination.repeat));
-  return params;
-}
-
 // Gives each key one type in all runs, as TensorBoard needs it: integers beside fractions become doubles, any
 // other mix becomes text.
 void unify_types(const std::vector<std::string>& keys, std::vector<Params>& runs,
@@ -157,9 +118,12 @@ void unify_types(const std::vector<std::string>& keys, std::vector<Params>& runs
 void shorten_paths(const std::vector<Combination>& combinations, std::vector<Params>& runs,
                    std::vector<ExcludedRun>& excluded) {
   std::map<std::string, std::vector<std::string>> paths;  // by key
+  std::set<const JsonNode*> seen;
   for (const Combination& combination : combinations) {
-    for (const Assignment& a : combination.assignments)
-      if (is_file_path(a.path)) paths[a.key].push_back(a.value.text);
+    for (const AxisValue& value : combination.values) {
+      if (!is_file_path(value.axis->path) || !seen.insert(&value.value()).second) continue;
+      paths[value.axis->key].push_back(value.value().text);
+    }
   }
   for (const auto& [key, values] : paths) {
     const std::map<std::string, std::string> names = short_paths(values);
@@ -258,23 +222,22 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
   const Expansion expansion = expand(space, rule_base, problems);
   sweep.keys = expansion.keys;
 
+  CombinationReader reader(run_tree, plain, files, context, problems);
+  std::map<const ExcludeRule*, std::string> reasons;
+  for (const ExcludeRule& rule : space.exclude) reasons[&rule] = exclusion_reason(rule);
   std::vector<Params> params;
+  sweep.runs.reserve(expansion.combinations.size());
+  params.reserve(expansion.combinations.size());
   for (const Combination& combination : expansion.combinations) {
-    if (!combination.excluded.empty()) {
-      sweep.excluded.push_back({params_of(combination, space.repeats > 1), combination.excluded});
+    if (combination.excluded != nullptr) {
+      sweep.excluded.push_back(
+          {reader.params_of(combination, space.repeats > 1), reasons.at(combination.excluded)});
       continue;
     }
     if (!problems.empty() && sweep.runs.size() >= kRunsCheckedAfterProblem) break;
-    std::vector<Assignment> values = plain;
-    values.insert(values.end(), combination.assignments.begin(), combination.assignments.end());
-    // Repeats of a combination differ in nothing else; reading each anew would take most of the time.
-    RunConfig config =
-        combination.repeat > 0 && !sweep.runs.empty()
-            ? sweep.runs.back()
-            : read_run_config(with_values(run_tree, std::move(values), files, problems), context, problems);
+    RunConfig config = reader.read(combination);
     config.index = sweep.runs.size();
-    config.repeat = static_cast<std::uint32_t>(combination.repeat);
-    params.push_back(params_of(combination, space.repeats > 1));
+    params.push_back(reader.params_of(combination, space.repeats > 1));
     sweep.runs.push_back(std::move(config));
   }
   if (expansion.combinations.empty()) read_run_config(base, context, problems);
@@ -286,11 +249,11 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
   for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
     sweep.runs[i].name = names[i];
     sweep.runs[i].params = std::move(params[i]);
-    sweep.runs[i].resolved = resolved_json(sweep.runs[i]);
   }
   sweep.resolved = expanded_json(sweep.name, root, base);
+  DataCheck check(file, problems);
   for (const RunConfig& run : sweep.runs) {
-    if (const auto sizes = known_data_sizes(run.dataset)) check_run_against_data(run, file, *sizes, problems);
+    if (const auto sizes = known_data_sizes(run.dataset)) check.run(run, *sizes);
   }
   problems.throw_if_any();
   return sweep;

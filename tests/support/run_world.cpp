@@ -96,7 +96,7 @@ RunConfig small_run(std::size_t index, double lr, const std::string& device) {
   run.batch_size = 10;
   run.shuffle = false;
   run.device = device;
-  run.resolved = {{"lr", lr}, {"epochs", 2}, {"seed", 7}, {"device", device}};
+  run.resolved = nlohmann::ordered_json{{"lr", lr}, {"epochs", 2}, {"seed", 7}, {"device", device}};
   return run;
 }
 

@@ -43,16 +43,16 @@ TEST(Axes, AnyKeyOfTheFileCanBeAnAxis) {
   const RunConfig& last = sweep.runs.back();
   EXPECT_EQ(last.epochs, 3);
   EXPECT_EQ(std::get<std::size_t>(last.dataset.validation), 500u);
-  EXPECT_EQ(last.network.name, "other");
-  EXPECT_EQ(last.network.layers.size(), 2u);
-  EXPECT_EQ(std::get<std::int64_t>(last.network.layers[1].arguments.at("out_features")), 20);
-  EXPECT_EQ(std::get<bool>(last.network.layers[1].arguments.at("bias")), false);
+  EXPECT_EQ(last.network->name, "other");
+  EXPECT_EQ(last.network->layers.size(), 2u);
+  EXPECT_EQ(std::get<std::int64_t>(last.network->layers[1].arguments.at("out_features")), 20);
+  EXPECT_EQ(std::get<bool>(last.network->layers[1].arguments.at("bias")), false);
   EXPECT_EQ(last.log.images, 5);
   const auto adam = std::get<AdamOptions>(resolve_optimizer(last.optimizer));
   EXPECT_EQ(adam.eps, 1e-3);
   EXPECT_EQ(adam.weight_decay, 0.5);  // Set into the optimizer that the axis before it chose.
   EXPECT_EQ(std::get<double>(sweep.runs[0].dataset.validation), 0.1);
-  EXPECT_EQ(sweep.runs[0].network.layers.size(), 4u);
+  EXPECT_EQ(sweep.runs[0].network->layers.size(), 4u);
 }
 
 TEST(Axes, LossAndClippingCanBeAxes) {

@@ -23,7 +23,7 @@ TEST(Overrides, AnOverrideReplacesAnAxisOrAPlainValue) {
   EXPECT_EQ(folder.load(file, {"network.layers.1.out_features=6,12"}).runs.size(), 8u);
   EXPECT_EQ(folder.load(file, {"network.layers.fc1.out_features=6"})
                 .runs[0]
-                .network.layers[1]
+                .network->layers[1]
                 .arguments.at("out_features"),
             ArgumentValue(std::int64_t{6}));
   EXPECT_EQ(folder.load(file, {"params.lr={\"logspace\":[0.001,1,4]}"}).runs.size(), 8u);

@@ -27,9 +27,9 @@ TEST(LoadSweep, EverySettingHasADefault) {
   EXPECT_EQ(run.name, "run");
   EXPECT_TRUE(run.params.empty());
   EXPECT_EQ(run.dataset.name, "mnist");
-  EXPECT_EQ(run.network.name, "net");
-  EXPECT_EQ(run.network.layers.at(1).name, "fc1");
-  EXPECT_EQ(run.network.layers.at(2).name, "2");  // As torch.nn.Sequential names what has no name.
+  EXPECT_EQ(run.network->name, "net");
+  EXPECT_EQ(run.network->layers.at(1).name, "fc1");
+  EXPECT_EQ(run.network->layers.at(2).name, "2");  // As torch.nn.Sequential names what has no name.
   EXPECT_EQ(run.optimizer.type, "sgd");
   EXPECT_EQ(run.loss.type, "cross_entropy");
   EXPECT_EQ(run.clip_norm, 0);
@@ -84,8 +84,8 @@ TEST(LoadSweep, EveryKeyReachesTheRun) {
   EXPECT_EQ(run.placement, Placement::kDevice);
   EXPECT_EQ(run.resolved["dataset"]["augment"].dump(),
             R"([{"random_crop":{"padding":4}},"horizontal_flip",{"cutout":{"size":8}}])");
-  EXPECT_EQ(run.network.name, "tiny");
-  EXPECT_EQ(std::get<bool>(run.network.layers.at(1).arguments.at("bias")), false);
+  EXPECT_EQ(run.network->name, "tiny");
+  EXPECT_EQ(std::get<bool>(run.network->layers.at(1).arguments.at("bias")), false);
   const auto adam = std::get<AdamOptions>(resolve_optimizer(run.optimizer));
   EXPECT_EQ(adam.beta1, 0.8);
   EXPECT_EQ(adam.beta2, 0.99);
@@ -114,7 +114,7 @@ TEST(LoadSweep, WhatIsSaidOfATableReachesTheRunAndItsResolvedSettings) {
         R"({"network": "net.json", "dataset": {"name": "t", "path": "t.csv")" + keys + "}}";
     const DatasetSpec spec = folder.load(text).runs.at(0).dataset;
     const SweepFolder other;
-    auto resolved = folder.load(text).runs.at(0).resolved;
+    nlohmann::ordered_json resolved = folder.load(text).runs.at(0).resolved;
     resolved.erase("repeat");  // no key of a sweep file
     EXPECT_EQ(other.load(resolved.dump()).runs.at(0).dataset, spec) << resolved.dump();
     return spec;
