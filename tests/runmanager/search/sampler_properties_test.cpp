@@ -137,6 +137,24 @@ TEST_P(SamplerProperties, EarlierPointsFromElsewhereDoNoHarm) {
   EXPECT_TRUE(domain.is_allowed(*point));
 }
 
+TEST_P(SamplerProperties, TheWidestRangesAreSearched) {
+  const SearchDomain domain{
+      .dimensions = {{.kind = DimensionKind::kInteger, .low = 0, .high = 9e15},
+                     {.kind = DimensionKind::kLogInteger, .low = 1, .high = 9e15},
+                     {.kind = DimensionKind::kUniform, .low = -8e307, .high = 8e307},
+                     {.kind = DimensionKind::kLogUniform, .low = 1e-300, .high = 1e300}}};
+  std::vector<Observation> trials;
+  for (std::size_t trial = 0; trial < 40; ++trial) {
+    const auto point = GetParam()(domain, 3)->suggest(trial, trials);
+    ASSERT_TRUE(point);
+    trials.push_back({.point = *point, .value = *point->at(0) / 9e15 + std::log10(*point->at(1)) / 16});
+    for (std::size_t d = 0; d < 4; ++d) {
+      EXPECT_GE(*point->at(d), domain.dimensions[d].low);
+      EXPECT_LE(*point->at(d), domain.dimensions[d].high);
+    }
+  }
+}
+
 TEST_P(SamplerProperties, ADomainWithoutValuesIsAnError) {
   EXPECT_THROW(GetParam()({.dimensions = {{.kind = DimensionKind::kChoice}}}, 1), ConfigError);
 }
