@@ -129,9 +129,9 @@ TEST_P(SamplerProperties, OtherSeedsAndTrialsGiveOtherPoints) {
 
 TEST_P(SamplerProperties, EarlierPointsFromElsewhereDoNoHarm) {
   const SearchDomain domain = test::domain_of_all_kinds();
-  std::vector<Observation> trials;
+  std::vector<Observation> trials(30);
   for (int i = 0; i < 30; ++i)
-    trials.push_back({.point = {-50.0 + i, 1e-9, 1e6, 0.0, 17.0 + i, -3.0}, .value = i % 2 ? 1e300 : -1e300});
+    trials.at(i) = {.point = {-50.0 + i, 1e-9, 1e6, 0.0, 17.0 + i, -3.0}, .value = i % 2 ? 1e300 : -1e300};
   const auto point = GetParam()(domain, 9)->suggest(30, trials);
   ASSERT_TRUE(point);
   EXPECT_TRUE(domain.is_allowed(*point));
