@@ -54,7 +54,7 @@ ParzenEstimator::Kernels ParzenEstimator::fitted(std::size_t d, std::span<const 
   const UnitScale& scale = scales_[d];
   Kernels kernels{.mean = {0.5}, .precision = {0}, .log_scale = {0}};  // the uniform one
   std::vector<double> means;            // of all points that have the dimension
-  std::map<double, std::size_t> known;  // of finitely many values those of one share a kernel
+  std::map<double, std::size_t> known;  // of few values those of one share a kernel
   for (const WeightedPoint& point : points) {
     const auto& value = (*point.point)[d];
     if (!value) {
@@ -62,7 +62,7 @@ ParzenEstimator::Kernels ParzenEstimator::fitted(std::size_t d, std::span<const 
       continue;
     }
     means.push_back(scale.has_order() ? scale.unit(*value) : *value);
-    if (scale.count() == 0) {
+    if (scale.is_continuous()) {
       kernels.of_point.push_back(kernels.mean.size());
       kernels.mean.push_back(means.back());
       continue;
@@ -95,14 +95,14 @@ void ParzenEstimator::fit_normals(Kernels& kernels, const UnitScale& scale,
   for (std::size_t k = 1; k < kernels.mean.size(); ++k) {
     const double mean = kernels.mean[k];
     double own = deviation;
-    if (scale.count() > 0) {
+    if (!scale.is_continuous()) {
       const UnitCell cell = scale.cell_at(mean);
       own = std::max(own, kOfCell * (cell.high - cell.low));
     }
     kernels.precision.push_back(1 / own);
     // Of real numbers it makes a density, of others the probability of a cell.
     kernels.log_scale.push_back(-std::log(normal_between(-mean / own, (1 - mean) / own)) -
-                                (scale.count() > 0 ? 0 : std::log(own) + kHalfLog2Pi));
+                                (scale.is_continuous() ? std::log(own) + kHalfLog2Pi : 0));
   }
 }
 
@@ -136,7 +136,7 @@ std::vector<double> ParzenEstimator::log_densities(const Kernels& kernels, const
   if (!scale.has_order()) {
     for (std::size_t k = 1; k < logs.size(); ++k)
       logs[k] = kernels.mean[k] == value ? kernels.log_same : kernels.log_other;
-  } else if (scale.count() == 0) {
+  } else if (scale.is_continuous()) {
     const double unit = scale.unit(value);
     for (std::size_t k = 1; k < logs.size(); ++k) {
       const double z = (unit - kernels.mean[k]) * kernels.precision[k];

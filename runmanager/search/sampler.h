@@ -13,7 +13,7 @@ namespace sweep {
 
 /// An earlier trial.
 struct Observation {
-  SearchPoint point;              // as suggest() returned it, or any other
+  SearchPoint point;              // as suggest() returned it, or any other with as many dimensions
   std::optional<double> value{};  // what is minimised; none: not known yet. Not finite: as if it had failed
   bool failed = false;            // it has no value and never will; counts as worse than every value
 };

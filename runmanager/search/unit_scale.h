@@ -23,6 +23,8 @@ class UnitScale {
   bool has_order() const { return has_order_; }
   /// How many values there are; 0: infinitely many.
   std::size_t count() const { return count_; }
+  /// Whether values are so many that their cells are as good as points.
+  bool is_continuous() const { return count_ == 0 || count_ > 1'000'000; }
 
   /// From [0, 1] to the nearest value, rounded as rounded() does; of finitely many the one whose cell it is
   /// in.

@@ -81,11 +81,12 @@ class Stopwatch {
 Json search(const Options& options, const SearchFunction& function, std::uint64_t seed) {
   const auto sampler = make_sampler(options.method, function, seed);
   std::vector<Observation> trials;
+  const std::size_t untimed = options.trials / 2;
   double milliseconds = 0;
   for (std::size_t trial = 0; trial < options.trials; ++trial) {
     const Stopwatch watch;
     std::optional<SearchPoint> point = sampler->suggest(trial, trials);
-    if (trial >= options.trials / 2) milliseconds += watch.milliseconds();
+    if (trial >= untimed) milliseconds += watch.milliseconds();
     if (!point) throw std::runtime_error("the space is exhausted");
     const double value = function.value(*point);
     trials.push_back({.point = *std::move(point), .value = value});
@@ -95,7 +96,7 @@ Json search(const Options& options, const SearchFunction& function, std::uint64_
   return {{"seed", seed},
           {"best", *best->value},
           {"point", point_json(best->point)},
-          {"ms", milliseconds / static_cast<double>(options.trials - options.trials / 2)}};
+          {"ms", milliseconds / static_cast<double>(options.trials - untimed)}};
 }
 
 // Milliseconds per suggestion after `after` observations of random points.

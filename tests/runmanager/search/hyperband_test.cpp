@@ -11,6 +11,7 @@ using Rungs = std::vector<Rung>;
 
 std::vector<Rungs> rungs_of(const std::vector<HyperbandBracket>& brackets) {
   std::vector<Rungs> rungs;
+  rungs.reserve(brackets.size());
   for (const HyperbandBracket& bracket : brackets) rungs.push_back(bracket.halving.rungs());
   return rungs;
 }

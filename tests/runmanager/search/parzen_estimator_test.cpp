@@ -12,6 +12,7 @@ using enum DimensionKind;
 
 std::vector<WeightedPoint> with_weight_one(const std::vector<SearchPoint>& points) {
   std::vector<WeightedPoint> weighted;
+  weighted.reserve(points.size());
   for (const SearchPoint& point : points) weighted.push_back({.point = &point});
   return weighted;
 }

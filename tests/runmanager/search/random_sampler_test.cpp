@@ -22,8 +22,9 @@ double chi_square(const Dimension& dimension, const std::function<double(double)
     const double part = part_of_range(*point->at(0));
     ++counts.at(std::min(static_cast<std::size_t>(part * kParts), kParts - 1));
   }
+  constexpr double kExpected = static_cast<double>(kTrials) / kParts;
   double sum = 0;
-  for (const double count : counts) sum += std::pow(count - kTrials / kParts, 2) / (kTrials / kParts);
+  for (const double count : counts) sum += std::pow(count - kExpected, 2) / kExpected;
   return sum;
 }
 

@@ -129,12 +129,30 @@ TEST_P(SamplerProperties, OtherSeedsAndTrialsGiveOtherPoints) {
 
 TEST_P(SamplerProperties, EarlierPointsFromElsewhereDoNoHarm) {
   const SearchDomain domain = test::domain_of_all_kinds();
-  std::vector<Observation> trials;
+  std::vector<Observation> trials(30);
   for (int i = 0; i < 30; ++i)
-    trials.push_back({.point = {-50.0 + i, 1e-9, 1e6, 0.0, 17.0 + i, -3.0}, .value = i % 2 ? 1e300 : -1e300});
+    trials.at(i) = {.point = {-50.0 + i, 1e-9, 1e6, 0.0, 17.0 + i, -3.0}, .value = i % 2 ? 1e300 : -1e300};
   const auto point = GetParam()(domain, 9)->suggest(30, trials);
   ASSERT_TRUE(point);
   EXPECT_TRUE(domain.is_allowed(*point));
+}
+
+TEST_P(SamplerProperties, TheWidestRangesAreSearched) {
+  const SearchDomain domain{
+      .dimensions = {{.kind = DimensionKind::kInteger, .low = 0, .high = 9e15},
+                     {.kind = DimensionKind::kLogInteger, .low = 1, .high = 9e15},
+                     {.kind = DimensionKind::kUniform, .low = -8e307, .high = 8e307},
+                     {.kind = DimensionKind::kLogUniform, .low = 1e-300, .high = 1e300}}};
+  std::vector<Observation> trials;
+  for (std::size_t trial = 0; trial < 40; ++trial) {
+    const auto point = GetParam()(domain, 3)->suggest(trial, trials);
+    ASSERT_TRUE(point);
+    trials.push_back({.point = *point, .value = *point->at(0) / 9e15 + std::log10(*point->at(1)) / 16});
+    for (std::size_t d = 0; d < 4; ++d) {
+      EXPECT_GE(*point->at(d), domain.dimensions[d].low);
+      EXPECT_LE(*point->at(d), domain.dimensions[d].high);
+    }
+  }
 }
 
 TEST_P(SamplerProperties, ADomainWithoutValuesIsAnError) {

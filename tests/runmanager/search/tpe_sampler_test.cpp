@@ -88,8 +88,8 @@ TEST(TpeSampler, TheFirstTrialsAreSpreadOverEveryDimension) {
 
 // Twenty trials at 0.0 .. 0.95, the best at 0.5.
 std::vector<Observation> valley() {
-  std::vector<Observation> trials;
-  for (int i = 0; i < 20; ++i) trials.push_back({.point = {i / 20.0}, .value = square(i / 20.0 - 0.5)});
+  std::vector<Observation> trials(20);
+  for (int i = 0; i < 20; ++i) trials.at(i) = {.point = {i / 20.0}, .value = square(i / 20.0 - 0.5)};
   return trials;
 }
 
