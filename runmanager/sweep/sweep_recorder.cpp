@@ -56,7 +56,7 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
                              std::vector<RunRecord> records)
     : options_(options),
       aggregates_(options.directory, runs),
-      progress_(make_progress(options, runs.size())),
+      progress_(make_progress(options, std::max(runs.size(), options.total_runs))),
       disk_(options.directory),
       begin_(options.clock()) {
   for (RunRecord& record : records) {

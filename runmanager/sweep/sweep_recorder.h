@@ -40,7 +40,8 @@ struct SweepRecorderOptions {
   std::function<double()> clock;    // seconds, monotonic
   Terminal terminal;
   bool quiet = false, json = false;     // no progress; progress as JSON
-  double work = 0;                      // see TerminalProgress
+  std::size_t total_runs = 0;           // if more are to be added; 0: those that are there
+  double work = 0;                      // see Progress
   std::set<std::size_t> replaces = {};  // runs whose old directory goes when they are completed
 };
 

@@ -173,9 +173,17 @@ class SweepRunner {
     return static_cast<double>(preparer_.training_samples(*run.config)) * run.config->epochs;
   }
 
+  // Of the epochs of all runs that are there, how much a search trains; more than 1 where it adds runs.
+  double fraction_trained() const {
+    const int epochs = sweep_.runs.front().epochs;
+    const auto runs = static_cast<double>(sweep_.runs.size());
+    return TrialSchedule(*sweep_.search, sweep_.runs.size(), epochs).total_epochs() / (runs * epochs);
+  }
+
   void train_runs() {
     double total_work = 0;
     for (const PreparedRun& run : prepared_) total_work += work(run);
+    if (sweep_.search) total_work *= fraction_trained();
     SweepRecorder recorder({.directory = directory_->path(),
                             .name = directory_->name(),
                             .keys = sweep_.keys,
@@ -183,6 +191,7 @@ class SweepRunner {
                             .terminal = environment_.terminal,
                             .quiet = options_.quiet,
                             .json = options_.json,
+                            .total_runs = growing_ ? sweep_.search->trials : 0,
                             .work = total_work,
                             .replaces = replaced_runs()},
                            sweep_.runs, std::move(records_));

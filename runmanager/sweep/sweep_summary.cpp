@@ -32,7 +32,7 @@ std::string resume_command(const SweepSummary& summary, const RunnerOptions& opt
   return shell_command(words);
 }
 
-// "50 trials, 12 of them to their last epoch; best: Accuracy/validation 0.91 of lr=0.003".
+// "50 trials, 5 of them to the end; best: Accuracy/validation 0.91, lr=0.003".
 std::string search_text(const SweepSummary& summary) {
   const SearchSpec& search = *summary.sweep.search;
   const std::size_t none = summary.runs.size();
@@ -47,7 +47,8 @@ std::string search_text(const SweepSummary& summary) {
     best_value = value;
     best = i;
   }
-  std::string text = fmt::format("{} trials, {} of them to the end", summary.runs.size(), completed);
+  std::string text = fmt::format("{} trial{}", summary.runs.size(), summary.runs.size() == 1 ? "" : "s");
+  if (has_rungs(search.method)) text += fmt::format(", {} of them to the end", completed);
   if (best != none) {
     text += fmt::format("; best: {} {:.6g}, {}", search.metric,
                         search.largest_is_best ? -*best_value : *best_value, summary.runs[best].name);

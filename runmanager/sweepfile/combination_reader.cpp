@@ -60,12 +60,14 @@ JsonNode with_values(JsonNode tree, std::vector<Assignment> values, NetworkFiles
 CombinationReader::AxisInfo& CombinationReader::info_of(const Axis& axis) {
   const auto [found, is_new] = axes_.try_emplace(&axis);
   AxisInfo& info = found->second;
+  if (info.params.size() < axis.values.size()) {  // A search adds the values that it draws.
+    info.params.resize(axis.values.size());
+    info.simple.resize(axis.values.size());
+  }
   if (!is_new) return info;
-  info.params.resize(axis.values.size());
   if (const char* key = simple_key(axis.path)) {
     info.kind = AxisKind::kSimple;
     info.key = key;
-    info.simple.resize(axis.values.size());
     return info;
   }
   for (const RunPart& part : run_parts()) {

@@ -107,7 +107,10 @@ class RunSchedulerTest : public ::testing::Test {
                             .clock = options_.clock,
                             .terminal = terminal},
                            configs_, std::move(records));
-    schedule_runs(runs, executor, options_, recorder);
+    std::vector<const ScheduledRun*> all;
+    for (const ScheduledRun& run : runs) all.push_back(&run);
+    ListedRuns source(std::move(all));
+    schedule_runs(source, executor, options_, recorder);
     return recorder.records();
   }
 

@@ -203,7 +203,7 @@ TEST(BadSweepFile, AnUnknownKeyIsNamedWithAllThatAreAllowedAndTheNearest) {
             "s.json:2:1: epoch: unknown key \"epoch\", allowed: name, dataset, network, optimizer, schedule, "
             "loss, clip_norm, epochs, evaluate_first, seed, repeats, "
             "lr, batch_size, shuffle, num_workers, device, precision, deterministic, stop, checkpoint, init, "
-            "log, params, zip, "
+            "log, params, search, zip, "
             "exclude, when, "
             "grids, did "
             "you mean \"epochs\"?");
@@ -239,7 +239,7 @@ TEST(BadSweepFile, AllMistakesAreReportedTogetherInTheOrderOfTheFile) {
             "s.json:3:1: sed: unknown key \"sed\", allowed: name, dataset, network, optimizer, schedule, "
             "loss, clip_norm, epochs, evaluate_first, seed, repeats, lr, "
             "batch_size, shuffle, num_workers, device, precision, deterministic, stop, checkpoint, init, "
-            "log, params, zip, "
+            "log, params, search, zip, "
             "exclude, when, "
             "grids, did you "
             "mean \"seed\"?\n"

@@ -1,0 +1,223 @@
+// The key "search", and axes that are ranges.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/config/data_check.h"
+#include "tests/support/sweep_folder.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using testing::SweepFolder;
+
+// With a validation set, which the default metric needs.
+std::string searching(const std::string& search, const std::string& more) {
+  return R"({"dataset": {"name": "fashion-mnist", "validation": 1000}, "network": "net.json", "epochs": 9,)"
+         "\n\"search\": " +
+         search + ",\n" + more + "}";
+}
+
+constexpr const char* kRates = R"("params": {"lr": {"log_uniform": [0.0001, 0.1]}, "batch_size": [10, 100]})";
+
+TEST(SearchFile, BadValuesAreNamedWithWhatIsAllowed) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"3",
+       "s.json:2:11: search: got 3, want an object with any of: method, trials, metric, mode, seed, "
+       "at_once, min_epochs, reduction, target, seconds"},
+      {R"({"method": "bayes"})",
+       "s.json:2:22: search.method: got \"bayes\", want grid, random, tpe, halving or hyperband"},
+      {R"({"method": "tpe", "trials": -1})",
+       "s.json:2:39: search.trials: got -1, want an integer >= 0 and <= 100000"},
+      {R"({"method": "tpe", "trails": 9})",
+       "s.json:2:29: search.trails: unknown key \"trails\", allowed: method, trials, metric, mode, seed, "
+       "at_once, min_epochs, reduction, target, seconds, did you mean \"trials\"?"},
+      {R"({"method": "tpe", "trials": 9, "seconds": 0})",
+       "s.json:2:53: search.seconds: got 0, want a number > 0"},
+      {R"({"method": "tpe", "trials": 9, "target": "0.9"})",
+       "s.json:2:52: search.target: got \"0.9\", want a number without quotes"},
+      {R"({"method": "halving", "trials": 9, "reduction": 1})",
+       "s.json:2:59: search.reduction: got 1, want an integer >= 2 and <= 100"},
+      {R"({"method": "tpe"})", "s.json:2:11: search: \"tpe\" has to know how many, want \"trials\""},
+      {R"({"method": "halving"})", "s.json:2:11: search: \"halving\" has to know how many, want \"trials\""},
+      {R"({"method": "halving", "trials": 9, "min_epochs": 10})",
+       "s.json:2:11: search: min_epochs is 10, want at most 9, the epochs of a whole training"},
+      {R"({"method": "random", "trials": 9, "metric": "Accuracy/test"})",
+       "s.json:2:55: search.metric: got \"Accuracy/test\", want Loss/train, Accuracy/train, Number "
+       "Correct/train, Top-5 Accuracy/train, MAE/train, RMSE/train, R2/train, Loss/validation, "
+       "Accuracy/validation, Number Correct/validation, Top-5 Accuracy/validation, MAE/validation, "
+       "RMSE/validation or R2/validation, did you mean \"Accuracy/train\"?"},
+      {R"({"method": "random", "trials": 9, "metric": "MAE/validation"})",
+       "s.json:2:55: search.metric: got \"MAE/validation\", which is not measured for such targets, want "
+       "Loss/train, Accuracy/train, Number Correct/train, Loss/validation, Accuracy/validation or Number "
+       "Correct/validation"},
+  };
+  const SweepFolder folder;
+  for (const auto& [search, message] : cases) EXPECT_EQ(folder.error(searching(search, kRates)), message);
+}
+
+TEST(SearchFile, BadRangesAreNamedWithWhatIsAllowed) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"uniform": [0.1]})",
+       "s.json:3:31: params.lr.uniform: got a list, want two numbers [lowest, highest]"},
+      {R"({"uniform": [0.1, 0.1]})",
+       "s.json:3:31: params.lr.uniform: the lowest is 0.1 and the highest 0.1, want a lower and a higher"},
+      {R"({"log_uniform": [0, 0.1]})",
+       "s.json:3:36: params.lr.log_uniform.0: got 0, want a number > 0, as a logarithm is taken of it"},
+      {R"({"int_uniform": [1, 2.5]})", "s.json:3:39: params.lr.int_uniform.1: got 2.5, want an integer"},
+      {R"({"uniform": [-1, 1]})", "s.json:3:13: params.lr: got -1, want a number > 0"},
+      {R"({"unifrom": [1, 2]})",
+       "s.json:3:20: params.lr.unifrom: unknown key \"unifrom\", allowed: range, linspace, logspace, "
+       "uniform, "
+       "log_uniform, int_uniform, log_int_uniform, did you mean \"uniform\"?"},
+  };
+  const SweepFolder folder;
+  for (const auto& [range, message] : cases) {
+    EXPECT_EQ(folder.error(searching(R"({"method": "random", "trials": 3})",
+                                     R"("params": {"lr": )" + std::string(range) + "}")),
+              message);
+  }
+}
+
+TEST(SearchFile, WhatDoesNotGoTogetherIsSaid) {
+  const std::pair<std::string, const char*> cases[] = {
+      {SweepFolder::with(R"("params": {"lr": {"uniform": [0.1, 0.2]}})"),
+       "a range of numbers has no combinations to try, want a list of values, linspace or logspace; or "
+       "\"search\" with the method random, tpe, halving or hyperband"},
+      {searching(R"({"trials": 9})", R"("params": {"lr": [0.1, 0.2]})"),
+       "search.trials: a grid has all of its combinations, want another \"method\", or no \"trials\""},
+      {searching(R"({"method": "tpe", "trials": 9})", R"("repeats": 2, "params": {"lr": [0.1, 0.2]})"),
+       "repeats: \"tpe\" compares single trainings, want 1, or the method grid or random"},
+      {searching(R"({"method": "halving", "trials": 9})", R"("params": {"epochs": [1, 2]})"),
+       "params.epochs: \"halving\" decides how long each trial is trained, want one number of epochs for "
+       "all"},
+      {searching(R"({"method": "tpe", "trials": 9})", R"("params": {"dataset.limit": [100, 200]})"),
+       "params.dataset.limit: \"tpe\" trains on one data set, want another method, or a sweep for each data "
+       "set"},
+      {searching(R"({"method": "random", "trials": 9})",
+                 R"("params": {"lr": [0.1, 0.2], "batch_size": [1, 2]}, "zip": [["lr", "batch_size"]])"),
+       "zip: \"random\" draws points of one space, want \"params\" alone, or the method grid, or halving "
+       "without \"trials\""},
+      {searching(R"({"method": "random", "trials": 9})", R"("seed": 1)"),
+       "search: there is nothing to search, want \"params\""},
+      {searching(R"({"method": "random", "trials": 9})",
+                 R"("params": {"lr": [0.1, 0.2]}, "exclude": [{"lr": [0.1, 0.2]}])"),
+       "every point is excluded, want at least one"},
+  };
+  const SweepFolder folder;
+  for (const auto& [file, message] : cases) EXPECT_THAT(folder.error(file), HasSubstr(message));
+}
+
+TEST(SearchFile, TheDefaultMetricNeedsAValidationSet) {
+  const SweepFolder folder;
+  EXPECT_EQ(folder.error(SweepFolder::with(
+                R"("search": {"method": "random", "trials": 2}, "params": {"lr": [0.1, 0.2]})")),
+            "s.json:2:11: search: got \"Loss/validation\" (the default metric), which needs a validation set "
+            "(dataset.validation), want Loss/train, Accuracy/train or Number Correct/train");
+}
+
+TEST(SearchFile, DrawsPointsWithinTheirRanges) {
+  const SweepFolder folder;
+  const Sweep sweep = folder.load(
+      searching(R"({"method": "random", "trials": 60, "seed": 4})",
+                R"("params": {"lr": {"log_uniform": [0.001, 0.1]}, "batch_size": {"int_uniform": [16, 64]},
+                    "optimizer": ["sgd", "adam"]})"));
+  ASSERT_THAT(sweep.runs, SizeIs(60));
+  EXPECT_THAT(sweep.keys, ElementsAre("lr", "batch_size", "optimizer"));
+  std::set<std::string> names;
+  int low = 0;
+  for (const RunConfig& run : sweep.runs) {
+    EXPECT_GE(run.lr, 0.001);
+    EXPECT_LE(run.lr, 0.1);
+    low += run.lr < 0.01;
+    EXPECT_GE(run.batch_size, 16U);
+    EXPECT_LE(run.batch_size, 64U);
+    EXPECT_EQ(std::get<double>(*find_param(run.params, "lr")), run.lr);
+    EXPECT_EQ(std::get<std::int64_t>(*find_param(run.params, "batch_size")),
+              static_cast<std::int64_t>(run.batch_size));
+    EXPECT_EQ(run.optimizer.type, param_text(run.params, "optimizer"));
+    EXPECT_LT(run.name.size(), 45U) << run.name;
+    EXPECT_TRUE(names.insert(run.name).second);
+  }
+  EXPECT_GT(low, 15);
+  EXPECT_LT(low, 45);
+}
+
+TEST(SearchFile, TheSameSeedDrawsTheSamePointsAndMoreTrialsBeginWithThem) {
+  const SweepFolder folder;
+  const auto names = [&](const std::string& search) {
+    std::vector<std::string> list;
+    for (const RunConfig& run : folder.load(searching(search, kRates)).runs) list.push_back(run.name);
+    return list;
+  };
+  const auto ten = names(R"({"method": "random", "trials": 10, "seed": 7})");
+  auto twenty = names(R"({"method": "random", "trials": 20, "seed": 7})");
+  twenty.resize(10);
+  EXPECT_EQ(ten, twenty);
+  EXPECT_NE(ten, names(R"({"method": "random", "trials": 10, "seed": 8})"));
+}
+
+TEST(SearchFile, HalvingWithoutTrialsHasEveryCombination) {
+  const SweepFolder folder;
+  const Sweep sweep = folder.load(
+      searching(R"({"method": "halving"})", R"("params": {"lr": [0.1, 0.2, 0.3], "batch_size": [10, 100]})"));
+  EXPECT_THAT(sweep.runs, SizeIs(6));
+  EXPECT_EQ(sweep.runs[0].name, "lr=0.1,batch_size=10");
+  ASSERT_TRUE(sweep.search);
+  EXPECT_EQ(sweep.search->method, SearchMethod::kHalving);
+  EXPECT_FALSE(sweep.trials);
+}
+
+TEST(SearchFile, TpeBeginsWithTheTrialsThatNeedNoResults) {
+  const SweepFolder folder;
+  const Sweep sweep = folder.load(searching(R"({"method": "tpe", "trials": 30, "at_once": 3})", kRates));
+  EXPECT_THAT(sweep.runs, SizeIs(3));
+  ASSERT_TRUE(sweep.trials);
+  EXPECT_THAT(sweep.trials->points, SizeIs(3));
+  const RunConfig next = sweep.trials->make_run(3, {0.05, 1.0});
+  EXPECT_EQ(next.name, "lr=0.05,batch_size=100");
+  EXPECT_EQ(next.batch_size, 100U);
+  EXPECT_EQ(next.index, 3U);
+  EXPECT_EQ(next.resolved.at("lr"), 0.05);
+}
+
+TEST(SearchFile, AGridWithNothingElseIsNoSearch) {
+  const SweepFolder folder;
+  EXPECT_FALSE(folder.load(searching(R"({"method": "grid"})", R"("params": {"lr": [0.1]})")).search);
+  EXPECT_TRUE(
+      folder.load(searching(R"({"method": "grid", "target": 0.1})", R"("params": {"lr": [0.1]})")).search);
+}
+
+TEST(SearchFile, IsOverriddenOnTheCommandLine) {
+  const SweepFolder folder;
+  const std::string file = searching(R"({"method": "random", "trials": 5})", kRates);
+  EXPECT_THAT(folder.load(file, {"search.trials=7"}).runs, SizeIs(7));
+  EXPECT_THAT(folder.load(file, {R"(lr={"uniform":[0.2,0.3]})"}).runs[0].lr,
+              ::testing::AllOf(::testing::Ge(0.2), ::testing::Le(0.3)));
+  EXPECT_THAT(folder.error(file, {"search.trials=x"}),
+              HasSubstr("search.trials: got \"x\", want an integer"));
+}
+
+// What a sweep leaves can be given to it again.
+TEST(SearchFile, TheExpandedFileDrawsTheSameRuns) {
+  const SweepFolder folder;
+  const Sweep sweep =
+      folder.load(searching(R"({"method": "random", "trials": 8})", kRates), {"search.trials=9"});
+  const Sweep again = folder.load(sweep.resolved.dump());
+  ASSERT_EQ(again.runs.size(), 9U);
+  for (std::size_t i = 0; i < 9; ++i) {
+    EXPECT_EQ(again.runs[i].name, sweep.runs[i].name);
+    EXPECT_EQ(again.runs[i].resolved, sweep.runs[i].resolved);
+  }
+}
+
+}  // namespace
+}  // namespace sweep
