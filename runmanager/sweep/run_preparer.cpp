@@ -61,13 +61,16 @@ void RunPreparer::check(const RunConfig& config, const std::filesystem::path& sw
   problems.throw_if_any();
 }
 
+void RunPreparer::describe(Data& data) {
+  if (!data.format.is_null()) return;
+  const auto dataset = cache_.find(data.spec);
+  data.balance = dataset_balance(*dataset);
+  data.format = to_json(sample_format(*dataset));
+}
+
 PreparedRun RunPreparer::prepare(const RunConfig& config) {
   Data& data = get(config.dataset);
-  if (data.format.is_null()) {
-    const auto dataset = cache_.find(config.dataset);
-    data.balance = dataset_balance(*dataset);
-    data.format = to_json(sample_format(*dataset));
-  }
+  describe(data);
   PreparedRun run;
   run.config = &config;
   run.device = environment_.parse_device(config.device);
@@ -96,6 +99,7 @@ std::size_t RunPreparer::dataset_position(const RunConfig& config) {
 }
 
 std::vector<SharedDataset> RunPreparer::share_datasets() {
+  for (Data& data : data_) describe(data);  // A later run may need it.
   shared_ = true;
   return cache_.move_to_shared_memory();
 }

@@ -60,11 +60,13 @@ class RunPreparer {
     DatasetSpec spec;
     DataSizes sizes;
     nlohmann::ordered_json provenance;       // what tells it from other data
-    nlohmann::ordered_json balance, format;  // with the first run that is prepared
+    nlohmann::ordered_json balance, format;  // of describe()
     std::vector<std::string> remarks;
   };
   Data* find(const DatasetSpec& spec);  // nullptr: not loaded
-  Data& get(const DatasetSpec& spec);   // throws why it could not be loaded
+  /// Fills in what takes a look at every sample; only for data that runs are trained with.
+  void describe(Data& data);
+  Data& get(const DatasetSpec& spec);  // throws why it could not be loaded
 
   const SweepEnvironment& environment_;
   const nlohmann::ordered_json program_;

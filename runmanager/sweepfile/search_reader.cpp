@@ -13,12 +13,6 @@
 namespace sweep {
 namespace {
 
-bool has_range(const SearchSpace& space) {
-  return std::ranges::any_of(space.grids, [](const Grid& grid) {
-    return std::ranges::any_of(grid.axes, [](const Axis& axis) { return axis.range.has_value(); });
-  });
-}
-
 const Axis* find_axis(const SearchSpace& space, const std::function<bool(const Axis&)>& wanted) {
   for (const Grid& grid : space.grids) {
     const auto found = std::ranges::find_if(grid.axes, wanted);
@@ -92,6 +86,12 @@ void check_space(const JsonNode& root, const JsonNode& node, const SearchSpec& s
 }
 
 }  // namespace
+
+bool has_range(const SearchSpace& space) {
+  return std::ranges::any_of(space.grids, [](const Grid& grid) {
+    return std::ranges::any_of(grid.axes, [](const Axis& axis) { return axis.range.has_value(); });
+  });
+}
 
 std::span<const std::string> search_method_names() {
   static const std::vector<std::string> names = {"grid", "random", "tpe", "halving", "hyperband"};

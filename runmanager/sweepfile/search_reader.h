@@ -16,6 +16,9 @@ namespace sweep {
 /// mistake, also what does not go together with the axes in `space`.
 std::optional<SearchSpec> read_search(const JsonNode& root, const SearchSpace& space, Problems& problems);
 
+/// Whether any axis is a range of numbers.
+bool has_range(const SearchSpace& space);
+
 /// Whether the trials of the search are points that are drawn, instead of every combination.
 bool draws_points(const SearchSpec& search, const SearchSpace& space);
 

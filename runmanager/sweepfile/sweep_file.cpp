@@ -241,6 +241,7 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
     draw_trials(reader, *sweep.search, epochs_of(base), sweep);
     if (sweep.runs.empty()) problems.add(*root.location, "every point is excluded, want at least one");
   } else {
+    if (has_range(space)) problems.throw_if_any();  // Nothing can be expanded, and why was said.
     read_combinations(space, rule_base, {run_tree, base, plain, files, context}, sweep, problems);
   }
   problems.throw_if_any();
