@@ -36,8 +36,14 @@ std::optional<double> LiveRun::seconds_left() const {
 }
 
 std::size_t LiveSweep::count(RunStatus status) const {
-  return static_cast<std::size_t>(
-      std::count_if(ended.begin(), ended.end(), [&](const auto& run) { return run.second == status; }));
+  const auto found = ended.find(status);
+  return found == ended.end() ? 0 : found->second;
+}
+
+std::size_t LiveSweep::finished() const {
+  std::size_t sum = kept;
+  for (const auto& [status, runs_of_it] : ended) sum += runs_of_it;
+  return sum;
 }
 
 double LiveSweep::fraction() const {
@@ -54,6 +60,23 @@ std::optional<double> LiveSweep::samples_per_second() const {
     if (run.samples_per_second) sum = sum.value_or(0) + *run.samples_per_second;
   }
   return sum;
+}
+
+LiveKeys keys_of(const LiveSweep& sweep) {
+  LiveKeys keys;
+  std::map<std::string, std::string> first;
+  sweep.for_each_known([&](const std::string&, const Params& params) {
+    for (const auto& [key, value] : params) {
+      const std::string text = param_text(value);
+      const auto [at, is_new] = first.emplace(key, text);
+      if (is_new) {
+        keys.all.push_back(key);
+      } else if (at->second != text) {
+        keys.varying.insert(key);
+      }
+    }
+  });
+  return keys;
 }
 
 RunRecord summary_of(const RunRecord& run) {

@@ -106,11 +106,9 @@ TEST(ProgressState, KnowsTheBestRunOfThisStartAndEarlierOnes) {
   world.progress.consider(earlier);
   world.end(1, RunStatus::kCompleted, 0.5);
   EXPECT_EQ(world.state().best->name, "earlier");
-  EXPECT_FALSE(world.state().best_number);
   world.end(2, RunStatus::kFailed, 0.9);
   world.end(3, RunStatus::kCompleted, 0.7);
   EXPECT_EQ(world.state().best->name, "run 3");
-  EXPECT_EQ(world.state().best_number, 3u);
   EXPECT_EQ(world.state().latest.size(), 3u);
 }
 
