@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/base/printable.h"
 #include "runmanager/inspect/sweep_status.h"
@@ -67,7 +68,13 @@ class Watch {
         ends_ ? sweep.ends - std::min(sweep.ends, *ends_) : std::min(sweep.ends, kEndedAtFirst);
     ends_ = sweep.ends;
     const std::size_t shown = std::min(news, sweep.latest.size());
-    for (std::size_t i = sweep.latest.size() - shown; i < sweep.latest.size(); ++i) visit(sweep.latest[i]);
+    for (std::size_t i = sweep.latest.size() - shown; i < sweep.latest.size(); ++i) {
+      const RunRecord& run = sweep.latest[i];
+      // Many runs are skipped for one reason.
+      if (run.status == RunStatus::kSkipped && std::exchange(last_skip_, run.error.value_or("")) == run.error)
+        continue;
+      visit(run);
+    }
   }
 
   void log(const LiveSweep& sweep) {
@@ -98,6 +105,7 @@ class Watch {
   const fs::path directory_;
   const WatchOptions& options_;
   LiveRegion region_;
+  std::string last_skip_;                     // the reason of the last run that was skipped
   std::optional<std::size_t> ends_;           // LiveSweep::ends the last time
   std::map<std::size_t, int> logged_epochs_;  // by the run's number
   Json last_json_;

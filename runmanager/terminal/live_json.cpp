@@ -37,7 +37,8 @@ Json run_json(const LiveRun& run) {
           {"seconds_left", json_number(run.seconds_left())}};
 }
 
-// Parameters and an epoch are read as those of a run record are.
+constexpr int kMostEpochs = 1'000'000'000;
+
 LiveRun run_from_json(const Json& json, std::string_view where) {
   LiveRun run;
   json.at("number").get_to(run.number);
@@ -57,6 +58,10 @@ LiveRun run_from_json(const Json& json, std::string_view where) {
   run.samples_per_second = optional_number(json, "samples_per_second");
   json.at("phase").get_to(run.phase);
   json.at("seconds").get_to(run.seconds);
+  if (run.trained_epochs < 0 || run.finished_epochs < 0 || run.epochs < 0 ||
+      std::max(run.finished_epochs, run.epochs) > kMostEpochs)
+    throw DataError(fmt::format("{}: not the progress of a sweep: a run with {} of {} epochs", where,
+                                run.finished_epochs, run.epochs));
   return run;
 }
 

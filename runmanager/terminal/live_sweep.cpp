@@ -49,7 +49,7 @@ std::size_t LiveSweep::finished() const {
 double LiveSweep::fraction() const {
   double done = ended_work;
   for (const auto& [number, run] : active) done += run.fraction() * run.work();
-  return work > 0 ? std::min(1.0, done / work) : 0;
+  return work > 0 ? std::clamp(done / work, 0.0, 1.0) : 0;
 }
 
 std::optional<double> LiveSweep::seconds_left() const { return time_left(fraction(), seconds); }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "core/base/printable.h"
 #include "runmanager/terminal/ended_line.h"
@@ -52,6 +54,7 @@ struct LiveColumn {
   int importance = kNeeded;
   int min_width = 0;  // so that the columns stay where they are while the numbers change
   bool right_aligned = true;
+  bool is_shown = true;
 };
 
 int width_of(const LiveColumn& column) {
@@ -62,7 +65,7 @@ int width_of(const LiveColumn& column) {
 
 int width_of(const std::vector<LiveColumn>& columns) {
   int width = 0;
-  for (const LiveColumn& column : columns) width += kTableGap + width_of(column);
+  for (const LiveColumn& column : columns) width += column.is_shown ? kTableGap + width_of(column) : 0;
   return width;
 }
 
@@ -130,36 +133,45 @@ LiveColumns columns_of(const LiveSweep& sweep, const LiveRuns& runs) {
                return run.samples_per_second ? human_count(*run.samples_per_second) : "";
              }),
       column(runs, "left", kTimeLeft, 4, [](const LiveRun& run) { return left_text(run.seconds_left()); })};
-  std::erase_if(columns.behind, [](const LiveColumn& c) {
+  // These keep their place while nothing is known: a table that jumps cannot be read.
+  const std::set<std::string> lasting = {"loss", "img/s", "left"};
+  const bool is_validated = std::any_of(sweep.latest.begin(), sweep.latest.end(), [](const RunRecord& run) {
+    return last_epoch(run) != nullptr && last_epoch(run)->validation_loss;
+  });
+  std::erase_if(columns.behind, [&](const LiveColumn& c) {
+    if (lasting.contains(c.title) || (is_validated && c.importance <= kValidation && c.title != "it/s"))
+      return false;
     return std::all_of(c.cells.begin(), c.cells.end(), [](const std::string& cell) { return cell.empty(); });
   });
   return columns;
 }
 
-// Removes the least important column, and of equal ones the widest. Returns whether there was one to spare.
-bool drop_one(LiveColumns& columns) {
-  std::vector<LiveColumn>* side = nullptr;
-  std::size_t least = 0;
-  for (auto* candidates : {&columns.before, &columns.behind}) {
-    for (std::size_t i = 0; i < candidates->size(); ++i) {
-      const LiveColumn& candidate = (*candidates)[i];
-      if (candidate.importance >= kNeeded) continue;
-      if (side == nullptr || candidate.importance < (*side)[least].importance ||
-          (candidate.importance == (*side)[least].importance &&
-           width_of(candidate) > width_of((*side)[least]))) {
-        side = candidates;
-        least = i;
-      }
+// Hides columns until the rest is no wider than `width`: the least important first, and of equal ones the
+// widest. What then fits after all comes back.
+void fit_columns(LiveColumns& columns, int width) {
+  std::vector<LiveColumn*> order;
+  for (auto* side : {&columns.before, &columns.behind}) {
+    for (LiveColumn& column : *side) {
+      if (column.importance < kNeeded) order.push_back(&column);
     }
   }
-  if (side == nullptr) return false;
-  side->erase(side->begin() + static_cast<std::ptrdiff_t>(least));
-  return true;
+  std::stable_sort(order.begin(), order.end(), [](const LiveColumn* a, const LiveColumn* b) {
+    return std::pair(a->importance, -width_of(*a)) < std::pair(b->importance, -width_of(*b));
+  });
+  for (LiveColumn* column : order) {
+    if (columns.width() <= width) break;
+    column->is_shown = false;
+  }
+  for (auto column = order.rbegin(); column != order.rend(); ++column) {
+    if ((*column)->is_shown || columns.width() + kTableGap + width_of(**column) > width) continue;
+    (*column)->is_shown = true;
+  }
 }
 
 std::string cells_text(const std::vector<LiveColumn>& columns, std::optional<std::size_t> row) {
   std::string text;
   for (const LiveColumn& column : columns) {
+    if (!column.is_shown) continue;
     text += std::string(kTableGap, ' ') +
             padded(row ? column.cells[*row] : column.title, width_of(column), column.right_aligned);
   }
@@ -170,11 +182,10 @@ std::string cells_text(const std::vector<LiveColumn>& columns, std::optional<std
 std::vector<std::string> run_lines(const LiveSweep& sweep, const LiveRuns& runs, const Terminal& terminal,
                                    int width) {
   LiveColumns columns = columns_of(sweep, runs);
-  const auto room = [&] { return width - columns.width() - kTableGap - kPercentWidth; };
-  while (room() < kShortestBar && drop_one(columns)) {
-  }
-  const int bar_width = std::clamp(room(), kShortestBar, kLongestBar),
-            progress_width = bar_width + kPercentWidth;
+  const int beside = kTableGap + kPercentWidth;  // the bar
+  fit_columns(columns, width - beside - kShortestBar);
+  const int bar_width = std::clamp(width - beside - columns.width(), kShortestBar, kLongestBar);
+  const int progress_width = bar_width + kPercentWidth;
   const std::string gap(kTableGap, ' ');
   std::vector<std::string> lines;
   lines.push_back(painted(terminal, kDim,

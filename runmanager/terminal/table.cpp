@@ -205,7 +205,7 @@ std::string results_table(const std::vector<RunRecord>& runs, const std::vector<
     line += " " + title + (title == left_out.back() ? "" : ",");
   }
   if (!line.empty()) note(line, colors.dim);
-  return table + repeats_table(runs, keys, options.unicode);
+  return table + repeats_table(runs, keys, options.unicode, options.width);
 }
 
 }  // namespace sweep

@@ -18,7 +18,7 @@ namespace {
 // line are known, too. A word that ends with "=", "." or "/" goes on, so no blank follows it.
 
 // bash parts words at = and : as well, and replaces only what comes behind the last of them.
-constexpr const char* kBash = R"(_sweep() {
+constexpr const char* kBash = R"script(_sweep() {
   local line=${COMP_LINE:0:COMP_POINT} words word prefix= candidate files= IFS=$' \t\n'
   read -ra words <<<"$line"
   [[ $line == *[[:space:]] ]] && words+=('')
@@ -29,19 +29,19 @@ constexpr const char* kBash = R"(_sweep() {
     if [[ $candidate == :files ]]; then files=1
     elif [[ $candidate == *[[:space:]\'\"\\\$\&\;\(\)\<\>\|\*\?\`]* ]]; then
       COMPREPLY+=("$(printf %q "${candidate#"$prefix"}")")
-    else COMPREPLY+=("${candidate#"$prefix"}");
-fi done < < ("${words[0]/#\~/$HOME}" complete-- "${words[@]:1}" 2 > / dev / null) if [[$files]];
-then while read - r candidate;
-do COMPREPLY += ("$candidate");
-done<<(compgen - f-- "${word#" $prefix "}") compopt - o filenames 2> / dev /
-         null fi [[$ { #COMPREPLY[@] } == 1 && ${COMPREPLY[0]} == *[=./ ]]] &&
-     compopt - o nospace 2> /
-    dev / null return 0
+    else COMPREPLY+=("${candidate#"$prefix"}"); fi
+  done < <("${words[0]/#\~/$HOME}" complete -- "${words[@]:1}" 2>/dev/null)
+  if [[ $files ]]; then
+    while read -r candidate; do COMPREPLY+=("$candidate"); done < <(compgen -f -- "${word#"$prefix"}")
+    compopt -o filenames 2>/dev/null
+  fi
+  [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[=./] ]] && compopt -o nospace 2>/dev/null
+  return 0
 }
 complete -F _sweep sweep
-)";
+)script";
 
-constexpr const char* kZsh = R"(#compdef sweep
+constexpr const char* kZsh = R"script(#compdef sweep
 _sweep() {
   local -a lines go_on go_on_shown whole whole_shown
   local line text help
@@ -63,9 +63,9 @@ _sweep() {
   return 0
 }
 (( $+functions[compdef] )) && compdef _sweep sweep
-)";
+)script";
 
-constexpr const char* kFish = R"(function __sweep_complete
+constexpr const char* kFish = R"script(function __sweep_complete
   set -l words (commandline -opc)
   set -l word (commandline -ct)
   for line in ($words[1] complete -- $words[2..-1] "$word" 2>/dev/null)
@@ -77,7 +77,7 @@ constexpr const char* kFish = R"(function __sweep_complete
   end
 end
 complete -c sweep -f -a '(__sweep_complete)'
-)";
+)script";
 
 std::string completion_script(const std::string& shell) {
   if (shell == "bash") return kBash;
