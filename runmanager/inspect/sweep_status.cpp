@@ -40,7 +40,8 @@ void add_running(const fs::path& directory, int levels, std::vector<std::string>
 
 SweepState state_of(const SweepStatus& status, bool is_held) {
   if (is_held) return status.progress ? SweepState::kRunning : SweepState::kStarting;
-  if (status.progress) return SweepState::kDied;
+  std::error_code error;
+  if (fs::exists(status.directory / kProgressFile, error)) return SweepState::kDied;
   for (const RunStatus unfinished : {RunStatus::kPending, RunStatus::kInterrupted}) {
     if (status.statuses.contains(unfinished)) return SweepState::kInterrupted;
   }
@@ -107,9 +108,8 @@ SweepStatus sweep_status(const fs::path& directory) {
       ++status.statuses[run.status == RunStatus::kRunning && !is_held ? RunStatus::kInterrupted : run.status];
     }
   }
-  status.progress = read_progress(directory);
+  if (is_held) status.progress = read_progress(directory);
   status.state = state_of(status, is_held);
-  if (status.state == SweepState::kDied) status.progress.reset();
   return status;
 }
 

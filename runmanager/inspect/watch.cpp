@@ -26,10 +26,14 @@ using Json = nlohmann::ordered_json;
 // How many runs that have ended before are shown at first.
 constexpr std::size_t kEndedAtFirst = 5;
 
+constexpr int kLogWidth = 10000;
+
 class Watch {
  public:
   Watch(const fs::path& directory, const WatchOptions& options)
-      : directory_(directory), options_(options), region_(options.terminal) {}
+      : directory_(directory), options_(options), region_(options.terminal), log_(options.terminal) {
+    log_.width = [] { return kLogWidth; };
+  }
 
   void run() {
     while (!options_.stop_requested()) {
@@ -85,7 +89,7 @@ class Watch {
       text += fmt::format("[{}/{}] {}  epoch {}/{}  {}\n", number, sweep.runs, printable(run.name), finished,
                           run.epochs, metrics_text(*run.last));
     }
-    for_each_new_end(sweep, [&](const RunRecord& run) { text += ended_line(sweep, run, terminal()) + "\n"; });
+    for_each_new_end(sweep, [&](const RunRecord& run) { text += ended_line(sweep, run, log_) + "\n"; });
     if (!text.empty()) terminal().write(text);
   }
 
@@ -105,6 +109,7 @@ class Watch {
   const fs::path directory_;
   const WatchOptions& options_;
   LiveRegion region_;
+  Terminal log_;                              // where lines may have any length
   std::string last_skip_;                     // the reason of the last run that was skipped
   std::optional<std::size_t> ends_;           // LiveSweep::ends the last time
   std::map<std::size_t, int> logged_epochs_;  // by the run's number

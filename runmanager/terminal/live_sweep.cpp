@@ -76,6 +76,14 @@ LiveKeys keys_of(const LiveSweep& sweep) {
       }
     }
   });
+  if (!keys.varying.empty()) return keys;
+  // One run, say. Its name has the keys that vary in the sweep.
+  sweep.for_each_known([&](const std::string& name, const Params& params) {
+    for (const auto& [key, value] : params) {
+      if (name.starts_with(key + "=") || name.find("," + key + "=") != std::string::npos)
+        keys.varying.insert(key);
+    }
+  });
   return keys;
 }
 

@@ -18,9 +18,10 @@ namespace {
 constexpr int kMostLines = 12, kFewestLines = 4;
 constexpr int kShortestBar = 6, kLongestBar = 24, kPercentWidth = 5;
 
-// Which column goes first where there is no room. Parameters that vary go before what is always shown.
-constexpr int kBatchRate = 5, kConstant = 10, kValidation = 20, kRate = 30, kTimeLeft = 40, kVarying = 50,
-              kLoss = 60, kNeeded = 900;
+// Which column goes first where there is no room. Of the parameters, these are constant, vary in the sweep,
+// or tell the runs of the table apart.
+constexpr int kBatchRate = 5, kConstant = 10, kValidation = 20, kVarying = 25, kRate = 30, kTimeLeft = 40,
+              kTelling = 50, kLoss = 60, kNeeded = 900;
 
 // "7 s", "1 m 05 s". Tenths would flicker with every redraw.
 std::string whole_seconds(double seconds) {
@@ -88,12 +89,26 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789.+-e") == std::string::npos;
 }
 
+int param_importance(const LiveRuns& runs, const LiveKeys& keys, const std::string& key) {
+  const auto text_of = [&key](const LiveRun* run) { return param_text(run->params, key); };
+  const bool tells = std::any_of(runs.begin(), runs.end(),
+                                 [&](const LiveRun* run) { return text_of(run) != text_of(runs.front()); });
+  if (tells) return kTelling;
+  if (!keys.varying.contains(key)) return kConstant;
+  // One of them at least is to be seen, if only one run is.
+  return runs.size() == 1 &&
+                 key == *std::find_if(keys.all.begin(), keys.all.end(),
+                                      [&](const std::string& k) { return keys.varying.contains(k); })
+             ? kTelling
+             : kVarying;
+}
+
 LiveColumns columns_of(const LiveSweep& sweep, const LiveRuns& runs) {
   LiveColumns columns;
   const LiveKeys keys = keys_of(sweep);
   for (const std::string& key : keys.all) {
     LiveColumn params =
-        column(runs, printable(key), keys.varying.contains(key) ? kVarying : kConstant, 0,
+        column(runs, printable(key), param_importance(runs, keys, key), 0,
                [&key](const LiveRun& run) { return fit_width(printable(param_text(run.params, key)), 24); });
     params.right_aligned = std::all_of(params.cells.begin(), params.cells.end(), is_number);
     columns.before.push_back(std::move(params));

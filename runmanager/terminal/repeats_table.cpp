@@ -119,6 +119,7 @@ std::string repeats_table(const std::vector<RunRecord>& runs, const std::vector<
   table.header.emplace_back("repeats");
   for (const Quantity& quantity : quantities()) table.header.push_back(quantity.title);
   std::vector<Params> params;
+  params.reserve(runs.size());
   for (const RunRecord& run : runs) params.push_back(run.params);
   for (const RepeatGroup& group : repeat_groups(params)) {
     const auto repeats = completed_repeats(group, runs);

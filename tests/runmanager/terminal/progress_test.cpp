@@ -147,7 +147,9 @@ TEST(ProgressState, RefusesWhatIsNoProgress) {
       continue;
     nlohmann::ordered_json bad = good;
     bad[key] = "something else";
-    if (key != "sweep") EXPECT_THROW(live_sweep_from_json(bad, "file"), DataError) << key;
+    if (key != "sweep") {
+      EXPECT_THROW(live_sweep_from_json(bad, "file"), DataError) << key;
+    }
     bad.erase(key);
     EXPECT_THROW(live_sweep_from_json(bad, "file"), DataError) << key;
   }

@@ -185,6 +185,22 @@ TEST(Progress, CutsParametersThatDoNotTellRunsApartFirst) {
   }
 }
 
+TEST(Progress, ShowsOneParameterOfASingleRunEvenIfThereIsLittleRoom) {
+  Screen screen(60);
+  Clock clock;
+  TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 2, 1e6);
+  RunRecord run;
+  run.name = "momentum=0.5,lr=0.125";
+  run.params = {{"constant", true}, {"momentum", 0.5}, {"lr", 0.125}};
+  progress.start_run(1, run);
+  progress.run(1).begin_run({.number = 1, .name = run.name, .epochs = 100, .batches = 9, .samples = 9});
+  progress.run(1).begin_epoch(1);
+  clock.seconds += 20;
+  progress.run(1).batch({.loss = 5, .correct = 8, .samples = 10});
+  EXPECT_THAT(screen.text(), HasSubstr("momentum"));
+  EXPECT_THAT(screen.text(), Not(HasSubstr("constant")));
+}
+
 TEST(Progress, TakesAQuarterOfTheScreenAtMost) {
   Screen screen(100, 40);
   Clock clock;
