@@ -46,16 +46,17 @@ std::string joined_texts(const std::vector<Piece>& pieces) {
   return text;
 }
 
-// The run's name in so many columns: only the parameters that tell it apart, if not all of it fits.
-std::string short_name(const RunRecord& run, const LiveKeys& keys, int columns, bool unicode) {
+// The run's name in so many columns: only the values of its keys, which the live table names in the same
+// order, if not all of it fits.
+std::string short_name(const RunRecord& run, int columns, bool unicode) {
   std::string name = printable(run.name);
-  if (display_width(name) > columns && !keys.varying.empty()) {
-    std::string telling;
+  if (display_width(name) > columns) {
+    std::string values;
     for (const auto& [key, value] : run.params) {
-      if (keys.varying.contains(key))
-        telling += (telling.empty() ? "" : ",") + printable(key + "=" + param_text(value));
+      if (run.name.starts_with(key + "=") || run.name.find("," + key + "=") != std::string::npos)
+        values += (values.empty() ? "" : ", ") + printable(param_text(value));
     }
-    if (!telling.empty()) name = telling;
+    if (!values.empty()) name = values;
   }
   return fit_width(name, columns, unicode);
 }
@@ -72,7 +73,6 @@ int widest_name(const LiveSweep& sweep) {
 std::string completed_line(const LiveSweep& sweep, const RunRecord& run, const Terminal& terminal,
                            std::string_view mark) {
   constexpr int kShortestName = 20, kMarkWidth = 2;
-  const LiveKeys keys = keys_of(sweep);
   const int room = std::max(kShortestName, terminal.width() - 1 - kMarkWidth);
   const int wanted = std::max(widest_name(sweep), display_width(printable(run.name)));
   std::vector<Piece> pieces = pieces_of(run);
@@ -83,7 +83,7 @@ std::string completed_line(const LiveSweep& sweep, const RunRecord& run, const T
   const std::string metrics = joined_texts(pieces);
   const int name_width = std::min(wanted, std::max(kShortestName, room - display_width(metrics)));
   std::string line =
-      std::string(mark) + padded(short_name(run, keys, name_width, terminal.unicode), name_width) + metrics;
+      std::string(mark) + padded(short_name(run, name_width, terminal.unicode), name_width) + metrics;
   if (!run.stop_reason.empty())
     line += painted(terminal, kDim, "  stopped early: " + printable(run.stop_reason));
   return line;

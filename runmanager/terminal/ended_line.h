@@ -9,8 +9,8 @@
 namespace sweep {
 
 /// The line of a run that has ended. A completed run has its metrics, of which the most important ones are
-/// left if the terminal is narrow; any other has its reason in full. A completed run that is LiveSweep::best
-/// is marked.
+/// left if the terminal is narrow, and the values of its parameters for a name; any other has its reason in
+/// full. A completed run that is LiveSweep::best is marked.
 std::string ended_line(const LiveSweep& sweep, const RunRecord& run, const Terminal& terminal);
 
 /// "loss 0.3210  acc 88.24%  val loss 0.3808  val acc 86.36%", and measures beside them.

@@ -201,6 +201,21 @@ TEST(Progress, ShowsOneParameterOfASingleRunEvenIfThereIsLittleRoom) {
   EXPECT_THAT(screen.text(), Not(HasSubstr("constant")));
 }
 
+TEST(Progress, NamesAFinishedRunByItsValuesWhereThereIsLittleRoom) {
+  RunRecord run = record("lr=0.125,batch_size=1000,shuffle=false", RunStatus::kCompleted);
+  run.params = {
+      {"lr", 0.125}, {"batch_size", std::int64_t{1000}}, {"shuffle", false}, {"seed", std::int64_t{7}}};
+  for (const int width : {200, 50}) {
+    Screen screen(width);
+    Clock clock;
+    TerminalProgress progress(screen.terminal(), clock.function(), false, "s", 2, 1e6);
+    progress.end_run(1, run);
+    const std::string line = screen.lines().at(0);
+    EXPECT_THAT(line, HasSubstr(width == 200 ? run.name + "  loss" : "★ 0.125, 1000, false  ")) << width;
+    EXPECT_THAT(line, HasSubstr("val acc 50.00%")) << width;
+  }
+}
+
 TEST(Progress, TakesAQuarterOfTheScreenAtMost) {
   Screen screen(100, 40);
   Clock clock;
