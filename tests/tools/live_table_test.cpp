@@ -69,8 +69,9 @@ TEST_F(LiveTable, LeavesALinePerRunAndTheResultsAtEveryWidth) {
     EXPECT_TRUE(shows(program, "quarters")) << program.screen.text();
     EXPECT_EQ(program.finish(), 1);
     const std::string text = program.screen.text();
-    EXPECT_THAT(text, HasSubstr("✓ ")) << text;
-    EXPECT_THAT(text, HasSubstr("★ ")) << text;
+    EXPECT_THAT(text, HasSubstr("★ lr=0.")) << text;
+    EXPECT_THAT(text, ::testing::ContainsRegex("(★|✓) lr=0.1,device=cpu")) << text;
+    EXPECT_THAT(text, ::testing::ContainsRegex("(★|✓) lr=0.2,device=cpu")) << text;
     EXPECT_THAT(text, HasSubstr("✗ lr=1e+30")) << text;
     EXPECT_THAT(text, HasSubstr("3 runs skipped")) << text;
     EXPECT_EQ(text.find("0/6 runs"), std::string::npos) << "the table is erased at the end:\n" << text;
@@ -160,7 +161,9 @@ TEST_F(LiveTable, IsLinesOfJsonOrPlainOnesForWatchInAPipe) {
                         directory_.path(), 80);
   wait_for_progress();
   Finished plain;
-  std::thread reader([&] { plain = run_program(program_, {"watch"}, directory_.path()); });
+  std::thread reader([&] {
+    plain = run_program(program_, {"watch", "quarters"}, directory_.path() / "runs");
+  });
   const Finished json = run({"watch", "runs/quarters", "--json"});
   reader.join();
   EXPECT_EQ(sweep.finish(), 75);
@@ -177,7 +180,7 @@ TEST_F(LiveTable, IsLinesOfJsonOrPlainOnesForWatchInAPipe) {
 }
 
 TEST_F(LiveTable, OfAnEndedSweepIsItsRunsByState) {
-  EXPECT_EQ(run({"quarters.json", "lr=0.1,0.2", "--quiet"}).code, 0);
+  EXPECT_EQ(run({"quarters.json", "lr=0.1,0.2", "num_workers=0", "batch_size=10", "--quiet"}).code, 0);
   const Finished finished = run({"watch", "runs/quarters"});
   EXPECT_EQ(finished.code, 0);
   EXPECT_EQ(finished.out, "runs/quarters: ended: 2 completed\n");
