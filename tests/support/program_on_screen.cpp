@@ -30,6 +30,7 @@ ProgramOnScreen::ProgramOnScreen(const std::string& program, const std::vector<s
   std::vector<std::string> strings = {"sweep"};
   strings.insert(strings.end(), words.begin(), words.end());
   std::vector<char*> arguments;
+  arguments.reserve(strings.size() + 1);
   for (std::string& string : strings) arguments.push_back(string.data());
   arguments.push_back(nullptr);
   winsize size = size_of(width, height);

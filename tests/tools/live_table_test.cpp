@@ -17,7 +17,6 @@
 namespace sweep::testing {
 namespace {
 
-using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 namespace fs = std::filesystem;
