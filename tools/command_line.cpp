@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/records/provenance.h"
+#include "tools/exit_code.h"
 
 namespace sweep {
 namespace {
@@ -32,9 +33,13 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-std::vector<std::string> names_of(const std::vector<Command>& commands) {
+enum class Named { kAll, kForPeople };
+
+std::vector<std::string> names_of(const std::vector<Command>& commands, Named which) {
   std::vector<std::string> names;
-  for (const Command& command : commands) names.push_back(command.name);
+  for (const Command& command : commands) {
+    if (which == Named::kAll || !command.is_for_scripts) names.push_back(command.name);
+  }
   return names;
 }
 
@@ -52,11 +57,12 @@ void check_is_file(const std::string& word, const std::vector<std::string>& comm
 }
 
 // Inserts kDefaultCommand where the line begins with a file or an option.
-void insert_default_command(std::vector<std::string>& words, const std::vector<std::string>& commands) {
+void insert_default_command(std::vector<std::string>& words, const std::vector<Command>& commands) {
   const std::string& first = words.front();
-  if (std::find(commands.begin(), commands.end(), first) != commands.end()) return;
+  const std::vector<std::string> names = names_of(commands, Named::kAll);
+  if (std::find(names.begin(), names.end(), first) != names.end()) return;
   if (first == "--help" || first == "-h" || first == "--version") return;
-  if (first[0] != '-') check_is_file(first, commands);
+  if (first[0] != '-') check_is_file(first, names_of(commands, Named::kForPeople));
   words.insert(words.begin(), kDefaultCommand);
 }
 
@@ -64,12 +70,20 @@ void insert_default_command(std::vector<std::string>& words, const std::vector<s
 void check_options(const CLI::App& command, const std::vector<std::string>& words) {
   const std::vector<std::string> known = long_options(command);
   for (std::size_t i = 1; i < words.size(); ++i) {
-    if (!words[i].starts_with("--") || words[i].size() == 2) continue;
+    if (words[i] == "--") return;  // Behind it there are no options.
+    if (!words[i].starts_with("--")) continue;
     const std::string option = words[i].substr(0, words[i].find('='));
     if (std::find(known.begin(), known.end(), option) != known.end()) continue;
     throw ConfigError(fmt::format("unknown option {}, allowed: {}{}", option, fmt::join(known, ", "),
                                   suggestion(option, known)));
   }
+}
+
+std::string exit_codes_help() {
+  std::string text = "\"sweep COMMAND --help\" tells more of each.\n\nExit codes:\n";
+  for (const ExitCode& code : exit_codes()) text += fmt::format("  {:<13}  {}\n", code.code, code.meaning);
+  text.pop_back();
+  return text;
 }
 
 }  // namespace
@@ -89,21 +103,20 @@ int run_command_line(std::vector<std::string> words, const std::vector<Command>&
                "sweep");
   app.set_version_flag("--version", "sweep " + program_version() + " (" + program_revision() + ")");
   app.formatter(std::make_shared<HelpFormatter>());
-  app.footer(
-      "\"sweep COMMAND --help\" tells more of each.\n\nExit codes: 0 all runs done or skipped, 1 a run "
-      "failed, 2 bad command line, "
-      "sweep file or data,\n3 output cannot be written, 75 to be run again, 130 or 143 interrupted.");
+  app.footer(exit_codes_help());
   app.require_subcommand(1);
   app.option_defaults()->always_capture_default(false);
   std::vector<CommandAction> actions;
   for (const Command& command : commands) {
-    actions.push_back(command.add_to(*app.add_subcommand(command.name, command.description)));
+    CLI::App& subcommand = *app.add_subcommand(command.name, command.description);
+    if (command.is_for_scripts) subcommand.group("");
+    actions.push_back(command.add_to(subcommand));
   }
 
   std::vector<std::string> typed = {program};
   typed.insert(typed.end(), words.begin(), words.end());
-  const std::vector<std::string> names = names_of(commands);
-  insert_default_command(words, names);
+  const std::vector<std::string> names = names_of(commands, Named::kAll);
+  insert_default_command(words, commands);
   // commands.size() if the first word is an option of the program itself.
   const auto chosen =
       static_cast<std::size_t>(std::find(names.begin(), names.end(), words.front()) - names.begin());

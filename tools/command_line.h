@@ -24,6 +24,7 @@ struct Command {
   /// Adds options and help to `app`, the command's part of the parser, and returns what to do with them. The
   /// action owns the variables that options are parsed into, and `app` lives as long as the action.
   std::function<CommandAction(CLI::App& app)> add_to;
+  bool is_for_scripts = false;  // help, messages and the manual do not name it
 };
 
 /// The command of a line whose first word is a sweep file or an option.

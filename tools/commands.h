@@ -12,6 +12,8 @@ Command resume_command();        ///< Goes on with the sweep in a directory.
 Command plan_command();          ///< Prints the runs of a sweep file.
 Command show_command();          ///< Prints the results of a sweep or a run.
 Command ls_command();            ///< Lists the sweeps of a log directory.
+Command status_command();        ///< Prints where a sweep stands.
+Command watch_command();         ///< Shows the progress of a sweep that runs elsewhere.
 Command compare_command();       ///< Compares runs that differ in one setting.
 Command report_command();        ///< Writes a sweep as one HTML page.
 Command fsck_command();          ///< Checks files for damage.
@@ -26,14 +28,16 @@ Command schema_command();        ///< Prints the JSON schema of sweep files.
 Command init_command();          ///< Writes a sweep file to start from.
 Command manual_command();        ///< Prints the manual page.
 Command completion_command();    ///< Prints a completion script.
+Command complete_command();      ///< Answers such scripts.
 
 /// In the order of `sweep --help`.
 inline std::vector<Command> all_commands() {
-  return {run_command(),    resume_command(),  plan_command(),      show_command(),
-          ls_command(),     compare_command(), report_command(),    fsck_command(),
-          verify_command(), predict_command(), evaluate_command(),  export_model_command(),
-          export_command(), data_command(),    devices_command(),   schema_command(),
-          init_command(),   manual_command(),  completion_command()};
+  return {run_command(),        resume_command(),       plan_command(),   show_command(),
+          ls_command(),         status_command(),       watch_command(),  compare_command(),
+          report_command(),     fsck_command(),         verify_command(), predict_command(),
+          evaluate_command(),   export_model_command(), export_command(), data_command(),
+          devices_command(),    schema_command(),       init_command(),   manual_command(),
+          completion_command(), complete_command()};
 }
 
 }  // namespace sweep

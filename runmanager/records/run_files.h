@@ -17,6 +17,8 @@ inline constexpr const char* kBestFile = "best.safetensors";
 inline constexpr const char* kLogFile = "log.txt";
 /// In the sweep's directory: the expanded sweep file.
 inline constexpr const char* kSweepFile = "sweep.json";
+/// In the sweep's directory while it is trained, and after it was killed: how far it is, see live_json.h.
+inline constexpr const char* kProgressFile = ".progress.json";
 /// In the sweep's directory: results.csv and results.json, without the extension.
 inline constexpr const char* kResults = "results";
 

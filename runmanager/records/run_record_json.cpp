@@ -169,6 +169,12 @@ Json to_json(const Params& params) {
   return object;
 }
 
+Params params_from_json(const Json& json) {
+  Params params;
+  for (const auto& [key, value] : json.items()) params.emplace_back(key, param_from_json(value));
+  return params;
+}
+
 Json to_json(const EpochRecord& epoch) {
   Json json = epoch_json(epoch);
   if (epoch.validation_number_correct) json["validation_number_correct"] = *epoch.validation_number_correct;
@@ -198,8 +204,7 @@ RunRecord run_record_from_json(const Json& json, std::string_view where) {
     RunRecord run;
     run.name = json.at("name").get<std::string>();
     run.status = parse_run_status(json.at("status").get_ref<const std::string&>());
-    for (const auto& [key, value] : json.at("params").items())
-      run.params.emplace_back(key, param_from_json(value));
+    run.params = params_from_json(json.at("params"));
     const auto epochs = json.at("epochs").get<std::vector<Json>>();
     add_epochs(epochs, run);
     // metrics_json() has added the last epoch's values; only the others are the run's own.

@@ -36,5 +36,7 @@ RunRecord read_run_record(const std::filesystem::path& path);
 nlohmann::ordered_json to_json(const ParamValue& value);
 /// {"lr": 0.01, "device": "cpu"}, in the order given.
 nlohmann::ordered_json to_json(const Params& params);
+/// The inverse. Throws nlohmann::json::exception if `json` is no object of simple values.
+Params params_from_json(const nlohmann::ordered_json& json);
 
 }  // namespace sweep

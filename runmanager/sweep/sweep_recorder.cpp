@@ -7,11 +7,14 @@
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "runmanager/records/replaced_runs.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/terminal/json_progress.h"
+#include "runmanager/terminal/live_json.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/terminal_progress.h"
+#include "runmanager/text/json_output.h"
 
 namespace sweep {
 namespace {
@@ -19,6 +22,9 @@ namespace {
 // The results hold all runs. In a sweep of many short runs, writing them after each would take longer than
 // the training, so they are written only as often as takes this fraction of the time.
 constexpr double kTimeForResults = 0.02;
+
+// Of the file that `sweep watch` reads. Writing it takes a tenth of a millisecond or so.
+constexpr double kSecondsBetweenProgress = 0.9;
 
 // Whether the start that finished a run may have been killed before the run was on the disk. Syncing all of
 // thousands of finished runs could take a minute, and the kernel has long written the old ones by itself,
@@ -67,6 +73,11 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
   }
   save();
   aggregates_.update_all(this->records());
+}
+
+SweepRecorder::~SweepRecorder() {
+  std::error_code ignored;
+  std::filesystem::remove(options_.directory / kProgressFile, ignored);
 }
 
 void SweepRecorder::begin_run(std::size_t run, RunRecord record) {
@@ -163,7 +174,20 @@ void SweepRecorder::save() {
 
 void SweepRecorder::save_if_due() {
   progress_->pass_time();
+  write_progress();
   if (options_.clock() >= next_save_) save();
+}
+
+// Nothing depends on this file, so the sweep goes on without it.
+void SweepRecorder::write_progress() {
+  const double now = options_.clock();
+  if (now < next_progress_) return;
+  next_progress_ = now + kSecondsBetweenProgress;
+  try {
+    write_file_atomically(options_.directory / kProgressFile, json_text(to_json(progress_->state())),
+                          Survives::kKill);
+  } catch (const IoError&) {
+  }
 }
 
 void SweepRecorder::finish() {

@@ -53,6 +53,9 @@ class SweepRecorder {
   /// `records` has one per run, in order. `runs` is used by the constructor only.
   SweepRecorder(const SweepRecorderOptions& options, std::span<const RunConfig> runs,
                 std::vector<RunRecord> records);
+  ~SweepRecorder();  ///< Removes the file that tells others of the progress.
+  SweepRecorder(const SweepRecorder&) = delete;
+  SweepRecorder& operator=(const SweepRecorder&) = delete;
 
   const std::filesystem::path& directory() const { return options_.directory; }
   Progress& progress() { return *progress_; }
@@ -85,7 +88,8 @@ class SweepRecorder {
   /// Writes the end of a run that was lost. Its process must be gone. end_run() may follow.
   void record_lost_run(std::size_t run, const Run& description, RunRecord record);
 
-  /// Writes results.csv and results.json, but not so often that it would take a noticeable part of the time.
+  /// Writes results.csv and results.json, but not so often that it would take a noticeable part of the time;
+  /// and at most once a second what `sweep watch` reads.
   void save_if_due();
   /// Writes the final results and returns when all files of the sweep are on the disk.
   void finish();
@@ -95,6 +99,7 @@ class SweepRecorder {
 
  private:
   void save();
+  void write_progress();
   void count_cost(std::size_t run);
   RecorderOptions recorder_options(std::size_t run) const;
 
@@ -103,7 +108,7 @@ class SweepRecorder {
   AggregateRuns aggregates_;
   std::unique_ptr<Progress> progress_;
   DiskSync disk_;
-  double next_save_ = 0;
+  double next_save_ = 0, next_progress_ = 0;
   SweepCost cost_;
   double begin_ = 0;                             // of this start
   std::map<std::size_t, double> begin_seconds_;  // of the runs that are being trained

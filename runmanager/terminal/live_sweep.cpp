@@ -36,14 +36,20 @@ std::optional<double> LiveRun::seconds_left() const {
 }
 
 std::size_t LiveSweep::count(RunStatus status) const {
-  return static_cast<std::size_t>(
-      std::count_if(ended.begin(), ended.end(), [&](const auto& run) { return run.second == status; }));
+  const auto found = ended.find(status);
+  return found == ended.end() ? 0 : found->second;
+}
+
+std::size_t LiveSweep::finished() const {
+  std::size_t sum = kept;
+  for (const auto& [status, runs_of_it] : ended) sum += runs_of_it;
+  return sum;
 }
 
 double LiveSweep::fraction() const {
   double done = ended_work;
   for (const auto& [number, run] : active) done += run.fraction() * run.work();
-  return work > 0 ? std::min(1.0, done / work) : 0;
+  return work > 0 ? std::clamp(done / work, 0.0, 1.0) : 0;
 }
 
 std::optional<double> LiveSweep::seconds_left() const { return time_left(fraction(), seconds); }
@@ -54,6 +60,31 @@ std::optional<double> LiveSweep::samples_per_second() const {
     if (run.samples_per_second) sum = sum.value_or(0) + *run.samples_per_second;
   }
   return sum;
+}
+
+LiveKeys keys_of(const LiveSweep& sweep) {
+  LiveKeys keys;
+  std::map<std::string, std::string> first;
+  sweep.for_each_known([&](const std::string&, const Params& params) {
+    for (const auto& [key, value] : params) {
+      const std::string text = param_text(value);
+      const auto [at, is_new] = first.emplace(key, text);
+      if (is_new) {
+        keys.all.push_back(key);
+      } else if (at->second != text) {
+        keys.varying.insert(key);
+      }
+    }
+  });
+  if (!keys.varying.empty()) return keys;
+  // One run, say. Its name has the keys that vary in the sweep.
+  sweep.for_each_known([&](const std::string& name, const Params& params) {
+    for (const auto& [key, value] : params) {
+      if (name.starts_with(key + "=") || name.find("," + key + "=") != std::string::npos)
+        keys.varying.insert(key);
+    }
+  });
+  return keys;
 }
 
 RunRecord summary_of(const RunRecord& run) {

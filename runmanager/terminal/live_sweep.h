@@ -5,7 +5,9 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "runmanager/records/results.h"
 
@@ -25,12 +27,11 @@ struct LiveRun {
   std::size_t batch = 0;    // trained in this epoch
   std::optional<double> loss =
       {};  // mean of this epoch so far, as seen while training; at its start, of the one before
-  std::optional<double> accuracy = {};             // likewise, in [0, 1]
-  std::optional<double> validation_loss = {};      // of the last finished epoch
-  std::optional<double> validation_accuracy = {};  // likewise, in [0, 1]
+  std::optional<double> accuracy = {};   // likewise, in [0, 1]
+  std::optional<EpochRecord> last = {};  // the last epoch that this start has finished
   std::optional<double> batches_per_second = {},
                         samples_per_second = {};  // over a second of training or more
-  std::string phase = {};  // what it does beside training: "validation"; "" while it trains
+  std::string phase = {};  // what it does beside training for a while already: "validation"; or ""
   double seconds = 0;      // since it began in this start
 
   /// The part of the epoch in work, in [0, 1].
@@ -51,22 +52,38 @@ struct LiveSweep {
   double work = 0;        // training samples times epochs, over all runs that this start trains
   double ended_work = 0;  // of those that have ended; one that ended early counts whole
   double seconds = 0;     // since the start
-  std::map<std::size_t, RunStatus> ended = {};  // in this start
+  std::map<RunStatus, std::size_t> ended = {};  // how many ended in this start, by how they did
+  std::size_t ends = 0;                         // how often one ended; a run can end more than once
   std::map<std::size_t, LiveRun> active = {};
-  std::deque<RunRecord> latest = {};       // that have ended, the newest last; as summary_of() leaves them
-  std::optional<RunRecord> best = {};      // of all that are completed so far, see best_run()
-  std::optional<std::size_t> best_number;  // of it; none if an earlier start has trained it
+  std::deque<RunRecord> latest = {};   // that have ended, the newest last; as summary_of() leaves them
+  std::optional<RunRecord> best = {};  // of all that are completed so far, see best_run()
 
-  /// How many of LiveSweep::ended have this status.
+  /// How many have ended in this start with this status.
   std::size_t count(RunStatus status) const;
-  std::size_t finished() const { return kept + ended.size(); }
+  std::size_t finished() const;
   /// The part of the work that is done, in [0, 1].
   double fraction() const;
   /// Until the end, at the mean speed so far; nullopt while too little is done to tell.
   std::optional<double> seconds_left() const;
   /// Training samples per second, of all runs together; nullopt while none is known.
   std::optional<double> samples_per_second() const;
+  /// Calls visit(name, params) for the runs at hand that are or were trained: active, latest and best.
+  template <typename Visit>
+  void for_each_known(const Visit& visit) const {
+    for (const auto& [number, run] : active) visit(run.name, run.params);
+    for (const RunRecord& run : latest) {
+      if (run.status != RunStatus::kSkipped) visit(run.name, run.params);
+    }
+    if (best) visit(best->name, best->params);
+  }
 };
+
+/// The swept keys, in the order of the file, and those of them that tell the known runs apart.
+struct LiveKeys {
+  std::vector<std::string> all;
+  std::set<std::string> varying;
+};
+LiveKeys keys_of(const LiveSweep& sweep);
 
 /// The record without what is large: its configuration, its provenance, and all epochs but the last.
 RunRecord summary_of(const RunRecord& run);

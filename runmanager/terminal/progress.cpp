@@ -12,6 +12,9 @@ namespace {
 // As many as any screen shows of them.
 constexpr std::size_t kLatestKept = 32;
 
+// A phase that is over sooner is not worth a glance.
+constexpr double kShortestPhase = 0.3;
+
 }  // namespace
 
 // Keeps the LiveRun of one run. The training of the run reports to it, and a report may redraw everything.
@@ -30,10 +33,11 @@ class Progress::ActiveRun final : public TrainingObserver {
             .trained_epochs = plan.trained_epochs,
             .finished_epochs = plan.trained_epochs,
             .batches = plan.batches,
-            .samples = plan.samples,
-            .phase = "start"};
+            .samples = plan.samples};
     has_classes_ = plan.has_classes;
     start_ = progress_.clock_();
+    phase_ = "start";
+    phase_since_ = start_;
     rate_ = {};
     totals_ = {};
     progress_.show_begin(plan);
@@ -43,7 +47,7 @@ class Progress::ActiveRun final : public TrainingObserver {
   void begin_epoch(int epoch) override {
     run_.finished_epochs = epoch - 1;
     run_.batch = 0;
-    run_.phase.clear();
+    phase_.clear();
     totals_ = {};
     rate_.resume(progress_.clock_());
   }
@@ -58,14 +62,14 @@ class Progress::ActiveRun final : public TrainingObserver {
 
   void phase(std::string_view name) override {
     const double now = progress_.clock_();
-    run_.phase = name;
+    if (phase_.empty()) phase_since_ = now;
+    phase_ = name;
     rate_.pause(now);
     progress_.show_change(now);
   }
 
   void end_epoch(const EpochRecord& epoch) override {
-    run_.validation_loss = epoch.validation_loss;
-    run_.validation_accuracy = epoch.validation_accuracy;
+    run_.last = epoch;
     progress_.show_epoch(run_, epoch);
     progress_.show_change(progress_.clock_());
   }
@@ -74,6 +78,7 @@ class Progress::ActiveRun final : public TrainingObserver {
   void update(double now) {
     if (!run_.has_begun) return;
     run_.seconds = now - start_;
+    run_.phase = now - phase_since_ >= kShortestPhase ? phase_ : "";
     if (totals_.samples > 0) {
       const auto samples = static_cast<double>(totals_.samples);
       run_.loss = totals_.loss / samples;
@@ -89,6 +94,8 @@ class Progress::ActiveRun final : public TrainingObserver {
   Progress& progress_;
   LiveRun& run_;
   double start_ = 0;
+  std::string phase_;  // in work; "" while it trains
+  double phase_since_ = 0;
   bool has_classes_ = true;
   LiveRate rate_;  // of training
   Totals totals_;  // of the epoch
@@ -110,11 +117,7 @@ Progress::ActiveRun& Progress::active_run(std::size_t number) {
     live.number = number;
     run = std::make_unique<ActiveRun>(*this, live);
     // A run that had ended goes on: it does not count as finished any more.
-    state_.ended.erase(number);
-    if (const auto work = ended_work_.find(number); work != ended_work_.end()) {
-      state_.ended_work -= work->second;
-      ended_work_.erase(work);
-    }
+    forget_end(number);
   }
   return *run;
 }
@@ -127,22 +130,32 @@ void Progress::start_run(std::size_t number, const RunRecord& run) {
 
 TrainingObserver& Progress::run(std::size_t number) { return active_run(number); }
 
+// As if the run had not ended.
+void Progress::forget_end(std::size_t number) {
+  const auto end = ended_.find(number);
+  if (end == ended_.end()) return;
+  --state_.ended[end->second.status];
+  state_.ended_work -= end->second.work;
+  ended_.erase(end);
+}
+
 void Progress::end_run(std::size_t number, const RunRecord& run) {
-  state_.ended[number] = run.status;
+  double work = 0;
+  if (const auto end = ended_.find(number); end != ended_.end()) work = end->second.work;
+  forget_end(number);
   // For the time left, a run that ended early counts as all of its work.
   if (const auto active = active_.find(number); active != active_.end()) {
-    const double work = active->second->live().work();
-    state_.ended_work += work;
-    ended_work_[number] += work;
+    work = active->second->live().work();
     active_.erase(active);
     state_.active.erase(number);
   }
+  ended_[number] = {run.status, work};
+  ++state_.ended[run.status];
+  state_.ended_work += work;
+  ++state_.ends;
   state_.latest.push_back(summary_of(run));
   if (state_.latest.size() > kLatestKept) state_.latest.pop_front();
-  const bool had_best = state_.best.has_value();
-  const std::string best = had_best ? state_.best->name : "";
   consider(run);
-  if (state_.best && (!had_best || state_.best->name != best)) state_.best_number = number;
   show_end(number, run);
 }
 

@@ -62,13 +62,18 @@ class Progress {
 
  private:
   class ActiveRun;
+  struct End {
+    RunStatus status = RunStatus::kPending;
+    double work = 0;  // counted in LiveSweep::ended_work
+  };
+  void forget_end(std::size_t number);
   ActiveRun& active_run(std::size_t number);
 
   std::function<double()> clock_;
   double start_;  // by clock_
   LiveSweep state_;
   std::map<std::size_t, std::unique_ptr<ActiveRun>> active_;  // by the run's number
-  std::map<std::size_t, double> ended_work_;                  // likewise, of the runs that have ended
+  std::map<std::size_t, End> ended_;                          // likewise
 };
 
 }  // namespace sweep

@@ -5,9 +5,12 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "runmanager/records/repeats.h"
 #include "runmanager/terminal/table.h"
+#include "runmanager/terminal/terminal.h"
 #include "runmanager/terminal/text_table.h"
 
 namespace sweep {
@@ -59,23 +62,55 @@ std::string cell(const std::vector<const RunRecord*>& runs, const Quantity& quan
   return spread_text(spread_of(values), quantity.unit, plus_minus);
 }
 
+void drop_column(TextTable& table, std::size_t column) {
+  const auto at = static_cast<std::ptrdiff_t>(column);
+  table.header.erase(table.header.begin() + at);
+  for (auto& row : table.rows) row.erase(row.begin() + at);
+  if (column < table.left_aligned) --table.left_aligned;
+}
+
 // Removes columns without any cell.
 void drop_empty_columns(TextTable& table) {
   for (std::size_t column = table.header.size(); column-- > 0;) {
     bool used = false;
     for (const auto& row : table.rows) used |= !row[column].empty();
-    if (used) continue;
-    const auto at = static_cast<std::ptrdiff_t>(column);
-    table.header.erase(table.header.begin() + at);
-    for (auto& row : table.rows) row.erase(row.begin() + at);
-    if (column < table.left_aligned) --table.left_aligned;
+    if (!used) drop_column(table, column);
+  }
+}
+
+constexpr int kNeeded = 900;
+
+// What is left out first where there is no room.
+int importance_of(const TextTable& table, std::size_t column) {
+  if (column < table.left_aligned) {
+    for (const auto& row : table.rows) {
+      if (row[column] != table.rows[0][column]) return table.left_aligned > 1 ? 50 : kNeeded;
+    }
+    return 10;
+  }
+  constexpr std::array<std::pair<std::string_view, int>, 5> kFirst = {
+      {{"val loss", 20}, {"loss", 30}, {"s/epoch", 40}, {"accuracy", 60}, {"repeats", 15}}};
+  for (const auto& [title, importance] : kFirst) {
+    if (table.header[column] == title) return importance;
+  }
+  return kNeeded;
+}
+
+void fit_columns(TextTable& table, int width, bool unicode) {
+  while (display_width(table_lines(table, unicode).rule) > width) {
+    std::size_t least = 0;
+    for (std::size_t column = 1; column < table.header.size(); ++column) {
+      if (importance_of(table, column) < importance_of(table, least)) least = column;
+    }
+    if (table.header.size() == 1 || importance_of(table, least) == kNeeded) return;
+    drop_column(table, least);
   }
 }
 
 }  // namespace
 
 std::string repeats_table(const std::vector<RunRecord>& runs, const std::vector<std::string>& keys,
-                          bool unicode) {
+                          bool unicode, int width) {
   TextTable table{.header = {}, .rows = {}, .left_aligned = 0};
   for (const std::string& key : keys) {
     if (key != kRepeatKey) table.header.push_back(key);
@@ -84,6 +119,7 @@ std::string repeats_table(const std::vector<RunRecord>& runs, const std::vector<
   table.header.emplace_back("repeats");
   for (const Quantity& quantity : quantities()) table.header.push_back(quantity.title);
   std::vector<Params> params;
+  params.reserve(runs.size());
   for (const RunRecord& run : runs) params.push_back(run.params);
   for (const RepeatGroup& group : repeat_groups(params)) {
     const auto repeats = completed_repeats(group, runs);
@@ -98,6 +134,7 @@ std::string repeats_table(const std::vector<RunRecord>& runs, const std::vector<
   }
   if (table.rows.empty()) return "";
   drop_empty_columns(table);
+  if (width > 0) fit_columns(table, width, unicode);
   return fmt::format("\nMean {} standard deviation over repeats:\n\n{}", unicode ? "±" : "+-",
                      terminal_table(table, unicode));
 }

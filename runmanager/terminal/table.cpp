@@ -12,11 +12,10 @@
 #include "runmanager/terminal/repeats_table.h"
 #include "runmanager/terminal/table_columns.h"
 #include "runmanager/terminal/terminal.h"
+#include "runmanager/terminal/text_table.h"
 
 namespace sweep {
 namespace {
-
-constexpr int kGap = 2;  // blanks between columns
 
 // Sets the cells and widths of the columns. Removes columns without any value.
 std::vector<ResultColumn> fill_columns(std::vector<ResultColumn> columns,
@@ -39,7 +38,7 @@ std::vector<ResultColumn> fill_columns(std::vector<ResultColumn> columns,
 // With the gap in front, where the best run has its star.
 int total_width(const std::vector<ResultColumn>& columns) {
   int width = 0;
-  for (const ResultColumn& column : columns) width += column.width + kGap;
+  for (const ResultColumn& column : columns) width += column.width + kTableGap;
   return width;
 }
 
@@ -68,21 +67,9 @@ std::string_view status_color(const Colors& colors, RunStatus status) {
   }
 }
 
-std::string without_trailing_blanks(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line;
-}
-
 std::string first_line(std::string_view text) {
   std::string line(text.substr(0, text.find('\n')));
   return printable(line) + (line.size() < text.size() ? " …" : "");
-}
-
-// The first line of an error, cut to the room that is left after `line`.
-std::string fit_reason(std::string_view error, const std::string& line, const TableOptions& options) {
-  const std::string text = first_line(error);
-  if (options.width == 0) return text;
-  return fit_width(text, std::max(0, options.width - display_width(line)), options.unicode);
 }
 
 // Whether the rows can be told apart without this column.
@@ -112,44 +99,40 @@ std::vector<std::string> fit_columns(std::vector<ResultColumn>& columns, int wid
   return left_out;
 }
 
-// The titles, and a rule below them.
-std::string header(const std::vector<ResultColumn>& columns, const Colors& colors,
-                   const TableOptions& options) {
-  const std::string gap(kGap, ' ');
-  std::string titles = gap, rules = gap;
+// Whether the run has nothing but a reason to show, which then stands where its results would be.
+bool has_only_reason(const RunRecord& run) { return run.epochs.empty() && run.error; }
+
+TextTable text_table(const std::vector<RunRecord>& runs, const std::vector<ResultColumn>& columns) {
+  TextTable table;
   for (const ResultColumn& column : columns) {
-    titles += padded(column.title, column.width, column.right_aligned) + gap;
-    rules += rule(column.width, options.unicode) + gap;
+    table.header.push_back(column.title);
+    table.right_aligned.push_back(column.right_aligned);
   }
-  return fmt::format("{}{}{}\n{}{}{}\n", colors.bold, without_trailing_blanks(titles), colors.off, colors.dim,
-                     without_trailing_blanks(rules), colors.off);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::vector<std::string> cells;
+    for (const ResultColumn& column : columns) {
+      if (has_only_reason(runs[i]) && !column.leads) break;
+      cells.push_back(column.cells[i]);
+    }
+    table.rows.push_back(std::move(cells));
+    table.tails.push_back(runs[i].error ? first_line(*runs[i].error) : "");
+  }
+  return table;
 }
 
-// The line of runs[index], without colours. A run that has an error ends with its reason. If it has no epochs
-// either, the reason stands right after the status, where the other columns would be empty.
-std::string row(const RunRecord& run, std::size_t index, bool is_best,
-                const std::vector<ResultColumn>& columns, const TableOptions& options) {
-  const std::string gap(kGap, ' ');
-  std::string line = !is_best ? gap : options.unicode ? "★ " : "* ";
-  for (const ResultColumn& column : columns) {
-    if (run.epochs.empty() && run.error && !column.leads) {
-      line += fit_reason(*run.error, line, options);
-      return without_trailing_blanks(line);
-    }
-    line += padded(column.cells[index], column.width, column.right_aligned) + gap;
-  }
-  line = without_trailing_blanks(line);
-  if (run.error) {
-    line += gap;
-    line += fit_reason(*run.error, line, options);
-  }
-  return line;
+// The run's line of the table as it is shown, without colours: a reason is cut to the room there is.
+std::string shown(std::string line, const RunRecord& run, bool is_best, const TableOptions& options) {
+  if (is_best) line.replace(0, kTableGap, options.unicode ? "★ " : "* ");
+  return options.width > 0 && run.error ? fit_width(line, options.width, options.unicode) : line;
 }
 
 }  // namespace
 
 std::string human_seconds(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "?";
+  if (seconds < 0.5e-6) return "0 ms";
+  if (seconds < 0.0095e-3) return fmt::format("{:.3f} ms", seconds * 1e3);
+  if (seconds < 0.095e-3) return fmt::format("{:.2f} ms", seconds * 1e3);
   if (seconds < 0.0095) return fmt::format("{:.1f} ms", seconds * 1e3);
   if (seconds < 0.9995) return fmt::format("{:.0f} ms", seconds * 1e3);
   if (seconds < 9.995) return fmt::format("{:.2f} s", seconds);
@@ -181,7 +164,9 @@ std::string results_table(const std::vector<RunRecord>& runs, const std::vector<
   const std::vector<std::string> left_out = fit_columns(columns, options.width);
   const Colors colors = colors_if(options.color);
   const std::optional<std::size_t> best = best_run(runs);
-  std::string table = header(columns, colors, options);
+  const TableLines lines = table_lines(text_table(runs, columns), options.unicode);
+  std::string table = fmt::format("{}{}{}\n{}{}{}\n", colors.bold, lines.titles, colors.off, colors.dim,
+                                  lines.rule, colors.off);
   std::map<std::string, std::size_t> skipped;  // by reason
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].status == RunStatus::kPending) continue;  // After an early stop they would fill the screen.
@@ -190,7 +175,7 @@ std::string results_table(const std::vector<RunRecord>& runs, const std::vector<
       continue;
     }
     const bool is_best = best == i;
-    const std::string line = row(runs[i], i, is_best, columns, options);
+    const std::string line = shown(lines.rows[i], runs[i], is_best, options);
     const std::string_view color = is_best ? colors.green : status_color(colors, runs[i].status);
     table += color.empty() ? line + "\n" : fmt::format("{}{}{}\n", color, line, colors.off);
   }
@@ -221,7 +206,7 @@ std::string results_table(const std::vector<RunRecord>& runs, const std::vector<
     line += " " + title + (title == left_out.back() ? "" : ",");
   }
   if (!line.empty()) note(line, colors.dim);
-  return table + repeats_table(runs, keys, options.unicode);
+  return table + repeats_table(runs, keys, options.unicode, options.width);
 }
 
 }  // namespace sweep

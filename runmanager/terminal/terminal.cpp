@@ -1,5 +1,6 @@
 #include "runmanager/terminal/terminal.h"
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -34,11 +35,28 @@ bool shows_unicode() {
   return true;
 }
 
+int positive_variable(const char* name, int otherwise) {
+  const int value = std::atoi(std::string(environment(name)).c_str());
+  return value > 0 ? value : otherwise;
+}
+
 int columns_of(int fd) {
   winsize size{};
   if (::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  const int columns = std::atoi(std::string(environment("COLUMNS")).c_str());
-  return columns > 0 ? columns : 80;
+  return positive_variable("COLUMNS", 80);
+}
+
+int lines_of(int fd) {
+  winsize size{};
+  if (::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_row > 0) return size.ws_row;
+  return positive_variable("LINES", 24);
+}
+
+// Nearly all do. xterm cuts lines when it gets narrower, and so do the console of Linux and GNU screen.
+bool reflows() {
+  const bool in_tmux = !environment("TMUX").empty();
+  return in_tmux || (environment("XTERM_VERSION").empty() && environment("STY").empty() &&
+                     environment("TERM") != "linux");
 }
 
 void write_all(int fd, std::string_view text) {
@@ -107,17 +125,27 @@ Glyph first_glyph(std::string_view text) {
   return {length, in_any(kWide, c) ? 2 : 1};
 }
 
-}  // namespace
-
-Terminal Terminal::of_process() {
+Terminal terminal_of(int fd) {
   Terminal terminal;
-  terminal.interactive =
-      ::isatty(STDERR_FILENO) != 0 && environment("TERM") != "dumb" && !environment("TERM").empty();
+  terminal.interactive = ::isatty(fd) != 0 && environment("TERM") != "dumb" && !environment("TERM").empty();
   terminal.color = terminal.interactive && color_wanted();
   terminal.unicode = shows_unicode();
-  terminal.width = [] { return columns_of(STDERR_FILENO); };
-  terminal.write = [](std::string_view text) { write_all(STDERR_FILENO, text); };
+  terminal.reflows = reflows();
+  terminal.width = [fd] { return columns_of(fd); };
+  terminal.height = [fd] { return lines_of(fd); };
+  terminal.write = [fd](std::string_view text) { write_all(fd, text); };
   return terminal;
+}
+
+}  // namespace
+
+Terminal Terminal::of_process() { return terminal_of(STDERR_FILENO); }
+
+Terminal Terminal::of_output() { return terminal_of(STDOUT_FILENO); }
+
+std::string painted(const Terminal& terminal, std::string_view code, std::string_view text) {
+  if (!terminal.color || text.empty()) return std::string(text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
 }
 
 bool stdout_color() { return ::isatty(STDOUT_FILENO) != 0 && color_wanted(); }

@@ -9,15 +9,26 @@ namespace sweep {
 
 /// Where progress is written, and what can be shown there. Copyable; not thread-safe.
 struct Terminal {
-  bool interactive = false;                        // lines can be redrawn: a TTY that is not TERM=dumb
-  bool color = false;                              // interactive, and NO_COLOR is not set
-  bool unicode = true;                             // characters beyond ASCII can be shown
-  std::function<int()> width = [] { return 80; };  // columns; called before each redraw
+  bool interactive = false;                         // lines can be redrawn: a TTY that is not TERM=dumb
+  bool color = false;                               // interactive, and NO_COLOR is not set
+  bool unicode = true;                              // characters beyond ASCII can be shown
+  bool reflows = true;                              // wraps what it shows anew when its width changes
+  std::function<int()> width = [] { return 80; };   // columns; called before each redraw
+  std::function<int()> height = [] { return 24; };  // lines; likewise
   std::function<void(std::string_view)> write = [](std::string_view) {};  // unbuffered
 
   /// The process's stderr. Reads NO_COLOR, TERM and the locale's variables (LC_ALL, LC_CTYPE, LANG).
   static Terminal of_process();
+  /// The same for stdout.
+  static Terminal of_output();
 };
+
+/// Parameters of the escape sequence SGR, "ESC [ n m" (ECMA-48).
+inline constexpr std::string_view kBold = "1", kDim = "2", kRed = "31", kGreen = "32", kYellow = "33",
+                                  kCyan = "36";
+
+/// `text` in a colour if the terminal has colours.
+std::string painted(const Terminal& terminal, std::string_view code, std::string_view text);
 
 /// Whether tables on stdout may use colour: a TTY, no NO_COLOR, no TERM=dumb.
 bool stdout_color();

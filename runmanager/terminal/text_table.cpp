@@ -8,14 +8,13 @@
 namespace sweep {
 namespace {
 
-std::string terminal_row(const std::vector<std::string>& cells, const std::vector<int>& widths,
-                         std::size_t left_aligned) {
-  std::string line;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    line += "  " + padded(printable(cells[i]), widths[i], i >= left_aligned);
-  }
+bool is_right_aligned(const TextTable& table, std::size_t column) {
+  return table.right_aligned.empty() ? column >= table.left_aligned : table.right_aligned[column];
+}
+
+std::string without_trailing_blanks(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
-  return line + "\n";
+  return line;
 }
 
 std::string latex_row(const std::vector<std::string>& cells) {
@@ -26,7 +25,7 @@ std::string latex_row(const std::vector<std::string>& cells) {
 
 }  // namespace
 
-std::string terminal_table(const TextTable& table, bool unicode) {
+TableLines table_lines(const TextTable& table, bool unicode) {
   std::vector<int> widths(table.header.size(), 0);
   const auto widen = [&widths](const std::vector<std::string>& cells) {
     for (std::size_t i = 0; i < cells.size(); ++i)
@@ -34,10 +33,25 @@ std::string terminal_table(const TextTable& table, bool unicode) {
   };
   widen(table.header);
   for (const auto& row : table.rows) widen(row);
-  std::string text = terminal_row(table.header, widths, table.left_aligned);
-  for (const int width : widths) text += "  " + rule(width, unicode);
-  text += "\n";
-  for (const auto& row : table.rows) text += terminal_row(row, widths, table.left_aligned);
+  const std::string gap(kTableGap, ' ');
+  const auto line_of = [&](const std::vector<std::string>& cells, const std::string& tail = "") {
+    std::string line;
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      line += gap + padded(printable(cells[i]), widths[i], is_right_aligned(table, i));
+    return without_trailing_blanks(tail.empty() ? line : line + gap + printable(tail));
+  };
+  TableLines lines;
+  lines.titles = line_of(table.header);
+  for (const int width : widths) lines.rule += gap + rule(width, unicode);
+  for (std::size_t i = 0; i < table.rows.size(); ++i)
+    lines.rows.push_back(line_of(table.rows[i], table.tails.empty() ? "" : table.tails[i]));
+  return lines;
+}
+
+std::string terminal_table(const TextTable& table, bool unicode) {
+  const TableLines lines = table_lines(table, unicode);
+  std::string text = lines.titles + "\n" + lines.rule + "\n";
+  for (const std::string& row : lines.rows) text += row + "\n";
   return text;
 }
 

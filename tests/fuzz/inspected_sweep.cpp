@@ -11,12 +11,15 @@
 #include "runmanager/inspect/event_export.h"
 #include "runmanager/inspect/fsck.h"
 #include "runmanager/inspect/run_listing.h"
+#include "runmanager/inspect/sweep_status.h"
 #include "runmanager/inspect/verify.h"
 #include "runmanager/records/existing_runs.h"
 #include "runmanager/records/results.h"
 #include "runmanager/records/sweep_changes.h"
 #include "runmanager/sweep/requested_runs.h"
 #include "runmanager/sweepfile/sweep_file.h"
+#include "runmanager/terminal/ended_line.h"
+#include "runmanager/terminal/live_table.h"
 #include "runmanager/terminal/table.h"
 
 namespace fs = std::filesystem;
@@ -43,6 +46,20 @@ void show(const fs::path& directory) {
   results_table(runs, keys);
   results_csv(runs, keys);
   results_json(runs, "sweep").dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+void status(const fs::path& directory) {
+  const SweepStatus status = sweep_status(directory);
+  status_text(status, {});
+  to_json(status).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+// As `watch` does while the sweep runs.
+void watch(const fs::path& directory) {
+  const std::optional<LiveSweep> progress = read_progress(directory);
+  if (!progress) return;
+  live_table(*progress, {});
+  for (const RunRecord& run : progress->latest) ended_line(*progress, run, {});
 }
 
 void plan(const fs::path& directory) {
@@ -95,6 +112,8 @@ void FuzzDirectory::write(std::string_view name, std::string_view content) const
 
 void inspect_sweep(const fs::path& directory) {
   attempt([&] { show(directory); });
+  attempt([&] { status(directory); });
+  attempt([&] { watch(directory); });
   attempt([&] {
     const FsckReport report = check_directory(directory);
     fsck_text(report, true);

@@ -27,6 +27,7 @@ constexpr std::string_view kNames[] = {
     ".lock",
     "mine/events.out.tfevents.1.other",
     "lr=0.1/run.json.7.tmp",
+    ".progress.json",
 };
 
 }  // namespace

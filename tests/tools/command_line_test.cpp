@@ -22,6 +22,7 @@ using ::testing::_;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
@@ -176,7 +177,8 @@ TEST(CommandLine, AMistypedCommandGetsTheNearestSuggested) {
   Called called;
   EXPECT_EQ(
       called.error({"plna", "x.json"}),
-      "plna: no such file, and no command: run, resume, plan, show, ls, compare, report, fsck, verify, "
+      "plna: no such file, and no command: run, resume, plan, show, ls, status, watch, compare, report, "
+      "fsck, verify, "
       "predict, evaluate, export-model, export, data, devices, schema, init, manual, completion, did you "
       "mean \"plan\"?");
   EXPECT_THAT(called.error({"rapport", "runs/x"}), HasSubstr("rapport: no such file, and no command: run, "));
@@ -244,13 +246,21 @@ TEST(CommandLine, CompletionKnowsEveryCommandAndOption) {
                 run_command_line({"completion", "csh"}, all_commands());
               }),
               HasSubstr("completion: got \"csh\", want bash, zsh or fish"));
-  for (const char* shell : {"bash", "zsh", "fish"}) {
-    const std::string script = printed({"completion", shell});
-    for (const char* word : {"run", "plan", "show", "fsck", "export", "devices", "schema", "completion",
-                             "logdir", "fail-fast", "json"}) {
-      EXPECT_THAT(script, HasSubstr(word)) << shell;
+  for (const char* shell : {"bash", "zsh", "fish"})
+    EXPECT_THAT(printed({"completion", shell}), HasSubstr("complete --")) << shell;
+  const std::string first = printed({"complete", "--", ""});
+  for (const Command& command : all_commands()) {
+    if (command.is_for_scripts) {
+      EXPECT_THAT(first, Not(HasSubstr(command.name + "\t")));
+      continue;
     }
+    EXPECT_THAT(first, HasSubstr(command.name + "\t" + command.description + "\n"));
+    CLI::App app;
+    command.add_to(app);
+    const std::string options = printed({"complete", "--", command.name, "--"});
+    for (const std::string& option : long_options(app)) EXPECT_THAT(options, HasSubstr(option + "\t"));
   }
+  EXPECT_EQ(printed({"complete"}), "") << "and no mistake where nothing is asked";
 }
 
 TEST(ExitCode, TellsBadInputFromOutputThatCannotBeWritten) {

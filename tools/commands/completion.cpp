@@ -1,5 +1,4 @@
-// `sweep completion`: prints a script that completes this command line in a shell. It is made from the
-// commands and options of the parser, so new ones are completed, too.
+// `sweep completion`: prints a script that completes this command line in a shell.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -15,71 +14,75 @@
 namespace sweep {
 namespace {
 
-std::vector<const CLI::App*> commands_of(const CLI::App& app) { return app.get_subcommands(nullptr); }
+// Each asks `sweep complete` what the line can go on with, so that keys and values of the sweep file on the
+// line are known, too. A word that ends with "=", "." or "/" goes on, so no blank follows it.
 
-std::string joined_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
-  return fmt::format("{}", fmt::join(names, " "));
-}
-
-// zsh runs this as well, through bashcompinit. A first word that is no command is a sweep file, so the
-// options are those of the default command.
-std::string bash_script(const CLI::App& app) {
-  std::string cases;
-  for (const CLI::App* command : commands_of(app)) {
-    if (command->get_name() == kDefaultCommand) continue;
-    cases += fmt::format("    {}) options=\"{}\" ;;\n", command->get_name(),
-                         fmt::join(long_options(*command), " "));
-  }
-  return fmt::format(R"(_sweep() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} options
-  case ${{COMP_WORDS[1]}} in
-{}    *) options="{}" ;;
-  esac
-  if [[ $previous == completion && $COMP_CWORD == 2 ]]; then
-    COMPREPLY=($(compgen -W "bash zsh fish" -- "$word"))
-  elif [[ $word == -* ]]; then
-    [[ $COMP_CWORD == 1 ]] && options="$options --version"
-    COMPREPLY=($(compgen -W "$options" -- "$word"))
-  elif [[ $COMP_CWORD == 1 ]]; then
-    COMPREPLY=($(compgen -W "{}" -- "$word") $(compgen -f -- "$word"))
-  else
-    COMPREPLY=($(compgen -f -- "$word"))
+// bash parts words at = and : as well, and replaces only what comes behind the last of them.
+constexpr const char* kBash = R"script(_sweep() {
+  local line=${COMP_LINE:0:COMP_POINT} words word prefix= candidate files= IFS=$' \t\n'
+  read -ra words <<<"$line"
+  [[ $line == *[[:space:]] ]] && words+=('')
+  word=${words[-1]}
+  [[ $word == *[=:]* ]] && prefix=${word%"${word##*[=:]}"}
+  COMPREPLY=()
+  while IFS=$'\t' read -r candidate _; do
+    if [[ $candidate == :files ]]; then files=1
+    elif [[ $candidate == *[[:space:]\'\"\\\$\&\;\(\)\<\>\|\*\?\`]* ]]; then
+      COMPREPLY+=("$(printf %q "${candidate#"$prefix"}")")
+    else COMPREPLY+=("${candidate#"$prefix"}"); fi
+  done < <("${words[0]/#\~/$HOME}" complete -- "${words[@]:1}" 2>/dev/null)
+  if [[ $files ]]; then
+    while read -r candidate; do COMPREPLY+=("$candidate"); done < <(compgen -f -- "${word#"$prefix"}")
+    compopt -o filenames 2>/dev/null
   fi
-}}
-complete -o filenames -F _sweep sweep
-)",
-                     cases, fmt::join(long_options(*app.get_subcommand(kDefaultCommand)), " "),
-                     joined_names(app));
+  [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[=./] ]] && compopt -o nospace 2>/dev/null
+  return 0
 }
+complete -F _sweep sweep
+)script";
 
-// Escapes `text` for fish's single quotes.
-std::string fish_escaped(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) escaped += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
-  return escaped;
+constexpr const char* kZsh = R"script(#compdef sweep
+_sweep() {
+  local -a lines go_on go_on_shown whole whole_shown
+  local line text help
+  lines=("${(@f)$("${(Q)words[1]}" complete -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+  for line in $lines; do
+    text=${line%%$'\t'*} help=${line#*$'\t'}
+    [[ -n $help ]] && help="$text  -- $help" || help=$text
+    if [[ $text == :files ]]; then
+      compset -P '*='
+      _files
+    elif [[ $text == *[=./] ]]; then
+      go_on+=("$text") go_on_shown+=("$help")
+    elif [[ -n $text ]]; then
+      whole+=("$text") whole_shown+=("$help")
+    fi
+  done
+  (( $#go_on )) && compadd -l -d go_on_shown -S '' -a go_on
+  (( $#whole )) && compadd -l -d whole_shown -a whole
+  return 0
 }
+(( $+functions[compdef] )) && compdef _sweep sweep
+)script";
 
-std::string fish_script(const CLI::App& app) {
-  std::string script;
-  for (const CLI::App* command : commands_of(app)) {
-    script += fmt::format("complete -c sweep -n __fish_use_subcommand -a {} -d '{}'\n", command->get_name(),
-                          fish_escaped(command->get_description()));
-    for (const CLI::Option* option : command->get_options()) {
-      for (const std::string& name : option->get_lnames()) {
-        script += fmt::format("complete -c sweep -n '__fish_seen_subcommand_from {}' -l {} -d '{}'\n",
-                              command->get_name(), name, fish_escaped(option->get_description()));
-      }
-    }
-  }
-  return script + "complete -c sweep -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n";
-}
+constexpr const char* kFish = R"script(function __sweep_complete
+  set -l words (commandline -opc)
+  set -l word (commandline -ct)
+  for line in ($words[1] complete -- $words[2..-1] "$word" 2>/dev/null)
+    if test "$line" = ":files"
+      __fish_complete_path (string replace -r '^.*=' '' -- "$word")
+    else
+      echo $line
+    end
+  end
+end
+complete -c sweep -f -a '(__sweep_complete)'
+)script";
 
-std::string completion_script(const CLI::App& app, const std::string& shell) {
-  if (shell == "bash") return bash_script(app);
-  if (shell == "zsh") return "autoload -U +X bashcompinit && bashcompinit\n" + bash_script(app);
-  if (shell == "fish") return fish_script(app);
+std::string completion_script(const std::string& shell) {
+  if (shell == "bash") return kBash;
+  if (shell == "zsh") return kZsh;
+  if (shell == "fish") return kFish;
   const std::string shells[] = {"bash", "zsh", "fish"};
   throw ConfigError(
       fmt::format("completion: got \"{}\", want {}{}", shell, listed(shells), suggestion(shell, shells)));
@@ -94,8 +97,8 @@ Command completion_command() {
           .add_to = [](CLI::App& app) -> CommandAction {
             auto shell = std::make_shared<std::string>();
             app.add_option("shell", *shell, "bash, zsh or fish")->required();
-            return [shell, &app](const auto&) {
-              std::cout << completion_script(*app.get_parent(), *shell);
+            return [shell](const auto&) {
+              std::cout << completion_script(*shell);
               return kExitDone;
             };
           }};

@@ -75,16 +75,11 @@ std::string manual(const CLI::App& app) {
   page += ".SH SYNOPSIS\n" + bold("sweep") + " " + italic("SWEEP.json") + " [" + italic("key=v1,v2,...") +
           " ...] [" + italic("options") + "]\n.br\n" + bold("sweep") + " " + italic("command") + " ...\n";
   page += ".SH COMMANDS\n";
-  for (const CLI::App* command : app.get_subcommands(nullptr)) page += command_section(*command);
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    if (!command->get_group().empty()) page += command_section(*command);
+  }
   page += ".SH EXIT STATUS\n";
-  constexpr std::pair<const char*, const char*> kCodes[] = {
-      {"0", "all runs are done or skipped"},
-      {"1", "a run failed, or memory ran out"},
-      {"2", "a mistake in command line, sweep file or data"},
-      {"3", "output cannot be written, or is held by another sweep"},
-      {"75", "stopped by SIGUSR1 or --max-time: run the same command again"},
-      {"129, 130, 143", "interrupted by SIGHUP, SIGINT or SIGTERM"}};
-  for (const auto& [code, meaning] : kCodes)
+  for (const auto& [code, meaning] : exit_codes())
     page += fmt::format(".TP\n{}\n{}\n", bold(code), escaped(meaning));
   page += ".SH ENVIRONMENT\n";
   constexpr std::pair<const char*, const char*> kVariables[] = {
@@ -94,7 +89,17 @@ std::string manual(const CLI::App& app) {
       {"SWEEP_CACHE_SIZE",
        "how much decoded pictures may take in the user's cache, as 500M or 50G; 0: none are kept"},
       {"XDG_CACHE_HOME", "the folder of the user's cache, ~/.cache by default"},
-      {"NO_COLOR", "if it is set, nothing is coloured"}};
+      {"SWEEP_BF16", "emulate: bf16 with the same bits on any CPU, slowly; off: as if the CPU had none"},
+      {"SWEEP_CUDA_KERNELS",
+       "measured: the fastest kernel of each layer (default); own: built-in ones; library: those of NVIDIA's "
+       "libraries, wherever they can do the work"},
+      {"SWEEP_CUDA_STEPS",
+       "the most training steps in one CUDA graph: 1, 2, 4, 8, 16 (default), 32 or 64; changes no result"},
+      {"SWEEP_CUDA_OVERLAP",
+       "1: a kernel starts while the one before it still runs, from compute capability 9.0 on; changes no "
+       "result"},
+      {"NO_COLOR", "if it is set, nothing is coloured"},
+      {"TERM", "dumb: plain lines instead of the live table, and no colours"}};
   for (const auto& [name, meaning] : kVariables)
     page += fmt::format(".TP\n{}\n{}\n", bold(name), escaped(meaning));
   return page;

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
+#include "runmanager/terminal/live_json.h"
+
 namespace sweep {
 namespace {
 
@@ -106,12 +109,51 @@ TEST(ProgressState, KnowsTheBestRunOfThisStartAndEarlierOnes) {
   world.progress.consider(earlier);
   world.end(1, RunStatus::kCompleted, 0.5);
   EXPECT_EQ(world.state().best->name, "earlier");
-  EXPECT_FALSE(world.state().best_number);
   world.end(2, RunStatus::kFailed, 0.9);
   world.end(3, RunStatus::kCompleted, 0.7);
   EXPECT_EQ(world.state().best->name, "run 3");
-  EXPECT_EQ(world.state().best_number, 3u);
   EXPECT_EQ(world.state().latest.size(), 3u);
+}
+
+TEST(ProgressState, IsTheSameAfterItWasWrittenAndRead) {
+  World world;
+  RunRecord record;
+  record.name = "a";
+  record.params = {
+      {"lr", 0.5}, {"shuffle", true}, {"batch_size", std::int64_t{10}}, {"device", std::string("cpu")}};
+  world.progress.start_run(3, record);
+  world.begin(4, 9);
+  world.progress.run(4).begin_epoch(1);
+  world.seconds += 2;
+  world.progress.run(4).batch({.loss = 5, .correct = 8, .samples = 10});
+  world.progress.run(4).end_epoch({.epoch = 1, .loss = 1, .accuracy = 0.5, .validation_loss = 0.25});
+  world.end(1, RunStatus::kCompleted);
+  world.end(2, RunStatus::kFailed);
+  world.progress.keep_runs(1);
+  const nlohmann::ordered_json written = to_json(world.state());
+  const LiveSweep read = live_sweep_from_json(written, "file");
+  EXPECT_EQ(to_json(read), written);
+  EXPECT_EQ(read.active.at(4).loss, 0.5);
+  EXPECT_EQ(read.best->name, "run 1");
+}
+
+TEST(ProgressState, RefusesWhatIsNoProgress) {
+  World world;
+  world.begin(4, 9);
+  world.end(1, RunStatus::kCompleted);
+  const nlohmann::ordered_json good = to_json(world.state());
+  for (const auto& [key, value] : good.items()) {
+    if (key == "fraction" || key == "seconds_left" || key == "samples_per_second" || key == "finished")
+      continue;
+    nlohmann::ordered_json bad = good;
+    bad[key] = "something else";
+    if (key != "sweep") {
+      EXPECT_THROW(live_sweep_from_json(bad, "file"), DataError) << key;
+    }
+    bad.erase(key);
+    EXPECT_THROW(live_sweep_from_json(bad, "file"), DataError) << key;
+  }
+  EXPECT_THROW(live_sweep_from_json(nullptr, "file"), DataError);
 }
 
 }  // namespace

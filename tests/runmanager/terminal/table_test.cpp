@@ -160,6 +160,11 @@ TEST(ResultsTable, EndsWithMeansOverRepeats) {
   EXPECT_THAT(table, HasSubstr("Mean ± standard deviation over repeats"));
   EXPECT_THAT(table, HasSubstr("70.00% ± 20.00"));
   EXPECT_THAT(table, HasSubstr("0.3000 ± 0.2000"));
+  for (const int width : {60, 80}) {
+    const std::string narrow = results_table(runs, {"lr", "repeat"}, {.width = width});
+    for (const std::string& line : lines_of(narrow)) EXPECT_LE(display_width(line), width) << line;
+    EXPECT_THAT(narrow, HasSubstr("70.00% ± 20.00"));
+  }
   runs.resize(1);
   EXPECT_THAT(results_table(runs, {"lr", "repeat"}), Not(HasSubstr("±")));
 }

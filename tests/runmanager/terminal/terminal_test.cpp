@@ -38,6 +38,10 @@ TEST(FitWidth, KeepsTheSequenceThatSwitchesColoursOff) {
 }
 
 TEST(HumanSeconds, ChoosesTheUnit) {
+  EXPECT_EQ(human_seconds(0), "0 ms");
+  EXPECT_EQ(human_seconds(0.000002), "0.002 ms");
+  EXPECT_EQ(human_seconds(0.00004), "0.04 ms");
+  EXPECT_EQ(human_seconds(0.0004), "0.4 ms");
   EXPECT_EQ(human_seconds(0.0012), "1.2 ms");
   EXPECT_EQ(human_seconds(0.35), "350 ms");
   EXPECT_EQ(human_seconds(1.234), "1.23 s");

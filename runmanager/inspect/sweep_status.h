@@ -1,0 +1,53 @@
+// Where a sweep stands, from what it has left on the disk.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runmanager/records/results.h"
+#include "runmanager/terminal/live_sweep.h"
+#include "runmanager/terminal/terminal.h"
+
+namespace sweep {
+
+enum class SweepState {
+  kStarting,     // a process holds the directory and has not trained yet
+  kRunning,      // a process trains
+  kEnded,        // every run has ended
+  kInterrupted,  // stopped in order before that
+  kDied          // killed, or crashed
+};
+
+/// "starting", "running", "ended", "interrupted" or "died".
+std::string_view to_string(SweepState state);
+
+/// The sweep that `directory` means: its own, or the only one in training below it, a log directory. Throws
+/// DataError if there is none, and ConfigError if there are several.
+std::filesystem::path find_sweep(const std::filesystem::path& directory);
+
+/// What a running sweep has written last of its progress; nullopt if it has written nothing yet. Throws
+/// DataError for a file that cannot be read.
+std::optional<LiveSweep> read_progress(const std::filesystem::path& directory);
+
+struct SweepStatus {
+  std::filesystem::path directory;
+  SweepState state = SweepState::kEnded;
+  std::size_t runs = 0;
+  std::map<RunStatus, std::size_t> statuses;  // how many runs have each; without those that none has
+  std::optional<LiveSweep> progress;          // while it runs
+};
+
+/// Reads the records of all runs. Throws DataError.
+SweepStatus sweep_status(const std::filesystem::path& directory);
+
+/// A line, "runs/fashion: ended: 14 completed, 2 skipped", for one that runs with live_table(), and for one
+/// that can go on with how. With line ends.
+std::string status_text(const SweepStatus& status, const Terminal& terminal);
+/// {"sweep", "directory", "state", "runs", "statuses", "progress"}: the last is null, or as to_json() has it.
+nlohmann::ordered_json to_json(const SweepStatus& status);
+
+}  // namespace sweep

@@ -1,0 +1,123 @@
+#include "runmanager/inspect/watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/base/printable.h"
+#include "runmanager/inspect/sweep_status.h"
+#include "runmanager/records/run_files.h"
+#include "runmanager/records/sweep_directory.h"
+#include "runmanager/terminal/ended_line.h"
+#include "runmanager/terminal/live_json.h"
+#include "runmanager/terminal/live_region.h"
+#include "runmanager/terminal/live_table.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// How many runs that have ended before are shown at first.
+constexpr std::size_t kEndedAtFirst = 5;
+
+constexpr int kLogWidth = 10000;
+
+class Watch {
+ public:
+  Watch(const fs::path& directory, const WatchOptions& options)
+      : directory_(directory), options_(options), region_(options.terminal), log_(options.terminal) {
+    log_.width = [] { return kLogWidth; };
+  }
+
+  void run() {
+    while (!options_.stop_requested()) {
+      // In this order: a sweep that ends in between is noticed the next time.
+      const bool is_held = SweepDirectory::is_held(directory_);
+      if (const auto sweep = is_held ? read_progress(directory_) : std::nullopt) show(*sweep);
+      if (!is_held) break;
+      options_.wait();
+    }
+    region_.clear();
+    if (!options_.stop_requested()) tell_end();
+  }
+
+ private:
+  const Terminal& terminal() const { return options_.terminal; }
+
+  void show(const LiveSweep& sweep) {
+    if (options_.json) {
+      const Json json = to_json(sweep);
+      if (json != last_json_) write_json({{"event", "progress"}, {"progress", json}});
+      last_json_ = json;
+    } else if (terminal().interactive) {
+      std::string above;
+      for_each_new_end(sweep,
+                       [&](const RunRecord& run) { above += ended_line(sweep, run, terminal()) + "\n"; });
+      region_.draw(live_table(sweep, terminal()), above);
+    } else {
+      log(sweep);
+    }
+  }
+
+  // Calls visit(run) for those that have ended since the last time.
+  template <typename Visit>
+  void for_each_new_end(const LiveSweep& sweep, const Visit& visit) {
+    const std::size_t news =
+        ends_ ? sweep.ends - std::min(sweep.ends, *ends_) : std::min(sweep.ends, kEndedAtFirst);
+    ends_ = sweep.ends;
+    const std::size_t shown = std::min(news, sweep.latest.size());
+    for (std::size_t i = sweep.latest.size() - shown; i < sweep.latest.size(); ++i) {
+      const RunRecord& run = sweep.latest[i];
+      // Many runs are skipped for one reason.
+      if (run.status == RunStatus::kSkipped && std::exchange(last_skip_, run.error.value_or("")) == run.error)
+        continue;
+      visit(run);
+    }
+  }
+
+  void log(const LiveSweep& sweep) {
+    std::string text;
+    for (const auto& [number, run] : sweep.active) {
+      const int finished = run.last ? run.last->epoch : 0;
+      if (finished == 0 || std::exchange(logged_epochs_[number], finished) == finished) continue;
+      text += fmt::format("[{}/{}] {}  epoch {}/{}  {}\n", number, sweep.runs, printable(run.name), finished,
+                          run.epochs, metrics_text(*run.last));
+    }
+    for_each_new_end(sweep, [&](const RunRecord& run) { text += ended_line(sweep, run, log_) + "\n"; });
+    if (!text.empty()) terminal().write(text);
+  }
+
+  void tell_end() {
+    const SweepStatus status = sweep_status(directory_);
+    if (options_.json) {
+      write_json({{"event", "end"}, {"status", to_json(status)}});
+    } else {
+      terminal().write(status_text(status, terminal()));
+    }
+  }
+
+  void write_json(const Json& json) const {
+    terminal().write(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  }
+
+  const fs::path directory_;
+  const WatchOptions& options_;
+  LiveRegion region_;
+  Terminal log_;                              // where lines may have any length
+  std::string last_skip_;                     // the reason of the last run that was skipped
+  std::optional<std::size_t> ends_;           // LiveSweep::ends the last time
+  std::map<std::size_t, int> logged_epochs_;  // by the run's number
+  Json last_json_;
+};
+
+}  // namespace
+
+void watch_sweep(const fs::path& directory, const WatchOptions& options) { Watch(directory, options).run(); }
+
+}  // namespace sweep

@@ -1,0 +1,191 @@
+// The live table of the built program on terminals of several widths, and what other processes see of the
+// sweep.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core/base/file.h"
+#include "tests/support/program.h"
+#include "tests/support/program_on_screen.h"
+#include "tests/support/quarters.h"
+#include "tests/support/temporary_directory.h"
+
+namespace sweep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+namespace fs = std::filesystem;
+
+class LiveTable : public ::testing::Test {
+ protected:
+  LiveTable() { write_quarters(directory_.path()); }
+
+  // 3 runs of which one diverges, and one that is skipped where there is no such device.
+  std::vector<std::string> short_sweep() const {
+    return {"quarters.json",
+            "lr=0.1,0.2,1e30",
+            "device=cpu,cuda:77",
+            "num_workers=0",
+            "batch_size=10",
+            "epochs=40",
+            "--jobs",
+            "2"};
+  }
+  // Takes longer than any test here. One that is only watched says nothing itself, as nobody reads its
+  // terminal.
+  std::vector<std::string> long_sweep(const std::string& option = "--threads=1") const {
+    return {"quarters.json", "lr=0.1,0.2", "batch_size=10", "num_workers=0", "epochs=1000000", option};
+  }
+
+  bool shows(const ProgramOnScreen& program, const std::string& text) const {
+    return program.screen.text().find(text) != std::string::npos;
+  }
+  Finished run(const std::vector<std::string>& words) const { return run_program(words, directory_.path()); }
+  nlohmann::json status() const {
+    const Finished finished = run({"status", "runs/quarters", "--json"});
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    return nlohmann::json::parse(finished.out);
+  }
+  void wait_for_progress() const {
+    for (int i = 0; i < 600 && !fs::exists(directory_.path() / "runs/quarters/.progress.json"); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+
+  test::TemporaryDirectory directory_;
+  const std::string program_ = program_path(SWEEP_PROGRAM);
+};
+
+TEST_F(LiveTable, LeavesALinePerRunAndTheResultsAtEveryWidth) {
+  for (const int width : {60, 80, 200}) {
+    ProgramOnScreen program(program_, short_sweep(), directory_.path(), width);
+    ASSERT_TRUE(program.show_until([&] { return shows(program, "epoch") && shows(program, "/40"); }))
+        << program.screen.text();
+    EXPECT_TRUE(shows(program, "quarters")) << program.screen.text();
+    EXPECT_EQ(program.finish(), 1);
+    const std::string text = program.screen.text();
+    EXPECT_THAT(text, HasSubstr("★ lr=0.")) << text;
+    EXPECT_THAT(text, ::testing::ContainsRegex("(★|✓) lr=0.1,device=cpu")) << text;
+    EXPECT_THAT(text, ::testing::ContainsRegex("(★|✓) lr=0.2,device=cpu")) << text;
+    EXPECT_THAT(text, HasSubstr("✗ lr=1e+30")) << text;
+    EXPECT_THAT(text, HasSubstr("3 runs skipped")) << text;
+    EXPECT_EQ(text.find("0/6 runs"), std::string::npos) << "the table is erased at the end:\n" << text;
+    EXPECT_TRUE(program.screen.unknown.empty()) << program.screen.unknown[0];
+    EXPECT_EQ(program.screen.unfinished_updates, 0u);
+    fs::remove_all(directory_.path() / "runs");
+  }
+}
+
+TEST_F(LiveTable, LeavesNoRemainsWhenTheTerminalIsResized) {
+  ProgramOnScreen program(program_, long_sweep(), directory_.path(), 200);
+  ASSERT_TRUE(program.show_until([&] { return shows(program, "img/s"); })) << program.screen.text();
+  for (const int width : {80, 60, 200, 60}) {
+    program.resize(width);
+    const std::size_t before = program.sent.size();
+    // What was on its way may still be for the old width.
+    ASSERT_TRUE(program.show_until([&] {
+      std::size_t redraws = 0;
+      for (std::size_t at = before; (at = program.sent.find("\x1b[?2026l", at)) != std::string::npos; ++at)
+        ++redraws;
+      return redraws >= 3 && program.screen.unfinished_updates == 0;
+    }));
+    int headers = 0;
+    for (const std::string& line : program.screen.lines()) {
+      EXPECT_LT(display_width(line), width) << line;
+      headers += line.find("0/2 runs") != std::string::npos;
+    }
+    EXPECT_EQ(headers, 1) << width << ":\n" << program.screen.text();
+  }
+  program.send_signal(SIGINT);
+  EXPECT_EQ(program.finish(), 130);
+}
+
+TEST_F(LiveTable, IsPlainLinesInAPipe) {
+  const Finished finished = run(short_sweep());
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_THAT(finished.err, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(finished.err, HasSubstr("epoch 40/40"));
+}
+
+TEST_F(LiveTable, IsSeenFromAnotherTerminalUntilTheSweepEnds) {
+  ProgramOnScreen sweep(program_, long_sweep("--quiet"), directory_.path(), 80);
+  wait_for_progress();
+  ProgramOnScreen watch(program_, {"watch"}, directory_.path(), 100);
+  ASSERT_TRUE(watch.show_until([&] { return shows(watch, "0/2 runs") && shows(watch, "/1000000"); }))
+      << watch.screen.text();
+  const nlohmann::json running = status();
+  EXPECT_EQ(running["state"], "running");
+  EXPECT_EQ(running["progress"]["running"][0]["epochs"], 1000000);
+  const double seconds = running["progress"]["seconds"];
+  sweep.show_until([&, begin = std::chrono::steady_clock::now()] {
+    return std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(2100);
+  });
+  EXPECT_GE(status()["progress"]["seconds"], seconds + 1) << "it is as of the last second";
+  sweep.send_signal(SIGINT);
+  EXPECT_EQ(sweep.finish(), 130);
+  EXPECT_EQ(watch.finish(), 0);
+  EXPECT_THAT(watch.screen.text(), HasSubstr("runs/quarters: interrupted: 1 pending, 1 interrupted"));
+  EXPECT_THAT(watch.screen.text(), HasSubstr("sweep resume runs/quarters"));
+  EXPECT_FALSE(fs::exists(directory_.path() / "runs/quarters/.progress.json"));
+  EXPECT_EQ(run({"watch"}).code, 2) << "no sweep is running";
+}
+
+TEST_F(LiveTable, TellsThatASweepWasKilled) {
+  ProgramOnScreen sweep(program_, long_sweep("--quiet"), directory_.path(), 80);
+  wait_for_progress();
+  ProgramOnScreen watch(program_, {"watch", "runs/quarters"}, directory_.path(), 80);
+  ASSERT_TRUE(watch.show_until([&] { return shows(watch, "0/2 runs"); })) << watch.screen.text();
+  sweep.send_signal(SIGKILL);
+  EXPECT_EQ(watch.finish(), 0);
+  EXPECT_THAT(watch.screen.text(), HasSubstr("runs/quarters: died"));
+  EXPECT_EQ(status()["state"], "died");
+  EXPECT_EQ(run({"fsck", "runs/quarters"}).code, 0);
+  // The next start removes what the killed one left.
+  EXPECT_EQ(run({"quarters.json", "lr=0.1,0.2", "batch_size=10", "num_workers=0", "epochs=1000000",
+                 "--max-time", "1"})
+                .code,
+            75);
+  EXPECT_FALSE(fs::exists(directory_.path() / "runs/quarters/.progress.json"));
+  EXPECT_EQ(status()["state"], "interrupted");
+}
+
+TEST_F(LiveTable, IsLinesOfJsonOrPlainOnesForWatchInAPipe) {
+  ProgramOnScreen sweep(program_,
+                        {"quarters.json", "lr=0.1,0.2", "batch_size=10", "num_workers=0", "epochs=1000000",
+                         "--quiet", "--max-time", "4"},
+                        directory_.path(), 80);
+  wait_for_progress();
+  Finished plain;
+  std::thread reader([&] {
+    plain = run_program(program_, {"watch", "quarters"}, directory_.path() / "runs");
+  });
+  const Finished json = run({"watch", "runs/quarters", "--json"});
+  reader.join();
+  EXPECT_EQ(sweep.finish(), 75);
+  EXPECT_EQ(json.code, 0) << json.err;
+  std::istringstream lines(json.out);
+  std::vector<std::string> events;
+  for (std::string line; std::getline(lines, line);) events.push_back(nlohmann::json::parse(line)["event"]);
+  ASSERT_GE(events.size(), 2u);
+  EXPECT_EQ(events.front(), "progress");
+  EXPECT_EQ(events.back(), "end");
+  EXPECT_EQ(plain.code, 0) << plain.err;
+  EXPECT_THAT(plain.out, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(plain.out, HasSubstr("[1/2] lr=0.1  epoch "));
+}
+
+TEST_F(LiveTable, OfAnEndedSweepIsItsRunsByState) {
+  EXPECT_EQ(run({"quarters.json", "lr=0.1,0.2", "num_workers=0", "batch_size=10", "--quiet"}).code, 0);
+  const Finished finished = run({"watch", "runs/quarters"});
+  EXPECT_EQ(finished.code, 0);
+  EXPECT_EQ(finished.out, "runs/quarters: ended: 2 completed\n");
+  EXPECT_EQ(status()["statuses"]["completed"], 2);
+  EXPECT_EQ(run({"status", "nothing"}).code, 2);
+}
+
+}  // namespace
+}  // namespace sweep::testing
