@@ -14,9 +14,10 @@ std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions&
   return make_cpu_engine(network, options);
 }
 
-std::optional<std::size_t> engine_memory(const Network& network, const EngineOptions& options) {
+std::optional<std::size_t> engine_memory(const Network& network, const EngineOptions& options,
+                                         std::size_t profiled) {
   if (options.device.type != DeviceType::kCpu) return std::nullopt;
-  return cpu_engine_memory(network, options);
+  return cpu_engine_memory(network, options, profiled);
 }
 
 }  // namespace sweep

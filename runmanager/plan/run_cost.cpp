@@ -5,6 +5,7 @@
 
 #include "core/data/data_loader.h"
 #include "core/engine/engine_memory.h"
+#include "runmanager/training/evaluation.h"
 #include "runmanager/training/prepared_run.h"
 
 namespace sweep {
@@ -13,7 +14,7 @@ namespace {
 constexpr std::uint64_t kFloat = sizeof(float);
 
 // Measured on Debian 12, x86-64: VmHWM of a worker that has trained a network of ten weights.
-constexpr std::uint64_t kProcess = std::uint64_t{24} << 20;
+constexpr std::uint64_t kProcess = std::uint64_t{14} << 20;
 
 std::uint64_t bytes_of_samples(const Samples& samples) {
   if (samples.set == nullptr || samples.set->size() == 0) return 0;
@@ -34,7 +35,7 @@ std::uint64_t checkpoint_floats(const RunConfig& run, const Network& network) {
 }
 
 // Samples whose outputs are kept for the pictures at the end of a run.
-std::size_t shown_samples(const DataCost& data) {
+std::size_t shown_count(const DataCost& data) {
   if (data.sizes.validation > 0) return data.sizes.validation;
   return data.test > 0 ? data.test : data.sizes.train;
 }
@@ -63,7 +64,8 @@ std::optional<MemoryEstimate> estimate_memory(const RunConfig& run, const Networ
                               .optimizer = optimizer_of(run),
                               .loss = resolve_loss(run.loss),
                               .precision = run.precision};
-  const std::optional<std::size_t> engine = engine_memory(network, options);
+  const std::optional<std::size_t> engine =
+      engine_memory(network, options, run.log.graph ? profiled_samples(device, run.batch_size) : 0);
   if (!engine) return std::nullopt;
   const std::size_t outputs = element_count(network.output());
   const std::size_t sample_bytes =
@@ -77,7 +79,7 @@ std::optional<MemoryEstimate> estimate_memory(const RunConfig& run, const Networ
   const std::uint64_t copies = std::max(run.log.histograms ? 2 * parameters : 0, 2 * checkpoint);
   // Outputs, and their probabilities class by class.
   const std::uint64_t kept =
-      run.log.predictions && data.sizes.numbers == 0 ? 3 * shown_samples(data) * outputs * kFloat : 0;
+      run.log.predictions && data.sizes.numbers == 0 ? 3 * shown_count(data) * outputs * kFloat : 0;
   return MemoryEstimate{.process = kProcess,
                         .engine = *engine,
                         .loader = loader_memory(data.sizes.train, sample_bytes, loader_options(run)),

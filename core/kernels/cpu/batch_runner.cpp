@@ -62,6 +62,12 @@ RunnerMemory::RunnerMemory(const Network& network, const EngineOptions& options,
   }
 }
 
+ProfileMemory::ProfileMemory(const Program& program, std::size_t blocks)
+    : gradient(program.parameter_floats()) {
+  for (std::size_t i = 0; i < (program.phases() > 1 ? blocks : 1); ++i)
+    workspaces.push_back(program.make_workspace());
+}
+
 BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, Program& program,
                          ThreadPool& pool)
     : network_(network),
@@ -267,14 +273,11 @@ void BatchRunner::predict(const Batch& batch, const float* parameters, std::span
 std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* parameters,
                                                std::int64_t step) {
   const std::size_t blocks = block_count(batch.size());
-  AlignedBuffer gradient(program_.parameter_floats());
-  std::vector<Workspace> workspaces;
-  for (std::size_t i = 0; i < (multi_phase() ? blocks : 1); ++i)
-    workspaces.push_back(program_.make_workspace());
+  ProfileMemory memory(program_, blocks);
   PartialTotals totals;
   std::vector<double> seconds(program_.op_count());
   const auto train_alone = [&](const Batch& samples, double* op_seconds) {
-    const PassBuffers buffers{workspaces, gradient.data(), 1, {&totals, 1}, op_seconds};
+    const PassBuffers buffers{memory.workspaces, memory.gradient.data(), 1, {&totals, 1}, op_seconds};
     run_training_pass(buffers, samples, parameters, step, true, [this](std::size_t parts, bool, auto&& work) {
       pool_.run(1, [&](std::size_t, std::size_t thread) noexcept {
         for (std::size_t part = 0; part < parts; ++part) work(part, thread);

@@ -35,6 +35,14 @@ struct RunnerMemory {
   std::vector<AlignedBuffer> numbers;  // one per thread: the targets of a block, [outputs][16]
 };
 
+/// What BatchRunner::profile() works in, for a batch of `blocks` blocks.
+struct ProfileMemory {
+  ProfileMemory(const Program& program, std::size_t blocks);
+
+  AlignedBuffer gradient;
+  std::vector<Workspace> workspaces;
+};
+
 /// Not thread-safe: one thread owns it. `network`, `options`, `program` and `pool` must outlive
 /// it. All memory is allocated in the constructor, for batches of up to options.batch_size images;
 /// only profile() allocates more.

@@ -203,11 +203,13 @@ std::unique_ptr<Engine> make_cpu_engine(const Network& network, const EngineOpti
   return std::make_unique<CpuEngine>(network, options);
 }
 
-std::size_t cpu_engine_memory(const Network& network, const EngineOptions& options) {
+std::size_t cpu_engine_memory(const Network& network, const EngineOptions& options, std::size_t profiled) {
   const cpu::AllocationCount count;
   const cpu::Program program(network, cpu::block_count(options.batch_size), bf16_of(options));
   const cpu::RunnerMemory runner(network, options, program, static_cast<std::size_t>(threads_of(options)));
   const ParameterArrays arrays(program, options.optimizer);
+  std::optional<cpu::ProfileMemory> profile;
+  if (profiled > 0) profile.emplace(program, cpu::block_count(profiled));
   return count.bytes();
 }
 
