@@ -88,7 +88,22 @@ void check_augment(std::span<const AugmentStep> steps, const Shape& shape) {
   }
 }
 
+// Batches that a loader with so many worker threads, which copies them, has room for.
+std::size_t buffer_count(std::size_t threads, std::size_t batches) {
+  // One buffer more than are made ahead: the caller holds one. The prefetcher needs two.
+  return threads == 0 ? 1 : std::max<std::size_t>(2, std::min(kBatchesAhead * threads + 1, batches));
+}
+
 }  // namespace
+
+std::size_t loader_memory(std::size_t count, std::size_t sample_bytes, const LoaderOptions& options) {
+  const std::size_t batch = std::min(options.batch_size, std::max<std::size_t>(count, 1));
+  const std::size_t batches = (count + batch - 1) / batch;
+  const std::size_t order = count * sizeof(std::uint32_t) * (options.shuffle ? 2 : 1);
+  if (options.num_workers == 0 && options.augment.empty()) return order;
+  const std::size_t threads = std::min(static_cast<std::size_t>(options.num_workers), batches);
+  return order + buffer_count(threads, batches) * batch * (sample_bytes + sizeof(std::uint32_t));
+}
 
 std::vector<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed, std::uint32_t repeat,
                                           std::uint32_t epoch) {
@@ -191,9 +206,7 @@ class DataLoader::Implementation {
     if (batch_count_ == 0 || (options_.num_workers == 0 && !augments())) return;
     // More workers than batches would be idle.
     const std::size_t threads = std::min(static_cast<std::size_t>(options_.num_workers), batch_count_);
-    // One buffer more than are made ahead: the caller holds one. The prefetcher needs two.
-    const std::size_t ahead = std::max<std::size_t>(2, std::min(kBatchesAhead * threads + 1, batch_count_));
-    buffers_.resize(threads == 0 ? 1 : ahead);
+    buffers_.resize(buffer_count(threads, batch_count_));
     for (Buffer& buffer : buffers_) {
       const SampleSet& set = *samples_.set;
       const auto make_room = [&](const auto& all) { return room_for(all, set.size(), batch_size_); };

@@ -57,6 +57,10 @@ struct LoaderOptions {
   std::vector<AugmentStep> augment{};
 };
 
+/// Bytes that a loader of `count` samples of `sample_bytes` bytes allocates: the order of the samples, which
+/// is there twice while a new one is drawn, and the batches that it copies.
+std::size_t loader_memory(std::size_t count, std::size_t sample_bytes, const LoaderOptions& options);
+
 /// Iterates over the batches of an epoch, like torch.utils.data.DataLoader. Batches come in the same order
 /// for every number of workers. Not thread-safe.
 class DataLoader {

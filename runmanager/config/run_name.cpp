@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
-#include <map>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "core/spec/arguments.h"
 
@@ -17,16 +18,20 @@ constexpr std::size_t kMaxValueLength = 48;
 constexpr std::size_t kMaxNameLength = 200;  // File systems allow 255 bytes; encrypting ones less.
 
 bool is_safe(char c) {
+  if (static_cast<unsigned char>(c) >= 0x80) return false;
   return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
          std::string_view("._-+").find(c) != std::string_view::npos;
 }
 
 // '~', '=' and ',' are escaped, too, so that no value can look like another run's name.
 std::string escaped(std::string_view text) {
+  if (!text.empty() && text.find('.') == std::string_view::npos &&
+      std::all_of(text.begin(), text.end(), is_safe))
+    return std::string(text);
   std::string safe;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool edge_dot = text[i] == '.' && (i == 0 || text[i - 1] == '.' || i + 1 == text.size());
-    if (static_cast<unsigned char>(text[i]) < 0x80 && is_safe(text[i]) && !edge_dot) {
+    if (is_safe(text[i]) && !edge_dot) {
       safe += text[i];
     } else {
       safe += fmt::format("%{:02X}", static_cast<unsigned char>(text[i]));
@@ -52,28 +57,32 @@ std::string shortened(const std::string& text, std::size_t longest) {
   return text.substr(0, keep) + end;
 }
 
-// The params without those that are the same in all runs; all of them if they all are.
-std::vector<Params> without_constants(const std::vector<Params>& runs) {
-  std::map<std::string_view, std::size_t> as_in_first;  // key: runs with the first run's value of it
-  if (!runs.empty()) {
-    for (const auto& [key, value] : runs.front()) as_in_first.emplace(key, 0);
+// The keys of the first run's params that have the same value in all runs.
+std::set<std::string_view> constant_keys(const std::vector<Params>& runs) {
+  std::set<std::string_view> keys;
+  if (runs.empty()) return keys;
+  const Params& first = runs.front();
+  for (std::size_t p = 0; p < first.size(); ++p) {
+    const auto has_it = [&](const Params& params) {
+      // Mostly all runs have the same keys.
+      return (p < params.size() && params[p] == first[p]) ||
+             std::find(params.begin(), params.end(), first[p]) != params.end();
+    };
+    if (std::all_of(runs.begin(), runs.end(), has_it)) keys.insert(first[p].first);
   }
-  for (const Params& params : runs) {
-    for (const auto& param : params) {
-      if (std::find(runs.front().begin(), runs.front().end(), param) != runs.front().end())
-        ++as_in_first.at(param.first);
-    }
+  return keys;
+}
+
+std::string name_without(const Params& params, const std::set<std::string_view>& left_out) {
+  std::string name;
+  for (const auto& [key, value] : params) {
+    if (left_out.contains(key)) continue;
+    if (!name.empty()) name += ',';
+    name += escaped(key);
+    name += '=';
+    name += shortened(escaped(param_text(value)), kMaxValueLength);
   }
-  std::vector<Params> varying = runs;
-  bool any = false;
-  for (Params& params : varying) {
-    std::erase_if(params, [&](const auto& param) {
-      const auto found = as_in_first.find(param.first);
-      return found != as_in_first.end() && found->second == runs.size();
-    });
-    any = any || !params.empty();
-  }
-  return any ? varying : runs;
+  return name.empty() ? "run" : shortened(name, kMaxNameLength);
 }
 
 std::string lower(std::string text) {
@@ -83,20 +92,21 @@ std::string lower(std::string text) {
 
 }  // namespace
 
-std::string run_name(const Params& params) {
-  std::string name;
-  for (const auto& [key, value] : params) {
-    name += (name.empty() ? "" : ",") + escaped(key) + "=" +
-            shortened(escaped(param_text(value)), kMaxValueLength);
-  }
-  return name.empty() ? "run" : shortened(name, kMaxNameLength);
-}
+std::string run_name(const Params& params) { return name_without(params, {}); }
 
 std::vector<std::string> run_names(const std::vector<Params>& runs) {
+  std::set<std::string_view> left_out = constant_keys(runs);
+  const bool any_left = std::any_of(runs.begin(), runs.end(), [&](const Params& params) {
+    return std::any_of(params.begin(), params.end(),
+                       [&](const auto& param) { return !left_out.contains(param.first); });
+  });
+  if (!any_left) left_out.clear();
   std::vector<std::string> names;
-  std::map<std::string, int> uses;
-  for (const Params& params : without_constants(runs)) {
-    names.push_back(run_name(params));
+  names.reserve(runs.size());
+  std::unordered_map<std::string, int> uses;
+  uses.reserve(runs.size());
+  for (const Params& params : runs) {
+    names.push_back(name_without(params, left_out));
     ++uses[lower(names.back())];
   }
   // All that share a name get a hash of their values, so that a name does not depend on the order of the
@@ -107,7 +117,8 @@ std::vector<std::string> run_names(const std::vector<Params>& runs) {
     for (const auto& [key, value] : runs[i]) whole += fmt::format("{}={}\n", key, param_text(value));
     names[i] += "~" + hash_of(whole);
   }
-  std::set<std::string> taken;
+  std::unordered_set<std::string> taken;
+  taken.reserve(names.size());
   for (std::string& name : names) {  // Values that print alike but differ in type: "1" and 1.
     const std::string stem = name;
     for (int n = 2; !taken.insert(lower(name)).second; ++n) name = fmt::format("{}~{}", stem, n);

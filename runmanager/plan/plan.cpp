@@ -1,124 +1,196 @@
 #include "runmanager/plan/plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
+#include <map>
+#include <queue>
+#include <unordered_map>
 #include <utility>
 
 #include "core/network/network.h"
-#include "runmanager/config/run_name.h"
+#include "runmanager/sweep/run_scheduler.h"
 
 namespace sweep {
 namespace {
 
-std::string bytes_text(std::uint64_t bytes) {
-  constexpr std::array<const char*, 4> kUnits = {"B", "KiB", "MiB", "GiB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
+// Makes the costs of each shape once. A sweep has up to 100,000 runs, and few shapes.
+class Shapes {
+ public:
+  Shapes(const Sweep& sweep, const PlanEnvironment& environment) : sweep_(sweep), environment_(environment) {}
 
-nlohmann::ordered_json params_json(const Params& params) {
-  auto json = nlohmann::ordered_json::object();
-  for (const auto& [key, value] : params) std::visit([&, &k = key](const auto& v) { json[k] = v; }, value);
-  return json;
-}
+  std::shared_ptr<RunCost> cost_of(const RunConfig& run, const Device& device) {
+    const std::size_t data = data_of(run.dataset);
+    key_.clear();
+    const auto append = [this](const auto& value) {
+      key_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    };
+    append(&*run.network);
+    append(data);
+    append(run.batch_size);
+    append(run.precision);
+    append(run.num_workers);
+    append(run.shuffle);
+    append(run.deterministic);
+    append(run.placement);
+    append(device.index);
+    append(keeps_best(run));
+    append(run.clip_norm > 0);
+    for_each_log_option(run.log, [&](const char*, const auto& option) { append(option); });
+    append_spec(run.optimizer);
+    append_spec(run.schedule);
+    append_spec(run.loss);
+    for (const AugmentStep& step : run.augment) {
+      append(step.kind);
+      append(step.amount);
+    }
+    key_ += device.name();
+    std::shared_ptr<RunCost>& cost = costs_[key_];
+    if (cost == nullptr) cost = make_cost(run, device, datasets_[data].second);
+    return cost;
+  }
+
+ private:
+  template <typename Spec>
+  void append_spec(const Spec& spec) {
+    key_ += spec.type;
+    for (const auto& [name, value] : spec.arguments) key_ += name + "=" + to_string(value) + ",";
+  }
+
+  std::size_t data_of(const DatasetSpec& spec) {
+    const auto found = std::find_if(datasets_.begin(), datasets_.end(),
+                                    [&](const auto& known) { return known.first == spec; });
+    if (found != datasets_.end()) return static_cast<std::size_t>(found - datasets_.begin());
+    datasets_.emplace_back(spec, environment_.data(spec));
+    return datasets_.size() - 1;
+  }
+
+  std::shared_ptr<RunCost> make_cost(const RunConfig& run, const Device& device, const DataCost& data) const {
+    const Network network(run.network, data.sizes.shape);
+    RunCost cost{.train_samples = data.sizes.train,
+                 .steps_per_epoch = (data.sizes.train + run.batch_size - 1) / run.batch_size,
+                 .parameter_count = network.parameter_count(),
+                 .training_flops = network.training_flops() * static_cast<double>(data.sizes.train),
+                 .memory = estimate_memory(run, network, device, data, environment_.threads),
+                 .disk = estimate_disk(run, network, data),
+                 .times = {}};
+    return std::make_shared<RunCost>(std::move(cost));
+  }
+
+  const Sweep& sweep_;
+  const PlanEnvironment& environment_;
+  std::vector<std::pair<DatasetSpec, DataCost>> datasets_;
+  std::unordered_map<std::string, std::shared_ptr<RunCost>> costs_;
+  std::string key_;
+};
+
+// Devices by their names in the file, and why they cannot be used.
+class Devices {
+ public:
+  using Reason = std::shared_ptr<const std::string>;  // null: it can
+  explicit Devices(const PlanEnvironment& environment) : environment_(environment) {}
+
+  const std::pair<Device, Reason>& find(const RunConfig& run) {
+    const auto [found, is_new] = known_.try_emplace({run.device, run.precision});
+    if (!is_new) return found->second;
+    auto& [device, reason] = found->second;
+    device = parse_device(run.device);
+    if (auto text = environment_.unavailable(device, run.precision))
+      reason = std::make_shared<const std::string>(std::move(*text));
+    return found->second;
+  }
+
+  std::vector<Reason> reasons() const {
+    std::vector<Reason> all;
+    for (const auto& [key, device] : known_) all.push_back(device.second);
+    return all;
+  }
+
+ private:
+  const PlanEnvironment& environment_;
+  std::map<std::pair<std::string, Precision>, std::pair<Device, Reason>> known_;
+};
 
 }  // namespace
 
-SweepPlan make_plan(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of,
-                    const std::function<std::optional<std::string>(const Device&, Precision)>& unavailable) {
-  SweepPlan plan{sweep.name, {}, sweep.excluded};
+std::size_t PlannedRun::epochs_left() const {
+  const auto epochs = static_cast<std::size_t>(config->epochs);
+  return trains() ? epochs - std::min(epochs, trained_epochs) : 0;
+}
+
+std::uint64_t PlannedRun::disk_bytes() const {
+  return trains() ? cost->disk.of_epochs(static_cast<std::size_t>(config->epochs)) : 0;
+}
+
+std::optional<double> PlannedRun::seconds() const {
+  if (!trains()) return 0;
+  if (!cost->times) return std::nullopt;
+  return cost->times->of_epochs(epochs_left());
+}
+
+std::optional<std::uint64_t> SweepPlan::memory_bytes() const {
+  std::vector<std::uint64_t> own;
+  std::map<std::uint64_t, std::uint64_t> data;
+  std::uint64_t shared = 0;
+  for (const PlannedRun& run : runs) {
+    if (!run.trains()) continue;
+    if (!run.cost->memory) return std::nullopt;
+    own.push_back(run.cost->memory->own());
+    shared = std::max(shared, run.cost->memory->data);
+  }
+  if (own.empty()) return std::nullopt;
+  const std::size_t at_once = std::min(own.size(), static_cast<std::size_t>(jobs));
+  std::partial_sort(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(at_once), own.end(),
+                    std::greater<>());
+  for (std::size_t i = 0; i < at_once; ++i) shared += own[i];
+  return shared;
+}
+
+std::uint64_t SweepPlan::disk_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const PlannedRun& run : runs) bytes += run.disk_bytes();
+  return bytes;
+}
+
+// Each run starts, in order, where another has ended first.
+std::optional<double> SweepPlan::seconds() const {
+  std::priority_queue<double, std::vector<double>, std::greater<>> ends;
+  for (int i = 0; i < jobs; ++i) ends.push(0);
+  double last = 0;
+  for (const PlannedRun& run : runs) {
+    if (!run.trains()) continue;
+    const std::optional<double> seconds = run.seconds();
+    if (!seconds) return std::nullopt;
+    const double end = ends.top() + *seconds;
+    ends.pop();
+    ends.push(end);
+    last = std::max(last, end);
+  }
+  return last;
+}
+
+int runs_at_once(int jobs, std::size_t runs) {
+  const std::size_t wanted =
+      static_cast<std::size_t>(jobs > 0 ? jobs : automatic_jobs(runs, available_cores()));
+  return static_cast<int>(std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(runs, 1)));
+}
+
+SweepPlan make_plan(const Sweep& sweep, const PlanEnvironment& environment) {
+  SweepPlan plan{.sweep = &sweep,
+                 .runs = {},
+                 .reasons = {},
+                 .jobs = environment.jobs,
+                 .threads = environment.threads,
+                 .disk_free = environment.disk_free};
+  Shapes shapes(sweep, environment);
+  Devices devices(environment);
+  plan.runs.reserve(sweep.runs.size());
   for (const RunConfig& run : sweep.runs) {
-    const DataSizes sizes = sizes_of(run.dataset);
-    const Network network(run.network, sizes.shape);
-    const Device device = parse_device(run.device);
-    PlannedRun planned{run.name, run.params, device.name(), unavailable(device, run.precision)};
-    planned.train_samples = sizes.train;
-    planned.steps_per_epoch = (sizes.train + run.batch_size - 1) / run.batch_size;
-    planned.parameter_count = network.parameter_count();
-    const OptimizerOptions optimizer =
-        scheduled_optimizer(resolve_optimizer(run.optimizer), resolve_schedule(run.schedule));
-    // Weights and gradients, and what the optimizer keeps: arrays of one float per parameter each.
-    const std::uint64_t arrays = 2 + state_names(optimizer).size();
-    planned.memory_bytes = arrays * sizeof(float) * network.parameter_count();
-    planned.training_flops = network.training_flops() * static_cast<double>(sizes.train);
+    const auto& [device, reason] = devices.find(run);
+    PlannedRun planned{.config = &run, .device = device.name(), .skip = reason.get()};
+    planned.cost = shapes.cost_of(run, device);
     plan.runs.push_back(std::move(planned));
   }
+  plan.reasons = devices.reasons();
   return plan;
-}
-
-nlohmann::ordered_json plan_json(const SweepPlan& plan) {
-  nlohmann::ordered_json json = {{"sweep", plan.name},
-                                 {"runs", nlohmann::ordered_json::array()},
-                                 {"excluded", nlohmann::ordered_json::array()}};
-  for (const PlannedRun& run : plan.runs) {
-    nlohmann::ordered_json entry = {
-        {"name", run.name}, {"params", params_json(run.params)}, {"device", run.device}};
-    entry["skip"] = run.skip ? nlohmann::ordered_json(*run.skip) : nlohmann::ordered_json(nullptr);
-    entry["fate"] = run.fate;
-    if (!run.note.empty()) entry["note"] = run.note;
-    entry["train_samples"] = run.train_samples;
-    entry["steps_per_epoch"] = run.steps_per_epoch;
-    entry["parameters"] = run.parameter_count;
-    entry["memory_bytes"] = run.memory_bytes;
-    entry["training_flops"] = run.training_flops;
-    json["runs"].push_back(std::move(entry));
-  }
-  for (const ExcludedRun& run : plan.excluded) {
-    json["excluded"].push_back(
-        {{"name", run_name(run.params)}, {"params", params_json(run.params)}, {"reason", run.reason}});
-  }
-  return json;
-}
-
-namespace {
-
-// A run that is kept needs no device, so it says nothing of one that is missing.
-std::string note_of(const PlannedRun& run) {
-  if (run.skip && run.fate != "kept") return "skipped: " + *run.skip;
-  if (run.fate == "new") return run.note;
-  return run.note.empty() ? run.fate : fmt::format("{}: {}", run.fate, run.note);
-}
-
-// "3 kept, 1 continued, 2 new": nothing if all are new.
-std::string fates_text(const SweepPlan& plan) {
-  std::string text;
-  for (const char* fate : {"kept", "continued", "new", "in the way"}) {
-    const auto count = std::count_if(plan.runs.begin(), plan.runs.end(),
-                                     [&](const PlannedRun& run) { return run.fate == fate; });
-    if (count == static_cast<std::ptrdiff_t>(plan.runs.size()) && std::string_view(fate) == "new") return "";
-    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, fate);
-  }
-  return text;
-}
-
-}  // namespace
-
-std::string plan_text(const SweepPlan& plan) {
-  std::size_t width = 3;
-  for (const PlannedRun& run : plan.runs) width = std::max(width, run.name.size());
-  std::string text = fmt::format("{:<{}}  {:<7}  {:>10}  {:>9}  {:>11}  note\n", "run", width, "device",
-                                 "parameters", "memory", "steps/epoch");
-  std::size_t skipped = 0;
-  for (const PlannedRun& run : plan.runs) {
-    const std::string note = note_of(run);
-    skipped += run.skip && run.fate != "kept" ? 1 : 0;
-    std::string line =
-        fmt::format("{:<{}}  {:<7}  {:>10}  {:>9}  {:>11}  {}", run.name, width, run.device,
-                    run.parameter_count, bytes_text(run.memory_bytes), run.steps_per_epoch, note);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  for (const ExcludedRun& run : plan.excluded)
-    text += fmt::format("left out: {} ({})\n", run_name(run.params), run.reason);
-  text += fmt::format("{}: {} run{}", plan.name, plan.runs.size(), plan.runs.size() == 1 ? "" : "s");
-  if (const std::string fates = fates_text(plan); !fates.empty()) text += ": " + fates;
-  if (skipped > 0) text += fmt::format(", {} of them skipped", skipped);
-  if (!plan.excluded.empty()) text += fmt::format(", {} left out", plan.excluded.size());
-  return text + "\n";
 }
 
 }  // namespace sweep

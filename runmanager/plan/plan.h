@@ -1,49 +1,93 @@
-// What a sweep would train, without training it.
+// What a sweep would train and what that would cost, without training it.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/engine/device.h"
 #include "runmanager/config/data_check.h"
 #include "runmanager/config/run_config.h"
+#include "runmanager/plan/pilot.h"
+#include "runmanager/plan/run_cost.h"
 
 namespace sweep {
 
+/// What runs of one shape have in common: they differ in numbers such as lr and seed only.
+struct RunCost {
+  std::size_t train_samples = 0;         // per epoch
+  std::size_t steps_per_epoch = 0;       // optimizer steps
+  std::size_t parameter_count = 0;       // floats
+  double training_flops = 0;             // of one epoch
+  std::optional<MemoryEstimate> memory;  // nothing: not estimated, as on a GPU
+  DiskEstimate disk;
+  std::optional<PilotTimes> times;  // once it was measured
+};
+
 /// One run as it would be started.
 struct PlannedRun {
-  std::string name;
-  Params params;
-  std::string device;               // where it would train: "cpu", "cuda:1"
-  std::optional<std::string> skip;  // why it would be skipped instead
-  std::string fate = "new";         // "kept", "continued", "in the way": what an earlier start has left of it
-  std::string note{};               // anything else the user should know
-  std::size_t train_samples = 0;    // per epoch
-  std::size_t steps_per_epoch = 0;  // optimizer steps
-  std::size_t parameter_count = 0;  // floats
-  std::uint64_t memory_bytes = 0;  // weights, gradients and optimizer state; activations and data come on top
-  double training_flops = 0;       // of one epoch
+  const RunConfig* config = nullptr;
+  std::string device;                 // where it would train: "cpu", "cuda:1"
+  const std::string* skip = nullptr;  // why it would be skipped instead; null: it would not
+  std::string_view fate = "new";      // "kept", "continued", "replaced", "in the way", see RunFate
+  std::string note{};                 // anything else the user should know
+  std::size_t trained_epochs = 0;     // that an earlier start has left, and that are kept
+  std::shared_ptr<RunCost> cost{};    // shared by runs of one shape
+
+  /// Whether anything of it would be trained.
+  bool trains() const { return skip == nullptr && fate != "kept" && fate != "in the way"; }
+  std::size_t epochs_left() const;
+  /// Bytes that the run will have on the disk when it has finished; 0 for one that is not trained.
+  std::uint64_t disk_bytes() const;
+  /// Seconds that it will take; nothing without a pilot.
+  std::optional<double> seconds() const;
+};
+
+/// What the plan asks of its surroundings. Each function may throw.
+struct PlanEnvironment {
+  std::function<DataCost(const DatasetSpec&)> data;  // called once per data set
+  /// Why a device cannot be used with a precision, or nothing. Called once for each pair.
+  std::function<std::optional<std::string>(const Device&, Precision)> unavailable;
+  int jobs = 1;                            // runs at once, >= 1
+  int threads = 1;                         // CPU threads of each, >= 1
+  std::optional<std::uint64_t> disk_free;  // bytes, where the sweep's directory is or will be
 };
 
 struct SweepPlan {
-  std::string name;
-  std::vector<PlannedRun> runs;
-  std::vector<ExcludedRun> excluded;
+  const Sweep* sweep = nullptr;
+  std::vector<PlannedRun> runs;                             // as Sweep::runs
+  std::vector<std::shared_ptr<const std::string>> reasons;  // that PlannedRun::skip points to
+  int jobs = 1, threads = 1;
+  std::optional<std::uint64_t> disk_free;
+
+  /// Peak memory of the runs that are at once in memory, the largest ones, and of the data, once; nothing if
+  /// one of them is not known or nothing is trained.
+  std::optional<std::uint64_t> memory_bytes() const;
+  std::uint64_t disk_bytes() const;
+  /// From the first run's start to the last one's end; nothing without a pilot.
+  std::optional<double> seconds() const;
 };
 
-/// Returns the plan of `sweep`. `sizes_of` returns the sizes of a data set and is called once per run, also
-/// where runs share a data set; `unavailable` returns why a device cannot be used with a precision, or
-/// nothing. Both may throw.
-SweepPlan make_plan(const Sweep& sweep, const std::function<DataSizes(const DatasetSpec&)>& sizes_of,
-                    const std::function<std::optional<std::string>(const Device&, Precision)>& unavailable);
+/// Runs at once for --jobs `jobs` (0: as many as there are cores) in a sweep of `runs` runs; at least 1.
+int runs_at_once(int jobs, std::size_t runs);
 
-nlohmann::ordered_json plan_json(const SweepPlan& plan);
+/// Returns the plan of `sweep`, which has to outlive it. Runs of one shape are computed once.
+SweepPlan make_plan(const Sweep& sweep, const PlanEnvironment& environment);
 
-/// Returns a table with a line per run, then what is left out and why, then the totals. Ends with a newline.
-std::string plan_text(const SweepPlan& plan);
+/// Writes the plan as JSON, indented by two, with a newline at the end.
+void write_plan_json(const SweepPlan& plan, std::ostream& out);
+
+/// A table with a line per run, then what is left out and why, then the totals. Lines have at most `width`
+/// columns; the least important ones of the table are left out for that, and names are cut. 0: any length.
+/// Ends with a newline.
+std::string plan_text(const SweepPlan& plan, int width = 0, bool unicode = true);
+
+/// "12.5 MiB", "34 B".
+std::string bytes_text(std::uint64_t bytes);
 
 }  // namespace sweep

@@ -60,6 +60,11 @@ std::exception_ptr load_datasets(const Sweep& sweep, DatasetCache& data) {
 std::vector<ExistingRun> preview_existing_runs(const Sweep& sweep, const std::filesystem::path& logdir,
                                                DatasetCache& data) {
   const std::exception_ptr data_error = load_datasets(sweep, data);
+  std::error_code failed;
+  if (!std::filesystem::exists(logdir / sweep.name, failed) && !failed) {  // There is nothing to compare with.
+    if (data_error) std::rethrow_exception(data_error);
+    return std::vector<ExistingRun>(sweep.runs.size());
+  }
   WeightsDigests weights;
   const std::vector<RequestedRun> requests = requested_runs(sweep, data, weights, parse_device);
   std::vector<ExistingRun> existing =

@@ -10,10 +10,6 @@
 namespace sweep {
 namespace {
 
-// The CPU engine works in blocks of 16 samples; more than two of them on one thread show nothing new. On a
-// GPU a small batch would measure kernel launches instead of the layers.
-constexpr std::size_t kProfiledOnCpu = 32, kProfiledOnCuda = 1000;
-
 // Calls predict(batch, rows) for every batch, with the rows of outputs that are the batch's.
 template <typename Predict>
 std::vector<float> outputs_of(const Samples& samples, std::size_t classes, std::size_t batch_size,
@@ -91,10 +87,16 @@ std::size_t count_non_finite(const Weights& weights) {
   return count;
 }
 
+std::size_t profiled_samples(const Device& device, std::size_t batch_size) {
+  // The CPU engine works in blocks of 16 samples; more than two of them on one thread show nothing new. On a
+  // GPU a small batch would measure kernel launches instead of the layers.
+  constexpr std::size_t kOnCpu = 32, kOnCuda = 1000;
+  return std::min(batch_size, device.type == DeviceType::kCpu ? kOnCpu : kOnCuda);
+}
+
 StepProfile profile_step(Engine& engine, const Device& device, const Samples& samples,
                          std::size_t batch_size) {
-  const std::size_t most = device.type == DeviceType::kCpu ? kProfiledOnCpu : kProfiledOnCuda;
-  DataLoader loader(samples, {.batch_size = std::min(batch_size, most)});
+  DataLoader loader(samples, {.batch_size = profiled_samples(device, batch_size)});
   loader.begin_epoch(0);
   const Batch* batch = loader.next();
   if (batch == nullptr) return {};

@@ -1,32 +1,43 @@
-// `sweep plan`: prints what `sweep run` would train, keep, continue or refuse.
+// `sweep plan`: prints what `sweep run` would train, keep, continue or refuse, and what that would cost.
 #include "runmanager/plan/plan.h"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <memory>
+#include <set>
 
 #include "core/base/printable.h"
 #include "core/data/dataset.h"
 #include "core/engine/device.h"
 #include "runmanager/config/data_check.h"
+#include "runmanager/plan/prediction.h"
 #include "runmanager/records/existing_runs.h"
 #include "runmanager/sweep/requested_runs.h"
+#include "runmanager/terminal/terminal.h"
 #include "tools/commands.h"
 #include "tools/commands/run_options.h"
 #include "tools/exit_code.h"
-#include "tools/print_json.h"
 
 namespace sweep {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct PlanOptions {
   SweepArguments sweep;
-  std::filesystem::path logdir = "runs";
-  bool fresh = false, replace = false;
+  fs::path logdir = "runs";
+  int jobs = 1, threads = 0;
+  bool fresh = false, replace = false, pilot = false;
   bool json = false;
 };
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 std::string note_of(const ExistingRun& existing, const RunConfig& config) {
   if (existing.fate == RunFate::kInTheWay) return to_string(existing.differences);
@@ -34,6 +45,52 @@ std::string note_of(const ExistingRun& existing, const RunConfig& config) {
   if (existing.fate == RunFate::kContinued && existing.record)
     return fmt::format("after {} of {} epochs", existing.record->epochs.size(), config.epochs);
   return existing.note;
+}
+
+void set_fates(SweepPlan& plan, const std::vector<ExistingRun>& existing, bool replace) {
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    PlannedRun& run = plan.runs[i];
+    run.fate = to_string(existing[i].fate);
+    if (existing[i].fate == RunFate::kNew) continue;
+    run.note = note_of(existing[i], *run.config);
+    if (existing[i].fate == RunFate::kInTheWay && replace) run.fate = "replaced";
+    if (existing[i].fate == RunFate::kContinued && existing[i].record)
+      run.trained_epochs = existing[i].record->epochs.size();
+  }
+}
+
+// Bytes that can be written where the directory is, or will be.
+std::optional<std::uint64_t> free_bytes(fs::path directory) {
+  std::error_code error;
+  directory = fs::absolute(directory, error);
+  while (!fs::exists(directory, error) && directory.has_relative_path()) directory = directory.parent_path();
+  const fs::space_info space = fs::space(directory, error);
+  if (error) return std::nullopt;
+  return space.available;
+}
+
+// Measures each shape that is to be trained, once.
+void run_pilots(SweepPlan& plan, DatasetCache& data) {
+  std::vector<const PlannedRun*> pilots;
+  std::set<const RunCost*> seen;
+  for (const PlannedRun& run : plan.runs) {
+    if (run.trains() && seen.insert(run.cost.get()).second) pilots.push_back(&run);
+  }
+  const Terminal terminal = Terminal::of_process();
+  for (std::size_t i = 0; i < pilots.size(); ++i) {
+    if (terminal.interactive) terminal.write(fmt::format("\rpilot {} of {}", i + 1, pilots.size()));
+    const RunConfig& config = *pilots[i]->config;
+    PreparedRun run;
+    run.config = &config;
+    run.device = parse_device(config.device);
+    run.data = data.get(config.dataset);
+    run.network = std::make_shared<const Network>(config.network, run.data->shape);
+    PilotOptions options;
+    options.threads = plan.threads;
+    options.clock = steady_seconds;
+    pilots[i]->cost->times = run_pilot(run, options);
+  }
+  if (terminal.interactive && !pilots.empty()) terminal.write("\r\x1b[K");
 }
 
 int print_plan(const PlanOptions& options) {
@@ -46,23 +103,32 @@ int print_plan(const PlanOptions& options) {
     existing = preview_existing_runs(sweep, options.logdir, data);
   }
   // Data that is gone is no matter if all runs are finished and the sizes are known by its name.
-  const auto sizes = [&data](const DatasetSpec& spec) {
+  const auto cost_of = [&data](const DatasetSpec& spec) {
     const auto known = data.find(spec) ? std::nullopt : known_data_sizes(spec);
-    if (known) return *known;
-    return sizes_of(*data.get(spec));
+    return known ? data_cost(spec, *known) : data_cost(*data.get(spec));
   };
-  check_against_data(sweep, sizes);
-  SweepPlan plan = make_plan(sweep, sizes, unavailable_reason);
-  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
-    plan.runs[i].fate = to_string(existing[i].fate);
-    plan.runs[i].note = note_of(existing[i], sweep.runs[i]);
+  check_against_data(sweep, [&](const DatasetSpec& spec) { return cost_of(spec).sizes; });
+  const int at_once = runs_at_once(options.jobs, sweep.runs.size());
+  SweepPlan plan = make_plan(
+      sweep, {.data = cost_of,
+              .unavailable = unavailable_reason,
+              .jobs = at_once,
+              .threads = options.threads > 0 ? options.threads : std::max(1, available_cores() / at_once),
+              .disk_free = free_bytes(options.logdir)});
+  set_fates(plan, existing, options.replace);
+  if (options.pilot) {
+    run_pilots(plan, data);
+    if (!options.fresh) save_prediction(plan, options.logdir / sweep.name);
   }
   if (options.json) {
-    print_json(plan_json(plan));
+    write_plan_json(plan, std::cout);
+    std::cout << std::flush;
   } else {
-    std::cout << printable(plan_text(plan)) << std::flush;
+    std::cout << printable(plan_text(plan, stdout_width(), stdout_unicode())) << std::flush;
   }
-  if (!options.replace) {
+  const bool refused = std::any_of(plan.runs.begin(), plan.runs.end(),
+                                   [](const PlannedRun& run) { return run.fate == "in the way"; });
+  if (refused) {
     WeightsDigests weights;
     refuse_runs_in_the_way(options.logdir / sweep.name, requested_runs(sweep, data, weights, parse_device),
                            existing);
@@ -75,7 +141,8 @@ int print_plan(const PlanOptions& options) {
 Command plan_command() {
   return {.name = "plan",
           .description =
-              "print every run of a sweep file, and what an earlier start has left of it, without training",
+              "print every run of a sweep file, what an earlier start has left of it, and what it "
+              "will take: memory, disk, time; trains nothing",
           .missing_argument = "a sweep file is needed: sweep plan SWEEP.json [key=v1,v2,... ...]",
           .add_to = [](CLI::App& app) -> CommandAction {
             auto options = std::make_shared<PlanOptions>();
@@ -85,7 +152,11 @@ Command plan_command() {
                 ->capture_default_str();
             app.add_flag("--fresh", options->fresh, "as if nothing were there yet");
             app.add_flag("--replace", options->replace,
-                         "runs that are there with other settings are no mistake");
+                         "runs that are there with other settings would be trained again");
+            add_jobs_options(app, options->jobs, options->threads);
+            app.add_flag("--pilot", options->pilot,
+                         "train a few batches of each kind of run to predict the time; the sweep then tells "
+                         "how wrong that was");
             app.add_flag("--json", options->json, "as JSON");
             return [options](const auto&) { return print_plan(*options); };
           }};

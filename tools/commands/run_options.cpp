@@ -86,17 +86,20 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   add_training_options(app, runner);
 }
 
-void add_training_options(CLI::App& app, RunnerOptions& runner) {
-  app.add_option("--jobs", runner.jobs,
+void add_jobs_options(CLI::App& app, int& jobs, int& threads) {
+  app.add_option("--jobs", jobs,
                  "runs at once; auto: one per core. More than one share the cores, so their times are longer")
       ->type_name("N|auto")
       ->transform(jobs_validator())
       ->default_str("1");
-  app.add_option("--threads", runner.threads,
-                 "CPU threads per run; 0: the cores, divided over the runs at once")
+  app.add_option("--threads", threads, "CPU threads per run; 0: the cores, divided over the runs at once")
       ->type_name("N")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
+}
+
+void add_training_options(CLI::App& app, RunnerOptions& runner) {
+  add_jobs_options(app, runner.jobs, runner.threads);
   app.add_flag(
       "--replace", runner.replace,
       "retrain existing runs whose settings differ; each old one is removed when its new one has finished");

@@ -28,6 +28,8 @@ struct RunOptions {
 
 /// Adds options to `app` that are parsed into `arguments`, which has to live as long as `app`.
 void add_sweep_arguments(CLI::App& app, SweepArguments& arguments);
+/// --jobs and --threads.
+void add_jobs_options(CLI::App& app, int& jobs, int& threads);
 /// Options of how runs are trained, which `sweep run` and `sweep resume` have.
 void add_training_options(CLI::App& app, RunnerOptions& runner);
 /// All options of `sweep run`.

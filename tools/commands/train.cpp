@@ -1,9 +1,11 @@
 #include "tools/commands/train.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 
 #include "runmanager/answers/comparison_report.h"
+#include "runmanager/plan/prediction.h"
 #include "runmanager/terminal/terminal.h"
 #include "tools/worker_program.h"
 
@@ -22,7 +24,12 @@ void print_device_comparison(const SweepOutcome& outcome) {
 }  // namespace
 
 int train_sweep(const Sweep& sweep, const RunnerOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
   const SweepOutcome outcome = run_sweep(sweep, options, environment_with_workers());
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const std::string prediction = compare_with_prediction(
+      outcome.directory, outcome.runs, runs_at_once(options.jobs, sweep.runs.size()), seconds.count());
+  if (!prediction.empty() && !options.quiet && !options.json) std::cerr << prediction << std::endl;
   if (!options.json) print_device_comparison(outcome);
   return outcome.exit_code;
 }

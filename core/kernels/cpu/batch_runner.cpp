@@ -27,6 +27,18 @@ std::size_t row_of(const Batch& batch, const Block& block, std::size_t lane) {
   return batch.rows[block.index * kLanes + std::min(lane, block.images - 1)];
 }
 
+// The number of partial sums of a batch's gradient. It depends on the batch and the network alone, never on
+// the number of threads, because it decides the order of additions. Large batches have one sum per 4 blocks,
+// but at most 64: enough for many cores, while the final reduction, a pass over all partial sums, stays
+// cheap. All of them together take at most 256 MB.
+std::size_t partial_count(const Network& network, const Program& program, std::size_t blocks) {
+  constexpr std::size_t kMemory = (std::size_t{256} << 20) / sizeof(float);
+  const std::size_t preferred =
+      std::clamp<std::size_t>(blocks / 4, std::min(blocks, min_partials(network)), 64);
+  return std::clamp<std::size_t>(kMemory / std::max<std::size_t>(program.parameter_floats(), 1), 1,
+                                 std::max<std::size_t>(preferred, 1));
+}
+
 // Calls work(block) for the blocks of one of `parts` nearly equal runs.
 template <class Work>
 void for_blocks(const Batch& batch, std::size_t parts, std::size_t part, Work work) noexcept {
@@ -37,6 +49,25 @@ void for_blocks(const Batch& batch, std::size_t parts, std::size_t part, Work wo
 
 }  // namespace
 
+RunnerMemory::RunnerMemory(const Network& network, const EngineOptions& options, const Program& program,
+                           std::size_t threads)
+    : gradient(partial_count(network, program, block_count(options.batch_size)), program.parameter_floats(),
+               threads) {
+  const std::size_t blocks = block_count(options.batch_size);
+  const std::size_t count = program.phases() > 1 ? std::max(blocks, threads) : threads;
+  for (std::size_t i = 0; i < count; ++i) workspaces.push_back(program.make_workspace());
+  for (std::size_t i = 0; i < threads; ++i) {
+    scratch.emplace_back(program.scratch_floats());
+    numbers.emplace_back(static_cast<std::size_t>(network.output()[0]) * kLanes);
+  }
+}
+
+ProfileMemory::ProfileMemory(const Program& program, std::size_t blocks)
+    : gradient(program.parameter_floats()) {
+  for (std::size_t i = 0; i < (program.phases() > 1 ? blocks : 1); ++i)
+    workspaces.push_back(program.make_workspace());
+}
+
 BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, Program& program,
                          ThreadPool& pool)
     : network_(network),
@@ -45,27 +76,8 @@ BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, P
       pool_(pool),
       outputs_(static_cast<std::size_t>(network.output()[0])),
       plane_(element_count(network.input()) / static_cast<std::size_t>(network.input()[0])),
-      min_partials_(min_partials(network)),
-      gradient_(partial_count(block_count(options.batch_size)), program.parameter_floats(), pool.size()) {
-  const std::size_t blocks = block_count(options.batch_size);
-  totals_.resize(partial_count(blocks));
-  const std::size_t workspaces = multi_phase() ? std::max(blocks, pool.size()) : pool.size();
-  for (std::size_t i = 0; i < workspaces; ++i) workspaces_.push_back(program.make_workspace());
-  for (std::size_t i = 0; i < pool.size(); ++i) {
-    scratch_.emplace_back(program.scratch_floats());
-    numbers_.emplace_back(outputs_ * kLanes);
-  }
-}
-
-// The number of partial sums of a batch's gradient. It depends on the batch and the network alone, never on
-// the number of threads, because it decides the order of additions. Large batches have one sum per 4 blocks,
-// but at most 64: enough for many cores, while the final reduction, a pass over all partial sums, stays
-// cheap. All of them together take at most 256 MB.
-std::size_t BatchRunner::partial_count(std::size_t blocks) const {
-  constexpr std::size_t kMemory = (std::size_t{256} << 20) / sizeof(float);
-  const std::size_t preferred = std::clamp<std::size_t>(blocks / 4, std::min(blocks, min_partials_), 64);
-  return std::clamp<std::size_t>(kMemory / std::max<std::size_t>(program_.parameter_floats(), 1), 1,
-                                 std::max<std::size_t>(preferred, 1));
+      memory_(network, options, program, pool.size()) {
+  totals_.resize(partial_count(network_, program_, block_count(options.batch_size)));
 }
 
 // Lanes beyond the end of the batch repeat its last image; measure_loss() gives them a gradient of zero.
@@ -154,8 +166,8 @@ const float* BatchRunner::load_numbers(const Batch& batch, const Block& block,
   const float* all = std::get_if<std::span<const float>>(&batch.targets)->data();
   for (std::size_t lane = 0; lane < kLanes; ++lane)
     pointers[lane] = all + row_of(batch, block, lane) * outputs_;
-  load_floats(pointers, outputs_, numbers_[thread].data());
-  return numbers_[thread].data();
+  load_floats(pointers, outputs_, memory_.numbers[thread].data());
+  return memory_.numbers[thread].data();
 }
 
 // Calls run(parts, last, work) once per phase and direction. `run` has to call work(part, thread) for every
@@ -203,14 +215,14 @@ void BatchRunner::run_training_pass(const PassBuffers& buffers, const Batch& bat
 }
 
 void BatchRunner::train(const Batch& batch, const float* parameters, std::int64_t step) {
-  const std::size_t partials = partial_count(block_count(batch.size()));
-  gradient_.begin(partials);
-  const PassBuffers buffers{workspaces_, gradient_.partials(), partials, totals_};
+  const std::size_t partials = partial_count(network_, program_, block_count(batch.size()));
+  memory_.gradient.begin(partials);
+  const PassBuffers buffers{memory_.workspaces, memory_.gradient.partials(), partials, totals_};
   run_training_pass(buffers, batch, parameters, step, false,
                     [this](std::size_t parts, bool last, auto&& work) {
                       pool_.run(parts, [&](std::size_t part, std::size_t thread) noexcept {
                         work(part, thread);
-                        if (last) gradient_.finish_partial(part);
+                        if (last) memory_.gradient.finish_partial(part);
                       });
                     });
   add_totals(partials, batch);
@@ -218,11 +230,11 @@ void BatchRunner::train(const Batch& batch, const float* parameters, std::int64_
 
 template <class Finish>
 void BatchRunner::evaluate_blocks(const Batch& batch, const float* parameters, Finish finish) {
-  const std::size_t blocks = block_count(batch.size()), partials = partial_count(blocks);
+  const std::size_t blocks = block_count(batch.size()), partials = partial_count(network_, program_, blocks);
   pool_.run(std::min(partials, blocks), [&](std::size_t part, std::size_t thread) noexcept {
     totals_[part] = {};
     for_blocks(batch, partials, part, [&](const Block& block) {
-      Workspace& workspace = attach_scratch(workspaces_[thread], thread);
+      Workspace& workspace = attach_scratch(memory_.workspaces[thread], thread);
       load(batch, block, workspace);
       program_.evaluate({false, options_.seed, 0, block.index * kLanes}, parameters, workspace);
       finish(block, workspace, thread, totals_[part]);
@@ -247,7 +259,7 @@ void BatchRunner::evaluate(const Batch& batch, const float* parameters, std::spa
                     measure_loss(batch, block, workspace, mean, false, thread, totals);
                     if (!outputs.empty()) store_outputs(block, workspace, outputs);
                   });
-  add_totals(partial_count(block_count(batch.size())), batch);
+  add_totals(partial_count(network_, program_, block_count(batch.size())), batch);
 }
 
 void BatchRunner::predict(const Batch& batch, const float* parameters, std::span<float> outputs) {
@@ -261,14 +273,11 @@ void BatchRunner::predict(const Batch& batch, const float* parameters, std::span
 std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* parameters,
                                                std::int64_t step) {
   const std::size_t blocks = block_count(batch.size());
-  AlignedBuffer gradient(program_.parameter_floats());
-  std::vector<Workspace> workspaces;
-  for (std::size_t i = 0; i < (multi_phase() ? blocks : 1); ++i)
-    workspaces.push_back(program_.make_workspace());
+  ProfileMemory memory(program_, blocks);
   PartialTotals totals;
   std::vector<double> seconds(program_.op_count());
   const auto train_alone = [&](const Batch& samples, double* op_seconds) {
-    const PassBuffers buffers{workspaces, gradient.data(), 1, {&totals, 1}, op_seconds};
+    const PassBuffers buffers{memory.workspaces, memory.gradient.data(), 1, {&totals, 1}, op_seconds};
     run_training_pass(buffers, samples, parameters, step, true, [this](std::size_t parts, bool, auto&& work) {
       pool_.run(1, [&](std::size_t, std::size_t thread) noexcept {
         for (std::size_t part = 0; part < parts; ++part) work(part, thread);

@@ -23,6 +23,26 @@ namespace sweep::cpu {
 
 inline std::size_t block_count(std::size_t images) { return (images + kLanes - 1) / kLanes; }
 
+/// The buffers of a BatchRunner.
+struct RunnerMemory {
+  /// For batches of up to options.batch_size images and for `threads` threads.
+  RunnerMemory(const Network& network, const EngineOptions& options, const Program& program,
+               std::size_t threads);
+
+  GradientSum gradient;
+  std::vector<Workspace> workspaces;   // one per thread; with several phases, one per block of the batch
+  std::vector<AlignedBuffer> scratch;  // one per thread, so that it stays in that core's cache
+  std::vector<AlignedBuffer> numbers;  // one per thread: the targets of a block, [outputs][16]
+};
+
+/// What BatchRunner::profile() works in, for a batch of `blocks` blocks.
+struct ProfileMemory {
+  ProfileMemory(const Program& program, std::size_t blocks);
+
+  AlignedBuffer gradient;
+  std::vector<Workspace> workspaces;
+};
+
 /// Not thread-safe: one thread owns it. `network`, `options`, `program` and `pool` must outlive
 /// it. All memory is allocated in the constructor, for batches of up to options.batch_size images;
 /// only profile() allocates more.
@@ -36,7 +56,7 @@ class BatchRunner {
   /// Forward and backward pass. `step`: optimizer steps taken so far, from 0; seeds dropout.
   void train(const Batch& batch, const float* parameters, std::int64_t step);
   /// Gradient of the mean loss of the last batch that train() saw.
-  const GradientSum& gradient() const { return gradient_; }
+  const GradientSum& gradient() const { return memory_.gradient; }
   /// Adds the batch to the totals. Writes the network's outputs, [batch.size()][classes], if there is room.
   void evaluate(const Batch& batch, const float* parameters, std::span<float> outputs = {});
   /// Writes the network's outputs: [batch.size()][classes].
@@ -71,7 +91,7 @@ class BatchRunner {
 
   /// Gives the workspace the scratch memory of the thread that is about to use it.
   Workspace& attach_scratch(Workspace& workspace, std::size_t thread) noexcept {
-    workspace.scratch = scratch_[thread].data();
+    workspace.scratch = memory_.scratch[thread].data();
     return workspace;
   }
   bool multi_phase() const { return program_.phases() > 1; }
@@ -89,7 +109,6 @@ class BatchRunner {
   void store_outputs(const Block& block, const Workspace& workspace, std::span<float> outputs) const noexcept;
   template <class Finish>
   void evaluate_blocks(const Batch& batch, const float* parameters, Finish finish);
-  std::size_t partial_count(std::size_t blocks) const;
   void add_totals(std::size_t partials, const Batch& batch);
 
   const Network& network_;
@@ -97,12 +116,8 @@ class BatchRunner {
   Program& program_;
   ThreadPool& pool_;
   std::size_t outputs_, plane_;  // of the network; values of one channel of its input
-  std::size_t min_partials_;     // see partial_count()
-  GradientSum gradient_;
-  std::vector<Workspace> workspaces_;
-  std::vector<AlignedBuffer> scratch_;          // one per thread, so that it stays in that core's cache
-  mutable std::vector<AlignedBuffer> numbers_;  // one per thread: the targets of a block, [outputs][16]
-  std::vector<PartialTotals> totals_;           // one per partial sum
+  mutable RunnerMemory memory_;
+  std::vector<PartialTotals> totals_;  // one per partial sum
   Totals sums_;
 };
 

@@ -9,6 +9,7 @@
 #include "core/kernels/cpu/kernels/bf16/bf16_support.h"
 #include "core/kernels/cpu/kernels/optimizer_kernels.h"
 #include "core/kernels/cpu/program.h"
+#include "core/kernels/cpu/simd/allocation_count.h"
 #include "core/kernels/cpu/simd/block.h"
 #include "core/kernels/cpu/thread_pool.h"
 
@@ -19,26 +20,43 @@ using cpu::AlignedBuffer;
 using cpu::kLanes;
 using cpu::part_begin;
 
+const cpu::Bf16Kernels* bf16_of(const EngineOptions& options) {
+  return options.precision == Precision::kBf16 ? cpu::bf16_kernels() : nullptr;
+}
+
+int threads_of(const EngineOptions& options) {
+  return options.threads > 0 ? options.threads : available_cores();
+}
+
+// Parameters, their gradient, and the optimizer's arrays, all in the program's layout.
+struct ParameterArrays {
+  ParameterArrays(const cpu::Program& program, const OptimizerOptions& optimizer)
+      : parameters(program.parameter_floats()), gradient(program.parameter_floats()) {
+    for (std::size_t i = 0; i < state_names(optimizer).size(); ++i)
+      state.emplace_back(program.parameter_floats());
+  }
+
+  AlignedBuffer parameters, gradient;
+  std::vector<AlignedBuffer> state;
+};
+
 class CpuEngine final : public Engine {
  public:
   CpuEngine(const Network& network, const EngineOptions& options)
       : network_(network),
         options_(options),
-        program_(network_, cpu::block_count(options.batch_size),
-                 options.precision == Precision::kBf16 ? cpu::bf16_kernels() : nullptr),
-        pool_(options.threads > 0 ? options.threads : available_cores()),
+        program_(network_, cpu::block_count(options.batch_size), bf16_of(options)),
+        pool_(threads_of(options)),
         runner_(network_, options_, program_, pool_),
-        parameters_(program_.parameter_floats()),
-        gradient_(program_.parameter_floats()) {
+        arrays_(program_, options.optimizer),
+        state_names_(state_names(options.optimizer)) {
     check_loss(options_.loss, network_);
-    state_names_ = state_names(options_.optimizer);
-    for (std::size_t i = 0; i < state_names_.size(); ++i) state_.emplace_back(program_.parameter_floats());
   }
 
   void train(const Batch& batch, double learning_rate) override {
     check(batch);
     if (batch.size() == 0) return;
-    runner_.train(batch, parameters_.data(), steps_);
+    runner_.train(batch, arrays_.parameters.data(), steps_);
     step(learning_rate);
   }
 
@@ -48,34 +66,35 @@ class CpuEngine final : public Engine {
 
   void evaluate(const Batch& batch) override {
     check(batch);
-    runner_.evaluate(batch, parameters_.data());
+    runner_.evaluate(batch, arrays_.parameters.data());
   }
 
   void evaluate_and_predict(const Batch& batch, std::span<float> outputs) override {
     check(batch);
     check_outputs(outputs, batch, network_);
-    runner_.evaluate(batch, parameters_.data(), outputs);
+    runner_.evaluate(batch, arrays_.parameters.data(), outputs);
   }
 
   void predict(const Batch& batch, std::span<float> outputs) override {
     check(batch);
     check_outputs(outputs, batch, network_);
-    runner_.predict(batch, parameters_.data(), outputs);
+    runner_.predict(batch, arrays_.parameters.data(), outputs);
   }
 
   std::vector<LayerProfile> profile(const Batch& batch) override {
     check(batch);
-    return runner_.profile(batch, parameters_.data(), steps_);
+    return runner_.profile(batch, arrays_.parameters.data(), steps_);
   }
 
   Totals take_totals() override { return runner_.take_totals(); }
 
-  std::vector<float> parameters() const override { return exported(parameters_); }
+  std::vector<float> parameters() const override { return exported(arrays_.parameters); }
 
   void set_parameters(std::span<const float> values) override {
-    import_array(values, parameters_, "set_parameters");
-    pool_.run(program_.prepare_parts(),
-              [&](std::size_t part, std::size_t) noexcept { program_.prepare(parameters_.data(), part); });
+    import_array(values, arrays_.parameters, "set_parameters");
+    pool_.run(program_.prepare_parts(), [&](std::size_t part, std::size_t) noexcept {
+      program_.prepare(arrays_.parameters.data(), part);
+    });
   }
 
   std::vector<float> buffers() const override {
@@ -89,11 +108,12 @@ class CpuEngine final : public Engine {
     program_.import_buffers(values);
   }
 
-  std::vector<float> gradients() const override { return exported(gradient_); }
+  std::vector<float> gradients() const override { return exported(arrays_.gradient); }
 
   std::vector<OptimizerState> optimizer_state() const override {
     std::vector<OptimizerState> state;
-    for (std::size_t i = 0; i < state_.size(); ++i) state.push_back({state_names_[i], exported(state_[i])});
+    for (std::size_t i = 0; i < arrays_.state.size(); ++i)
+      state.push_back({state_names_[i], exported(arrays_.state[i])});
     return state;
   }
 
@@ -101,8 +121,8 @@ class CpuEngine final : public Engine {
 
   void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
     check_optimizer_state(state, options_.optimizer);
-    for (std::size_t i = 0; i < state_.size(); ++i)
-      import_array(state[i].values, state_[i], "set_optimizer_state");
+    for (std::size_t i = 0; i < arrays_.state.size(); ++i)
+      import_array(state[i].values, arrays_.state[i], "set_optimizer_state");
     steps_ = step_count;
   }
 
@@ -132,9 +152,9 @@ class CpuEngine final : public Engine {
     norms_.resize(parts);
     pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
       const std::size_t begin = begin_of(part), count = begin_of(part + 1) - begin;
-      runner_.gradient().total(begin, count, gradient_.data() + begin);
+      runner_.gradient().total(begin, count, arrays_.gradient.data() + begin);
       if (options_.clip_norm > 0) {
-        norms_[part] = cpu::sum_of_squares(gradient_.data() + begin, count);
+        norms_[part] = cpu::sum_of_squares(arrays_.gradient.data() + begin, count);
       } else {
         update(begin, count, learning_rate);
       }
@@ -146,22 +166,23 @@ class CpuEngine final : public Engine {
       const double factor = std::min(1.0, options_.clip_norm / (std::sqrt(squares) + 1e-6));
       pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
         const std::size_t begin = begin_of(part), count = begin_of(part + 1) - begin;
-        if (factor < 1) cpu::scale_values(static_cast<float>(factor), count, gradient_.data() + begin);
+        if (factor < 1) cpu::scale_values(static_cast<float>(factor), count, arrays_.gradient.data() + begin);
         update(begin, count, learning_rate);
       });
     }
-    pool_.run(program_.prepare_parts(),
-              [&](std::size_t part, std::size_t) noexcept { program_.prepare(parameters_.data(), part); });
+    pool_.run(program_.prepare_parts(), [&](std::size_t part, std::size_t) noexcept {
+      program_.prepare(arrays_.parameters.data(), part);
+    });
   }
 
   void update(std::size_t begin, std::size_t count, double learning_rate) noexcept {
     cpu::OptimizerStep step{.learning_rate = learning_rate,
                             .number = steps_,
                             .floats = count,
-                            .gradient = gradient_.data() + begin,
+                            .gradient = arrays_.gradient.data() + begin,
                             .past_caches = pool_.size() > 1,
-                            .parameters = parameters_.data() + begin};
-    for (std::size_t i = 0; i < state_.size(); ++i) step.state[i] = state_[i].data() + begin;
+                            .parameters = arrays_.parameters.data() + begin};
+    for (std::size_t i = 0; i < arrays_.state.size(); ++i) step.state[i] = arrays_.state[i].data() + begin;
     cpu::optimizer_step(options_.optimizer, step);
   }
 
@@ -170,8 +191,7 @@ class CpuEngine final : public Engine {
   cpu::Program program_;
   cpu::ThreadPool pool_;
   cpu::BatchRunner runner_;
-  AlignedBuffer parameters_, gradient_;
-  std::vector<AlignedBuffer> state_;
+  ParameterArrays arrays_;
   std::vector<std::string> state_names_;
   std::vector<double> norms_;  // squared norm of each part of the gradient; see step()
   std::int64_t steps_ = 0;
@@ -181,6 +201,16 @@ class CpuEngine final : public Engine {
 
 std::unique_ptr<Engine> make_cpu_engine(const Network& network, const EngineOptions& options) {
   return std::make_unique<CpuEngine>(network, options);
+}
+
+std::size_t cpu_engine_memory(const Network& network, const EngineOptions& options, std::size_t profiled) {
+  const cpu::AllocationCount count;
+  const cpu::Program program(network, cpu::block_count(options.batch_size), bf16_of(options));
+  const cpu::RunnerMemory runner(network, options, program, static_cast<std::size_t>(threads_of(options)));
+  const ParameterArrays arrays(program, options.optimizer);
+  std::optional<cpu::ProfileMemory> profile;
+  if (profiled > 0) profile.emplace(program, cpu::block_count(profiled));
+  return count.bytes();
 }
 
 }  // namespace sweep

@@ -11,4 +11,7 @@ namespace sweep {
 /// See make_engine(). `network` is copied.
 std::unique_ptr<Engine> make_cpu_engine(const Network& network, const EngineOptions& options);
 
+/// Bytes of the buffers of that engine; see engine_memory().
+std::size_t cpu_engine_memory(const Network& network, const EngineOptions& options, std::size_t profiled);
+
 }  // namespace sweep

@@ -4,64 +4,165 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "runmanager/terminal/terminal.h"
 #include "tests/support/sweep_folder.h"
 
 namespace sweep {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::SweepFolder;
 
 // 28·28·32 + 32 + 32·10 + 10 weights and biases.
 constexpr std::size_t kParameters = 25450;
 
-SweepPlan plan_of(const SweepFolder& folder, const std::string& settings) {
-  const Sweep sweep = folder.load(SweepFolder::with(settings));
-  return make_plan(
-      sweep,
-      [](const DatasetSpec&) {
-        return DataSizes{{1, 28, 28}, 10, 1050};
-      },
-      [](const Device& device, Precision) {
-        return device.type == DeviceType::kCuda ? std::optional<std::string>("no such thing here")
-                                                : std::nullopt;
-      });
+PlanEnvironment environment(int* asked_for_data = nullptr) {
+  return {.data =
+              [asked_for_data](const DatasetSpec&) {
+                if (asked_for_data != nullptr) ++*asked_for_data;
+                return DataCost{.sizes = {{1, 28, 28}, 10, 1050}, .test = 0, .bytes = 1050 * 788};
+              },
+          .unavailable =
+              [](const Device& device, Precision) {
+                return device.type == DeviceType::kCuda ? std::optional<std::string>("no such thing here")
+                                                        : std::nullopt;
+              },
+          .jobs = 1,
+          .threads = 1,
+          .disk_free = {}};
+}
+
+// A sweep with its plan, which refers to it.
+struct Planned {
+  Planned(const SweepFolder& folder, const std::string& settings,
+          const PlanEnvironment& around = environment())
+      : sweep(folder.load(SweepFolder::with(settings))), plan(make_plan(sweep, around)) {}
+  const Sweep sweep;
+  SweepPlan plan;
+};
+
+nlohmann::json json_of(const SweepPlan& plan) {
+  std::ostringstream text;
+  write_plan_json(plan, text);
+  return nlohmann::json::parse(text.str());
 }
 
 TEST(Plan, SaysWhereARunTrainsOrWhyItIsSkipped) {
   const SweepFolder folder;
-  const SweepPlan plan = plan_of(folder, R"("params": {"device": ["cuda", "cpu"]})");
-  EXPECT_EQ(plan.runs.at(0).skip, "no such thing here");
-  EXPECT_EQ(plan.runs.at(1).device, "cpu");
-  EXPECT_FALSE(plan.runs.at(1).skip);
-  EXPECT_THAT(plan_text(plan), HasSubstr("skipped: no such thing here\n"));
-  EXPECT_THAT(plan_text(plan), HasSubstr("s: 2 runs, 1 of them skipped\n"));
+  const Planned planned(folder, R"("params": {"device": ["cuda", "cpu"]})");
+  ASSERT_NE(planned.plan.runs.at(0).skip, nullptr);
+  EXPECT_EQ(*planned.plan.runs.at(0).skip, "no such thing here");
+  EXPECT_EQ(planned.plan.runs.at(1).device, "cpu");
+  EXPECT_EQ(planned.plan.runs.at(1).skip, nullptr);
+  EXPECT_THAT(plan_text(planned.plan), HasSubstr("skipped: no such thing here\n"));
+  EXPECT_THAT(plan_text(planned.plan), HasSubstr("s: 2 runs, 1 of them skipped\n"));
 }
 
-TEST(Plan, CountsWeightsStepsAndMemory) {
+TEST(Plan, MemoryGrowsWithTheOptimizersArraysAndTheBatch) {
   const SweepFolder folder;
-  const SweepPlan plan =
-      plan_of(folder, R"("optimizer": "sgd", "params": {"momentum": [0, 0.9], "batch_size": [100, 1000]})");
-  EXPECT_EQ(plan.runs.at(0).parameter_count, kParameters);
-  EXPECT_EQ(plan.runs.at(0).steps_per_epoch, 11u);  // 10 whole batches and one of 50.
-  EXPECT_EQ(plan.runs.at(1).steps_per_epoch, 2u);
-  EXPECT_EQ(plan.runs.at(0).memory_bytes, 2 * 4 * kParameters);  // Weights and gradients.
-  EXPECT_EQ(plan.runs.at(2).memory_bytes, 3 * 4 * kParameters);  // And the momentum buffer.
-  EXPECT_EQ(plan_of(folder, R"("optimizer": "adam")").runs.at(0).memory_bytes, 4 * 4 * kParameters);
+  const Planned planned(folder,
+                        R"("optimizer": "sgd", "params": {"momentum": [0, 0.9], "batch_size": [100, 1000]})");
+  const auto& runs = planned.plan.runs;
+  EXPECT_EQ(runs.at(0).cost->parameter_count, kParameters);
+  EXPECT_EQ(runs.at(0).cost->steps_per_epoch, 11u);  // 10 whole batches and one of 50.
+  EXPECT_EQ(runs.at(1).cost->steps_per_epoch, 2u);
+  const auto engine = [&](std::size_t run) { return runs.at(run).cost->memory->engine; };
+  // Padded to cache lines, an array of the optimizer is at most a little longer than the parameters.
+  EXPECT_NEAR(static_cast<double>(engine(2) - engine(0)), 4.0 * kParameters, 4096);
+  EXPECT_GT(engine(1), engine(0)) << "more partial sums of the gradient";
+}
+
+TEST(Plan, ComputesAShapeOnceHoweverManyRunsHaveIt) {
+  const SweepFolder folder;
+  int asked = 0;
+  const Planned planned(folder,
+                        R"("params": {"lr": [0.1, 0.2], "seed": [1, 2, 3], "batch_size": [100, 1000]})",
+                        environment(&asked));
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(planned.plan.runs.at(0).cost, planned.plan.runs.at(10).cost);
+  EXPECT_NE(planned.plan.runs.at(0).cost, planned.plan.runs.at(1).cost);
 }
 
 TEST(Plan, JsonHasEveryRunAndWhatIsLeftOut) {
   const SweepFolder folder;
-  const auto json = plan_json(plan_of(folder, R"("params": {"lr": [0.5, 0.25]}, "exclude": [{"lr": 0.25}])"));
+  const Planned planned(folder, R"("params": {"lr": [0.5, 0.25]}, "exclude": [{"lr": 0.25}])");
+  const auto json = json_of(planned.plan);
   EXPECT_EQ(json["sweep"], "s");
   ASSERT_EQ(json["runs"].size(), 1u);
-  EXPECT_EQ(json["runs"][0]["name"], "lr=0.5");
-  EXPECT_EQ(json["runs"][0]["params"]["lr"], 0.5);
-  EXPECT_TRUE(json["runs"][0]["skip"].is_null());
-  EXPECT_EQ(json["runs"][0]["parameters"], kParameters);
+  const auto& run = json["runs"][0];
+  EXPECT_EQ(run["name"], "lr=0.5");
+  EXPECT_EQ(run["params"]["lr"], 0.5);
+  EXPECT_TRUE(run["skip"].is_null());
+  EXPECT_EQ(run["parameters"], kParameters);
+  EXPECT_TRUE(run["seconds"].is_null()) << "nothing was measured";
+  std::uint64_t sum = 0;
+  for (const auto& [part, bytes] : run["memory"].items()) sum += bytes.get<std::uint64_t>();
+  EXPECT_EQ(run["memory_bytes"], sum);
   ASSERT_EQ(json["excluded"].size(), 1u);
   EXPECT_EQ(json["excluded"][0]["name"], "lr=0.25");
   EXPECT_THAT(json["excluded"][0]["reason"].get<std::string>(), HasSubstr("exclude.0: lr is 0.25"));
+}
+
+TEST(Plan, JsonKeepsNamesThatNeedEscapes) {
+  const SweepFolder folder;
+  Planned planned(folder, R"("params": {"lr": [0.5]})");
+  planned.plan.runs[0].note = "a \"quoted\" \\ note\n\xff";
+  EXPECT_EQ(json_of(planned.plan)["runs"][0]["note"], "a \"quoted\" \\ note\n\xef\xbf\xbd");
+}
+
+TEST(Plan, RunsAtOnceNeedMemoryTogetherAndTheDataOnce) {
+  const SweepFolder folder;
+  PlanEnvironment two = environment();
+  two.jobs = 2;
+  const Planned planned(folder, R"("params": {"batch_size": [100, 1000, 200]})", two);
+  const auto own = [&](std::size_t run) { return planned.plan.runs.at(run).cost->memory->own(); };
+  EXPECT_EQ(planned.plan.memory_bytes(), own(1) + own(2) + 1050 * 788);
+}
+
+TEST(Plan, TimeIsThatOfTheSlotThatEndsLast) {
+  const SweepFolder folder;
+  PlanEnvironment two = environment();
+  two.jobs = 2;
+  Planned planned(folder, R"("epochs": 2, "params": {"batch_size": [100, 200, 500]})", two);
+  double epoch = 1;
+  for (PlannedRun& run : planned.plan.runs)
+    run.cost->times = PilotTimes{.setup = 0.5, .epoch = epoch++, .end = 0.5};
+  // 3 s and then 7 s beside 5 s.
+  EXPECT_EQ(planned.plan.seconds(), 10);
+  planned.plan.runs[0].fate = "kept";
+  EXPECT_EQ(planned.plan.seconds(), 7) << "what is kept takes no time";
+  planned.plan.runs[2].fate = "continued";
+  planned.plan.runs[2].trained_epochs = 1;
+  EXPECT_EQ(planned.plan.seconds(), 5);
+  EXPECT_THAT(plan_text(planned.plan), HasSubstr("time: 5.0 s\n"));
+}
+
+TEST(Plan, SaysThatTheDiskIsTooSmall) {
+  const SweepFolder folder;
+  PlanEnvironment small = environment();
+  small.disk_free = 1000;
+  EXPECT_THAT(plan_text(Planned(folder, "\"epochs\": 1", small).plan),
+              HasSubstr("1000 B are free, which is NOT ENOUGH"));
+  small.disk_free = std::uint64_t{1} << 40;
+  EXPECT_THAT(plan_text(Planned(folder, "\"epochs\": 1", small).plan), Not(HasSubstr("NOT ENOUGH")));
+}
+
+TEST(Plan, NoLineOfTheTableIsLongerThanTheTerminal) {
+  const SweepFolder folder;
+  const Planned planned(
+      folder, R"("params": {"lr": [0.5, 0.25], "optimizer": ["sgd", "adam"], "batch_size": [100, 1000]})");
+  for (const int width : {40, 60, 80, 200}) {
+    std::istringstream text(plan_text(planned.plan, width));
+    std::string line;
+    for (std::size_t i = 0; i <= planned.plan.runs.size() && std::getline(text, line); ++i)
+      EXPECT_LE(display_width(line), width) << line;
+  }
+  EXPECT_THAT(plan_text(planned.plan, 60), HasSubstr("not shown for lack of width: steps/epoch"));
+  EXPECT_THAT(plan_text(planned.plan, 200), Not(HasSubstr("not shown")));
 }
 
 }  // namespace

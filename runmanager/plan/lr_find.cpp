@@ -1,0 +1,125 @@
+#include "runmanager/plan/lr_find.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/data/data_loader.h"
+
+namespace sweep {
+namespace {
+
+// Share that the mean so far keeps when a batch comes.
+constexpr double kMemory = 0.85;
+// The smoothed loss at which the test has seen enough, in multiples of its best.
+constexpr double kDiverged = 4;
+
+// A mean over the values so far, recent ones counting most.
+class RunningMean {
+ public:
+  double add(double value) {
+    sum_ = kMemory * sum_ + (1 - kMemory) * value;
+    weight_ = kMemory * weight_ + (1 - kMemory);
+    return sum_ / weight_;
+  }
+
+ private:
+  double sum_ = 0, weight_ = 0;
+};
+
+void check(const LrFindOptions& options) {
+  constexpr int kFewestSteps = 10, kMostSteps = 1000000;
+  if (!(options.from > 0) || !std::isfinite(options.to) || !(options.from < options.to)) {
+    throw ConfigError(
+        fmt::format("got learning rates from {:g} to {:g}, want 0 < from < to", options.from, options.to));
+  }
+  if (options.steps < kFewestSteps || options.steps > kMostSteps)
+    throw ConfigError(fmt::format("got {} steps, want {} to {}", options.steps, kFewestSteps, kMostSteps));
+}
+
+// The mean of the losses before and after each batch: means of one side alone would be late.
+void smooth(std::vector<LrPoint>& points) {
+  RunningMean forwards, backwards;
+  for (LrPoint& point : points) point.smoothed = forwards.add(point.loss) / 2;
+  for (std::size_t i = points.size(); i-- > 0;) points[i].smoothed += backwards.add(points[i].loss) / 2;
+}
+
+// The first batches are noise, and behind the minimum there is nothing to find.
+void suggest(LrCurve& curve) {
+  const std::vector<LrPoint>& points = curve.points;
+  const std::size_t first = points.size() / 10;
+  if (points.size() < first + 3) return;
+  std::size_t least = first;
+  for (std::size_t i = first; i < points.size(); ++i) {
+    if (points[i].smoothed < points[least].smoothed) least = i;
+  }
+  constexpr double kFall = 0.01;  // of the loss; less is noise
+  if (!(points[least].smoothed < (1 - kFall) * points[first].smoothed)) return;
+  std::optional<std::size_t> steepest;
+  double steepest_slope = 0;
+  for (std::size_t i = first + 1; i + 1 <= least; ++i) {
+    const double slope = (points[i + 1].smoothed - points[i - 1].smoothed) /
+                         (std::log(points[i + 1].lr) - std::log(points[i - 1].lr));
+    if (slope < steepest_slope) {
+      steepest = i;
+      steepest_slope = slope;
+    }
+  }
+  if (steepest) curve.steepest = points[*steepest].lr;
+  constexpr double kSafety = 10;
+  curve.minimum_tenth = points[least].lr / kSafety;
+}
+
+}  // namespace
+
+LrCurve find_lr(const PreparedRun& run, const LrFindOptions& options) {
+  check(options);
+  EngineOptions engine_settings = engine_options(run);
+  engine_settings.threads = options.threads;
+  const std::unique_ptr<Engine> engine = options.make_engine(*run.network, engine_settings);
+  if (run.weights.parameters.empty()) {
+    engine->set_parameters(
+        initial_parameters(*run.network, weights_seed(run.config->seed, run.config->repeat)));
+  } else {
+    engine->set_parameters(run.weights.parameters);
+    engine->set_buffers(run.weights.buffers);
+  }
+  LoaderOptions loading = loader_options(*run.config);
+  DataLoader loader(run.data->train, loading);
+  if (engine->prepare(run.data->train, {}) == Placement::kDevice) {
+    loader.set_num_workers(0);
+    loader.set_augmented_by_engine(true);
+  }
+  LrCurve curve;
+  RunningMean so_far;
+  double best = 0;
+  std::uint32_t epoch = 0;
+  loader.begin_epoch(epoch);
+  for (int step = 0; step < options.steps && !curve.diverged; ++step) {
+    const Batch* batch = loader.next();
+    if (batch == nullptr) {
+      loader.begin_epoch(++epoch);
+      batch = loader.next();
+    }
+    const double lr =
+        options.from * std::pow(options.to / options.from, static_cast<double>(step) / (options.steps - 1));
+    engine->train(*batch, lr);
+    const Totals totals = engine->take_totals();
+    const double loss = totals.loss / static_cast<double>(totals.samples);
+    curve.diverged = !std::isfinite(loss);
+    if (curve.diverged) break;
+    curve.points.push_back({.lr = lr, .loss = loss});
+    const double smoothed = so_far.add(loss);
+    best = step == 0 ? smoothed : std::min(best, smoothed);
+    curve.diverged = step > options.steps / 10 && smoothed > kDiverged * best;
+    options.after_batch(step + 1);
+  }
+  smooth(curve.points);
+  suggest(curve);
+  return curve;
+}
+
+}  // namespace sweep

@@ -1,0 +1,59 @@
+// The learning-rate range test: which learning rates a network can be trained with.
+//
+// L. N. Smith, Cyclical Learning Rates for Training Neural Networks, WACV 2017 (arXiv:1506.01186): the
+// learning rate rises from batch to batch, and the loss falls where it is good. Stops and suggestions as in
+// fast.ai's lr_find.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "runmanager/training/prepared_run.h"
+
+namespace sweep {
+
+struct LrFindOptions {
+  double from = 1e-7, to = 10;  // learning rates of the first and the last batch; 0 < from < to
+  int steps = 100;              // batches, over several epochs if one has fewer; >= 10
+  int threads = 0;              // CPU threads, 0: all. Never changes a bit
+  std::function<std::unique_ptr<Engine>(const Network&, const EngineOptions&)> make_engine =
+      sweep::make_engine;
+  std::function<void(int step)> after_batch = [](int) {};  // steps trained so far; may throw to end the test
+};
+
+/// One batch.
+struct LrPoint {
+  double lr = 0;
+  double loss = 0;      // mean over the batch
+  double smoothed = 0;  // over neighbouring batches, on both sides
+};
+
+struct LrCurve {
+  std::vector<LrPoint> points;          // fewer than were asked for if it diverged
+  bool diverged = false;                // the smoothed loss rose to four times its best, or was not finite
+  std::optional<double> steepest;       // the learning rate at which the loss falls fastest
+  std::optional<double> minimum_tenth;  // a tenth of the one at which it is least
+};
+
+/// Trains the run's network from its initial weights, with its data, order, batch size, optimizer and loss;
+/// schedules are left aside. Gives the same bits every time. Without suggestions if the loss never falls.
+/// Throws ConfigError for options out of range, DeviceError, and what the engine throws.
+LrCurve find_lr(const PreparedRun& run, const LrFindOptions& options);
+
+/// The curve as a plot of `width` columns, and what it suggests. Ends with a newline.
+std::string lr_curve_text(const LrCurve& curve, int width, bool unicode);
+nlohmann::ordered_json lr_curve_json(const LrCurve& curve);
+/// A row per batch: step (from 1), lr, loss, smoothed_loss.
+std::string lr_curve_csv(const LrCurve& curve);
+
+/// Writes the curve as scalars to `directory`, a directory of its own, in the place of an earlier curve.
+/// Throws IoError.
+void write_lr_events(const LrCurve& curve, const std::filesystem::path& directory);
+
+}  // namespace sweep

@@ -1,0 +1,322 @@
+// The plan as a table, and as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <utility>
+
+#include "runmanager/config/run_name.h"
+#include "runmanager/plan/plan.h"
+#include "runmanager/terminal/terminal.h"
+
+namespace sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string seconds_text(double seconds) {
+  if (seconds < 1) return fmt::format("{:.0f} ms", seconds * 1000);
+  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 3600) return fmt::format("{:.1f} min", seconds / 60);
+  if (seconds < 48 * 3600) return fmt::format("{:.1f} h", seconds / 3600);
+  return fmt::format("{:.1f} days", seconds / (24 * 3600));
+}
+
+// A run that is kept needs no device, so it says nothing of one that is missing.
+std::string note_of(const PlannedRun& run) {
+  if (run.skip != nullptr && run.fate != "kept") return "skipped: " + *run.skip;
+  if (run.fate == "new") return run.note;
+  return run.note.empty() ? std::string(run.fate) : fmt::format("{}: {}", run.fate, run.note);
+}
+
+// Runs of one shape have the same texts.
+struct ShapeTexts {
+  std::string parameters, memory, steps;
+};
+
+struct PlanColumn {
+  const char* title;
+  int importance;  // those of 0 are left out first
+  bool right = true;
+  std::string (*text)(const PlannedRun& run, const ShapeTexts& shape);
+};
+
+const std::array<PlanColumn, 6> kColumns = {{
+    {"device", 3, false, [](const PlannedRun& run, const ShapeTexts&) { return run.device; }},
+    {"parameters", 1, true, [](const PlannedRun&, const ShapeTexts& shape) { return shape.parameters; }},
+    {"steps/epoch", 0, true, [](const PlannedRun&, const ShapeTexts& shape) { return shape.steps; }},
+    {"memory", 4, true, [](const PlannedRun&, const ShapeTexts& shape) { return shape.memory; }},
+    {"disk", 2, true,
+     [](const PlannedRun& run, const ShapeTexts&) {
+       return run.trains() ? bytes_text(run.disk_bytes()) : std::string("-");
+     }},
+    {"time", 5, true,
+     [](const PlannedRun& run, const ShapeTexts&) {
+       const std::optional<double> seconds = run.seconds();
+       return run.trains() && seconds ? seconds_text(*seconds) : std::string("-");
+     }},
+}};
+
+class PlanTable {
+ public:
+  PlanTable(const SweepPlan& plan, int width, bool unicode) : plan_(plan), width_(width), unicode_(unicode) {
+    const bool timed = std::any_of(plan.runs.begin(), plan.runs.end(), [](const PlannedRun& run) {
+      return run.trains() && run.cost->times.has_value();
+    });
+    for (const PlanColumn& column : kColumns) {
+      if (timed || column.title != std::string_view("time")) columns_.push_back({&column, 0});
+    }
+    measure();
+    choose();
+  }
+
+  std::string text() {
+    std::string text;
+    append_line(
+        text, "run", [](const Column& column) { return std::string(column.column->title); }, "note");
+    for (const PlannedRun& run : plan_.runs) {
+      const ShapeTexts& shape = texts_of(run);
+      append_line(
+          text, run.config->name, [&](const Column& column) { return column.column->text(run, shape); },
+          note_of(run));
+    }
+    return text;
+  }
+
+  /// "steps/epoch, parameters"; "" if every column is there.
+  const std::string& left_out() const { return left_out_; }
+
+ private:
+  struct Column {
+    const PlanColumn* column;
+    std::size_t width;
+  };
+
+  const ShapeTexts& texts_of(const PlannedRun& run) {
+    ShapeTexts& texts = shapes_[run.cost.get()];
+    if (texts.steps.empty()) {
+      texts = {std::to_string(run.cost->parameter_count),
+               run.cost->memory ? bytes_text(run.cost->memory->total()) : "-",
+               std::to_string(run.cost->steps_per_epoch)};
+    }
+    return texts;
+  }
+
+  void measure() {
+    for (Column& column : columns_) column.width = std::string_view(column.column->title).size();
+    for (const PlannedRun& run : plan_.runs) {
+      const ShapeTexts& shape = texts_of(run);
+      name_width_ = std::max(name_width_, run.config->name.size());
+      for (Column& column : columns_)
+        column.width = std::max(column.width, column.column->text(run, shape).size());
+    }
+  }
+
+  // Leaves out columns until a name has room, then cuts names.
+  void choose() {
+    if (width_ <= 0) return;
+    constexpr std::size_t kShortName = 24;
+    const auto columns_width = [&] {
+      std::size_t sum = 0;
+      for (const Column& column : columns_) sum += 2 + column.width;
+      return sum;
+    };
+    const auto width = static_cast<std::size_t>(width_);
+    while (columns_.size() > 1 && std::min(name_width_, kShortName) + columns_width() > width) {
+      const auto least = std::min_element(
+          columns_.begin(), columns_.end(),
+          [](const Column& a, const Column& b) { return a.column->importance < b.column->importance; });
+      left_out_ += (left_out_.empty() ? "" : ", ") + std::string(least->column->title);
+      columns_.erase(least);
+    }
+    const std::size_t rest = columns_width();
+    if (name_width_ + rest > width) name_width_ = std::max<std::size_t>(8, width > rest ? width - rest : 0);
+  }
+
+  template <typename TextOf>
+  void append_line(std::string& text, const std::string& name, const TextOf& text_of,
+                   const std::string& note) {
+    line_ = name.size() <= name_width_ ? name : fit_width(name, static_cast<int>(name_width_), unicode_);
+    line_.append(name.size() <= name_width_ ? name_width_ - name.size() : 0, ' ');
+    for (const Column& column : columns_) {
+      const std::string cell = text_of(column);
+      const std::size_t blanks = column.width - cell.size();
+      line_ += "  ";
+      if (column.column->right) line_.append(blanks, ' ');
+      line_ += cell;
+      if (!column.column->right) line_.append(blanks, ' ');
+    }
+    line_ += "  ";
+    line_ += note;
+    line_.erase(line_.find_last_not_of(' ') + 1);
+    text += width_ > 0 ? fit_width(line_, width_, unicode_) : line_;
+    text += '\n';
+  }
+
+  const SweepPlan& plan_;
+  const int width_;
+  const bool unicode_;
+  std::vector<Column> columns_;
+  std::size_t name_width_ = 3;
+  std::string left_out_, line_;
+  std::unordered_map<const RunCost*, ShapeTexts> shapes_;
+};
+
+// "3 kept, 1 continued, 2 new": nothing if all are new.
+std::string fates_text(const SweepPlan& plan) {
+  std::string text;
+  for (const char* fate : {"kept", "continued", "new", "replaced", "in the way"}) {
+    const auto count = std::count_if(plan.runs.begin(), plan.runs.end(),
+                                     [&](const PlannedRun& run) { return run.fate == fate; });
+    if (count == static_cast<std::ptrdiff_t>(plan.runs.size()) && std::string_view(fate) == "new") return "";
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, fate);
+  }
+  return text;
+}
+
+const PlannedRun* largest_run(const SweepPlan& plan) {
+  const PlannedRun* largest = nullptr;
+  for (const PlannedRun& run : plan.runs) {
+    if (!run.trains() || !run.cost->memory) continue;
+    if (largest == nullptr || run.cost->memory->total() > largest->cost->memory->total()) largest = &run;
+  }
+  return largest;
+}
+
+std::string costs_text(const SweepPlan& plan) {
+  std::string text;
+  if (const PlannedRun* run = largest_run(plan)) {
+    const MemoryEstimate& memory = *run->cost->memory;
+    const std::optional<std::uint64_t> at_once = plan.memory_bytes();
+    text += fmt::format("memory: {} at most", bytes_text(at_once.value_or(memory.total())));
+    if (plan.jobs > 1) text += fmt::format(" with {} runs at once", plan.jobs);
+    text += fmt::format(
+        "; the largest run: network and optimizer {}, batches {}, results {}, program {}, data {}\n",
+        bytes_text(memory.engine), bytes_text(memory.loader), bytes_text(memory.results),
+        bytes_text(memory.process), bytes_text(memory.data));
+  }
+  const bool unknown = std::any_of(plan.runs.begin(), plan.runs.end(),
+                                   [](const PlannedRun& run) { return run.trains() && !run.cost->memory; });
+  if (unknown) text += "memory of GPUs is not estimated\n";
+  if (const std::uint64_t disk = plan.disk_bytes(); disk > 0) {
+    text += "disk: " + bytes_text(disk);
+    if (plan.disk_free)
+      text += fmt::format("; {} are free{}", bytes_text(*plan.disk_free),
+                          *plan.disk_free < disk ? ", which is NOT ENOUGH" : "");
+    text += "\n";
+  }
+  const std::optional<double> seconds = plan.seconds();
+  if (seconds && *seconds > 0) text += fmt::format("time: {}\n", seconds_text(*seconds));
+  return text;
+}
+
+std::string json_string(std::string_view text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string params_json(const Params& params, const char* indent) {
+  std::string text = "{";
+  for (const auto& [key, value] : params) {
+    text += text.size() > 1 ? ",\n" : "\n";
+    text += indent;
+    text += "  ";
+    text += json_string(key);
+    text += ": ";
+    if (const auto* string = std::get_if<std::string>(&value))
+      text += json_string(*string);
+    else
+      std::visit([&](const auto& v) { text += Json(v).dump(); }, value);
+  }
+  return params.empty() ? "{}" : text + "\n" + indent + "}";
+}
+
+template <typename Value>
+std::string or_null(const std::optional<Value>& value) {
+  return value ? Json(*value).dump() : "null";
+}
+
+// The members of a run that all runs of its shape share.
+std::string cost_json(const RunCost& cost) {
+  std::string text = fmt::format(
+      "      \"train_samples\": {},\n      \"steps_per_epoch\": {},\n      \"parameters\": {},\n"
+      "      \"training_flops\": {},\n",
+      cost.train_samples, cost.steps_per_epoch, cost.parameter_count, Json(cost.training_flops).dump());
+  if (!cost.memory) return text + "      \"memory_bytes\": null,\n";
+  const MemoryEstimate& memory = *cost.memory;
+  return text + fmt::format(
+                    "      \"memory_bytes\": {},\n      \"memory\": {{\n        \"process\": {},\n"
+                    "        \"engine\": {},\n        \"loader\": {},\n        \"results\": {},\n"
+                    "        \"data\": {}\n      }},\n",
+                    memory.total(), memory.process, memory.engine, memory.loader, memory.results,
+                    memory.data);
+}
+
+}  // namespace
+
+std::string bytes_text(std::uint64_t bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string plan_text(const SweepPlan& plan, int width, bool unicode) {
+  PlanTable table(plan, width, unicode);
+  std::string text = table.text();
+  for (const ExcludedRun& run : plan.sweep->excluded)
+    text += fmt::format("left out: {} ({})\n", run_name(run.params), run.reason);
+  text += fmt::format("{}: {} run{}", plan.sweep->name, plan.runs.size(), plan.runs.size() == 1 ? "" : "s");
+  if (const std::string fates = fates_text(plan); !fates.empty()) text += ": " + fates;
+  const auto skipped = std::count_if(plan.runs.begin(), plan.runs.end(), [](const PlannedRun& run) {
+    return run.skip != nullptr && run.fate != "kept";
+  });
+  if (skipped > 0) text += fmt::format(", {} of them skipped", skipped);
+  if (!plan.sweep->excluded.empty()) text += fmt::format(", {} left out", plan.sweep->excluded.size());
+  text += "\n" + costs_text(plan);
+  if (!table.left_out().empty()) text += fmt::format("not shown for lack of width: {}\n", table.left_out());
+  return text;
+}
+
+void write_plan_json(const SweepPlan& plan, std::ostream& out) {
+  std::unordered_map<const RunCost*, std::string> shapes;
+  std::string text = fmt::format("{{\n  \"sweep\": {},\n  \"runs\": [", json_string(plan.sweep->name));
+  const char* comma = "\n";
+  for (const PlannedRun& run : plan.runs) {
+    text += comma;
+    comma = ",\n";
+    text += "    {\n      \"name\": " + json_string(run.config->name);
+    text += ",\n      \"params\": " + params_json(run.config->params, "      ");
+    text += ",\n      \"device\": \"" + run.device + "\",\n      \"skip\": ";
+    text += run.skip != nullptr ? json_string(*run.skip) : "null";
+    text += ",\n      \"fate\": \"";
+    text += run.fate;
+    text += "\",\n";
+    if (!run.note.empty()) text += "      \"note\": " + json_string(run.note) + ",\n";
+    std::string& shape = shapes[run.cost.get()];
+    if (shape.empty()) shape = cost_json(*run.cost);
+    text += shape;
+    text += "      \"disk_bytes\": " + std::to_string(run.disk_bytes());
+    text += ",\n      \"seconds\": " + or_null(run.seconds()) + "\n    }";
+    constexpr std::size_t kPart = 1 << 20;
+    if (text.size() > kPart) out << std::exchange(text, {});
+  }
+  text += plan.runs.empty() ? "],\n" : "\n  ],\n";
+  text += "  \"excluded\": [";
+  comma = "\n";
+  for (const ExcludedRun& run : plan.sweep->excluded) {
+    text += fmt::format("{}    {{\n      \"name\": {},\n      \"params\": {},\n      \"reason\": {}\n    }}",
+                        comma, json_string(run_name(run.params)), params_json(run.params, "      "),
+                        json_string(run.reason));
+    comma = ",\n";
+  }
+  text += plan.sweep->excluded.empty() ? "],\n" : "\n  ],\n";
+  text += fmt::format("  \"jobs\": {},\n  \"threads\": {},\n  \"memory_bytes\": {},\n  \"disk_bytes\": {},\n",
+                      plan.jobs, plan.threads, or_null(plan.memory_bytes()), plan.disk_bytes());
+  text += fmt::format("  \"disk_free_bytes\": {},\n  \"seconds\": {}\n}}\n", or_null(plan.disk_free),
+                      or_null(plan.seconds()));
+  out << text;
+}
+
+}  // namespace sweep

@@ -1,0 +1,71 @@
+#include "runmanager/plan/prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/cache_directory.h"
+#include "core/base/error.h"
+#include "core/base/file.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// One file per sweep's directory, in the user's cache; empty without a cache.
+fs::path file_of(const fs::path& directory) {
+  const fs::path cache = user_cache_directory();
+  if (cache.empty()) return {};
+  std::error_code error;
+  const std::string text = fs::weakly_canonical(directory, error).string();
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return cache / "predictions" / fmt::format("{:016x}.json", hash);
+}
+
+}  // namespace
+
+void save_prediction(const SweepPlan& plan, const fs::path& directory) {
+  const fs::path file = file_of(directory);
+  const std::optional<double> seconds = plan.seconds();
+  if (file.empty() || !seconds || *seconds <= 0) return;
+  Json json = {{"directory", directory.string()}, {"jobs", plan.jobs}, {"seconds", *seconds}};
+  Json runs = Json::array();
+  for (const PlannedRun& run : plan.runs) {
+    if (run.trains()) runs.push_back(run.config->name);
+  }
+  json["runs"] = std::move(runs);
+  try {
+    fs::create_directories(file.parent_path());
+    write_file_atomically(file, json.dump() + "\n");
+  } catch (const std::exception&) {
+    // The plan was printed; only the comparison is lost.
+  }
+}
+
+std::string compare_with_prediction(const fs::path& directory, std::span<const RunRecord> runs, int jobs,
+                                    double seconds) {
+  const fs::path file = file_of(directory);
+  std::error_code error;
+  if (file.empty() || !fs::exists(file, error)) return "";
+  try {
+    const Json json = Json::parse(read_file(file));
+    fs::remove(file, error);
+    const auto expected = json.at("seconds").get<double>();
+    if (json.at("jobs").get<int>() != jobs) return "";
+    for (const Json& name : json.at("runs")) {
+      const auto found = std::find_if(runs.begin(), runs.end(), [&](const RunRecord& run) {
+        return run.name == name.get<std::string>();
+      });
+      if (found == runs.end() || found->status != RunStatus::kCompleted) return "";
+    }
+    return fmt::format("Predicted {:.3g} s, took {:.3g} s ({:+.1f} %)", expected, seconds,
+                       100 * (seconds - expected) / expected);
+  } catch (const std::exception&) {
+    return "";  // Of another version, or damaged: as good as none.
+  }
+}
+
+}  // namespace sweep

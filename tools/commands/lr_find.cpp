@@ -1,0 +1,118 @@
+// `sweep lr-find`: which learning rates a run can be trained with.
+#include "runmanager/plan/lr_find.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "core/base/error.h"
+#include "core/base/printable.h"
+#include "core/data/dataset.h"
+#include "runmanager/config/data_check.h"
+#include "runmanager/terminal/terminal.h"
+#include "tools/commands.h"
+#include "tools/commands/run_options.h"
+#include "tools/exit_code.h"
+#include "tools/print_json.h"
+
+namespace sweep {
+namespace {
+
+struct LrFindArguments {
+  SweepArguments sweep;
+  LrFindOptions test;
+  std::filesystem::path logdir = "runs";
+  bool tensorboard = false, json = false, csv = false;
+};
+
+// The first run whose device is there.
+const RunConfig& choose_run(const Sweep& sweep) {
+  std::optional<std::string> reason;
+  for (const RunConfig& run : sweep.runs) {
+    const Device device = parse_device(run.device);
+    const std::optional<std::string> missing = unavailable_reason(device, run.precision);
+    if (!missing) return run;
+    if (!reason) reason = device.name() + ": " + *missing;
+  }
+  throw DeviceError(
+      fmt::format("{}: no run can be trained here: {}", sweep.file.string(), reason.value_or("")));
+}
+
+// Of several runs, says which one it is.
+std::string run_text(const Sweep& sweep, const RunConfig& run) {
+  if (sweep.runs.size() == 1) return "";
+  return fmt::format("This is run {} of {}, {}; key=value chooses another.\n", run.index + 1,
+                     sweep.runs.size(), run.name);
+}
+
+int find(const LrFindArguments& arguments) {
+  const Sweep sweep = load_sweep(arguments.sweep.file, arguments.sweep.overrides, arguments.sweep.load);
+  const RunConfig& config = choose_run(sweep);
+  PreparedRun run;
+  run.config = &config;
+  run.device = parse_device(config.device);
+  run.data = std::make_shared<const Dataset>(load_dataset(config.dataset));
+  Sweep only{
+      .name = sweep.name, .file = sweep.file, .keys = {}, .runs = {config}, .excluded = {}, .resolved = {}};
+  check_against_data(only, [&](const DatasetSpec&) { return sizes_of(*run.data); });
+  run.network = std::make_shared<const Network>(config.network, run.data->shape);
+  if (!config.init.empty()) run.weights = load_weights(config.init, *run.network);
+  const LrCurve curve = find_lr(run, arguments.test);
+  if (arguments.json) {
+    nlohmann::ordered_json json = {
+        {"sweep", sweep.name}, {"run", config.name}, {"device", run.device.name()}};
+    json.update(lr_curve_json(curve));
+    print_json(json);
+  } else if (arguments.csv) {
+    std::cout << lr_curve_csv(curve) << std::flush;
+  } else {
+    constexpr int kPipeWidth = 80;
+    const int width = stdout_width() > 0 ? stdout_width() : kPipeWidth;
+    std::cout << printable(run_text(sweep, config)) << lr_curve_text(curve, width, stdout_unicode())
+              << std::flush;
+  }
+  if (arguments.tensorboard) {
+    const std::filesystem::path directory = arguments.logdir / (sweep.name + ".lr-find");
+    write_lr_events(curve, directory);
+    std::cerr << "To look at it: tensorboard --logdir " << printable(directory.string()) << std::endl;
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+Command lr_find_command() {
+  return {.name = "lr-find",
+          .description = "train a run for a few batches with rising learning rates, and suggest one",
+          .missing_argument = "a sweep file is needed: sweep lr-find SWEEP.json [key=value ...]",
+          .add_to = [](CLI::App& app) -> CommandAction {
+            auto options = std::make_shared<LrFindArguments>();
+            add_sweep_arguments(app, options->sweep);
+            app.add_option("--from", options->test.from, "learning rate of the first batch")
+                ->type_name("LR")
+                ->capture_default_str();
+            app.add_option("--to", options->test.to, "learning rate of the last batch")
+                ->type_name("LR")
+                ->capture_default_str();
+            app.add_option("--steps", options->test.steps, "batches, at least 10")
+                ->type_name("N")
+                ->capture_default_str();
+            app.add_option("--threads", options->test.threads, "CPU threads; 0: one per core")
+                ->type_name("N")
+                ->check(CLI::Range(0, 4096))
+                ->capture_default_str();
+            app.add_flag("--tensorboard", options->tensorboard,
+                         "write the curve for TensorBoard, to LOGDIR/NAME.lr-find");
+            app.add_option("--logdir", options->logdir, "where --tensorboard makes that directory")
+                ->type_name("DIR")
+                ->capture_default_str();
+            auto* json = app.add_flag("--json", options->json, "as JSON");
+            app.add_flag("--csv", options->csv, "as CSV, a row per batch")->excludes(json);
+            return [options](const auto&) { return find(*options); };
+          }};
+}
+
+}  // namespace sweep
