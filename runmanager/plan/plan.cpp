@@ -23,7 +23,7 @@ class Shapes {
     const auto append = [this](const auto& value) {
       key_.append(reinterpret_cast<const char*>(&value), sizeof value);
     };
-    append(&*run.network);
+    append(reinterpret_cast<std::uintptr_t>(&*run.network));
     append(data);
     append(run.batch_size);
     append(run.precision);
@@ -72,7 +72,7 @@ class Shapes {
                  .memory = estimate_memory(run, network, device, data, environment_.threads),
                  .disk = estimate_disk(run, network, data),
                  .times = {}};
-    return std::make_shared<RunCost>(std::move(cost));
+    return std::make_shared<RunCost>(cost);
   }
 
   const Sweep& sweep_;

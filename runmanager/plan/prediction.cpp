@@ -19,7 +19,7 @@ fs::path file_of(const fs::path& directory) {
   const fs::path cache = user_cache_directory();
   if (cache.empty()) return {};
   std::error_code error;
-  const std::string text = fs::weakly_canonical(directory, error).string();
+  const std::string text = fs::weakly_canonical(fs::absolute(directory, error), error).string();
   std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return cache / "predictions" / fmt::format("{:016x}.json", hash);

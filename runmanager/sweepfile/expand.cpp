@@ -180,6 +180,7 @@ void expand_grid(const SearchSpace& space, const Grid& grid, const JsonNode& bas
                  std::vector<Combination>& combinations) {
   const std::vector<Dimension> dimensions = dimensions_of(grid);
   std::vector<std::size_t> extents;
+  extents.reserve(dimensions.size());
   for (const Dimension& dimension : dimensions) extents.push_back(extent_of(dimension, grid));
 
   const GridRules rules(space, grid, base);

@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(
         MemoryCase{"Sgd", "fashion-cnn.json", {"batch_size=1000", "num_workers=0", "optimizer=sgd"}},
         MemoryCase{"Bf16", "mlp.json", {"batch_size=100", "num_workers=4", "precision=bf16"}},
         MemoryCase{"BatchNorm", "resnet.json", {"batch_size=256", "num_workers=0", "dataset.limit=512"}}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& kind) { return std::string(kind.param.name); });
 
 class PlanOfQuarters : public ::testing::Test {
  protected:
@@ -169,7 +169,8 @@ TEST_F(PlanOfQuarters, SaysWhatWouldBeReplaced) {
     std::vector<std::string> words = {"plan", "quarters.json", "--json", "epochs=1"};
     words.insert(words.end(), more.begin(), more.end());
     std::set<std::string> all;
-    for (const json& entry : json::parse(run(words).out).at("runs")) all.insert(entry.at("fate"));
+    const json plan = json::parse(run(words).out);
+    for (const json& entry : plan.at("runs")) all.insert(entry.at("fate"));
     return all;
   };
   EXPECT_EQ(fates({}), std::set<std::string>{"kept"});
@@ -190,8 +191,8 @@ TEST_F(PlanOfQuarters, LrFindSuggestsALearningRateThatTrainsAndLeavesTheSweepAlo
   ASSERT_FALSE(curve.at("minimum_tenth").is_null());
   const std::string lr = curve.at("minimum_tenth").dump();
   ASSERT_EQ(run({"quarters.json", "lr=" + lr, "name=found", "epochs=6"}).code, 0);
-  for (const json& trained :
-       json::parse(read_file(directory_.path() / "runs/found/results.json")).at("runs")) {
+  const json results = json::parse(read_file(directory_.path() / "runs/found/results.json"));
+  for (const json& trained : results.at("runs")) {
     EXPECT_LT(trained.at("epochs").back().at("loss").get<double>(),
               0.8 * trained.at("epochs").front().at("loss").get<double>());
   }
