@@ -48,7 +48,7 @@ void show(const fs::path& directory) {
   results_json(runs, "sweep").dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-void status(const fs::path& directory) {
+void show_status(const fs::path& directory) {
   const SweepStatus status = sweep_status(directory);
   status_text(status, {});
   to_json(status).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
@@ -112,7 +112,7 @@ void FuzzDirectory::write(std::string_view name, std::string_view content) const
 
 void inspect_sweep(const fs::path& directory) {
   attempt([&] { show(directory); });
-  attempt([&] { status(directory); });
+  attempt([&] { show_status(directory); });
   attempt([&] { watch(directory); });
   attempt([&] {
     const FsckReport report = check_directory(directory);

@@ -21,7 +21,7 @@ using nlohmann::json;
 class ShippedSweeps : public ::testing::Test {
  protected:
   // Runs sweeps/NAME.json with `overrides`. Returns the records of the runs that were trained to their end;
-  // others may only lack a GPU.
+  // others may only lack a GPU, or be pruned by a search.
   std::vector<json> train(const std::string& name, std::vector<std::string> overrides = {}) const {
     overrides.insert(overrides.begin(), std::string(SWEEP_SOURCE_DIR) + "/sweeps/" + name + ".json");
     overrides.insert(overrides.end(), {"--logdir", (folder_.path() / "runs").string()});
@@ -34,7 +34,7 @@ class ShippedSweeps : public ::testing::Test {
       const json record = json::parse(read_file(directory / run.at("name").get<std::string>() / "run.json"));
       if (record.at("status") == "completed") {
         trained.push_back(record);
-      } else {
+      } else if (record.at("status") != "pruned") {
         EXPECT_EQ(record.at("status"), "skipped") << record.at("name");
         EXPECT_EQ(record.at("params").value("device", ""), "cuda") << record.at("name");
       }
@@ -166,6 +166,25 @@ TEST_F(ShippedSweeps, AllSchedulesLearn) {
   ASSERT_EQ(runs.size(), 6u);
   // A third of the data, so a few points less than fashion.json gets in as many epochs.
   for (const json& run : runs) EXPECT_GT(test_accuracy(run), 0.74) << run.at("name");
+}
+
+TEST_F(ShippedSweeps, TpeFindsGoodSettings) {
+  SKIP_WITHOUT_FASHION_MNIST();
+  const std::vector<json> runs =
+      train("search-tpe", {"device=cpu", "dataset.limit=10000", "epochs=1", "search.trials=20"});
+  ASSERT_EQ(runs.size(), 20u);
+  double best = 0;
+  for (const json& run : runs) best = std::max(best, test_accuracy(run));
+  EXPECT_GT(best, 0.78);
+}
+
+TEST_F(ShippedSweeps, HalvingTrainsTheBestOfTheGridToTheEnd) {
+  SKIP_WITHOUT_FASHION_MNIST();
+  const std::vector<json> runs =
+      train("search-halving", {"device=cpu", "dataset.limit=2000", R"(lr={"logspace":[0.0001,0.1,4]})",
+                               "batch_size=20,200", "network.layers.fc1.out_features=120"});
+  ASSERT_EQ(runs.size(), 2u) << "of eight";
+  for (const json& run : runs) EXPECT_GT(test_accuracy(run), 0.72) << run.at("name");
 }
 
 }  // namespace

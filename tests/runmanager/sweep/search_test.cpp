@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -56,15 +57,17 @@ class Search : public testing::Test {
 
   SweepOutcome run(
       const std::string& logdir, std::function<int()> stop = [] { return 0; },
-      const std::vector<std::string>& overrides = {}) {
+      const std::vector<std::string>& overrides = {}, int workers = 0) {
     std::ostringstream out;
     SweepEnvironment environment;
     environment.terminal = {};
     environment.terminal.write = [this](std::string_view text) { told_ += text; };
     environment.out = &out;
     environment.stop_requested = std::move(stop);
-    const SweepOutcome outcome = run_sweep(load_sweep(directory_ / "quarters.json", overrides),
-                                           {.logdir = directory_ / logdir, .threads = 1}, environment);
+    if (workers > 0) environment.worker_command = {SWEEP_MISBEHAVING_WORKER, "worker"};
+    const SweepOutcome outcome =
+        run_sweep(load_sweep(directory_ / "quarters.json", overrides),
+                  {.logdir = directory_ / logdir, .jobs = std::max(1, workers), .threads = 1}, environment);
     table_ = out.str();
     return outcome;
   }
@@ -175,6 +178,28 @@ TEST_P(InterruptedSearch, EndsWithTheSameTrialsAndBits) {
 INSTANTIATE_TEST_SUITE_P(Methods, InterruptedSearch,
                          testing::Values("random", "tpe", "halving", "hyperband"));
 
+int never() { return 0; }
+
+TEST_F(Search, TheTrialsAreTheSameHoweverManyAreTrainedAtOnce) {
+  for (const char* method : {"tpe", "halving"}) {
+    write({{"method", method}, {"trials", 8}, {"reduction", 2}}, kRates, {{"epochs", 2}});
+    const Outcome expected = outcome_of(run(fmt::format("{}-here", method)));
+    for (const int workers : {1, 3})
+      expect_same(outcome_of(run(fmt::format("{}-{}", method, workers), never, {}, workers)), expected,
+                  method);
+  }
+}
+
+// None of the runs that are known at the start has to be trained.
+TEST_F(Search, WorkersGoOnBehindTrialsThatAreThere) {
+  write({{"method", "tpe"}, {"trials", 7}}, kRates, {{"epochs", 1}});
+  const Outcome expected = outcome_of(run("whole"));
+  run("runs", never, {"search.trials=4"}, 2);
+  const SweepOutcome sweep = run("runs", never, {}, 2);
+  EXPECT_EQ(sweep.exit_code, 0);
+  expect_same(outcome_of(sweep), expected);
+}
+
 TEST_F(Search, TpeComesNearTheBestOfTheSpace) {
   write({{"method", "tpe"}, {"trials", 24}, {"metric", "Accuracy/validation"}}, kRates, {{"epochs", 2}});
   const SweepOutcome sweep = run("runs");
@@ -191,7 +216,7 @@ TEST_F(Search, TpeComesNearTheBestOfTheSpace) {
 TEST_F(Search, MoreTrialsLaterContinueTheSearch) {
   write({{"method", "tpe"}, {"trials", 14}}, kRates, {{"epochs", 1}});
   const Outcome expected = outcome_of(run("whole"));
-  run("runs", [] { return 0; }, {"search.trials=11"});
+  run("runs", never, {"search.trials=11"});
   const SweepOutcome sweep = run("runs");
   expect_same(outcome_of(sweep), expected);
   EXPECT_THAT(table_, HasSubstr(expected.names.back().substr(3, 4)));

@@ -39,6 +39,8 @@ TEST(ShippedSweeps, HaveTheRunsThatTheyPromise) {
   EXPECT_THAT(testing::names_of(load_sweep(shipped("cats-dogs.json"))),
               ElementsAre("loss=mse", "loss=cross_entropy"));
   EXPECT_EQ(load_sweep(shipped("data-placement.json")).runs.size(), 3u);
+  EXPECT_EQ(load_sweep(shipped("search-halving.json")).runs.size(), 63u);
+  EXPECT_EQ(load_sweep(shipped("search-tpe.json")).runs.size(), 4u) << "those that need no results";
   EXPECT_THAT(testing::names_of(load_sweep(shipped("schedules.json"))),
               ElementsAre("schedule=cosine,lr=0.03", "schedule=cosine,lr=0.1", "schedule=one_cycle,lr=0.03",
                           "schedule=one_cycle,lr=0.1", "schedule=step,schedule.step_size=2,lr=0.03",
@@ -61,9 +63,13 @@ TEST(ShippedSweeps, AllFitTheirData) {
           .shape = {spec.grayscale ? 1 : 3, height, width}, .classes = 2, .train = 20000, .validation = 2000};
     };
     EXPECT_NO_THROW(check_against_data(sweep, sizes));
-    EXPECT_NO_THROW(make_plan(sweep, sizes, unavailable_reason));
+    const PlanEnvironment environment{
+        .data = [&sizes](const DatasetSpec& spec) { return data_cost(spec, sizes(spec)); },
+        .unavailable = unavailable_reason,
+        .disk_free = {}};
+    EXPECT_NO_THROW(make_plan(sweep, environment));
   }
-  EXPECT_GE(sweeps, 10);
+  EXPECT_GE(sweeps, 12);
 }
 
 NetworkSpec shipped_network(const std::string& name) {
@@ -163,7 +169,8 @@ TEST_P(DamagedSweepFile, WithAnyRunOfBytesRemovedGivesRunsOrAMessage) {
 
 INSTANTIATE_TEST_SUITE_P(Shipped, DamagedSweepFile,
                          ::testing::Values("fashion.json", "cpu-vs-cuda.json", "lr-batch-shuffle.json",
-                                           "mlp-momentum.json", "resnet.json", "schedules.json"));
+                                           "mlp-momentum.json", "resnet.json", "schedules.json",
+                                           "search-tpe.json"));
 
 class DamagedNetworkFile : public ::testing::TestWithParam<const char*> {};
 
