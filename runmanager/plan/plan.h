@@ -34,13 +34,15 @@ struct PlannedRun {
   const RunConfig* config = nullptr;
   std::string device;                 // where it would train: "cpu", "cuda:1"
   const std::string* skip = nullptr;  // why it would be skipped instead; null: it would not
-  std::string_view fate = "new";      // "kept", "continued", "replaced", "in the way", see RunFate
+  std::string_view fate = "new";      // see RunFate, or "replaced", "pruned"
   std::string note{};                 // anything else the user should know
   std::size_t trained_epochs = 0;     // that an earlier start has left, and that are kept
   std::shared_ptr<RunCost> cost{};    // shared by runs of one shape
 
   /// Whether anything of it would be trained.
-  bool trains() const { return skip == nullptr && fate != "kept" && fate != "in the way"; }
+  bool trains() const {
+    return skip == nullptr && fate != "kept" && fate != "pruned" && fate != "in the way";
+  }
   std::size_t epochs_left() const;
   /// Bytes that the run will have on the disk when it has finished; 0 for one that is not trained.
   std::uint64_t disk_bytes() const;

@@ -166,13 +166,30 @@ class PlanTable {
 // "3 kept, 1 continued, 2 new": nothing if all are new.
 std::string fates_text(const SweepPlan& plan) {
   std::string text;
-  for (const char* fate : {"kept", "continued", "new", "replaced", "in the way"}) {
+  for (const char* fate : {"kept", "continued", "new", "replaced", "pruned", "in the way"}) {
     const auto count = std::count_if(plan.runs.begin(), plan.runs.end(),
                                      [&](const PlannedRun& run) { return run.fate == fate; });
     if (count == static_cast<std::ptrdiff_t>(plan.runs.size()) && std::string_view(fate) == "new") return "";
     if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, fate);
   }
   return text;
+}
+
+// What a search makes of the runs: the costs below are those of all that are listed, to their last epochs.
+std::string search_text(const Sweep& sweep) {
+  if (!sweep.search || sweep.runs.empty()) return "";
+  const SearchSpec& search = *sweep.search;
+  if (search.method == SearchMethod::kTpe) {
+    return fmt::format("search: the first {} of at most {} trials; results choose the others\n",
+                       sweep.runs.size(), search.trials);
+  }
+  if (!has_rungs(search.method)) return "search: begins no trial once it has found enough\n";
+  const int epochs = sweep.runs.front().epochs;
+  std::size_t trained = 0;
+  for (const HyperbandBracket& bracket : search_brackets(search, sweep.runs.size(), epochs))
+    trained += bracket.halving.total_epochs();
+  return fmt::format("search: ends the worse trials early, which leaves {} of {} epochs\n", trained,
+                     sweep.runs.size() * static_cast<std::size_t>(epochs));
 }
 
 const PlannedRun* largest_run(const SweepPlan& plan) {
@@ -274,7 +291,7 @@ std::string plan_text(const SweepPlan& plan, int width, bool unicode) {
   });
   if (skipped > 0) text += fmt::format(", {} of them skipped", skipped);
   if (!plan.sweep->excluded.empty()) text += fmt::format(", {} left out", plan.sweep->excluded.size());
-  text += "\n" + costs_text(plan);
+  text += "\n" + search_text(*plan.sweep) + costs_text(plan);
   if (!table.left_out().empty()) text += fmt::format("not shown for lack of width: {}\n", table.left_out());
   return text;
 }

@@ -114,7 +114,7 @@ void SweepRecorder::end_run(std::size_t run) {
 
 void SweepRecorder::pause_run(std::size_t run) {
   disk_.end_run(record(run).name);
-  progress_->end_run(run + 1, record(run));
+  progress_->pause_run(run + 1);
   begin_seconds_.erase(run);
 }
 

@@ -134,12 +134,12 @@ TrainingObserver& Progress::run(std::size_t number) { return active_run(number);
 void Progress::forget_end(std::size_t number) {
   const auto end = ended_.find(number);
   if (end == ended_.end()) return;
-  --state_.ended[end->second.status];
+  if (end->second.status) --state_.ended[*end->second.status];
   state_.ended_work -= end->second.work;
   ended_.erase(end);
 }
 
-void Progress::end_run(std::size_t number, const RunRecord& run) {
+void Progress::leave_run(std::size_t number, std::optional<RunStatus> status) {
   double work = 0;
   if (const auto end = ended_.find(number); end != ended_.end()) work = end->second.work;
   forget_end(number);
@@ -149,14 +149,23 @@ void Progress::end_run(std::size_t number, const RunRecord& run) {
     active_.erase(active);
     state_.active.erase(number);
   }
-  ended_[number] = {run.status, work};
-  ++state_.ended[run.status];
+  ended_[number] = {status, work};
+  if (status) ++state_.ended[*status];
   state_.ended_work += work;
+}
+
+void Progress::end_run(std::size_t number, const RunRecord& run) {
+  leave_run(number, run.status);
   ++state_.ends;
   state_.latest.push_back(summary_of(run));
   if (state_.latest.size() > kLatestKept) state_.latest.pop_front();
   consider(run);
   show_end(number, run);
+}
+
+void Progress::pause_run(std::size_t number) {
+  leave_run(number, std::nullopt);
+  show_change(clock_());
 }
 
 void Progress::consider(const RunRecord& run) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,8 @@ class Progress {
   TrainingObserver& run(std::size_t number);
   /// Shows how run `number` ended. Also for a run that never began, because it was skipped or failed early.
   void end_run(std::size_t number, const RunRecord& run);
+  /// Run `number` waits, and may begin again: nothing of it is shown meanwhile.
+  void pause_run(std::size_t number);
   /// Counts `count` runs as finished that an earlier start has trained.
   void keep_runs(std::size_t count);
   /// Takes a run that an earlier start has trained into the choice of the best one.
@@ -63,9 +66,10 @@ class Progress {
  private:
   class ActiveRun;
   struct End {
-    RunStatus status = RunStatus::kPending;
-    double work = 0;  // counted in LiveSweep::ended_work
+    std::optional<RunStatus> status;  // none: it has paused
+    double work = 0;                  // counted in LiveSweep::ended_work
   };
+  void leave_run(std::size_t number, std::optional<RunStatus> status);
   void forget_end(std::size_t number);
   ActiveRun& active_run(std::size_t number);
 

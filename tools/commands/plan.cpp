@@ -47,6 +47,12 @@ std::string note_of(const ExistingRun& existing, const RunConfig& config) {
   return existing.note;
 }
 
+// Whether a search has ended the run, and will again.
+bool is_pruned(const Sweep& sweep, const ExistingRun& existing) {
+  return sweep.search && existing.record && existing.record->status == RunStatus::kPruned &&
+         existing.fate == RunFate::kContinued;
+}
+
 void set_fates(SweepPlan& plan, const std::vector<ExistingRun>& existing, bool replace) {
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     PlannedRun& run = plan.runs[i];
@@ -54,6 +60,7 @@ void set_fates(SweepPlan& plan, const std::vector<ExistingRun>& existing, bool r
     if (existing[i].fate == RunFate::kNew) continue;
     run.note = note_of(existing[i], *run.config);
     if (existing[i].fate == RunFate::kInTheWay && replace) run.fate = "replaced";
+    if (is_pruned(*plan.sweep, existing[i])) run.fate = "pruned";
     if (existing[i].fate == RunFate::kContinued && existing[i].record)
       run.trained_epochs = existing[i].record->epochs.size();
   }
