@@ -22,10 +22,7 @@
 namespace sweep {
 namespace {
 
-namespace fs = std::filesystem;
-using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::IsSubsetOf;
 using Json = nlohmann::ordered_json;
 
 // What a sweep has come to, as far as interruptions must not change it.
