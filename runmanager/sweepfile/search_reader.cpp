@@ -116,9 +116,9 @@ std::optional<SearchSpec> read_search(const JsonNode& root, const SearchSpace& s
     }
     check_keys(*node, search_settings(), problems);
     search = read_values(*node, problems);
-    if (problems.size() == problems_before) check_space(root, *node, *search, space, problems);
+    if (problems.empty()) check_space(root, *node, *search, space, problems);
   }
-  if (!search || search->method == SearchMethod::kGrid) {
+  if (problems.size() == problems_before && (!search || search->method == SearchMethod::kGrid)) {
     if (const Axis* range = find_axis(space, [](const Axis& axis) { return axis.range.has_value(); }))
       problems.add(*range->location,
                    "a range of numbers has no combinations to try, want a list of values, linspace or "

@@ -62,7 +62,7 @@ class Search : public testing::Test {
     environment.out = &out;
     environment.stop_requested = std::move(stop);
     if (workers > 0) environment.worker_command = {SWEEP_MISBEHAVING_WORKER, "worker"};
-    const SweepOutcome outcome =
+    SweepOutcome outcome =
         run_sweep(load_sweep(directory_ / "quarters.json", overrides),
                   {.logdir = directory_ / logdir, .jobs = std::max(1, workers), .threads = 1}, environment);
     table_ = out.str();

@@ -140,7 +140,8 @@ INSTANTIATE_TEST_SUITE_P(
          "s.json:2:18: params.lr: got an empty list, want at least one value"},
         {"NoList", R"("params": {"lr": 0.1})",
          "s.json:2:18: params.lr: got 0.1, want a list of values, {\"range\": [first, last, step]}, "
-         "{\"linspace\": [first, last, count]} or {\"logspace\": [first, last, count]}"},
+         "{\"linspace\": [first, last, count]} or {\"logspace\": [first, last, count]}; for a search also "
+         "{\"uniform\": [lowest, highest]}, log_uniform, int_uniform or log_int_uniform"},
         {"ParamsIsAList", R"("params": [])",
          "s.json:2:11: params: got an empty list, want an object: keys, each with a list of values to try"},
         {"SameValueTwice", R"("params": {"lr": [0.01, 0.1, 1e-2]})",
@@ -155,7 +156,8 @@ INSTANTIATE_TEST_SUITE_P(
         {"RepeatsCannotBeSwept", R"("params": {"repeats": [1, 2]})",
          "s.json:2:12: params.repeats: \"repeats\" cannot be swept, it stands at the top of the file"},
         {"UnknownForm", R"("params": {"lr": {"logspce": [1, 2, 3]}})",
-         "s.json:2:19: params.lr.logspce: unknown key \"logspce\", allowed: range, linspace, logspace, did "
+         "s.json:2:19: params.lr.logspce: unknown key \"logspce\", allowed: range, linspace, logspace, "
+         "uniform, log_uniform, int_uniform, log_int_uniform, did "
          "you mean \"logspace\"?"},
         {"RangeOfTwo", R"("params": {"epochs": {"range": [1, 2]}})",
          "s.json:2:32: params.epochs.range: got a list of 2, want three numbers [first, last, step]"},
