@@ -61,7 +61,10 @@ TEST(ShippedSweeps, AllFitTheirData) {
           .shape = {spec.grayscale ? 1 : 3, height, width}, .classes = 2, .train = 20000, .validation = 2000};
     };
     EXPECT_NO_THROW(check_against_data(sweep, sizes));
-    EXPECT_NO_THROW(make_plan(sweep, sizes, unavailable_reason));
+    EXPECT_NO_THROW(
+        make_plan(sweep, {.data = [&](const DatasetSpec& spec) { return data_cost(spec, sizes(spec)); },
+                          .unavailable = unavailable_reason,
+                          .disk_free = {}}));
   }
   EXPECT_GE(sweeps, 10);
 }
