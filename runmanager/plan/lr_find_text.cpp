@@ -31,7 +31,7 @@ class Canvas {
  public:
   Canvas(int columns, int rows, bool unicode)
       : columns_(columns), rows_(rows), dots_x_(unicode ? 2 : 1), dots_y_(unicode ? 4 : 1) {
-    cells_.resize(static_cast<std::size_t>(columns * rows));
+    cells_.resize(static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows));
   }
 
   int width() const { return columns_ * dots_x_; }
@@ -39,7 +39,7 @@ class Canvas {
 
   void set(int x, int y) {
     if (x < 0 || y < 0 || x >= width() || y >= height()) return;
-    unsigned& cell = cells_[static_cast<std::size_t>((y / dots_y_) * columns_ + x / dots_x_)];
+    unsigned& cell = cells_[index_of(x / dots_x_, y / dots_y_)];
     cell |= dots_x_ == 1 ? 1u : kBraille[static_cast<std::size_t>(y % 4)][static_cast<std::size_t>(x % 2)];
   }
 
@@ -51,7 +51,7 @@ class Canvas {
   std::string row(int y) const {
     std::string text;
     for (int x = 0; x < columns_; ++x) {
-      const unsigned cell = cells_[static_cast<std::size_t>(y * columns_ + x)];
+      const unsigned cell = cells_[index_of(x, y)];
       constexpr unsigned kFirstPattern = 0x2800;
       if (cell == 0)
         text += ' ';
@@ -63,6 +63,10 @@ class Canvas {
   }
 
  private:
+  std::size_t index_of(int x, int y) const {
+    return static_cast<std::size_t>(y) * static_cast<std::size_t>(columns_) + static_cast<std::size_t>(x);
+  }
+
   int columns_, rows_, dots_x_, dots_y_;
   std::vector<unsigned> cells_;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -73,8 +74,11 @@ class PlanTable {
 
   std::string text() {
     std::string text;
+    const bool has_notes = std::any_of(plan_.runs.begin(), plan_.runs.end(),
+                                       [](const PlannedRun& run) { return !note_of(run).empty(); });
     append_line(
-        text, "run", [](const Column& column) { return std::string(column.column->title); }, "note");
+        text, "run", [](const Column& column) { return std::string(column.column->title); },
+        has_notes ? "note" : "");
     for (const PlannedRun& run : plan_.runs) {
       const ShapeTexts& shape = texts_of(run);
       append_line(
@@ -113,17 +117,16 @@ class PlanTable {
     }
   }
 
-  // Leaves out columns until a name has room, then cuts names.
+  // Leaves out columns until names have room: their ends tell runs apart. Then cuts names.
   void choose() {
     if (width_ <= 0) return;
-    constexpr std::size_t kShortName = 24;
     const auto columns_width = [&] {
       std::size_t sum = 0;
       for (const Column& column : columns_) sum += 2 + column.width;
       return sum;
     };
     const auto width = static_cast<std::size_t>(width_);
-    while (columns_.size() > 1 && std::min(name_width_, kShortName) + columns_width() > width) {
+    while (columns_.size() > 1 && name_width_ + columns_width() > width) {
       const auto least = std::min_element(
           columns_.begin(), columns_.end(),
           [](const Column& a, const Column& b) { return a.column->importance < b.column->importance; });
@@ -209,7 +212,7 @@ std::string costs_text(const SweepPlan& plan) {
     text += fmt::format("memory: {} at most", bytes_text(at_once.value_or(memory.total())));
     if (plan.jobs > 1) text += fmt::format(" with {} runs at once", plan.jobs);
     text += fmt::format(
-        "; the largest run: network and optimizer {}, batches {}, results {}, program {}, data {}\n",
+        "; the largest run:\n  network and optimizer {}, batches {},\n  results {}, program {}, data {}\n",
         bytes_text(memory.engine), bytes_text(memory.loader), bytes_text(memory.results),
         bytes_text(memory.process), bytes_text(memory.data));
   }
@@ -292,6 +295,13 @@ std::string plan_text(const SweepPlan& plan, int width, bool unicode) {
   if (skipped > 0) text += fmt::format(", {} of them skipped", skipped);
   if (!plan.sweep->excluded.empty()) text += fmt::format(", {} left out", plan.sweep->excluded.size());
   text += "\n" + search_text(*plan.sweep) + costs_text(plan);
+  if (width > 0) {  // The notes in the table may be cut.
+    std::set<std::string> reasons;
+    for (const PlannedRun& run : plan.runs) {
+      if (run.skip != nullptr && run.fate != "kept") reasons.insert(*run.skip);
+    }
+    for (const std::string& reason : reasons) text += "skipped: " + reason + "\n";
+  }
   if (!table.left_out().empty()) text += fmt::format("not shown for lack of width: {}\n", table.left_out());
   return text;
 }
