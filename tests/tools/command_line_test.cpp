@@ -177,7 +177,8 @@ TEST(CommandLine, AMistypedCommandGetsTheNearestSuggested) {
   Called called;
   EXPECT_EQ(
       called.error({"plna", "x.json"}),
-      "plna: no such file, and no command: run, resume, plan, show, ls, status, watch, compare, report, "
+      "plna: no such file, and no command: run, resume, plan, lr-find, show, ls, status, watch, compare, "
+      "report, "
       "fsck, verify, "
       "predict, evaluate, export-model, export, data, devices, schema, init, manual, completion, did you "
       "mean \"plan\"?");
@@ -188,9 +189,10 @@ TEST(CommandLine, AMistypedOptionGetsTheNearestSuggested) {
   Called called;
   EXPECT_THAT(called.error({"a.json", "--log-dir", "x"}), HasSubstr("unknown option --log-dir, allowed: "));
   EXPECT_THAT(called.error({"a.json", "--log-dir", "x"}), HasSubstr("did you mean \"--logdir\"?"));
-  EXPECT_THAT(called.error({"plan", "a.json", "--retry"}),
-              HasSubstr("unknown option --retry, allowed: --help, --epochs, --seed, --deterministic, "
-                        "--no-deterministic, --logdir, --fresh, --replace, --json"));
+  EXPECT_THAT(
+      called.error({"plan", "a.json", "--retry"}),
+      HasSubstr("unknown option --retry, allowed: --help, --epochs, --seed, --deterministic, "
+                "--no-deterministic, --logdir, --fresh, --replace, --jobs, --threads, --pilot, --json"));
   EXPECT_TRUE(called.command.empty());
 }
 
