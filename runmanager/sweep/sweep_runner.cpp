@@ -280,6 +280,7 @@ class SweepRunner {
 
   void train_all(std::deque<ScheduledRun>& runs, SweepRecorder& recorder) {
     std::vector<const ScheduledRun*> all;
+    all.reserve(runs.size());
     for (const ScheduledRun& run : runs) all.push_back(&run);
     ListedRuns source(std::move(all));
     train(source, runs, runs.size(), recorder);

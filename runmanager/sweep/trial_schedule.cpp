@@ -114,6 +114,7 @@ void TrialSchedule::decide(const HyperbandBracket& bracket, std::span<const Tria
     }
     if (!is_complete || rung + 1 == rungs.size()) return;
     std::vector<std::optional<double>> values;
+    values.reserve(reached.size());
     for (const std::size_t i : reached) values.push_back(value_at(trials[i], until));
     std::vector<std::size_t> good = bracket.halving.decide(rung, values);
     if (std::ranges::any_of(values, [this](const auto& value) { return reaches_target(value); }))
