@@ -17,7 +17,8 @@ bool is_temporary(const std::string& name) {
   if (!name.ends_with(".tmp")) return false;
   const auto begins = [&name](const char* file) { return name.starts_with(std::string(file) + "."); };
   return begins(kRunRecordFile) || begins(kCheckpointFile) || begins(kPreviousCheckpointFile) ||
-         begins(kBestFile) || begins("sweep.json") || begins("results.csv") || begins("results.json");
+         begins(kBestFile) || begins(kProgressFile) || begins("sweep.json") || begins("results.csv") ||
+         begins("results.json");
 }
 
 [[noreturn]] void throw_unprepared(const std::filesystem::path& directory,
