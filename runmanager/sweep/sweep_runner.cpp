@@ -71,7 +71,8 @@ class SweepRunner {
     find_existing();
     prepare();
     if (!directory_) open_directory();
-    changes_ = changes_since(directory_->path(), sweep_.runs, existing_);
+    // The trials that earlier starts have added are not known yet, so they would seem to be gone.
+    if (!growing_) changes_ = changes_since(directory_->path(), sweep_.runs, existing_);
     make_room(directory_->path(), sweep_.runs, existing_);
     write_sweep_file();
     train_runs();
@@ -287,16 +288,15 @@ class SweepRunner {
   }
 
   void train_trials(std::deque<ScheduledRun>& runs, SweepRecorder& recorder) {
-    TrialRuns trials(sweep_, runs, recorder,
-                     {.add = [&](RunConfig config) { return add_trial(std::move(config), recorder); },
-                      .prune =
-                          [&](std::size_t run, const std::string& reason) {
-                            const RunConfig& config = sweep_.runs[run];
-                            const Device device = environment_.parse_device(config.device);
-                            recorder.prune_run(run, describe_run(config, device), reason);
-                          }});
+    const auto add = [&](RunConfig config) { return add_trial(std::move(config), recorder); };
+    const auto prune = [&](std::size_t run, const std::string& reason) {
+      const RunConfig& config = sweep_.runs[run];
+      recorder.prune_run(run, describe_run(config, environment_.parse_device(config.device)), reason);
+    };
+    TrialRuns trials(sweep_, runs, recorder, {.add = add, .prune = prune});
     const std::size_t most = growing_ ? std::min(sweep_.search->at_once, sweep_.search->trials) : runs.size();
     if (!runs.empty() || growing_) train(trials, runs, most, recorder);
+    recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
     search_end_ = trials.outcome();
   }
 
@@ -308,12 +308,14 @@ class SweepRunner {
     existing_ = {find_existing_run(directory_->path(), request, options_.retry_failed)};
     if (!options_.replace) refuse_runs_in_the_way(directory_->path(), {&request, 1}, existing_);
     make_room(directory_->path(), {&added, 1}, existing_);
+    write_sweep_file();
     RunRecord record = known_record(existing_[0], added).value_or(new_record(added));
     if (existing_[0].fate == RunFate::kKept) {
       recorder.add_run(std::move(record));
-      recorder.progress().keep_runs(1);
+      ++kept_trials_;
       return std::nullopt;
     }
+    recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
     try {
       preparer_.check(added, sweep_.file);
       PreparedRun run = preparer_.prepare(added);
@@ -380,6 +382,7 @@ class SweepRunner {
   std::optional<SweepDirectory> directory_;
   SweepCost cost_;
   std::optional<SearchEnd> search_end_;
+  std::size_t kept_trials_ = 0;        // added, and not told yet
   std::vector<std::string> means_;     // names of the runs that show means of repeats
   std::vector<RunRecord> records_;     // one per run of the sweep
   std::vector<bool> kept_;             // one per run: ended in an earlier start, and is not trained again

@@ -201,6 +201,7 @@ TEST_F(Search, TpeComesNearTheBestOfTheSpace) {
   write({{"method", "tpe"}, {"trials", 24}, {"metric", "Accuracy/validation"}}, kRates, {{"epochs", 2}});
   const SweepOutcome sweep = run("runs");
   ASSERT_EQ(sweep.runs.size(), 24U);
+  EXPECT_EQ(Json::parse(read_file(sweep.directory / "sweep.json")).at("runs").size(), 24U);
   double early = 0, late = 0;
   for (std::size_t i = 0; i < 24; ++i) {
     const double accuracy = sweep.runs[i].epochs.back().validation_accuracy.value();
