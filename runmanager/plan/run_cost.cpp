@@ -17,12 +17,13 @@ constexpr std::uint64_t kFloat = sizeof(float);
 constexpr std::uint64_t kProcess = std::uint64_t{14} << 20;
 
 std::uint64_t bytes_of_samples(const Samples& samples) {
-  if (samples.set == nullptr || samples.set->size() == 0) return 0;
+  const std::uint64_t size = samples.set == nullptr ? 0 : samples.set->size();
+  if (size == 0) return 0;
   const auto array_bytes = [](const auto& array) {
     return std::visit([](const auto& values) { return values.size() * sizeof(*values.data()); }, array);
   };
   const std::uint64_t all = array_bytes(samples.set->samples) + array_bytes(samples.set->stored_targets());
-  return all * samples.count / samples.set->size();
+  return all * samples.count / size;
 }
 
 OptimizerOptions optimizer_of(const RunConfig& run) {
