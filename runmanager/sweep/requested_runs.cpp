@@ -61,7 +61,8 @@ std::vector<ExistingRun> preview_existing_runs(const Sweep& sweep, const std::fi
                                                DatasetCache& data) {
   const std::exception_ptr data_error = load_datasets(sweep, data);
   std::error_code failed;
-  if (!std::filesystem::exists(logdir / sweep.name, failed) && !failed) {  // There is nothing to compare with.
+  if (!std::filesystem::exists(logdir / sweep.name, failed) &&
+      !failed) {  // There is nothing to compare with.
     if (data_error) std::rethrow_exception(data_error);
     return std::vector<ExistingRun>(sweep.runs.size());
   }

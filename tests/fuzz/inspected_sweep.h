@@ -21,7 +21,8 @@ class FuzzDirectory {
   std::filesystem::path path_;
 };
 
-/// Reads a sweep's directory in every way that the program does: as `show`, `status`, `watch`, `fsck`, `export`
-/// and `verify`, and as a start of the sweep that its sweep.json describes, up to the point where data would be
-/// loaded. Each ends in success or in a sweep::Error; anything else leaves this function. Changes nothing.
+/// Reads a sweep's directory in every way that the program does: as `show`, `status`, `watch`, `fsck`,
+/// `export` and `verify`, and as a start of the sweep that its sweep.json describes, up to the point where
+/// data would be loaded. Each ends in success or in a sweep::Error; anything else leaves this function.
+/// Changes nothing.
 void inspect_sweep(const std::filesystem::path& directory);
