@@ -20,7 +20,6 @@
 #include "runmanager/sweep/in_process_executor.h"
 #include "runmanager/sweep/run_preparer.h"
 #include "runmanager/sweep/run_scheduler.h"
-#include "runmanager/sweep/shared_dataset.h"
 #include "runmanager/sweep/sweep_recorder.h"
 #include "runmanager/sweep/sweep_summary.h"
 #include "runmanager/sweep/trial_runs.h"
@@ -296,25 +295,25 @@ class SweepRunner {
     TrialRuns trials(sweep_, runs, recorder, {.add = add, .prune = prune});
     const std::size_t most = growing_ ? std::min(sweep_.search->at_once, sweep_.search->trials) : runs.size();
     if (!runs.empty() || growing_) train(trials, runs, most, recorder);
+    if (kept_trials_ > 0) write_sweep_file();
     recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
     search_end_ = trials.outcome();
   }
 
   // Adds a trial that the search has chosen. Its run may be there from an earlier start.
   std::optional<ScheduledRun> add_trial(RunConfig config, SweepRecorder& recorder) {
-    const std::size_t i = growing_->runs.size();
     const RunConfig& added = growing_->runs.emplace_back(std::move(config));
     const RequestedRun request = preparer_.request(added);
     existing_ = {find_existing_run(directory_->path(), request, options_.retry_failed)};
     if (!options_.replace) refuse_runs_in_the_way(directory_->path(), {&request, 1}, existing_);
     make_room(directory_->path(), {&added, 1}, existing_);
-    write_sweep_file();
     RunRecord record = known_record(existing_[0], added).value_or(new_record(added));
     if (existing_[0].fate == RunFate::kKept) {
       recorder.add_run(std::move(record));
       ++kept_trials_;
       return std::nullopt;
     }
+    write_sweep_file();
     recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
     try {
       preparer_.check(added, sweep_.file);
@@ -322,13 +321,14 @@ class SweepRunner {
       record.device = run.device.name();
       record.provenance = run.provenance;
       recorder.add_run(std::move(record));
-      if (!run.unavailable) return ScheduledRun{i, std::move(run), preparer_.dataset_position(added)};
-      skip(recorder, i, run);
+      if (!run.unavailable)
+        return ScheduledRun{added.index, std::move(run), preparer_.dataset_position(added)};
+      skip(recorder, added.index, run);
     } catch (const ConfigError& error) {
       // A network that does not fit its data, say: the point is as bad as can be.
-      const Device device = environment_.parse_device(added.device);
       recorder.add_run(std::move(record));
-      recorder.skip_run(i, describe_run(added, device), RunStatus::kFailed, error.what());
+      const Run run = describe_run(added, environment_.parse_device(added.device));
+      recorder.skip_run(added.index, run, RunStatus::kFailed, error.what());
     }
     return std::nullopt;
   }

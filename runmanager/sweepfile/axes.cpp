@@ -199,7 +199,7 @@ std::vector<WhenRule> read_when(const JsonNode& root, const std::vector<Grid>& g
 }
 
 // Reports axes whose conditions depend on the axis itself, through any number of other rules, and drops all
-// rules then: RuleChecker::is_active() recurses through them and would not end. The search walks the graph
+// rules then: GridRules::is_active() recurses through them and would not end. The search walks the graph
 // "rule -> keys of its conditions -> rules of those keys" from each rule; files have a handful of rules.
 void check_cycles(std::vector<WhenRule>& rules, Problems& problems) {
   const auto depends = [&](const WhenRule& from, const KeyPath& target) {
