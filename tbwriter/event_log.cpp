@@ -59,7 +59,7 @@ std::shared_ptr<EventLog> EventLog::open(const std::filesystem::path& directory,
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) throw IoError(directory.string() + ": cannot create the run's directory: " + error.message());
-  log->lock_ = lock_directory(directory);
+  if (options.locks_directory) log->lock_ = lock_directory(directory);
   log->session_ = next_session(list_event_files(directory), now);
   log->queue_.emplace_back();
   log->file_bytes_ = first_records.size();

@@ -43,6 +43,7 @@ struct EventLogOptions {
   std::size_t queue_bytes = 0;
   std::chrono::milliseconds longest_wait{0};
   std::uint64_t max_file_bytes = 0;  // 0: one file
+  bool locks_directory = true;
   /// Replaces write(2) in tests; empty: write(2).
   std::function<ssize_t(int, const void*, std::size_t)> write = {};
 };

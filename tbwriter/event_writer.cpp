@@ -79,8 +79,13 @@ void check_payload(std::size_t size, std::string_view tag) {
 }
 
 EventLogOptions log_options(const WriterOptions& options) {
-  return {options.flush_interval, options.flush_bytes,    options.queue_bytes,
-          options.longest_wait,   options.max_file_bytes, {}};
+  return {options.flush_interval,
+          options.flush_bytes,
+          options.queue_bytes,
+          options.longest_wait,
+          options.max_file_bytes,
+          options.locks_directory,
+          {}};
 }
 
 }  // namespace

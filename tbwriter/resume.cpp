@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <system_error>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/base/retry.h"
 #include "tbwriter/directory_lock.h"
 #include "tbwriter/event_file_name.h"
@@ -24,7 +26,38 @@ std::uint64_t whole_records(const std::filesystem::path& file, std::uint64_t mos
   return bytes;
 }
 
+std::string read_front(const std::filesystem::path& file, std::uint64_t bytes) {
+  const FileDescriptor in = open_regular_file(file);
+  std::string front(bytes, '\0');
+  std::size_t size = 0;
+  while (size < front.size()) {
+    const ssize_t got =
+        retry_interrupted([&] { return ::read(in.get(), front.data() + size, front.size() - size); });
+    if (got <= 0)
+      throw DataError(file.string() + ": cannot read: " + (got < 0 ? std::strerror(errno) : "cut"));
+    size += static_cast<std::size_t>(got);
+  }
+  return front;
+}
+
 }  // namespace
+
+FilePosition copy_front(const std::filesystem::path& log_dir, const FilePosition& position,
+                        const std::filesystem::path& temporary) {
+  const std::filesystem::path old = log_dir / position.file;
+  std::error_code error;
+  if (position.file.empty() || !std::filesystem::exists(old, error)) return {};
+  const std::uint64_t whole = whole_records(old, position.bytes);
+  if (whole == 0) return {};
+  write_file_atomically(temporary, read_front(old, whole));
+  const double now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const FilePosition copy{event_file_name(next_session(list_event_files(log_dir), now), 0), whole};
+  std::filesystem::rename(temporary, log_dir / copy.file, error);
+  if (error) throw IoError((log_dir / copy.file).string() + ": cannot create: " + error.message());
+  sync_directory(log_dir);
+  return copy;
+}
 
 bool cut_back(const std::filesystem::path& log_dir, const FilePosition& position) {
   const Descriptor lock = lock_directory(log_dir);

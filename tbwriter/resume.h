@@ -25,4 +25,11 @@ struct FilePosition {
 /// be changed. Throws DataError if a file cannot be read.
 bool cut_back(const std::filesystem::path& log_dir, const FilePosition& position);
 
+/// Does not cut `position.file`, which a writer that was thought dead may still append to, but copies what
+/// stands before `position` to a new file, whose name sorts after all others. `temporary` is the path that
+/// the copy has until it is complete and on the disk. Returns its end; an empty name if the old file is
+/// missing or has no whole record. Locks nothing and removes nothing. Throws IoError and DataError.
+FilePosition copy_front(const std::filesystem::path& log_dir, const FilePosition& position,
+                        const std::filesystem::path& temporary);
+
 }  // namespace sweep::tbwriter

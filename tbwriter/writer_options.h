@@ -30,6 +30,9 @@ struct WriterOptions {
   /// Whether close() ends an open hparams session: as a success, or as a failure if the writer is destroyed
   /// by an exception. Set to false for a run that may be resumed, because the first end is final.
   bool end_session_on_close = true;
+  /// Whether another writer in the same directory is refused. Set to false where the caller sees to it that
+  /// there is none whose files matter: a process that hangs keeps its lock.
+  bool locks_directory = true;
   /// Returns the wall time in seconds since 1970; empty: the system clock. Called from any thread that adds.
   std::function<double()> clock = {};
   /// Receives warnings about data that TensorBoard shows wrongly (steps that do not increase); empty: stderr.
