@@ -61,6 +61,9 @@ std::vector<LibraryInfo> list_libraries();
 /// Why no CUDA device can be used ("this build has no CUDA", "no NVIDIA driver", …), or nothing if one can.
 std::optional<std::string> cuda_unavailable_reason();
 
+/// Why `count` devices, from `first` on, cannot train one network together, or nothing if they can.
+std::optional<std::string> device_group_unavailable_reason(const Device& first, int count);
+
 /// Why the CPU cannot train with Precision::kBf16, or nothing if it can.
 std::optional<std::string> bf16_unavailable_reason();
 

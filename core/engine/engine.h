@@ -18,6 +18,7 @@
 #include "core/network/network.h"
 #include "core/spec/loss.h"
 #include "core/spec/optimizer.h"
+#include "core/spec/parallel.h"
 #include "core/spec/placement.h"
 #include "core/spec/precision.h"
 #include "core/spec/value_counts.h"
@@ -75,6 +76,12 @@ struct EngineOptions {
   /// run; gives_same_bits() tells whether such kernels are used. On CUDA only NVIDIA's libraries have them;
   /// the CPU has none.
   bool deterministic = true;
+  /// The devices that train together. `device` is the first of them, or of their kind.
+  ParallelOptions parallel = {};
+  /// Parts that each batch is trained in, one after another, so that less memory is taken; >= 1. The
+  /// optimizer takes one step with the gradient of the mean over the whole batch. Changes results only with
+  /// batch normalization, which then normalizes each part by itself.
+  int accumulate = 1;
 };
 
 /// Trains one network with one optimizer and one loss.
@@ -144,6 +151,10 @@ class Engine {
   /// Returns for how many seconds the device was busy since the last call, by its own clock; the rest of the
   /// elapsed time it waited for the host. Waits for the device. Nothing from an engine that runs on the host.
   virtual std::optional<double> take_device_seconds() { return std::nullopt; }
+
+  /// Returns for how many seconds the training since the last call waited for other devices, to exchange what
+  /// each has computed; not what was exchanged meanwhile. Nothing from an engine on one device.
+  virtual std::optional<double> take_communication_seconds() { return std::nullopt; }
 
   /// The recommended number of batches between two calls of take_totals(), >= 1: an asynchronous device idles
   /// while the caller waits for it. A constant of the engine, so that sums have the same bits every time.

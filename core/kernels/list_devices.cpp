@@ -7,6 +7,7 @@
 #include "core/engine/device.h"
 #include "core/kernels/cpu/kernels/bf16/bf16_support.h"
 #include "core/kernels/cpu/simd/simd_target.h"
+#include "core/kernels/cuda/cuda_engine.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 
 namespace sweep {
@@ -51,6 +52,17 @@ std::vector<LibraryInfo> list_libraries() { return list_cuda_libraries(); }
 std::optional<std::string> cuda_unavailable_reason() { return cuda_missing_reason(); }
 
 std::optional<std::string> bf16_unavailable_reason() { return cpu_bf16_missing_reason(); }
+
+std::optional<std::string> device_group_unavailable_reason(const Device& first, int count) {
+  if (first.type == DeviceType::kCpu) return std::nullopt;
+  if (count > kMaxCudaReplicas)
+    return "\"parallel.data\": at most " + std::to_string(kMaxCudaReplicas) +
+           " GPUs can share a batch, which is cut into as many parts, got " + std::to_string(count);
+  for (int i = 0; i < count; ++i) {
+    if (auto reason = unavailable_reason(Device{first.type, first.index + i})) return reason;
+  }
+  return nccl_missing_reason();
+}
 
 std::optional<std::string> unavailable_reason(const Device& device, Precision precision) {
   if (precision == Precision::kBf16) {

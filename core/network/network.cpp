@@ -216,11 +216,11 @@ double layer_flops(const Network& network, const Layer& layer) {
   return 2 * positions * static_cast<double>(weight.count);
 }
 
-Network::Network(NetworkSpec spec, Shape input) : name_(std::move(spec.name)), input_(std::move(input)) {
-  if (spec.layers.empty()) throw ConfigError("network \"" + name_ + "\" has no layers");
-  Flattener(name_, input_, layers_, parameters_, buffers_).append(spec.layers, "", kNetworkInput);
+Network::Network(NetworkSpec spec, Shape input) : spec_(std::move(spec)), input_(std::move(input)) {
+  if (spec_.layers.empty()) throw ConfigError("network \"" + name() + "\" has no layers");
+  Flattener(spec_.name, input_, layers_, parameters_, buffers_).append(spec_.layers, "", kNetworkInput);
   if (output().size() != 1) {
-    throw ShapeError("network \"" + name_ + "\" ends with shape " + to_string(output()) +
+    throw ShapeError("network \"" + name() + "\" ends with shape " + to_string(output()) +
                      ", but the loss needs [classes]; end it with flatten and linear layers");
   }
 }

@@ -50,7 +50,9 @@ class Network {
   /// sequential or residual without layers.
   Network(NetworkSpec spec, Shape input);
 
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return spec_.name; }
+  /// What it was made of.
+  const NetworkSpec& spec() const { return spec_; }
   const Shape& input() const { return input_; }
   /// Shape of one sample's output, [classes] for a classifier.
   const Shape& output() const;
@@ -70,7 +72,7 @@ class Network {
   double training_flops() const;
 
  private:
-  std::string name_;
+  NetworkSpec spec_;
   Shape input_;
   std::vector<Layer> layers_;
   std::vector<Parameter> parameters_, buffers_;

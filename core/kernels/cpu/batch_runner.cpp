@@ -7,6 +7,7 @@
 #include "core/kernels/cpu/kernels/loss_kernels.h"
 #include "core/kernels/cpu/kernels/pixel_kernels.h"
 #include "core/kernels/cpu/kernels/pointwise_loss_kernels.h"
+#include "core/kernels/cpu/partial_count.h"
 
 namespace sweep::cpu {
 namespace {
@@ -15,28 +16,14 @@ Block make_block(const Batch& batch, std::size_t index) {
   return {index, std::min(kLanes, batch.size() - index * kLanes)};
 }
 
-// Partial sums of a small batch's gradient, if it has that many blocks. A network without convolutions does
-// only a few operations per weight and sample (less than 8 here), so adding the partial sums is a large part
-// of its step, and it gets fewer of them.
-std::size_t min_partials(const Network& network) {
-  return network.forward_flops() < 8 * static_cast<double>(network.parameter_count()) ? 4 : 16;
-}
-
 // The row of a lane's sample. Lanes beyond the end of the batch repeat its last sample.
 std::size_t row_of(const Batch& batch, const Block& block, std::size_t lane) {
   return batch.rows[block.index * kLanes + std::min(lane, block.images - 1)];
 }
 
-// The number of partial sums of a batch's gradient. It depends on the batch and the network alone, never on
-// the number of threads, because it decides the order of additions. Large batches have one sum per 4 blocks,
-// but at most 64: enough for many cores, while the final reduction, a pass over all partial sums, stays
-// cheap. All of them together take at most 256 MB.
-std::size_t partial_count(const Network& network, const Program& program, std::size_t blocks) {
-  constexpr std::size_t kMemory = (std::size_t{256} << 20) / sizeof(float);
-  const std::size_t preferred =
-      std::clamp<std::size_t>(blocks / 4, std::min(blocks, min_partials(network)), 64);
-  return std::clamp<std::size_t>(kMemory / std::max<std::size_t>(program.parameter_floats(), 1), 1,
-                                 std::max<std::size_t>(preferred, 1));
+DevicePlace place_in(const Communicator* group) {
+  if (group == nullptr) return {};
+  return {static_cast<std::size_t>(group->rank()), static_cast<std::size_t>(group->size())};
 }
 
 // Calls work(block) for the blocks of one of `parts` nearly equal runs.
@@ -50,11 +37,14 @@ void for_blocks(const Batch& batch, std::size_t parts, std::size_t part, Work wo
 }  // namespace
 
 RunnerMemory::RunnerMemory(const Network& network, const EngineOptions& options, const Program& program,
-                           std::size_t threads)
+                           std::size_t threads, DevicePlace place)
     : gradient(partial_count(network, program, block_count(options.batch_size)), program.parameter_floats(),
-               threads) {
-  const std::size_t blocks = block_count(options.batch_size);
-  const std::size_t count = program.phases() > 1 ? std::max(blocks, threads) : threads;
+               threads, place, turns_of(options, program)) {
+  const std::size_t blocks = most_blocks_at_once(network, program, block_count(options.batch_size),
+                                                 turns_of(options, program), place);
+  std::size_t count = program.phases() > 1 ? std::max(blocks, threads) : threads;
+  if (options.parallel.has_stages())
+    count = std::max(count, StagedPass::workspace_count(network, options, program, blocks));
   for (std::size_t i = 0; i < count; ++i) workspaces.push_back(program.make_workspace());
   for (std::size_t i = 0; i < threads; ++i) {
     scratch.emplace_back(program.scratch_floats());
@@ -69,15 +59,18 @@ ProfileMemory::ProfileMemory(const Program& program, std::size_t blocks)
 }
 
 BatchRunner::BatchRunner(const Network& network, const EngineOptions& options, Program& program,
-                         ThreadPool& pool)
+                         ThreadPool& pool, Communicator* group)
     : network_(network),
       options_(options),
       program_(program),
       pool_(pool),
       outputs_(static_cast<std::size_t>(network.output()[0])),
       plane_(element_count(network.input()) / static_cast<std::size_t>(network.input()[0])),
-      memory_(network, options, program, pool.size()) {
+      group_(group),
+      place_(place_in(group)),
+      memory_(network, options, program, pool.size(), place_) {
   totals_.resize(partial_count(network_, program_, block_count(options.batch_size)));
+  if (options.parallel.has_stages()) staged_.emplace(network, options, program, pool.size());
 }
 
 // Lanes beyond the end of the batch repeat its last image; measure_loss() gives them a gradient of zero.
@@ -176,39 +169,48 @@ const float* BatchRunner::load_numbers(const Batch& batch, const Block& block,
 // With one phase a block goes forward and back while its workspace is in the cache. With several, all blocks
 // finish a phase before any starts the next, as batch normalization needs sums over the whole batch.
 template <class Run>
-void BatchRunner::run_training_pass(const PassBuffers& buffers, const Batch& batch, const float* parameters,
-                                    std::int64_t step, bool keep_running, Run run) {
-  const std::size_t blocks = block_count(batch.size()), floats = program_.parameter_floats();
-  const std::size_t parts = std::min(buffers.partial_count, blocks), last = program_.phases() - 1;
+void BatchRunner::run_training_pass(const PassBuffers& buffers, const PassShare& share, const Batch& batch,
+                                    const float* parameters, std::int64_t step, bool keep_running, Run run) {
+  const std::size_t floats = program_.parameter_floats(), last = program_.phases() - 1;
+  const std::size_t batch_blocks = block_count(batch.size());
+  const IndexRange all = blocks_of(batch_blocks, share.partial_count, share.all);
+  const IndexRange own = blocks_of(batch_blocks, share.partial_count, share.own);
   const MeanScale mean = mean_scale(batch);
   const auto workspace_of = [&](const Block& block, std::size_t thread) -> Workspace& {
-    return attach_scratch(buffers.workspaces[multi_phase() ? block.index : thread], thread);
+    return attach_scratch(buffers.workspaces[multi_phase() ? block.index - own.begin : thread], thread);
   };
+  // The sums of batch normalization are of the blocks that are trained at once.
+  const auto among_all = [&](const Block& block) { return Block{block.index - all.begin, block.images}; };
   for (std::size_t phase = 0; phase <= last; ++phase) {
-    run(parts, last == 0, [&](std::size_t part, std::size_t thread) noexcept {
-      float* gradient = buffers.partials + part * floats;
+    run(share.own.size(), last == 0, [&](std::size_t index, std::size_t thread) noexcept {
+      const std::size_t part = share.own.begin + index;
+      float* gradient = buffers.partials + index * floats;
       if (phase == 0) {
         std::memset(gradient, 0, floats * sizeof(float));
         buffers.totals[part] = {};
       }
-      for_blocks(batch, buffers.partial_count, part, [&](const Block& block) {
+      for_blocks(batch, share.partial_count, part, [&](const Block& block) {
         Workspace& workspace = workspace_of(block, thread);
         if (phase == 0) load(batch, block, workspace);
         const Pass pass{true, options_.seed, step, block.index * kLanes};
-        program_.forward(phase, pass, block, parameters, workspace, buffers.op_seconds);
+        program_.forward(phase, pass, among_all(block), parameters, workspace, buffers.op_seconds);
         if (phase < last) return;
         measure_loss(batch, block, workspace, mean, true, thread, buffers.totals[part]);
-        program_.backward(phase, block, parameters, workspace, gradient, buffers.op_seconds);
+        program_.backward(phase, among_all(block), parameters, workspace, gradient, buffers.op_seconds);
       });
     });
-    if (phase < last) program_.finish_forward(phase, blocks, keep_running);
+    if (phase == last) break;
+    gather_sums(program_.forward_sums(phase), share);
+    program_.finish_forward(phase, all.size(), keep_running);
   }
   for (std::size_t phase = last; phase > 0; --phase) {
-    program_.finish_backward(phase, blocks, buffers.partials);
-    run(parts, phase == 1, [&](std::size_t part, std::size_t thread) noexcept {
-      for_blocks(batch, buffers.partial_count, part, [&](const Block& block) {
-        program_.backward(phase - 1, block, parameters, workspace_of(block, thread),
-                          buffers.partials + part * floats, buffers.op_seconds);
+    gather_sums(program_.backward_sums(phase), share);
+    const bool has_first = share.own.size() > 0 && share.own.begin == share.all.begin;
+    program_.finish_backward(phase, all.size(), has_first ? buffers.partials : nullptr);
+    run(share.own.size(), phase == 1, [&](std::size_t index, std::size_t thread) noexcept {
+      for_blocks(batch, share.partial_count, share.own.begin + index, [&](const Block& block) {
+        program_.backward(phase - 1, among_all(block), parameters, workspace_of(block, thread),
+                          buffers.partials + index * floats, buffers.op_seconds);
       });
     });
   }
@@ -216,22 +218,90 @@ void BatchRunner::run_training_pass(const PassBuffers& buffers, const Batch& bat
 
 void BatchRunner::train(const Batch& batch, const float* parameters, std::int64_t step) {
   const std::size_t partials = partial_count(network_, program_, block_count(batch.size()));
-  memory_.gradient.begin(partials);
-  const PassBuffers buffers{memory_.workspaces, memory_.gradient.partials(), partials, totals_};
-  run_training_pass(buffers, batch, parameters, step, false,
-                    [this](std::size_t parts, bool last, auto&& work) {
+  shares_.assign(partials, turns_of(options_, program_), place_.count);
+  memory_.gradient.begin(shares_);
+  std::size_t first_own = 0;
+  for (std::size_t turn = 0; turn < shares_.turns(); ++turn) {
+    train_turn(batch, parameters, step, turn, first_own);
+    first_own += shares_.of(turn, place_.rank).size();
+  }
+  if (group_ != nullptr) gather_gradient();
+  add_totals(partials, batch);
+}
+
+// Trains one turn's partial sums. `first_own`: those of this device in earlier turns.
+void BatchRunner::train_turn(const Batch& batch, const float* parameters, std::int64_t step, std::size_t turn,
+                             std::size_t first_own) {
+  const std::size_t blocks = block_count(batch.size()), partials = shares_.partials();
+  PassShare share{partials, shares_.of(turn), shares_.of(turn, place_.rank), group_};
+  if (group_ != nullptr && multi_phase()) {
+    begins_.clear();
+    const std::size_t first = part_begin(blocks, partials, share.all.begin);
+    for (std::size_t device = 0; device < place_.count; ++device)
+      begins_.push_back(part_begin(blocks, partials, shares_.of(turn, device).begin) - first);
+    begins_.push_back(part_begin(blocks, partials, share.all.end) - first);
+    share.block_begins = begins_;
+  }
+  const PassBuffers buffers{memory_.workspaces,
+                            memory_.gradient.partials() + first_own * program_.parameter_floats(), totals_};
+  if (staged_) {
+    train_in_stages(buffers, share, batch, parameters, step);
+    pool_.run(share.own.size(), [&](std::size_t part, std::size_t) noexcept {
+      memory_.gradient.finish_partial(first_own + part);
+    });
+    return;
+  }
+  run_training_pass(buffers, share, batch, parameters, step, false,
+                    [&](std::size_t parts, bool last, auto&& work) {
                       pool_.run(parts, [&](std::size_t part, std::size_t thread) noexcept {
                         work(part, thread);
-                        if (last) memory_.gradient.finish_partial(part);
+                        if (last) memory_.gradient.finish_partial(first_own + part);
                       });
                     });
-  add_totals(partials, batch);
+}
+
+class BatchRunner::StagedWork final : public BlockWork {
+ public:
+  StagedWork(BatchRunner& runner, const Batch& batch, const PassShare& share)
+      : runner_(runner), batch_(batch), share_(share), mean_(runner.mean_scale(batch)) {}
+
+  void load(const Block& block, Workspace& workspace) const noexcept override {
+    runner_.load(batch_, block, workspace);
+  }
+  void measure_loss(const Block& block, Workspace& workspace, std::size_t part,
+                    std::size_t thread) const noexcept override {
+    runner_.measure_loss(batch_, block, workspace, mean_, true, thread, runner_.totals_[part]);
+  }
+  void gather(const BlockSums& sums) const override { runner_.gather_sums(sums, share_); }
+
+ private:
+  BatchRunner& runner_;
+  const Batch& batch_;
+  const PassShare& share_;
+  MeanScale mean_;
+};
+
+void BatchRunner::train_in_stages(const PassBuffers& buffers, const PassShare& share, const Batch& batch,
+                                  const float* parameters, std::int64_t step) {
+  std::fill_n(totals_.begin() + static_cast<std::ptrdiff_t>(share.own.begin), share.own.size(),
+              PartialTotals{});
+  staged_->run({.images = batch.size(),
+                .pass = {true, options_.seed, step, 0},
+                .parameters = parameters,
+                .partials = buffers.partials,
+                .partial_count = share.partial_count,
+                .all = share.all,
+                .own = share.own},
+               memory_.workspaces, StagedWork(*this, batch, share));
 }
 
 template <class Finish>
 void BatchRunner::evaluate_blocks(const Batch& batch, const float* parameters, Finish finish) {
   const std::size_t blocks = block_count(batch.size()), partials = partial_count(network_, program_, blocks);
-  pool_.run(std::min(partials, blocks), [&](std::size_t part, std::size_t thread) noexcept {
+  evaluation_shares_.assign(partials, 1, place_.count);
+  const IndexRange own = evaluation_shares_.of(0, place_.rank);
+  pool_.run(std::min(own.size(), blocks), [&](std::size_t index, std::size_t thread) noexcept {
+    const std::size_t part = own.begin + index;
     totals_[part] = {};
     for_blocks(batch, partials, part, [&](const Block& block) {
       Workspace& workspace = attach_scratch(memory_.workspaces[thread], thread);
@@ -259,6 +329,7 @@ void BatchRunner::evaluate(const Batch& batch, const float* parameters, std::spa
                     measure_loss(batch, block, workspace, mean, false, thread, totals);
                     if (!outputs.empty()) store_outputs(block, workspace, outputs);
                   });
+  if (group_ != nullptr) gather_evaluation(batch, outputs);
   add_totals(partial_count(network_, program_, block_count(batch.size())), batch);
 }
 
@@ -267,6 +338,7 @@ void BatchRunner::predict(const Batch& batch, const float* parameters, std::span
                   [&](const Block& block, Workspace& workspace, std::size_t, PartialTotals&) {
                     store_outputs(block, workspace, outputs);
                   });
+  if (group_ != nullptr) gather_evaluation(batch, outputs);
 }
 
 // Works in separate memory and keeps the running statistics, so that profiling does not change the training.
@@ -277,12 +349,14 @@ std::vector<LayerProfile> BatchRunner::profile(const Batch& batch, const float* 
   PartialTotals totals;
   std::vector<double> seconds(program_.op_count());
   const auto train_alone = [&](const Batch& samples, double* op_seconds) {
-    const PassBuffers buffers{memory.workspaces, memory.gradient.data(), 1, {&totals, 1}, op_seconds};
-    run_training_pass(buffers, samples, parameters, step, true, [this](std::size_t parts, bool, auto&& work) {
-      pool_.run(1, [&](std::size_t, std::size_t thread) noexcept {
-        for (std::size_t part = 0; part < parts; ++part) work(part, thread);
-      });
-    });
+    const PassBuffers buffers{memory.workspaces, memory.gradient.data(), {&totals, 1}, op_seconds};
+    const PassShare whole{1, {0, 1}, {0, 1}, nullptr};
+    run_training_pass(buffers, whole, samples, parameters, step, true,
+                      [this](std::size_t parts, bool, auto&& work) {
+                        pool_.run(1, [&](std::size_t, std::size_t thread) noexcept {
+                          for (std::size_t part = 0; part < parts; ++part) work(part, thread);
+                        });
+                      });
   };
   // An untimed pass over the first block warms up the caches.
   const Batch first{batch.samples, batch.targets, batch.rows.first(std::min(kLanes, batch.size()))};

@@ -4,33 +4,42 @@
 // processed in order by one thread and has its own partial sums of the gradient and of the totals. The number
 // of runs is a function of the batch size and the network; GradientSum then adds the partial gradients in a
 // fixed tree. No sum depends on the number of threads or on timing, so neither do the bits of a training.
+//
+// Several devices share a batch: each runs some of the partial sums' blocks, PartialShares says which, and
+// gathers what the others have: partial gradients and totals, and batch normalization's sums of blocks.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
 #include "core/kernels/cpu/gradient_sum.h"
+#include "core/kernels/cpu/partial_count.h"
+#include "core/kernels/cpu/partial_shares.h"
 #include "core/kernels/cpu/program.h"
 #include "core/kernels/cpu/simd/block.h"
+#include "core/kernels/cpu/staged_pass.h"
 #include "core/kernels/cpu/thread_pool.h"
 #include "core/network/network.h"
+#include "core/parallel/communicator.h"
 
 namespace sweep::cpu {
 
-inline std::size_t block_count(std::size_t images) { return (images + kLanes - 1) / kLanes; }
-
 /// The buffers of a BatchRunner.
 struct RunnerMemory {
-  /// For batches of up to options.batch_size images and for `threads` threads.
+  /// For batches of up to options.batch_size images and for `threads` threads of the device at `place`.
   RunnerMemory(const Network& network, const EngineOptions& options, const Program& program,
-               std::size_t threads);
+               std::size_t threads, DevicePlace place = {});
 
   GradientSum gradient;
-  std::vector<Workspace> workspaces;   // one per thread; with several phases, one per block of the batch
+  // One per thread; with several phases one per block that is trained at once; with several stages also of
+  // those that are under way.
+  std::vector<Workspace> workspaces;
   std::vector<AlignedBuffer> scratch;  // one per thread, so that it stays in that core's cache
   std::vector<AlignedBuffer> numbers;  // one per thread: the targets of a block, [outputs][16]
 };
@@ -43,15 +52,17 @@ struct ProfileMemory {
   std::vector<Workspace> workspaces;
 };
 
-/// Not thread-safe: one thread owns it. `network`, `options`, `program` and `pool` must outlive
-/// it. All memory is allocated in the constructor, for batches of up to options.batch_size images;
-/// only profile() allocates more.
+/// Not thread-safe: one thread owns it. `network`, `options`, `program`, `pool` and `group` must outlive
+/// it. With a group, its ranks make the same calls with the same batches. All memory is allocated in the
+/// constructor, for batches of up to options.batch_size images; only profile() allocates more.
 ///
 /// `parameters` are everywhere the network's parameters in the program's layout, program.parameter_floats()
 /// long, after Program::prepare().
 class BatchRunner {
  public:
-  BatchRunner(const Network& network, const EngineOptions& options, Program& program, ThreadPool& pool);
+  /// `group`: the devices that share the batches; nullptr: there is one.
+  BatchRunner(const Network& network, const EngineOptions& options, Program& program, ThreadPool& pool,
+              Communicator* group = nullptr);
 
   /// Forward and backward pass. `step`: optimizer steps taken so far, from 0; seeds dropout.
   void train(const Batch& batch, const float* parameters, std::int64_t step);
@@ -66,6 +77,12 @@ class BatchRunner {
 
   /// Returns the sums over all batches since the last call, and clears them.
   Totals take_totals();
+
+  /// Which samples of a batch of `samples` the devices have: for each turn, where each device's begin, and
+  /// the end of the last. In evaluation there is one turn.
+  std::vector<std::vector<std::size_t>> sample_shares(std::size_t samples, bool training) const;
+  /// Returns for how many seconds other devices were waited for since the last call.
+  double take_communication_seconds() { return std::exchange(communication_seconds_, 0.0); }
 
  private:
   // Totals of one partial sum. A cache line each, so that threads do not write to the same one.
@@ -82,11 +99,17 @@ class BatchRunner {
   };
   // The memory that a training pass works in.
   struct PassBuffers {
-    std::span<Workspace> workspaces;  // one per thread; with several phases, one per block of the batch
-    float* partials;                  // gradients: [partial_count][parameter_floats]
-    std::size_t partial_count;
+    std::span<Workspace> workspaces;  // one per thread; with several phases, one per block of this device
+    float* partials;                  // gradients: [own.size()][parameter_floats]
     std::span<PartialTotals> totals;  // [partial_count]
     double* op_seconds = nullptr;     // [op_count], added to; nullptr: no timing
+  };
+  // What a training pass works on: partial sums of a batch, and those of them that are this device's.
+  struct PassShare {
+    std::size_t partial_count;  // of the batch
+    IndexRange all, own;
+    Communicator* group;                          // nullptr: this device has all
+    std::span<const std::size_t> block_begins{};  // of each device, [devices + 1], from the first of `all`
   };
 
   /// Gives the workspace the scratch memory of the thread that is about to use it.
@@ -103,10 +126,20 @@ class BatchRunner {
                             const float* scale, float* loss, float* gradient,
                             PartialTotals& totals) const noexcept;
   const float* load_numbers(const Batch& batch, const Block& block, std::size_t thread) const noexcept;
+  class StagedWork;
+  void train_in_stages(const PassBuffers& buffers, const PassShare& share, const Batch& batch,
+                       const float* parameters, std::int64_t step);
   template <class Run>
-  void run_training_pass(const PassBuffers& buffers, const Batch& batch, const float* parameters,
-                         std::int64_t step, bool keep_running, Run run);
+  void run_training_pass(const PassBuffers& buffers, const PassShare& share, const Batch& batch,
+                         const float* parameters, std::int64_t step, bool keep_running, Run run);
   void store_outputs(const Block& block, const Workspace& workspace, std::span<float> outputs) const noexcept;
+  void train_turn(const Batch& batch, const float* parameters, std::int64_t step, std::size_t turn,
+                  std::size_t first_own);
+  void gather(std::span<const SharedArray> arrays);
+  void gather_sums(const BlockSums& sums, const PassShare& share);
+  void gather_gradient();
+  void gather_evaluation(const Batch& batch, std::span<float> outputs);
+  SharedArray shared_totals(const PartialShares& shares, std::size_t turn);
   template <class Finish>
   void evaluate_blocks(const Batch& batch, const float* parameters, Finish finish);
   void add_totals(std::size_t partials, const Batch& batch);
@@ -116,9 +149,17 @@ class BatchRunner {
   Program& program_;
   ThreadPool& pool_;
   std::size_t outputs_, plane_;  // of the network; values of one channel of its input
+  Communicator* group_;          // nullptr: this device is alone
+  DevicePlace place_;
   mutable RunnerMemory memory_;
+  std::optional<StagedPass> staged_;   // the devices, if there are several
   std::vector<PartialTotals> totals_;  // one per partial sum
   Totals sums_;
+  PartialShares shares_, evaluation_shares_;        // of the batch
+  std::vector<std::size_t> begins_, bytes_begins_;  // of what is gathered
+  std::vector<std::vector<std::size_t>> totals_begins_;
+  std::vector<SharedArray> gathered_;
+  double communication_seconds_ = 0;
 };
 
 }  // namespace sweep::cpu

@@ -40,14 +40,16 @@ struct ParameterArrays {
   std::vector<AlignedBuffer> state;
 };
 
-class CpuEngine final : public Engine {
+class CpuEngine final : public ReplicaEngine {
  public:
-  CpuEngine(const Network& network, const EngineOptions& options)
+  // `group`: nullptr: this is the only device.
+  CpuEngine(const Network& network, const EngineOptions& options, Communicator* group)
       : network_(network),
         options_(options),
         program_(network_, cpu::block_count(options.batch_size), bf16_of(options)),
         pool_(threads_of(options)),
-        runner_(network_, options_, program_, pool_),
+        runner_(network_, options_, program_, pool_, group),
+        has_group_(group != nullptr),
         arrays_(program_, options.optimizer),
         state_names_(state_names(options.optimizer)) {
     check_loss(options_.loss, network_);
@@ -87,6 +89,15 @@ class CpuEngine final : public Engine {
   }
 
   Totals take_totals() override { return runner_.take_totals(); }
+
+  std::optional<double> take_communication_seconds() override {
+    const double seconds = runner_.take_communication_seconds();
+    return has_group_ ? std::optional(seconds) : std::nullopt;
+  }
+
+  std::vector<std::vector<std::size_t>> sample_shares(std::size_t samples, bool training) const override {
+    return runner_.sample_shares(samples, training);
+  }
 
   std::vector<float> parameters() const override { return exported(arrays_.parameters); }
 
@@ -191,6 +202,7 @@ class CpuEngine final : public Engine {
   cpu::Program program_;
   cpu::ThreadPool pool_;
   cpu::BatchRunner runner_;
+  const bool has_group_;
   ParameterArrays arrays_;
   std::vector<std::string> state_names_;
   std::vector<double> norms_;  // squared norm of each part of the gradient; see step()
@@ -200,17 +212,28 @@ class CpuEngine final : public Engine {
 }  // namespace
 
 std::unique_ptr<Engine> make_cpu_engine(const Network& network, const EngineOptions& options) {
-  return std::make_unique<CpuEngine>(network, options);
+  return std::make_unique<CpuEngine>(network, options, nullptr);
+}
+
+std::unique_ptr<ReplicaEngine> make_cpu_replica(const Network& network, const EngineOptions& options,
+                                                Communicator& group) {
+  return std::make_unique<CpuEngine>(network, options, &group);
 }
 
 std::size_t cpu_engine_memory(const Network& network, const EngineOptions& options, std::size_t profiled) {
-  const cpu::AllocationCount count;
-  const cpu::Program program(network, cpu::block_count(options.batch_size), bf16_of(options));
-  const cpu::RunnerMemory runner(network, options, program, static_cast<std::size_t>(threads_of(options)));
-  const ParameterArrays arrays(program, options.optimizer);
-  std::optional<cpu::ProfileMemory> profile;
-  if (profiled > 0) profile.emplace(program, cpu::block_count(profiled));
-  return count.bytes();
+  const auto devices = static_cast<std::size_t>(std::max(options.parallel.data, 1));
+  const auto threads = std::max<std::size_t>(static_cast<std::size_t>(threads_of(options)) / devices, 1);
+  std::size_t bytes = 0;
+  for (std::size_t rank = 0; rank < devices; ++rank) {
+    const cpu::AllocationCount count;
+    const cpu::Program program(network, cpu::block_count(options.batch_size), bf16_of(options));
+    const cpu::RunnerMemory runner(network, options, program, threads, {rank, devices});
+    const ParameterArrays arrays(program, options.optimizer);
+    std::optional<cpu::ProfileMemory> profile;
+    if (profiled > 0 && rank == 0) profile.emplace(program, cpu::block_count(profiled));
+    bytes += count.bytes();
+  }
+  return bytes;
 }
 
 }  // namespace sweep

@@ -11,6 +11,9 @@
 // read takes 36 ns on Zen 4, measured, and one that no other core has 1 ns. So partial sums are touched by
 // one thread, except for those that a thread takes over from another, and what other cores read is never
 // written through a cache. Who writes a partial sum changes the time but not the bits.
+//
+// Several devices share the tree: each has some of the partial sums (PartialShares), adds up the largest
+// subtrees that are all its own, and gets the others' sums. Then each of them adds what is left of the tree.
 #pragma once
 
 #include <atomic>
@@ -18,30 +21,44 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/kernels/cpu/partial_shares.h"
 #include "core/kernels/cpu/simd/block.h"
+#include "core/parallel/communicator.h"
 
 namespace sweep::cpu {
 
 /// Not thread-safe unless a function says otherwise.
 class GradientSum {
  public:
-  /// For at most `max_partials` partial sums of `floats` floats (a multiple of a cache
-  /// line), by `threads` threads.
-  GradientSum(std::size_t max_partials, std::size_t floats, std::size_t threads);
+  /// For at most `max_partials` partial sums of `floats` floats (a multiple of a cache line), by `threads`
+  /// threads of the device at `place`, in at most `turns` turns.
+  GradientSum(std::size_t max_partials, std::size_t floats, std::size_t threads, DevicePlace place = {},
+              std::size_t turns = 1);
 
-  /// All partial sums: [max_partials][floats]. The caller clears and fills them.
+  /// This device's partial sums, in their order: [PartialShares::count_of()][floats]. The caller clears and
+  /// fills them.
   float* partials() { return partials_.data(); }
 
-  /// Starts a batch of `parts` partial sums. Any thread may write any of them, but it is fastest if thread t
-  /// writes the t-th of `threads` nearly equal ranges, as in ThreadPool::run(). Allocates nothing.
-  void begin(std::size_t parts);
+  /// Starts a batch of as many partial sums as are shared out. Any thread may write any of this device's, but
+  /// it is fastest if thread t writes the t-th of `threads` nearly equal ranges of them, as in
+  /// ThreadPool::run(). Allocates nothing, unless a batch of this size is new.
+  void begin(const PartialShares& shares);
 
-  /// To be called after partial sum `part` has been written, in any order, by the thread that wrote it. The
-  /// last call for a run adds up the run's subtrees. Thread-safe for different parts.
+  /// To be called after this device's partial sum number `part`, counted from its first, has been written, in
+  /// any order, by the thread that wrote it. The last call for a run adds up the run's subtrees. Thread-safe
+  /// for different parts.
   void finish_partial(std::size_t part) noexcept;
 
+  /// With several devices, after this one's partial sums are finished: adds up its subtrees for floats
+  /// [begin, begin + count), multiples of a cache line. Thread-safe for different ranges.
+  void add_up_share(std::size_t begin, std::size_t count) noexcept;
+  /// Then: what the devices have to gather.
+  SharedArray share() {
+    return {static_cast<std::byte*>(static_cast<void*>(shared_.data())), shared_begins_};
+  }
+
   /// sum[i] = gradient[begin + i] for i < count, both multiples of a cache line, after all partial sums are
-  /// finished. Thread-safe.
+  /// finished, and share() gathered. Thread-safe.
   void total(std::size_t begin, std::size_t count, float* sum) const noexcept;
 
  private:
@@ -50,23 +67,42 @@ class GradientSum {
     std::atomic<std::size_t> unfinished{0};  // its partial sums that are not written yet
   };
   using Postfix = std::vector<std::int16_t>;  // an expression in postfix notation; see add_arrays()
+  // A node of the tree over leaves first … first + size − 1, of which those from partial_count() on are
+  // missing.
+  struct Node {
+    std::size_t first, size, device;
+  };
 
-  bool in_one_run(std::size_t first, std::size_t end) const { return run_of_[first] == run_of_[end - 1]; }
-  void find_subtrees(std::size_t first, std::size_t size);
+  std::size_t partial_count() const { return device_of_.size(); }
+  std::size_t end_of(const Node& node) const;
+  void assign(const PartialShares& shares);
+  void find_shares(std::size_t first, std::size_t size);
+  void find_subtrees(std::size_t first, std::size_t size, Postfix& postfix);
   void append_postfix(std::size_t first, std::size_t end, std::size_t size, Postfix& postfix) const;
 
-  // All partial sums are in one run, so total() reads them directly.
-  bool single_run() const { return threads_ == 1 || run_of_.size() <= 1; }
+  // All partial sums of this device are in one run, so they are read directly.
+  bool single_run() const { return threads_ == 1 || own_count_ <= 1; }
+  bool has_peers() const { return place_.count > 1; }
+  const float* own_arrays() const { return single_run() ? partials_.data() : sums_.data(); }
 
   std::size_t floats_, threads_;
-  AlignedBuffer partials_, sums_;      // sums_: [subtrees][floats]
-  std::vector<std::uint16_t> run_of_;  // run of each partial sum
-  std::vector<Run> runs_;              // [threads]
+  DevicePlace place_;
+  AlignedBuffer partials_, sums_, shared_;  // sums_: [subtrees][floats]; shared_: [shares][floats]
+  std::size_t turns_ = 0, own_count_ = 0;   // of the current batch
+  std::vector<std::uint16_t> device_of_;    // of each partial sum
+  std::vector<std::uint16_t> own_index_;    // of each partial sum of this device: its number among them
+  std::vector<std::uint16_t> run_of_;       // of each of this device's partial sums
+  std::vector<Run> runs_;                   // [threads]
   // The largest subtrees whose leaves are in one run, in the order of their leaves: the run, and the
   // additions.
   std::vector<std::size_t> subtree_runs_;
   std::vector<Postfix> subtree_postfix_;
-  Postfix total_postfix_;  // adds the subtrees' sums; with a single run, the partial sums
+  // With several devices: the largest subtrees that are one device's, by device and then by leaves, and how
+  // this device adds up its own.
+  std::vector<Node> shares_;
+  std::vector<Postfix> share_postfix_;
+  std::vector<std::size_t> shared_begins_;  // in shared_, in bytes, of each device
+  Postfix total_postfix_;                   // adds the shares; with one device, what own_arrays() are
 };
 
 }  // namespace sweep::cpu

@@ -121,19 +121,29 @@ void Program::evaluate(const Pass& pass, const float* parameters, Workspace& wor
 }
 
 void Program::forward(std::size_t phase, const Pass& pass, const Block& block, const float* parameters,
-                      Workspace& workspace, double* op_seconds) {
-  const std::size_t end = phase_end(phase);
-  for (std::size_t i = phase_begin(phase); i < end; ++i) {
+                      Workspace& workspace, double* op_seconds, OpRange ops) {
+  const std::size_t phase_stop = phase_end(phase), end = std::min(phase_stop, ops.end);
+  for (std::size_t i = std::max(phase_begin(phase), ops.begin); i < end; ++i) {
     const Stopwatch stopwatch(seconds_of(op_seconds, i));
     forward_op(i, pass, parameters, workspace);
   }
-  if (end == ops_.size()) return;
-  const Stopwatch stopwatch(seconds_of(op_seconds, end));
-  batch_norm(phase).collect_moments(block.index, block.images, value(ops_[end].in, workspace));
+  if (phase_stop == ops_.size() || !ops.contains(phase_stop)) return;
+  const Stopwatch stopwatch(seconds_of(op_seconds, phase_stop));
+  batch_norm(phase).collect_moments(block.index, block.images, value(ops_[phase_stop].in, workspace));
 }
 
 void Program::finish_forward(std::size_t phase, std::size_t blocks, bool keep_running) {
   batch_norm(phase).finish_moments(blocks, keep_running);
+}
+
+BlockSums Program::forward_sums(std::size_t phase) const {
+  BatchNormOp& op = batch_norm(phase);
+  return {std::as_writable_bytes(op.moments()).data(), op.channels() * sizeof(Moments)};
+}
+
+BlockSums Program::backward_sums(std::size_t phase) const {
+  BatchNormOp& op = batch_norm(phase - 1);
+  return {std::as_writable_bytes(op.sums()).data(), op.channels() * sizeof(GradientSums)};
 }
 
 BackwardBuffers Program::backward_buffers(std::size_t op, const Block& block, Workspace& workspace,
@@ -170,24 +180,28 @@ void Program::backward_op(std::size_t op, const Block& block, const float* param
 }
 
 void Program::backward(std::size_t phase, const Block& block, const float* parameters, Workspace& workspace,
-                       float* grad_parameters, double* op_seconds) {
-  const auto run = [&](std::size_t op) {
-    if (plan_.ops[op].grad_out == kNoSlot) return;
+                       float* grad_parameters, double* op_seconds, OpRange ops) {
+  // From the batch normalization after this phase, whose sums are now complete, back to the one that the
+  // phase begins with, whose sums are collected.
+  const OpRange all = phase_ops(phase);
+  const std::size_t begin = std::max(all.begin, ops.begin);
+  for (std::size_t op = std::min(all.end, ops.end); op-- > begin;) {
+    if (plan_.ops[op].grad_out == kNoSlot) continue;
     const Stopwatch stopwatch(seconds_of(op_seconds, op));
-    backward_op(op, block, parameters, workspace, grad_parameters);
-  };
-  const std::size_t end = phase_end(phase), begin = phase_begin(phase);
-  if (end < ops_.size()) run(end);  // The batch normalization after this phase; its sums are now complete.
-  for (std::size_t i = end; i-- > begin + (phase > 0 ? 1 : 0);) run(i);
-  if (phase == 0 || plan_.ops[begin].grad_out == kNoSlot) return;
-  const Stopwatch stopwatch(seconds_of(op_seconds, begin));
-  batch_norm(phase - 1).collect_sums(block.index, backward_buffers(begin, block, workspace, grad_parameters));
+    if (phase > 0 && op == all.begin) {
+      batch_norm(phase - 1).collect_sums(block.index,
+                                         backward_buffers(op, block, workspace, grad_parameters));
+    } else {
+      backward_op(op, block, parameters, workspace, grad_parameters);
+    }
+  }
 }
 
 void Program::finish_backward(std::size_t phase, std::size_t blocks, float* grad_parameters) {
   const std::size_t op = phase_begin(phase);
   if (plan_.ops[op].grad_out != kNoSlot)
-    batch_norm(phase - 1).finish_sums(blocks, grad_parameters + offsets_[op]);
+    batch_norm(phase - 1).finish_sums(blocks,
+                                      grad_parameters == nullptr ? nullptr : grad_parameters + offsets_[op]);
 }
 
 }  // namespace sweep::cpu

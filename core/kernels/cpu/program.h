@@ -5,6 +5,7 @@
 // with the batch. Batch normalization is the exception; see Program about phases.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,6 +36,18 @@ struct Workspace {
 struct Block {
   std::size_t index = 0;   // position in the batch: its images start at index · kLanes
   std::size_t images = 0;  // 1 … kLanes; the remaining lanes hold copies that do not count
+};
+
+/// Ops in a row, [begin, end): those of one stage, where several devices share a network.
+struct OpRange {
+  std::size_t begin = 0, end = static_cast<std::size_t>(-1);
+  bool contains(std::size_t op) const { return op >= begin && op < end; }
+};
+
+/// What batch normalization has collected of each block of a batch, `bytes` each, one after the other.
+struct BlockSums {
+  std::byte* data;
+  std::size_t bytes;
 };
 
 /// The parameters of all ops are one array of parameter_floats() floats, each op's in its own layout and
@@ -90,16 +103,31 @@ class Program {
   /// forward() and backward() are thread-safe for different blocks and workspaces; the other two must run
   /// alone. backward() adds the block's parameter gradients to grad_parameters, a partial sum;
   /// finish_backward() adds batch normalization's, which are known for the whole batch only. op_seconds
-  /// [op_count()], if not nullptr, gets each op's time added.
+  /// [op_count()], if not nullptr, gets each op's time added. A phase of a block may be cut into calls with
+  /// the parts of [0, op_count()), in this order forward and in the reverse order backward.
   std::size_t phases() const { return batch_norms_.size() + 1; }
   void forward(std::size_t phase, const Pass& pass, const Block& block, const float* parameters,
-               Workspace& workspace, double* op_seconds);
+               Workspace& workspace, double* op_seconds, OpRange ops = {});
   /// To be called between `phase` and the next. `blocks`: in the batch. `keep_running`: does not
   /// update the running statistics.
   void finish_forward(std::size_t phase, std::size_t blocks, bool keep_running);
   void backward(std::size_t phase, const Block& block, const float* parameters, Workspace& workspace,
-                float* grad_parameters, double* op_seconds);
-  /// To be called between `phase` and the one before it.
+                float* grad_parameters, double* op_seconds, OpRange ops = {});
+  /// The ops that a phase calls, forward and backward. The last one is also the first of the next phase: it
+  /// is a batch normalization, of which one phase collects and the other computes.
+  OpRange phase_ops(std::size_t phase) const {
+    return {phase_begin(phase), std::min(phase_end(phase) + 1, ops_.size())};
+  }
+  /// Where an op's parameters begin, in floats; parameter_floats() for op_count().
+  std::size_t parameter_offset(std::size_t op) const {
+    return op < ops_.size() ? offsets_[op] : parameter_floats_;
+  }
+  /// What the blocks have left in `phase` for finish_forward() and finish_backward(), so that devices that
+  /// share a batch can exchange it.
+  BlockSums forward_sums(std::size_t phase) const;
+  BlockSums backward_sums(std::size_t phase) const;
+  /// To be called between `phase` and the one before it. `grad_parameters`: nullptr if another device adds
+  /// the gradient of these parameters.
   void finish_backward(std::size_t phase, std::size_t blocks, float* grad_parameters);
 
   /// Number of ops; and for each, the index in Network::layers() of the first of its fused layers, the bytes

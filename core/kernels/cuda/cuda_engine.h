@@ -4,11 +4,20 @@
 #include <memory>
 
 #include "core/engine/engine.h"
+#include "core/parallel/replica_engine.h"
 
 namespace sweep {
 
 /// Compiles `network` for options.device, a CUDA device that can be used. Throws DeviceError if its memory
 /// does not suffice, saying how much was asked for.
 std::unique_ptr<Engine> make_cuda_engine(const Network& network, const EngineOptions& options);
+
+/// The engine of one rank of `group`, see MakeReplica: on the device `rank` places behind options.device if
+/// the ranks are threads, else on options.device of its own process. Throws also CommunicatorError.
+std::unique_ptr<ReplicaEngine> make_cuda_replica(const Network& network, const EngineOptions& options,
+                                                 Communicator& group);
+
+/// Most ranks of a group: with more, some would have nothing to compute.
+inline constexpr int kMaxCudaReplicas = 8;
 
 }  // namespace sweep

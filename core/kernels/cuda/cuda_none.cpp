@@ -11,11 +11,18 @@ std::optional<std::string> cuda_missing_reason() {
 
 std::optional<std::string> cuda_device_reason(const DeviceInfo& /*device*/) { return cuda_missing_reason(); }
 
+std::optional<std::string> nccl_missing_reason() { return cuda_missing_reason(); }
+
 std::vector<DeviceInfo> list_cuda_devices() { return {}; }
 
 std::vector<LibraryInfo> list_cuda_libraries() { return {}; }
 
 std::unique_ptr<Engine> make_cuda_engine(const Network& /*network*/, const EngineOptions& options) {
+  throw DeviceError(options.device.name() + ": " + *cuda_missing_reason());
+}
+
+std::unique_ptr<ReplicaEngine> make_cuda_replica(const Network& /*network*/, const EngineOptions& options,
+                                                 Communicator& /*group*/) {
   throw DeviceError(options.device.name() + ": " + *cuda_missing_reason());
 }
 

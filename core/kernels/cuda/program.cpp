@@ -45,6 +45,16 @@ AugmentPlan augment_plan(const Network& network, const ProgramOptions& options) 
           .targets = static_cast<int>(element_count(network.output()))};
 }
 
+// The samples of the passes over a batch of `images`.
+std::vector<int> pass_sizes(Task task, int images) {
+  if (task != Task::kTrainParts) return {images};
+  const int least = images / kGradientParts;
+  std::vector<int> sizes;
+  if (least > 0) sizes.push_back(least);
+  if (images % kGradientParts != 0) sizes.push_back(least + 1);
+  return sizes;
+}
+
 // Where the arrays of an AugmentedBatch begin, after its input. Offsets in bytes.
 struct AugmentLayout {
   std::size_t rows, targets, samples;
@@ -74,6 +84,9 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       buffers_(to_device(stream, initial_buffers(network), "the running statistics")),
       mean_(to_device(stream, options.transform.mean, "the pixels' mean")),
       std_(to_device(stream, options.transform.std, "the pixels' deviation")),
+      part_gradients_(options.parts.none() ? Array<float>()
+                                           : zeros(stream, kGradientParts * network.parameter_count(),
+                                                   "the gradients of a batch's parts")),
       class_weights_(to_device(stream, options.loss.class_weights, "the weights of the classes")),
       weight_sum_(options.loss.class_weights.empty() ? 0 : 1, "the sum of a batch's weights"),
       loss_{.kind = options.loss.kind,
@@ -84,10 +97,13 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       augment_(augment_plan(network, options)),
       augment_steps_(to_device(stream, options.augment.steps, "the list of augmentations")),
       state_(make_state(stream, options.optimizer, network.parameter_count())),
-      totals_(static_cast<std::size_t>(network_.head ? kStackBlocks : loss_totals_count(options.batch_size)),
-              "the sums of an epoch"),
+      totals_(
+          static_cast<std::size_t>((options.parts.none() ? 1 : kGradientParts) *
+                                   (network_.head ? kStackBlocks : loss_totals_count(options.batch_size))),
+          "the sums of an epoch"),
       optimizer_(make_optimizer(stream)) {
   augment_.steps = augment_steps_.data();
+  if (!options.parts.none()) part_sum_.emplace(stream, gradient_sources());
   stream.clear(totals_.data(), totals_.size() * sizeof(DeviceTotals));
 }
 
@@ -111,7 +127,7 @@ AugmentedBatch Program::augmented_batch() const {
           .rows = reinterpret_cast<std::uint32_t*>(first + layout.rows)};
 }
 
-Optimizer Program::make_optimizer(Stream& stream) const {
+std::vector<GradientSource> Program::gradient_sources() const {
   std::vector<GradientSource> sources;
   const auto add = [&](const std::vector<PartialGradient>& parts) {
     for (const PartialGradient& part : parts) {
@@ -121,9 +137,21 @@ Optimizer Program::make_optimizer(Stream& stream) const {
   };
   for (const auto& op : network_.ops) add(op->gradients());
   if (network_.head) add(network_.head->gradients());
+  return sources;
+}
+
+Optimizer Program::make_optimizer(Stream& stream) const {
   OptimizerArrays arrays{parameters_.data(), gradient_.data(), {}};
   for (std::size_t i = 0; i < state_.size(); ++i) arrays.state[i] = state_[i].data();
-  return Optimizer(stream, options_.optimizer, options_.clip_norm, sources, arrays);
+  if (options_.parts.none())
+    return Optimizer(stream, options_.optimizer, options_.clip_norm, gradient_sources(), arrays);
+  const auto count = static_cast<int>(parameters_.size());
+  return Optimizer(stream, options_.optimizer, options_.clip_norm,
+                   {{part_gradients_.data(), 0, count, kGradientParts}}, arrays);
+}
+
+void Program::take_step(Stream& stream, const StepInputs& inputs) const {
+  optimizer_.step(stream, reinterpret_cast<const StepInput*>(inputs.first));
 }
 
 const float* Program::outputs() const {
@@ -139,7 +167,9 @@ const Graph& Program::graph(Stream& stream, Task task, int steps, int images, co
   auto found = graphs_.find(key);
   if (found == graphs_.end()) {
     // Before the capture: libraries choose algorithms here, which a capture forbids.
-    for (const auto& op : network_.ops) op->prepare(images);
+    for (const int size : pass_sizes(task, images)) {
+      for (const auto& op : network_.ops) op->prepare(size);
+    }
     Graph recorded = stream.capture([&] {
       for (int i = 0; i < steps; ++i) {
         std::byte* input = inputs.first + static_cast<std::size_t>(i) * inputs.stride;
@@ -152,7 +182,11 @@ const Graph& Program::graph(Stream& stream, Task task, int steps, int images, co
           of_step = batch.input;
           rows = batch.rows;
         }
-        step(stream, task, images, of_step, rows);
+        if (task == Task::kTrainParts) {
+          train_parts(stream, images, of_step, rows);
+        } else {
+          step(stream, task, {.images = images}, of_step, rows, totals_of_part(options_.parts.first));
+        }
       }
     });
     found = graphs_.emplace(key, std::move(recorded)).first;
@@ -160,13 +194,41 @@ const Graph& Program::graph(Stream& stream, Task task, int steps, int images, co
   return found->second;
 }
 
-void Program::step(Stream& stream, Task task, int images, const StepInput* input,
-                   const std::uint32_t* rows) const {
-  const bool training = task == Task::kTrain || task == Task::kAugmentAndTrain;
+DeviceTotals* Program::totals_of_part(int part) const {
+  const std::size_t parts = options_.parts.none() ? 1 : kGradientParts;
+  return totals_.data() + totals_.size() / parts * static_cast<std::size_t>(part);
+}
+
+// `rows` are those of this device's samples.
+void Program::train_parts(Stream& stream, int images, const StepInput* input,
+                          const std::uint32_t* rows) const {
+  const auto samples = static_cast<std::size_t>(images);
+  const auto [first_part, end_part] = options_.parts;
+  for (int part = first_part; part < end_part; ++part) {
+    const std::size_t begin = part_begin(samples, part), end = part_begin(samples, part + 1);
+    float* gradient = part_gradients_.data() + static_cast<std::size_t>(part) * parameters_.size();
+    if (begin == end) {
+      stream.clear(gradient, parameters_.size() * sizeof(float));
+      continue;
+    }
+    step(stream, Task::kTrainParts,
+         {.images = static_cast<int>(end - begin), .first = static_cast<int>(begin), .batch_images = images},
+         input, rows + (begin - part_begin(samples, first_part)), totals_of_part(part));
+    part_sum_->run(stream, gradient);
+  }
+}
+
+void Program::step(Stream& stream, Task task, const Share& share, const StepInput* input,
+                   const std::uint32_t* rows, DeviceTotals* totals) const {
+  const bool training = task == Task::kTrain || task == Task::kAugmentAndTrain || task == Task::kTrainParts;
+  const int images = share.images;
+  LossParameters of_loss = loss_;
+  of_loss.batch_images = share.batch_images;
   const Pass pass{
       .stream = stream,
       .images = images,
       .training = training,
+      .first_image = share.first,
       .input = input,
       .rows = rows,
       .parameters = parameters_.data(),
@@ -181,17 +243,17 @@ void Program::step(Stream& stream, Task task, int images, const StepInput* input
     sum_class_weights(stream, loss_.class_weights, input, rows, images, weight_sum_.data());
   for (const auto& op : network_.ops) op->forward(pass);
   if (network_.head) {
-    network_.head->run(pass, task == Task::kPredict ? nullptr : &loss_, totals_.data());
+    network_.head->run(pass, task == Task::kPredict ? nullptr : &of_loss, totals);
     if (!training) return;
     network_.head->backward_weights(pass);
   } else {
     if (task == Task::kPredict) return;
     float* gradient = training ? pass.data(network_.output_gradient) : nullptr;
-    loss(stream, loss_, input, rows, images, outputs_, pass.data(network_.output), totals_.data(), gradient);
+    loss(stream, of_loss, input, rows, images, outputs_, pass.data(network_.output), totals, gradient);
     if (gradient == nullptr) return;
   }
   for (const Op* op : network_.backward) op->backward(pass);
-  optimizer_.step(stream, input);
+  if (task != Task::kTrainParts) optimizer_.step(stream, input);
 }
 
 }  // namespace sweep::cuda

@@ -123,7 +123,7 @@ void BatchNormOp::finish_sums(std::size_t blocks, float* grad_parameters) {
       all.product += block_sums_[block * channels_ + c].product;
     }
     batch_[c].sums = all;
-    if (!affine_) continue;
+    if (!affine_ || grad_parameters == nullptr) continue;
     grad_parameters[c] += static_cast<float>(all.product * batch_[c].inverse_deviation);
     grad_parameters[round_up_to_cache_line(channels_) + c] += static_cast<float>(all.gradient);
   }

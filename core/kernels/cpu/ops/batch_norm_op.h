@@ -1,6 +1,7 @@
 // torch.nn.BatchNorm2d, with a fused ReLU if one follows. In training its output depends on the whole batch.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/kernels/cpu/kernels/batch_norm_kernels.h"
@@ -53,9 +54,15 @@ class BatchNormOp : public Op {
   /// Sums over block number `block` that the gradient needs. Also zeroes grad_out where the ReLU's output is
   /// zero. Thread-safe for different blocks.
   void collect_sums(std::size_t block, const BackwardBuffers& buffers);
-  /// Adds the gradients of weight and bias to grad_parameters, the op's part of one of the partial sums.
+  /// Adds the gradients of weight and bias to grad_parameters, the op's part of one of the partial sums;
+  /// nullptr: does not.
   void finish_sums(std::size_t blocks, float* grad_parameters);
   void backward(const float* parameters, const BackwardBuffers& buffers) const override;
+
+  /// What the collect functions have written: [max_blocks][channels].
+  std::span<Moments> moments() { return block_moments_; }
+  std::span<GradientSums> sums() { return block_sums_; }
+  std::size_t channels() const { return channels_; }
 
  private:
   float weight(const float* parameters, std::size_t channel) const {

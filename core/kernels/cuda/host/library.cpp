@@ -20,7 +20,8 @@ namespace sweep {
 std::vector<LibraryInfo> list_cuda_libraries() {
   return {
       {.name = "cuBLASLt", .use = "wide linear layers", .version = "stand-in"},
-      {.name = "cuDNN", .use = "wide convolutions, batch normalisation and pooling", .version = "stand-in"}};
+      {.name = "cuDNN", .use = "wide convolutions, batch normalisation and pooling", .version = "stand-in"},
+      {.name = "NCCL", .use = "one network on several GPUs", .version = "stand-in"}};
 }
 
 namespace cuda {

@@ -6,6 +6,7 @@
 // here every time, and on a GPU once a week. New memory is filled with NaNs for the same reason.
 #include "core/kernels/cuda/runtime/runtime.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/kernels/cuda/host/current_device.h"
 #include "core/kernels/cuda/host/memory_limit.h"
 #include "core/kernels/cuda/host/stream_order.h"
 #include "core/kernels/cuda/runtime/host_builtins.h"
@@ -28,7 +30,24 @@ namespace {
 // Work that a stream collects at most: nobody may ever wait for a training stream.
 constexpr std::size_t kLongestQueue = 4096;
 
-thread_local std::optional<RandomStream> chance;
+// Of set_stream_seed(): the seed, and how often it was set.
+std::atomic<std::uint64_t> stream_seed{0}, seeds_set{0};
+
+// The calling thread's chances; nullptr without a seed.
+RandomStream* chance() {
+  thread_local std::optional<RandomStream> random;
+  thread_local std::uint64_t set = 0;
+  static std::atomic<std::uint64_t> threads{0};
+  thread_local const std::uint64_t number = threads++;
+  if (set != seeds_set) {
+    set = seeds_set;
+    random.reset();
+    if (stream_seed != 0) random.emplace(stream_seed + (number << 32), RandomUse::kSearch);
+  }
+  return random ? &*random : nullptr;
+}
+
+thread_local int device = 0;
 
 // Pieces of work, on average, after which a stream switches between eager and lazy: a few steps' work.
 constexpr std::uint32_t kWorkPerSwitch = 60;
@@ -44,11 +63,17 @@ std::byte* filled_with_nans(std::size_t bytes) {
 }  // namespace
 
 void host::set_stream_seed(std::uint64_t seed) {
-  chance.reset();
-  if (seed != 0) chance.emplace(seed, RandomUse::kSearch);
+  stream_seed = seed;
+  ++seeds_set;
 }
 
-void use_device(int /*index*/) {}
+int host::current_device() { return device; }
+
+void use_device(int index) {
+  if (index < 0 || index >= host::kDevices)
+    throw DeviceError("cuda: there is no device " + std::to_string(index));
+  device = index;
+}
 
 std::size_t free_memory() { return host::memory_free(); }
 
@@ -106,6 +131,7 @@ struct Stream::Implementation {
   std::uint64_t added = 0, done = 0;  // pieces of work since the stream was made
   std::vector<Work>* recording = nullptr;
   bool eager = false;
+  const int of_device = device;
   const bool overlap = kernels_may_overlap();
 
   void add(Work work) {
@@ -116,8 +142,9 @@ struct Stream::Implementation {
     queue.push_back(std::move(work));
     ++added;
     if (queue.size() >= kLongestQueue) run_until(added);
-    if (chance && chance->below(kWorkPerSwitch) == 0) eager = !eager;
-    if (chance && eager) run_until(added);
+    RandomStream* const random = chance();
+    if (random != nullptr && random->below(kWorkPerSwitch) == 0) eager = !eager;
+    if (random != nullptr && eager) run_until(added);
   }
 
   void run_until(std::uint64_t count) {
@@ -138,6 +165,12 @@ struct Stream::Implementation {
     queue.pop_front();
     ++done;
     return work;
+  }
+
+  void require_device() const {
+    if (of_device == device) return;
+    throw DeviceError("cuda: a stream of device " + std::to_string(of_device) +
+                      " gets a kernel from a thread on " + std::to_string(device));
   }
 
   void require_not_recording(const char* operation) const {
@@ -177,6 +210,7 @@ Stream::~Stream() = default;
 void Stream::enqueue(std::function<void()> work) { implementation_->add({std::move(work)}); }
 
 void Stream::enqueue_kernel(std::function<void()> kernel, bool overlaps) {
+  implementation_->require_device();
   implementation_->add({std::move(kernel), true, overlaps});
 }
 
@@ -244,6 +278,7 @@ Graph Stream::capture(const std::function<void()>& work) {
 }
 
 void Stream::launch(const Graph& graph) {
+  implementation_->require_device();
   for (const Work& work : graph.implementation().work) implementation_->add(work);
 }
 

@@ -5,7 +5,7 @@
 
 namespace sweep::cuda::host {
 
-/// Sets when the streams of the calling thread work. 0, the default: as late as allowed, when somebody waits.
+/// Sets when streams work, in all threads. 0, the default: as late as allowed, when somebody waits.
 /// Any other seed: each stream switches at random between working at once and as late as allowed,
 /// independently of the other streams. A program whose results depend on the seed lacks an event, or uses
 /// memory before a copy is done.

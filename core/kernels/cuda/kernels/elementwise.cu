@@ -29,9 +29,9 @@ __global__ void dropout_kernel(DropoutRule rule, const StepInput* input, int ima
   const std::uint32_t step = input->step;
   for_each_index(images * quads, [=](int i) {
     const int image = i / quads, quad = i % quads;
-    const auto random =
-        philox4x32({static_cast<std::uint32_t>(quad), static_cast<std::uint32_t>(image), step, use},
-                   {static_cast<std::uint32_t>(rule.seed), static_cast<std::uint32_t>(rule.seed >> 32)});
+    const auto random = philox4x32(
+        {static_cast<std::uint32_t>(quad), static_cast<std::uint32_t>(image) + rule.first_image, step, use},
+        {static_cast<std::uint32_t>(rule.seed), static_cast<std::uint32_t>(rule.seed >> 32)});
     for (int e = 0; e < 4 && quad * 4 + e < elements; ++e) {
       const int at = image * elements + quad * 4 + e;
       const float value = in[at] * (random[static_cast<std::size_t>(e)] < rule.threshold ? 0.0f : rule.kept);

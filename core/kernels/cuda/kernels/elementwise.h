@@ -19,9 +19,10 @@ void activation_backward(Stream& stream, Activation activation, float coefficien
 /// number, step, image, element) alone.
 struct DropoutRule {
   std::uint64_t seed;
-  std::uint32_t number;     // tells the dropout layers of a network apart
-  std::uint64_t threshold;  // a random 32-bit number below it drops the element
-  float kept;               // factor of the others
+  std::uint32_t number;           // tells the dropout layers of a network apart
+  std::uint64_t threshold;        // a random 32-bit number below it drops the element
+  float kept;                     // factor of the others
+  std::uint32_t first_image = 0;  // the place in its batch of the first image of the pass
 };
 
 /// out = in · factor, as the rule has it for the step in `input`; arrays are [images][elements]. The gradient

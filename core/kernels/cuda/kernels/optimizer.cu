@@ -17,7 +17,7 @@ struct Optimizer::Rule {
 
 struct OptimizerKernels {
   using Rule = Optimizer::Rule;
-  using Work = Optimizer::Work;
+  using Work = GradientTable::Work;
 
   static float real(double x) { return static_cast<float>(x); }
 
@@ -176,6 +176,14 @@ __global__ void step_kernel(Rule rule, const StepInput* input, const GradientSou
   OptimizerKernels::update(rule, input->factors, arrays, source.offset + i);
 }
 
+__global__ void sum_kernel(const GradientSource* sources, const Work* works, float* gradient) {
+  const Work work = works[blockIdx.x];
+  const GradientSource source = sources[work.source];
+  const float g = OptimizerKernels::sum_of_parts(source, work);
+  const int i = OptimizerKernels::owned_parameter(source, work);
+  if (i >= 0) gradient[source.offset + i] = g;
+}
+
 // With clipping there are two launches: the length of the whole gradient has to be known first.
 __global__ void squares_kernel(const GradientSource* sources, const Work* works, float* gradient,
                                double* squares) {
@@ -219,30 +227,37 @@ StepFactors step_factors(const OptimizerOptions& options, double learning_rate, 
   return factors;
 }
 
-Optimizer::Optimizer(Stream& stream, const OptimizerOptions& options, double clip_norm,
-                     const std::vector<GradientSource>& sources, const OptimizerArrays& arrays)
-    : options_(options), clip_norm_(clip_norm), arrays_(arrays) {
+GradientTable::GradientTable(Stream& stream, const std::vector<GradientSource>& sources) {
   std::vector<Work> works;
   for (std::size_t s = 0; s < sources.size(); ++s) {
     const int width = OptimizerKernels::block_width(sources[s].parts);
     for (int first = 0; first < sources[s].count; first += width)
       works.push_back({static_cast<int>(s), first, width});
   }
-  blocks_ = static_cast<unsigned>(works.size());
   sources_ = to_device(stream, sources, "the optimizer's tables");
   works_ = to_device(stream, works, "the optimizer's tables");
-  if (clip_norm > 0) squares_ = Array<double>(works.size(), "the gradient's length");
+}
+
+void GradientSum::run(Stream& stream, float* gradient) const {
+  launch(stream, sum_kernel, {table_.blocks()}, {kThreads}, table_.sources(), table_.works(), gradient);
+}
+
+Optimizer::Optimizer(Stream& stream, const OptimizerOptions& options, double clip_norm,
+                     const std::vector<GradientSource>& sources, const OptimizerArrays& arrays)
+    : options_(options), clip_norm_(clip_norm), arrays_(arrays), table_(stream, sources) {
+  if (clip_norm > 0) squares_ = Array<double>(table_.blocks(), "the gradient's length");
 }
 
 void Optimizer::step(Stream& stream, const StepInput* input) const {
   const Rule rule = OptimizerKernels::make_rule(options_);
   if (clip_norm_ > 0) {
-    launch(stream, squares_kernel, {blocks_}, {kThreads}, sources_.data(), works_.data(), arrays_.gradient,
-           squares_.data());
-    launch(stream, clipped_step_kernel, {blocks_}, {kThreads}, rule, clip_norm_, squares_.data(), input,
-           sources_.data(), works_.data(), arrays_);
+    launch(stream, squares_kernel, {table_.blocks()}, {kThreads}, table_.sources(), table_.works(),
+           arrays_.gradient, squares_.data());
+    launch(stream, clipped_step_kernel, {table_.blocks()}, {kThreads}, rule, clip_norm_, squares_.data(),
+           input, table_.sources(), table_.works(), arrays_);
   } else {
-    launch(stream, step_kernel, {blocks_}, {kThreads}, rule, input, sources_.data(), works_.data(), arrays_);
+    launch(stream, step_kernel, {table_.blocks()}, {kThreads}, rule, input, table_.sources(), table_.works(),
+           arrays_);
   }
 }
 

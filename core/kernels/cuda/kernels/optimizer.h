@@ -28,6 +28,38 @@ struct OptimizerArrays {
   float* state[kMaxOptimizerStates];  // in the order of state_names()
 };
 
+/// What the blocks of a kernel that adds up parts work on. On the device.
+class GradientTable {
+ public:
+  // A block's work: parameters first … first + width − 1 of a source, as far as it has them.
+  struct Work {
+    int source, first, width;
+  };
+
+  GradientTable(Stream& stream, const std::vector<GradientSource>& sources);
+
+  const GradientSource* sources() const { return sources_.data(); }
+  const Work* works() const { return works_.data(); }
+  unsigned blocks() const { return static_cast<unsigned>(works_.size()); }
+
+ private:
+  Array<GradientSource> sources_;
+  Array<Work> works_;
+};
+
+/// Adds up the parts and leaves the rest to somebody else: for a gradient that is itself a part of a batch's.
+class GradientSum {
+ public:
+  /// `sources` cover all parameters.
+  GradientSum(Stream& stream, const std::vector<GradientSource>& sources) : table_(stream, sources) {}
+
+  /// gradient[i] becomes the sum of the parts, in the layout of Network::parameters().
+  void run(Stream& stream, float* gradient) const;
+
+ private:
+  GradientTable table_;
+};
+
 class Optimizer {
  public:
   /// `sources` cover all parameters. clip_norm 0: gradients are not clipped.
@@ -39,19 +71,13 @@ class Optimizer {
   void step(Stream& stream, const StepInput* input) const;
 
  private:
-  // A block's work: parameters first … first + width − 1 of a source, as far as it has them.
-  struct Work {
-    int source, first, width;
-  };
   struct Rule;
 
   OptimizerOptions options_;
   double clip_norm_;
   OptimizerArrays arrays_;
-  Array<GradientSource> sources_;
-  Array<Work> works_;
+  GradientTable table_;
   Array<double> squares_;  // one per block
-  unsigned blocks_ = 0;
 
   friend struct OptimizerKernels;
 };

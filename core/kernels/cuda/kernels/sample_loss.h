@@ -51,7 +51,8 @@ struct SampleLoss {
 
   /// What the gradient of a sample's loss is multiplied with for the mean over the batch.
   __device__ float gradient_scale(int images) const {
-    return 1.0f / (parameters.weight_sum == nullptr ? static_cast<float>(images) : *parameters.weight_sum);
+    const int samples = parameters.batch_images > 0 ? parameters.batch_images : images;
+    return 1.0f / (parameters.weight_sum == nullptr ? static_cast<float>(samples) : *parameters.weight_sum);
   }
   /// The same for the loss, where sums count each batch's mean once per sample.
   __device__ double loss_scale(int images) const {

@@ -8,6 +8,9 @@
 #if defined(SWEEP_HAVE_CUDNN)
 #include "core/kernels/cuda/libraries/cudnn.h"
 #endif
+#if defined(SWEEP_HAVE_NCCL)
+#include "core/kernels/cuda/libraries/nccl_library.h"
+#endif
 
 namespace sweep {
 namespace {
@@ -35,7 +38,8 @@ namespace {
 
 std::vector<LibraryInfo> list_cuda_libraries() {
   constexpr const char *kLinear = "wide linear layers",
-                       *kConv = "wide convolutions, batch normalisation and pooling";
+                       *kConv = "wide convolutions, batch normalisation and pooling",
+                       *kGroup = "one network on several GPUs";
   std::vector<LibraryInfo> libraries;
 #if defined(SWEEP_HAVE_CUBLASLT)
   libraries.push_back(info_of("cuBLASLt", kLinear, cuda::cublaslt().file, cuda::cublaslt().version));
@@ -46,6 +50,11 @@ std::vector<LibraryInfo> list_cuda_libraries() {
   libraries.push_back(info_of("cuDNN", kConv, cuda::cudnn().file, cuda::cudnn().version));
 #else
   libraries.push_back(without_headers("cuDNN", kConv, "cudnn.h, version 9"));
+#endif
+#if defined(SWEEP_HAVE_NCCL)
+  libraries.push_back(info_of("NCCL", kGroup, cuda::nccl().file, cuda::nccl().version));
+#else
+  libraries.push_back(without_headers("NCCL", kGroup, "nccl.h"));
 #endif
   return libraries;
 }

@@ -37,9 +37,15 @@ void ActivationOp::backward(const Pass& pass) const {
 DropoutOp::DropoutOp(const Layer& layer, std::uint64_t seed, std::uint32_t number, const OpSlots& slots)
     : rule_(dropout_rule(layer, seed, number)), elements_(elements_of(layer.input)), slots_(slots) {}
 
+DropoutRule DropoutOp::rule_of(const Pass& pass) const {
+  DropoutRule rule = rule_;
+  rule.first_image = static_cast<std::uint32_t>(pass.first_image);
+  return rule;
+}
+
 void DropoutOp::forward(const Pass& pass) const {
   if (pass.training) {
-    dropout(pass.stream, rule_, pass.input, pass.images, elements_, pass.data(slots_.in), false,
+    dropout(pass.stream, rule_of(pass), pass.input, pass.images, elements_, pass.data(slots_.in), false,
             pass.data(slots_.out));
   } else {
     copy_or_add(pass.stream, pass.images * elements_, pass.data(slots_.in), false, pass.data(slots_.out));
@@ -47,8 +53,8 @@ void DropoutOp::forward(const Pass& pass) const {
 }
 
 void DropoutOp::backward(const Pass& pass) const {
-  dropout(pass.stream, rule_, pass.input, pass.images, elements_, pass.data(slots_.grad_out), slots_.add,
-          pass.data(slots_.grad_in));
+  dropout(pass.stream, rule_of(pass), pass.input, pass.images, elements_, pass.data(slots_.grad_out),
+          slots_.add, pass.data(slots_.grad_in));
 }
 
 SumOp::SumOp(const Layer& layer, Input first, Input second, Slot out, Slot grad_out)

@@ -28,6 +28,8 @@ class DropoutOp final : public Op {
   void backward(const Pass& pass) const override;
 
  private:
+  DropoutRule rule_of(const Pass& pass) const;
+
   DropoutRule rule_;
   int elements_;
   OpSlots slots_;

@@ -16,6 +16,7 @@ struct Pass {
   Stream& stream;
   int images = 0;         // at most the batch size that the network was compiled for
   bool training = false;  // whether backward() and the optimizer follow
+  int first_image = 0;    // place of the first sample in the batch, of which a pass may have a part only
   const StepInput* input = nullptr;
   const std::uint32_t* rows = nullptr;  // [images]: row of each sample and its target in `input`
   const float* parameters = nullptr;    // layout of Network::parameters()

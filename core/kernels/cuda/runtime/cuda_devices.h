@@ -16,6 +16,9 @@ std::optional<std::string> cuda_missing_reason();
 /// Why `device` cannot train although the driver sees it; nothing if it can.
 std::optional<std::string> cuda_device_reason(const DeviceInfo& device);
 
+/// Why several CUDA devices cannot exchange what they compute; nothing if they can.
+std::optional<std::string> nccl_missing_reason();
+
 /// Whether code for `architectures`, as in CMAKE_CUDA_ARCHITECTURES ("75-real;90;120-virtual"), runs on a GPU
 /// of compute capability `capability` ("8.6"). Machine code runs on later minor versions of its major
 /// version, PTX on every later version.

@@ -1,0 +1,181 @@
+#include "core/engine/stages.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/base/suggest.h"
+#include "core/network/flops.h"
+
+namespace sweep {
+namespace {
+
+// A layer inside of others also fits a pattern of theirs: "block1" is "block1.conv1", too.
+bool fits(const std::string& layer, const std::string& pattern) {
+  for (std::size_t end = layer.size(); end != std::string::npos;
+       end = end == 0 ? std::string::npos : layer.rfind('.', end - 1)) {
+    if (fits_pattern(std::string_view(layer).substr(0, end), pattern)) return true;
+  }
+  return false;
+}
+
+[[noreturn]] void throw_unknown_layer(const Network& network, const std::string& where,
+                                      const std::string& name) {
+  std::vector<std::string> names;
+  for (const Layer& layer : network.layers()) names.push_back(layer.name);
+  std::string message = where + ": no layer fits \"" + name + "\", want one of ";
+  for (const std::string& layer : names) message += (layer == names.front() ? "" : ", ") + layer;
+  const std::string nearest = nearest_name(name, names);
+  if (!nearest.empty()) message += ", did you mean \"" + nearest + "\"?";
+  throw ConfigError(message);
+}
+
+// Neighbours on one device are one stage.
+std::vector<Stage> stages_of_devices(const std::vector<Device>& devices) {
+  std::vector<Stage> stages;
+  for (std::size_t layer = 0; layer < devices.size(); ++layer) {
+    if (stages.empty() || stages.back().device != devices[layer])
+      stages.push_back({layer, layer, devices[layer]});
+    stages.back().end_layer = layer + 1;
+  }
+  return stages;
+}
+
+std::vector<Stage> stages_of_model(const Network& network, const std::vector<LayerPlacement>& model) {
+  std::vector<bool> used(model.size());
+  const auto layers = network.layers();
+  std::vector<Device> devices;
+  Device device = parse_device(model.front().device);
+  for (const Layer& layer : layers) {
+    const auto found = std::find_if(model.begin(), model.end(),
+                                    [&](const LayerPlacement& p) { return fits(layer.name, p.layers); });
+    if (found != model.end()) {
+      device = parse_device(found->device);
+      used[static_cast<std::size_t>(found - model.begin())] = true;
+    }
+    devices.push_back(device);
+  }
+  const auto unused = std::find(used.begin(), used.end(), false);
+  if (unused != used.end()) {
+    const std::string& pattern = model[static_cast<std::size_t>(unused - used.begin())].layers;
+    if (std::any_of(layers.begin(), layers.end(),
+                    [&](const Layer& layer) { return fits(layer.name, pattern); }))
+      throw ConfigError("parallel.model: every layer that fits \"" + pattern +
+                        "\" also fits an earlier pattern, which counts; want \"" + pattern + "\" before it");
+    throw_unknown_layer(network, "parallel.model", pattern);
+  }
+  return stages_of_devices(devices);
+}
+
+// The first layers of `count` stages whose costs have the smallest maximum. Layers without a cost go with the
+// one before them.
+std::vector<std::size_t> balanced_stages(const std::vector<double>& costs, std::size_t count) {
+  std::vector<std::size_t> layers;  // those with a cost
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    if (costs[i] > 0) layers.push_back(i);
+  }
+  const std::size_t n = layers.size();
+  if (count > std::max<std::size_t>(n, 1))
+    throw ConfigError("parallel.pipeline.stages: got " + std::to_string(count) + ", want at most " +
+                      std::to_string(std::max<std::size_t>(n, 1)) +
+                      ", the number of layers with multiplications");
+  std::vector<double> sums(n + 1);
+  for (std::size_t i = 0; i < n; ++i) sums[i + 1] = sums[i] + costs[layers[i]];
+  // least[s][i]: the smallest maximum of s + 1 stages over the first i layers; begin[s][i]: where the last of
+  // those stages begins.
+  std::vector least(count, std::vector<double>(n + 1, std::numeric_limits<double>::infinity()));
+  std::vector begin(count, std::vector<std::size_t>(n + 1));
+  for (std::size_t i = 0; i <= n; ++i) least[0][i] = sums[i];
+  for (std::size_t s = 1; s < count; ++s) {
+    for (std::size_t i = s + 1; i <= n; ++i) {
+      for (std::size_t b = s; b < i; ++b) {
+        const double largest = std::max(least[s - 1][b], sums[i] - sums[b]);
+        if (largest < least[s][i]) {
+          least[s][i] = largest;
+          begin[s][i] = b;
+        }
+      }
+    }
+  }
+  std::vector<std::size_t> first(count);
+  for (std::size_t s = count, end = n; s-- > 1;) {
+    end = begin[s][end];
+    first[s] = layers[end];
+  }
+  return first;
+}
+
+std::vector<std::size_t> named_stages(const Network& network, const std::vector<std::string>& names) {
+  std::vector<std::size_t> first = {0};
+  for (const std::string& name : names) {
+    const auto layers = network.layers();
+    const auto found = std::find_if(layers.begin(), layers.end(),
+                                    [&](const Layer& layer) { return fits(layer.name, name); });
+    if (found == layers.end()) throw_unknown_layer(network, "parallel.pipeline.stages", name);
+    const auto index = static_cast<std::size_t>(found - layers.begin());
+    if (index <= first.back())
+      throw ConfigError("parallel.pipeline.stages: \"" + name + "\" is " +
+                        (index == 0 ? "the first layer, with which the first stage begins anyway"
+                                    : "not behind the stage before it") +
+                        ", want layers in the order of the network");
+    first.push_back(index);
+  }
+  return first;
+}
+
+std::vector<std::size_t> pipeline_stages(const Network& network, const PipelineOptions& pipeline) {
+  if (!pipeline.first_layers.empty()) return named_stages(network, pipeline.first_layers);
+  std::vector<double> costs;
+  for (const Layer& layer : network.layers()) {
+    const double passes = layer.inputs[0] == kNetworkInput ? 2 : 3;  // as in Network::training_flops()
+    costs.push_back(passes * layer_flops(network, layer));
+  }
+  return balanced_stages(costs, static_cast<std::size_t>(std::max(1, pipeline.stages)));
+}
+
+}  // namespace
+
+std::vector<Stage> split_into_stages(const Network& network, const ParallelOptions& options,
+                                     const Device& device) {
+  if (!options.model.empty()) return stages_of_model(network, options.model);
+  const std::size_t layers = network.layers().size();
+  if (!options.pipeline) return {{0, layers, device}};
+  const std::vector<std::size_t> first = pipeline_stages(network, *options.pipeline);
+  std::vector<Stage> stages;
+  for (std::size_t s = 0; s < first.size(); ++s) {
+    const std::size_t end = s + 1 < first.size() ? first[s + 1] : layers;
+    stages.push_back({first[s], end, {device.type, device.index + static_cast<int>(s)}});
+  }
+  return stages;
+}
+
+std::optional<std::string> parallel_unavailable_reason(const Device& device, const ParallelOptions& options,
+                                                       const Network& network, const LossOptions& loss) {
+  if (device.type == DeviceType::kCpu || !options.is_parallel()) return std::nullopt;
+  if (options.has_stages())
+    return "layers on several GPUs (\"parallel.model\", \"parallel.pipeline\") are not implemented, on the "
+           "CPU "
+           "they are";
+  const auto layers = network.layers();
+  const auto norm = std::find_if(layers.begin(), layers.end(),
+                                 [](const Layer& layer) { return layer.type == "batch_norm2d"; });
+  if (norm != layers.end())
+    return "batch normalization (\"" + norm->name +
+           "\") of a batch that several GPUs share (\"parallel.data\") is not implemented, on the CPU it is";
+  if (!loss.class_weights.empty())
+    return "weights of classes in a batch that several GPUs share (\"parallel.data\") are not implemented, "
+           "on the CPU they are";
+  return device_group_unavailable_reason(device, options.data);
+}
+
+std::size_t device_count(const std::vector<Stage>& stages) {
+  std::vector<Device> devices;
+  for (const Stage& stage : stages) {
+    if (std::find(devices.begin(), devices.end(), stage.device) == devices.end())
+      devices.push_back(stage.device);
+  }
+  return devices.size();
+}
+
+}  // namespace sweep

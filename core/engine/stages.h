@@ -1,0 +1,38 @@
+// Cuts a network into stages, runs of layers that different devices compute.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/engine/device.h"
+#include "core/network/network.h"
+#include "core/spec/loss.h"
+#include "core/spec/parallel.h"
+
+namespace sweep {
+
+/// Layers in a row, in the order of Network::layers(), and where they are computed.
+struct Stage {
+  std::size_t first_layer = 0, end_layer = 0;  // [first, end)
+  Device device;
+  friend bool operator==(const Stage&, const Stage&) = default;
+};
+
+/// The stages of `options.model`, or of `options.pipeline`; one stage on `device` if it has neither. Stages
+/// cover all layers; a device may have several. A pipeline's stages are on devices of the kind of `device`,
+/// from its index on; if only their number is given, their largest share of Network::training_flops() is as
+/// small as it can be. Throws ConfigError for a pattern or name that no layer has, names out of order, and
+/// more stages than layers.
+std::vector<Stage> split_into_stages(const Network& network, const ParallelOptions& options,
+                                     const Device& device);
+
+/// Why such a training of `network`, from `device` on, is not possible on this machine, or nothing if it is.
+std::optional<std::string> parallel_unavailable_reason(const Device& device, const ParallelOptions& options,
+                                                       const Network& network, const LossOptions& loss);
+
+/// Number of different devices in `stages`.
+std::size_t device_count(const std::vector<Stage>& stages);
+
+}  // namespace sweep

@@ -1,0 +1,83 @@
+// What the devices that share a batch let each other have.
+#include <algorithm>
+#include <chrono>
+
+#include "core/kernels/cpu/batch_runner.h"
+
+namespace sweep::cpu {
+namespace {
+
+std::byte* bytes_of(void* data) { return static_cast<std::byte*>(data); }
+
+}  // namespace
+
+void BatchRunner::gather(std::span<const SharedArray> arrays) {
+  const auto begin = std::chrono::steady_clock::now();
+  group_->all_gather(arrays);
+  communication_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// Lets every device have the sums of all blocks.
+void BatchRunner::gather_sums(const BlockSums& sums, const PassShare& share) {
+  if (share.group == nullptr) return;
+  bytes_begins_.clear();
+  for (const std::size_t block : share.block_begins) bytes_begins_.push_back(block * sums.bytes);
+  const SharedArray array{sums.data, bytes_begins_};
+  gather({&array, 1});
+}
+
+// The totals of a turn's partial sums.
+SharedArray BatchRunner::shared_totals(const PartialShares& shares, std::size_t turn) {
+  if (totals_begins_.size() <= turn) totals_begins_.resize(turn + 1);
+  std::vector<std::size_t>& begins = totals_begins_[turn];
+  begins.clear();
+  for (std::size_t device = 0; device < place_.count; ++device)
+    begins.push_back(shares.of(turn, device).begin * sizeof(PartialTotals));
+  begins.push_back(shares.of(turn).end * sizeof(PartialTotals));
+  return {bytes_of(totals_.data()), begins};
+}
+
+void BatchRunner::gather_gradient() {
+  // As many ranges as the threads, but not so small that their caches' lines were shared.
+  const std::size_t lines = program_.parameter_floats() / kLanes, parts = std::min(lines, 8 * pool_.size());
+  pool_.run(parts, [&](std::size_t part, std::size_t) noexcept {
+    const std::size_t begin = part_begin(lines, parts, part) * kLanes;
+    memory_.gradient.add_up_share(begin, part_begin(lines, parts, part + 1) * kLanes - begin);
+  });
+  gathered_.clear();
+  gathered_.push_back(memory_.gradient.share());
+  totals_begins_.resize(std::max(totals_begins_.size(), shares_.turns()));
+  for (std::size_t turn = 0; turn < shares_.turns(); ++turn)
+    gathered_.push_back(shared_totals(shares_, turn));
+  gather(gathered_);
+}
+
+// Lets every device have the totals, and the outputs if there is room for them.
+void BatchRunner::gather_evaluation(const Batch& batch, std::span<float> outputs) {
+  gathered_.clear();
+  gathered_.push_back(shared_totals(evaluation_shares_, 0));
+  if (!outputs.empty()) {
+    begins_.clear();
+    const auto shares = sample_shares(batch.size(), false);
+    for (const std::size_t sample : shares.front()) begins_.push_back(sample * outputs_ * sizeof(float));
+    gathered_.push_back({bytes_of(outputs.data()), begins_});
+  }
+  gather(gathered_);
+}
+
+std::vector<std::vector<std::size_t>> BatchRunner::sample_shares(std::size_t samples, bool training) const {
+  const std::size_t blocks = block_count(samples), partials = partial_count(network_, program_, blocks);
+  const PartialShares shares(partials, training ? turns_of(options_, program_) : 1, place_.count);
+  std::vector<std::vector<std::size_t>> turns(shares.turns());
+  const auto sample_at = [&](std::size_t part) {
+    return std::min(part_begin(blocks, partials, part) * kLanes, samples);
+  };
+  for (std::size_t turn = 0; turn < shares.turns(); ++turn) {
+    for (std::size_t device = 0; device < place_.count; ++device)
+      turns[turn].push_back(sample_at(shares.of(turn, device).begin));
+    turns[turn].push_back(sample_at(shares.of(turn).end));
+  }
+  return turns;
+}
+
+}  // namespace sweep::cpu

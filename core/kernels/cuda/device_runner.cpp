@@ -1,0 +1,114 @@
+#include "core/kernels/cuda/device_runner.h"
+
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/engine/engine_checks.h"
+
+namespace sweep::cuda {
+
+int checked_batch_size(std::size_t batch_size) {
+  if (batch_size > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+    throw ConfigError("batch_size " + std::to_string(batch_size) + " is too large for the CUDA engine");
+  }
+  return static_cast<int>(batch_size);
+}
+
+ProgramOptions program_options(const EngineOptions& options, int device, int batch_size) {
+  return {.batch_size = batch_size,
+          .optimizer = options.optimizer,
+          .transform = options.transform,
+          .loss = options.loss,
+          .clip_norm = options.clip_norm,
+          .seed = options.seed,
+          .device = device,
+          .kernels = options.kernels,
+          .deterministic = options.deterministic,
+          .augment = options.augment};
+}
+
+DeviceRunner::DeviceRunner(const Network& network, const ProgramOptions& program, std::size_t fed_samples,
+                           Placement placement)
+    : device_(program.device),
+      selection_(program.device),
+      program_(stream_, network, program),
+      feed_(fed_samples, element_count(network.input()), placement, !program.augment.steps.empty()) {}
+
+void DeviceRunner::add(Task task, const Batch& batch, const StepInput& input) {
+  select();
+  const int images = static_cast<int>(batch.size());
+  // Making a new set resident may evict one that collected steps read.
+  if (task != task_ || images != images_ || !feed_.is_resident(batch.set)) flush();
+  if (task == Task::kAugmentAndTrain) program_.allocate_augmented(stream_, value_bytes(batch.samples));
+  task_ = task;
+  images_ = images;
+  feed_.add(stream_, batch, input);
+  if (feed_.steps() == feed_.max_steps() || !feed_.is_resident(batch.set)) flush();
+}
+
+void DeviceRunner::flush() {
+  select();
+  const int steps = feed_.steps();
+  if (steps == 0) return;
+  clock_.start(stream_);
+  const StepInputs inputs = feed_.upload(stream_);
+  program_.run(stream_, task_, steps, images_, inputs);
+  clock_.stop(stream_);
+}
+
+void DeviceRunner::run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
+  add(task, batch, {});
+  flush();
+  stream_.download(outputs.data(), program_.outputs(), outputs.size_bytes());
+}
+
+std::vector<float> DeviceRunner::download(const Array<float>& array) {
+  flush();
+  return to_host(stream_, array.data(), array.size());
+}
+
+void DeviceRunner::upload(std::span<const float> values, const Array<float>& array, const char* function,
+                          const char* contents) {
+  check_count(values.size(), array.size(), function, contents);
+  flush();
+  stream_.upload(array.data(), values.data(), values.size_bytes());
+}
+
+std::vector<DeviceTotals> DeviceRunner::take_totals(std::size_t first, std::size_t count) {
+  flush();
+  DeviceTotals* totals = program_.totals().data() + first;
+  std::vector<DeviceTotals> parts = to_host(stream_, totals, count);
+  stream_.clear(totals, count * sizeof(DeviceTotals));
+  return parts;
+}
+
+std::vector<OptimizerState> DeviceRunner::optimizer_state(const OptimizerOptions& optimizer) {
+  std::vector<OptimizerState> state;
+  const std::vector<std::string> names = state_names(optimizer);
+  for (std::size_t i = 0; i < names.size(); ++i) state.push_back({names[i], download(program_.state()[i])});
+  return state;
+}
+
+void DeviceRunner::set_optimizer_state(std::span<const OptimizerState> state,
+                                       const OptimizerOptions& optimizer) {
+  check_optimizer_state(state, optimizer);
+  for (std::size_t i = 0; i < state.size(); ++i)
+    upload(state[i].values, program_.state()[i], "set_optimizer_state", "parameters");
+}
+
+Totals sum_of(std::span<const DeviceTotals> parts) {
+  Totals totals{};
+  for (const DeviceTotals& part : parts) {
+    totals += {.loss = part.loss,
+               .correct = part.correct,
+               .samples = part.samples,
+               .ranked = part.ranked,
+               .in_top = part.in_top,
+               .numbers = part.numbers,
+               .absolute_error = part.absolute_error,
+               .squared_error = part.squared_error};
+  }
+  return totals;
+}
+
+}  // namespace sweep::cuda

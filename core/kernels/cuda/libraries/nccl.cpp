@@ -1,0 +1,227 @@
+// nccl.h on NCCL. What the comments say of NCCL is in its user guide, "Creating a Communicator", "Collective
+// Operations", "In-place Operations", "Group Calls", "Fault Tolerance" and "Thread Safety".
+#include "core/kernels/cuda/libraries/nccl.h"
+
+#include <cuda_runtime_api.h>
+#include <cmath>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "core/kernels/cuda/libraries/nccl_library.h"
+#include "core/kernels/cuda/runtime/cuda_devices.h"
+
+namespace sweep {
+
+std::optional<std::string> nccl_missing_reason() {
+  const cuda::LibraryFile& file = cuda::nccl().file;
+  if (file) return std::nullopt;
+  return "several GPUs train one network through NCCL, which cannot be used: " + file.problem();
+}
+
+namespace cuda {
+
+// ncclConfig_t and non-blocking communicators as they are used here came with 2.18, ncclConfig_t grows
+// compatibly within version 2: it begins with its size and version.
+constexpr int kOldestVersion = NCCL_VERSION(2, 18, 1);
+
+Nccl::Nccl() : file({"libnccl.so." + std::to_string(NCCL_MAJOR)}) {
+  file.find("ncclGetVersion", get_version);
+  file.find("ncclGetErrorString", error_string);
+  file.find("ncclGetLastError", last_error);
+  file.find("ncclGetUniqueId", unique_id);
+  file.find("ncclCommInitRankConfig", init_rank);
+  file.find("ncclCommGetAsyncError", async_error);
+  file.find("ncclCommDestroy", destroy);
+  file.find("ncclCommAbort", abort);
+  file.find("ncclGroupStart", group_start);
+  file.find("ncclGroupEnd", group_end);
+  file.find("ncclBroadcast", broadcast);
+  file.find("ncclAllGather", all_gather);
+  if (!file) return;
+  int found = 0;
+  get_version(&found);
+  version = std::to_string(found / 10000) + "." + std::to_string(found / 100 % 100) + "." +
+            std::to_string(found % 100);
+  if (found < kOldestVersion) file.refuse("is NCCL " + version + ", want 2.18.1 or newer");
+}
+
+const Nccl& nccl() {
+  static const Nccl library;
+  return library;
+}
+
+static_assert(sizeof(DeviceGroupId) == NCCL_UNIQUE_ID_BYTES);
+
+namespace {
+
+// The pause between two looks at work that is not done: short beside a training step, after a while longer.
+class Pause {
+ public:
+  void take() {
+    if (++looks_ < 1000) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(looks_ < 10000 ? 20 : 500));
+    }
+  }
+
+ private:
+  int looks_ = 0;
+};
+
+}  // namespace
+
+struct DeviceGroup::Implementation {
+  ncclComm_t group = nullptr;
+  int rank = 0, size = 0;
+  double deadline = 0;
+  bool has_work = false;  // whether exchanges may not be done
+
+  [[noreturn]] void fail(const std::string& problem) {
+    abort();
+    throw CommunicatorError("GPU " + std::to_string(rank) + " of " + std::to_string(size) +
+                            " that train together: " + problem);
+  }
+
+  // `result`: of a call or of the communicator. ncclInProgress is no error: of a non-blocking communicator it
+  // says that the call goes on in the background.
+  void check(ncclResult_t result, const char* doing) {
+    if (result == ncclSuccess || result == ncclInProgress) return;
+    // ncclGetLastError() explains the last error of the process; its argument is not used.
+    std::string problem = std::string("error of NCCL while ") + doing + ": " + nccl().error_string(result);
+    const char* last = nccl().last_error(nullptr);
+    if (last != nullptr && *last != '\0') problem += std::string(" (") + last + ")";
+    fail(problem);
+  }
+
+  [[noreturn]] void fail_late(const char* doing) {
+    fail(std::string("the others are not there after ") + std::to_string(std::lround(deadline)) + " s of " +
+         doing);
+  }
+
+  // What the communicator reports: of its last call, and of errors that it met since.
+  ncclResult_t state(const char* doing) {
+    ncclResult_t result = ncclSuccess;
+    check(nccl().async_error(group, &result), doing);
+    check(result, doing);
+    return result;
+  }
+
+  // "The communicator's state must be ncclSuccess before the next call": an exchange is on the stream only
+  // then.
+  void finish(const char* doing) {
+    Deadline over(deadline);
+    Pause pause;
+    while (state(doing) == ncclInProgress) {
+      if (over.is_over()) fail_late(doing);
+      pause.take();
+    }
+  }
+
+  void abort() noexcept {
+    // Frees the communicator too, and lets its kernels end.
+    if (group != nullptr) nccl().abort(std::exchange(group, nullptr));
+  }
+};
+
+DeviceGroupId DeviceGroup::make_id() {
+  if (const auto reason = nccl_missing_reason()) throw DeviceError(*reason);
+  ncclUniqueId made;
+  // Needs no device.
+  const ncclResult_t result = nccl().unique_id(&made);
+  if (result != ncclSuccess)
+    throw CommunicatorError(std::string("NCCL makes no group: ") + nccl().error_string(result) + " (" +
+                            nccl().last_error(nullptr) + ")");
+  DeviceGroupId id;
+  std::memcpy(id.data(), made.internal, id.size());
+  return id;
+}
+
+DeviceGroup::DeviceGroup(const DeviceGroupId& id, int rank, int size, double deadline)
+    : implementation_(std::make_unique<Implementation>()) {
+  if (const auto reason = nccl_missing_reason()) throw DeviceError(*reason);
+  Implementation& own = *implementation_;
+  own.rank = rank;
+  own.size = size;
+  own.deadline = deadline;
+  ncclUniqueId made;
+  std::memcpy(made.internal, id.data(), id.size());
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  // No call waits for others: with a deadline, this thread waits.
+  config.blocking = 0;
+  constexpr const char* kDoing = "waiting for all of them to begin";
+  own.check(nccl().init_rank(&own.group, size, made, rank, &config), kDoing);
+  own.finish(kDoing);
+}
+
+DeviceGroup::~DeviceGroup() {
+  Implementation& own = *implementation_;
+  if (own.group == nullptr) return;
+  if (own.has_work) {
+    own.abort();
+  } else {
+    // Nothing is left to be done on the device, so that this waits for nobody.
+    nccl().destroy(own.group);
+  }
+}
+
+void DeviceGroup::all_gather(Stream& stream, std::byte* data, std::span<const std::size_t> begins) {
+  Implementation& own = *implementation_;
+  if (own.group == nullptr) own.fail("was aborted");
+  constexpr const char* kDoing = "exchanging gradients";
+  const auto bytes = [&](std::size_t rank) { return begins[rank + 1] - begins[rank]; };
+  const auto size = static_cast<std::size_t>(own.size);
+  bool equal = begins[0] == 0;
+  for (std::size_t rank = 1; rank < size; ++rank) equal = equal && bytes(rank) == bytes(0);
+  auto* const native = static_cast<cudaStream_t>(native_stream(stream));
+  own.has_work = true;
+  if (equal) {
+    // In place where sendbuff is recvbuff + rank · sendcount.
+    own.check(nccl().all_gather(data + begins[static_cast<std::size_t>(own.rank)], data, bytes(0), ncclUint8,
+                                own.group, native),
+              kDoing);
+  } else {
+    // Calls between group_start() and group_end() go as one. In place where sendbuff is recvbuff.
+    own.check(nccl().group_start(), kDoing);
+    ncclResult_t problem = ncclSuccess;
+    for (std::size_t root = 0; root < size; ++root) {
+      if (bytes(root) == 0) continue;
+      std::byte* part = data + begins[root];
+      const ncclResult_t result =
+          nccl().broadcast(part, part, bytes(root), ncclUint8, static_cast<int>(root), own.group, native);
+      if (result != ncclSuccess && result != ncclInProgress) problem = result;
+    }
+    const ncclResult_t end =
+        nccl().group_end();  // Also after an error, or the thread's group would stay open.
+    own.check(problem, kDoing);
+    own.check(end, kDoing);
+  }
+  own.finish(kDoing);
+}
+
+void DeviceGroup::wait(Stream& stream) {
+  Implementation& own = *implementation_;
+  if (own.group == nullptr) own.fail("was aborted");
+  constexpr const char* kDoing = "exchanging gradients";
+  Deadline over(own.deadline);
+  Pause pause;
+  for (;;) {
+    const cudaError_t error = cudaStreamQuery(static_cast<cudaStream_t>(native_stream(stream)));
+    if (error == cudaSuccess) break;
+    if (error != cudaErrorNotReady) {
+      cudaGetLastError();  // clears the error, or the next call would report it again
+      own.fail(std::string("error while waiting for the device: ") + cudaGetErrorString(error));
+    }
+    own.state(kDoing);
+    if (over.is_over()) own.fail_late(kDoing);
+    pause.take();
+  }
+  own.has_work = false;
+}
+
+void DeviceGroup::abort() noexcept { implementation_->abort(); }
+
+}  // namespace cuda
+}  // namespace sweep

@@ -1,0 +1,55 @@
+// NCCL: what devices that train one network together exchange, on their streams. Opened at run time so that
+// the program starts without it. nccl.cpp has the library, nccl_none.cpp stands in for it in builds without
+// its header, and host/nccl.cpp for tests.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "core/kernels/cuda/runtime/runtime.h"
+#include "core/parallel/communicator.h"
+#include "core/parallel/deadline.h"
+
+namespace sweep::cuda {
+
+/// What the ranks of a group have in common: made by one of them, and passed to the others.
+using DeviceGroupId = std::array<std::byte, 128>;
+
+/// One device's end of a group of devices, each with a thread of its own. All ranks call the same functions
+/// in the same order. Every function throws CommunicatorError if NCCL reports an error, or if the others are
+/// later than the deadline; the group is of no more use then. Not thread-safe, but for what is said of
+/// abort().
+class DeviceGroup {
+ public:
+  static DeviceGroupId make_id();
+
+  /// For the current device, which is that of no other rank. Waits for all ranks. `deadline`: in seconds, >
+  /// 0.
+  DeviceGroup(const DeviceGroupId& id, int rank, int size, double deadline = kCommunicatorDeadline);
+  /// Aborts unless all work is done, which wait() tells.
+  ~DeviceGroup();
+  DeviceGroup(const DeviceGroup&) = delete;
+  DeviceGroup& operator=(const DeviceGroup&) = delete;
+
+  /// Puts an exchange on `stream`, of an array in the memory of each device, of which rank r has bytes
+  /// [begins[r], begins[r + 1]): each gets the others' parts. `begins`, size + 1 of them, are the same on all
+  /// ranks and do not decrease. Not during a capture.
+  void all_gather(Stream& stream, std::byte* data, std::span<const std::size_t> begins);
+
+  /// Returns when the work on `stream` is done. An exchange on it is done only when all ranks take part, so
+  /// Stream::wait() could wait forever: this one gives up, and aborts, at the deadline or if NCCL has found
+  /// an error.
+  void wait(Stream& stream);
+
+  /// Ends exchanges on the device that wait for others. Nothing can be exchanged afterwards. By the rank's
+  /// own thread; the other ranks notice at their deadline, so somebody should tell them.
+  void abort() noexcept;
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace sweep::cuda

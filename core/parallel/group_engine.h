@@ -1,0 +1,19 @@
+// Engines on all ranks of a group, for the kinds of devices that there are; in core/kernels.
+#pragma once
+
+#include <memory>
+
+#include "core/engine/engine.h"
+#include "core/parallel/communicator.h"
+
+namespace sweep {
+
+/// As make_engine(), but options.parallel.data > 1 devices are the ranks of `group`: rank 0 calls this, the
+/// others serve_replicas(). At most one engine at a time; `group` must outlive it.
+std::unique_ptr<Engine> make_engine_on(Communicator& group, const Network& network,
+                                       const EngineOptions& options);
+
+/// What the ranks but 0 do until rank 0 calls end_replicas(), whose result it returns.
+int serve_replicas(Communicator& group);
+
+}  // namespace sweep

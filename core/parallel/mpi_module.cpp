@@ -1,0 +1,206 @@
+// The module sweep_mpi.so: a group of ranks that are processes, by MPI.
+#include <mpi.h>
+#include <sched.h>
+
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/parallel/deadline.h"
+#include "core/parallel/mpi_world.h"
+
+namespace sweep {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Messages go from rank to rank, all at once, instead of through MPI's collective calls: so it is known who
+// is late. What a rank receives is the same amount as with a ring.
+class MpiCommunicator final : public Communicator {
+ public:
+  MpiCommunicator(MPI_Comm comm, double deadline) : comm_(comm), deadline_(deadline) {
+    MPI_Comm_rank(comm_, &rank_);
+    MPI_Comm_size(comm_, &size_);
+    MPI_Type_contiguous(kLine, MPI_BYTE, &line_);
+    MPI_Type_commit(&line_);
+  }
+  ~MpiCommunicator() override { MPI_Type_free(&line_); }
+  MpiCommunicator(const MpiCommunicator&) = delete;
+  MpiCommunicator& operator=(const MpiCommunicator&) = delete;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  bool shares_memory() const override { return false; }
+
+  void all_gather(std::span<const SharedArray> arrays) override {
+    for (int step = 1; step < size_; ++step) {
+      const int from = (rank_ + size_ - step) % size_, to = (rank_ + step) % size_;
+      for (const SharedArray& array : arrays) {
+        receive(part_of(array, from), from);
+        send(part_of(array, rank_), to);
+      }
+    }
+    wait(Patience::kDeadline);
+  }
+
+  void scatter(const SharedArray& array) override {
+    if (rank_ == 0) {
+      for (int to = 1; to < size_; ++to) send(part_of(array, to), to);
+    } else {
+      receive(part_of(array, rank_), 0);
+    }
+    wait(Patience::kDeadline);
+  }
+
+  void broadcast(std::span<std::byte> data, Patience patience) override {
+    if (rank_ == 0) {
+      for (int to = 1; to < size_; ++to) send(data, to);
+    } else {
+      receive(data, 0);
+    }
+    wait(patience);
+  }
+
+  void barrier() override {
+    std::byte out{};
+    std::vector<std::byte> in(static_cast<std::size_t>(size_));
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer == rank_) continue;
+      post(&in[static_cast<std::size_t>(peer)], 1, MPI_BYTE, peer, false);
+      post(&out, 1, MPI_BYTE, peer, true);
+    }
+    wait(Patience::kDeadline);
+  }
+
+  void abort(const std::string& reason) noexcept override { end(rank_, reason); }
+
+ private:
+  static constexpr int kLine = 64;  // bytes that count as one where a message is large: MPI counts with int
+
+  static std::span<std::byte> part_of(const SharedArray& array, int rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    return {array.data + array.begins[r], array.begins[r + 1] - array.begins[r]};
+  }
+
+  void send(std::span<std::byte> data, int to) { transfer(data, to, true); }
+  void receive(std::span<std::byte> data, int from) { transfer(data, from, false); }
+
+  // In lines and what is left, so that messages of up to 128 GiB have a count.
+  void transfer(std::span<std::byte> data, int peer, bool sends) {
+    const std::size_t lines = data.size() / kLine, rest = data.size() % kLine;
+    if (lines > 0) post(data.data(), static_cast<int>(lines), line_, peer, sends);
+    if (rest > 0) post(data.data() + lines * kLine, static_cast<int>(rest), MPI_BYTE, peer, sends);
+  }
+
+  void post(std::byte* data, int count, MPI_Datatype type, int peer, bool sends) {
+    peers_.push_back(peer);
+    MPI_Request& request = requests_.emplace_back();
+    const int error = sends ? MPI_Isend(data, count, type, peer, 0, comm_, &request)
+                            : MPI_Irecv(data, count, type, peer, 0, comm_, &request);
+    if (error != MPI_SUCCESS) end(peer, "cannot be reached");
+  }
+
+  // Until all requests are done.
+  void wait(Patience patience) {
+    Deadline deadline(deadline_);
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::uint64_t look = 1;; ++look) {
+      int done = 0;
+      if (MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE) !=
+          MPI_SUCCESS)
+        end(first_open(), "is lost");
+      if (done != 0) break;
+      if (look % 64 != 0) continue;
+      // Between batches rank 0 evaluates and writes; the cores are for what it does.
+      if (std::chrono::steady_clock::now() - begin > 20ms) std::this_thread::sleep_for(100us);
+      if (deadline.is_over() && patience == Patience::kDeadline)
+        end(first_open(), "has not answered for " + std::to_string(std::lround(deadline_)) + " s");
+    }
+    requests_.clear();
+    peers_.clear();
+  }
+
+  int first_open() {
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      int done = 0;
+      if (requests_[i] == MPI_REQUEST_NULL) continue;
+      if (MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done == 0)
+        return peers_[i];
+    }
+    return rank_;
+  }
+
+  [[noreturn]] void end(int rank, const std::string& reason) const noexcept {
+    std::cerr << "sweep: rank " + std::to_string(rank) + ": " + reason +
+                     "; all ranks end, and the same command resumes the sweep\n"
+              << std::flush;
+    MPI_Abort(comm_, 1);
+    std::_Exit(1);
+  }
+
+  MPI_Comm comm_;
+  double deadline_;
+  int rank_ = 0, size_ = 1;
+  MPI_Datatype line_{};
+  std::vector<MPI_Request> requests_;
+  std::vector<int> peers_;  // of each request
+};
+
+int count_ranks_on_these_cores() {
+  MPI_Comm machine{};
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+  int size = 1, rank = 0;
+  MPI_Comm_size(machine, &size);
+  MPI_Comm_rank(machine, &rank);
+  std::vector<cpu_set_t> sets(static_cast<std::size_t>(size));
+  ::sched_getaffinity(0, sizeof(cpu_set_t), &sets[static_cast<std::size_t>(rank)]);
+  MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, sets.data(), sizeof(cpu_set_t), MPI_BYTE, machine);
+  MPI_Comm_free(&machine);
+  int count = 0;
+  for (const cpu_set_t& set : sets) {
+    cpu_set_t both;
+    CPU_AND(&both, &set, &sets[static_cast<std::size_t>(rank)]);
+    count += CPU_COUNT(&both) > 0 ? 1 : 0;
+  }
+  return count;
+}
+
+class World final : public MpiWorld {
+ public:
+  explicit World(double deadline) {
+    int provided = 0;
+    if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
+      throw ConfigError("MPI cannot start");
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+    ranks_on_these_cores_ = count_ranks_on_these_cores();
+    world_.emplace(comm_, deadline);
+  }
+  ~World() override {
+    world_.reset();
+    MPI_Comm_free(&comm_);
+    MPI_Finalize();
+  }
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  Communicator& world() override { return *world_; }
+  int ranks_on_these_cores() const override { return ranks_on_these_cores_; }
+
+ private:
+  MPI_Comm comm_{};
+  std::optional<MpiCommunicator> world_;
+  int ranks_on_these_cores_ = 1;
+};
+
+}  // namespace
+}  // namespace sweep
+
+extern "C" sweep::MpiWorld* sweep_make_mpi_world(double deadline) {
+  return std::make_unique<sweep::World>(deadline).release();
+}

@@ -1,0 +1,59 @@
+// What rank 0 tells the others. Not part of the installed interface.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/parallel/communicator.h"
+
+namespace sweep {
+
+struct ReplicaCommand {
+  enum class Kind : std::uint32_t {
+    kAlive,  // nothing is to be done: rank 0 is there
+    kMakeEngine,
+    kTrain,
+    kEvaluate,
+    kPredict,
+    kEvaluateAndPredict,
+    kTakeTotals,
+    kSetMomentum,
+    kSetParameters,
+    kSetBuffers,
+    kSetOptimizerState,
+    kEndEngine,
+    kEndProcess
+  } kind = Kind::kAlive;
+  int result = 0;               // of kEndProcess
+  double value = 0;             // the learning rate or the momentum
+  std::int64_t steps = 0;       // with kSetOptimizerState
+  std::uint64_t count = 0;      // bytes of kMakeEngine; samples of a batch; arrays of a state
+  const void* batch = nullptr;  // where ranks share memory
+  void* outputs = nullptr;      // [count][outputs], likewise
+};
+
+/// The bytes of `values`, which Communicator passes on.
+template <class T>
+std::span<std::byte> bytes_of(std::span<T> values) {
+  return std::as_writable_bytes(values);
+}
+template <class T>
+std::span<std::byte> bytes_of_value(T& value) {
+  return std::as_writable_bytes(std::span<T>(&value, 1));
+}
+
+/// Rank 0's `values` to all: to be called by rank 0. broadcast() takes what it does not change.
+inline void send_floats(Communicator& group, std::span<const float> values) {
+  const auto bytes = std::as_bytes(values);
+  group.broadcast({const_cast<std::byte*>(bytes.data()), bytes.size()});
+}
+/// The other ranks' side of it.
+inline std::vector<float> receive_floats(Communicator& group, std::size_t count) {
+  std::vector<float> values(count);
+  group.broadcast(bytes_of(std::span<float>(values)));
+  return values;
+}
+
+}  // namespace sweep

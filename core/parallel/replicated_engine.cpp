@@ -1,0 +1,342 @@
+#include "core/parallel/replicated_engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <thread>
+
+#include "core/base/start_thread.h"
+#include "core/engine/engine_checks.h"
+#include "core/parallel/engine_message.h"
+#include "core/parallel/replica_command.h"
+#include "core/parallel/sent_batch.h"
+#include "core/parallel/thread_group.h"
+
+namespace sweep {
+namespace {
+
+using Kind = ReplicaCommand::Kind;
+
+void send(Communicator& group, ReplicaCommand command) { group.broadcast(bytes_of_value(command)); }
+
+ReplicaCommand receive(Communicator& group) {
+  ReplicaCommand command;
+  group.broadcast(bytes_of_value(command), Patience::kForever);
+  return command;
+}
+
+// Calls `body`; an error is passed to the other ranks, which wait for this one.
+template <class Body>
+auto or_abort(Communicator& group, Body body) {
+  try {
+    return body();
+  } catch (const CommunicatorError&) {
+    throw;  // All ranks have it.
+  } catch (const std::bad_alloc&) {
+    group.abort("out of memory");
+    throw;
+  } catch (const std::exception& error) {
+    group.abort(error.what());
+    throw;
+  }
+}
+
+// Another rank than 0: does what rank 0 says.
+class Replica {
+ public:
+  Replica(Communicator& group, const Network& network, ReplicaEngine& engine)
+      : group_(group), network_(network), engine_(engine), sent_(network) {}
+
+  /// Until rank 0 ends the engine.
+  void serve() {
+    for (ReplicaCommand command = receive(group_); command.kind != Kind::kEndEngine;
+         command = receive(group_))
+      execute(command);
+  }
+
+ private:
+  void execute(const ReplicaCommand& command) {
+    switch (command.kind) {
+      case Kind::kTrain:
+        return engine_.train(batch_of(command, true), command.value);
+      case Kind::kEvaluate:
+        return engine_.evaluate(batch_of(command, false));
+      case Kind::kPredict:
+        return engine_.predict(batch_of(command, false), outputs_of(command));
+      case Kind::kEvaluateAndPredict:
+        return engine_.evaluate_and_predict(batch_of(command, false), outputs_of(command));
+      case Kind::kTakeTotals:
+        engine_.take_totals();
+        return;
+      case Kind::kSetMomentum:
+        return engine_.set_momentum(command.value);
+      case Kind::kSetParameters:
+        return engine_.set_parameters(receive_floats(group_, network_.parameter_count()));
+      case Kind::kSetBuffers:
+        return engine_.set_buffers(receive_floats(group_, network_.buffer_count()));
+      case Kind::kSetOptimizerState:
+        return set_optimizer_state(command);
+      default:
+        return;
+    }
+  }
+
+  Batch batch_of(const ReplicaCommand& command, bool training) {
+    if (group_.shares_memory()) return *static_cast<const Batch*>(command.batch);
+    return sent_.receive(group_, command.count, engine_.sample_shares(command.count, training));
+  }
+
+  std::span<float> outputs_of(const ReplicaCommand& command) {
+    const std::size_t count = command.count * element_count(network_.output());
+    if (group_.shares_memory()) return {static_cast<float*>(command.outputs), count};
+    outputs_.resize(count);
+    return outputs_;
+  }
+
+  void set_optimizer_state(const ReplicaCommand& command) {
+    std::vector<OptimizerState> state = engine_.optimizer_state();  // for the names
+    for (OptimizerState& array : state) array.values = receive_floats(group_, network_.parameter_count());
+    engine_.set_optimizer_state(state, command.steps);
+  }
+
+  Communicator& group_;
+  const Network& network_;
+  ReplicaEngine& engine_;
+  SentBatch sent_;
+  std::vector<float> outputs_;
+};
+
+// Rank 0. What is wrong with a call is found here, before the others hear of it.
+class ReplicatedEngine : public Engine {
+ public:
+  ReplicatedEngine(const Network& network, const EngineOptions& options, Communicator& group)
+      : network_(network), options_(options), group_(group), sent_(network) {}
+  ReplicatedEngine(const ReplicatedEngine&) = delete;
+  ReplicatedEngine& operator=(const ReplicatedEngine&) = delete;
+
+  Device device() const override { return own_->device(); }
+
+  void train(const Batch& batch, double learning_rate) override {
+    check(batch);
+    if (batch.size() == 0) return;
+    share(Kind::kTrain, batch, {}, learning_rate, [&] { own_->train(batch, learning_rate); });
+  }
+
+  void evaluate(const Batch& batch) override {
+    check(batch);
+    if (batch.size() == 0) return;
+    share(Kind::kEvaluate, batch, {}, 0, [&] { own_->evaluate(batch); });
+  }
+
+  void predict(const Batch& batch, std::span<float> outputs) override {
+    check(batch);
+    check_outputs(outputs, batch, network_);
+    if (batch.size() == 0) return;
+    share(Kind::kPredict, batch, outputs, 0, [&] { own_->predict(batch, outputs); });
+  }
+
+  void evaluate_and_predict(const Batch& batch, std::span<float> outputs) override {
+    check(batch);
+    check_outputs(outputs, batch, network_);
+    if (batch.size() == 0) return;
+    share(Kind::kEvaluateAndPredict, batch, outputs, 0, [&] { own_->evaluate_and_predict(batch, outputs); });
+  }
+
+  std::vector<LayerProfile> profile(const Batch& batch) override { return own_->profile(batch); }
+  std::string kernels() const override { return own_->kernels(); }
+  Totals take_totals() override {
+    send(group_, {.kind = Kind::kTakeTotals});
+    return or_abort(group_, [&] { return own_->take_totals(); });
+  }
+  std::int64_t batches_between_totals() const override { return own_->batches_between_totals(); }
+
+  std::optional<double> take_communication_seconds() override {
+    return own_->take_communication_seconds().value_or(0) + std::exchange(sending_seconds_, 0.0);
+  }
+
+  void set_momentum(double momentum) override {
+    own_->set_momentum(momentum);  // throws if it cannot
+    send(group_, {.kind = Kind::kSetMomentum, .value = momentum});
+  }
+
+  std::vector<float> parameters() const override { return own_->parameters(); }
+  void set_parameters(std::span<const float> values) override {
+    own_->set_parameters(values);
+    send(group_, {.kind = Kind::kSetParameters});
+    send_floats(group_, values);
+  }
+
+  std::vector<float> buffers() const override { return own_->buffers(); }
+  void set_buffers(std::span<const float> values) override {
+    own_->set_buffers(values);
+    send(group_, {.kind = Kind::kSetBuffers});
+    send_floats(group_, values);
+  }
+
+  std::vector<float> gradients() const override { return own_->gradients(); }
+
+  std::vector<OptimizerState> optimizer_state() const override { return own_->optimizer_state(); }
+  std::int64_t step_count() const override { return own_->step_count(); }
+  void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
+    own_->set_optimizer_state(state, step_count);
+    send(group_, {.kind = Kind::kSetOptimizerState, .steps = step_count});
+    for (const OptimizerState& array : state) send_floats(group_, array.values);
+  }
+
+ protected:
+  void make_own(const MakeReplica& make) {
+    own_ = or_abort(group_, [&] { return make(network_, options_, group_); });
+  }
+
+  /// To be called before the others' engines are gone.
+  void end() noexcept {
+    try {
+      if (own_) send(group_, {.kind = Kind::kEndEngine});
+    } catch (const std::exception&) {
+      // They have ended with an error that was told.
+    }
+  }
+
+  const Network network_;
+  const EngineOptions options_;
+
+ private:
+  void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size, options_.loss); }
+
+  // Lets the other ranks do their part of `kind`, and this one its own.
+  template <class Work>
+  void share(Kind kind, const Batch& batch, std::span<float> outputs, double value, Work work) {
+    const auto begin = std::chrono::steady_clock::now();
+    send(group_,
+         {.kind = kind, .value = value, .count = batch.size(), .batch = &batch, .outputs = outputs.data()});
+    or_abort(group_, [&] {
+      if (!group_.shares_memory())
+        sent_.send(group_, batch, own_->sample_shares(batch.size(), kind == Kind::kTrain));
+      const std::chrono::duration<double> sending = std::chrono::steady_clock::now() - begin;
+      if (kind == Kind::kTrain) sending_seconds_ += sending.count();
+      work();
+    });
+  }
+
+  Communicator& group_;
+  std::unique_ptr<ReplicaEngine> own_;
+  SentBatch sent_;
+  double sending_seconds_ = 0;
+};
+
+EngineOptions options_of_one(const EngineOptions& options) {
+  EngineOptions one = options;
+  const int threads = options.threads > 0 ? options.threads : available_cores();
+  one.threads = std::max(1, threads / options.parallel.data);
+  return one;
+}
+
+// What the ranks are called, before their number.
+std::string name_of(const EngineOptions& options) {
+  if (options.device.index > 0) return "rank ";
+  return options.device.type == DeviceType::kCpu ? "cpu:" : "cuda:";
+}
+
+// The ends of a group, before the engine that refers to the first of them.
+struct ThreadEnds {
+  explicit ThreadEnds(const EngineOptions& options)
+      : ends(make_thread_group(options.parallel.data, name_of(options))) {}
+  std::vector<std::unique_ptr<Communicator>> ends;
+};
+
+class ThreadedEngine final : private ThreadEnds, public ReplicatedEngine {
+ public:
+  ThreadedEngine(const Network& network, const EngineOptions& options, const MakeReplica& make)
+      : ThreadEnds(options), ReplicatedEngine(network, options_of_one(options), *ends.front()), make_(make) {
+    try {
+      for (std::size_t rank = 1; rank < ends.size(); ++rank) {
+        Communicator& group = *ends[rank];
+        threads_.push_back(start_thread("trains as " + name_of(options) + std::to_string(rank),
+                                        [this, &group] { work(group); }));
+      }
+      make_own(make);
+      ends.front()->barrier();  // All engines are there, or one has failed.
+    } catch (const std::exception& error) {
+      ends.front()->abort(error.what());
+      join();
+      throw;
+    }
+  }
+  ~ThreadedEngine() override {
+    end();
+    join();
+  }
+  ThreadedEngine(const ThreadedEngine&) = delete;
+  ThreadedEngine& operator=(const ThreadedEngine&) = delete;
+
+ private:
+  void work(Communicator& group) noexcept {
+    try {
+      or_abort(group, [&] {
+        const std::unique_ptr<ReplicaEngine> engine = make_(network_, options_, group);
+        group.barrier();
+        Replica(group, network_, *engine).serve();
+      });
+    } catch (const std::exception&) {
+      // Told to the others.
+    }
+  }
+
+  void join() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  const MakeReplica make_;
+  std::vector<std::thread> threads_;
+};
+
+class GroupEngine final : public ReplicatedEngine {
+ public:
+  GroupEngine(const Network& network, const EngineOptions& options, Communicator& group,
+              const MakeReplica& make)
+      : ReplicatedEngine(network, options, group) {
+    std::vector<std::byte> message = encode_engine(network, options);
+    send(group, {.kind = Kind::kMakeEngine, .count = message.size()});
+    group.broadcast(message);
+    make_own(make);
+    group.barrier();
+  }
+  ~GroupEngine() override { end(); }
+  GroupEngine(const GroupEngine&) = delete;
+  GroupEngine& operator=(const GroupEngine&) = delete;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_threaded_engine(const Network& network, const EngineOptions& options,
+                                             const MakeReplica& make) {
+  return std::make_unique<ThreadedEngine>(network, options, make);
+}
+
+std::unique_ptr<Engine> make_group_engine(const Network& network, const EngineOptions& options,
+                                          Communicator& group, const MakeReplica& make) {
+  return std::make_unique<GroupEngine>(network, options, group, make);
+}
+
+int serve_replicas(Communicator& group, const MakeReplica& make) {
+  return or_abort(group, [&] {
+    for (;;) {
+      const ReplicaCommand command = receive(group);
+      if (command.kind == Kind::kEndProcess) return command.result;
+      if (command.kind != Kind::kMakeEngine) continue;
+      std::vector<std::byte> message(command.count);
+      group.broadcast(message);
+      const SentEngine sent = decode_engine(message);
+      const std::unique_ptr<ReplicaEngine> engine = make(sent.network, sent.options, group);
+      group.barrier();
+      Replica(group, sent.network, *engine).serve();
+    }
+  });
+}
+
+void end_replicas(Communicator& group, int result) {
+  send(group, {.kind = Kind::kEndProcess, .result = result});
+}
+
+}  // namespace sweep

@@ -1,0 +1,32 @@
+// One engine in front of many: data parallel training.
+//
+// Rank 0 is the one that the program sees. What is asked of it, it tells the other ranks, which do nothing
+// else than to do the same: each computes its part of the batch, they exchange it, and each takes the whole
+// step.
+#pragma once
+
+#include <memory>
+
+#include "core/parallel/replica_engine.h"
+
+namespace sweep {
+
+/// An engine whose options.parallel.data devices are threads of this process, which share options.threads
+/// evenly, at least one each. Throws as make_engine(); CommunicatorError from any call if a device has
+/// failed.
+std::unique_ptr<Engine> make_threaded_engine(const Network& network, const EngineOptions& options,
+                                             const MakeReplica& make);
+
+/// An engine on all ranks of `group`, whose others are in serve_replicas(). For rank 0. At most one at a
+/// time. `group` must outlive it. Throws as make_threaded_engine().
+std::unique_ptr<Engine> make_group_engine(const Network& network, const EngineOptions& options,
+                                          Communicator& group, const MakeReplica& make);
+
+/// What the ranks of a group but rank 0 do: they have an engine whenever make_group_engine()'s is there.
+/// Returns what rank 0 says in end_replicas(). Throws CommunicatorError if another rank has failed; an error
+/// of this rank is passed to all others, see Communicator::abort(), and thrown.
+int serve_replicas(Communicator& group, const MakeReplica& make);
+/// Lets serve_replicas() return `result` on all other ranks of `group`. For rank 0, without an engine.
+void end_replicas(Communicator& group, int result);
+
+}  // namespace sweep

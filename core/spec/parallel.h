@@ -1,0 +1,58 @@
+// How one network is trained on several devices.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sweep {
+
+/// In which order the stages of a pipeline work on the parts of a batch.
+enum class PipelineSchedule {
+  kGpipe,                 // all parts forward, then all parts back
+  kOneForwardOneBackward  // a stage goes back with a part as soon as it can, so that fewer wait in its memory
+};
+
+/// "gpipe", "1f1b", in the order of the enum.
+std::span<const std::string> pipeline_schedule_names();
+const std::string& pipeline_schedule_name(PipelineSchedule schedule);
+/// Throws ConfigError, listing the allowed names, for any other name.
+PipelineSchedule parse_pipeline_schedule(std::string_view name);
+
+/// Layers in a row are a stage; a batch is cut into parts, and different stages work on different parts.
+struct PipelineOptions {
+  int stages = 0;                         // >= 1; 0: `first_layers`, or the devices of ParallelOptions::model
+  std::vector<std::string> first_layers;  // names of the layers that stages begin with, but for the first
+  int micro_batches = 4;                  // parts of a batch, >= 1
+  PipelineSchedule schedule = PipelineSchedule::kGpipe;
+  friend bool operator==(const PipelineOptions&, const PipelineOptions&) = default;
+};
+
+/// Layers and the device that computes them.
+struct LayerPlacement {
+  std::string layers;  // a name, or a pattern with * and ?: "conv*"
+  std::string device;  // "cpu:0", "cuda:1"
+  friend bool operator==(const LayerPlacement&, const LayerPlacement&) = default;
+};
+
+/// Devices that train one network together. Whichever they are, the bits are those of one device, but see
+/// `accumulate`.
+struct ParallelOptions {
+  int data = 1;                             // devices, or sets of them, that share each batch; >= 1
+  std::vector<LayerPlacement> model;        // the first that fits counts; empty: one device has all layers
+  std::optional<PipelineOptions> pipeline;  // none: the whole batch goes from layer to layer
+  friend bool operator==(const ParallelOptions&, const ParallelOptions&) = default;
+
+  bool has_stages() const { return !model.empty() || pipeline.has_value(); }
+  /// Whether more than one device takes part.
+  bool is_parallel() const { return data > 1 || has_stages(); }
+};
+
+inline constexpr int kMaxReplicas = 1024;  // of ParallelOptions::data; more is a typing error
+
+/// Whether `name` fits the pattern, in which * stands for any text and ? for any character.
+bool fits_pattern(std::string_view name, std::string_view pattern);
+
+}  // namespace sweep
