@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/data/known_datasets.h"
+#include "core/engine/stages.h"
 #include "core/network/network.h"
 #include "runmanager/config/epoch_metrics.h"
 #include "runmanager/config/problems.h"
@@ -86,6 +87,27 @@ void check_network(const RunConfig& run, const std::filesystem::path& file, cons
     problems.add_message(
         fmt::format("{}: {}", layer_origin(first_bad_layer(run.network->layers, sizes.shape).value_or(last)),
                     error.what()));
+  }
+}
+
+// Stages have layers of this network, on devices of the run's kind.
+void check_stages(const RunConfig& run, const std::filesystem::path& file, const DataSizes& sizes,
+                  Problems& problems) {
+  if (!run.parallel.has_stages()) return;
+  const Device device = parse_device(run.device);
+  if (!run.parallel.model.empty() && parse_device(run.parallel.model.front().device).type != device.type) {
+    problems.add_message(fmt::format("{}: got {}, but the run's device is {}, want devices of one kind",
+                                     origin(run, file, "parallel.model"), run.parallel.model.front().device,
+                                     run.device));
+    return;
+  }
+  try {
+    split_into_stages(Network(run.network, sizes.shape), run.parallel, device);
+  } catch (const ConfigError& error) {
+    const std::string_view message = error.what();  // "parallel.model: …"
+    const std::size_t key_end = message.find(": ");
+    problems.add_message(fmt::format("{}{}", origin(run, file, std::string(message.substr(0, key_end))),
+                                     message.substr(key_end)));
   }
 }
 
@@ -168,7 +190,8 @@ bool DataCheck::is_checked(const RunConfig& run, const DataSizes& sizes) const {
   const auto found = checked_.find(&*run.network);
   return found != checked_.end() &&
          std::any_of(found->second.begin(), found->second.end(), [&](const CheckedNetwork& checked) {
-           return checked.sizes == sizes && checked.loss.type == run.loss.type &&
+           return checked.sizes == sizes && checked.parallel == run.parallel &&
+                  checked.device == run.device && checked.loss.type == run.loss.type &&
                   checked.loss.arguments == run.loss.arguments;
          });
 }
@@ -211,8 +234,10 @@ void DataCheck::run(const RunConfig& run, const DataSizes& sizes) {
         origin(run, file, "evaluate_first")));
   }
   if (is_checked(run, sizes)) return;
+  const std::size_t problems_before = problems.size();
   check_network(run, file, sizes, problems);
-  checked_[&*run.network].push_back({run.network, run.loss, sizes});
+  if (problems.size() == problems_before) check_stages(run, file, sizes, problems);
+  checked_[&*run.network].push_back({run.network, run.loss, sizes, run.parallel, run.device});
 }
 
 void DataCheck::search(const SearchSpec& search, const DataSizes& sizes) {

@@ -31,9 +31,10 @@ DataSizes sizes_of(const Dataset& dataset);
 std::optional<DataSizes> known_data_sizes(const DatasetSpec& spec);
 
 /// Reports a batch larger than the training set, layers that do not fit a sample, a loss or a number of
-/// outputs that does not fit the targets, and a normalization for another number of channels. Each message
-/// starts with the location that the run's `origins` have for the key, or with `file`, the sweep file, where
-/// the key was not given. A network that runs share is checked once.
+/// outputs that does not fit the targets, stages that the network does not have, and a normalization for
+/// another number of channels. Each message starts with the location that the run's `origins` have for the
+/// key, or with `file`, the sweep file, where the key was not given. A network that runs share is checked
+/// once.
 class DataCheck {
  public:
   /// Refers to both; keep them alive.
@@ -49,6 +50,8 @@ class DataCheck {
     SharedValue<NetworkSpec> network;
     LossSpec loss;
     DataSizes sizes;
+    ParallelOptions parallel;
+    std::string device;
   };
   bool is_checked(const RunConfig& run, const DataSizes& sizes) const;
 

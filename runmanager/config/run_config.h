@@ -17,6 +17,7 @@
 #include "core/network/layer_spec.h"
 #include "core/spec/loss.h"
 #include "core/spec/optimizer.h"
+#include "core/spec/parallel.h"
 #include "core/spec/precision.h"
 #include "core/spec/schedule.h"
 #include "runmanager/config/origins.h"
@@ -91,6 +92,8 @@ struct RunConfig {
   Precision precision = Precision::kFp32;
   bool deterministic = true;               // EngineOptions::deterministic
   Placement placement = Placement::kAuto;  // EngineOptions::placement
+  ParallelOptions parallel;                // EngineOptions::parallel
+  int accumulate = 1;                      // EngineOptions::accumulate
   std::vector<AugmentStep> augment;        // LoaderOptions::augment of the training samples
   std::string device;                      // as the file has it: "cuda", "cpu", "auto"
   std::optional<StopSpec> stop;            // none: every epoch is trained

@@ -39,7 +39,11 @@ void add_running(const fs::path& directory, int levels, std::vector<std::string>
 }
 
 SweepState state_of(const SweepStatus& status, bool is_held) {
-  if (is_held) return status.progress ? SweepState::kRunning : SweepState::kStarting;
+  // Processes that share the directory tell of their runs only.
+  if (is_held) {
+    return status.progress || status.statuses.contains(RunStatus::kRunning) ? SweepState::kRunning
+                                                                            : SweepState::kStarting;
+  }
   std::error_code error;
   if (fs::exists(status.directory / kProgressFile, error)) return SweepState::kDied;
   for (const RunStatus unfinished : {RunStatus::kPending, RunStatus::kInterrupted}) {
@@ -113,8 +117,11 @@ SweepStatus sweep_status(const fs::path& directory) {
   return status;
 }
 
-std::string status_text(const SweepStatus& status, const Terminal& terminal) {
-  std::string text = fmt::format("{}: {}", printable(status.directory.string()), to_string(status.state));
+std::string status_text(const SweepStatus& status, const Terminal& terminal, HowToGoOn how_to_go_on) {
+  const bool can_go_on = status.state == SweepState::kInterrupted || status.state == SweepState::kDied;
+  const bool is_elsewhere = can_go_on && how_to_go_on == HowToGoOn::kSaidElsewhere;
+  std::string text = fmt::format("{}: {}", printable(status.directory.string()),
+                                 is_elsewhere ? "on a cluster" : to_string(status.state));
   const char* separator = ": ";
   for (const auto& [run_status, count] : status.statuses) {
     text += fmt::format("{}{} {}", separator, count, to_string(run_status));
@@ -124,7 +131,7 @@ std::string status_text(const SweepStatus& status, const Terminal& terminal) {
   if (status.progress) {
     for (const std::string& line : live_table(*status.progress, terminal)) text += line + "\n";
   }
-  if (status.state == SweepState::kInterrupted || status.state == SweepState::kDied)
+  if (can_go_on && !is_elsewhere)
     text += "To go on: " + shell_command({"sweep", "resume", status.directory.string()}) + "\n";
   return text;
 }

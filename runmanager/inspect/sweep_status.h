@@ -44,9 +44,13 @@ struct SweepStatus {
 /// Reads the records of all runs. Throws DataError.
 SweepStatus sweep_status(const std::filesystem::path& directory);
 
+enum class HowToGoOn { kSay, kSaidElsewhere };
+
 /// A line, "runs/fashion: ended: 14 completed, 2 skipped", for one that runs with live_table(), and for one
-/// that can go on with how. With line ends.
-std::string status_text(const SweepStatus& status, const Terminal& terminal);
+/// that can go on with how. With line ends. kSaidElsewhere: nor is said there that it has stopped, because
+/// tasks on other machines may train it.
+std::string status_text(const SweepStatus& status, const Terminal& terminal,
+                        HowToGoOn how_to_go_on = HowToGoOn::kSay);
 /// {"sweep", "directory", "state", "runs", "statuses", "progress"}: the last is null, or as to_json() has it.
 nlohmann::ordered_json to_json(const SweepStatus& status);
 

@@ -6,8 +6,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/engine/stages.h"
 #include "core/network/network.h"
 #include "runmanager/sweep/run_scheduler.h"
+#include "runmanager/sweepfile/parallel_reader.h"
 
 namespace sweep {
 namespace {
@@ -34,6 +36,8 @@ class Shapes {
     append(device.index);
     append(keeps_best(run));
     append(run.clip_norm > 0);
+    append(run.accumulate);
+    key_ += parallel_text(run.parallel);
     for_each_log_option(run.log, [&](const char*, const auto& option) { append(option); });
     append_spec(run.optimizer);
     append_spec(run.schedule);
@@ -65,13 +69,15 @@ class Shapes {
 
   std::shared_ptr<RunCost> make_cost(const RunConfig& run, const Device& device, const DataCost& data) const {
     const Network network(run.network, data.sizes.shape);
-    RunCost cost{.train_samples = data.sizes.train,
-                 .steps_per_epoch = (data.sizes.train + run.batch_size - 1) / run.batch_size,
-                 .parameter_count = network.parameter_count(),
-                 .training_flops = network.training_flops() * static_cast<double>(data.sizes.train),
-                 .memory = estimate_memory(run, network, device, data, environment_.threads),
-                 .disk = estimate_disk(run, network, data),
-                 .times = {}};
+    RunCost cost{
+        .train_samples = data.sizes.train,
+        .steps_per_epoch = (data.sizes.train + run.batch_size - 1) / run.batch_size,
+        .parameter_count = network.parameter_count(),
+        .training_flops = network.training_flops() * static_cast<double>(data.sizes.train),
+        .memory = estimate_memory(run, network, device, data, environment_.threads),
+        .disk = estimate_disk(run, network, data),
+        .unavailable = parallel_unavailable_reason(device, run.parallel, network, resolve_loss(run.loss)),
+        .times = {}};
     return std::make_shared<RunCost>(cost);
   }
 
@@ -187,6 +193,7 @@ SweepPlan make_plan(const Sweep& sweep, const PlanEnvironment& environment) {
     const auto& [device, reason] = devices.find(run);
     PlannedRun planned{.config = &run, .device = device.name(), .skip = reason.get()};
     planned.cost = shapes.cost_of(run, device);
+    if (planned.skip == nullptr && planned.cost->unavailable) planned.skip = &*planned.cost->unavailable;
     plan.runs.push_back(std::move(planned));
   }
   plan.reasons = devices.reasons();

@@ -26,7 +26,8 @@ struct RunCost {
   double training_flops = 0;             // of one epoch
   std::optional<MemoryEstimate> memory;  // nothing: not estimated, as on a GPU
   DiskEstimate disk;
-  std::optional<PilotTimes> times;  // once it was measured
+  std::optional<std::string> unavailable;  // why its devices cannot train together
+  std::optional<PilotTimes> times;         // once it was measured
 };
 
 /// One run as it would be started.

@@ -105,6 +105,7 @@ Json progress_json(const RunRecord& record, const RunPosition& position) {
                {"events", {{"file", position.events_file}, {"bytes", position.events_bytes}}},
                {"batches", position.batches}};
   if (position.first_step != RunPosition().first_step) json["events"]["first_step"] = position.first_step;
+  if (!position.earlier_files.empty()) json["events"]["earlier"] = position.earlier_files;
   return json;
 }
 
@@ -138,7 +139,8 @@ RunProgress progress_of(const TensorFile& file) {
   progress.position = {json.at("events").at("file").get<std::string>(),
                        json.at("events").at("bytes").get<std::uint64_t>(),
                        json.at("batches").get<std::int64_t>(),
-                       json.at("events").value("first_step", std::int64_t{counted_from_zero ? 0 : 1})};
+                       json.at("events").value("first_step", std::int64_t{counted_from_zero ? 0 : 1}),
+                       json.at("events").value("earlier", std::vector<std::string>())};
   return progress;
 }
 

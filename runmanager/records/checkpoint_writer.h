@@ -20,6 +20,7 @@
 #include "core/network/network.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/results.h"
+#include "runmanager/records/run_files.h"
 
 namespace sweep {
 
@@ -31,10 +32,11 @@ class CheckpointWriter {
   /// What a power cut may cost, in seconds. An epoch that takes longer is lost at most as a whole.
   static constexpr double kSecondsBetweenSyncs = 10;
 
-  /// Every checkpoint replaces `path`. `flush_events` writes the run's events to their file, and syncs it for
-  /// Survives::kPowerCut; the writer's thread calls it before each checkpoint, which says how far the events
-  /// reach. `network` must outlive the writer. A checkpoint is synced when the next one might be later than
-  /// `seconds_between_syncs` after the last that was synced, or after the construction.
+  /// Every checkpoint replaces `path`, whose name is one of CheckpointNames::newest. `flush_events` writes
+  /// the run's events to their file, and syncs it for Survives::kPowerCut; the writer's thread calls it
+  /// before each checkpoint, which says how far the events reach. `network` must outlive the writer. A
+  /// checkpoint is synced when the next one might be later than `seconds_between_syncs` after the last that
+  /// was synced, or after the construction.
   CheckpointWriter(std::filesystem::path path, const Network& network,
                    std::function<void(Survives)> flush_events,
                    double seconds_between_syncs = kSecondsBetweenSyncs);
@@ -70,6 +72,7 @@ class CheckpointWriter {
   Survives next_survives(bool is_best, bool is_only);
 
   const std::filesystem::path path_;
+  const CheckpointNames names_;
   const Network& network_;
   const std::function<void(Survives)> flush_events_;
   const std::chrono::duration<double> between_syncs_;

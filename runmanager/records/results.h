@@ -36,6 +36,8 @@ struct EpochRecord {
   double images_per_second = 0;               // training samples / epoch_seconds
   double data_wait_seconds = 0;               // in which the training thread waited for batches
   std::optional<double> device_seconds = {};  // Engine::take_device_seconds() of the training part
+  // Engine::take_communication_seconds() of the training part: exposed time of several devices' exchange
+  std::optional<double> communication_seconds = {};
   Measures measures = {}, validation_measures = {};  // of training, as seen while training, and validation
 };
 
@@ -94,6 +96,9 @@ struct RunPosition {
   /// The step of epoch 1 in the events. It is 0 in a run that was started before epochs counted from 1: its
   /// charts go on as they began, so that no step is used twice.
   std::int64_t first_step = 1;
+  /// The other events files of the run, all complete, without directory. Only where several processes share
+  /// the sweep (see attempt_files.h); else empty, and the files with earlier names are meant.
+  std::vector<std::string> earlier_files = {};
   bool operator==(const RunPosition&) const = default;
 };
 

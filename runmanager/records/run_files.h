@@ -2,7 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace sweep {
 
@@ -15,21 +18,41 @@ inline constexpr const char* kPreviousCheckpointFile = "checkpoint.previous.safe
 /// The checkpoint of the best epoch: a second name of the one that was written after it.
 inline constexpr const char* kBestFile = "best.safetensors";
 inline constexpr const char* kLogFile = "log.txt";
+
+/// The names of a run's checkpoints. Where several processes share a sweep, each attempt to train a run (see
+/// Claim::attempt()) has its own, so that one that was taken for dead and lives on replaces nothing: the
+/// usual names are given when the run has ended.
+struct CheckpointNames {
+  std::string newest = kCheckpointFile, previous = kPreviousCheckpointFile, best = kBestFile;
+};
+/// "checkpoint.3f2a9c01d2e4b6a8-2.safetensors" and the like; the usual names for "".
+CheckpointNames checkpoint_names(std::string_view attempt);
+/// The attempt that a file of CheckpointNames is of; empty for the usual names and all other files.
+std::string attempt_of(std::string_view file);
+/// The attempts that have files in a run's directory, in the order of their names.
+std::vector<std::string> attempts_in(const std::filesystem::path& run_directory);
+
 /// In the sweep's directory: the expanded sweep file.
 inline constexpr const char* kSweepFile = "sweep.json";
 /// In the sweep's directory while it is trained, and after it was killed: how far it is, see live_json.h.
 inline constexpr const char* kProgressFile = ".progress.json";
 /// In the sweep's directory: results.csv and results.json, without the extension.
 inline constexpr const char* kResults = "results";
+/// Begins the names of copies of events files that are not complete yet; they end in ".tmp".
+inline constexpr const char* kEventsCopy = "copy-of-events.";
+/// In the sweep's directory: who works on what, where several processes share it.
+inline constexpr const char* kClaimsFolder = ".claims";
 
 /// Throws IoError if the directory of a run is a symbolic link: removing and writing files there would change
 /// a directory that is not this run's.
 void check_is_own_directory(const std::filesystem::path& directory);
 
 /// Makes `directory` and its parents, and removes the files that an earlier start of the run left there:
-/// events, run.json, checkpoints and log. Other files stay, also events files of other programs. Throws
-/// IoError, also if the directory is a symbolic link.
-void prepare_run_directory(const std::filesystem::path& directory);
+/// events, run.json, checkpoints and log. Other files stay, also events files of other programs.
+/// `may_remove`, if any, is called when it is known what to remove and before any of it is; it may throw.
+/// Throws IoError, also if the directory is a symbolic link.
+void prepare_run_directory(const std::filesystem::path& directory,
+                           const std::function<void()>& may_remove = {});
 
 /// Removes the temporary files of write_file_atomically() that killed processes have left. Throws
 /// IoError as prepare_run_directory() does.

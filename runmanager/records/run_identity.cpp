@@ -92,6 +92,8 @@ Json without_names(const Json& config, RunIdentity& identity) {
       take_names(settings["network"]["layers"], "", identity.layers);
   }
   settings.erase("init");  // Its content is what counts.
+  // Records of versions that did not know it are of batches that were trained as a whole.
+  if (settings.value("accumulate", Json()) == 1) settings.erase("accumulate");
   return settings;
 }
 
@@ -99,7 +101,8 @@ Json without_names(const Json& config, RunIdentity& identity) {
 
 bool changes_only_times(std::string_view key) {
   return key == "num_workers" || key == "dataset.placement" || key == "evaluate_first" ||
-         key == "checkpoint" || key == "log" || key.starts_with("log.");
+         key == "checkpoint" || key == "parallel" || key.starts_with("parallel.") || key == "log" ||
+         key.starts_with("log.");
 }
 
 RunIdentity identity_of(const Json& config, const std::string& device, const Json& provenance) {

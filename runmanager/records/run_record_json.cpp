@@ -45,6 +45,7 @@ EpochRecord epoch_from_json(const Json& json) {
   }
   epoch.data_wait_seconds = optional_number(json, "data_wait_seconds").value_or(0);
   epoch.device_seconds = optional_number(json, "device_seconds");
+  epoch.communication_seconds = optional_number(json, "communication_seconds");
   for (std::size_t i = 0; i < kMeasures.size(); ++i) {
     epoch.measures[i] = optional_number(json, std::string(kMeasures[i].key).c_str());
     epoch.validation_measures[i] = optional_number(json, validation_key(kMeasures[i]).c_str());
@@ -180,6 +181,7 @@ Json to_json(const EpochRecord& epoch) {
   if (epoch.validation_number_correct) json["validation_number_correct"] = *epoch.validation_number_correct;
   if (epoch.epoch > 0) json["data_wait_seconds"] = json_number(epoch.data_wait_seconds);
   if (epoch.device_seconds) json["device_seconds"] = json_number(*epoch.device_seconds);
+  if (epoch.communication_seconds) json["communication_seconds"] = json_number(*epoch.communication_seconds);
   return json;
 }
 

@@ -17,6 +17,8 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/retry.h"
+#include "runmanager/claims/membership.h"
+#include "runmanager/records/run_files.h"
 
 namespace sweep {
 namespace {
@@ -29,7 +31,7 @@ constexpr const char* kLockFile = ".lock";
   throw IoError(fmt::format("{}: {}: {}", path.string(), message, std::strerror(error)));
 }
 
-std::string this_process() {
+std::string process_text() {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   return fmt::format("process {} on {}", ::getpid(), host.data());
@@ -81,14 +83,27 @@ bool owner_is_gone(const std::string& owner) {
   return std::strcmp(host.data(), here.data()) == 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
 }
 
+// Those that share the directory, as far as they are known to live or may. "" if there are none.
+std::string living_members(const fs::path& directory) {
+  MemberWatch watch(SweepDirectory::members_folder(directory), this_process());
+  std::string text;
+  for (const OtherMember& member : watch.look_at_all()) {
+    if (member.life != Life::kDead) text += (text.empty() ? "" : "; ") + describe(member.identity);
+  }
+  return text;
+}
+
 // The workers of a killed sweep have inherited its lock and hold it for the moment until they are gone, too.
 // So the lock is tried for a while if its owner is gone.
-bool try_lock(int fd) {
+bool try_lock(const fs::path& directory, int fd, int operation) {
   constexpr int kTries = 200;  // times 10 ms
   for (int tries = 0;; ++tries) {
-    if (retry_interrupted([fd] { return ::flock(fd, LOCK_EX | LOCK_NB); }) == 0) return true;
+    if (retry_interrupted([&] { return ::flock(fd, operation | LOCK_NB); }) == 0) return true;
     const int error = errno;
-    if (error != EWOULDBLOCK || tries == kTries || !owner_is_gone(read_owner(fd))) {
+    // Those that share the directory do not say so in the lock file.
+    const bool is_dying =
+        living_members(directory).empty() && (lock_text(fd).empty() || owner_is_gone(read_owner(fd)));
+    if (error != EWOULDBLOCK || tries == kTries || !is_dying) {
       errno = error;
       return false;
     }
@@ -102,23 +117,82 @@ class HeldError : public IoError {
   using IoError::IoError;
 };
 
+[[noreturn]] void throw_held(const fs::path& directory, const std::string& owner) {
+  throw HeldError(
+      fmt::format("{}: held by another sweep, {}. Wait for it, or use --fresh or another --logdir.",
+                  directory.string(), owner));
+}
+
+[[noreturn]] void throw_shared(const fs::path& directory, const std::string& members) {
+  throw HeldError(fmt::format(
+      "{}: shared by sweeps that were started with --join: {}. Use --join to work with them, or wait for "
+      "them, or use --fresh or another --logdir.",
+      directory.string(), members));
+}
+
+// Returns when no member lives; throws HeldError as soon as one is seen to. One on another machine that was
+// killed is known to be dead only after a lease.
+void wait_for_dead_members(const fs::path& directory) {
+  constexpr std::chrono::milliseconds kPause(200);
+  MemberWatch watch(SweepDirectory::members_folder(directory), this_process());
+  for (;;) {
+    bool unknown = false;
+    for (const OtherMember& member : watch.look_at_all()) {
+      if (member.life == Life::kSeen) throw_shared(directory, describe(member.identity));
+      if (member.life == Life::kDead) watch.remove(member.identity);
+      unknown = unknown || member.life == Life::kUnseen;
+    }
+    if (!unknown) return;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+// A file of the user's that is called so, or a hard link to one.
+void refuse_strange_file(int fd, const fs::path& path) {
+  if (!may_be_lock_text(lock_text(fd)))
+    throw IoError(path.string() + ": is not the lock file of a sweep; it is left as it is");
+}
+
+// Opens the lock file and locks it. Throws HeldError if another process has the lock.
+FileDescriptor open_locked(const fs::path& directory, int operation) {
+  const fs::path path = directory / kLockFile;
+  FileDescriptor file = open_output_file(path, OutputMode::kUpdate);
+  if (try_lock(directory, file.get(), operation)) return file;
+  const int error = errno;
+  const std::string owner = read_owner(file.get());
+  if (error != EWOULDBLOCK) throw_io(path, "cannot lock", error);
+  const std::string members = living_members(directory);
+  if (!members.empty()) throw_shared(directory, members);
+  throw_held(directory, owner);
+}
+
 // Returns the descriptor of the locked file. Throws HeldError if another process has the lock.
 int lock(const fs::path& directory) {
   const fs::path path = directory / kLockFile;
-  FileDescriptor file = open_output_file(path, OutputMode::kUpdate);
+  FileDescriptor file = open_locked(directory, LOCK_EX);
   const int fd = file.get();
-  if (!try_lock(fd)) {
-    const int error = errno;
-    const std::string owner = read_owner(fd);
-    if (error != EWOULDBLOCK) throw_io(path, "cannot lock", error);
-    throw HeldError(
-        fmt::format("{}: held by another sweep, {}. Wait for it, or use --fresh or another --logdir.",
-                    directory.string(), owner));
-  }
-  // A file of the user's that is called so, or a hard link to one.
-  if (!may_be_lock_text(lock_text(fd)))
-    throw IoError(path.string() + ": is not the lock file of a sweep; it is left as it is");
-  write_lock_text(fd, this_process() + "\n", path);
+  refuse_strange_file(fd, path);
+  write_lock_text(fd, process_text() + "\n", path);
+  return file.release();
+}
+
+// Whether the lock file says that a process on another machine has the directory.
+bool is_of_another_host(const std::string& owner) {
+  int pid = 0;
+  std::array<char, 256> host{}, here{};
+  if (std::sscanf(owner.c_str(), "process %d on %255s", &pid, host.data()) != 2) return false;
+  ::gethostname(here.data(), here.size() - 1);
+  return std::strcmp(host.data(), here.data()) != 0;
+}
+
+// Returns the descriptor of the file that is locked together with others.
+int lock_shared(const fs::path& directory) {
+  FileDescriptor file = open_locked(directory, LOCK_SH);
+  refuse_strange_file(file.get(), directory / kLockFile);
+  const std::string owner = read_owner(file.get());
+  // The lock was to be had, so that process is dead, unless locks do not reach its machine.
+  if (is_of_another_host(owner) && beats_within(directory / kLockFile, lease())) throw_held(directory, owner);
+  [[maybe_unused]] const int emptied = ::ftruncate(file.get(), 0);
   return file.release();
 }
 
@@ -169,7 +243,8 @@ void SweepDirectory::check(const fs::path& logdir, const std::string& name, bool
 bool SweepDirectory::is_held(const fs::path& path) {
   try {
     const FileDescriptor file = open_regular_file(path / kLockFile);
-    return ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) return true;
+    return !living_members(path).empty();
   } catch (const DataError&) {
     return false;
   }
@@ -185,15 +260,36 @@ SweepDirectory SweepDirectory::open(const fs::path& logdir, const std::string& n
     if (error) throw_io(path, "cannot make this directory", error.value());
     if (fresh && !made) continue;  // Another process took that number in between.
     try {
-      return SweepDirectory(path, lock(path));
+      SweepDirectory directory(path, lock(path), /*shared=*/false);
+      wait_for_dead_members(path);
+      return directory;
     } catch (const HeldError&) {
       if (!fresh) throw;  // A sweep of that very name has begun in the new directory.
     }
   }
 }
 
+SweepDirectory SweepDirectory::join(const fs::path& logdir, const std::string& name) {
+  const fs::path path = logdir / name;
+  refuse_link(path);
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw_io(path, "cannot make this directory", error.value());
+  return {path, lock_shared(path), /*shared=*/true};
+}
+
+fs::path SweepDirectory::members_folder(const fs::path& path) { return path / kClaimsFolder / "members"; }
+
+SweepDirectory::SweepDirectory(fs::path path, int fd, bool shared)
+    : path_(std::move(path)), fd_(fd), shared_(shared) {
+  if (!shared) beat_ = std::make_unique<FileBeat>(path_ / kLockFile, lease());
+}
+
 SweepDirectory::SweepDirectory(SweepDirectory&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      shared_(other.shared_),
+      beat_(std::move(other.beat_)) {}
 
 bool SweepDirectory::exists() const {
   struct stat held {
@@ -206,7 +302,9 @@ SweepDirectory::~SweepDirectory() {
   if (fd_ < 0) return;
   // The file stays. If it were removed, a process that has opened it already could lock it while another one
   // locks a new file of the same name.
-  [[maybe_unused]] const int emptied = ::ftruncate(fd_, 0);
+  beat_.reset();
+  if (!shared_) [[maybe_unused]]
+    const int emptied = ::ftruncate(fd_, 0);
   ::close(fd_);
 }
 

@@ -2,12 +2,18 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
+
+#include "runmanager/claims/file_beat.h"
 
 namespace sweep {
 
 /// Makes and locks a sweep's directory; the destructor unlocks it. The kernel keeps the lock (flock), so it
-/// ends with the process however that dies. Not thread-safe.
+/// ends with the process however that dies. Either one process has the directory for itself, or several share
+/// it, which are the members of members_folder(). Where flock does not reach other machines, whoever has the
+/// directory for itself is known by the time of the lock file, which it sets every few seconds, and members
+/// by their beats. Not thread-safe.
 class SweepDirectory {
  public:
   /// Throws IoError, before anything is made, if <logdir>/<name> could not be made or written, or if another
@@ -18,6 +24,14 @@ class SweepDirectory {
   /// Makes and locks <logdir>/<name>, or with `fresh` the first of <name>, <name>-2, <name>-3, … that is not
   /// there yet. Throws IoError as check() does.
   static SweepDirectory open(const std::filesystem::path& logdir, const std::string& name, bool fresh);
+
+  /// Makes <logdir>/<name> and locks it together with others that do the same. Waits up to a lease where it
+  /// cannot tell at once whether a process on another machine that had it for itself still lives. Throws
+  /// IoError as check() does.
+  static SweepDirectory join(const std::filesystem::path& logdir, const std::string& name);
+
+  /// The members (see Member) that share the directory `path`.
+  static std::filesystem::path members_folder(const std::filesystem::path& path);
 
   /// Whether a running sweep holds `path`. Without one, a run.json that says "running" is of an interrupted
   /// run.
@@ -38,10 +52,12 @@ class SweepDirectory {
   std::string name() const { return path_.filename().string(); }
 
  private:
-  SweepDirectory(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
+  SweepDirectory(std::filesystem::path path, int fd, bool shared);
 
   std::filesystem::path path_;
   int fd_ = -1;  // of .lock
+  bool shared_ = false;
+  std::unique_ptr<FileBeat> beat_;  // of a process that has the directory for itself
 };
 
 }  // namespace sweep

@@ -18,6 +18,13 @@ enum class DimensionKind {
   kChoice,
 };
 
+constexpr bool has_integers(DimensionKind kind) {
+  return kind == DimensionKind::kInteger || kind == DimensionKind::kLogInteger;
+}
+constexpr bool is_logarithmic(DimensionKind kind) {
+  return kind == DimensionKind::kLogUniform || kind == DimensionKind::kLogInteger;
+}
+
 /// One thing that is searched.
 struct Dimension {
   DimensionKind kind = DimensionKind::kUniform;

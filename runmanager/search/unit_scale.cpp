@@ -7,8 +7,7 @@ namespace sweep {
 
 UnitScale::UnitScale(const Dimension& dimension)
     : dimension_(dimension),
-      logarithmic_(dimension.kind == DimensionKind::kLogUniform ||
-                   dimension.kind == DimensionKind::kLogInteger),
+      logarithmic_(is_logarithmic(dimension.kind)),
       has_order_(dimension.kind != DimensionKind::kChoice || dimension.ordered) {
   double low = dimension.low, high = dimension.high;
   switch (dimension.kind) {

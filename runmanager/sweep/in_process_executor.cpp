@@ -1,6 +1,7 @@
 #include "runmanager/sweep/in_process_executor.h"
 
 #include <new>
+#include <thread>
 #include <utility>
 
 #include "core/base/error.h"
@@ -14,6 +15,7 @@ InProcessExecutor::InProcessExecutor(TrainerOptions options) : options_(std::mov
 
 void InProcessExecutor::start(std::size_t, const ScheduledRun& run, const RunRecord& record, int threads) {
   run_ = run.prepared;
+  options_.claim = run.claim;
   run_->provenance = record.provenance;
   run_->jobs = record.jobs;
   threads_ = threads;
@@ -25,7 +27,9 @@ void InProcessExecutor::request_stop(std::size_t, int) {}
 
 void InProcessExecutor::kill(std::size_t) { run_.reset(); }
 
-void InProcessExecutor::wait(std::chrono::milliseconds) {}
+void InProcessExecutor::wait(std::chrono::milliseconds timeout) {
+  if (!run_) std::this_thread::sleep_for(timeout);
+}
 
 void InProcessExecutor::deliver(std::size_t, RunListener& listener) {
   if (!run_) return;

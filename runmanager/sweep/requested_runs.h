@@ -11,7 +11,7 @@
 
 #include "core/engine/device.h"
 #include "runmanager/config/run_config.h"
-#include "runmanager/records/existing_runs.h"
+#include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/sweep/dataset_cache.h"
 
 namespace sweep {

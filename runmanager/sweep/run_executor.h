@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "runmanager/records/results.h"
@@ -18,7 +19,8 @@ namespace sweep {
 struct ScheduledRun {
   std::size_t run = 0;  // position in the sweep, from 0
   PreparedRun prepared;
-  std::size_t dataset = 0;  // position in the data sets that the sweep shares with its workers
+  std::size_t dataset = 0;          // position in the data sets that the sweep shares with its workers
+  std::optional<Claim> claim = {};  // see TrainerOptions
 };
 
 /// Receives what the run of one slot does. After one of the last three calls no other follows for that run.

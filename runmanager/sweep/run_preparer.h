@@ -10,7 +10,7 @@
 
 #include "runmanager/config/data_check.h"
 #include "runmanager/config/run_config.h"
-#include "runmanager/records/existing_runs.h"
+#include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/sweep/dataset_cache.h"
 #include "runmanager/sweep/requested_runs.h"
 #include "runmanager/sweep/shared_dataset.h"

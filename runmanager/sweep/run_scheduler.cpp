@@ -61,7 +61,7 @@ class RunScheduler {
     for (;;) {
       if (stop_signal_ == 0) stop_all(options_.stop_requested());
       if (stop_signal_ == 0) start_runs();
-      if (active_runs() == 0) break;
+      if (active_runs() == 0 && (stop_signal_ != 0 || !source_.may_have_more())) break;
       recorder_.save_if_due();
       wait_for_events();
       for (Slot& slot : slots_) {
@@ -136,7 +136,7 @@ class RunScheduler {
   }
 
   void start_runs() {
-    if (std::exchange(has_news_, false)) {
+    if (std::exchange(has_news_, false) || source_.may_have_more()) {
       for (const ScheduledRun* run : source_.take_ready()) waiting_.push_back({.run = run});
     }
     for (Slot& slot : slots_) {
@@ -220,13 +220,14 @@ class RunScheduler {
   // Records the end of a run that could not do so itself.
   void lose_run(Slot& slot, const std::string& reason) {
     const ScheduledRun& run = slot.run();
+    if (!source_.owns(run.run)) return end_attempt(slot, RunFailure::kTakenOver);
     RunRecord record = recorder_.record(run.run);
     record.status = slot.stop_requested ? RunStatus::kInterrupted : RunStatus::kFailed;
     record.error = fmt::format("{} {}{}", reason, last_epoch_text(record),
                                log_tail(recorder_.directory() / record.name));
     record.run_seconds = options_.clock() - slot.begin;
     recorder_.record_lost_run(run.run, describe_run(*run.prepared.config, run.prepared.device, record.jobs),
-                              std::move(record));
+                              std::move(record), run.claim ? run.claim->attempt() : "");
     end_attempt(slot, RunFailure::kError);
   }
 
@@ -255,6 +256,7 @@ class RunScheduler {
     Attempt attempt = std::exchange(slot.attempt, {});
     const std::size_t run = attempt.run->run;
     const RunRecord& record = recorder_.record(run);
+    if (failure == RunFailure::kTakenOver) return leave_run(run);
     const bool failed = record.status == RunStatus::kFailed;
     // The same bits would diverge again.
     const bool can_retry = failed && failure != RunFailure::kDiverged;
@@ -269,10 +271,18 @@ class RunScheduler {
     const int until = attempt.run->prepared.until_epoch;
     const bool has_paused = until > 0 && record.status == RunStatus::kInterrupted &&
                             record.epochs.size() >= static_cast<std::size_t>(until);
+    if (!source_.settle(run, record)) return leave_run(run);
     has_paused ? recorder_.pause_run(run) : recorder_.end_run(run);
     source_.end(run);
     has_news_ = true;
     if (failed && options_.fail_fast) stop_all(kOtherRunFailed);
+  }
+
+  // Another process has taken the run over.
+  void leave_run(std::size_t run) {
+    recorder_.leave_run(run);
+    source_.end(run);
+    has_news_ = true;
   }
 
   void stop_all(int signal) {

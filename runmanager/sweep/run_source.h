@@ -22,6 +22,15 @@ class RunSource {
   virtual std::vector<const ScheduledRun*> take_ready() = 0;
   /// No further attempt to train the run follows. If it has paused, it may be handed out again.
   virtual void end(std::size_t run) = 0;
+
+  /// Whether take_ready() is to be called again though no run has ended, as others than the caller decide
+  /// what can begin.
+  virtual bool may_have_more() const { return false; }
+  /// Whether the run is the caller's to train and to write about.
+  virtual bool owns(std::size_t) const { return true; }
+  /// Makes known how a run has ended, or that it was interrupted, before end(). Returns false if it does not
+  /// count, as the run was not the caller's any more.
+  virtual bool settle(std::size_t, const RunRecord&) { return true; }
 };
 
 /// Runs that are all known and independent of each other.

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "runmanager/records/replaced_runs.h"
+#include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/terminal/json_progress.h"
 #include "runmanager/terminal/live_json.h"
@@ -71,11 +71,15 @@ SweepRecorder::SweepRecorder(const SweepRecorderOptions& options, std::span<cons
     progress_->consider(record);
     records_.put(std::move(record));
   }
+  if (options_.refresh) return;
   save();
-  aggregates_.update_all(this->records());
+  write_means();
 }
 
+void SweepRecorder::write_means() { aggregates_.update_all(records()); }
+
 SweepRecorder::~SweepRecorder() {
+  if (options_.refresh) return;
   std::error_code ignored;
   std::filesystem::remove(options_.directory / kProgressFile, ignored);
 }
@@ -102,7 +106,7 @@ void SweepRecorder::update(std::size_t run, RunRecord record) { records_.at(run)
 
 void SweepRecorder::end_run(std::size_t run) {
   disk_.end_run(record(run).name);
-  aggregates_.update(run, records());
+  if (!options_.refresh) aggregates_.update(run, records());
   progress_->end_run(run + 1, record(run));
   count_cost(run);
   // Not earlier: until here the old run is the only whole one.
@@ -116,6 +120,24 @@ void SweepRecorder::pause_run(std::size_t run) {
   disk_.end_run(record(run).name);
   progress_->pause_run(run + 1);
   begin_seconds_.erase(run);
+}
+
+void SweepRecorder::leave_run(std::size_t run) {
+  RunRecord& left = records_.at(run);
+  progress_->message(fmt::format("{} was taken over by another process", left.name));
+  left.status = RunStatus::kPending;
+  left.epochs.clear();
+  left.untrained.reset();
+  left.error.reset();
+  pause_run(run);
+}
+
+void SweepRecorder::keep_run(std::size_t run, RunRecord record) {
+  // Its directory may have another name since.
+  record.name = this->record(run).name;
+  progress_->keep_runs(1);
+  progress_->consider(record);
+  update(run, std::move(record));
 }
 
 void SweepRecorder::add_run(RunRecord record) {
@@ -138,8 +160,11 @@ void SweepRecorder::skip_run(std::size_t run, const Run& description, RunStatus 
   end_run(run);
 }
 
-void SweepRecorder::record_lost_run(std::size_t run, const Run& description, RunRecord record) {
-  sweep::record_lost_run(recorder_options(run), description, record);
+void SweepRecorder::record_lost_run(std::size_t run, const Run& description, RunRecord record,
+                                    const std::string& attempt) {
+  RecorderOptions options = recorder_options(run);
+  options.attempt = attempt;
+  sweep::record_lost_run(options, description, record);
   update(run, std::move(record));
 }
 
@@ -167,6 +192,7 @@ void SweepRecorder::count_cost(std::size_t run) {
 
 void SweepRecorder::save() {
   const double begin = options_.clock();
+  if (options_.refresh) options_.refresh();
   records_.save(options_.directory / kResults, options_.name, options_.keys, Survives::kKill);
   const double end = options_.clock();
   next_save_ = end + (end - begin) / kTimeForResults;
@@ -181,7 +207,7 @@ void SweepRecorder::save_if_due() {
 // Nothing depends on this file, so the sweep goes on without it.
 void SweepRecorder::write_progress() {
   const double now = options_.clock();
-  if (now < next_progress_) return;
+  if (options_.refresh || now < next_progress_) return;
   next_progress_ = now + kSecondsBetweenProgress;
   try {
     write_file_atomically(options_.directory / kProgressFile, json_text(to_json(progress_->state())),

@@ -43,6 +43,9 @@ struct SweepRecorderOptions {
   std::size_t total_runs = 0;           // if more are to be added; 0: those that are there
   double work = 0;                      // see Progress
   std::set<std::size_t> replaces = {};  // runs whose old directory goes when they are completed
+  /// Where several processes share the sweep: called before results are written, to take over what the others
+  /// have done. Means are then written by write_means() only, and nothing for `sweep watch`.
+  std::function<void()> refresh = {};
 };
 
 /// The records of all runs, results.csv and results.json, progress display, aggregates and disk syncing of a
@@ -85,14 +88,22 @@ class SweepRecorder {
 
   /// Writes the files of a run that cannot be trained here, and ends it. `status`: kSkipped or kFailed.
   void skip_run(std::size_t run, const Run& description, RunStatus status, const std::string& reason);
-  /// Writes the end of a run that was lost. Its process must be gone. end_run() may follow.
-  void record_lost_run(std::size_t run, const Run& description, RunRecord record);
+  /// Writes the end of a run that was lost. Its process must be gone. end_run() may follow. `attempt`: see
+  /// RecorderOptions.
+  void record_lost_run(std::size_t run, const Run& description, RunRecord record,
+                       const std::string& attempt = {});
+  /// Another process has taken the run over, so that what became of it here does not count.
+  void leave_run(std::size_t run);
+  /// Takes over the final record of a run that another process or an earlier start has ended.
+  void keep_run(std::size_t run, RunRecord record);
 
   /// Writes results.csv and results.json, but not so often that it would take a noticeable part of the time;
   /// and at most once a second what `sweep watch` reads.
   void save_if_due();
   /// Writes the final results and returns when all files of the sweep are on the disk.
   void finish();
+  /// Writes the means over repeats anew.
+  void write_means();
   /// After a failure, writes the results if that is possible: a disk may be too full for a checkpoint and
   /// still have room for them. Ignores IoError.
   void try_save();

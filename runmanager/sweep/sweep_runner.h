@@ -11,6 +11,7 @@
 
 #include "core/data/dataset.h"
 #include "core/engine/engine.h"
+#include "core/engine/stages.h"
 #include "runmanager/config/run_config.h"
 #include "runmanager/records/results.h"
 #include "runmanager/terminal/terminal.h"
@@ -28,11 +29,15 @@ struct RunnerOptions {
   double max_time = 0;       // seconds after which the sweep stops as if asked to; 0: never
   bool fresh = false;        // always a new directory: NAME-2, NAME-3, …
   bool replace = false;      // retrain existing runs whose settings differ
+  bool join = false;         // work on the sweep together with other processes that have this set
+  bool leave = false;        // with join: end when no run is left to claim, also if others train some still
   bool fail_fast = false;    // the first failed run ends the sweep
   bool strict = false;       // a run without its device is a failure, not a skip
   bool quiet = false;        // no progress
   bool json = false;         // results.json on stdout instead of the table
-  std::vector<std::string> command = {};  // as typed, for the records and the hint how to resume
+  std::function<bool(const RunConfig&)> takes = {};  // with join: which runs are claimed here; empty: all
+  std::size_t most_runs = 0;                         // with join: claimed here, at most; 0: all
+  std::vector<std::string> command = {};             // as typed, for the records and the hint how to resume
 };
 
 /// What a sweep uses from outside. Tests replace parts of it.
@@ -42,9 +47,14 @@ struct SweepEnvironment {
   std::function<Dataset(const DatasetSpec&)> load_dataset = sweep::load_dataset;
   std::function<std::optional<std::string>(const Device&, Precision)> unavailable_reason =
       sweep::unavailable_reason;
+  /// Why a run's devices cannot train together as its "parallel" asks for; see
+  /// parallel_unavailable_reason().
+  std::function<std::optional<std::string>(const Device&, const ParallelOptions&, const Network&,
+                                           const LossOptions&)>
+      parallel_missing_reason = parallel_unavailable_reason;
   std::function<Device(std::string_view)> parse_device = sweep::parse_device;
   std::function<double()> clock = {};  // seconds, monotonic; empty: std::chrono::steady_clock
-  /// The signal that asks to stop, or 0; empty: the first of SIGINT, SIGTERM and SIGUSR1.
+  /// The signal that asks to stop, or 0; empty: the first of SIGINT, SIGTERM, SIGUSR1 and SIGUSR2.
   std::function<int()> stop_requested;
   /// The worker program and its first arguments, see worker_main(): {"/proc/self/exe", "worker"}. Empty: runs
   /// are trained in this process, one after another, with make_engine, and a crash ends the sweep.
@@ -57,7 +67,7 @@ struct SweepEnvironment {
 struct SweepOutcome {
   std::vector<RunRecord> runs;      // in the order of the sweep
   std::filesystem::path directory;  // <logdir>/<name>
-  /// 0 all done or skipped, 1 a run failed, 75 SIGUSR1, 130 SIGINT, 143 SIGTERM.
+  /// 0 all done or skipped, 1 a run failed, 75 SIGUSR1 or SIGUSR2, 130 SIGINT, 143 SIGTERM.
   int exit_code = 0;
 };
 
@@ -74,5 +84,15 @@ struct SweepOutcome {
 /// sweep, a full disk). Handles process signals unless environment.stop_requested is set; not to be called by
 /// two threads at once then.
 SweepOutcome run_sweep(const Sweep& sweep, const RunnerOptions& options, SweepEnvironment environment = {});
+
+/// A sweep's directory, ready for others to train its runs in.
+struct PlannedSweep {
+  std::filesystem::path directory;
+  std::vector<bool> done;  // one per run of the sweep: ended in an earlier start, and not to be trained again
+};
+
+/// Does what run_sweep() does before it trains the first run, devices left aside, and ends: the directory
+/// then has its sweep.json, and what was in the way is moved. Throws as run_sweep().
+PlannedSweep plan_sweep(const Sweep& sweep, const RunnerOptions& options, SweepEnvironment environment = {});
 
 }  // namespace sweep

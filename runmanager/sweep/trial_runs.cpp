@@ -27,11 +27,13 @@ TrialRuns::TrialRuns(const Sweep& sweep, std::deque<ScheduledRun>& runs, const S
   points_ = sweep.trials->points;
 }
 
-std::vector<TrialResult> TrialRuns::results() const {
-  std::vector<TrialResult> results;
-  for (std::size_t i = 0; i < sweep_.runs.size(); ++i)
-    results.push_back(trial_result(recorder_.record(i), search_, keeps_best(sweep_.runs[i])));
-  return results;
+void TrialRuns::read_results() {
+  for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
+    if (i == results_.size()) results_.emplace_back();
+    // A failed one that is tried again has not ended yet, whatever its record says.
+    if (!results_[i].ended || active_.contains(i))
+      results_[i] = trial_result(recorder_.record(i), search_, keeps_best(sweep_.runs[i]));
+  }
 }
 
 bool TrialRuns::has_time() const {
@@ -45,9 +47,10 @@ bool TrialRuns::has_time() const {
 }
 
 std::vector<const ScheduledRun*> TrialRuns::take_ready() {
-  std::vector<TrialResult> results = this->results();
-  while (add_trial(results)) results = this->results();
-  const std::vector<TrialDecision> decisions = schedule_.decide(results);
+  do {
+    read_results();
+  } while (add_trial());
+  const std::vector<TrialDecision> decisions = schedule_.decide(results_);
   std::vector<const ScheduledRun*> ready;
   for (std::size_t i = 0; i < decisions.size(); ++i) {
     const TrialDecision& decision = decisions[i];
@@ -65,16 +68,16 @@ std::vector<const ScheduledRun*> TrialRuns::take_ready() {
   return ready;
 }
 
-bool TrialRuns::add_trial(const std::vector<TrialResult>& results) {
-  const std::size_t trial = results.size();
+bool TrialRuns::add_trial() {
+  const std::size_t trial = results_.size();
   if (!sampler_ || is_exhausted_ || trial >= search_.trials || !has_time() ||
-      !schedule_.may_begin(trial, results))
+      !schedule_.may_begin(trial, results_))
     return false;
   std::vector<Observation> earlier;
   for (std::size_t i = 0; i < trial; ++i) {
     Observation observation{.point = points_[i]};
     if (i < schedule_.known(trial)) {
-      observation.value = final_value(results[i]);
+      observation.value = final_value(results_[i]);
       observation.failed = !observation.value;
     }
     earlier.push_back(std::move(observation));
@@ -88,15 +91,15 @@ bool TrialRuns::add_trial(const std::vector<TrialResult>& results) {
   return true;
 }
 
-SearchEnd TrialRuns::outcome() const {
-  const std::vector<TrialResult> results = this->results();
-  SearchEnd end{.reason = "", .winner = schedule_.winner(results)};
+SearchEnd TrialRuns::outcome() {
+  read_results();
+  SearchEnd end{.reason = "", .winner = schedule_.winner(results_)};
   if (end.winner) {
     end.reason = fmt::format("{} of {} is reached", search_.metric, *search_.target);
   } else if (!has_time()) {
     end.reason = fmt::format("trials have taken the {} that they may", human_seconds(*search_.seconds));
   } else if (is_exhausted_) {
-    end.reason = fmt::format("there is no further point after {} trials", results.size());
+    end.reason = fmt::format("there is no further point after {} trials", results_.size());
   }
   return end;
 }

@@ -43,13 +43,13 @@ class TrialRuns final : public RunSource {
   std::vector<const ScheduledRun*> take_ready() override;
   void end(std::size_t run) override { active_.erase(run); }
 
-  SearchEnd outcome() const;
+  SearchEnd outcome();
 
  private:
-  std::vector<TrialResult> results() const;
+  void read_results();
   bool has_time() const;
   /// Chooses the next trial if that can be done now; returns whether there is one more.
-  bool add_trial(const std::vector<TrialResult>& results);
+  bool add_trial();
 
   const Sweep& sweep_;
   const SearchSpec& search_;
@@ -60,6 +60,7 @@ class TrialRuns final : public RunSource {
   TrialSchedule schedule_;
   std::unique_ptr<Sampler> sampler_;  // of methods that choose trials while others are trained
   std::vector<SearchPoint> points_;   // of the trials
+  std::vector<TrialResult> results_;  // of the trials; those that have ended are read once
   std::set<std::size_t> active_;      // handed out, and not ended
   std::set<std::size_t> pruned_;
   bool is_exhausted_ = false;  // there is no other point

@@ -187,6 +187,12 @@ class ProgressSender final : public TrainingObserver {
   std::string phase_;
 };
 
+std::optional<Claim> claim_of(const proto::Train& train) {
+  if (!train.has_claim()) return std::nullopt;
+  const proto::Claim& claim = train.claim();
+  return Claim{.owners = claim.owners(), .name = claim.name(), .number = claim.number(), .id = claim.id()};
+}
+
 proto::Failure wire_failure(RunFailure failure) {
   switch (failure) {
     case RunFailure::kNone:
@@ -197,6 +203,8 @@ proto::Failure wire_failure(RunFailure failure) {
       return proto::FAILURE_DIVERGED;
     case RunFailure::kDevice:
       return proto::FAILURE_DEVICE;
+    case RunFailure::kTakenOver:
+      return proto::FAILURE_TAKEN_OVER;
   }
   return proto::FAILURE_ERROR;
 }
@@ -259,7 +267,8 @@ class Worker {
                                           .clock = steady_seconds,
                                           .stop_requested = [this] { return inbox_.stop_signal(); },
                                           .threads = [this] { return inbox_.threads(); },
-                                          .image_grids = &image_grids_});
+                                          .image_grids = &image_grids_,
+                                          .claim = claim_of(train)});
     proto::FromWorker message;
     message.mutable_end()->set_record(encode(trained.record));
     message.mutable_end()->set_failure(wire_failure(trained.failure));
@@ -308,7 +317,7 @@ int run_worker(int fd, int parent, const WorkerEnvironment& environment) {
   if (parent != 0 && ::getppid() != parent) return 1;  // It died before prctl() took effect.
   // A terminal or batch system sends these to all processes of a job. The parent decides what to do and sends
   // a message.
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
   MessageSocket socket(fd);
   Inbox inbox(socket);
   Worker worker(socket, inbox, environment);

@@ -19,8 +19,8 @@ struct WorkerEnvironment {
 };
 
 /// Trains the runs that are requested over the socket `fd`, until its other end closes. Ends with the process
-/// `parent`, however that dies; 0: not checked at the start. Ignores SIGINT, SIGTERM and SIGUSR1, which the
-/// parent handles. Returns an exit code.
+/// `parent`, however that dies; 0: not checked at the start. Ignores SIGINT, SIGTERM, SIGUSR1 and SIGUSR2,
+/// which the parent handles. Returns an exit code.
 int run_worker(int fd, int parent, const WorkerEnvironment& environment = {});
 
 /// The exit code of a worker that ran out of memory where it could not report that.

@@ -24,6 +24,8 @@ RunFailure failure_of(proto::Failure failure) {
       return RunFailure::kDiverged;
     case proto::FAILURE_DEVICE:
       return RunFailure::kDevice;
+    case proto::FAILURE_TAKEN_OVER:
+      return RunFailure::kTakenOver;
     default:
       return RunFailure::kError;
   }
@@ -81,6 +83,13 @@ void WorkerPool::start(std::size_t slot_index, const ScheduledRun& run, const Ru
   train.set_threads(threads);
   train.set_until_epoch(run.prepared.until_epoch);
   train.set_record(encode(record));
+  if (run.claim) {
+    proto::Claim& claim = *train.mutable_claim();
+    claim.set_owners(run.claim->owners.string());
+    claim.set_name(run.claim->name);
+    claim.set_number(run.claim->number);
+    claim.set_id(run.claim->id);
+  }
   // If the worker is gone already, deliver() notices that its socket is closed.
   slot.worker->socket().send(message);
 }

@@ -228,6 +228,16 @@ void check_cycles(std::vector<WhenRule>& rules, Problems& problems) {
 
 }  // namespace
 
+const JsonNode& compared_value(const JsonNode& value, const KeyPath& path) {
+  const JsonNode* name = path.size() == 1 ? value.find("name") : nullptr;
+  return name != nullptr ? *name : value;
+}
+
+bool is_met(const Condition& condition, const JsonNode& value) {
+  return std::any_of(condition.values.begin(), condition.values.end(),
+                     [&value](const JsonNode& wanted) { return same_value(value, wanted); });
+}
+
 SearchSpace read_search_space(const JsonNode& root, Problems& problems) {
   SearchSpace space;
   space.grids = read_grids(root, problems);

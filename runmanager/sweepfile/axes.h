@@ -30,6 +30,13 @@ struct Condition {
   std::vector<JsonNode> values;
 };
 
+/// What conditions compare of the value of an axis at `path`: of an optimizer or a data set that is an object
+/// its name.
+const JsonNode& compared_value(const JsonNode& value, const KeyPath& path);
+
+/// Whether the condition holds where compared_value() is `value`.
+bool is_met(const Condition& condition, const JsonNode& value);
+
 /// Leaves out the combinations for which all conditions hold.
 struct ExcludeRule {
   std::shared_ptr<const JsonLocation> location;

@@ -54,8 +54,7 @@ std::optional<Dimension> axis_range(const JsonNode& node, Problems& problems) {
   const JsonNode &low = ends.elements[0], &high = ends.elements[1];
   range.low = low.number;
   range.high = high.number;
-  const bool is_integer = range.kind == DimensionKind::kInteger || range.kind == DimensionKind::kLogInteger;
-  const bool is_log = range.kind == DimensionKind::kLogUniform || range.kind == DimensionKind::kLogInteger;
+  const bool is_integer = has_integers(range.kind), is_log = is_logarithmic(range.kind);
   const std::size_t problems_before = problems.size();
   for (const JsonNode* end : {&low, &high}) {
     if (is_integer && !end->is(JsonKind::kInteger)) problems.add_value(*end, "an integer");

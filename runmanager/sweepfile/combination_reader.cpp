@@ -4,7 +4,8 @@
 #include <string_view>
 
 #include "runmanager/sweepfile/key_path.h"
-#include "runmanager/sweepfile/settings.h"
+#include "runmanager/sweepfile/parallel_reader.h"
+#include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 namespace {
@@ -17,6 +18,13 @@ ParamValue param_of(const JsonNode& node, const KeyPath& path) {
   if (path == KeyPath{"network"}) {
     const JsonNode* name = node.find("name");
     if (name != nullptr && name->is(JsonKind::kString)) return name->text;
+  }
+  if (path == KeyPath{"parallel"}) {
+    Problems ignored;  // Those of the file are found when the run is read.
+    JsonNode tree;
+    tree.kind = JsonKind::kObject;
+    tree.members.push_back({"parallel", node.location, node});
+    return parallel_text(read_parallel(tree, ignored));
   }
   if (node.is(JsonKind::kBoolean)) return node.boolean;
   if (node.is(JsonKind::kString)) return node.text;
@@ -182,6 +190,10 @@ RunConfig CombinationReader::read(const Combination& combination) {
   }
   config.resolved = ResolvedSettings(group.resolved, std::move(resolved));
   config.origins = Origins(group.config.origins.common(), std::move(origins));
+  // Layers that name their devices say what kind of device the run needs.
+  if (config.device == "auto" && !config.parallel.model.empty())
+    config.device =
+        config.parallel.model.front().device.substr(0, config.parallel.model.front().device.find(':'));
   return config;
 }
 

@@ -10,7 +10,8 @@
 #include "core/base/suggest.h"
 #include "runmanager/config/epoch_metrics.h"
 #include "runmanager/sweepfile/dataset_reader.h"
-#include "runmanager/sweepfile/settings.h"
+#include "runmanager/sweepfile/parallel_reader.h"
+#include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 namespace {
@@ -301,6 +302,12 @@ std::span<const RunPart> run_parts() {
        },
        [](const RunConfig& from, RunConfig& to) { to.loss = from.loss; },
        [](const RunConfig& config) { return named_json(config.loss, loss_types()); }},
+      {"parallel",
+       [](const JsonNode& tree, const ReadContext&, Problems& problems, RunConfig& config) {
+         config.parallel = read_parallel(tree, problems);
+       },
+       [](const RunConfig& from, RunConfig& to) { to.parallel = from.parallel; },
+       [](const RunConfig& config) { return parallel_json(config.parallel); }},
       {"log",
        [](const JsonNode& tree, const ReadContext&, Problems& problems, RunConfig& config) {
          config.log = read_log(tree, problems);
@@ -346,6 +353,7 @@ RunConfig read_run_config(const JsonNode& tree, const ReadContext& context, Prob
   RunConfig config;
   for (const RunPart& part : run_parts()) part.read(tree, context, problems, config);
   if (const JsonNode* clip_norm = reader.find("clip_norm")) config.clip_norm = clip_norm->number;
+  config.accumulate = static_cast<int>(reader.integer("accumulate"));
   for_each_simple_key(config, [&](const char* key, auto& field) {
     assign(field, read_simple_value(tree, key, context, problems));
   });
@@ -363,6 +371,7 @@ nlohmann::ordered_json resolved_json(const RunConfig& config) {
   json["repeat"] = config.repeat;
   for_each_simple_key(config, [&](const char* key, const auto& field) { json[key] = field_json(field); });
   if (config.clip_norm > 0) json["clip_norm"] = config.clip_norm;
+  json["accumulate"] = config.accumulate;
   if (const auto& stop = config.stop) {
     json["stop"] = {{"metric", stop->metric},
                     {"mode", stop->largest_is_best ? "max" : "min"},

@@ -12,7 +12,7 @@
 #include "core/base/suggest.h"
 #include "core/data/known_datasets.h"
 #include "core/data/split_method.h"
-#include "runmanager/sweepfile/settings.h"
+#include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 namespace {

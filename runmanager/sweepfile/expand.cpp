@@ -38,12 +38,6 @@ std::size_t extent_of(const Dimension& dimension, const Grid& grid) {
   return extent;
 }
 
-// Conditions compare an optimizer or data set that is an object by its name.
-const JsonNode& named(const JsonNode& value) {
-  const JsonNode* name = value.find("name");
-  return name != nullptr ? *name : value;
-}
-
 constexpr std::size_t kNoAxis = static_cast<std::size_t>(-1);
 
 // The rules of one grid, for any of its combinations, each given as the index of every axis's value. A
@@ -89,20 +83,16 @@ class GridRules {
   static Tests tests_of(const std::vector<Condition>& conditions, const Grid& grid, const JsonNode& base) {
     Tests tests;
     for (const Condition& condition : conditions) {
-      const auto is_wanted = [&condition](const JsonNode& value) {
-        return std::any_of(condition.values.begin(), condition.values.end(),
-                           [&value](const JsonNode& wanted) { return same_value(value, wanted); });
-      };
       Test test;
       const auto axis = std::find_if(grid.axes.begin(), grid.axes.end(),
                                      [&](const Axis& candidate) { return candidate.path == condition.path; });
       if (axis != grid.axes.end()) {
         test.axis = static_cast<std::size_t>(axis - grid.axes.begin());
         for (const JsonNode& value : axis->values)
-          test.by_value.push_back(is_wanted(axis->path.size() == 1 ? named(value) : value));
+          test.by_value.push_back(is_met(condition, compared_value(value, axis->path)));
       }
       const std::optional<JsonNode> value = value_at(base, condition.path);
-      test.otherwise = value && is_wanted(*value);
+      test.otherwise = value && is_met(condition, *value);
       tests.push_back(std::move(test));
     }
     return tests;

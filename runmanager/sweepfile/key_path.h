@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runmanager/config/problems.h"
-#include "runmanager/sweepfile/settings.h"
+#include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/text/json_document.h"
 
 namespace sweep {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sweep {
 
@@ -11,6 +12,7 @@ struct LoadOptions {
   std::optional<std::string> epochs;     // --epochs, as typed; replaces the file's and any axis of that key
   std::optional<std::string> seed;       // --seed, likewise
   std::optional<bool> deterministic;     // --deterministic or --no-deterministic, likewise
+  std::vector<std::string> slurm = {};   // "KEY=VALUE" of --slurm, into "slurm"
   std::optional<int> cuda_device_count;  // CUDA devices of this machine; nothing: ask it
 };
 

@@ -9,7 +9,7 @@
 #include "core/base/file.h"
 #include "core/base/suggest.h"
 #include "runmanager/sweepfile/config_reader.h"
-#include "runmanager/sweepfile/settings.h"
+#include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 namespace {

@@ -4,7 +4,8 @@
 #include "core/spec/optimizer.h"
 #include "core/spec/schedule.h"
 #include "runmanager/sweepfile/axes.h"
-#include "runmanager/sweepfile/settings.h"
+#include "runmanager/sweepfile/settings/settings.h"
+#include "runmanager/sweepfile/slurm/slurm_reader.h"
 
 namespace sweep {
 namespace {
@@ -203,7 +204,7 @@ Json axes_schema() {
   Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
   std::string keys_with_parts;
   for (const Setting& setting : file_settings()) {
-    if (setting.format && setting.format->has_parts)
+    if (setting.sweepable && setting.format && setting.format->has_parts)
       keys_with_parts += (keys_with_parts.empty() ? "" : "|") + setting.name;
   }
   schema["patternProperties"] = {
@@ -250,7 +251,11 @@ Json sweep_schema() {
   add_warmup_followers(definitions["schedule"]);
   definitions.update({{"stop", object_with(properties_of(stop_settings()))},
                       {"search", object_with(properties_of(search_settings()))},
+                      {"slurm", object_with(properties_of(slurm_settings()))},
+                      {"slurm_tasks", object_with(properties_of(slurm_task_settings()))},
                       {"log", object_with(properties_of(log_settings()))},
+                      {"parallel", object_with(properties_of(parallel_settings()))},
+                      {"pipeline", object_with(properties_of(pipeline_settings()))},
                       {"range", range_schema()},
                       {"axes", axes_schema()},
                       {"conditions", {{"type", "object"}, {"minProperties", 1}}}});

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runmanager/config/epoch_metrics.h"
-#include "runmanager/sweepfile/settings.h"
+#include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 namespace {

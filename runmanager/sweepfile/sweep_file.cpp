@@ -22,6 +22,7 @@
 #include "runmanager/sweepfile/param_values.h"
 #include "runmanager/sweepfile/search_reader.h"
 #include "runmanager/sweepfile/self_contained.h"
+#include "runmanager/sweepfile/slurm/slurm_reader.h"
 #include "runmanager/sweepfile/trial_reader.h"
 #include "runmanager/text/json_document.h"
 
@@ -211,6 +212,7 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
   JsonNode root = read_root(file);
   remove_recorded_keys(root);
   std::vector<Assignment> plain = apply_overrides(root, overrides, options, problems);
+  apply_slurm_options(root, options.slurm, problems);
   check_keys(root, file_settings(), problems);
   NetworkFiles files(file.parent_path());
   make_self_contained(root, plain, file.parent_path(), files);
@@ -231,6 +233,7 @@ Sweep load_sweep(const fs::path& file, std::span<const std::string> overrides, c
     set_value(rule_base, {member.key}, member.value, member.key_location, base_problems);
   }
   sweep.search = read_search(root, space, problems);
+  read_slurm(root, problems);  // For its mistakes; slurm_spec() reads what it says.
   if (sweep.search) check_epochs(*sweep.search, base, problems);
   if (sweep.search && draws_points(*sweep.search, space)) {
     problems.throw_if_any();

@@ -9,7 +9,7 @@
 #include "runmanager/config/run_name.h"
 #include "runmanager/search/sampler.h"
 #include "runmanager/sweepfile/param_values.h"
-#include "runmanager/sweepfile/settings.h"
+#include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 namespace {
@@ -42,8 +42,7 @@ void TrialReader::check_ranges(Problems& problems) const {
   for (const Axis& axis : axes_) {
     const std::optional<Setting> setting = setting_at(axis.path);
     if (!axis.range || !setting) continue;
-    const bool is_integer =
-        axis.range->kind == DimensionKind::kInteger || axis.range->kind == DimensionKind::kLogInteger;
+    const bool is_integer = has_integers(axis.range->kind);
     for (const double end : {axis.range->low, axis.range->high}) {
       const JsonNode node = is_integer ? from_json(static_cast<std::int64_t>(end), axis.location)
                                        : from_json(end, axis.location);

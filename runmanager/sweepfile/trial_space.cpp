@@ -20,16 +20,9 @@ Dimension dimension_of(const Axis& axis) {
 
 JsonNode value_of(const Axis& axis, double value) {
   if (!axis.range) return axis.values.at(static_cast<std::size_t>(value));
-  const bool is_integer =
-      axis.range->kind == DimensionKind::kInteger || axis.range->kind == DimensionKind::kLogInteger;
-  return is_integer ? from_json(static_cast<std::int64_t>(std::llround(value)), axis.location)
-                    : from_json(value, axis.location);
-}
-
-// Conditions compare an optimizer or a data set that is an object by its name.
-JsonNode named(const JsonNode& value) {
-  const JsonNode* name = value.find("name");
-  return name != nullptr ? *name : value;
+  return has_integers(axis.range->kind)
+             ? from_json(static_cast<std::int64_t>(std::llround(value)), axis.location)
+             : from_json(value, axis.location);
 }
 
 }  // namespace
@@ -49,14 +42,9 @@ bool TrialSpace::holds(const std::vector<Condition>& conditions,
                        const std::vector<Assignment>& values) const {
   return std::ranges::all_of(conditions, [&](const Condition& condition) {
     const auto given = std::ranges::find(values, condition.path, &Assignment::path);
-    std::optional<JsonNode> value;
-    if (given == values.end())
-      value = value_at(base_, condition.path);
-    else
-      value = given->path.size() == 1 ? named(given->value) : given->value;
-    return value && std::ranges::any_of(condition.values, [&value](const JsonNode& wanted) {
-             return same_value(*value, wanted);
-           });
+    if (given != values.end()) return is_met(condition, compared_value(given->value, given->path));
+    const std::optional<JsonNode> value = value_at(base_, condition.path);
+    return value && is_met(condition, *value);
   });
 }
 

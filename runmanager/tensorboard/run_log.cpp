@@ -22,8 +22,9 @@ namespace {
 
 constexpr std::size_t kKeptGrids = 16;
 
-tbwriter::WriterOptions writer_options(std::int64_t first_step = 0) {
+tbwriter::WriterOptions writer_options(bool locks, std::int64_t first_step = 0) {
   tbwriter::WriterOptions options;
+  options.locks_directory = locks;
   options.first_step = first_step;
   options.end_session_on_close = false;  // close() writes the end, with the run's status.
   return options;
@@ -145,8 +146,8 @@ const tbwriter::EncodedImage* ImageGridCache::first_batch(const DataLoader& load
 }
 
 RunLog::RunLog(const std::filesystem::path& directory, const Run& run,
-               const nlohmann::ordered_json& provenance)
-    : options_(run.log), device_(run.device), loss_(run.loss), writer_(directory, writer_options()) {
+               const nlohmann::ordered_json& provenance, bool locks)
+    : options_(run.log), device_(run.device), loss_(run.loss), writer_(directory, writer_options(locks)) {
   if (options_.hparams && !run.params.empty()) {
     writer_.add_hparams_start(to_hparams(run.params));
     session_ = true;
@@ -173,11 +174,11 @@ RunLog::RunLog(const std::filesystem::path& directory, const Run& run,
   }
 }
 
-RunLog::RunLog(const std::filesystem::path& directory, const Run& run, std::int64_t first_step)
+RunLog::RunLog(const std::filesystem::path& directory, const Run& run, std::int64_t first_step, bool locks)
     : options_(run.log),
       device_(run.device),
       session_(options_.hparams && !run.params.empty()),
-      writer_(directory, writer_options(first_step)) {}
+      writer_(directory, writer_options(locks, first_step)) {}
 
 tbwriter::CustomScalarsLayout scalars_layout(bool numbers, bool has_validation) {
   const auto chart = [](const char* title, std::string_view tag) {

@@ -62,11 +62,13 @@ std::span<const double> parameter_limits();
 class RunLog {
  public:
   /// Opens the events file and writes the start of the session (hparams), configuration and provenance.
-  RunLog(const std::filesystem::path& directory, const Run& run, const nlohmann::ordered_json& provenance);
+  /// `locks`: see WriterOptions::locks_directory.
+  RunLog(const std::filesystem::path& directory, const Run& run, const nlohmann::ordered_json& provenance,
+         bool locks = true);
 
   /// Continues a run whose older files end at its checkpoint: opens a further file, without the start of a
   /// session. `first_step`: above the steps of all points in the older files.
-  RunLog(const std::filesystem::path& directory, const Run& run, std::int64_t first_step);
+  RunLog(const std::filesystem::path& directory, const Run& run, std::int64_t first_step, bool locks = true);
 
   /// The layout of the Custom Scalars tab for targets that are `numbers`, or else classes; with charts of the
   /// validation set, or without.

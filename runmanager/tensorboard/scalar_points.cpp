@@ -26,6 +26,8 @@ std::vector<tbwriter::ScalarPoint> epoch_points(const EpochRecord& epoch) {
       points.push_back({kMeasures[i].validation_tag, *epoch.validation_measures[i]});
   }
   if (epoch.device_seconds) points.push_back({"Time/device_seconds", *epoch.device_seconds});
+  if (epoch.communication_seconds)
+    points.push_back({"Time/communication_seconds", *epoch.communication_seconds});
   return points;
 }
 

@@ -79,6 +79,7 @@ EpochRecord EpochAccumulator::record(int number, double training_variation) cons
   epoch.images_per_second = epoch.epoch_seconds > 0 ? samples / epoch.epoch_seconds : 0;
   epoch.data_wait_seconds = wait_seconds_;
   epoch.device_seconds = device_seconds_;
+  epoch.communication_seconds = communication_seconds_;
   return epoch;
 }
 

@@ -31,6 +31,7 @@ class EpochAccumulator {
   /// that time in which training waited for data.
   void end_training(double now, double wait_seconds);
   void set_device_seconds(double seconds) { device_seconds_ = seconds; }
+  void set_communication_seconds(double seconds) { communication_seconds_ = seconds; }
   /// `variation`: target_variation() of the validation samples.
   void set_validation(const Totals& totals, double variation) {
     validation_ = totals;
@@ -53,7 +54,7 @@ class EpochAccumulator {
 
  private:
   double begin_, wait_seconds_ = 0;
-  std::optional<double> seconds_, device_seconds_;
+  std::optional<double> seconds_, device_seconds_, communication_seconds_;
   Totals training_;
   bool has_classes_ = true;  // no target so far was a number
   std::optional<Totals> validation_;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/base/file.h"
-#include "runmanager/records/run_files.h"
 #include "runmanager/tensorboard/scalar_points.h"
 
 namespace sweep {
@@ -39,15 +38,15 @@ std::string EpochWatch::reason() const {
 }
 
 bool resume_best_file(const RunConfig& config, const std::filesystem::path& run_directory,
-                      std::optional<int> best_epoch, int last_epoch) {
-  const std::filesystem::path best = run_directory / kBestFile;
+                      const CheckpointNames& names, std::optional<int> best_epoch, int last_epoch) {
+  const std::filesystem::path best = run_directory / names.best;
   if (!keeps_best(config)) {
     std::error_code error;
     std::filesystem::remove(best, error);  // It need not stay the best.
     return false;
   }
   // The process may have ended before it gave the checkpoint its other name.
-  if (best_epoch == last_epoch) link_file_atomically(run_directory / kCheckpointFile, best);
+  if (best_epoch == last_epoch) link_file_atomically(run_directory / names.newest, best);
   return best_epoch.has_value();
 }
 

@@ -19,6 +19,18 @@ std::string measures_text(const std::optional<double>& accuracy, const Measures&
   return text;
 }
 
+// "loss 0.5, accuracy 0.85".
+std::string test_text(const std::map<std::string, double>& metrics) {
+  constexpr std::string_view kTest = "test_";
+  const auto loss = metrics.find("test_loss");
+  std::string text = loss == metrics.end() ? "" : fmt::format("loss {:.6g}", loss->second);
+  for (const auto& [name, value] : metrics) {
+    if (name.starts_with(kTest) && name != "test_loss")
+      text += fmt::format(", {} {:.6g}", name.substr(kTest.size()), value);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string begin_text(const PreparedRun& run, std::size_t batches) {
@@ -40,15 +52,17 @@ std::string epoch_text(const EpochRecord& epoch) {
          fmt::format(", {:.3g} s, {} images/s", epoch.epoch_seconds, human_count(epoch.images_per_second));
 }
 
-std::string test_text(const std::map<std::string, double>& metrics) {
-  constexpr std::string_view kTest = "test_";
-  const auto loss = metrics.find("test_loss");
-  std::string text = loss == metrics.end() ? "" : fmt::format("loss {:.6g}", loss->second);
-  for (const auto& [name, value] : metrics) {
-    if (name.starts_with(kTest) && name != "test_loss")
-      text += fmt::format(", {} {:.6g}", name.substr(kTest.size()), value);
-  }
-  return text;
+std::string other_kernels_text(const std::string& now, const std::string& before) {
+  return fmt::format("the checkpoint was trained with other kernels than there are now, {} instead of {}",
+                     now, before.empty() ? "unknown ones" : before);
+}
+
+void log_end(spdlog::logger& log, const std::map<std::string, double>& metrics, RunStatus status,
+             const std::string& reason) {
+  if (metrics.contains("test_loss")) log.info("test: {}", test_text(metrics));
+  if (status == RunStatus::kCompleted) return log.info("completed");
+  log.log(status == RunStatus::kFailed ? spdlog::level::err : spdlog::level::warn, "{}: {}",
+          to_string(status), reason);
 }
 
 }  // namespace sweep

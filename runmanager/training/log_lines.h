@@ -1,6 +1,8 @@
 // The lines of log.txt.
 #pragma once
 
+#include <spdlog/logger.h>
+
 #include <cstddef>
 #include <map>
 #include <string>
@@ -16,7 +18,11 @@ std::string begin_text(const PreparedRun& run, std::size_t batches);
 /// "epoch 2: loss 0.5, accuracy 0.85, validation loss 0.6, accuracy 0.8, 1.2 s, 50k images/s".
 std::string epoch_text(const EpochRecord& epoch);
 
-/// "loss 0.5, accuracy 0.85": what the metrics of a run say of its test set.
-std::string test_text(const std::map<std::string, double>& metrics);
+/// "the checkpoint was trained with other kernels than there are now, …". Both as Engine::kernels() has them.
+std::string other_kernels_text(const std::string& now, const std::string& before);
+
+/// What the metrics of a run say of its test set, "test: loss 0.5, accuracy 0.85", and how it has ended.
+void log_end(spdlog::logger& log, const std::map<std::string, double>& metrics, RunStatus status,
+             const std::string& reason);
 
 }  // namespace sweep

@@ -24,7 +24,9 @@ EngineOptions engine_options(const PreparedRun& run) {
           .augment = {config.augment, config.seed, config.repeat},
           .placement = config.placement,
           .precision = config.precision,
-          .deterministic = config.deterministic};
+          .deterministic = config.deterministic,
+          .parallel = config.parallel,
+          .accumulate = config.accumulate};
 }
 
 LoaderOptions loader_options(const RunConfig& config) {
@@ -51,6 +53,17 @@ Run describe_run(const PreparedRun& run) {
   described.class_names = run.data->class_names;
   described.has_validation = run.data->validation.count > 0;
   return described;
+}
+
+RunPlan plan_of(const PreparedRun& run, std::size_t batches, int trained, const RunRecord& record) {
+  return {.number = run.config->index + 1,
+          .name = run.config->name,
+          .epochs = run.config->epochs,
+          .batches = batches,
+          .samples = run.data->train.count,
+          .trained_epochs = trained,
+          .finished_epochs = all_epochs(record),
+          .has_classes = run.data->target_names.empty()};
 }
 
 }  // namespace sweep

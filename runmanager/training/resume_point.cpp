@@ -12,14 +12,15 @@ namespace {
 
 // Whether the best epoch's weights are there, or are not needed. Those of the last epoch are the checkpoint's
 // own: a process may have ended before it gave them their other name.
-bool has_best_epoch(const PreparedRun& run, const RunRecord& record, const std::filesystem::path& directory) {
+bool has_best_epoch(const PreparedRun& run, const RunRecord& record, const std::filesystem::path& best_file) {
   if (!keeps_best(*run.config) || !record.best_epoch || record.epochs.empty()) return true;
   return record.best_epoch == record.epochs.back().epoch ||
-         whole_checkpoint_epoch(directory / kBestFile) == record.best_epoch;
+         whole_checkpoint_epoch(best_file) == record.best_epoch;
 }
 
 // The checkpoint in `file`, if it can be used.
-ResumePoint read_resume_point(const PreparedRun& run, const std::filesystem::path& file) {
+ResumePoint read_resume_point(const PreparedRun& run, const std::filesystem::path& file,
+                              const std::filesystem::path& best_file) {
   std::error_code error;
   if (!std::filesystem::exists(file, error) && !error) return {};
   try {
@@ -28,7 +29,7 @@ ResumePoint read_resume_point(const PreparedRun& run, const std::filesystem::pat
     const std::vector<SettingDifference> different =
         differences(identity_of(record.config, record.device, record.provenance),
                     identity_of(run.config->resolved, run.device.name(), run.provenance));
-    if (different.empty() && !has_best_epoch(run, record, file.parent_path())) {
+    if (different.empty() && !has_best_epoch(run, record, best_file)) {
       return {
           .checkpoint = {},
           .problem = fmt::format("{} is not that of epoch {}, or damaged", kBestFile, *record.best_epoch)};
@@ -45,20 +46,42 @@ ResumePoint read_resume_point(const PreparedRun& run, const std::filesystem::pat
 
 std::size_t epochs_of(const ResumePoint& point) { return point.checkpoint->progress.record.epochs.size(); }
 
-}  // namespace
-
-ResumePoint find_resume_point(const PreparedRun& run, const std::filesystem::path& run_directory) {
-  const std::filesystem::path newest = run_directory / kCheckpointFile,
-                              previous = run_directory / kPreviousCheckpointFile;
-  ResumePoint point = read_resume_point(run, newest);
+ResumePoint find_resume_point_of(const std::string& attempt, const PreparedRun& run,
+                                 const std::filesystem::path& run_directory) {
+  const CheckpointNames names = checkpoint_names(attempt);
+  const std::filesystem::path newest = run_directory / names.newest,
+                              previous = run_directory / names.previous, best = run_directory / names.best;
+  ResumePoint point = read_resume_point(run, newest, best);
   std::error_code error;
   if (point.checkpoint && std::filesystem::equivalent(newest, previous, error)) return point;
-  ResumePoint older = read_resume_point(run, previous);
+  ResumePoint older = read_resume_point(run, previous, best);
   if (!older.checkpoint) return point;
   if (point.checkpoint && epochs_of(point) >= epochs_of(older)) return point;
   older.problem = std::move(point.problem);
   older.is_previous = true;
   return older;
+}
+
+bool has_events_file(const ResumePoint& point, const std::filesystem::path& run_directory) {
+  std::error_code error;
+  return std::filesystem::exists(run_directory / point.checkpoint->progress.position.events_file, error);
+}
+
+}  // namespace
+
+ResumePoint find_resume_point(const PreparedRun& run, const std::filesystem::path& run_directory) {
+  ResumePoint best = find_resume_point_of("", run, run_directory);
+  for (const std::string& attempt : attempts_in(run_directory)) {
+    ResumePoint point = find_resume_point_of(attempt, run, run_directory);
+    point.attempt = attempt;
+    const auto rank = [&](const ResumePoint& candidate) {
+      return candidate.checkpoint
+                 ? std::pair(has_events_file(candidate, run_directory) ? 1 : 0, epochs_of(candidate))
+                 : std::pair(-1, std::size_t{0});
+    };
+    if (rank(point) > rank(best)) best = std::move(point);
+  }
+  return best;
 }
 
 }  // namespace sweep

@@ -128,6 +128,9 @@ void RunManager::end_training() { implementation_->epoch("end_training").end_tra
 void RunManager::track_device_seconds(double seconds) {
   implementation_->epoch("track_device_seconds").track_device_seconds(seconds);
 }
+void RunManager::track_communication_seconds(double seconds) {
+  implementation_->epoch("track_communication_seconds").track_communication_seconds(seconds);
+}
 void RunManager::track_validation(const Totals& totals, double variation) {
   implementation_->epoch("track_validation").track_validation(totals, variation);
 }

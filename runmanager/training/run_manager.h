@@ -98,6 +98,8 @@ class RunManager {
   void end_training();
   /// The epoch's point of Time/device_seconds, from Engine::take_device_seconds().
   void track_device_seconds(double seconds);
+  /// The epoch's point of Time/communication_seconds, from Engine::take_communication_seconds().
+  void track_communication_seconds(double seconds);
   /// Sums over the validation set. `variation`: target_variation() of its samples, for R²; 0: not known.
   void track_validation(const Totals& totals, double variation = 0);
 

@@ -20,8 +20,7 @@
 namespace sweep {
 namespace {
 
-// run.json of a running run only tells how far it is, and runs are resumed from their checkpoints: there is
-// no need to write it after each of many short epochs.
+// Runs are resumed from their checkpoints: run.json need not be written after each of many short epochs.
 constexpr double kSecondsBetweenSaves = 1.0;
 
 std::filesystem::path run_directory(const RecorderOptions& options, const Run& run) {
@@ -68,7 +67,7 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
       network_(network),
       loader_(loader),
       run_begin_(now()) {
-  prepare_run_directory(directory_);
+  prepare_run_directory(directory_, options_.check_owner);
   record_ = new_record(run, options_.provenance);
   record_.status = RunStatus::kRunning;
   begin_events(run, grids);
@@ -86,11 +85,17 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
   const double begin = now();
   remove_temporaries(directory_);
   // Before anything else: it throws if the events cannot be read, and the run then starts from the beginning.
-  tbwriter::cut_back(directory_, {progress.position.events_file, progress.position.events_bytes});
+  // An attempt among others has copied them, see take_over_run().
+  if (options_.attempt.empty())
+    tbwriter::cut_back(directory_, {progress.position.events_file, progress.position.events_bytes});
   // What cut_back() returns is not asked: an earlier file that is missing is found only by looking for
   // epochs.
   const std::vector<EpochRecord>& epochs = progress.record.epochs;
   first_step_ = progress.position.first_step;
+  if (!options_.attempt.empty()) {
+    earlier_files_ = progress.position.earlier_files;
+    if (!progress.position.events_file.empty()) earlier_files_.push_back(progress.position.events_file);
+  }
   std::set<std::int64_t> recorded = recorded_epochs(directory_);
   for (std::size_t i = 0; i < epochs.size(); ++i) {
     if (recorded.erase(step_of(epochs[i].epoch)) == 0) lost_epochs_.push_back(i);
@@ -109,21 +114,23 @@ RunRecorder::RunRecorder(RecorderOptions options, const Run& run, const Network&
   run_begin_ = begin - (record_.epochs.empty() ? 0 : record_.epochs.back().run_seconds);
   lost_beginning_ = begins_anew;
   if (begins_anew) {
+    check_owner();
     remove_events(directory_);
+    earlier_files_.clear();
     first_step_ = RunPosition().first_step;
     lost_epochs_.resize(epochs.size());
     std::iota(lost_epochs_.begin(), lost_epochs_.end(), std::size_t{0});
     ImageGridCache grids;
     begin_events(run, grids);
   } else {
-    log_.emplace(directory_, run, first_step(run, progress));
+    log_.emplace(directory_, run, first_step(run, progress), options_.attempt.empty());
   }
   save_record(Survives::kKill);
   record_.logging_seconds += now() - begin;
 }
 
 void RunRecorder::begin_events(const Run& run, ImageGridCache& grids) {
-  log_.emplace(directory_, run, record_.provenance);
+  log_.emplace(directory_, run, record_.provenance, options_.attempt.empty());
   log_->layout(are_numbers(loader_.samples().set->targets), run.has_validation);
   log_->network(network_);
   if (run.log.images > 0) {
@@ -144,10 +151,11 @@ std::size_t RunRecorder::restore_events(const std::function<std::optional<double
 RunPosition RunRecorder::position(std::int64_t batches) const {
   if (epoch_) throw std::logic_error("RunRecorder::position() inside an epoch");
   const tbwriter::FilePosition position = log_->position();
-  return {position.file, position.bytes, batches, first_step_};
+  return {position.file, position.bytes, batches, first_step_, earlier_files_};
 }
 
 void RunRecorder::flush(Survives survives) {
+  check_owner();
   log_->flush();
   if (survives == Survives::kPowerCut) sync_events();
 }
@@ -155,7 +163,7 @@ void RunRecorder::flush(Survives survives) {
 // Not with SummaryWriter::sync(): it would stop writing, and a disk that is slow to sync would fail the run.
 void RunRecorder::sync_events() const {
   std::vector<std::filesystem::path> files;
-  for (const auto& [name, bytes] : event_file_sizes(directory_)) files.push_back(directory_ / name);
+  for (const auto& [name, bytes] : own_event_files()) files.push_back(directory_ / name);
   sync_files(files);
 }
 
@@ -293,6 +301,7 @@ void RunRecorder::track_metric(std::string_view name, double value) {
 
 void RunRecorder::end(RunStatus status, std::string_view reason) {
   const double begin = now();
+  check_owner();
   epoch_.reset();
   record_.status = status;
   if (!reason.empty()) record_.error = reason;
@@ -301,12 +310,23 @@ void RunRecorder::end(RunStatus status, std::string_view reason) {
   // The events first, since run.json says how long they are. Whether that much is on the disk as well, the
   // next start finds out by comparing.
   log_->close(status, reason);
-  record_.event_files = event_file_sizes(directory_);
+  record_.event_files = own_event_files();
   if (options_.survives == Survives::kPowerCut) sync_events();
   record_.logging_seconds += now() - begin;
   record_.run_seconds = now() - run_begin_;
   record_.ended = utc_time();
-  save_record(options_.survives);
+  if (options_.attempt.empty() || status == RunStatus::kInterrupted) save_record(options_.survives);
+}
+
+std::map<std::string, std::uint64_t> RunRecorder::own_event_files() const {
+  std::map<std::string, std::uint64_t> sizes = event_file_sizes(directory_);
+  if (options_.attempt.empty()) return sizes;
+  // There may be one of an attempt that this one has taken over from.
+  const std::string newest = log_->position().file;
+  std::erase_if(sizes, [&](const auto& file) {
+    return file.first != newest && std::ranges::find(earlier_files_, file.first) == earlier_files_.end();
+  });
+  return sizes;
 }
 
 int RunRecorder::next_epoch() const { return static_cast<int>(record_.epochs.size()) + 1; }
@@ -318,6 +338,7 @@ std::int64_t RunRecorder::last_step() const {
 }
 
 void RunRecorder::save_record(Survives survives) {
+  check_owner();
   write_file_atomically(directory_ / kRunRecordFile, run_record_text(record_), survives);
   last_save_ = now();
 }
@@ -342,12 +363,12 @@ void record_skipped_run(const RecorderOptions& options, const Run& run, RunStatu
 namespace {
 
 // Appends the end of the session, with the reason, to what others have written.
-void append_end(const std::filesystem::path& directory, const Run& run, const RunRecord& record) {
+void append_end(const std::filesystem::path& directory, const Run& run, const RunRecord& record, bool locks) {
   // How many steps those have written is not known. A start above every possible step makes TensorBoard drop
   // none of them.
   constexpr std::int64_t kAfterAllSteps = std::int64_t{1} << 31;
-  RunLog log = has_events(directory) ? RunLog(directory, run, kAfterAllSteps)
-                                     : RunLog(directory, run, record.provenance);
+  RunLog log = has_events(directory) ? RunLog(directory, run, kAfterAllSteps, locks)
+                                     : RunLog(directory, run, record.provenance, locks);
   log.close(record.status, record.error.value_or(""));
 }
 
@@ -356,7 +377,7 @@ void append_end(const std::filesystem::path& directory, const Run& run, const Ru
 void record_pruned_run(const RecorderOptions& options, const Run& run, RunRecord& record) {
   const std::filesystem::path directory = run_directory(options, run);
   check_is_own_directory(directory);
-  append_end(directory, run, record);
+  append_end(directory, run, record, options.attempt.empty());
   record.event_files = event_file_sizes(directory);
   write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
 }
@@ -369,8 +390,9 @@ void record_lost_run(const RecorderOptions& options, const Run& run, const RunRe
   std::filesystem::create_directory(directory, error);
   if (error)
     throw IoError(fmt::format("{}: cannot make this directory: {}", directory.string(), error.message()));
-  append_end(directory, run, record);
-  write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
+  append_end(directory, run, record, options.attempt.empty());
+  if (options.attempt.empty() || record.status == RunStatus::kInterrupted)
+    write_file_atomically(directory / kRunRecordFile, run_record_text(record), options.survives);
 }
 
 }  // namespace sweep

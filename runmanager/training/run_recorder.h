@@ -29,6 +29,12 @@ struct RecorderOptions {
   nlohmann::ordered_json provenance = {};  // of program, machine and data, for run.json
   /// What the final run.json survives. Survives::kKill leaves syncing to the caller (see DiskSync).
   Survives survives = Survives::kKill;
+  /// Where several processes share the sweep: which attempt this is, see CheckpointNames. What has become of
+  /// the run is then not written to run.json, but is for the caller to make known.
+  std::string attempt = {};
+  /// Called before anything is written that others would take for the run's; may throw. Empty: nothing to
+  /// check.
+  std::function<void()> check_owner = {};
 };
 
 /// Writes the files of one run, from its first event to its final run.json. Keeps references to `network`,
@@ -111,6 +117,11 @@ class RunRecorder {
   void end_training();
   /// The epoch's point of Time/device_seconds.
   void track_device_seconds(double seconds);
+  /// The epoch's point of Time/communication_seconds.
+  void track_communication_seconds(double seconds) {
+    end_training();
+    epoch().set_communication_seconds(seconds);
+  }
   /// Sums over the validation set. `variation`: target_variation() of its samples, for R²; 0: not known.
   void track_validation(const Totals& totals, double variation = 0);
   /// Writes the epoch's scalars and histograms. Returns its record.
@@ -137,6 +148,11 @@ class RunRecorder {
   void check_device(const Engine& engine) const;
   void save_record(Survives survives);
   void sync_events() const;
+  void check_owner() const {
+    if (options_.check_owner) options_.check_owner();
+  }
+  /// The run's events files, with their sizes.
+  std::map<std::string, std::uint64_t> own_event_files() const;
   /// What the events begin with: hparams, configuration, layout, graph and images.
   void begin_events(const Run& run, ImageGridCache& grids);
   /// The number of the epoch that is open or comes next, from 1.
@@ -155,6 +171,7 @@ class RunRecorder {
   double run_begin_ = 0;  // of the first start, moved by the time in which the run was not trained
   double last_save_ = 0;
   std::int64_t first_step_ = RunPosition().first_step;
+  std::vector<std::string> earlier_files_;  // RunPosition::earlier_files of this attempt
   std::optional<double> learning_rate_;
   std::optional<double> training_variation_;  // target_variation() of the training samples, once it is needed
   std::optional<EpochAccumulator> epoch_;

@@ -8,12 +8,11 @@
 
 #include "core/base/error.h"
 #include "core/base/read_error.h"
-#include "core/data/data_loader.h"
-#include "runmanager/records/checkpoint.h"
 #include "runmanager/records/checkpoint_writer.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/training/divergence.h"
+#include "runmanager/training/engine_setup.h"
 #include "runmanager/training/epoch_watch.h"
 #include "runmanager/training/evaluation.h"
 #include "runmanager/training/log_file.h"
@@ -21,6 +20,7 @@
 #include "runmanager/training/resume_point.h"
 #include "runmanager/training/run_evaluation.h"
 #include "runmanager/training/run_recorder.h"
+#include "runmanager/training/run_takeover.h"
 #include "runmanager/training/stop_signals.h"
 
 namespace sweep {
@@ -30,6 +30,8 @@ namespace {
 struct Stopped {
   int signal;
 };
+
+struct TakenOver {};  // Thrown where the run is not this process's any more. No error of the run.
 
 // Trains one run; used once.
 //
@@ -45,7 +47,20 @@ class RunTrainer {
         loader_(run.data->train, loader_options(config_)) {}
 
   TrainedRun run() {
-    begin();
+    try {
+      begin();
+      return train_to_its_end();
+    } catch (const TakenOver&) {
+    } catch (const IoError&) {
+      // Another attempt removes the files of this one.
+      if (is_owner()) throw;
+    }
+    if (log_) log_->warn("another process has taken over this run");
+    return {.record = std::move(record_), .failure = RunFailure::kTakenOver};
+  }
+
+ private:
+  TrainedRun train_to_its_end() {
     RunFailure failure = RunFailure::kNone;
     try {
       if (train())
@@ -74,20 +89,31 @@ class RunTrainer {
     return {.record = std::move(record_), .failure = failure};
   }
 
- private:
+  bool is_owner() const { return !options_.claim || owns(*options_.claim); }
+  void check_owner() const {
+    if (!is_owner()) throw TakenOver{};
+  }
+
   // Opens the run's files: those of an earlier start, if its last epoch can be continued, else new ones.
   void begin() {
     const Run run = describe_run(run_);
     const RecorderOptions recorder_options{.directory = options_.directory,
                                            .clock = options_.clock,
                                            .provenance = run_.provenance,
-                                           .survives = Survives::kKill};
-    auto [old, problem, is_previous] = find_resume_point(run_, options_.directory / config_.name);
+                                           .survives = Survives::kKill,
+                                           .attempt = attempt_,
+                                           .check_owner = [this] { check_owner(); }};
+    ResumePoint point = find_resume_point(run_, options_.directory / config_.name);
+    std::optional<Checkpoint>& old = point.checkpoint;
+    std::string& problem = point.problem;
     // The engine comes before the files: with other kernels the run has to start from the beginning, which
     // removes what the earlier start has written.
     if (old && !makes_same_engine(old->state.kernels, problem)) old.reset();
     if (old) {
       try {
+        if (!attempt_.empty() || !point.attempt.empty())
+          take_over_run(options_.directory / config_.name, attempt_, *run_.network, keeps_best(config_),
+                        recorder_options.check_owner, point);
         recorder_.emplace(recorder_options, run, *run_.network, loader_, old->progress, record_);
       } catch (const ReadError&) {
         throw;  // as in find_resume_point()
@@ -100,15 +126,16 @@ class RunTrainer {
     if (!old)
       recorder_.emplace(recorder_options, run, *run_.network, loader_, *options_.image_grids, record_);
     evaluation_.emplace(run_, *recorder_, observer_, [this] { after_batch(); });
-    log_ = open_log_file(recorder_->directory() / kLogFile, /*is_new=*/!old);
-    open_checkpoint(old.has_value(), is_previous);
+    log_ = open_log_file(recorder_->directory() / kLogFile, /*is_new=*/!old && attempt_.empty());
+    open_checkpoint(old.has_value(), point.is_previous);
     if (old) {
       restore_events();
-      if (is_previous) log_->warn("{}; resumed from {}", problem, kPreviousCheckpointFile);
+      if (point.is_previous) log_->warn("{}; resumed from {}", problem, kPreviousCheckpointFile);
       epoch_ = static_cast<int>(old->progress.record.epochs.size());
       steps_ = old->progress.position.batches;
       const std::optional<int> best = old->progress.record.best_epoch;
-      if (resume_best_file(config_, recorder_->directory(), best, epoch_)) recorder_->track_best_epoch(*best);
+      if (resume_best_file(config_, recorder_->directory(), names_, best, epoch_))
+        recorder_->track_best_epoch(*best);
       if (watch_) watch_->resume(record_.epochs);
       resumed_ = std::move(old->state);
       log_->info("resumed after epoch {}", epoch_);
@@ -116,19 +143,12 @@ class RunTrainer {
       if (!problem.empty()) log_->warn("not resumed but trained from the start: {}", problem);
       log_->info("{}", begin_text(run_, loader_.batch_count()));
     }
-    observer_.begin_run({.number = config_.index + 1,
-                         .name = config_.name,
-                         .epochs = config_.epochs,
-                         .batches = loader_.batch_count(),
-                         .samples = run_.data->train.count,
-                         .trained_epochs = epoch_,
-                         .finished_epochs = all_epochs(record_),
-                         .has_classes = run_.data->target_names.empty()});
+    observer_.begin_run(plan_of(run_, loader_.batch_count(), epoch_, record_));
   }
 
   // One that the run goes on from is kept until a newer one is on disk.
   void open_checkpoint(bool resumed, bool from_previous) {
-    const std::filesystem::path path = recorder_->directory() / kCheckpointFile;
+    const std::filesystem::path path = recorder_->directory() / names_.newest;
     checkpoint_.emplace(path, *run_.network, [this](Survives survives) { recorder_->flush(survives); });
     if (!resumed) return;
     if (from_previous) link_file_atomically(recorder_->directory() / kPreviousCheckpointFile, path);
@@ -152,9 +172,7 @@ class RunTrainer {
       return true;
     }
     if (engine_->kernels() == kernels) return true;
-    problem =
-        fmt::format("the checkpoint was trained with other kernels than there are now, {} instead of {}",
-                    engine_->kernels(), kernels.empty() ? "unknown ones" : kernels);
+    problem = other_kernels_text(engine_->kernels(), kernels);
     engine_.reset();
     return false;
   }
@@ -164,19 +182,6 @@ class RunTrainer {
     options.kernels = kernels;
     options.threads = threads_ = options_.threads();
     return options_.make_engine(*run_.network, options);
-  }
-
-  // Makes the engine do its one-time work now, so that it does not count as part of the first epoch.
-  std::optional<Placement> prepare_engine() {
-    std::vector<Samples> evaluation;
-    for (const Samples* part : {&run_.data->validation, &run_.data->test})
-      if (part->count > 0) evaluation.push_back(*part);
-    const std::optional<Placement> placement = engine_->prepare(run_.data->train, evaluation);
-    // With the samples on its device, the engine gathers and augments batches itself: there is nothing to
-    // prepare ahead.
-    loader_.set_num_workers(placement == Placement::kDevice ? 0 : config_.num_workers);
-    loader_.set_augmented_by_engine(placement == Placement::kDevice);
-    return placement;
   }
 
   // Returns whether the run is finished; else it has paused.
@@ -190,14 +195,10 @@ class RunTrainer {
                                       run_.device.name()));
       restore_state(*engine_, *resumed_);
       resumed_.reset();
-    } else if (!run_.weights.parameters.empty()) {
-      engine_->set_parameters(run_.weights.parameters);
-      engine_->set_buffers(run_.weights.buffers);
     } else {
-      const std::uint64_t seed = weights_seed(config_.seed, config_.repeat);
-      engine_->set_parameters(initial_parameters(*run_.network, seed));
+      set_initial_weights(*engine_, run_);
     }
-    const std::optional<Placement> placement = prepare_engine();
+    const std::optional<Placement> placement = prepare_engine(*engine_, run_, loader_);
     const double seconds = options_.clock() - begin;
     recorder_->track_setup(seconds, placement);
     log_->info("set up in {:.3g} s{}", seconds,
@@ -221,7 +222,7 @@ class RunTrainer {
   void restore_best() {
     if (!record_.best_epoch || *record_.best_epoch == epoch_) return;
     finish_epoch();
-    const Weights best = load_weights(recorder_->directory() / kBestFile, *run_.network);
+    const Weights best = load_weights(recorder_->directory() / names_.best, *run_.network);
     engine_->set_parameters(best.parameters);
     engine_->set_buffers(best.buffers);
     log_->info("test and predictions are those of epoch {}", *record_.best_epoch);
@@ -249,9 +250,10 @@ class RunTrainer {
   void apply_thread_count() {
     if (options_.threads() == threads_) return;
     const TrainingState state = capture_state(*engine_);
+    engine_.reset();  // Its memory, and the other ranks it has, are free for the new one.
     engine_ = make_engine(state.kernels);
     restore_state(*engine_, state);
-    prepare_engine();
+    prepare_engine(*engine_, run_, loader_);
     log_->info("goes on with {} threads", threads_);
   }
 
@@ -259,6 +261,7 @@ class RunTrainer {
     apply_thread_count();
     observer_.begin_epoch(epoch_ + 1);
     engine_->take_device_seconds();
+    engine_->take_communication_seconds();
     recorder_->begin_epoch();
     recorder_->track_learning_rate(step_values(epoch_, 0).learning_rate);
     loader_.begin_epoch(static_cast<std::uint32_t>(epoch_));
@@ -281,6 +284,8 @@ class RunTrainer {
     track_totals(batch);
     recorder_->end_training();
     if (const auto seconds = engine_->take_device_seconds()) recorder_->track_device_seconds(*seconds);
+    if (const auto seconds = engine_->take_communication_seconds())
+      recorder_->track_communication_seconds(*seconds);
     if (epoch_ == 0 && config_.log.graph) profile();
     if (config_.log.histograms) recorder_->track_parameters(*engine_);
     evaluation_->validate(*engine_, place(), may_be_last());
@@ -334,13 +339,7 @@ class RunTrainer {
   // finished, and the writer's thread no longer flushes the events.
   void end(RunStatus status, const std::string& reason) {
     finish_epoch();
-    if (record_.metrics.contains("test_loss")) log_->info("test: {}", test_text(record_.metrics));
-    if (status == RunStatus::kCompleted) {
-      log_->info("completed");
-    } else {
-      log_->log(status == RunStatus::kFailed ? spdlog::level::err : spdlog::level::warn, "{}: {}",
-                to_string(status), reason);
-    }
+    log_end(*log_, record_.metrics, status, reason);
     recorder_->end(status, reason);
   }
 
@@ -374,6 +373,8 @@ class RunTrainer {
   const RunConfig& config_;
   TrainingObserver& observer_;
   const TrainerOptions& options_;
+  const std::string attempt_ = options_.claim ? options_.claim->attempt() : "";
+  const CheckpointNames names_ = checkpoint_names(attempt_);
   const ScheduleOptions schedule_ = resolve_schedule(config_.schedule);
   DataLoader loader_;
   std::optional<EpochWatch> watch_ = make_epoch_watch(config_, run_.data->validation.count > 0);
@@ -384,11 +385,10 @@ class RunTrainer {
   std::shared_ptr<spdlog::logger> log_;
   std::optional<CheckpointWriter> checkpoint_;  // its thread uses recorder_, so it is destroyed first
   std::optional<EpochRecord> unfinished_;       // trained and recorded; its checkpoint is being written
-  int threads_ = 0;                             // of engine_
-  int epoch_ = 0;                               // from 0, unlike in records and messages
-  std::int64_t untracked_ = 0;                  // batches since the last take_totals()
-  std::int64_t steps_ = 0;                      // batches trained in this run, earlier starts included
-  std::optional<TrainingState> resumed_;        // of the checkpoint, until the engine has it
+  int threads_ = 0, epoch_ = 0;                 // of engine_; from 0, unlike in records and messages
+  // Batches: since the last take_totals(); in this run, earlier starts included.
+  std::int64_t untracked_ = 0, steps_ = 0;
+  std::optional<TrainingState> resumed_;  // of the checkpoint, until the engine has it
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace sweep {
 namespace {
 
-constexpr std::array<int, 4> kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
+constexpr std::array<int, 5> kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP};
 
 // Global, because a signal handler gets no argument of its own. Only lock-free atomics are safe in one.
 std::atomic<int> first_signal{0};
@@ -20,7 +20,7 @@ extern "C" void record_signal(int signal) {
   int none = 0;
   const bool is_first = first_signal.compare_exchange_strong(none, signal);
   // When a terminal is closed, the shell and the kernel may send SIGHUP each.
-  if (is_first || signal == SIGUSR1 || signal == SIGHUP) return;
+  if (is_first || signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGHUP) return;
   // Ends the line of the progress bars, so that the shell's prompt does not appear behind them.
   if (::isatty(STDERR_FILENO) != 0) [[maybe_unused]]
     const auto written = ::write(STDERR_FILENO, "\n", 1);
@@ -59,6 +59,8 @@ const char* signal_name(int signal) {
       return "SIGTERM";
     case SIGUSR1:
       return "SIGUSR1";
+    case SIGUSR2:
+      return "SIGUSR2";
     case SIGHUP:
       return "SIGHUP";
     case kTimeIsUp:

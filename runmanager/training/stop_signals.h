@@ -3,10 +3,10 @@
 
 namespace sweep {
 
-/// While an object exists, SIGINT, SIGTERM, SIGUSR1 and SIGHUP are recorded instead of ending the process. A
-/// second SIGINT or SIGTERM ends it at once, with exit code 128 + signal. An ignored SIGHUP stays ignored. At
-/// most one object may exist, because signal handling is the process's. The destructor restores the previous
-/// handling.
+/// While an object exists, SIGINT, SIGTERM, SIGUSR1, SIGUSR2 and SIGHUP are recorded instead of ending the
+/// process. A second SIGINT or SIGTERM ends it at once, with exit code 128 + signal. An ignored SIGHUP stays
+/// ignored. At most one object may exist, because signal handling is the process's. The destructor restores
+/// the previous handling.
 class StopSignals {
  public:
   StopSignals();

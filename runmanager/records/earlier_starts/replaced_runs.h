@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "runmanager/config/run_config.h"
-#include "runmanager/records/existing_runs.h"
+#include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/records/results.h"
 
 namespace sweep {

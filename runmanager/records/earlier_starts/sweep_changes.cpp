@@ -1,4 +1,4 @@
-#include "runmanager/records/sweep_changes.h"
+#include "runmanager/records/earlier_starts/sweep_changes.h"
 
 #include <fmt/format.h>
 

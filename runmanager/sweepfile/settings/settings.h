@@ -1,7 +1,7 @@
 // The keys of a sweep file in tables: names, types, limits, defaults and help. Checks, defaults, the schema
 // and --help all come from here.
 //
-// To add a key with a simple value: a row in settings_tables.cpp, and in run_config.h a field and its line in
+// To add a key with a simple value: a row in file_settings.cpp, and in run_config.h a field and its line in
 // for_each_simple_key(). A key without a default, or with an object for a value, is read in read_run_config()
 // and written in resolved_json() of config_reader.cpp.
 #pragma once
@@ -56,6 +56,10 @@ std::span<const Setting> normalize_settings();
 std::span<const Setting> stop_settings();
 /// Keys of "search".
 std::span<const Setting> search_settings();
+/// Keys of "parallel".
+std::span<const Setting> parallel_settings();
+/// Keys of "parallel.pipeline".
+std::span<const Setting> pipeline_settings();
 /// Keys of "log".
 std::span<const Setting> log_settings();
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runmanager/config/run_config.h"
-#include "runmanager/records/existing_runs.h"
+#include "runmanager/records/earlier_starts/existing_runs.h"
 
 namespace sweep {
 

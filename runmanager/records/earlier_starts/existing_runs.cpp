@@ -1,4 +1,4 @@
-#include "runmanager/records/existing_runs.h"
+#include "runmanager/records/earlier_starts/existing_runs.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include "core/base/read_error.h"
 #include "core/json/json_path.h"
 #include "runmanager/records/checkpoint.h"
+#include "runmanager/records/earlier_starts/replaced_runs.h"
 #include "runmanager/records/event_file_sizes.h"
-#include "runmanager/records/replaced_runs.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
 #include "tbwriter/event_file_name.h"
@@ -34,9 +34,11 @@ bool is_there(const fs::path& path) {
 // and how far it got: without it, a finished run with other settings would be taken for nothing.
 std::optional<RunRecord> read_record(const fs::path& run_directory) {
   using Reader = RunRecord (*)(const fs::path&);
-  const std::pair<const char*, Reader> sources[] = {{kRunRecordFile, read_run_record},
-                                                    {kCheckpointFile, read_checkpoint_record},
-                                                    {kPreviousCheckpointFile, read_checkpoint_record}};
+  std::vector<std::pair<std::string, Reader>> sources = {{kRunRecordFile, read_run_record},
+                                                         {kCheckpointFile, read_checkpoint_record},
+                                                         {kPreviousCheckpointFile, read_checkpoint_record}};
+  for (const std::string& attempt : attempts_in(run_directory))
+    sources.emplace_back(checkpoint_names(attempt).newest, read_checkpoint_record);
   for (const auto& [name, read] : sources) {
     if (!is_there(run_directory / name)) continue;
     try {
@@ -53,15 +55,15 @@ std::optional<RunRecord> read_record(const fs::path& run_directory) {
 // Whether an earlier start computed something that a new start would remove.
 bool has_results(const RunRecord& record, const fs::path& run_directory) {
   return record.status == RunStatus::kCompleted || record.status == RunStatus::kFailed ||
-         !record.epochs.empty() || is_there(run_directory / kCheckpointFile);
+         !record.epochs.empty() || is_there(run_directory / kCheckpointFile) ||
+         !attempts_in(run_directory).empty();
 }
 
 // What is wrong with the files of a finished run, or "". A power cut can leave run.json without the data that
 // it speaks of, so existence is not enough.
 std::string damage_of(const fs::path& run_directory, const RunRecord& record) {
   try {
-    if (const std::string problem = event_file_problem(run_directory, record); !problem.empty())
-      return problem;
+    if (std::string problem = event_file_problem(run_directory, record); !problem.empty()) return problem;
     const std::vector<std::string> files = tbwriter::list_event_files(run_directory);
     if (files.empty()) return "its events file is missing";
     for (const std::string& file : files) {

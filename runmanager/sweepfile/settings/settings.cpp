@@ -1,4 +1,4 @@
-#include "runmanager/sweepfile/settings.h"
+#include "runmanager/sweepfile/settings/settings.h"
 
 #include <fmt/format.h>
 
@@ -93,6 +93,7 @@ std::optional<ArgumentValue> argument_value(const JsonNode& node) {
   if (list.size() == 2 && all([](const JsonNode& e) { return e.is(JsonKind::kInteger); }))
     return std::array{list[0].integer, list[1].integer};
   std::vector<double> numbers;
+  numbers.reserve(list.size());
   for (const JsonNode& element : list) numbers.push_back(element.number);
   return numbers;
 }

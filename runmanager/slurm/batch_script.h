@@ -1,0 +1,43 @@
+// What sbatch is given: the script of a task, and the options.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runmanager/config/slurm_spec.h"
+
+namespace sweep {
+
+/// The environment variable by which the program knows that it is a task of this launcher, and how often the
+/// task may start again.
+inline constexpr const char* kSlurmRestartsVariable = "SWEEP_SLURM_RESTARTS";
+
+struct BatchScript {
+  std::filesystem::path directory;  // of the sweep, absolute
+  std::filesystem::path program;    // the program as nodes have it
+  std::vector<std::string> setup;   // lines of shell
+  int max_restarts = 0;
+};
+
+/// The script of a task that trains runs. `shape`: shape_name() of its runs. `options`: more of `sweep
+/// resume`. `jobs`: runs at once, which share the cores of the task; 0 threads: as many as it has for each.
+std::string worker_script(const BatchScript& script, const std::string& shape,
+                          const std::vector<std::string>& options, int jobs, int threads);
+
+/// The script of the job that writes the report when all others have ended.
+std::string report_script(const BatchScript& script);
+
+/// The options of every job.
+std::vector<std::string> job_options(const std::filesystem::path& directory, const std::string& name,
+                                     const std::string& comment, const SlurmTasks& tasks);
+
+/// Where a job writes what it says: the file STEM.out in the folder "slurm" of the sweep.
+std::string output_option(const std::filesystem::path& directory, const std::string& stem);
+
+/// What an array of `tasks` tasks adds, of which at most `at_once` run at a time.
+std::vector<std::string> array_options(const std::filesystem::path& directory, const std::string& shape,
+                                       std::size_t tasks, std::size_t at_once, int warning_seconds);
+
+}  // namespace sweep

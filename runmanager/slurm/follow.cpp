@@ -1,0 +1,133 @@
+#include "runmanager/slurm/follow.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <thread>
+
+#include "core/base/printable.h"
+#include "runmanager/inspect/run_listing.h"
+#include "runmanager/slurm/slurm_status.h"
+#include "runmanager/terminal/ended_line.h"
+#include "runmanager/terminal/live_region.h"
+#include "runmanager/terminal/live_table.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+// Of the time, at most so much is spent on reading: a thousand records on a network file system take a while.
+constexpr int kRestPerReading = 10;
+// A record written by another machine may become visible here only so much later.
+constexpr std::chrono::seconds kVisibleAfter{60};
+
+bool has_ended(RunStatus status) {
+  return status != RunStatus::kPending && status != RunStatus::kRunning && status != RunStatus::kInterrupted;
+}
+
+class Follower {
+ public:
+  Follower(const Sweep& sweep, const fs::path& directory, SlurmClient& client, const FollowOptions& options)
+      : sweep_(sweep), directory_(directory), client_(client), options_(options), region_(options.terminal) {}
+
+  FollowedSweep run() {
+    for (;;) {
+      const Clock::time_point begin = Clock::now();
+      FollowedSweep followed = read();
+      show(followed);
+      if (followed.unfinished == 0 || options_.stop_requested() || nothing_lives(followed)) {
+        region_.clear();
+        return followed;
+      }
+      options_.wait();
+      for (const auto rest = begin + kRestPerReading * reading_;
+           Clock::now() < rest && !options_.stop_requested();)
+        options_.wait();
+    }
+  }
+
+ private:
+  FollowedSweep read() {
+    const Clock::time_point begin = Clock::now();
+    FollowedSweep followed;
+    followed.runs = list_runs(directory_);
+    for (const RunRecord& run : followed.runs) followed.unfinished += has_ended(run.status) ? 0 : 1;
+    status_ = slurm_status(directory_, client_);
+    reading_ = Clock::now() - begin;
+    return followed;
+  }
+
+  // Slurm has answered after the last change, and no task runs or waits.
+  bool nothing_lives(const FollowedSweep& followed) {
+    const bool dead = status_.known && !status_.any_live();
+    if (!dead || followed.unfinished != unfinished_) dead_since_.reset();
+    unfinished_ = followed.unfinished;
+    if (!dead) return false;
+    if (!dead_since_) dead_since_ = Clock::now();
+    return Clock::now() - *dead_since_ >= kVisibleAfter;
+  }
+
+  void show(const FollowedSweep& followed) {
+    if (options_.quiet) return;
+    LiveSweep live;
+    live.name = sweep_.name;
+    live.runs = followed.runs.size();
+    live.seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+    ended_.resize(followed.runs.size());
+    std::string above;
+    for (std::size_t i = 0; i < followed.runs.size(); ++i) {
+      const RunRecord& run = followed.runs[i];
+      live.work += 1;
+      if (has_ended(run.status)) {
+        ++live.ended[run.status];
+        ++live.ends;
+        live.ended_work += 1;
+        if (!ended_[i]) newly_ended_.push_back(i);
+        ended_[i] = true;
+      } else if (run.status == RunStatus::kRunning) {
+        live.active[i + 1] = {.number = i + 1,
+                              .name = run.name,
+                              .params = run.params,
+                              .has_begun = true,
+                              .epochs = sweep_.runs[i].epochs,
+                              .finished_epochs = static_cast<int>(run.epochs.size())};
+      }
+    }
+    for (const std::size_t i : newly_ended_)
+      above += ended_line(live, followed.runs[i], options_.terminal) + "\n";
+    newly_ended_.clear();
+    if (!options_.terminal.interactive) {
+      if (!above.empty()) options_.terminal.write(above);
+      return;
+    }
+    std::vector<std::string> lines = live_table(live, options_.terminal);
+    lines.push_back(status_.known
+                        ? fmt::format("Slurm: {} tasks run, {} wait", status_.running(), status_.waiting())
+                        : "Slurm does not answer");
+    region_.draw(lines, above);
+  }
+
+  const Sweep& sweep_;
+  const fs::path& directory_;
+  SlurmClient& client_;
+  const FollowOptions& options_;
+  LiveRegion region_;
+  SlurmStatus status_;
+  Clock::time_point begin_ = Clock::now();
+  Clock::duration reading_{};
+  std::optional<Clock::time_point> dead_since_;
+  std::size_t unfinished_ = 0;
+  std::vector<bool> ended_;
+  std::vector<std::size_t> newly_ended_;
+};
+
+}  // namespace
+
+FollowedSweep follow_sweep(const Sweep& sweep, const fs::path& directory, SlurmClient& client,
+                           const FollowOptions& options) {
+  return Follower(sweep, directory, client, options).run();
+}
+
+}  // namespace sweep

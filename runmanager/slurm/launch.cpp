@@ -1,0 +1,125 @@
+#include "runmanager/slurm/launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "runmanager/inspect/run_listing.h"
+#include "runmanager/records/provenance.h"
+#include "runmanager/records/run_files.h"
+#include "runmanager/slurm/shapes.h"
+#include "runmanager/slurm/task_queue.h"
+#include "runmanager/sweepfile/slurm/slurm_reader.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the tasks are told of the command line.
+std::vector<std::string> task_options(const RunnerOptions& options) {
+  std::vector<std::string> words;
+  if (options.jobs != 1)
+    words.insert(words.end(), {"--jobs", options.jobs == 0 ? "auto" : std::to_string(options.jobs)});
+  if (options.retry > 0) words.insert(words.end(), {"--retry", std::to_string(options.retry)});
+  if (options.timeout > 0) words.insert(words.end(), {"--timeout", fmt::format("{}", options.timeout)});
+  if (!options.retry_failed) words.emplace_back("--no-retry-failed");
+  if (options.fail_fast) words.emplace_back("--fail-fast");
+  if (options.strict) words.emplace_back("--strict");
+  return words;
+}
+
+std::size_t live_workers(const fs::path& directory, SlurmClient& client) {
+  if (!has_slurm_jobs(directory)) return 0;
+  const SlurmJobsLock lock(directory);
+  std::vector<SubmittedJob> jobs = read_slurm_jobs(directory);
+  settle_unanswered(directory, jobs, client);
+  std::size_t live = 0;
+  for (const auto& [shape, count] : live_tasks(jobs, fresh_queue(directory, jobs, client)))
+    live += shape.empty() ? 0 : count;
+  return live;
+}
+
+// Which runs have ended, for a sweep whose directory others may write to meanwhile: tasks, or what is left of
+// them on a node that was cut off. Its runs have to be those of `sweep`.
+std::vector<bool> done_beside_others(const Sweep& sweep, const RunnerOptions& options,
+                                     const fs::path& directory, bool tries_failed) {
+  const std::vector<RunRecord> records = list_runs(directory);
+  const bool same =
+      !options.replace && std::ranges::equal(records, sweep.runs, {}, &RunRecord::name, &RunConfig::name);
+  if (!same)
+    throw ConfigError(fmt::format(
+        "{}: tasks on the cluster train its runs as they were; to change them, end these first: {}",
+        directory.string(), shell_command({"sweep", "cancel", directory.string()})));
+  std::vector<bool> done;
+  for (const RunRecord& record : records) {
+    const bool unfinished = record.status == RunStatus::kPending || record.status == RunStatus::kRunning ||
+                            record.status == RunStatus::kInterrupted ||
+                            (record.status == RunStatus::kFailed && tries_failed);
+    done.push_back(!unfinished);
+  }
+  return done;
+}
+
+// The device that "auto" means to the tasks, whatever this machine has.
+Device device_of_tasks(std::string_view text, const SlurmSpec& spec) {
+  RunConfig run;
+  run.device = text;
+  return parse_device(text != "auto" ? text : shape_of(run, spec).cuda ? "cuda" : "cpu");
+}
+
+}  // namespace
+
+LaunchedSweep launch_sweep(const Sweep& sweep, const RunnerOptions& options, const fs::path& program,
+                           SweepEnvironment environment, SlurmClient& client) {
+  const SlurmSpec spec = slurm_spec(sweep);
+  check_for_slurm(sweep, spec);
+  if (options.max_time > 0)
+    throw ConfigError("--max-time: tasks of a cluster end by its own limit, which --slurm time=4:00:00 sets");
+  client.max_array_size();  // Throws if there is no Slurm.
+  LaunchedSweep launched;
+  launched.directory = options.logdir / sweep.name;
+  std::vector<bool> done;
+  const bool was_submitted = !options.fresh && has_slurm_jobs(launched.directory);
+  const bool is_live = was_submitted && live_workers(launched.directory, client) > 0;
+  // What sweep.json says was checked when it was written.
+  const bool goes_on = was_submitted && !options.replace &&
+                       sweep.file.lexically_normal() == (launched.directory / kSweepFile).lexically_normal();
+  if (is_live || goes_on) {
+    done = done_beside_others(sweep, options, launched.directory, options.retry_failed && !is_live);
+  } else {
+    environment.parse_device = [spec](std::string_view text) { return device_of_tasks(text, spec); };
+    PlannedSweep planned = plan_sweep(sweep, options, std::move(environment));
+    launched.directory = std::move(planned.directory);
+    done = std::move(planned.done);
+  }
+  std::map<SlurmShape, std::size_t> runs;
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    if (done[i]) continue;
+    ++runs[shape_of(sweep.runs[i], spec)];
+    ++launched.unfinished;
+  }
+  launched.submission = submit_runs({.directory = launched.directory,
+                                     .name = launched.directory.filename().string(),
+                                     .spec = spec,
+                                     .program = program,
+                                     .options = task_options(options),
+                                     .jobs = options.jobs,
+                                     .threads = options.threads},
+                                    runs, client);
+  return launched;
+}
+
+void check_no_live_tasks(const fs::path& directory, SlurmClient& client) {
+  const std::size_t live = live_workers(directory, client);
+  if (live == 0) return;
+  throw ConfigError(fmt::format("{}: {} task{} on the cluster train{} it; \"{}\" ends them",
+                                directory.string(), live, live == 1 ? "" : "s", live == 1 ? "s" : "",
+                                shell_command({"sweep", "cancel", directory.string()})));
+}
+
+}  // namespace sweep

@@ -1,0 +1,33 @@
+// Starts a sweep on a Slurm cluster, or goes on with one.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+
+#include "runmanager/config/run_config.h"
+#include "runmanager/slurm/slurm_client.h"
+#include "runmanager/slurm/submission.h"
+#include "runmanager/sweep/sweep_runner.h"
+
+namespace sweep {
+
+struct LaunchedSweep {
+  std::filesystem::path directory;  // <logdir>/<name>
+  std::size_t unfinished = 0;       // runs that are not done
+  Submission submission;
+};
+
+/// Writes the sweep's directory as run_sweep() does before the first run, and submits tasks for the runs that
+/// are not done and have none. `program`: of the tasks, unless the sweep file names one. Where tasks of the
+/// sweep live already, its directory is left as it is. Throws ConfigError for a sweep or an option that does
+/// not go on a cluster, or if its tasks live and it has other runs than they; and as run_sweep() and
+/// submit_runs(). All that Slurm can refuse beforehand is found before anything is written.
+LaunchedSweep launch_sweep(const Sweep& sweep, const RunnerOptions& options,
+                           const std::filesystem::path& program, SweepEnvironment environment,
+                           SlurmClient& client);
+
+/// Throws ConfigError if tasks of the sweep in `directory` live, so that it cannot be trained here beside
+/// them, and SlurmUnreachable if nobody knows. Does nothing for one that was never submitted.
+void check_no_live_tasks(const std::filesystem::path& directory, SlurmClient& client);
+
+}  // namespace sweep

@@ -1,0 +1,35 @@
+// Runs by what they need of a cluster: each kind gets an array of tasks of its own.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "runmanager/config/run_config.h"
+#include "runmanager/config/slurm_spec.h"
+
+namespace sweep {
+
+/// What one run needs.
+struct SlurmShape {
+  bool cuda = false;
+  int devices = 1;  // of that kind, at once
+  // NOLINTNEXTLINE(modernize-use-nullptr): the comparison with 0
+  auto operator<=>(const SlurmShape&) const = default;
+};
+
+/// "cpu", "cuda", "cuda-4": a word for file names and --shape.
+std::string shape_name(const SlurmShape& shape);
+
+/// A run on "auto" counts as one on CUDA where the file asks for resources of its tasks on CUDA (gres), else
+/// as one on the CPU.
+SlurmShape shape_of(const RunConfig& run, const SlurmSpec& spec);
+
+/// What tasks of that shape ask for, the default of --gres filled in.
+SlurmTasks tasks_of(const SlurmShape& shape, const SlurmSpec& spec);
+
+/// Throws ConfigError for a sweep that does not go on a cluster: trials that are chosen from the results of
+/// others, a device that a task does not have.
+void check_for_slurm(const Sweep& sweep, const SlurmSpec& spec);
+
+}  // namespace sweep

@@ -1,0 +1,182 @@
+#include "runmanager/slurm/slurm_client.h"
+#include "runmanager/text/split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <map>
+#include <span>
+
+namespace sweep {
+namespace {
+
+constexpr std::size_t kFallbackArraySize = 1001;  // Slurm's default
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) text.remove_suffix(1);
+  return text;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool contains_any(std::string_view text, std::span<const std::string_view> parts) {
+  return std::ranges::any_of(
+      parts, [&](std::string_view part) { return text.find(part) != std::string_view::npos; });
+}
+
+// What Slurm's programs say when the controller is down, restarts, or has too much to do.
+bool says_unreachable(std::string_view error) {
+  static constexpr std::array<std::string_view, 9> signs = {"Unable to contact slurm controller",
+                                                            "Socket timed out",
+                                                            "Connection refused",
+                                                            "Connection timed out",
+                                                            "Transport endpoint",
+                                                            "Zero Bytes were transmitted",
+                                                            "Slurm temporarily unable to accept",
+                                                            "Slurm controller not",
+                                                            "Unexpected message received"};
+  return contains_any(error, signs);
+}
+
+// What they say of jobs that ended long ago.
+bool says_unknown_job(std::string_view error) {
+  static constexpr std::array<std::string_view, 3> signs = {
+      "Invalid job id", "Job/step already completing or completed", "Invalid job array specification"};
+  return contains_any(error, signs);
+}
+
+std::string cluster_option(const std::string& cluster) { return "--clusters=" + cluster; }
+
+// The jobs of each cluster, in one list with commas.
+std::map<std::string, std::string> lists_by_cluster(const std::vector<SlurmJobId>& jobs) {
+  std::map<std::string, std::string> lists;
+  for (const SlurmJobId& job : jobs) {
+    std::string& list = lists[job.cluster];
+    list += (list.empty() ? "" : ",") + job.job;
+  }
+  return lists;
+}
+
+}  // namespace
+
+bool is_alive(std::string_view state) {
+  static constexpr std::array<std::string_view, 10> ended = {
+      "COMPLETED", "CANCELLED", "FAILED",   "TIMEOUT",       "NODE_FAIL",
+      "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "REVOKED"};
+  return std::ranges::find(ended, state) == ended.end();
+}
+
+bool is_running(std::string_view state) {
+  static constexpr std::array<std::string_view, 7> running = {
+      "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT"};
+  return std::ranges::find(running, state) != running.end();
+}
+
+CommandResult SlurmClient::run(const std::vector<std::string>& words) {
+  CommandResult result = run_command(words, limit_);
+  if (!result.started)
+    throw ConfigError(
+        fmt::format("{}: not installed, or not in PATH; Slurm's programs are needed here, as on a login node "
+                    "of a cluster",
+                    words[0]));
+  if (result.timed_out)
+    throw SlurmUnreachable(fmt::format("{}: Slurm did not answer within {} s", words[0],
+                                       std::chrono::duration_cast<std::chrono::seconds>(limit_).count()));
+  if (result.code != 0 && says_unreachable(result.err))
+    throw SlurmUnreachable(fmt::format("{}: {}", words[0], trimmed(result.err)));
+  return result;
+}
+
+namespace {
+
+[[noreturn]] void throw_refused(const std::string& program, const CommandResult& result) {
+  const std::string_view said = trimmed(result.err.empty() ? result.out : result.err);
+  throw ConfigError(said.empty()
+                        ? fmt::format("{}: ended with exit code {}", program, result.code)
+                        : std::string(said.starts_with(program) ? "" : program + ": ") + std::string(said));
+}
+
+}  // namespace
+
+SlurmJobId SlurmClient::submit(const std::vector<std::string>& options, const std::string& script) {
+  std::vector<std::string> words = {"sbatch", "--parsable"};
+  words.insert(words.end(), options.begin(), options.end());
+  words.push_back(script);
+  const CommandResult result = run(words);
+  if (result.code != 0) throw_refused("sbatch", result);
+  // "4711" or "4711;cluster". A site's plug-ins may have said something before.
+  const std::vector<std::string_view> lines = split(trimmed(result.out), '\n');
+  const std::vector<std::string_view> parts = split(trimmed(lines.back()), ';');
+  if (!is_number(parts[0]) || parts.size() > 2)
+    throw ConfigError(fmt::format("sbatch: answered \"{}\", want the number of a job", trimmed(result.out)));
+  return {std::string(parts[0]), parts.size() == 2 ? std::string(parts[1]) : ""};
+}
+
+std::vector<SlurmTask> SlurmClient::tasks(const std::vector<SlurmJobId>& jobs) {
+  std::vector<SlurmTask> tasks;
+  for (const auto& [cluster, list] : lists_by_cluster(jobs)) {
+    std::vector<std::string> words = {"squeue", "-h", "-r", "-t", "all", "-j", list, "-o", "%F|%K|%T|%r"};
+    if (!cluster.empty()) words.push_back(cluster_option(cluster));
+    const CommandResult result = run(words);
+    if (result.code != 0 && says_unknown_job(result.err)) continue;
+    if (result.code != 0) throw_refused("squeue", result);
+    for (const std::string_view line : split(result.out, '\n')) {
+      const std::vector<std::string_view> fields = split(trimmed(line), '|');
+      // Others are headings of clusters.
+      if (fields.size() != 4 || !is_number(fields[0])) continue;
+      tasks.push_back({std::string(fields[0]), is_number(fields[1]) ? std::string(fields[1]) : "",
+                       std::string(fields[2]), std::string(fields[3])});
+    }
+  }
+  return tasks;
+}
+
+std::vector<SlurmJobId> SlurmClient::find_by_comment(const std::string& comment) {
+  const CommandResult result = run({"squeue", "-h", "--me", "-t", "all", "-o", "%F|%k"});
+  if (result.code != 0) throw_refused("squeue", result);
+  std::vector<SlurmJobId> jobs;
+  for (const std::string_view line : split(result.out, '\n')) {
+    const std::vector<std::string_view> fields = split(trimmed(line), '|');
+    if (fields.size() != 2 || fields[1] != comment || !is_number(fields[0])) continue;
+    const SlurmJobId job = {std::string(fields[0]), ""};
+    if (std::ranges::find(jobs, job) == jobs.end()) jobs.push_back(job);
+  }
+  return jobs;
+}
+
+void SlurmClient::cancel(const std::vector<SlurmJobId>& jobs) {
+  for (const auto& [cluster, list] : lists_by_cluster(jobs)) {
+    std::vector<std::string> words = {"scancel"};
+    if (!cluster.empty()) words.push_back(cluster_option(cluster));
+    for (const std::string_view job : split(list, ',')) words.emplace_back(job);
+    const CommandResult result = run(words);
+    if (result.code != 0 && !says_unknown_job(result.err)) throw_refused("scancel", result);
+  }
+}
+
+void SlurmClient::requeue(const std::string& task) {
+  const CommandResult result = run({"scontrol", "requeue", task});
+  if (result.code != 0) throw_refused("scontrol", result);
+}
+
+std::size_t SlurmClient::max_array_size() {
+  const CommandResult result = run({"scontrol", "show", "config"});
+  if (result.code != 0) throw_refused("scontrol", result);
+  for (const std::string_view line : split(result.out, '\n')) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos || trimmed(line.substr(0, equals)) != "MaxArraySize") continue;
+    const std::string_view number = trimmed(line.substr(equals + 1));
+    std::size_t size = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), size);
+    if (error == std::errc() && size >= 1) return size;
+  }
+  return kFallbackArraySize;
+}
+
+}  // namespace sweep

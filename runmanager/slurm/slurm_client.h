@@ -1,0 +1,72 @@
+// The programs of Slurm, called one by one.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.h"
+#include "runmanager/slurm/command.h"
+
+namespace sweep {
+
+/// Slurm did not answer: its controller is down, or too busy. What was asked for may or may not have been
+/// done.
+class SlurmUnreachable : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A job as sbatch names it.
+struct SlurmJobId {
+  std::string job;      // "4711"
+  std::string cluster;  // empty: the one there is
+  bool operator==(const SlurmJobId&) const = default;
+};
+
+/// One line of squeue: a task of an array, or a job that is none.
+struct SlurmTask {
+  std::string job;     // of the array
+  std::string index;   // "3"; empty for a job that is no array
+  std::string state;   // "RUNNING"
+  std::string reason;  // why it waits: "Resources"
+  bool operator==(const SlurmTask&) const = default;
+};
+
+/// Whether a task in that state runs, waits, or may come back. States that are not known count as alive.
+bool is_alive(std::string_view state);
+/// Whether it runs or is about to.
+bool is_running(std::string_view state);
+
+/// Calls sbatch, squeue, scancel and scontrol, which have to be in PATH, without a shell. Every call may
+/// throw ConfigError if the program is not installed or refuses, with what it said, and SlurmUnreachable. Not
+/// thread-safe.
+class SlurmClient {
+ public:
+  /// `limit`: how long one call may take.
+  explicit SlurmClient(std::chrono::milliseconds limit = std::chrono::seconds(60)) : limit_(limit) {}
+
+  /// `options`: all but --parsable and the script.
+  SlurmJobId submit(const std::vector<std::string>& options, const std::string& script);
+  /// The tasks of `jobs`, those that ended some minutes ago included. Jobs that Slurm no longer knows are
+  /// left out.
+  std::vector<SlurmTask> tasks(const std::vector<SlurmJobId>& jobs);
+  /// The jobs of this user that were submitted with that --comment.
+  std::vector<SlurmJobId> find_by_comment(const std::string& comment);
+  /// Ends them; jobs that are gone are no error.
+  void cancel(const std::vector<SlurmJobId>& jobs);
+  /// Puts the task back into the queue.
+  void requeue(const std::string& task);
+  /// How many tasks an array can have.
+  std::size_t max_array_size();
+
+ private:
+  CommandResult run(const std::vector<std::string>& words);
+
+  std::chrono::milliseconds limit_;
+};
+
+}  // namespace sweep

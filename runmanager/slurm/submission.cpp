@@ -1,0 +1,209 @@
+#include "runmanager/slurm/submission.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "runmanager/records/provenance.h"
+#include "runmanager/slurm/batch_script.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// By which a job is found whose number was never told.
+std::string new_comment() {
+  std::random_device random;
+  return fmt::format("sweep-{:08x}{:08x}", random(), random());
+}
+
+class Submitter {
+ public:
+  Submitter(const SubmissionOptions& options, SlurmClient& client)
+      : options_(options),
+        directory_(fs::canonical(options.directory)),
+        client_(client),
+        script_{.directory = directory_,
+                .program = options.spec.program.empty() ? options.program : options.spec.program,
+                .setup = {},
+                .max_restarts = options.spec.max_restarts} {}
+
+  Submission run(const std::map<SlurmShape, std::size_t>& runs) {
+    const SlurmJobsLock lock(directory_);
+    jobs_ = read_slurm_jobs(directory_);
+    settle_unanswered(directory_, jobs_, client_);
+    const TaskQueue queue = fresh_queue(directory_, jobs_, client_);
+    const std::map<std::string, std::size_t> live = live_tasks(jobs_, queue);
+    for (const auto& [shape, count] : live) submission_.live_tasks += shape.empty() ? 0 : count;
+    for (const auto& [shape, count] : runs) {
+      const auto found = live.find(shape_name(shape));
+      submit_shape(shape, tasks_needed(options_.spec, count, found == live.end() ? 0 : found->second));
+    }
+    if (options_.spec.report && !submission_.jobs.empty()) submit_report(queue);
+    return std::move(submission_);
+  }
+
+ private:
+  void submit_shape(const SlurmShape& shape, std::size_t tasks) {
+    if (tasks == 0) return;
+    const std::string name = shape_name(shape);
+    const SlurmTasks asked = tasks_of(shape, options_.spec);
+    script_.setup = asked.setup;
+    std::vector<std::string> more = options_.options;
+    if (options_.spec.runs_per_task > 0) {
+      more.emplace_back("--most-runs");
+      more.push_back(std::to_string(options_.spec.runs_per_task));
+    }
+    const fs::path script = directory_ / kSlurmFolder / (name + ".sh");
+    write_file_atomically(script, worker_script(script_, name, more, options_.jobs, options_.threads));
+    const std::size_t largest = client_.max_array_size(), arrays = (tasks + largest - 1) / largest;
+    const std::size_t at_once =
+        std::max<std::size_t>(1, static_cast<std::size_t>(options_.spec.tasks) / arrays);
+    for (std::size_t begin = 0; begin < tasks; begin += largest) {
+      const std::size_t count = std::min(largest, tasks - begin);
+      submit({.id = {}, .shape = name, .tasks = count, .comment = new_comment(), .submitted = utc_time()},
+             asked, array_options(directory_, name, count, at_once, options_.spec.warning_seconds), script);
+    }
+  }
+
+  // After the new arrays and those of earlier submissions that are not over.
+  void submit_report(const TaskQueue& queue) {
+    std::string dependency = "--dependency=afterany";
+    for (const SubmittedJob& job : jobs_) {
+      const bool is_new = std::ranges::any_of(
+          submission_.jobs, [&](const SubmittedJob& submitted) { return submitted.id == job.id; });
+      const bool lives = std::ranges::any_of(
+          queue.tasks, [&](const SlurmTask& task) { return task.job == job.id.job && is_alive(task.state); });
+      if (!job.is_report() && !job.id.job.empty() && (is_new || lives)) dependency += ":" + job.id.job;
+    }
+    SlurmTasks asked = options_.spec.cpu;
+    asked.cpus = 1;
+    asked.gres.clear();
+    if (!asked.time.empty()) asked.time = "30";
+    script_.setup = asked.setup;
+    const fs::path script = directory_ / kSlurmFolder / "report.sh";
+    write_file_atomically(script, report_script(script_));
+    submit({.id = {}, .shape = "", .tasks = 1, .comment = new_comment(), .submitted = utc_time()}, asked,
+           {output_option(directory_, "report-%j"), "--open-mode=append", "--requeue", dependency}, script);
+  }
+
+  // The job is in the file before Slurm hears of it: if this process dies in between, it is found by its
+  // comment.
+  void submit(SubmittedJob job, const SlurmTasks& asked, const std::vector<std::string>& more,
+              const fs::path& script) {
+    jobs_.push_back(job);
+    write_slurm_jobs(directory_, jobs_);
+    const std::string name = job.is_report() ? options_.name + " report" : options_.name;
+    std::vector<std::string> options = job_options(directory_, name, job.comment, asked);
+    options.insert(options.end(), more.begin(), more.end());
+    try {
+      jobs_.back().id = client_.submit(options, script.string());
+    } catch (const SlurmUnreachable& error) {
+      // Slurm may have taken it all the same.
+      std::vector<SlurmJobId> found;
+      try {
+        found = client_.find_by_comment(job.comment);
+      } catch (const Error&) {
+        throw SlurmUnreachable(
+            fmt::format("{}\n{}", error.what(), what_next("whether the job was taken is unknown")));
+      }
+      if (found.empty()) {
+        forget_last();
+        throw SlurmUnreachable(fmt::format("{}\n{}", error.what(), what_next("the job was not taken")));
+      }
+      jobs_.back().id = found.front();
+    } catch (const ConfigError& error) {
+      forget_last();
+      throw ConfigError(submission_.jobs.empty()
+                            ? error.what()
+                            : fmt::format("{}\n{}", error.what(), what_next("not all was submitted")));
+    }
+    job = jobs_.back();
+    write_slurm_jobs(directory_, jobs_);
+    add_to_queue(directory_, job);
+    submission_.jobs.push_back(job);
+  }
+
+  void forget_last() {
+    jobs_.pop_back();
+    write_slurm_jobs(directory_, jobs_);
+  }
+
+  std::string what_next(const std::string& what) const {
+    return fmt::format("{}; \"{}\" submits what is missing", what,
+                       shell_command({"sweep", "resume", options_.directory.string()}));
+  }
+
+  const SubmissionOptions& options_;
+  const fs::path directory_;
+  SlurmClient& client_;
+  BatchScript script_;
+  std::vector<SubmittedJob> jobs_;
+  Submission submission_;
+};
+
+}  // namespace
+
+std::size_t tasks_needed(const SlurmSpec& spec, std::size_t runs, std::size_t live) {
+  std::size_t tasks = std::min(runs, static_cast<std::size_t>(spec.tasks));
+  if (spec.runs_per_task > 0) {
+    const auto each = static_cast<std::size_t>(spec.runs_per_task);
+    tasks = (runs + each - 1) / each;
+  }
+  return tasks - std::min(tasks, live);
+}
+
+std::map<std::string, std::size_t> live_tasks(const std::vector<SubmittedJob>& jobs, const TaskQueue& queue) {
+  std::map<std::string, std::size_t> live;
+  for (const SlurmTask& task : queue.tasks) {
+    if (!is_alive(task.state)) continue;
+    const auto job = std::ranges::find_if(jobs, [&](const SubmittedJob& j) { return j.id.job == task.job; });
+    if (job != jobs.end()) ++live[job->shape];
+  }
+  return live;
+}
+
+Submission submit_runs(const SubmissionOptions& options, const std::map<SlurmShape, std::size_t>& runs,
+                       SlurmClient& client) {
+  return Submitter(options, client).run(runs);
+}
+
+void settle_unanswered(const fs::path& directory, std::vector<SubmittedJob>& jobs, SlurmClient& client) {
+  bool changed = false;
+  for (SubmittedJob& job : jobs) {
+    if (!job.id.job.empty()) continue;
+    const std::vector<SlurmJobId> found = client.find_by_comment(job.comment);
+    if (!found.empty()) job.id = found.front();
+    changed = true;
+  }
+  if (!changed) return;
+  std::erase_if(jobs, [](const SubmittedJob& job) { return job.id.job.empty(); });
+  write_slurm_jobs(directory, jobs);
+}
+
+std::size_t cancel_jobs(const fs::path& directory, SlurmClient& client) {
+  const SlurmJobsLock lock(directory);
+  std::vector<SubmittedJob> jobs = read_slurm_jobs(directory);
+  settle_unanswered(directory, jobs, client);
+  const TaskQueue before = fresh_queue(directory, jobs, client);
+  std::vector<SlurmJobId> ids;
+  std::size_t tasks = 0;
+  for (SubmittedJob& job : jobs) {
+    std::size_t live = 0;
+    for (const SlurmTask& task : before.tasks) live += task.job == job.id.job && is_alive(task.state) ? 1 : 0;
+    if (live > 0) ids.push_back(job.id);
+    if (!job.is_report()) tasks += live;
+    job.cancelled = job.cancelled || live > 0;
+  }
+  if (ids.empty()) return 0;
+  client.cancel(ids);
+  write_slurm_jobs(directory, jobs);
+  fresh_queue(directory, jobs, client);
+  return tasks;
+}
+
+}  // namespace sweep

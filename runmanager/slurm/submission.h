@@ -1,0 +1,57 @@
+// Sends the runs of a sweep to a Slurm cluster: an array of tasks for each kind of run, and a report after
+// them.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runmanager/config/slurm_spec.h"
+#include "runmanager/slurm/job_file.h"
+#include "runmanager/slurm/shapes.h"
+#include "runmanager/slurm/slurm_client.h"
+#include "runmanager/slurm/task_queue.h"
+
+namespace sweep {
+
+struct SubmissionOptions {
+  std::filesystem::path directory;  // of the sweep; it is there, with its sweep.json
+  std::string name;                 // of the jobs
+  SlurmSpec spec;
+  std::filesystem::path program;     // this program, where the spec names none
+  std::vector<std::string> options;  // of `sweep resume` for each task, such as "--retry", "2"
+  int jobs = 1;                      // runs at once in a task
+  int threads = 0;                   // of a run; 0: the cores of the task, divided over its runs
+};
+
+/// What a submission has come to.
+struct Submission {
+  std::vector<SubmittedJob> jobs;  // new ones; empty: enough tasks are on their way
+  std::size_t live_tasks = 0;      // of earlier submissions, that run or wait
+};
+
+/// The tasks that runs of one kind need: `runs` are not done, `live` tasks for them run or wait already.
+std::size_t tasks_needed(const SlurmSpec& spec, std::size_t runs, std::size_t live);
+
+/// Tasks that run or wait, by the shape_name() of their runs.
+std::map<std::string, std::size_t> live_tasks(const std::vector<SubmittedJob>& jobs, const TaskQueue& queue);
+
+/// Submits what the runs that are not done need beside the tasks that there are: nothing if it is called
+/// again. `runs`: how many of each kind are not done. What was submitted is in the job file before and after
+/// each call of sbatch. Throws ConfigError if Slurm refuses, SlurmUnreachable if it does not answer, so that
+/// nobody knows whether tasks live; IoError.
+Submission submit_runs(const SubmissionOptions& options, const std::map<SlurmShape, std::size_t>& runs,
+                       SlurmClient& client);
+
+/// Finds the numbers of jobs that sbatch has not answered, and drops those that never came to be. To be
+/// called with the lock held. Throws as SlurmClient.
+void settle_unanswered(const std::filesystem::path& directory, std::vector<SubmittedJob>& jobs,
+                       SlurmClient& client);
+
+/// Ends all jobs of the sweep; those that have ended are no error. Returns how many tasks still ran or
+/// waited. Throws as submit_runs().
+std::size_t cancel_jobs(const std::filesystem::path& directory, SlurmClient& client);
+
+}  // namespace sweep

@@ -1,0 +1,85 @@
+#include "runmanager/sweep/joined/joined_start.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <vector>
+
+#include "core/base/error.h"
+#include "runmanager/records/run_files.h"
+#include "runmanager/records/run_identity.h"
+#include "runmanager/sweepfile/sweep_file.h"
+
+namespace sweep {
+namespace {
+
+constexpr std::size_t kMostNamed = 3;
+
+// Lines with the names of the runs of `some` that are not among `others`.
+std::string missing_names(const Sweep& some, const Sweep& others, std::string_view where) {
+  std::set<std::string> known;
+  for (const RunConfig& run : others.runs) known.insert(run.name);
+  std::vector<std::string> names;
+  for (const RunConfig& run : some.runs) {
+    if (!known.contains(run.name)) names.push_back(run.name);
+  }
+  if (names.empty()) return "";
+  const std::size_t more = names.size() - std::min(names.size(), kMostNamed);
+  names.resize(names.size() - more);
+  return fmt::format("\n  only {}: {}{}", where, fmt::join(names, "; "),
+                     more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
+std::string difference_of(const RunConfig& theirs, const RunConfig& ours, RunPreparer& preparer) {
+  if (theirs.epochs != ours.epochs) return fmt::format("epochs: {} -> {}", theirs.epochs, ours.epochs);
+  return to_string(differences(preparer.request(theirs).identity, preparer.request(ours).identity));
+}
+
+}  // namespace
+
+void check_can_be_joined(const Sweep& sweep, const RunnerOptions& options) {
+  if (options.leave && !options.join) throw ConfigError("--leave: is for --join, which was not given");
+  if (!options.join) return;
+  if (options.fresh)
+    throw ConfigError(
+        "--fresh: each process would make a directory of its own, so none could --join another; "
+        "give the sweep another name: name=NAME");
+  if (options.replace)
+    throw ConfigError(
+        "--replace: others that --join might be training what would be replaced; start once with "
+        "--replace and without --join, and stop it: the runs in the way are set aside then");
+  if (!sweep.search) return;
+  const SearchMethod method = sweep.search->method;
+  if (method != SearchMethod::kGrid && method != SearchMethod::kRandom)
+    throw ConfigError(
+        fmt::format("{}: search: its method decides by the results of all runs what is trained next, "
+                    "which one process has to do; --join is for grid and random",
+                    sweep.file.string()));
+  if (sweep.search->target || sweep.search->seconds)
+    throw ConfigError(
+        fmt::format("{}: search: ends by the results of all runs, which one process has to watch; "
+                    "--join is for searches without target and seconds",
+                    sweep.file.string()));
+}
+
+std::string differences_from_sweep_file(const std::filesystem::path& directory, const Sweep& sweep,
+                                        RunPreparer& preparer) {
+  const std::filesystem::path file = directory / kSweepFile;
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return "\n  there is no " + file.string();
+  const std::string name = "name=" + directory.filename().string();
+  const Sweep theirs = load_sweep(file, std::span(&name, 1));
+  std::string text =
+      missing_names(theirs, sweep, "in " + file.string()) + missing_names(sweep, theirs, "asked for now");
+  if (!text.empty()) return text;
+  std::size_t different = 0;
+  for (std::size_t i = 0; i < sweep.runs.size() && different <= kMostNamed; ++i) {
+    const auto run = std::ranges::find(theirs.runs, sweep.runs[i].name, &RunConfig::name);
+    const std::string difference = difference_of(*run, sweep.runs[i], preparer);
+    if (!difference.empty() && ++different <= kMostNamed)
+      text += fmt::format("\n  {}: {}", sweep.runs[i].name, difference);
+  }
+  return different <= kMostNamed ? text : text + "\n  and more";
+}
+
+}  // namespace sweep

@@ -1,0 +1,22 @@
+// What has to be so for processes to work on one sweep together.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "runmanager/config/run_config.h"
+#include "runmanager/sweep/run_preparer.h"
+#include "runmanager/sweep/sweep_runner.h"
+
+namespace sweep {
+
+/// Throws ConfigError, with the reason, if the sweep or an option is none that several processes can have
+/// together.
+void check_can_be_joined(const Sweep& sweep, const RunnerOptions& options);
+
+/// What tells the runs of sweep.json in `directory` from those of `sweep`, by their names or by any setting
+/// that changes their numbers; "" if they are the same.
+std::string differences_from_sweep_file(const std::filesystem::path& directory, const Sweep& sweep,
+                                        RunPreparer& preparer);
+
+}  // namespace sweep

@@ -1,0 +1,112 @@
+// What run_sweep() consists of. Not part of the installed interface.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runmanager/records/earlier_starts/existing_runs.h"
+#include "runmanager/records/sweep_directory.h"
+#include "runmanager/sweep/joined/claimed_runs.h"
+#include "runmanager/sweep/joined/joined_sweep.h"
+#include "runmanager/sweep/run_preparer.h"
+#include "runmanager/sweep/run_scheduler.h"
+#include "runmanager/sweep/sweep_recorder.h"
+#include "runmanager/sweep/sweep_runner.h"
+#include "runmanager/sweep/trial_runs.h"
+#include "runmanager/training/stop_signals.h"
+
+namespace sweep {
+
+/// Runs one sweep, in the order of run(). Everything that can fail because of the configuration comes before
+/// the first file is written. sweep_runner.cpp has the beginning and the end, sweep_training.cpp the
+/// training, and joined_training.cpp what differs where several processes share the sweep.
+class SweepRunner {
+ public:
+  SweepRunner(const Sweep& sweep, const RunnerOptions& options, SweepEnvironment environment);
+  SweepOutcome run();
+  /// What plan_sweep() does.
+  PlannedSweep plan();
+
+ private:
+  // Runs are referred to, so that those of a sweep that grows must not move.
+  static std::optional<Sweep> copy_if_growing(const Sweep& sweep);
+  // All that comes before the training, in a directory that this process has for itself.
+  void set_up();
+  // The whole together with other processes.
+  SweepOutcome run_joined();
+  // The first of those that work together does what a process does that has the directory for itself. The
+  // others find out with each claim what is there of a run.
+  void set_up_joined();
+  bool has_failed_runs();
+  // Refuses what needs worker processes if there are none.
+  void check_options() const;
+  void open_directory();
+  void make_records();
+  // What earlier starts have left of the runs. Throws if some of it is in the way.
+  void find_existing();
+  static RunRecord new_record(const RunConfig& config);
+  // The record of a run that earlier starts have finished; with a search, also of one that they have begun:
+  // what is known of it counts.
+  std::optional<RunRecord> known_record(const ExistingRun& existing, const RunConfig& config) const;
+  // Loads and checks everything that the runs to be trained need; throws before anything is written.
+  void prepare();
+  void prepare(std::size_t i);
+  void write_sweep_file();
+  // Training samples times epochs: what the progress display measures the time left by.
+  double work(const PreparedRun& run);
+  // Of the epochs of all runs that are there, how much a search trains; more than 1 where it adds runs.
+  double fraction_trained() const;
+  void train_runs();
+  void check_directory() const;
+  std::function<void()> refresh();
+  void train_with_others(SweepRecorder& recorder);
+  // What there is of a run that was just claimed, if nothing is left to be trained.
+  std::optional<RunRecord> finished_record(std::size_t run);
+  std::deque<ScheduledRun> unavailable_runs();
+  // Others may have the devices that this machine has not. Who is left last skips the runs.
+  void leave_to_others(ClaimedRuns& runs, SweepRecorder& recorder);
+  void skip_unavailable(SweepRecorder& recorder);
+  void skip(SweepRecorder& recorder, std::size_t i, const PreparedRun& run);
+  // Runs whose old directories wait for the new ones to finish, from this start or an earlier one.
+  std::set<std::size_t> replaced_runs() const;
+  std::deque<ScheduledRun> runs_to_train();
+  SchedulerOptions scheduler_options(std::size_t slots);
+  // Trains the runs of `source`, at most `most_at_once` of them at once. `runs`: those known by now.
+  void train(RunSource& source, std::deque<ScheduledRun>& runs, std::size_t most_at_once,
+             SweepRecorder& recorder);
+  void train_all(std::deque<ScheduledRun>& runs, SweepRecorder& recorder);
+  void train_trials(std::deque<ScheduledRun>& runs, SweepRecorder& recorder);
+  // Adds a trial that the search has chosen. Its run may be there from an earlier start.
+  std::optional<ScheduledRun> add_trial(RunConfig config, SweepRecorder& recorder);
+  void train_here(RunSource& source, SweepRecorder& recorder);
+  void train_in_workers(RunSource& source, std::deque<ScheduledRun>& runs, std::size_t most_at_once,
+                        SweepRecorder& recorder);
+  std::size_t slots_for(std::size_t runs) const;
+  SweepOutcome conclude();
+
+  std::optional<Sweep> growing_;  // the sweep, where trials are added to it
+  const Sweep& sweep_;
+  const RunnerOptions& options_;
+  SweepEnvironment environment_;
+  std::optional<StopSignals> signals_;
+  RunPreparer preparer_;
+  std::optional<SweepDirectory> directory_;
+  std::optional<JoinedSweep> joined_;  // together with other processes
+  std::vector<ClaimedRuns*> claimed_;  // while they are trained
+  SweepCost cost_;
+  std::optional<SearchEnd> search_end_;
+  std::size_t kept_trials_ = 0;        // added, and not told yet
+  std::vector<std::string> means_;     // names of the runs that show means of repeats
+  std::vector<RunRecord> records_;     // one per run of the sweep
+  std::vector<bool> kept_;             // one per run: ended in an earlier start, and is not trained again
+  std::vector<PreparedRun> prepared_;  // one per run, until runs_to_train(); config is null where kept
+  std::vector<ExistingRun> existing_;  // one per run: what earlier starts have left of it
+  std::vector<std::string> changes_;   // of the sweep file since the last start, as sentences
+};
+
+}  // namespace sweep

@@ -1,0 +1,212 @@
+// How a sweep trains its runs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "core/base/error.h"
+#include "runmanager/records/earlier_starts/replaced_runs.h"
+#include "runmanager/sweep/in_process_executor.h"
+#include "runmanager/sweep/sweep_runner_steps.h"
+#include "runmanager/sweep/worker_pool.h"
+
+namespace sweep {
+
+double SweepRunner::work(const PreparedRun& run) {
+  if (run.config == nullptr || run.unavailable) return 0;
+  return static_cast<double>(preparer_.training_samples(*run.config)) * run.config->epochs;
+}
+
+double SweepRunner::fraction_trained() const {
+  const int epochs = sweep_.runs.front().epochs;
+  const auto runs = static_cast<double>(sweep_.runs.size());
+  return TrialSchedule(*sweep_.search, sweep_.runs.size(), epochs).total_epochs() / (runs * epochs);
+}
+
+void SweepRunner::train_runs() {
+  double total_work = 0;
+  for (const PreparedRun& run : prepared_) total_work += work(run);
+  if (sweep_.search) total_work *= fraction_trained();
+  SweepRecorder recorder({.directory = directory_->path(),
+                          .name = directory_->name(),
+                          .keys = sweep_.keys,
+                          .clock = environment_.clock,
+                          .terminal = environment_.terminal,
+                          .quiet = options_.quiet,
+                          .json = options_.json,
+                          .total_runs = growing_ ? sweep_.search->trials : 0,
+                          .work = total_work,
+                          .replaces = replaced_runs(),
+                          .refresh = refresh()},
+                         sweep_.runs, std::move(records_));
+  for (const std::string& remark : preparer_.remarks()) recorder.progress().message(remark);
+  for (const std::string& change : changes_) recorder.progress().message(change);
+  recorder.progress().keep_runs(static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), true)));
+  try {
+    if (joined_) {
+      train_with_others(recorder);
+    } else {
+      skip_unavailable(recorder);
+      std::deque<ScheduledRun> runs = runs_to_train();
+      if (sweep_.search)
+        train_trials(runs, recorder);
+      else if (!runs.empty())
+        train_all(runs, recorder);
+      recorder.finish();
+    }
+    check_directory();
+  } catch (const IoError&) {
+    // If the whole directory is gone, that is the reason, whichever file was missed first.
+    check_directory();
+    recorder.try_save();
+    throw;
+  }
+  cost_ = recorder.cost();
+  means_ = recorder.means();
+  records_ = recorder.records();
+}
+
+void SweepRunner::check_directory() const {
+  if (directory_->exists()) return;
+  throw IoError(
+      fmt::format("{}: was removed or renamed while the sweep was running; the same command starts anew",
+                  directory_->path().string()));
+}
+
+void SweepRunner::skip_unavailable(SweepRecorder& recorder) {
+  for (std::size_t i = 0; i < prepared_.size(); ++i) {
+    const PreparedRun& run = prepared_[i];
+    if (run.config != nullptr && run.unavailable) skip(recorder, i, run);
+  }
+}
+
+void SweepRunner::skip(SweepRecorder& recorder, std::size_t i, const PreparedRun& run) {
+  recorder.skip_run(i, describe_run(*run.config, run.device),
+                    options_.strict ? RunStatus::kFailed : RunStatus::kSkipped, *run.unavailable);
+}
+
+std::set<std::size_t> SweepRunner::replaced_runs() const {
+  std::set<std::size_t> runs;
+  const std::set<std::string> names = runs_set_aside(directory_->path());
+  for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
+    if (names.contains(sweep_.runs[i].name)) runs.insert(i);
+  }
+  return runs;
+}
+
+std::deque<ScheduledRun> SweepRunner::runs_to_train() {
+  std::deque<ScheduledRun> runs;
+  for (std::size_t i = 0; i < prepared_.size(); ++i) {
+    if (prepared_[i].config == nullptr || prepared_[i].unavailable) continue;
+    runs.push_back({i, std::move(prepared_[i]), preparer_.dataset_position(sweep_.runs[i])});
+  }
+  prepared_.clear();
+  return runs;
+}
+
+SchedulerOptions SweepRunner::scheduler_options(std::size_t slots) {
+  return {.slots = slots,
+          .one_run_per_gpu = options_.jobs == 0,
+          .threads = options_.threads,
+          .cores = available_cores(),
+          .retry = options_.retry,
+          .fail_fast = options_.fail_fast,
+          .timeout = options_.timeout,
+          .stall_seconds = environment_.stall_seconds,
+          .clock = environment_.clock,
+          .stop_requested = environment_.stop_requested,
+          .check_directory = [this] { check_directory(); }};
+}
+
+void SweepRunner::train(RunSource& source, std::deque<ScheduledRun>& runs, std::size_t most_at_once,
+                        SweepRecorder& recorder) {
+  environment_.worker_command.empty() ? train_here(source, recorder)
+                                      : train_in_workers(source, runs, most_at_once, recorder);
+}
+
+void SweepRunner::train_all(std::deque<ScheduledRun>& runs, SweepRecorder& recorder) {
+  std::vector<const ScheduledRun*> all;
+  all.reserve(runs.size());
+  for (const ScheduledRun& run : runs) all.push_back(&run);
+  ListedRuns source(std::move(all));
+  train(source, runs, runs.size(), recorder);
+}
+
+void SweepRunner::train_trials(std::deque<ScheduledRun>& runs, SweepRecorder& recorder) {
+  const auto add = [&](RunConfig config) { return add_trial(std::move(config), recorder); };
+  const auto prune = [&](std::size_t run, const std::string& reason) {
+    const RunConfig& config = sweep_.runs[run];
+    recorder.prune_run(run, describe_run(config, environment_.parse_device(config.device)), reason);
+  };
+  TrialRuns trials(sweep_, runs, recorder, {.add = add, .prune = prune});
+  const std::size_t most = growing_ ? std::min(sweep_.search->at_once, sweep_.search->trials) : runs.size();
+  if (!runs.empty() || growing_) train(trials, runs, most, recorder);
+  if (kept_trials_ > 0) write_sweep_file();
+  recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
+  search_end_ = trials.outcome();
+}
+
+std::optional<ScheduledRun> SweepRunner::add_trial(RunConfig config, SweepRecorder& recorder) {
+  const RunConfig& added = growing_->runs.emplace_back(std::move(config));
+  const RequestedRun request = preparer_.request(added);
+  existing_ = {find_existing_run(directory_->path(), request, options_.retry_failed)};
+  if (!options_.replace) refuse_runs_in_the_way(directory_->path(), {&request, 1}, existing_);
+  make_room(directory_->path(), {&added, 1}, existing_);
+  RunRecord record = known_record(existing_[0], added).value_or(new_record(added));
+  if (existing_[0].fate == RunFate::kKept) {
+    recorder.add_run(std::move(record));
+    ++kept_trials_;
+    return std::nullopt;
+  }
+  write_sweep_file();
+  recorder.progress().keep_runs(std::exchange(kept_trials_, 0));
+  try {
+    preparer_.check(added, sweep_.file);
+    PreparedRun run = preparer_.prepare(added);
+    record.device = run.device.name();
+    record.provenance = run.provenance;
+    recorder.add_run(std::move(record));
+    if (!run.unavailable) return ScheduledRun{added.index, std::move(run), preparer_.dataset_position(added)};
+    skip(recorder, added.index, run);
+  } catch (const ConfigError& error) {
+    // A network that does not fit its data, say: the point is as bad as can be.
+    recorder.add_run(std::move(record));
+    const Run run = describe_run(added, environment_.parse_device(added.device));
+    recorder.skip_run(added.index, run, RunStatus::kFailed, error.what());
+  }
+  return std::nullopt;
+}
+
+void SweepRunner::train_here(RunSource& source, SweepRecorder& recorder) {
+  InProcessExecutor executor({.directory = directory_->path(),
+                              .make_engine = environment_.make_engine,
+                              .clock = environment_.clock,
+                              .stop_requested = environment_.stop_requested,
+                              .threads = {}});
+  schedule_runs(source, executor, scheduler_options(1), recorder);
+}
+
+void SweepRunner::train_in_workers(RunSource& source, std::deque<ScheduledRun>& runs,
+                                   std::size_t most_at_once, SweepRecorder& recorder) {
+  // The samples move to memory that the workers see, so this process drops its own. Networks and weights
+  // were loaded for the checks only: each worker makes its own.
+  for (ScheduledRun& run : runs) {
+    run.prepared.data.reset();
+    run.prepared.network.reset();
+    run.prepared.weights = {};
+  }
+  const std::vector<SharedDataset> datasets = preparer_.share_datasets();
+  const std::size_t slots = slots_for(most_at_once);
+  // The lock is inherited, so that nobody else writes to the directory before the last worker is gone.
+  WorkerPool executor({environment_.worker_command, {directory_->lock_fd()}}, directory_->path(), datasets,
+                      slots);
+  schedule_runs(source, executor, scheduler_options(slots), recorder);
+}
+
+std::size_t SweepRunner::slots_for(std::size_t runs) const {
+  const int jobs = options_.jobs > 0 ? options_.jobs : automatic_jobs(runs, available_cores());
+  return environment_.worker_command.empty() ? 1 : std::min(static_cast<std::size_t>(jobs), runs);
+}
+
+}  // namespace sweep

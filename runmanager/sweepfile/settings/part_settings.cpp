@@ -1,0 +1,122 @@
+// The tables of the keys of the file's other objects.
+#include "core/spec/parallel.h"
+#include "runmanager/config/epoch_metrics.h"
+#include "runmanager/config/run_config.h"
+#include "runmanager/sweepfile/search_reader.h"
+#include "runmanager/sweepfile/settings/setting_rows.h"
+#include "runmanager/sweepfile/settings/settings.h"
+
+namespace sweep {
+
+using namespace rows;  // NOLINT(google-build-using-namespace): tables of nothing but rows.
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kMaxTrials = 100000;  // Each is a directory.
+
+}  // namespace
+
+std::span<const Setting> stop_settings() {
+  static const std::vector<Setting> settings = {
+      choice("metric", epoch_metric_tags(), StopSpec().metric, "the metric that has to improve"),
+      choice("mode", {"min", "max"}, std::nullopt,
+             "whether the smallest or the largest value is the best; default: max for accuracies, Number "
+             "Correct and R2"),
+      integer("patience", 1, kMaxCount, StopSpec().patience,
+              "epochs without an improvement after which the run ends"),
+      number("min_delta", StopSpec().min_delta, false, "an improvement is more than this"),
+      boolean("restore_best", StopSpec().restore_best,
+              "whether test and predictions are those of the best epoch's weights instead of the last's"),
+  };
+  return settings;
+}
+
+std::span<const Setting> search_settings() {
+  static const std::vector<Setting> settings = {
+      choice(
+          "method", {search_method_names().begin(), search_method_names().end()}, "grid",
+          "grid: every combination; random: points of the space; tpe: points near the best so far; halving: "
+          "the worse ones are ended early; hyperband: several halvings"),
+      integer("trials", 0, kMaxTrials, 0,
+              "how many points are drawn; 0: every combination, of hyperband one round of its brackets"),
+      choice("metric", epoch_metric_tags(), "Loss/validation",
+             "what is best, at the last epoch of a trial; at its best epoch where that is kept"),
+      choice("mode", {"min", "max"}, std::nullopt,
+             "whether the smallest or the largest value is the best; default: max for accuracies, Number "
+             "Correct and R2"),
+      integer("seed", 0, kMaxExactInteger, 0, "start of the random numbers of the search"),
+      integer(
+          "at_once", 1, 1024, static_cast<std::int64_t>(SearchSpec().at_once),
+          "of tpe, and with a target: trials that may be trained at once; each is chosen from the results "
+          "of all before but so many, whatever --jobs is"),
+      integer("min_epochs", 1, kMaxCount, SearchSpec().min_epochs,
+              "of halving and hyperband: epochs before the first trials are ended"),
+      integer("reduction", 2, 100, SearchSpec().reduction,
+              "of halving and hyperband: one in so many goes on"),
+      any_number("target", "once a trial has this value of the metric, no other is begun"),
+      number("seconds", std::nullopt, true,
+             "no other trial is begun once the trials have taken so long, the sum of their times"),
+  };
+  return settings;
+}
+
+std::span<const Setting> log_settings() {
+  static const std::vector<Setting> settings = {
+      image_count("images", 64, "samples of the first batch that are shown; 0 or false: none"),
+      boolean("image_labels", false, "their classes, or numbers, are written below them"),
+      boolean("graph", true, "the network as a graph"),
+      boolean("histograms", true, "every parameter and gradient, per epoch"),
+      boolean("hparams", true, "the table of hyperparameters and metrics"),
+      boolean("text", true, "configuration and provenance"),
+      boolean("layout", true, "the custom scalars dashboard"),
+      boolean("predictions", true,
+              "PR curves, confusion matrix and misclassified samples at the end of a run"),
+      integer("batches", 0, kMaxCount, 0, "loss and accuracy every so many batches; 0: never"),
+      integer(
+          "validation_batches", 0, kMaxCount, 0,
+          "with batches, each time also those of so many batches of the validation set, from random places"),
+  };
+  return settings;
+}
+
+std::span<const Setting> parallel_settings() {
+  static const std::vector<Setting> settings = {
+      integer("data", 1, kMaxReplicas, 1, "devices, or sets of them, that share each batch"),
+      custom(
+          "model",
+          "layers and the device that computes them: names or patterns such as \"conv*\", the first that "
+          "fits counts; other layers are where the one before them is",
+          true,
+          {.allowed = "an object of layers and devices",
+           .schema = {{"type", "object"},
+                      {"minProperties", 1},
+                      {"additionalProperties", {{"type", "string"}, {"pattern", "^(cpu|cuda)(:[0-9]+)?$"}}}},
+           .has_parts = true}),
+      custom("pipeline", "layers in a row are a stage, and stages work on different parts of a batch", true,
+             {.schema = definition("pipeline"), .has_parts = true, .settings = pipeline_settings}),
+  };
+  return settings;
+}
+
+std::span<const Setting> pipeline_settings() {
+  const Json names = list_of({{"type", "string"}, {"minLength", 1}}, 1);
+  static const std::vector<Setting> settings = {
+      custom("stages",
+             "how many, of about the same work; or the layers that the second and later ones begin with; "
+             "default: the devices of model",
+             true,
+             {.allowed = "an integer >= 1, or a list of layer names",
+              .schema = {{"anyOf", Json::array({Json{{"type", "integer"}, {"minimum", 1}}, names})}}}),
+      integer("micro_batches", 1, kMaxCount, PipelineOptions().micro_batches, "parts of a batch"),
+      choice(
+          "schedule", {pipeline_schedule_names().begin(), pipeline_schedule_names().end()},
+          pipeline_schedule_name(PipelineOptions().schedule),
+          "gpipe: all parts forward, then all back; 1f1b: each part back as soon as it can, which takes less "
+          "memory"),
+  };
+  return settings;
+}
+
+}  // namespace sweep

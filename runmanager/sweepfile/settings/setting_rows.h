@@ -1,0 +1,54 @@
+// The kinds of rows that the tables of settings are made of.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runmanager/sweepfile/settings/settings.h"
+
+namespace sweep::rows {
+
+inline constexpr double kMaxExactInteger =
+    9007199254740992.0;                          // 2^53: doubles hold every integer up to here.
+inline constexpr double kMaxImageExtent = 8192;  // pixels
+inline constexpr double kMaxCount = 1e9;         // Catches typing errors in epochs, repeats or samples.
+
+/// A key with an integer in [minimum, maximum].
+Setting integer(std::string name, double minimum, double maximum, std::int64_t value, std::string help,
+                bool sweepable = true);
+/// A key with a number >= 0, or > 0 if it is `positive`. Without `value` it has no default.
+Setting number(std::string name, std::optional<ArgumentValue> value, bool positive, std::string help);
+/// A key with any number, and no default.
+Setting any_number(std::string name, std::string help);
+Setting boolean(std::string name, bool value, std::string help);
+/// A key whose value is one of `choices`. Without `value` it has no default.
+Setting choice(std::string name, std::vector<std::string> choices, std::optional<std::string> value,
+               std::string help);
+Setting path(std::string name, std::string help);
+/// Numbers per channel, each >= `minimum`, or > it if they are `positive`.
+Setting channels(std::string name, double minimum, bool positive);
+Setting count_or_fraction(std::string name, std::string help);
+/// Height and width of an image, in pixels.
+Setting extents(std::string name, std::string help);
+Setting directory_name(std::string name, std::string help, bool sweepable);
+/// The name of a column, or names of columns, of a table.
+Setting column(std::string name, std::string help);
+Setting columns(std::string name, std::string help);
+Setting device(std::string name, std::string value, std::string help);
+Setting image_count(std::string name, std::int64_t value, std::string help);
+/// An object or list with a reader of its own.
+Setting custom(std::string name, std::string help, bool sweepable, SettingFormat format);
+/// A type by its name, or an object with that name and the type's arguments.
+Setting named(const std::string& name, std::span<const NamedType> (*types)(), std::string default_type,
+              std::string help);
+
+/// The schema of a list of `items`, at least `minimum` of them.
+nlohmann::ordered_json list_of(nlohmann::ordered_json items, std::size_t minimum = 0);
+/// The schema that is called `name` in the file's.
+nlohmann::ordered_json definition(const std::string& name);
+
+}  // namespace sweep::rows

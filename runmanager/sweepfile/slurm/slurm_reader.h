@@ -1,0 +1,31 @@
+// Reads "slurm": what a sweep asks of a cluster.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "runmanager/config/problems.h"
+#include "runmanager/config/run_config.h"
+#include "runmanager/config/slurm_spec.h"
+#include "runmanager/sweepfile/settings/settings.h"
+#include "runmanager/text/json_document.h"
+
+namespace sweep {
+
+/// Keys of "slurm".
+std::span<const Setting> slurm_settings();
+/// Those of them that say what one task asks for: the keys of "slurm.cpu" and "slurm.cuda".
+std::span<const Setting> slurm_task_settings();
+
+/// Sets "slurm.KEY" of `root` for each "KEY=VALUE" of `words`; KEY may be "cuda.gres". A list takes one line
+/// from each word. Values are checked by read_slurm(). Reports words of another form and unknown keys.
+void apply_slurm_options(JsonNode& root, std::span<const std::string> words, Problems& problems);
+
+/// Reads "slurm" of `root`; the defaults if it is not given. Reports every mistake.
+SlurmSpec read_slurm(const JsonNode& root, Problems& problems);
+
+/// What the file of a sweep that was read says of a cluster. Training does not depend on it, so that it is no
+/// part of Sweep.
+SlurmSpec slurm_spec(const Sweep& sweep);
+
+}  // namespace sweep
