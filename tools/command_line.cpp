@@ -73,7 +73,7 @@ void check_options(const CLI::App& command, const std::vector<std::string>& word
     if (words[i] == "--") return;  // Behind it there are no options.
     if (!words[i].starts_with("--")) continue;
     const std::string option = words[i].substr(0, words[i].find('='));
-    if (std::find(known.begin(), known.end(), option) != known.end()) continue;
+    if (command.get_option_no_throw(option) != nullptr) continue;  // Also one that is not for people.
     throw ConfigError(fmt::format("unknown option {}, allowed: {}{}", option, fmt::join(known, ", "),
                                   suggestion(option, known)));
   }
@@ -91,6 +91,7 @@ std::string exit_codes_help() {
 std::vector<std::string> long_options(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group().empty()) continue;  // For scripts of the program itself.
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   return names;

@@ -37,7 +37,7 @@ inline constexpr const char* kDefaultCommand = "run";
 int run_command_line(std::vector<std::string> words, const std::vector<Command>& commands,
                      const std::string& program = "sweep");
 
-/// Names of all options of `command`, in the order of its help: "--epochs".
+/// Names of the options of `command` that its help shows, in that order: "--epochs".
 std::vector<std::string> long_options(const CLI::App& command);
 
 }  // namespace sweep

@@ -24,12 +24,13 @@ constexpr Row kTable[] = {
     {is<std::filesystem::filesystem_error>, kExitUnwritable},
 };
 
-constexpr ExitCode kCodes[] = {{"0", "all runs are done or skipped"},
-                               {"1", "a run failed, or memory ran out"},
-                               {"2", "a mistake in command line, sweep file or data"},
-                               {"3", "output cannot be written, or is held by another sweep"},
-                               {"75", "stopped by SIGUSR1 or --max-time: run the same command again"},
-                               {"129, 130, 143", "interrupted by SIGHUP, SIGINT or SIGTERM"}};
+constexpr ExitCode kCodes[] = {
+    {"0", "all runs are done or skipped"},
+    {"1", "a run failed, or memory ran out"},
+    {"2", "a mistake in command line, sweep file or data"},
+    {"3", "output cannot be written, or is held by another sweep"},
+    {"75", "stopped by SIGUSR1, SIGUSR2 or --max-time: run the same command again"},
+    {"129, 130, 143", "interrupted by SIGHUP, SIGINT or SIGTERM"}};
 
 }  // namespace
 

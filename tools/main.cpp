@@ -5,13 +5,18 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/out_of_memory.h"
 #include "core/base/printable.h"
+#include "core/parallel/group_engine.h"
+#include "core/parallel/mpi_session.h"
+#include "core/parallel/replicated_engine.h"
 #include "runmanager/sweep/worker.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
@@ -36,6 +41,28 @@ void open_standard_streams() {
   }
 }
 
+// Of the processes that train together rank 0 decides when they end, also where a signal was sent to all.
+int serve_until_the_end(sweep::Communicator& group) {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) std::signal(signal, SIG_IGN);
+  return sweep::serve_replicas(group);
+}
+
+// The command line, and at its end that of the other ranks, with the same exit code.
+int run_as_told(const std::vector<std::string>& arguments, sweep::MpiSession* session,
+                const std::string& program) {
+  using namespace sweep;
+  if (session == nullptr) return run_command_line(arguments, all_commands(), program);
+  int code = kExitFailed;
+  try {
+    code = run_command_line(arguments, all_commands(session), program);
+  } catch (const std::exception& error) {
+    end_replicas(session->world(), exit_code(error));
+    throw;
+  }
+  end_replicas(session->world(), code);
+  return code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -48,8 +75,11 @@ int main(int argc, char** argv) {
   constexpr const char* kOutOfMemory = "sweep: not enough memory\n";
   exit_when_out_of_memory(kOutOfMemory, kExitFailed);
   try {
-    const int code = run_command_line({argv + 1, argv + argc}, all_commands(),
-                                      typed_program(argc > 0 ? argv[0] : "sweep"));
+    const std::unique_ptr<MpiSession> session =
+        is_started_by_mpi() ? std::make_unique<MpiSession>() : nullptr;
+    if (session && session->world().rank() > 0) return serve_until_the_end(session->world());
+    const int code =
+        run_as_told({argv + 1, argv + argc}, session.get(), typed_program(argc > 0 ? argv[0] : "sweep"));
     std::cout.flush();
     if (std::cout) return code;
     std::cerr

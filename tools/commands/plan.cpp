@@ -15,7 +15,7 @@
 #include "core/engine/device.h"
 #include "runmanager/config/data_check.h"
 #include "runmanager/plan/prediction.h"
-#include "runmanager/records/existing_runs.h"
+#include "runmanager/records/earlier_starts/existing_runs.h"
 #include "runmanager/sweep/requested_runs.h"
 #include "runmanager/terminal/terminal.h"
 #include "tools/commands.h"

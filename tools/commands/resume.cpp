@@ -5,6 +5,11 @@
 #include <memory>
 
 #include "core/base/error.h"
+#include "runmanager/slurm/job_file.h"
+#include "runmanager/slurm/shapes.h"
+#include "runmanager/slurm/slurm_client.h"
+#include "runmanager/slurm/task_end.h"
+#include "runmanager/sweepfile/slurm/slurm_reader.h"
 #include "runmanager/sweepfile/sweep_file.h"
 #include "tools/commands.h"
 #include "tools/commands/run_options.h"
@@ -18,6 +23,8 @@ namespace fs = std::filesystem;
 struct ResumeOptions {
   fs::path directory;
   RunnerOptions runner;
+  LauncherOptions launcher;
+  std::string shape;  // of a task on a cluster: the kind of runs it trains; empty: all
 };
 
 // Without a slash at the end, and with a name: "." has none.
@@ -28,7 +35,20 @@ fs::path named_directory(fs::path directory) {
   return has_name ? directory : fs::weakly_canonical(directory);
 }
 
-int resume(ResumeOptions& options, const std::vector<std::string>& typed) {
+// A task of a cluster trains the runs that it was submitted for.
+int train_as_task(const Sweep& sweep, ResumeOptions& options, const fs::path& directory,
+                  MpiSession* session) {
+  if (!options.shape.empty()) {
+    options.runner.takes = [spec = slurm_spec(sweep), shape = options.shape](const RunConfig& run) {
+      return shape_name(shape_of(run, spec)) == shape;
+    };
+  }
+  const int code = train_sweep(sweep, options.runner, session);
+  SlurmClient client;
+  return end_slurm_task(code, directory, options.runner.fail_fast, client);
+}
+
+int resume(ResumeOptions& options, const std::vector<std::string>& typed, MpiSession* session) {
   const fs::path directory = named_directory(options.directory), file = directory / "sweep.json";
   std::error_code error;
   if (!fs::exists(file, error)) {
@@ -38,23 +58,33 @@ int resume(ResumeOptions& options, const std::vector<std::string>& typed) {
   }
   // The directory may be called otherwise than the sweep: --fresh makes NAME-2.
   const std::string name = "name=" + directory.filename().string();
-  const Sweep sweep = load_sweep(file, std::span(&name, 1));
+  LoadOptions load;
+  load.slurm = options.launcher.slurm;
+  const Sweep sweep = load_sweep(file, std::span(&name, 1), load);
   options.runner.logdir = directory.has_parent_path() ? directory.parent_path() : ".";
   options.runner.command = typed;
-  return train_sweep(sweep, options.runner);
+  if (is_slurm_task()) return train_as_task(sweep, options, directory, session);
+  if (options.launcher.launcher.empty() && has_slurm_jobs(directory)) options.launcher.launcher = "slurm";
+  return train_or_launch(sweep, options.runner, options.launcher, session);
 }
 
 }  // namespace
 
-Command resume_command() {
+Command resume_command(MpiSession* session) {
   return {.name = "resume",
           .description = "go on with the sweep in a directory, without its sweep file",
           .missing_argument = "a directory is needed: sweep resume runs/NAME [options]",
-          .add_to = [](CLI::App& app) -> CommandAction {
+          .add_to = [session](CLI::App& app) -> CommandAction {
             auto options = std::make_shared<ResumeOptions>();
             app.add_option("directory", options->directory, "runs/NAME")->type_name("DIR")->required();
             add_training_options(app, options->runner);
-            return [options](const std::vector<std::string>& typed) { return resume(*options, typed); };
+            add_launcher_options(app, options->launcher);
+            // For the scripts of tasks.
+            app.add_option("--shape", options->shape)->group("");
+            app.add_option("--most-runs", options->runner.most_runs)->group("");
+            return [options, session](const std::vector<std::string>& typed) {
+              return resume(*options, typed, session);
+            };
           }};
 }
 

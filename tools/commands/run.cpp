@@ -3,22 +3,22 @@
 
 #include "tools/commands.h"
 #include "tools/commands/run_options.h"
-#include "tools/commands/train.h"
 
 namespace sweep {
 
-Command run_command() {
+Command run_command(MpiSession* session) {
   return {.name = kDefaultCommand,
           .description = "train all runs of a sweep file, or resume; \"run\" may be left out",
           .missing_argument = "a sweep file is needed: sweep SWEEP.json [key=v1,v2,... ...] [options]",
-          .add_to = [](CLI::App& app) -> CommandAction {
+          .add_to = [session](CLI::App& app) -> CommandAction {
             auto options = std::make_shared<RunOptions>();
             add_run_options(app, *options);
-            return [options](const std::vector<std::string>& typed) {
-              const auto& [file, overrides, load] = options->sweep;
+            return [options, session](const std::vector<std::string>& typed) {
+              auto& [file, overrides, load] = options->sweep;
+              load.slurm = options->launcher.slurm;
               const Sweep sweep = load_sweep(file, overrides, load);
               options->runner.command = typed;
-              return train_sweep(sweep, options->runner);
+              return train_or_launch(sweep, options->runner, options->launcher, session);
             };
           }};
 }

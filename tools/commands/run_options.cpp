@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "runmanager/sweepfile/settings.h"
+#include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 namespace {
@@ -84,6 +84,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->capture_default_str();
   app.add_flag("--fresh", runner.fresh, "start anew in NAME-2, NAME-3, ... instead of resuming");
   add_training_options(app, runner);
+  add_launcher_options(app, options.launcher);
 }
 
 void add_jobs_options(CLI::App& app, int& jobs, int& threads) {
@@ -103,6 +104,10 @@ void add_training_options(CLI::App& app, RunnerOptions& runner) {
   app.add_flag(
       "--replace", runner.replace,
       "retrain existing runs whose settings differ; each old one is removed when its new one has finished");
+  app.add_flag("--join", runner.join,
+               "work on the sweep together with other processes, on any machines that share the directory");
+  app.add_flag("--leave", runner.leave,
+               "with --join: end when no run is left to claim, also while others still train");
   app.add_flag("--fail-fast", runner.fail_fast, "end at the first run that fails");
   app.add_option("--retry", runner.retry,
                  "try a run that failed up to N times again, from its last finished epoch")

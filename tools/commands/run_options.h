@@ -7,6 +7,7 @@
 
 #include "runmanager/sweep/sweep_runner.h"
 #include "runmanager/sweepfile/sweep_file.h"
+#include "tools/commands/launch.h"
 
 namespace CLI {
 class App;
@@ -24,6 +25,7 @@ struct SweepArguments {
 struct RunOptions {
   SweepArguments sweep;
   RunnerOptions runner;
+  LauncherOptions launcher;
 };
 
 /// Adds options to `app` that are parsed into `arguments`, which has to live as long as `app`.

@@ -1,9 +1,13 @@
 #include "tools/commands/train.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <iostream>
 
+#include "core/engine/stages.h"
+#include "core/parallel/group_engine.h"
 #include "runmanager/answers/comparison_report.h"
 #include "runmanager/plan/prediction.h"
 #include "runmanager/terminal/terminal.h"
@@ -21,11 +25,36 @@ void print_device_comparison(const SweepOutcome& outcome) {
   std::cout << "\n" << comparison_text(compare_runs(runs, "device", ""), stdout_unicode()) << std::flush;
 }
 
+// Several ranks train each run together, and this one is among them: a worker would be none.
+SweepEnvironment environment_with(MpiSession& session) {
+  SweepEnvironment environment;
+  Communicator& world = session.world();
+  const int sharers = session.ranks_on_these_cores();
+  environment.make_engine = [&world, sharers](const Network& network, EngineOptions options) {
+    if (options.parallel.data > 1) options.threads = std::max(1, options.threads / sharers);
+    return make_engine_on(world, network, options);
+  };
+  environment.parallel_missing_reason = [size = world.size()](
+                                            const Device& device, const ParallelOptions& parallel,
+                                            const Network& network, const LossOptions& loss) {
+    auto reason = parallel_unavailable_reason(device, parallel, network, loss);
+    if (!reason && parallel.data > 1 && device.type == DeviceType::kCuda)
+      reason = "one network on GPUs of several processes is not implemented, on those of one process it is";
+    if (!reason && parallel.data > 1 && parallel.data % size != 0)
+      reason =
+          fmt::format("got \"parallel\": {{\"data\": {}}} with {} MPI ranks, want {} or a multiple of it",
+                      parallel.data, size, size);
+    return reason;
+  };
+  return environment;
+}
+
 }  // namespace
 
-int train_sweep(const Sweep& sweep, const RunnerOptions& options) {
+int train_sweep(const Sweep& sweep, const RunnerOptions& options, MpiSession* session) {
   const auto begin = std::chrono::steady_clock::now();
-  const SweepOutcome outcome = run_sweep(sweep, options, environment_with_workers());
+  const SweepOutcome outcome =
+      run_sweep(sweep, options, session != nullptr ? environment_with(*session) : environment_with_workers());
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   const std::string prediction = compare_with_prediction(
       outcome.directory, outcome.runs, runs_at_once(options.jobs, sweep.runs.size()), seconds.count());

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "runmanager/records/run_files.h"
-#include "runmanager/sweepfile/settings.h"
+#include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/terminal/table_columns.h"
 #include "tools/command_line.h"
 #include "tools/completion/sweep_keys.h"

@@ -10,7 +10,7 @@
 #include "core/network/layer_spec.h"
 #include "core/spec/optimizer.h"
 #include "runmanager/sweepfile/key_path.h"
-#include "runmanager/sweepfile/settings.h"
+#include "runmanager/sweepfile/settings/settings.h"
 
 namespace sweep {
 namespace {

@@ -1,0 +1,153 @@
+#include "tools/commands/launch.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <iostream>
+#include <thread>
+
+#include "core/base/error.h"
+#include "runmanager/records/provenance.h"
+#include "runmanager/slurm/follow.h"
+#include "runmanager/slurm/launch.h"
+#include "runmanager/sweep/sweep_summary.h"
+#include "runmanager/training/stop_signals.h"
+#include "tools/commands/train.h"
+#include "tools/exit_code.h"
+#include "tools/print_json.h"
+#include "tools/worker_program.h"
+
+namespace sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kLocal = "local", *kSlurm = "slurm";
+
+// A follower looks at records about as often as a sweep tells its progress.
+constexpr std::chrono::milliseconds kWait{250};
+
+// This program, as the nodes of the cluster find it on the file system that they share.
+fs::path this_program() {
+  std::error_code error;
+  fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error || program.string().ends_with(" (deleted)"))
+    throw ConfigError(
+        "the file of this program was replaced or removed while it runs; start it again, or name the one of "
+        "the nodes: --slurm program=/path/of/sweep");
+  return program;
+}
+
+std::string command_on(const char* command, const fs::path& directory) {
+  return shell_command({"sweep", command, directory.string()});
+}
+
+void print_submission(const LaunchedSweep& launched, const RunnerOptions& runner) {
+  if (runner.json) {
+    nlohmann::ordered_json jobs = nlohmann::ordered_json::array();
+    for (const SubmittedJob& job : launched.submission.jobs) {
+      jobs.push_back(
+          {{"job", job.id.job}, {"kind", job.is_report() ? "report" : job.shape}, {"tasks", job.tasks}});
+    }
+    print_json({{"directory", launched.directory.string()},
+                {"unfinished", launched.unfinished},
+                {"live_tasks", launched.submission.live_tasks},
+                {"jobs", std::move(jobs)}});
+    return;
+  }
+  for (const SubmittedJob& job : launched.submission.jobs) {
+    std::cout << (job.is_report()
+                      ? fmt::format("job {}: the report, when the others have ended\n", job.id.job)
+                      : fmt::format("job {}: {} task{} on {}\n", job.id.job, job.tasks,
+                                    job.tasks == 1 ? "" : "s", job.shape));
+  }
+  std::cout.flush();
+  if (runner.quiet) return;
+  if (launched.unfinished == 0) {
+    std::cerr << "Every run is done.\n";
+    return;
+  }
+  if (launched.submission.jobs.empty())
+    std::cerr << fmt::format(
+        "Nothing to submit: {} task{} of it run or wait, which train what is not done.\n",
+        launched.submission.live_tasks, launched.submission.live_tasks == 1 ? "" : "s");
+  std::cerr << fmt::format("{} run{} to be trained. How far they are: {}\nTo end them: {}\n",
+                           launched.unfinished, launched.unfinished == 1 ? "" : "s",
+                           command_on("status", launched.directory),
+                           command_on("cancel", launched.directory));
+}
+
+int follow(const Sweep& sweep, const RunnerOptions& runner, const fs::path& directory, SlurmClient& client) {
+  FollowedSweep followed;
+  int signal = 0;
+  {
+    const StopSignals signals;
+    followed = follow_sweep(sweep, directory, client,
+                            {.terminal = Terminal::of_process(),
+                             .quiet = runner.quiet || runner.json,
+                             .stop_requested = [] { return StopSignals::requested() != 0; },
+                             .wait = [] { std::this_thread::sleep_for(kWait); }});
+    signal = StopSignals::requested();
+  }
+  if (signal != 0) {
+    std::cerr << fmt::format(
+        "Stopped by {}; the tasks on the cluster go on. How far they are: {}\nTo end them: {}\n",
+        signal_name(signal), command_on("status", directory), command_on("cancel", directory));
+    return exit_code_of({}, signal);
+  }
+  SweepEnvironment environment;
+  environment.out = &std::cout;
+  print_summary({.sweep = sweep,
+                 .directory = directory,
+                 .runs = followed.runs,
+                 .cost = {},
+                 .means = {},
+                 .search = std::nullopt,
+                 .signal = 0},
+                runner, environment);
+  if (followed.unfinished == 0) return exit_code_of(followed.runs, 0);
+  std::cerr << fmt::format("{} run{} not done, and no task is left for {}. To go on: {}\n",
+                           followed.unfinished, followed.unfinished == 1 ? " is" : "s are",
+                           followed.unfinished == 1 ? "it" : "them", command_on("resume", directory));
+  return kExitFailed;
+}
+
+}  // namespace
+
+void add_launcher_options(CLI::App& app, LauncherOptions& options) {
+  app.add_option(
+         "--launcher", options.launcher,
+         "where the runs are trained: local, or slurm, which submits them to a cluster and ends; default: "
+         "local, and for a sweep that was submitted: slurm")
+      ->type_name("local|slurm")
+      ->check(CLI::IsMember({kLocal, kSlurm}));
+  app.add_option("--slurm", options.slurm,
+                 "with --launcher slurm: sets a key of the file's \"slurm\": partition=gpu, time=4:00:00, "
+                 "cuda.gres=gpu:2")
+      ->type_name("KEY=VALUE")
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false);
+  app.add_flag("--wait", options.wait, "with --launcher slurm: show the runs until all have ended");
+}
+
+int train_or_launch(const Sweep& sweep, const RunnerOptions& runner, const LauncherOptions& options,
+                    MpiSession* session) {
+  const fs::path directory = runner.logdir / sweep.name;
+  const bool was_submitted = !runner.fresh && has_slurm_jobs(directory);
+  SlurmClient client;
+  if (options.launcher != kSlurm) {
+    for (const char* option : {options.wait ? "--wait" : "", options.slurm.empty() ? "" : "--slurm"}) {
+      if (*option != '\0') throw ConfigError(fmt::format("{}: only with --launcher slurm", option));
+    }
+    if (was_submitted) check_no_live_tasks(directory, client);
+    return train_sweep(sweep, runner, session);
+  }
+  const LaunchedSweep launched =
+      launch_sweep(sweep, runner, this_program(), environment_with_workers(), client);
+  if (!options.wait || !runner.json) print_submission(launched, runner);
+  return options.wait ? follow(sweep, runner, launched.directory, client) : kExitDone;
+}
+
+}  // namespace sweep
