@@ -185,7 +185,7 @@ TEST_F(BadInput, LogDirectoryThatCannotBeWritten) {
 TEST_F(BadInput, CommandLines) {
   folder_.write("s.json", sweep_on(images(), labels()));
   expect_words_refused({"plna", "s.json"}, "did you mean \"plan\"?");
-  expect_words_refused({"s.json", "--launcher", "slurm"}, "unknown option --launcher, allowed: --help,");
+  expect_words_refused({"s.json", "--cluster", "slurm"}, "unknown option --cluster, allowed: --help,");
   expect_words_refused({"s.json", "--epoch", "3"}, "did you mean \"--epochs\"?");
   expect_words_refused({"s.json", "--epochs", "0"}, "--epochs 0: epochs: got 0, want an integer >= 1");
   expect_words_refused({"s.json", "oops"}, "override \"oops\": want KEY=VALUE");

@@ -103,6 +103,9 @@ TEST(CommandLine, OptionsMayStandAnywhere) {
   EXPECT_EQ(options.runner.threads, 2);
   EXPECT_TRUE(options.runner.fresh && options.runner.fail_fast && options.runner.strict);
   EXPECT_TRUE(options.runner.quiet && options.runner.json);
+  EXPECT_FALSE(options.runner.join || options.runner.leave);
+  const RunOptions joined = parse_run({"a.json", "--join", "--leave"});
+  EXPECT_TRUE(joined.runner.join && joined.runner.leave);
 }
 
 TEST(CommandLine, DeterminismIsTheFilesUnlessAnOptionSaysOtherwise) {
@@ -177,7 +180,8 @@ TEST(CommandLine, AMistypedCommandGetsTheNearestSuggested) {
   Called called;
   EXPECT_EQ(
       called.error({"plna", "x.json"}),
-      "plna: no such file, and no command: run, resume, plan, lr-find, show, ls, status, watch, compare, "
+      "plna: no such file, and no command: run, resume, plan, lr-find, show, ls, status, watch, cancel, "
+      "compare, "
       "report, "
       "fsck, verify, "
       "predict, evaluate, export-model, export, data, devices, schema, init, manual, completion, did you "

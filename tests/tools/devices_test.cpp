@@ -17,7 +17,7 @@ TEST(CudaLibraries, AreNamedWithTheirVersionOrWhyThereIsNone) {
   ASSERT_EQ(finished.code, 0) << finished.err;
   if (text.out.find("this build has no CUDA") != std::string::npos) GTEST_SKIP() << "this build has no CUDA";
   const json libraries = json::parse(finished.out).at("libraries");
-  ASSERT_EQ(libraries.size(), 2u) << "cuBLASLt and cuDNN";
+  ASSERT_EQ(libraries.size(), 3u) << "cuBLASLt, cuDNN and NCCL";
   for (const json& library : libraries) {
     EXPECT_NE(library.at("version").is_null(), library.at("problem").is_null()) << library;
     for (const char* key : {"name", "use", "version", "path", "problem"}) {

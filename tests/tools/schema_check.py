@@ -71,13 +71,17 @@ accepted = [
     changed(dataset={"name": "fashion-mnist", "normalize": "train"}), changed(dataset={"name": "fashion-mnist", "missing": "error"}),
     changed(dataset={"name": "fashion-mnist", "augment": ["horizontal_flip", {"random_crop": {"padding": 4}}, {"cutout": {"size": 8}}, {"horizontal_flip": {}}]}),
     changed(dataset={"name": "fashion-mnist", "augment": []}), changed(params={"dataset.augment": [[], ["horizontal_flip"]]}),
+    changed(slurm={}), changed(slurm={"partition": "a", "time": "1-12:00:00", "memory": "8G", "gres": "gpu:a100:2", "tasks": 3, "report": False}),
+    changed(slurm={"setup": "module load cuda", "options": ["--exclusive"], "cuda": {"partition": "b", "setup": ["a", "b"]}, "runs_per_task": 1}),
     nested({"type": "sequential", "name": "a", "layers": [{"type": "relu", "name": "b"}]}),
     nested({"type": "residual", "layers": [{"type": "sequential", "layers": [{"type": "relu"}]}], "shortcut": [{"type": "tanh"}]}),
 ]
 rejected = [
     [], {}, {"dataset": "mnist"}, changed(epoch=3), changed(epochs="3"), changed(epochs=0), changed(epochs=1.5),
     changed(lr=0), changed(lr=-1), changed(lr=[0.1]), changed(batch_size=0), changed(shuffle="true"), changed(num_workers=-1),
-    changed(device="gpu"), changed(device="cuda:"), changed(loss="mes"), changed(loss={"name": "mse", "label_smoothing": 0.1}),
+    changed(slurm=[]), changed(slurm={"partitoin": "a"}), changed(slurm={"time": "soon"}), changed(slurm={"time": 30}), changed(slurm={"memory": "8 G"}),
+    changed(slurm={"partition": "a b"}), changed(slurm={"tasks": 0}), changed(slurm={"cuda": {"tasks": 1}}), changed(slurm={"options": "--exclusive"}),
+    changed(params={"slurm.tasks": [1, 2]}), changed(device="gpu"), changed(device="cuda:"), changed(loss="mes"), changed(loss={"name": "mse", "label_smoothing": 0.1}),
     changed(loss={"name": "smooth_l1", "beta": -1}), changed(loss={"class_weights": []}), changed(loss={"class_weights": [0, 1]}),
     changed(dataset={"name": "mnist", "augment": ["cutout"]}), changed(dataset={"name": "mnist", "augment": [{"cutout": {"size": 0}}]}),
     changed(dataset={"name": "mnist", "augment": "horizontal_flip"}), changed(dataset={"name": "mnist", "augment": [{"horizontal_flip": 1}]}),

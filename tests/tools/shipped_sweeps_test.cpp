@@ -178,6 +178,15 @@ TEST_F(ShippedSweeps, TpeFindsGoodSettings) {
   EXPECT_GT(best, 0.78);
 }
 
+TEST_F(ShippedSweeps, OneForAClusterIsTrainedHereAsWell) {
+  SKIP_WITHOUT_FASHION_MNIST();
+  const std::vector<json> runs =
+      train("slurm", {"device=cpu", "dataset.limit=20000", "epochs=2", "lr=0.01", "batch_size=100"});
+  ASSERT_EQ(runs.size(), 2u);
+  // A third of the data and two epochs.
+  for (const json& run : runs) EXPECT_GT(test_accuracy(run), 0.72) << run.at("name");
+}
+
 TEST_F(ShippedSweeps, HalvingTrainsTheBestOfTheGridToTheEnd) {
   SKIP_WITHOUT_FASHION_MNIST();
   const std::vector<json> runs =
@@ -185,6 +194,19 @@ TEST_F(ShippedSweeps, HalvingTrainsTheBestOfTheGridToTheEnd) {
                                "batch_size=20,200", "network.layers.fc1.out_features=120"});
   ASSERT_EQ(runs.size(), 2u) << "of eight";
   for (const json& run : runs) EXPECT_GT(test_accuracy(run), 0.72) << run.at("name");
+}
+
+TEST_F(ShippedSweeps, ParallelGivesTheSameNumbersOnAnyDevices) {
+  SKIP_WITHOUT_FASHION_MNIST();
+  const std::vector<json> runs = train("parallel", {"dataset.limit=3000", "epochs=2", "--threads=2"});
+  ASSERT_EQ(runs.size(), 10u);
+  for (const json& run : runs) {
+    for (const char* key : {"loss", "accuracy", "validation_loss", "validation_accuracy"}) {
+      ASSERT_TRUE(run.at("epochs").at(1).contains(key)) << key;
+      EXPECT_EQ(run.at("epochs").at(1).at(key), runs.at(0).at("epochs").at(1).at(key))
+          << run.at("name") << key;
+    }
+  }
 }
 
 }  // namespace

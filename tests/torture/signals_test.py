@@ -45,7 +45,7 @@ class SignalTest:
         self.expect(f"{logdir}: no epoch was finished within 30 s", False)
 
     def stopping_signals(self):
-        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 75), (signal.SIGHUP, 129)):
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 75), (signal.SIGUSR2, 75), (signal.SIGHUP, 129)):
             name = number.name
             process = self.start(name)
             self.wait_for_epochs(name)

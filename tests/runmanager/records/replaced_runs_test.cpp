@@ -1,4 +1,4 @@
-#include "runmanager/records/replaced_runs.h"
+#include "runmanager/records/earlier_starts/replaced_runs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -205,7 +205,7 @@ TEST(RunSweep, FinishesTheBatchWhenAskedToStopAndSaysHowToGoOn) {
 }
 
 TEST(RunSweep, ExitCodeNamesTheSignal) {
-  for (const auto& [signal, code] : {std::pair{SIGINT, 130}, {SIGTERM, 143}, {SIGUSR1, 75}}) {
+  for (const auto& [signal, code] : {std::pair{SIGINT, 130}, {SIGTERM, 143}, {SIGUSR1, 75}, {SIGUSR2, 75}}) {
     World world;
     world.signal = signal;
     EXPECT_EQ(world.run(small_sweep()).exit_code, code);

@@ -204,11 +204,10 @@ TEST(BadSweepFile, AnUnknownKeyIsNamedWithAllThatAreAllowedAndTheNearest) {
   EXPECT_EQ(folder.error(SweepFolder::with(R"("epoch": 3)")),
             "s.json:2:1: epoch: unknown key \"epoch\", allowed: name, dataset, network, optimizer, schedule, "
             "loss, clip_norm, epochs, evaluate_first, seed, repeats, "
-            "lr, batch_size, shuffle, num_workers, device, precision, deterministic, stop, checkpoint, init, "
-            "log, params, search, zip, "
-            "exclude, when, "
-            "grids, did "
-            "you mean \"epochs\"?");
+            "lr, batch_size, shuffle, num_workers, device, precision, deterministic, parallel, accumulate, "
+            "stop, checkpoint, init, "
+            "log, params, search, slurm, zip, "
+            "exclude, when, grids, did you mean \"epochs\"?");
   EXPECT_THAT(folder.error(SweepFolder::with(R"("learning_rate": 3)")), HasSubstr("did you mean \"lr\"?"));
   EXPECT_THAT(folder.error(SweepFolder::with(R"("params": {"batchsize": [3]})")),
               HasSubstr("did you mean \"batch_size\"?"));
@@ -240,10 +239,10 @@ TEST(BadSweepFile, AllMistakesAreReportedTogetherInTheOrderOfTheFile) {
             "s.json:2:11: epochs: got 0, want an integer >= 1\n"
             "s.json:3:1: sed: unknown key \"sed\", allowed: name, dataset, network, optimizer, schedule, "
             "loss, clip_norm, epochs, evaluate_first, seed, repeats, lr, "
-            "batch_size, shuffle, num_workers, device, precision, deterministic, stop, checkpoint, init, "
-            "log, params, search, zip, "
-            "exclude, when, "
-            "grids, did you "
+            "batch_size, shuffle, num_workers, device, precision, deterministic, parallel, accumulate, stop, "
+            "checkpoint, init, "
+            "log, params, search, slurm, zip, "
+            "exclude, when, grids, did you "
             "mean \"seed\"?\n"
             "s.json:4:24: params.lr.1: got -1, want a number > 0\n"
             "s.json:4:43: params.batch_size: got an empty list, want at least one value");

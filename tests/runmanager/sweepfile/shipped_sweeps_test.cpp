@@ -39,7 +39,9 @@ TEST(ShippedSweeps, HaveTheRunsThatTheyPromise) {
   EXPECT_THAT(testing::names_of(load_sweep(shipped("cats-dogs.json"))),
               ElementsAre("loss=mse", "loss=cross_entropy"));
   EXPECT_EQ(load_sweep(shipped("data-placement.json")).runs.size(), 3u);
+  EXPECT_EQ(load_sweep(shipped("parallel.json")).runs.size(), 10u);
   EXPECT_EQ(load_sweep(shipped("search-halving.json")).runs.size(), 63u);
+  EXPECT_EQ(load_sweep(shipped("slurm.json")).runs.size(), 16u);
   EXPECT_EQ(load_sweep(shipped("search-tpe.json")).runs.size(), 4u) << "those that need no results";
   EXPECT_THAT(testing::names_of(load_sweep(shipped("schedules.json"))),
               ElementsAre("schedule=cosine,lr=0.03", "schedule=cosine,lr=0.1", "schedule=one_cycle,lr=0.03",
@@ -170,7 +172,7 @@ TEST_P(DamagedSweepFile, WithAnyRunOfBytesRemovedGivesRunsOrAMessage) {
 INSTANTIATE_TEST_SUITE_P(Shipped, DamagedSweepFile,
                          ::testing::Values("fashion.json", "cpu-vs-cuda.json", "lr-batch-shuffle.json",
                                            "mlp-momentum.json", "resnet.json", "schedules.json",
-                                           "search-tpe.json"));
+                                           "search-tpe.json", "slurm.json"));
 
 class DamagedNetworkFile : public ::testing::TestWithParam<const char*> {};
 

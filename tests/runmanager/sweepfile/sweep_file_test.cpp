@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runmanager/config/data_check.h"
-#include "runmanager/sweepfile/settings.h"
+#include "runmanager/sweepfile/settings/settings.h"
 #include "tests/support/sweep_folder.h"
 
 namespace sweep {

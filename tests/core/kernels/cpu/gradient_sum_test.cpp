@@ -27,7 +27,7 @@ float tree_sum(std::size_t first, std::size_t size, std::size_t parts, std::size
 }
 
 std::vector<float> sum_with(GradientSum& sum, ThreadPool& pool, std::size_t parts, std::uint32_t seed) {
-  sum.begin(parts);
+  sum.begin(PartialShares(parts, 1, 1));
   pool.run(parts, [&](std::size_t part, std::size_t) noexcept {
     float* partial = sum.partials() + part * kFloats;
     for (std::size_t i = 0; i < kFloats; ++i) partial[i] = value(part, i, seed);
@@ -56,6 +56,64 @@ TEST(GradientSum, AddsInTheSameOrderForAnyNumberOfThreads) {
       }
     }
   });
+}
+
+// What the devices of a group do, one after another: the gathering is a copy.
+std::vector<std::vector<float>> sums_of_devices(std::vector<GradientSum>& sums, const PartialShares& shares,
+                                                ThreadPool& pool, std::uint32_t seed) {
+  for (std::size_t device = 0; device < sums.size(); ++device) {
+    GradientSum& sum = sums[device];
+    sum.begin(shares);
+    std::vector<std::size_t> parts;
+    for (std::size_t turn = 0; turn < shares.turns(); ++turn) {
+      const IndexRange own = shares.of(turn, device);
+      for (std::size_t part = own.begin; part < own.end; ++part) parts.push_back(part);
+    }
+    pool.run(parts.size(), [&](std::size_t index, std::size_t) noexcept {
+      float* partial = sum.partials() + index * kFloats;
+      for (std::size_t i = 0; i < kFloats; ++i) partial[i] = value(parts[index], i, seed);
+      sum.finish_partial(index);
+    });
+    sum.add_up_share(0, 512);
+    sum.add_up_share(512, kFloats - 512);
+  }
+  std::vector<std::vector<float>> totals;
+  for (GradientSum& to : sums) {
+    for (std::size_t from = 0; from < sums.size(); ++from) {
+      const SharedArray source = sums[from].share(), target = to.share();
+      std::copy(source.data + source.begins[from], source.data + source.begins[from + 1],
+                target.data + target.begins[from]);
+    }
+    AlignedBuffer total(kFloats);
+    to.total(0, kFloats, total.data());
+    totals.emplace_back(total.data(), total.data() + kFloats);
+  }
+  return totals;
+}
+
+TEST(GradientSum, AddsInTheSameOrderForAnyNumberOfDevicesAndTurns) {
+  for (const std::size_t devices : {2u, 3u, 4u, 7u}) {
+    for (const std::size_t turns : {1u, 2u, 5u}) {
+      for (const int threads : {1, 3}) {
+        ThreadPool pool(threads);
+        std::vector<GradientSum> sums;
+        sums.reserve(devices);
+        for (std::size_t rank = 0; rank < devices; ++rank)
+          sums.emplace_back(64, kFloats, pool.size(), DevicePlace{rank, devices}, turns);
+        std::uint32_t seed = 0;
+        for (const std::size_t parts : {64u, 1u, 2u, 3u, 7u, 8u, 7u, 16u, 33u, 63u}) {
+          const auto totals = sums_of_devices(sums, PartialShares(parts, turns, devices), pool, ++seed);
+          for (std::size_t i = 0; i < kFloats; i += 13) {
+            const float expected = tree_sum(0, std::bit_ceil(parts), parts, i, seed);
+            for (const std::vector<float>& total : totals) {
+              ASSERT_EQ(total[i], expected) << devices << " devices, " << turns << " turns, " << threads
+                                            << " threads, " << parts << " parts, float " << i;
+            }
+          }
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -1,0 +1,250 @@
+// Devices that share each batch: the same bits however many they are.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/data/data_loader.h"
+#include "tests/core/engine/engine_for.h"
+#include "tests/support/message_of.h"
+
+namespace sweep {
+namespace {
+
+// Skips a test that needs more devices than there are.
+#define SKIP_WITHOUT_DEVICES(count)                                               \
+  if (const auto reason = device_group_unavailable_reason(test::device(), count)) \
+  GTEST_SKIP() << "needs " << (count) << " devices: " << *reason
+
+struct Outcome {
+  std::vector<float> parameters, gradients, outputs;
+  std::vector<std::vector<float>> optimizer;
+  double loss = 0, evaluated_loss = 0;
+  std::int64_t correct = 0, samples = 0, evaluated = 0;
+  friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+
+struct Training {
+  NetworkSpec network;
+  Shape input;
+  OptimizerOptions optimizer = AdamOptions{};
+  double clip_norm = 0;
+};
+
+NetworkSpec mlp_with_dropout() {
+  NetworkSpec network = test::mlp();
+  network.layers.insert(network.layers.end() - 1, {"dropout", "dropout", {{"p", 0.3}}});
+  return network;
+}
+
+NetworkSpec cnn_without_fusion() {
+  return {"cnn",
+          {test::conv("conv", 5, 3),
+           {"leaky", "leaky_relu", {}},
+           {"dropout", "dropout", {{"p", 0.2}}},
+           test::flatten("flatten"),
+           test::linear("fc1", 40),
+           {"tanh", "tanh", {}},
+           test::linear("out", 10)}};
+}
+
+std::vector<Training> trainings() {
+  return {{test::deeplizard(), {1, 28, 28}},
+          {mlp_with_dropout(), {1, 28, 28}, SgdOptions{.momentum = 0.9}},
+          {cnn_without_fusion(), {1, 9, 9}, AdamOptions{}, 0.1}};
+}
+
+constexpr std::size_t kBatch = 50;
+// Whole batches, one whose parts have two sizes, and two with fewer samples than parts.
+constexpr std::size_t kSizes[] = {50, 50, 13, 5, 50, 1};
+
+EngineOptions options_of(const Training& training, int devices) {
+  EngineOptions options{.device = test::device(), .threads = 2, .batch_size = kBatch};
+  options.optimizer = training.optimizer;
+  options.clip_norm = training.clip_norm;
+  options.seed = 7;
+  options.parallel.data = devices;
+  return options;
+}
+
+Outcome outcome_of(Engine& engine, const Batch& evaluated, std::size_t outputs) {
+  Outcome outcome;
+  const Totals trained = engine.take_totals();
+  outcome.outputs.resize(evaluated.size() * outputs);
+  engine.evaluate_and_predict(evaluated, outcome.outputs);
+  engine.evaluate(evaluated);
+  const Totals totals = engine.take_totals();
+  outcome.parameters = engine.parameters();
+  outcome.gradients = engine.gradients();
+  for (OptimizerState& array : engine.optimizer_state()) outcome.optimizer.push_back(std::move(array.values));
+  outcome.loss = trained.loss;
+  outcome.correct = trained.correct;
+  outcome.samples = trained.samples;
+  outcome.evaluated_loss = totals.loss;
+  outcome.evaluated = totals.samples;
+  return outcome;
+}
+
+Outcome train(const Training& training, const EngineOptions& options) {
+  const Network network(training.network, training.input);
+  const auto engine = make_engine(network, options);
+  engine->set_parameters(initial_parameters(network, 3));
+  const test::OwnedBatch owned = test::random_batch(kBatch, element_count(network.input()), 10, 11);
+  const Batch batch = owned.view();
+  for (const std::size_t size : kSizes) {
+    Batch part = batch;
+    part.rows = batch.rows.last(size);
+    engine->train(part, 0.01);
+  }
+  return outcome_of(*engine, batch, 10);
+}
+
+Outcome train(const Training& training, int devices) {
+  return train(training, options_of(training, devices));
+}
+
+// The length of the difference, as a share of the length.
+void expect_near(const std::vector<float>& values, const std::vector<float>& expected, double tolerance) {
+  ASSERT_EQ(values.size(), expected.size());
+  double squares = 0, differences = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto value = static_cast<double>(expected[i]), difference = static_cast<double>(values[i]) - value;
+    squares += value * value;
+    differences += difference * difference;
+  }
+  EXPECT_LE(std::sqrt(differences / squares), tolerance);
+}
+
+TEST(DataParallel, GivesTheSameBitsOnAnyNumberOfDevices) {
+  for (const Training& training : trainings()) {
+    SCOPED_TRACE(training.network.name);
+    SKIP_WITHOUT_DEVICES(2);
+    const Outcome two = train(training, 2);
+    for (const int devices : {3, 4}) {
+      if (device_group_unavailable_reason(test::device(), devices)) continue;
+      EXPECT_TRUE(two == train(training, devices)) << devices;
+    }
+    EXPECT_TRUE(two == train(training, 2)) << "once more";
+  }
+}
+
+TEST(DataParallel, DiffersFromOneDeviceByRoundingOnly) {
+  SKIP_WITHOUT_DEVICES(2);
+  for (const Training& training : trainings()) {
+    SCOPED_TRACE(training.network.name);
+    const Outcome two = train(training, 2);
+    EngineOptions cpu = options_of(training, 1);
+    cpu.device = {};
+    for (const Outcome& one : {train(training, 1), train(training, cpu)}) {
+      // Adam's division makes much of the rounding of small gradients.
+      expect_near(two.parameters, one.parameters, 1e-3);
+      expect_near(two.outputs, one.outputs, 1e-2);
+      EXPECT_NEAR(two.loss / one.loss, 1, 1e-4);
+      EXPECT_NEAR(two.evaluated_loss / one.evaluated_loss, 1, 1e-4);
+      EXPECT_NEAR(static_cast<double>(two.correct), static_cast<double>(one.correct), 1);
+      EXPECT_EQ(two.samples, one.samples);
+      EXPECT_EQ(two.evaluated, one.evaluated);
+    }
+  }
+}
+
+TEST(DataParallel, HasTheGradientOfTheWholeBatch) {
+  SKIP_WITHOUT_DEVICES(2);
+  for (const Training& training : trainings()) {
+    SCOPED_TRACE(training.network.name);
+    const Network network(training.network, training.input);
+    const test::OwnedBatch owned = test::random_batch(kBatch, element_count(network.input()), 10, 12);
+    const auto gradients = [&](const EngineOptions& options) {
+      const auto engine = make_engine(network, options);
+      engine->set_parameters(initial_parameters(network, 3));
+      engine->train(owned.view(), 0);
+      return engine->gradients();
+    };
+    EngineOptions cpu = options_of(training, 1);
+    cpu.device = {};
+    expect_near(gradients(options_of(training, 2)), gradients(cpu), 1e-5);
+  }
+}
+
+TEST(DataParallel, GoesOnWithTheSameBitsOnAnotherNumberOfDevices) {
+  SKIP_WITHOUT_DEVICES(3);
+  const Training training{mlp_with_dropout(), {1, 28, 28}};
+  const Network network(training.network, training.input);
+  const test::OwnedBatch owned = test::random_batch(kBatch, element_count(network.input()), 10, 11);
+  const auto go_on = [&](int devices) {
+    const auto first = make_engine(network, options_of(training, 3));
+    first->set_parameters(initial_parameters(network, 3));
+    first->train(owned.view(), 0.01);
+    first->take_totals();
+    EngineOptions options = options_of(training, devices);
+    options.kernels = first->kernels();
+    const auto second = make_engine(network, options);
+    EXPECT_EQ(second->kernels(), first->kernels());
+    second->set_parameters(first->parameters());
+    second->set_optimizer_state(first->optimizer_state(), first->step_count());
+    second->train(owned.view(), 0.01);
+    EXPECT_EQ(second->step_count(), 2);
+    return outcome_of(*second, owned.view(), 10);
+  };
+  EXPECT_TRUE(go_on(3) == go_on(2));
+}
+
+TEST(DataParallel, TrainsOnWholeSetsAsOnBatchesOfTheirOwn) {
+  SKIP_WITHOUT_DEVICES(2);
+  const Training training{test::mlp(), {1, 7, 7}};
+  const Network network(training.network, training.input);
+  const auto set_of = [](std::size_t images, std::uint64_t seed) {
+    const test::OwnedBatch batch = test::random_batch(images, 49, 10, seed);
+    return std::make_shared<const SampleSet>(SampleSet{{1, 7, 7}, batch.pixels, batch.labels});
+  };
+  const auto set = set_of(320, 3);
+  const auto train = [&](Placement placement, bool named, int num_workers) {
+    EngineOptions options = options_of(training, 2);
+    options.placement = placement;
+    const auto engine = make_engine(network, options);
+    engine->set_parameters(initial_parameters(network, 1));
+    DataLoader loader({set, 2, 310},
+                      {.batch_size = 20, .shuffle = true, .num_workers = num_workers, .seed = 5});
+    for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
+      loader.begin_epoch(epoch);
+      while (const Batch* batch = loader.next()) {
+        Batch copy = *batch;
+        if (!named) copy.set = nullptr;
+        engine->train(copy, 0.05);
+      }
+      // Evaluations of other sets may take the place of the trained one on the first device.
+      for (std::uint64_t other = 0; other < 4; ++other) {
+        DataLoader evaluated({set_of(60, 20 + other), 0, 60}, {.batch_size = 20});
+        evaluated.begin_epoch(0);
+        while (const Batch* batch = evaluated.next()) engine->evaluate(*batch);
+      }
+      EXPECT_EQ(engine->take_totals().samples, 310 + 4 * 60);
+    }
+    return engine->parameters();
+  };
+  const std::vector<float> whole = train(Placement::kAuto, true, 0);
+  EXPECT_EQ(train(Placement::kHost, true, 0), whole);
+  EXPECT_EQ(train(Placement::kAuto, false, 0), whole);
+  EXPECT_EQ(train(Placement::kAuto, true, 2), whole);
+}
+
+TEST(DataParallel, TakesABatchThatChangesOnceTrainReturns) {
+  SKIP_WITHOUT_DEVICES(2);
+  const Training training{test::mlp(), {1, 7, 7}};
+  const Network network(training.network, training.input);
+  const auto train = [&](bool change) {
+    const auto engine = make_engine(network, options_of(training, 2));
+    engine->set_parameters(initial_parameters(network, 1));
+    for (std::uint64_t step = 0; step < 5; ++step) {
+      test::OwnedBatch batch = test::random_batch(30, 49, 10, step);
+      engine->train(batch.view(), 0.05);
+      if (!change) engine->parameters();
+      std::fill(batch.pixels.begin(), batch.pixels.end(), std::uint8_t{255});
+    }
+    return engine->parameters();
+  };
+  EXPECT_EQ(train(true), train(false));
+}
+
+}  // namespace
+}  // namespace sweep

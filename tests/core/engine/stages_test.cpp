@@ -1,0 +1,127 @@
+// Which layers are a stage, and where it is computed.
+#include "core/engine/stages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "core/base/error.h"
+#include "tests/support/message_of.h"
+#include "tests/support/test_networks.h"
+
+namespace sweep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Network deeplizard() { return {test::deeplizard(), {1, 28, 28}}; }
+
+// "conv1 cpu, fc1 cpu:1": the first layer of each stage, and its device.
+std::string stages_text(const Network& network, const ParallelOptions& options, const Device& device = {}) {
+  std::string text;
+  std::size_t end = 0;
+  for (const Stage& stage : split_into_stages(network, options, device)) {
+    EXPECT_EQ(stage.first_layer, end);
+    end = stage.end_layer;
+    text += (text.empty() ? "" : ", ") + network.layers()[stage.first_layer].name + " " + stage.device.name();
+  }
+  EXPECT_EQ(end, network.layers().size());
+  return text;
+}
+
+ParallelOptions model(std::vector<LayerPlacement> placements) {
+  ParallelOptions options;
+  options.model = std::move(placements);
+  return options;
+}
+
+ParallelOptions pipeline(int stages, std::vector<std::string> first_layers = {}) {
+  ParallelOptions options;
+  options.pipeline = PipelineOptions{.stages = stages, .first_layers = std::move(first_layers)};
+  return options;
+}
+
+TEST(Stages, AreOneWithoutModelAndPipeline) {
+  EXPECT_EQ(stages_text(deeplizard(), {}, {DeviceType::kCuda, 3}), "conv1 cuda:3");
+}
+
+TEST(Stages, FollowThePatternsOfTheModel) {
+  EXPECT_EQ(stages_text(deeplizard(), model({{"conv*", "cpu:0"}, {"fc*", "cpu:1"}})), "conv1 cpu, fc1 cpu:1");
+}
+
+TEST(Stages, OfTheModelTakeTheFirstPatternThatFits) {
+  EXPECT_EQ(stages_text(deeplizard(), model({{"conv2", "cpu:1"}, {"*", "cpu:0"}})),
+            "conv1 cpu, conv2 cpu:1, relu2 cpu");
+}
+
+TEST(Stages, OfTheModelMayComeBackToADevice) {
+  const Network network = deeplizard();
+  const ParallelOptions options = model({{"conv1", "cpu:0"}, {"conv2", "cpu:1"}, {"fc1", "cpu:0"}});
+  EXPECT_EQ(stages_text(network, options), "conv1 cpu, conv2 cpu:1, fc1 cpu");
+  EXPECT_EQ(device_count(split_into_stages(network, options, {})), 2u);
+}
+
+TEST(Stages, OfTheModelTakeLayersInsideOfOthersByTheOuterName) {
+  const Network network(test::small_residual(), {3, 8, 8});
+  EXPECT_EQ(stages_text(network, model({{"stem", "cpu:0"}, {"block2", "cpu:1"}})),
+            "stem cpu, block2.conv1 cpu:1");
+}
+
+TEST(Stages, OfTheModelRefuseAPatternThatNoLayerFits) {
+  const auto split = [&] {
+    split_into_stages(deeplizard(), model({{"conv*", "cpu:0"}, {"fx1", "cpu:1"}}), {});
+  };
+  EXPECT_THAT(test::message_of<ConfigError>(split),
+              AllOf(HasSubstr("parallel.model: no layer fits \"fx1\""), HasSubstr("did you mean \"fc1\"?")));
+}
+
+TEST(Stages, OfTheModelRefuseAPatternThatAnEarlierOneHides) {
+  EXPECT_EQ(test::message_of<ConfigError>([&] {
+              split_into_stages(deeplizard(), model({{"*", "cpu:0"}, {"out", "cpu:1"}}), {});
+            }),
+            "parallel.model: every layer that fits \"out\" also fits an earlier pattern, which counts; want "
+            "\"out\" before it");
+}
+
+TEST(Stages, OfAPipelineAreOnDevicesInARow) {
+  EXPECT_EQ(stages_text(deeplizard(), pipeline(0, {"conv2", "fc1"}), {DeviceType::kCuda, 1}),
+            "conv1 cuda:1, conv2 cuda:2, fc1 cuda:3");
+}
+
+TEST(Stages, OfAPipelineShareTheWork) {
+  // Forward and backward, a sample takes 345,600 operations in conv1, 691,200 in conv2, 185,040 behind.
+  EXPECT_EQ(stages_text(deeplizard(), pipeline(2)), "conv1 cpu, conv2 cpu:1");
+  EXPECT_EQ(stages_text(deeplizard(), pipeline(3)), "conv1 cpu, conv2 cpu:1, fc1 cpu:2");
+  EXPECT_EQ(stages_text(deeplizard(), pipeline(1)), "conv1 cpu");
+}
+
+TEST(Stages, OfAPipelineAreNotMoreThanLayersThatWork) {
+  EXPECT_EQ(split_into_stages(deeplizard(), pipeline(5), {}).size(), 5u);
+  EXPECT_EQ(test::message_of<ConfigError>([] { split_into_stages(deeplizard(), pipeline(6), {}); }),
+            "parallel.pipeline.stages: got 6, want at most 5, the number of layers with multiplications");
+}
+
+TEST(Stages, OfAPipelineHaveNamesInOrder) {
+  const auto message = [](std::vector<std::string> names) {
+    return test::message_of<ConfigError>(
+        [&] { split_into_stages(deeplizard(), pipeline(0, std::move(names)), {}); });
+  };
+  EXPECT_THAT(message({"fc1", "conv2"}), HasSubstr("\"conv2\" is not behind the stage before it"));
+  EXPECT_THAT(message({"conv1"}), HasSubstr("\"conv1\" is the first layer"));
+  EXPECT_THAT(message({"conv9"}), HasSubstr("no layer fits \"conv9\""));
+}
+
+TEST(Patterns, KnowStarsAndQuestionMarks) {
+  for (const char* pattern : {"conv1", "conv*", "*1", "c*v*", "conv?", "*", "**"})
+    EXPECT_TRUE(fits_pattern("conv1", pattern)) << pattern;
+  for (const char* pattern : {"", "conv", "conv1?", "*2", "onv*", "c?v1", "conv1*x"})
+    EXPECT_FALSE(fits_pattern("conv1", pattern)) << pattern;
+  EXPECT_TRUE(fits_pattern("", "*"));
+  EXPECT_FALSE(fits_pattern("", "?"));
+  EXPECT_TRUE(fits_pattern("abcabcabd", "*abd"));
+}
+
+}  // namespace
+}  // namespace sweep

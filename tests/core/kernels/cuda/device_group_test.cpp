@@ -1,0 +1,153 @@
+// The contract of NCCL, as the stand-in enforces it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <numeric>
+#include <thread>
+
+#include "core/kernels/cuda/host/current_device.h"
+#include "core/kernels/cuda/libraries/nccl.h"
+
+namespace sweep::cuda {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::HasSubstr;
+
+using Work = std::function<void(int rank)>;
+
+// Runs `work` as each rank, in a thread with a device of its own. Returns their errors, empty without one.
+std::vector<std::string> run_ranks(int size, const Work& work) {
+  std::vector<std::string> errors(static_cast<std::size_t>(size));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        use_device(rank);
+        work(rank);
+      } catch (const DeviceError& error) {
+        errors[static_cast<std::size_t>(rank)] = error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return errors;
+}
+
+constexpr double kSoon = 0.2, kLate = 60;  // s
+
+std::vector<std::size_t> begins_of(std::initializer_list<std::size_t> sizes) {
+  std::vector<std::size_t> begins = {0};
+  for (const std::size_t size : sizes) begins.push_back(begins.back() + size);
+  return begins;
+}
+
+TEST(DeviceGroup, GathersPartsOfAnySizes) {
+  const DeviceGroupId id = DeviceGroup::make_id();
+  for (const auto& begins : {begins_of({4, 4, 4}), begins_of({5, 0, 7}), begins_of({0, 0, 1})}) {
+    const auto errors = run_ranks(3, [&, group_id = DeviceGroup::make_id()](int rank) {
+      DeviceGroup group(group_id, rank, 3, kLate);
+      Stream stream;
+      const Array<std::byte> array(begins.back(), "an array");
+      for (int turn = 1; turn <= 3; ++turn) {
+        const auto part = static_cast<std::size_t>(rank);
+        const std::vector<std::byte> own(begins[part + 1] - begins[part],
+                                         static_cast<std::byte>(10 * turn + rank));
+        stream.upload(array.data() + begins[part], own.data(), own.size());
+        group.all_gather(stream, array.data(), begins);
+        group.wait(stream);
+        const std::vector<std::byte> all = to_host(stream, array.data(), array.size());
+        for (std::size_t other = 0; other < 3; ++other) {
+          for (std::size_t i = begins[other]; i < begins[other + 1]; ++i)
+            EXPECT_EQ(all[i], static_cast<std::byte>(10 * turn + static_cast<int>(other)));
+        }
+      }
+    });
+    EXPECT_THAT(errors, Each(""));
+  }
+  EXPECT_NE(id, DeviceGroup::make_id());
+}
+
+TEST(DeviceGroup, RefusesExchangesThatDiffer) {
+  const DeviceGroupId id = DeviceGroup::make_id();
+  const auto errors = run_ranks(3, [&](int rank) {
+    DeviceGroup group(id, rank, 3, kLate);
+    Stream stream;
+    const Array<std::byte> array(12, "an array");
+    const auto begins = rank == 1 ? begins_of({4, 4, 3}) : begins_of({4, 4, 4});
+    group.all_gather(stream, array.data(), begins);
+  });
+  EXPECT_THAT(errors, Each(AllOf(HasSubstr("rank 1 exchanges 11 bytes"), HasSubstr("rank 0 does with 12"))));
+}
+
+TEST(DeviceGroup, EndsAtTheDeadlineIfARankDoesNotCome) {
+  const DeviceGroupId id = DeviceGroup::make_id();
+  const auto errors = run_ranks(3, [&](int rank) {
+    DeviceGroup group(id, rank, 3, kSoon);
+    Stream stream;
+    const Array<std::byte> array(3, "an array");
+    if (rank == 2) group.abort();
+    group.all_gather(stream, array.data(), begins_of({1, 1, 1}));
+  });
+  EXPECT_THAT(errors[0], HasSubstr("rank 2 has not come"));
+  EXPECT_THAT(errors[1], HasSubstr("rank 2 has not come"));
+  EXPECT_THAT(errors[2], HasSubstr("rank 2 has aborted"));
+  const DeviceGroupId lonely = DeviceGroup::make_id();
+  EXPECT_THAT(run_ranks(1, [&](int rank) { const DeviceGroup group(lonely, rank, 2, kSoon); }),
+              Each(HasSubstr("rank 1 has not come")));
+}
+
+TEST(DeviceGroup, IsOfNoUseOnceAborted) {
+  const DeviceGroupId id = DeviceGroup::make_id();
+  EXPECT_THAT(run_ranks(1,
+                        [&](int rank) {
+                          DeviceGroup group(id, rank, 1, kLate);
+                          Stream stream;
+                          group.wait(stream);
+                          group.abort();
+                          group.wait(stream);
+                        }),
+              Each(HasSubstr("has aborted its group")));
+}
+
+TEST(DeviceGroup, NeedsADeviceForEachRank) {
+  const DeviceGroupId id = DeviceGroup::make_id();
+  const auto errors = run_ranks(2, [&](int rank) {
+    use_device(0);
+    const DeviceGroup group(id, rank, 2, kSoon);
+  });
+  EXPECT_THAT(errors[0] + errors[1], HasSubstr("have the same device"));
+}
+
+TEST(DeviceGroup, CannotExchangeInAGraphNorFromAnotherDevicesThread) {
+  const DeviceGroupId id = DeviceGroup::make_id();
+  EXPECT_THAT(run_ranks(1,
+                        [&](int rank) {
+                          DeviceGroup group(id, rank, 1, kLate);
+                          Stream stream;
+                          const Array<std::byte> array(1, "an array");
+                          stream.capture([&] { group.all_gather(stream, array.data(), begins_of({1})); });
+                        }),
+              Each(HasSubstr("a graph cannot hold")));
+  const DeviceGroupId other = DeviceGroup::make_id();
+  EXPECT_THAT(run_ranks(1,
+                        [&](int rank) {
+                          DeviceGroup group(other, rank, 1, kLate);
+                          Stream stream;
+                          use_device(1);
+                          group.wait(stream);
+                        }),
+              Each(HasSubstr("the thread's current device is 1")));
+}
+
+TEST(StandInDevices, AreFour) {
+  use_device(host::kDevices - 1);
+  use_device(0);
+  EXPECT_THROW(use_device(host::kDevices), DeviceError);
+  EXPECT_THROW(use_device(-1), DeviceError);
+}
+
+}  // namespace
+}  // namespace sweep::cuda

@@ -1,0 +1,106 @@
+// Several stand-in devices that train one network: what only the stand-in can show.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/engine/engine.h"
+#include "core/engine/stages.h"
+#include "core/kernels/cuda/host/memory_limit.h"
+#include "core/kernels/cuda/host/stream_order.h"
+#include "tests/support/batch.h"
+#include "tests/support/message_of.h"
+#include "tests/support/test_networks.h"
+
+namespace sweep {
+namespace {
+
+using testing::HasSubstr;
+
+EngineOptions options_of(int devices, int first = 0) {
+  EngineOptions options{.device = {DeviceType::kCuda, first}, .batch_size = 40};
+  options.optimizer = AdamOptions{};
+  options.parallel.data = devices;
+  return options;
+}
+
+std::vector<float> trained(const EngineOptions& options) {
+  const Network network(test::deeplizard(), {1, 28, 28});
+  const auto engine = make_engine(network, options);
+  engine->set_parameters(initial_parameters(network, 3));
+  const test::OwnedBatch owned = test::random_batch(40, 784, 10, 11);
+  for (const std::size_t size : {40, 40, 7, 40}) {
+    Batch batch = owned.view();
+    batch.rows = batch.rows.first(size);
+    engine->train(batch, 0.01);
+  }
+  return engine->parameters();
+}
+
+TEST(CudaReplica, GivesTheSameBitsWhenStreamsWorkAtRandomTimes) {
+  const std::vector<float> late = trained(options_of(3));
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    cuda::host::set_stream_seed(seed);
+    EXPECT_EQ(trained(options_of(3)), late) << seed;
+  }
+  cuda::host::set_stream_seed(0);
+}
+
+TEST(CudaReplica, MayBeginWithAnotherDeviceThanTheFirst) {
+  EXPECT_EQ(trained(options_of(2, 2)), trained(options_of(3, 1)));
+}
+
+std::string reason(const EngineOptions& options, const NetworkSpec& network = test::mlp(),
+                   const Shape& input = {3, 8, 8}) {
+  return test::message_of<DeviceError>([&] { make_engine(Network(network, input), options); });
+}
+
+TEST(CudaReplica, SaysWhatIsNotPossible) {
+  EXPECT_THAT(reason(options_of(5)), HasSubstr("there is no cuda:4: this machine has 4 CUDA devices"));
+  EXPECT_THAT(reason(options_of(2, 3)), HasSubstr("there is no cuda:4"));
+  EXPECT_THAT(reason(options_of(9)), HasSubstr("at most 8 GPUs can share a batch"));
+  EXPECT_THAT(reason(options_of(2), test::small_residual()),
+              HasSubstr("batch normalization (\"bn\") of a batch that several GPUs share"));
+  EngineOptions weighted = options_of(2);
+  weighted.loss.class_weights.assign(10, 2.0F);
+  EXPECT_THAT(reason(weighted), HasSubstr("weights of classes"));
+  EngineOptions model = options_of(1);
+  model.parallel.model = {{"*", "cuda:1"}};
+  EXPECT_THAT(reason(model), HasSubstr("layers on several GPUs"));
+  EXPECT_EQ(parallel_unavailable_reason({DeviceType::kCuda, 0}, {},
+                                        Network(test::small_residual(), {3, 8, 8}), weighted.loss),
+            std::nullopt)
+      << "one device does all of it";
+}
+
+TEST(CudaReplica, OfADeviceThatHasTooLittleMemoryEndsAll) {
+  const std::size_t before = cuda::host::memory_in_use();
+  cuda::host::set_memory_limit(before + 2'000'000);
+  EXPECT_THAT(reason(options_of(4), test::deeplizard(), {1, 28, 28}), HasSubstr("out of memory"));
+  cuda::host::set_memory_limit(std::numeric_limits<std::size_t>::max());
+  EXPECT_EQ(cuda::host::memory_in_use(), before);
+}
+
+TEST(CudaReplica, FailsInTheMiddleOfATrainingWithTheReason) {
+  const Network network(test::mlp(), {3, 8, 8});
+  EngineOptions options = options_of(3);
+  options.placement = Placement::kDevice;
+  const auto engine = make_engine(network, options);
+  engine->set_parameters(initial_parameters(network, 3));
+  const test::OwnedBatch owned = test::random_batch(40, 192, 10, 11);
+  engine->train(owned.view(), 0.01);
+  const auto set = std::make_shared<const SampleSet>(SampleSet{{3, 8, 8}, owned.pixels, owned.labels});
+  Batch resident{view(set->samples), view(set->targets), owned.rows, set};
+  // Every device fails, one of them first.
+  cuda::host::set_memory_limit(cuda::host::memory_in_use());
+  const std::string problem = test::message_of<DeviceError>([&] {
+    engine->train(resident, 0.01);
+    engine->parameters();
+  });
+  cuda::host::set_memory_limit(std::numeric_limits<std::size_t>::max());
+  EXPECT_THAT(problem, HasSubstr("out of memory"));
+}
+
+}  // namespace
+}  // namespace sweep

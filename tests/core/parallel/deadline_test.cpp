@@ -1,0 +1,28 @@
+#include "core/parallel/deadline.h"
+
+#include <gtest/gtest.h>
+
+namespace sweep {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Deadline, EndsWhenItsTimeIsOver) {
+  const Deadline::Clock::time_point start{};
+  Deadline deadline(3, start);
+  EXPECT_FALSE(deadline.is_over(start + 1s));
+  EXPECT_FALSE(deadline.is_over(start + 2s));
+  EXPECT_FALSE(deadline.is_over(start + 2900ms));
+  EXPECT_TRUE(deadline.is_over(start + 3s));
+}
+
+TEST(Deadline, CountsASecondOfTheTimeInWhichTheProcessDidNotRun) {
+  const Deadline::Clock::time_point start{};
+  Deadline deadline(3, start);
+  EXPECT_FALSE(deadline.is_over(start + 1h));
+  EXPECT_FALSE(deadline.is_over(start + 2h));
+  EXPECT_TRUE(deadline.is_over(start + 3h));
+}
+
+}  // namespace
+}  // namespace sweep

@@ -1,0 +1,59 @@
+// What the ranks of mpi_test.cpp do: `mpi_rank TASK`.
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+
+#include "core/parallel/group_engine.h"
+#include "core/parallel/mpi_session.h"
+#include "core/parallel/replicated_engine.h"
+#include "tests/core/parallel/communicator_contract.h"
+#include "tests/core/parallel/parallel_training.h"
+
+namespace {
+
+using namespace sweep;
+
+// Rank 0: each training on all ranks, and on this one alone.
+int compare_trainings(Communicator& group) {
+  for (const test::Training& training : test::trainings()) {
+    const Network network(training.network, training.input);
+    const auto train = [&](int data) {
+      const EngineOptions options = test::options_of(training, data, 1);
+      const auto engine = data > 1 ? make_engine_on(group, network, options) : make_engine(network, options);
+      return test::train(training, *engine, network);
+    };
+    if (train(group.size()) != train(1)) {
+      std::cout << training.name << ": other bits\n";
+      return 1;
+    }
+    std::cout << training.name << ": same bits\n";
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view task = argc > 1 ? argv[1] : "";
+  MpiSession session(2);
+  Communicator& group = session.world();
+  if (task == "contract") {
+    const std::string broken = test::broken_contract(group);
+    if (!broken.empty()) std::cout << "broken: " << broken << "\n";
+    return broken.empty() ? 0 : 1;
+  }
+  if (task == "train") {
+    if (group.rank() > 0) return serve_replicas(group);
+    const int result = compare_trainings(group);
+    end_replicas(group, result);
+    return result;
+  }
+  if (task == "silent" || task == "killed") {
+    group.barrier();
+    if (group.rank() == 1) std::raise(task == "silent" ? SIGSTOP : SIGKILL);
+    group.barrier();
+    return 0;
+  }
+  return 2;
+}

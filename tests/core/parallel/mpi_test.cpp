@@ -1,0 +1,76 @@
+// Ranks that are processes: this test starts them with mpirun.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "core/parallel/mpi_session.h"
+
+namespace sweep {
+namespace {
+
+struct Ended {
+  int code = -1;
+  std::string output;  // stdout and stderr
+};
+
+// On one machine, as any user, with more ranks than cores, and without opening a port. Open MPI leaves memory
+// behind when it ends, which LeakSanitizer would count as ours.
+Ended run_ranks(int count, const std::string& task) {
+  const std::string command =
+      "ASAN_OPTIONS=detect_leaks=0 OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader "
+      "OMPI_MCA_btl_vader_single_copy_mechanism=none "
+      "OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_oob_tcp_if_include=lo "
+      "timeout -k 1 100 mpirun --allow-run-as-root --oversubscribe --bind-to none -n " +
+      std::to_string(count) + " " SWEEP_MPI_RANK " " + task + " 2>&1";
+  Ended ended;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  std::array<char, 4096> text{};
+  for (std::size_t n = 0; pipe != nullptr && (n = std::fread(text.data(), 1, text.size(), pipe)) > 0;)
+    ended.output.append(text.data(), n);
+  const int status = pipe != nullptr ? ::pclose(pipe) : -1;
+  if (WIFEXITED(status)) ended.code = WEXITSTATUS(status);
+  return ended;
+}
+
+class Mpi : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto reason = mpi_missing_reason()) GTEST_SKIP() << *reason;
+    if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "there is no mpirun";
+  }
+};
+
+TEST_F(Mpi, KeepsTheContractOfCommunicators) {
+  for (const int count : {1, 2, 4}) {
+    const Ended ended = run_ranks(count, "contract");
+    EXPECT_EQ(ended.code, 0) << count << " ranks: " << ended.output;
+  }
+}
+
+TEST_F(Mpi, TrainsWithTheBitsOfOneDevice) {
+  for (const int count : {2, 3, 4}) {
+    const Ended ended = run_ranks(count, "train");
+    EXPECT_EQ(ended.code, 0) << count << " ranks: " << ended.output;
+    EXPECT_NE(ended.output.find("residual_accumulated: same bits"), std::string::npos) << ended.output;
+  }
+}
+
+TEST_F(Mpi, NamesTheRankThatIsSilent) {
+  const Ended ended = run_ranks(3, "silent");
+  EXPECT_NE(ended.code, 0);
+  EXPECT_NE(ended.output.find("sweep: rank 1: has not answered for 2 s; all ranks end"), std::string::npos)
+      << ended.output;
+}
+
+TEST_F(Mpi, EndsAllRanksWhenOneIsKilled) {
+  const Ended ended = run_ranks(3, "killed");
+  EXPECT_NE(ended.code, 0);
+  EXPECT_NE(ended.output.find("rank 1"), std::string::npos) << ended.output;
+}
+
+}  // namespace
+}  // namespace sweep

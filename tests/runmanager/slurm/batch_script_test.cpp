@@ -1,0 +1,128 @@
+// The scripts of tasks, run by the shell with other programs in the place of sweep.
+#include "runmanager/slurm/batch_script.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/base/file.h"
+#include "runmanager/records/provenance.h"
+#include "runmanager/slurm/command.h"
+#include "tests/support/environment.h"
+#include "tests/support/temporary_directory.h"
+
+namespace sweep::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+namespace fs = std::filesystem;
+
+class BatchScriptTest : public ::testing::Test {
+ protected:
+  BatchScriptTest() {
+    // Says what it was called with, a word a line.
+    script_.program = folder_.write("a 'program'",
+                                    "#!/bin/bash\nprintf '%s\\n' \"$@\"\necho restarts=$SWEEP_SLURM_RESTARTS "
+                                    "gpus=${CUDA_VISIBLE_DEVICES-unset} data=$SWEEP_DATA\n");
+    fs::permissions(script_.program, fs::perms::owner_all);
+    script_.directory = "/runs/it's $HOME; touch x\nline";
+    script_.max_restarts = 7;
+  }
+
+  CommandResult run(const std::string& text) const {
+    return run_command({"/bin/bash", folder_.write("script", text).string()}, std::chrono::seconds(20));
+  }
+
+  test::TemporaryDirectory folder_;
+  test::Environment data_{"SWEEP_DATA", nullptr}, cpus_{"SLURM_CPUS_PER_TASK", nullptr},
+      node_cpus_{"SLURM_CPUS_ON_NODE", nullptr}, gpus_{"CUDA_VISIBLE_DEVICES", nullptr};
+  BatchScript script_;
+};
+
+TEST_F(BatchScriptTest, CallsTheProgramWithHostilePathsAsTheyAre) {
+  const CommandResult result = run(worker_script(script_, "cuda", {"--retry", "2"}, 1, 0));
+  EXPECT_EQ(result.out, "resume\n" + script_.directory.string() +
+                            "\n--join\n--leave\n--quiet\n--shape\ncuda\n--retry\n2\n--threads\n1\nrestarts=7 "
+                            "gpus=unset data=\n");
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(BatchScriptTest, DividesTheCoresOfATaskOverItsRuns) {
+  const test::Environment cpus("SLURM_CPUS_PER_TASK", "9");
+  EXPECT_THAT(run(worker_script(script_, "cpu", {}, 1, 0)).out, HasSubstr("--threads\n9\n"));
+  EXPECT_THAT(run(worker_script(script_, "cpu", {}, 4, 0)).out, HasSubstr("--threads\n2\n"));
+  EXPECT_THAT(run(worker_script(script_, "cpu", {}, 20, 0)).out, HasSubstr("--threads\n1\n"));
+  EXPECT_THAT(run(worker_script(script_, "cpu", {}, 1, 3)).out, HasSubstr("--threads\n3\n"));
+}
+
+TEST_F(BatchScriptTest, HidesGpusFromRunsOnTheCpu) {
+  const test::Environment gpus("CUDA_VISIBLE_DEVICES", "0");
+  EXPECT_THAT(run(worker_script(script_, "cpu", {}, 1, 0)).out, HasSubstr("gpus= "));
+  EXPECT_THAT(run(worker_script(script_, "cuda", {}, 1, 0)).out, HasSubstr("gpus=0 "));
+}
+
+TEST_F(BatchScriptTest, EndsWhereALineOfSetupFails) {
+  script_.setup = {"export FOO=bar", "false", "echo not here"};
+  const CommandResult result = run(worker_script(script_, "cpu", {}, 1, 0));
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.out, "");
+}
+
+TEST_F(BatchScriptTest, TakesTheDataDirectoryAlong) {
+  const test::Environment data("SWEEP_DATA", "some 'data'");
+  EXPECT_THAT(run(worker_script(script_, "cpu", {}, 1, 0)).out,
+              HasSubstr("data=" + (fs::current_path() / "some 'data'").string() + "\n"));
+}
+
+TEST_F(BatchScriptTest, ReportEndsWithWhetherAllIsDone) {
+  script_.program = folder_.write(
+      "program",
+      "#!/bin/bash\necho \"$1\"\n[ \"$1\" != report ] || exit 5\n[ \"$3\" != --expect-done ] || exit 1\n");
+  fs::permissions(script_.program, fs::perms::owner_all);
+  const CommandResult result = run(report_script(script_));
+  EXPECT_EQ(result.out, "report\nshow\nstatus\n");
+  EXPECT_EQ(result.code, 1);
+}
+
+TEST(JobOptions, NameWhatTheFileAsksFor) {
+  SlurmTasks tasks;
+  tasks.partition = "gpu";
+  tasks.time = "4:00:00";
+  tasks.memory = "16G";
+  tasks.gres = "gpu:2";
+  tasks.cpus = 3;
+  tasks.options = {"--exclusive"};
+  EXPECT_THAT(job_options("/runs/a", "a", "sweep-1", tasks),
+              ElementsAre("--job-name=a", "--comment=sweep-1", "--chdir=/runs/a", "--nodes=1", "--ntasks=1",
+                          "--partition=gpu", "--time=4:00:00", "--mem=16G", "--gres=gpu:2",
+                          "--cpus-per-task=3", "--exclusive"));
+}
+
+TEST(ArrayOptions, LimitHowManyRunAtOnceOnlyWhereThereAreMore) {
+  EXPECT_THAT(array_options("/runs/a", "cpu", 8, 8, 120), Contains("--array=0-7"));
+  EXPECT_THAT(array_options("/runs/a", "cpu", 9, 8, 120),
+              AllOf(Contains("--array=0-8%8"), Contains("--signal=B:USR2@120")));
+}
+
+TEST_F(BatchScriptTest, OpensItsOutputItselfWhereSlurmWouldChangeItsPath) {
+  for (const char* name : {"50%A", "a\\b"}) {
+    script_.directory = folder_ / name;
+    EXPECT_EQ(output_option(script_.directory, "cpu-%A_%a"), "--output=/dev/null");
+    fs::create_directories(script_.directory / "slurm");
+    const test::Environment job("SLURM_ARRAY_JOB_ID", "4"), task("SLURM_ARRAY_TASK_ID", "2");
+    const std::string there = "cd " + shell_command({script_.directory.string()}) + "\n";
+    const std::string text = worker_script(script_, "cpu", {}, 1, 0);
+    EXPECT_EQ(run(text.substr(0, text.find("\n") + 1) + there + text.substr(text.find("\n") + 1)).out, "");
+    EXPECT_THAT(read_file(script_.directory / "slurm/cpu-4_2.out"), StartsWith("resume\n"));
+  }
+  EXPECT_EQ(output_option("/runs/it's $HOME", "cpu-%A_%a"), "--output=slurm/cpu-%A_%a.out");
+}
+
+}  // namespace
+}  // namespace sweep::testing

@@ -1,0 +1,92 @@
+// What is made of the answers of Slurm's programs.
+#include "runmanager/slurm/slurm_client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/runmanager/slurm/fake_slurm.h"
+#include "tests/support/message_of.h"
+
+namespace sweep::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class SlurmClientTest : public ::testing::Test {
+ protected:
+  std::string script() const { return folder_.write("task.sh", "#!/bin/bash\n").string(); }
+
+  FakeSlurm slurm_;
+  test::TemporaryDirectory folder_;
+  SlurmClient client_;
+};
+
+TEST_F(SlurmClientTest, PassesEveryWordAsItIs) {
+  const std::filesystem::path path = folder_.write("a b/$(touch x)'\".sh", "#!/bin/bash\n");
+  EXPECT_EQ(client_.submit({"--job-name=it's $HOME", "--chdir=/tmp"}, path.string()),
+            (SlurmJobId{"101", ""}));
+  EXPECT_THAT(slurm_.calls("sbatch")[0], HasSubstr("--job-name=it\\'s\\ \\$HOME"));
+  EXPECT_FALSE(std::filesystem::exists("x"));
+}
+
+TEST_F(SlurmClientTest, TellsWhatIsNotInstalled) {
+  slurm_.remove("sbatch");
+  const test::Environment path("PATH", folder_.path().string());
+  const std::string message = test::message_of<ConfigError>([&] { client_.submit({}, script()); });
+  EXPECT_THAT(message, HasSubstr("sbatch: not installed, or not in PATH"));
+}
+
+TEST_F(SlurmClientTest, TellsWhatSlurmRefuses) {
+  slurm_.fail("sbatch", "sbatch: error: Batch job submission failed: Invalid partition name specified\n");
+  EXPECT_EQ(test::message_of<ConfigError>([&] { client_.submit({}, script()); }),
+            "sbatch: error: Batch job submission failed: Invalid partition name specified");
+}
+
+TEST_F(SlurmClientTest, KnowsASlurmThatDoesNotAnswerFromOneThatRefuses) {
+  slurm_.fail("squeue", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n");
+  EXPECT_THROW(client_.tasks({{"1", ""}}), SlurmUnreachable);
+  slurm_.fail("sbatch",
+              "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation\n");
+  EXPECT_THROW(client_.submit({}, script()), SlurmUnreachable);
+}
+
+TEST_F(SlurmClientTest, EndsAProgramThatHangs) {
+  slurm_.hang("squeue");
+  SlurmClient impatient(std::chrono::milliseconds(200));
+  EXPECT_THROW(impatient.tasks({{"1", ""}}), SlurmUnreachable);
+}
+
+TEST_F(SlurmClientTest, ReadsTasks) {
+  slurm_.set_queue(
+      "7|0|RUNNING|None\n7|1|PENDING|Resources\n8|N/A|PENDING|Dependency\n9|0|FAILED|NonZeroExitCode\n");
+  EXPECT_THAT(client_.tasks({{"7", ""}, {"8", ""}}),
+              ElementsAre(SlurmTask{"7", "0", "RUNNING", "None"}, SlurmTask{"7", "1", "PENDING", "Resources"},
+                          SlurmTask{"8", "", "PENDING", "Dependency"}));
+}
+
+TEST_F(SlurmClientTest, TakesJobsThatSlurmHasForgottenForGone) {
+  EXPECT_THAT(client_.tasks({{"7", ""}}), IsEmpty());
+  slurm_.fail("scancel", "scancel: error: Kill job error on job id 7: Invalid job id specified\n");
+  EXPECT_NO_THROW(client_.cancel({{"7", ""}}));
+}
+
+TEST_F(SlurmClientTest, ReadsTheLargestArray) {
+  slurm_.set_max_array_size(37);
+  EXPECT_EQ(client_.max_array_size(), 37u);
+}
+
+TEST(SlurmState, IsAliveUnlessItIsKnownToHaveEnded) {
+  for (const char* state :
+       {"PENDING", "RUNNING", "REQUEUED", "REQUEUE_HOLD", "COMPLETING", "SPECIAL_EXIT", "NEW_ONE"})
+    EXPECT_TRUE(is_alive(state)) << state;
+  for (const char* state :
+       {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY"})
+    EXPECT_FALSE(is_alive(state)) << state;
+  EXPECT_TRUE(is_running("COMPLETING"));
+  EXPECT_FALSE(is_running("PENDING"));
+}
+
+}  // namespace
+}  // namespace sweep::testing

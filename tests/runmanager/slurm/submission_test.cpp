@@ -1,0 +1,221 @@
+// Which tasks are submitted, and what is known of them whatever goes wrong.
+#include "runmanager/slurm/submission.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "runmanager/slurm/slurm_status.h"
+#include "runmanager/slurm/task_end.h"
+#include "tests/runmanager/slurm/fake_slurm.h"
+#include "tests/support/message_of.h"
+
+namespace sweep::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+namespace fs = std::filesystem;
+
+constexpr SlurmShape kCpu{false, 1}, kCuda{true, 1};
+
+class SubmissionTest : public ::testing::Test {
+ protected:
+  SubmissionTest() {
+    options_.directory = folder_ / "a sweep";
+    options_.name = "a sweep";
+    options_.program = "/opt/sweep";
+    fs::create_directories(options_.directory);
+  }
+
+  Submission submit(const std::map<SlurmShape, std::size_t>& runs) {
+    return submit_runs(options_, runs, client_);
+  }
+  std::vector<SubmittedJob> jobs() const { return read_slurm_jobs(options_.directory); }
+
+  test::TemporaryDirectory folder_;
+  FakeSlurm slurm_;
+  SlurmClient client_;
+  SubmissionOptions options_;
+};
+
+TEST_F(SubmissionTest, HasAnArrayForEachKindAndAReportAfterThem) {
+  const Submission submission = submit({{kCpu, 3}, {kCuda, 20}});
+  ASSERT_THAT(submission.jobs, SizeIs(3));
+  const std::vector<std::string> calls = slurm_.calls("sbatch");
+  EXPECT_THAT(calls[0], AllOf(HasSubstr("--array=0-2 "), HasSubstr("--output=slurm/cpu-%A_%a.out"),
+                              Not(HasSubstr("--gres"))));
+  EXPECT_THAT(calls[1], AllOf(HasSubstr("--array=0-7 "), HasSubstr("--gres=gpu:1")));
+  EXPECT_THAT(calls[2], HasSubstr("--dependency=afterany:101:102 "));
+  EXPECT_THAT(read_file(options_.directory / "slurm/cuda.sh"), HasSubstr("exec /opt/sweep resume "));
+  EXPECT_THAT(jobs(), SizeIs(3));
+  EXPECT_EQ(jobs()[1].id.job, "102");
+  EXPECT_EQ(jobs()[1].tasks, 8u);
+}
+
+TEST_F(SubmissionTest, SubmitsNothingTwice) {
+  submit({{kCpu, 20}});
+  slurm_.set_queue(
+      "101|0|RUNNING|None\n101|1|RUNNING|None\n101|2|COMPLETED|None\n101|3|FAILED|NonZeroExitCode\n"
+      "101|4|PENDING|Resources\n101|5|PENDING|Resources\n101|6|PENDING|Resources\n101|7|COMPLETING|None\n"
+      "102|N/A|PENDING|Dependency\n");
+  const Submission second = submit({{kCpu, 19}});
+  EXPECT_EQ(second.live_tasks, 6u);
+  ASSERT_THAT(second.jobs, SizeIs(2));
+  EXPECT_EQ(second.jobs[0].tasks, 2u);
+  EXPECT_THAT(slurm_.calls("sbatch")[3], HasSubstr("--dependency=afterany:101:103 "));
+  slurm_.set_queue("101|0|RUNNING|None\n101|1|RUNNING|None\n101|4|PENDING|Resources\n");
+  EXPECT_THAT(submit({{kCpu, 3}}).jobs, IsEmpty());
+  EXPECT_THAT(submit({}).jobs, IsEmpty());
+}
+
+TEST_F(SubmissionTest, OneRunPerTaskIsCutIntoArraysThatSlurmTakes) {
+  slurm_.set_max_array_size(4);
+  options_.spec.runs_per_task = 1;
+  options_.spec.tasks = 6;
+  options_.spec.report = false;
+  const Submission submission = submit({{kCpu, 10}});
+  ASSERT_THAT(submission.jobs, SizeIs(3));
+  const std::vector<std::string> calls = slurm_.calls("sbatch");
+  EXPECT_THAT(calls[0], HasSubstr("--array=0-3%2 "));
+  EXPECT_THAT(calls[2], HasSubstr("--array=0-1 "));
+  EXPECT_THAT(read_file(options_.directory / "slurm/cpu.sh"), HasSubstr(" --most-runs 1 "));
+}
+
+TEST_F(SubmissionTest, KnowsNothingIfSlurmDoesNotAnswerAndSubmitsNothing) {
+  submit({{kCpu, 2}});
+  slurm_.fail("squeue", "slurm_load_jobs error: Unable to contact slurm controller\n");
+  EXPECT_THROW(submit({{kCpu, 2}}), SlurmUnreachable);
+  EXPECT_THAT(slurm_.calls("sbatch"), SizeIs(2));
+}
+
+TEST_F(SubmissionTest, FindsAJobWhoseAnswerWasLost) {
+  options_.spec.report = false;
+  slurm_.lose_answer("sbatch: error: Socket timed out on send/recv operation\n");
+  EXPECT_EQ(submit({{kCpu, 2}}).jobs.at(0).id.job, "101");
+  EXPECT_EQ(jobs().at(0).id.job, "101");
+}
+
+TEST_F(SubmissionTest, FindsItLaterIfSlurmStaysAway) {
+  options_.spec.report = false;
+  slurm_.lose_answer("sbatch: error: Socket timed out on send/recv operation\n");
+  slurm_.fail("squeue", "slurm_load_jobs error: Connection refused\n");
+  // No job is known, so that squeue is not needed before sbatch.
+  const std::string message = test::message_of<SlurmUnreachable>([&] { submit({{kCpu, 2}}); });
+  EXPECT_THAT(message, AllOf(HasSubstr("Socket timed out"), HasSubstr("whether the job was taken is unknown"),
+                             HasSubstr("sweep resume")));
+  ASSERT_THAT(jobs(), SizeIs(1));
+  EXPECT_EQ(jobs()[0].id.job, "");
+  slurm_.fail("squeue", "");
+  slurm_.set_queue("101|0|RUNNING|None\n101|1|PENDING|Resources\n");
+  const Submission next = submit({{kCpu, 2}});
+  EXPECT_THAT(next.jobs, IsEmpty());
+  EXPECT_EQ(next.live_tasks, 2u);
+  EXPECT_EQ(jobs().at(0).id.job, "101");
+}
+
+TEST_F(SubmissionTest, LeavesNoTraceOfAJobThatSlurmRefused) {
+  slurm_.fail("sbatch", "sbatch: error: invalid partition specified: nope\n");
+  EXPECT_THAT(test::message_of<ConfigError>([&] { submit({{kCpu, 2}}); }), HasSubstr("invalid partition"));
+  EXPECT_THAT(jobs(), IsEmpty());
+}
+
+TEST_F(SubmissionTest, CancelsWhatLivesAndCanBeRepeated) {
+  submit({{kCpu, 4}});
+  slurm_.set_queue("101|0|RUNNING|None\n101|1|COMPLETED|None\n102|N/A|PENDING|Dependency\n");
+  EXPECT_EQ(cancel_jobs(options_.directory, client_), 1u);
+  EXPECT_THAT(slurm_.calls("scancel"), ElementsAre("scancel 101 102"));
+  slurm_.set_queue("101|0|CANCELLED|None\n102|N/A|CANCELLED|None\n");
+  EXPECT_EQ(cancel_jobs(options_.directory, client_), 0u);
+  EXPECT_THAT(slurm_.calls("scancel"), SizeIs(1));
+  EXPECT_TRUE(jobs()[0].cancelled);
+}
+
+TEST_F(SubmissionTest, AsksSlurmOnceAMinuteForAllWhoLook) {
+  submit({{kCpu, 2}});
+  const std::size_t before = slurm_.calls("squeue").size();
+  for (int i = 0; i < 20; ++i) {
+    SlurmClient another;
+    const SlurmStatus status = slurm_status(options_.directory, another);
+    EXPECT_TRUE(status.known);
+    EXPECT_EQ(status.waiting(), 2u) << "tasks that were just submitted wait";
+  }
+  EXPECT_LE(slurm_.calls("squeue").size() - before, 1u);
+}
+
+TEST_F(SubmissionTest, AsksASlurmThatDoesNotAnswerNotMoreOften) {
+  submit({{kCpu, 2}});
+  fs::remove(options_.directory / "slurm/queue.json");
+  slurm_.fail("squeue", "slurm_load_jobs error: Connection refused\n");
+  const std::size_t before = slurm_.calls("squeue").size();
+  for (int i = 0; i < 5; ++i) {
+    const SlurmStatus status = slurm_status(options_.directory, client_);
+    EXPECT_FALSE(status.known);
+    EXPECT_THAT(slurm_status_text(status, 2, options_.directory), HasSubstr("Connection refused"));
+    EXPECT_THAT(slurm_status_text(status, 2, options_.directory), Not(HasSubstr("no task is left")));
+  }
+  EXPECT_EQ(slurm_.calls("squeue").size() - before, 1u);
+}
+
+TEST_F(SubmissionTest, SaysWhyTasksWaitAndWhatEndedBadly) {
+  submit({{kCpu, 8}});
+  fs::remove(options_.directory / "slurm/queue.json");
+  slurm_.set_queue(
+      "101|0|RUNNING|None\n101|1|PENDING|Resources\n101|2|OUT_OF_MEMORY|OutOfMemory\n101|3|COMPLETED|None\n"
+      "102|N/A|PENDING|Dependency\n");
+  const std::string text =
+      slurm_status_text(slurm_status(options_.directory, client_), 3, options_.directory);
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("job 101, tasks on cpu: 1 run, 1 wait (Resources: the nodes it needs are busy)"),
+                  HasSubstr("1 out_of_memory"), HasSubstr("job 102, report: 1 wait")));
+  EXPECT_THAT(text, Not(HasSubstr("no task is left")));
+  slurm_.set_queue("101|0|COMPLETED|None\n");
+  fs::remove(options_.directory / "slurm/queue.json");
+  EXPECT_THAT(slurm_status_text(slurm_status(options_.directory, client_), 3, options_.directory),
+              HasSubstr("3 runs are not done, and no task is left to train them"));
+}
+
+class TaskEnd : public SubmissionTest {
+ protected:
+  test::Environment restarts_{"SWEEP_SLURM_RESTARTS", "2"}, job_{"SLURM_JOB_ID", "101"},
+      array_{"SLURM_ARRAY_JOB_ID", "101"}, index_{"SLURM_ARRAY_TASK_ID", "7"},
+      count_{"SLURM_RESTART_COUNT", nullptr};
+};
+
+TEST_F(TaskEnd, PutsItselfBackByTheNameOfItsTask) {
+  EXPECT_TRUE(is_slurm_task());
+  EXPECT_EQ(end_slurm_task(75, options_.directory, false, client_), 75);
+  EXPECT_THAT(slurm_.calls(), ElementsAre("scontrol requeue 101_7"));
+}
+
+TEST_F(TaskEnd, DoesSoOnlyAsOftenAsItMay) {
+  const test::Environment count("SLURM_RESTART_COUNT", "2");
+  end_slurm_task(75, options_.directory, false, client_);
+  EXPECT_THAT(slurm_.calls(), IsEmpty());
+}
+
+TEST_F(TaskEnd, LeavesOtherEndsAlone) {
+  for (const int code : {0, 1, 3, 143})
+    EXPECT_EQ(end_slurm_task(code, options_.directory, false, client_), code);
+  EXPECT_THAT(slurm_.calls(), IsEmpty());
+}
+
+TEST_F(TaskEnd, EndsTheOthersWhereOneFailureIsEnough) {
+  submit({{kCpu, 4}});
+  slurm_.set_queue("101|0|RUNNING|None\n");
+  EXPECT_EQ(end_slurm_task(1, options_.directory, true, client_), 1);
+  EXPECT_THAT(slurm_.calls("scancel"), ElementsAre("scancel 101"));
+}
+
+TEST_F(TaskEnd, SurvivesARefusal) {
+  slurm_.fail("scontrol", "scontrol: error: Requested operation is presently disabled for job 101\n");
+  EXPECT_EQ(end_slurm_task(75, options_.directory, false, client_), 75);
+}
+
+}  // namespace
+}  // namespace sweep::testing

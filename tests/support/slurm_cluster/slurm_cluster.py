@@ -1,0 +1,115 @@
+"""A Slurm cluster of virtual nodes on this machine, for tests.
+
+    with SlurmCluster(nodes=4) as cluster:      # raises NoSlurm, with the reason, where there is none
+        subprocess.run(["sbatch", …], env=cluster.environment)
+        cluster.lose_node("n1")                 # a power cut: slurmd and the jobs of n1 die
+        cluster.cut_off_node("n2")              # slurmd dies, its jobs run on as orphans
+        cluster.revive()                        # whatever does not run is started again
+
+Everything listens on 127.0.0.1; no systemd, no cgroups, no accounting; works as root and as an ordinary user. Daemons and all that
+they started end with the object, and also when this process dies: they are children of supervisor.py, which ends them when its
+standard input is closed.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "scancel", "scontrol", "sinfo")
+
+
+class NoSlurm(Exception):
+    """Slurm is not installed, or does not run here."""
+
+
+class SlurmCluster:
+    def __init__(self, nodes=4, cpus=2, gpus=0, node_silent_seconds=5, requeue_seconds=5):
+        """Of `cpus` cores and `gpus` stand-ins for GPUs each. A node that is silent for node_silent_seconds is down; a job that is
+        put back starts again after requeue_seconds, 5 at least."""
+        path = os.environ["PATH"] + ":/usr/sbin:/sbin"
+        missing = [program for program in PROGRAMS if shutil.which(program, path=path) is None]
+        if missing:
+            raise NoSlurm(f"{', '.join(missing)} not installed (Debian: slurm-wlm munge)")
+        self.directory = Path(tempfile.mkdtemp(prefix="sweep-slurm-"))
+        self.environment = {**os.environ, "PATH": path, "SLURM_CONF": str(self.directory / "slurm.conf")}
+        for name in list(self.environment):
+            if name.startswith(("SLURM_", "SBATCH_", "SQUEUE_", "SCANCEL_")) and name != "SLURM_CONF":
+                del self.environment[name]
+        settings = {"directory": str(self.directory), "nodes": nodes, "cpus": cpus, "gpus": gpus,
+                    "node_silent_seconds": node_silent_seconds, "requeue_seconds": requeue_seconds}
+        self.supervisor = subprocess.Popen(
+            [sys.executable, "-B", Path(__file__).with_name("supervisor.py"), json.dumps(settings)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.environment, start_new_session=True)
+        try:
+            self.ask("wait")
+        except NoSlurm:
+            self.close()
+            raise
+
+    def ask(self, *words):
+        """Sends a command to the supervisor and returns its answer."""
+        try:
+            self.supervisor.stdin.write(" ".join(words) + "\n")
+            self.supervisor.stdin.flush()
+            answer = self.supervisor.stdout.readline().strip()
+        except BrokenPipeError:
+            answer = ""
+        if not answer.startswith("ok"):
+            raise NoSlurm(answer or "the cluster's supervisor ended")
+        return answer[3:]
+
+    def lose_node(self, node):
+        self.ask("lose", node)
+
+    def cut_off_node(self, node):
+        self.ask("cut", node)
+
+    def kill_controller(self):
+        self.ask("kill", "slurmctld")
+
+    def revive(self):
+        self.ask("wait")
+
+    def run(self, *words, check=True, timeout=60):
+        """Runs one of Slurm's programs; returns its standard output."""
+        done = subprocess.run(words, env=self.environment, capture_output=True, text=True, timeout=timeout)
+        if check and done.returncode != 0:
+            raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr}")
+        return done.stdout
+
+    def tasks(self):
+        """(job, index, state, node) of each task that Slurm knows."""
+        lines = self.run("squeue", "-h", "-r", "-t", "all", "-o", "%F|%K|%T|%N", check=False).splitlines()
+        return [tuple(line.split("|")) for line in lines if line.count("|") == 3]
+
+    def close(self):
+        if self.supervisor.stdin:
+            self.supervisor.stdin.close()
+        try:
+            self.supervisor.wait(30)
+        except subprocess.TimeoutExpired:
+            self.supervisor.kill()
+            self.supervisor.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def until(condition, seconds, what):
+    """Waits until condition() is true; returns its value. Fails after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() >= deadline:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(0.1)

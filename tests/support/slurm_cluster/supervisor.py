@@ -1,0 +1,259 @@
+"""Runs the daemons of a SlurmCluster (slurm_cluster.py) and ends them, and all that they started, when its standard input is closed.
+
+Reads a command a line, and answers each with a line, "ok …" or what is wrong: wait (starts what does not run, and returns when all
+nodes answer), lose NODE, cut NODE, kill DAEMON.
+"""
+import ctypes
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG = 36, 1
+START_SECONDS = 60
+CONFIGURATION = """\
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+# Without these words the daemons listen on every interface.
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=socket={directory}/munge/socket,cred_expire={requeue_seconds}
+SlurmUser={user}
+SlurmdUser={user}
+StateSaveLocation={directory}/state
+SlurmdSpoolDir={directory}/spool/%n
+TmpFS={directory}/tmp/%n
+SlurmctldPidFile={directory}/slurmctld.pid
+SlurmdPidFile={directory}/slurmd-%n.pid
+SlurmctldLogFile={directory}/log/slurmctld.log
+SlurmdLogFile={directory}/log/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+JobCompType=jobcomp/none
+MailProg=/bin/true
+SwitchType=switch/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+GresTypes=gpu
+# Believe the nodes' lines below rather than the hardware.
+SlurmdParameters=config_overrides
+SchedulerType=sched/backfill
+SchedulerParameters=sched_interval=1,sched_min_interval=0,batch_sched_delay=0,bf_interval=1
+MinJobAge=3600
+MaxArraySize=1001
+MaxJobCount=20000
+SlurmctldTimeout=10
+SlurmdTimeout={node_silent_seconds}
+ReturnToService=2
+MessageTimeout=5
+TCPTimeout=2
+KillWait=5
+WaitTime=0
+InactiveLimit=0
+JobRequeue=1
+OverTimeLimit=0
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+SlurmctldParameters=preempt_send_user_signal
+PartitionName=normal Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=5 PreemptMode=REQUEUE
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10 PreemptMode=OFF
+"""
+
+
+def free_ports(count):
+    """Consecutive ports that nobody listens on."""
+    for start in range(20000 + os.getpid() % 5000, 60000, count):
+        sockets = []
+        try:
+            for port in range(start, start + count):
+                sockets.append(socket.socket())
+                sockets[-1].bind(("127.0.0.1", port))
+            return start
+        except OSError:
+            continue
+        finally:
+            for one in sockets:
+                one.close()
+    raise OSError("no free ports")
+
+
+def children(pid):
+    try:
+        return [int(child) for task in Path(f"/proc/{pid}/task").iterdir()
+                for child in (task / "children").read_text().split()]
+    except OSError:
+        return []
+
+
+def tree(pid):
+    """The process and all below it, children first."""
+    return [below for child in children(pid) for below in tree(child)] + [pid]
+
+
+def kill(pids, number):
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+
+class Supervisor:
+    def __init__(self, settings):
+        self.directory = Path(settings["directory"])
+        self.settings = settings
+        self.daemons = {}
+        # What daemons leave behind becomes a child of this process, and so is found.
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self.die_with_parent = lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+    @property
+    def nodes(self):
+        return [f"n{i + 1}" for i in range(self.settings["nodes"])]
+
+    def configure(self):
+        for folder in ("state", "log", "munge", "dev", *(f"{kind}/{node}" for kind in ("spool", "tmp") for node in self.nodes)):
+            (self.directory / folder).mkdir(parents=True, exist_ok=True)
+        self.directory.chmod(0o755)
+        (self.directory / "munge").chmod(0o755)
+        port = free_ports(self.settings["nodes"] + 1)
+        host = socket.gethostname().split(".")[0]
+        user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
+        text = CONFIGURATION.format(host=host, port=port, user=user, **self.settings)
+        gpus, gres = self.settings["gpus"], ["AutoDetect=off"]
+        for i, node in enumerate(self.nodes):
+            text += (f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port + 1 + i} CPUs={self.settings['cpus']} "
+                     f"RealMemory=1000{f' Gres=gpu:{gpus}' if gpus else ''} State=UNKNOWN\n")
+            if gpus:
+                gres.append(f"NodeName={node} Name=gpu File={self.directory}/dev/gpu[0-{gpus - 1}]")
+        for gpu in range(gpus):
+            (self.directory / f"dev/gpu{gpu}").symlink_to("/dev/null")
+        (self.directory / "slurm.conf").write_text(text)
+        (self.directory / "gres.conf").write_text("\n".join(gres) + "\n" if gpus else "")
+        # slurmd loads such a plug-in even when nothing uses it; "disabled" is known from 23.02 on.
+        version = subprocess.run(["slurmd", "-V"], capture_output=True, text=True, check=True).stdout
+        old = int(re.search(r"(\d+)\.", version).group(1)) < 23
+        (self.directory / "cgroup.conf").write_text(f"CgroupPlugin={'cgroup/v1' if old else 'disabled'}\n")
+        key = self.directory / "munge/key"
+        key.touch(0o600)
+        key.write_bytes(os.urandom(1024))
+
+    def runs(self, name):
+        return name in self.daemons and self.daemons[name].poll() is None
+
+    def start(self, name, *words):
+        if self.runs(name):
+            return
+        with open(self.directory / f"log/{name}.out", "a") as log:
+            self.daemons[name] = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                                  start_new_session=True, preexec_fn=self.die_with_parent)
+
+    def start_all(self):
+        """Returns what is wrong, or ""."""
+        munge, configuration = self.directory / "munge", self.directory / "slurm.conf"
+        if not self.runs("munged"):
+            for left in ("socket", "socket.lock"):
+                (munge / left).unlink(missing_ok=True)
+        self.start("munged", "munged", "--foreground", "--force", "--num-threads=2", f"--socket={munge}/socket",
+                   f"--key-file={munge}/key", f"--pid-file={munge}/pid", f"--log-file={munge}/log", f"--seed-file={munge}/seed")
+        deadline = time.monotonic() + START_SECONDS
+        while not (munge / "socket").exists():
+            if not self.runs("munged") or time.monotonic() > deadline:
+                return "munged does not start: " + self.said("munged")
+            time.sleep(0.02)
+        self.start("slurmctld", "slurmctld", "-D", "-f", str(configuration))
+        for node in self.nodes:
+            self.start(f"slurmd-{node}", "slurmd", "-D", "-f", str(configuration), "-N", node)
+        while True:
+            states = subprocess.run(["sinfo", "-h", "-N", "-p", "normal", "-o", "%T"], capture_output=True, text=True).stdout
+            if len(re.findall(r"^(?:idle|mixed|allocated|completing)$", states, re.M)) == len(self.nodes):
+                return ""
+            for name, daemon in self.daemons.items():
+                if daemon.poll() is not None:
+                    return f"{name} ended with {daemon.returncode}: {self.said(name)}"
+            if time.monotonic() > deadline:
+                return f"the nodes are not ready after {START_SECONDS} s: {' '.join(states.split())}"
+            time.sleep(0.05)
+
+    def said(self, name):
+        text = (self.directory / f"log/{name}.out").read_text(errors="replace").strip()
+        return " / ".join(text.splitlines()[-3:])
+
+    def steps(self, node):
+        """The processes that slurmd of `node` has started for jobs: they are known by its log, which they hold open."""
+        found = []
+        for pid in tree(os.getpid()):
+            try:
+                if Path(f"/proc/{pid}/comm").read_text().strip() != "slurmstepd":
+                    continue
+                opened = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()]
+            except OSError:
+                continue
+            if str(self.directory / f"log/slurmd-{node}.log") in opened:
+                found.append(pid)
+        return found
+
+    def kill_daemon(self, name):
+        if self.runs(name):
+            self.daemons[name].kill()
+            self.daemons[name].wait()
+
+    def obey(self, words):
+        if words[0] == "wait":
+            return self.start_all()
+        if words[0] == "kill":
+            self.kill_daemon(words[1])
+        elif words[0] in ("lose", "cut"):
+            steps = self.steps(words[1])
+            self.kill_daemon(f"slurmd-{words[1]}")
+            if words[0] == "lose":
+                kill([pid for step in steps for pid in tree(step)], signal.SIGKILL)
+        else:
+            return f"unknown command {words[0]}"
+        return ""
+
+    def end(self):
+        for name in sorted(self.daemons, reverse=True):
+            kill([self.daemons[name].pid], signal.SIGKILL)
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            below = [pid for pid in tree(os.getpid()) if pid != os.getpid()]
+            if not below:
+                return
+            kill(below, signal.SIGKILL)
+            try:
+                while os.waitpid(-1, os.WNOHANG)[0] != 0:
+                    pass
+            except ChildProcessError:
+                pass
+            time.sleep(0.02)
+
+
+def main():
+    supervisor = Supervisor(json.loads(sys.argv[1]))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        supervisor.configure()
+        for line in sys.stdin:
+            problem = supervisor.obey(line.split())
+            print(problem.replace("\n", " ") if problem else "ok", flush=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"the cluster cannot be set up: {error}", flush=True)
+    finally:
+        supervisor.end()
+        shutil.rmtree(supervisor.directory, ignore_errors=True)
+
+
+main()
