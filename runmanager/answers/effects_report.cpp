@@ -7,6 +7,7 @@
 
 #include "core/base/printable.h"
 #include "runmanager/answers/run_metric.h"
+#include "runmanager/answers/statistics_text.h"
 #include "runmanager/terminal/table.h"
 #include "runmanager/terminal/text_table.h"
 #include "runmanager/text/json_output.h"
@@ -15,13 +16,6 @@ namespace sweep {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string share_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
-
-std::string p_text(const std::optional<double>& p) {
-  if (!p) return "-";
-  return *p < 0.0001 ? "< 0.0001" : fmt::format("{:.4f}", *p);
-}
 
 std::string f_text(const std::optional<double>& f) { return f ? fmt::format("{:.3g}", *f) : "-"; }
 
@@ -52,8 +46,8 @@ TextTable shares_table(const Effects& effects, bool unicode) {
     const std::string best = effect.levels.empty()     ? ""
                              : effect.sum_squares == 0 ? "any"
                                                        : effect.levels[effect.best].value;
-    table.rows.push_back(
-        {keys_text(effect, unicode), best, share_text(effect.share), f_text(effect.f), p_text(effect.p)});
+    table.rows.push_back({keys_text(effect, unicode), best, share_text(effect.share), f_text(effect.f),
+                          p_text(effect.p, "-")});
   }
   const bool has_repeats = effects.error == EffectError::kRepeats;
   if (has_repeats && settings_count(effects) > 2)

@@ -14,8 +14,6 @@
 namespace sweep {
 namespace {
 
-constexpr double kBeatsPerLease = 12;
-
 // The file is opened for it: only then does a network file system ask its server.
 std::pair<std::int64_t, std::int64_t> time_of(const std::filesystem::path& file) {
   try {

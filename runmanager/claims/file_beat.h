@@ -9,8 +9,11 @@
 
 namespace sweep {
 
-/// Sets the time of a file twelve times in every lease, from the constructor to the destructor. Errors are
-/// ignored.
+/// How often a process shows in every lease that it lives.
+inline constexpr double kBeatsPerLease = 12;
+
+/// Sets the time of a file kBeatsPerLease times in every lease, from the constructor to the destructor.
+/// Errors are ignored.
 class FileBeat {
  public:
   FileBeat(std::filesystem::path file, std::chrono::duration<double> lease);

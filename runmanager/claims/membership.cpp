@@ -17,13 +17,13 @@
 #include "core/base/read_error.h"
 #include "core/base/retry.h"
 #include "core/base/start_thread.h"
+#include "runmanager/claims/file_beat.h"
 
 namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kBeatsPerLease = 12;
 constexpr const char* kBeatSuffix = ".beat";
 
 fs::path beat_file(const fs::path& folder, const std::string& id) { return folder / (id + kBeatSuffix); }
@@ -45,7 +45,7 @@ void write_new_file(const fs::path& path, std::string_view text) {
 
 // Empty if the file is gone or cannot be read now. It is opened anew each time: only then does a network file
 // system ask its server.
-std::optional<std::string> read_if_there(const fs::path& path) {
+std::optional<std::string> read_unless_gone(const fs::path& path) {
   try {
     return read_file(path);
   } catch (const ReadError&) {
@@ -127,7 +127,7 @@ MemberWatch::MemberWatch(fs::path folder, ProcessIdentity here)
 
 Life MemberWatch::look_at(const ProcessIdentity& process) {
   if (has_certainly_ended(process, here_)) return Life::kDead;
-  const std::optional<std::string> beat = read_if_there(beat_file(folder_, process.id));
+  const std::optional<std::string> beat = read_unless_gone(beat_file(folder_, process.id));
   if (!beat) return Life::kDead;
   const Clock::time_point now = Clock::now();
   const auto [found, is_new] = sights_.try_emplace(process.id, Sight{*beat, now, now});
@@ -151,11 +151,11 @@ std::vector<OtherMember> MemberWatch::look_at_all() {
   for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
     const fs::path path = it->path();
     if (path.extension() != "") continue;
-    const auto text = read_if_there(path);
+    const auto text = read_unless_gone(path);
     auto identity = text ? parse_process_identity(*text) : std::nullopt;
     if (!identity || identity->id == here_.id || identity->id != path.filename()) continue;
     OtherMember member{.identity = *std::move(identity)};
-    if (const auto beat = read_if_there(beat_file(folder_, member.identity.id)))
+    if (const auto beat = read_unless_gone(beat_file(folder_, member.identity.id)))
       member.state = state_of(*beat);
     member.life = look_at(member.identity);
     members.push_back(std::move(member));

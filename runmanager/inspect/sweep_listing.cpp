@@ -12,9 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Folders within folders within the log directory, and no deeper: somebody may have named "/".
-constexpr int kMostLevels = 3;
-
 // What a killed sweep says of itself: see SweepDirectory::is_held().
 RunStatus derived_status(const RunRecord& run, bool is_running) {
   return run.status == RunStatus::kRunning && !is_running ? RunStatus::kInterrupted : run.status;
@@ -72,7 +69,7 @@ std::vector<ListedSweep> list_sweeps(const fs::path& logdir) {
                     (fs::exists(logdir, error) ? "is not a directory" : "is not there") +
                     "; want a log directory, such as runs");
   std::vector<ListedSweep> sweeps;
-  add_sweeps(logdir, logdir, kMostLevels, sweeps);
+  add_sweeps(logdir, logdir, kMostFolderLevels, sweeps);
   std::sort(sweeps.begin(), sweeps.end(),
             [](const ListedSweep& a, const ListedSweep& b) { return a.path < b.path; });
   return sweeps;

@@ -11,6 +11,9 @@
 
 namespace sweep {
 
+/// Folders within folders within a log directory, and no deeper: somebody may have named "/".
+inline constexpr int kMostFolderLevels = 3;
+
 struct ListedSweep {
   std::string path;  // below the log directory
   std::size_t runs = 0;

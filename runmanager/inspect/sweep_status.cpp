@@ -10,6 +10,7 @@
 #include "core/json/json_text.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/inspect/run_listing.h"
+#include "runmanager/inspect/sweep_listing.h"
 #include "runmanager/records/provenance.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/sweep_directory.h"
@@ -21,9 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-// As `sweep ls` looks for sweeps.
-constexpr int kMostLevels = 3;
 
 void add_running(const fs::path& directory, int levels, std::vector<std::string>& found) {
   std::error_code error;
@@ -78,7 +76,7 @@ fs::path find_sweep(const fs::path& directory) {
         "{}: {}; want the directory of a sweep, such as runs/NAME, or a log directory", directory.string(),
         fs::exists(directory, error) ? "is not a directory" : "is not there"));
   std::vector<std::string> found;
-  add_running(directory, kMostLevels, found);
+  add_running(directory, kMostFolderLevels, found);
   if (found.empty())
     throw DataError(fmt::format("{}: no sweep is running in it; \"sweep ls {}\" lists those there are",
                                 directory.string(), directory.string()));

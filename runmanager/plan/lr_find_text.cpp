@@ -16,6 +16,7 @@ namespace sweep {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 // Dots of two columns and four rows per character: Braille patterns, whose bits are numbered so.
 constexpr std::array<std::array<unsigned, 2>, 4> kBraille = {
@@ -149,7 +150,6 @@ std::string lr_curve_text(const LrCurve& curve, int width, bool unicode) {
 }
 
 nlohmann::ordered_json lr_curve_json(const LrCurve& curve) {
-  using Json = nlohmann::ordered_json;
   Json points = Json::array();
   int step = 0;
   for (const LrPoint& point : curve.points) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "runmanager/answers/run_metric.h"
+#include "runmanager/answers/statistics_text.h"
 #include "runmanager/terminal/table.h"
 
 namespace sweep {
@@ -30,13 +31,6 @@ std::string settings_text(const Settings& settings) {
   std::vector<std::string> parts;
   for (const auto& [key, value] : settings) parts.push_back(fmt::format("{}={}", key, value));
   return parts.empty() ? "all" : fmt::format("{}", fmt::join(parts, ", "));
-}
-
-std::string share_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
-
-std::string p_text(const std::optional<double>& p) {
-  if (!p) return "–";
-  return *p < 0.0001 ? "< 0.0001" : fmt::format("{:.4f}", *p);
 }
 
 std::string ratio_text(const ComparedValue& value, const ComparedPair& pair) {
@@ -79,7 +73,7 @@ ChartTable interactions_table(const ReportData& data) {
   for (const Effect* effect : pairs) {
     auto& row = table.rows.emplace_back();
     row = {fmt::format("{} × {}", effect->keys[0], effect->keys[1]), share_text(effect->share)};
-    if (tested) row.emplace_back(p_text(effect->p));
+    if (tested) row.emplace_back(p_text(effect->p, "–"));
   }
   return table;
 }

@@ -4,6 +4,7 @@
 #include "core/spec/optimizer.h"
 #include "core/spec/schedule.h"
 #include "runmanager/sweepfile/axes.h"
+#include "runmanager/sweepfile/settings/setting_rows.h"
 #include "runmanager/sweepfile/settings/settings.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
 
@@ -27,11 +28,7 @@ Json object_with(Json properties, std::vector<std::string> required = {}) {
   return schema;
 }
 
-Json list_of(Json items, std::size_t minimum = 0) {
-  Json schema = {{"type", "array"}, {"items", std::move(items)}};
-  if (minimum > 0) schema["minItems"] = minimum;
-  return schema;
-}
+using rows::list_of;
 
 Json limited(const char* type, const ArgumentType& value) {
   Json schema = {{"type", type}};

@@ -2,17 +2,10 @@
 
 #include <algorithm>
 
+#include "runmanager/text/json_syntax.h"
+
 namespace sweep {
 namespace {
-
-constexpr std::string_view kBlanks = " \t\r\n";
-
-// The offset behind the string that starts at `start`; behind its line if it has no end there.
-std::size_t end_of_string(std::string_view text, std::size_t start) {
-  std::size_t i = start + 1;
-  while (i < text.size() && text[i] != '\n' && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
-  return std::min(i + 1, text.size());
-}
 
 // The offset behind the comment that starts at `start`; `start` if there is none.
 std::size_t end_of_comment(std::string_view text, std::size_t start) {
@@ -45,12 +38,12 @@ std::string without_comments(std::string_view text) {
       plain[last_at] = ' ';
       last = before_last;
     }
-    if (kBlanks.find(c) == std::string_view::npos) {
+    if (kJsonBlanks.find(c) == std::string_view::npos) {
       before_last = last;
       last = c;
       last_at = i;
     }
-    i = c == '"' ? end_of_string(text, i) : i + 1;
+    i = c == '"' ? std::min(end_of_json_string(text, i) + 1, text.size()) : i + 1;
   }
   return plain;
 }

@@ -6,11 +6,10 @@
 #include <cctype>
 
 #include "core/base/suggest.h"
+#include "runmanager/text/json_syntax.h"
 
 namespace sweep {
 namespace {
-
-constexpr std::string_view kBlanks = " \t\r\n";
 
 bool is_word_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '+' || c == '-' ||
@@ -31,18 +30,9 @@ std::string where(std::string_view text, std::size_t offset) {
   return fmt::format("{}:{}", line, column);
 }
 
-// Returns the offset of the quote that ends the string at `start`, or npos if the line ends before.
-std::size_t end_of_string(std::string_view text, std::size_t start) {
-  for (std::size_t i = start + 1; i < text.size() && text[i] != '\n'; ++i) {
-    if (text[i] == '"') return i;
-    if (text[i] == '\\') ++i;
-  }
-  return std::string_view::npos;
-}
-
 JsonMistake explain_string(std::string_view text, std::size_t start) {
-  const std::size_t end = end_of_string(text, start);
-  if (end == std::string_view::npos)
+  const std::size_t end = end_of_json_string(text, start);
+  if (end == text.size() || text[end] != '"')
     return {start, "the string that starts here has no closing quote on its line"};
   for (std::size_t i = start + 1; i < end; ++i) {
     if (static_cast<unsigned char>(text[i]) < 0x20) {
@@ -136,11 +126,11 @@ JsonMistake explain_json_error(std::string_view text, std::size_t accepted, cons
   }
   // After the last good token come blanks, perhaps a comma or colon, and then the mistake. The cases below go
   // from the specific to the general; each relies on those before it not having matched.
-  std::size_t at = text.find_first_not_of(kBlanks, accepted);
+  std::size_t at = text.find_first_not_of(kJsonBlanks, accepted);
   std::size_t separator = std::string_view::npos;
   if (at != std::string_view::npos && (text[at] == ',' || text[at] == ':') && !open.empty()) {
     separator = at;
-    at = text.find_first_not_of(kBlanks, at + 1);
+    at = text.find_first_not_of(kJsonBlanks, at + 1);
   }
   if (at == std::string_view::npos) {
     if (open.empty()) return {accepted, "the document ends too early"};

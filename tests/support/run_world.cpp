@@ -135,6 +135,12 @@ SweepEnvironment World::environment() {
   return world;
 }
 
+std::vector<std::string> statuses(const SweepOutcome& outcome) {
+  std::vector<std::string> names;
+  for (const RunRecord& run : outcome.runs) names.emplace_back(to_string(run.status));
+  return names;
+}
+
 std::map<std::string, double> last_scalars(const std::vector<proto::Event>& events) {
   std::map<std::string, double> scalars;
   for (const proto::Event& event : events) {

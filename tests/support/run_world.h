@@ -94,6 +94,9 @@ struct World {
   std::filesystem::path path(const std::string& name) const { return options.logdir / "small" / name; }
 };
 
+/// The status of every run, as results.json names it.
+std::vector<std::string> statuses(const SweepOutcome& outcome);
+
 /// The last value of every scalar in the events, by tag.
 std::map<std::string, double> last_scalars(const std::vector<proto::Event>& events);
 

@@ -19,18 +19,18 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::uint32_t kSamples = 60;
+constexpr std::uint32_t kMnistSamples = 60;
 
 // `type`: the third byte of the file, 8 for unsigned bytes.
-std::string images(char type = 8) {
-  std::string bytes = test::idx({kSamples, 28, 28}, std::string(kSamples * 28 * 28, '\x40'));
+std::string mnist_images(char type = 8) {
+  std::string bytes = test::idx({kMnistSamples, 28, 28}, std::string(kMnistSamples * 28 * 28, '\x40'));
   bytes[2] = type;
   return bytes;
 }
-std::string labels(char last = 9) {
+std::string mnist_labels(char last = 9) {
   std::string values;
-  for (std::uint32_t i = 0; i + 1 < kSamples; ++i) values += static_cast<char>(i % 10);
-  return test::idx({kSamples}, values + last);
+  for (std::uint32_t i = 0; i + 1 < kMnistSamples; ++i) values += static_cast<char>(i % 10);
+  return test::idx({kMnistSamples}, values + last);
 }
 
 class BadInput : public ::testing::Test {
@@ -117,7 +117,7 @@ TEST_F(BadInput, BatchLargerThanAKnownDataSet) {
 }
 TEST_F(BadInput, BatchLargerThanADataSetOfOnesOwn) {
   expect_refused(
-      sweep_on(images(), labels()),
+      sweep_on(mnist_images(), mnist_labels()),
       "override \"batch_size=61\": batch_size: got 61, want at most 60, the number of training samples",
       {"batch_size=61"});
 }
@@ -135,17 +135,19 @@ TEST_F(BadInput, ShapesThatDoNotFit) {
                  "but gets [1, 28, 28]");
 }
 TEST_F(BadInput, CutGzip) {
-  const std::string whole = test::gzip(images());
-  expect_refused(sweep_on(whole.substr(0, whole.size() / 2), test::gzip(labels()), ".gz"),
+  const std::string whole = test::gzip(mnist_images());
+  expect_refused(sweep_on(whole.substr(0, whole.size() / 2), test::gzip(mnist_labels()), ".gz"),
                  "train-images-idx3-ubyte.gz");
 }
-TEST_F(BadInput, WrongMagic) { expect_refused(sweep_on(images(9), labels()), "train-images-idx3-ubyte"); }
+TEST_F(BadInput, WrongMagic) {
+  expect_refused(sweep_on(mnist_images(9), mnist_labels()), "train-images-idx3-ubyte");
+}
 TEST_F(BadInput, CutImages) {
-  expect_refused(sweep_on(images().substr(0, 1000), labels()), "train-images-idx3-ubyte");
+  expect_refused(sweep_on(mnist_images().substr(0, 1000), mnist_labels()), "train-images-idx3-ubyte");
 }
 TEST_F(BadInput, LabelOutOfRange) {
   // A set of one's own has as many classes as its labels say; mnist has ten.
-  std::string sweep = sweep_on(images(), labels('\xFF'));
+  std::string sweep = sweep_on(mnist_images(), mnist_labels('\xFF'));
   sweep.replace(sweep.find("own"), 3, "mnist");
   expect_refused(sweep, "label 255");
 }
@@ -176,14 +178,14 @@ TEST_F(BadInput, NameThatLeavesTheLogDirectory) {
 
 // Root may write anywhere, so a file in the way and a file system of the kernel stand for missing permission.
 TEST_F(BadInput, LogDirectoryThatCannotBeWritten) {
-  const std::string sweep = sweep_on(images(), labels());
+  const std::string sweep = sweep_on(mnist_images(), mnist_labels());
   folder_.write("in-the-way", "");
   expect_refused(sweep, "in-the-way", {"--logdir", "in-the-way/runs"}, 3);
   expect_refused(sweep, "/proc/runs", {"--logdir", "/proc/runs"}, 3);
 }
 
 TEST_F(BadInput, CommandLines) {
-  folder_.write("s.json", sweep_on(images(), labels()));
+  folder_.write("s.json", sweep_on(mnist_images(), mnist_labels()));
   expect_words_refused({"plna", "s.json"}, "did you mean \"plan\"?");
   expect_words_refused({"s.json", "--cluster", "slurm"}, "unknown option --cluster, allowed: --help,");
   expect_words_refused({"s.json", "--epoch", "3"}, "did you mean \"--epochs\"?");
@@ -193,13 +195,13 @@ TEST_F(BadInput, CommandLines) {
 }
 
 TEST_F(BadInput, PlanRefusesTheSame) {
-  folder_.write("s.json", sweep_on(images(), labels()));
+  folder_.write("s.json", sweep_on(mnist_images(), mnist_labels()));
   expect_words_refused({"plan", "s.json", "batch_size=61"}, "batch_size: got 61, want at most 60");
   expect_words_refused({"plan", "s.json", "lr=0"}, "override \"lr=0\": lr: got 0, want a number > 0");
 }
 
 TEST_F(BadInput, GoodInputIsNotRefused) {  // Otherwise the tests above would prove nothing.
-  folder_.write("s.json", sweep_on(images(), labels()));
+  folder_.write("s.json", sweep_on(mnist_images(), mnist_labels()));
   const Finished planned = run_program({"plan", "s.json", "--json"}, folder_.path());
   EXPECT_EQ(planned.code, 0) << planned.err;
   EXPECT_EQ(planned.err, "");
@@ -215,7 +217,7 @@ TEST_F(BadInput, GoodInputIsNotRefused) {  // Otherwise the tests above would pr
 
 TEST_F(BadInput, ADeviceThatThisMachineLacksIsSkippedWhateverItsNumber) {
   if (cuda_unavailable_reason() == std::nullopt) GTEST_SKIP() << "this machine has CUDA";
-  folder_.write("s.json", sweep_on(images(), labels()));
+  folder_.write("s.json", sweep_on(mnist_images(), mnist_labels()));
   const Finished finished = run_program({"s.json", "device=cuda,cuda:0,cuda:7", "--json"}, folder_.path());
   EXPECT_EQ(finished.code, 0) << finished.err;
   const auto results = nlohmann::json::parse(finished.out);
@@ -223,7 +225,7 @@ TEST_F(BadInput, ADeviceThatThisMachineLacksIsSkippedWhateverItsNumber) {
 }
 
 TEST_F(BadInput, ALimitBelowTheBatchSizeGivesShortBatches) {
-  folder_.write("s.json", sweep_on(images(), labels()));
+  folder_.write("s.json", sweep_on(mnist_images(), mnist_labels()));
   const Finished finished = run_program({"s.json", "dataset.limit=7", "epochs=2", "--json"}, folder_.path());
   EXPECT_EQ(finished.code, 0) << finished.err;
   const auto run = nlohmann::json::parse(finished.out)["runs"][0];
@@ -238,7 +240,7 @@ TEST_F(BadInput, ANulByteAfterTheSweepFile) {
 }
 
 TEST_F(BadInput, StandardOutputThatIsClosedEarlyCostsTheTableOnly) {
-  folder_.write("s.json", sweep_on(images(), labels()));
+  folder_.write("s.json", sweep_on(mnist_images(), mnist_labels()));
   const std::string program = program_path(SWEEP_PROGRAM);
   const Finished finished = run_program(
       "/bin/sh", {"-c", "{ " + program + " s.json epochs=50; echo $? > code; } | true"}, folder_.path());

@@ -83,8 +83,8 @@ TEST_F(Data, DescribesWhatASweepFileReads) {
                     HasSubstr("  1          3           0\n"), HasSubstr("  2          2           1\n"),
                     HasSubstr("  all        8           4\n")));
   // Runs with one data set show it once; an axis over it shows each.
-  const Finished json = run({"data", "s.json", "dataset.validation=4,6", "--json"});
-  const auto sets = nlohmann::json::parse(json.out).at("datasets");
+  const Finished described = run({"data", "s.json", "dataset.validation=4,6", "--json"});
+  const auto sets = nlohmann::json::parse(described.out).at("datasets");
   ASSERT_EQ(sets.size(), 2u);
   EXPECT_EQ(sets[0].at("format"), "idx");
   EXPECT_EQ(sets[0].at("memory_bytes"), 72 + 12 * 4);

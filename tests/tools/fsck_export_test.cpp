@@ -52,9 +52,9 @@ TEST_F(FsckAndExport, FsckTellsDamageByItsExitCode) {
   EXPECT_EQ(damaged.code, 1);
   EXPECT_THAT(damaged.out, HasSubstr("damaged  a/events.out.tfevents."));
   EXPECT_EQ(damaged.err, "");
-  const Finished json = run({"fsck", "runs", "--json"});
-  EXPECT_EQ(json.code, 1);
-  EXPECT_EQ(nlohmann::json::parse(json.out)["damaged"], 1);
+  const Finished printed = run({"fsck", "runs", "--json"});
+  EXPECT_EQ(printed.code, 1);
+  EXPECT_EQ(nlohmann::json::parse(printed.out)["damaged"], 1);
 }
 
 TEST_F(FsckAndExport, NothingToReadIsBadInput) {
@@ -72,8 +72,8 @@ TEST_F(FsckAndExport, NothingToReadIsBadInput) {
 TEST_F(FsckAndExport, ExportPrintsEveryFormat) {
   EXPECT_EQ(run({"export", "runs"}).out,
             "run,tag,step,wall_time,value,hparam.lr\na,Loss/train,3,100.5,0.5,0.25\n");
-  const Finished json = run({"export", "runs", "--format", "json"});
-  EXPECT_EQ(nlohmann::json::parse(json.out)["runs"][0]["scalars"]["Loss/train"][0]["value"], 0.5);
+  const Finished printed = run({"export", "runs", "--format", "json"});
+  EXPECT_EQ(nlohmann::json::parse(printed.out)["runs"][0]["scalars"]["Loss/train"][0]["value"], 0.5);
   EXPECT_THAT(run({"export", "runs", "--format=markdown"}).out, HasSubstr("| a | 0.25 | 0.5 |"));
 }
 

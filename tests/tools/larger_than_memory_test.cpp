@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kPictures = 10'000;
-constexpr int kSide = 256;         // pixels of a decoded picture: 655 MB together
+constexpr int kDecodedSide = 256;  // pixels of a decoded picture: 655 MB together
 constexpr int kLimitKb = 200'000;  // of memory that is not that of a file
 
 class LargerThanMemory : public ::testing::Test {

@@ -163,11 +163,11 @@ TEST_F(LiveTable, IsLinesOfJsonOrPlainOnesForWatchInAPipe) {
   std::thread reader([&] {
     plain = run_program(program_, {"watch", "quarters"}, directory_.path() / "runs");
   });
-  const Finished json = run({"watch", "runs/quarters", "--json"});
+  const Finished events_out = run({"watch", "runs/quarters", "--json"});
   reader.join();
   EXPECT_EQ(sweep.finish(), 75);
-  EXPECT_EQ(json.code, 0) << json.err;
-  std::istringstream lines(json.out);
+  EXPECT_EQ(events_out.code, 0) << events_out.err;
+  std::istringstream lines(events_out.out);
   std::vector<std::string> events;
   for (std::string line; std::getline(lines, line);) events.push_back(nlohmann::json::parse(line)["event"]);
   ASSERT_GE(events.size(), 2u);

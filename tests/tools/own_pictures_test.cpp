@@ -21,11 +21,11 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-constexpr unsigned kSide = 16;  // pixels
+constexpr unsigned kPictureSide = 16;  // pixels
 
 // Colour tells the classes apart, not brightness: class 0 is red, class 1 is blue.
 test::Pixels picture(unsigned label, unsigned sample) {
-  return test::make_pixels(kSide, kSide, 3, [=](unsigned y, unsigned x, unsigned c) {
+  return test::make_pixels(kPictureSide, kPictureSide, 3, [=](unsigned y, unsigned x, unsigned c) {
     return test::noise(sample, y, x, c) + (c == 2 * label ? 120 : 20);
   });
 }

@@ -41,9 +41,9 @@ TEST_F(OwnRuns, AreShown) {
   const Finished table = run({"show", "mine"});
   EXPECT_EQ(table.code, 0) << table.err;
   EXPECT_THAT(table.out, ::testing::AllOf(HasSubstr("0.25"), HasSubstr("75.00%"), HasSubstr("completed")));
-  const auto json = nlohmann::json::parse(run({"show", "mine", "--json"}).out);
-  ASSERT_EQ(json["runs"].size(), 2u);
-  EXPECT_EQ(json["runs"][0]["epochs"][1]["epoch"], 2);
+  const auto shown = nlohmann::json::parse(run({"show", "mine", "--json"}).out);
+  ASSERT_EQ(shown["runs"].size(), 2u);
+  EXPECT_EQ(shown["runs"][0]["epochs"][1]["epoch"], 2);
   EXPECT_THAT(run({"show", "mine/lr=0.25"}).out, HasSubstr("lr=0.25: completed"));
 }
 
@@ -60,8 +60,8 @@ TEST_F(OwnRuns, AreListed) {
   const Finished table = run({"ls", "."});
   EXPECT_EQ(table.code, 0) << table.err;
   EXPECT_THAT(table.out, ::testing::AllOf(HasSubstr("mine"), HasSubstr("2 completed"), HasSubstr("75.00%")));
-  const auto json = nlohmann::json::parse(run({"ls", ".", "--json"}).out);
-  EXPECT_EQ(json[0]["statuses"]["completed"], 2);
+  const auto shown = nlohmann::json::parse(run({"ls", ".", "--json"}).out);
+  EXPECT_EQ(shown[0]["statuses"]["completed"], 2);
   EXPECT_EQ(run({"ls"}).code, 2);
 }
 

@@ -1,9 +1,10 @@
 # Programs of GoogleTest tests. CTest knows each program as one test, or two if some of its tests are slow: starting a process
 # for each of thousands of tests takes longer than the tests. Labels: quick, slow, gpu; tests/README.md lists all of them.
 #
-# sweep_add_test(PROGRAM SOURCES… LIBRARIES… [SLOW pattern…] [LABEL label] [TIMEOUT seconds] [ENVIRONMENT NAME=value…])
+# sweep_add_test(PROGRAM [SEPARATE] SOURCES… LIBRARIES… [SLOW pattern…] [LABEL label] [TIMEOUT seconds] [ENVIRONMENT NAME=value…])
 #   Builds tests/PROGRAM and adds it to CTest. SLOW: tests of it, as --gtest_filter takes them, that are no longer part of
 #   the test PROGRAM, labelled quick, but of PROGRAM.slow, labelled slow. LABEL: another label than quick for all of it.
+#   SEPARATE: its sources use the same names for different things, so that they cannot be compiled together.
 # sweep_add_test_entry(NAME PROGRAM [SLOW…] [LABEL…] [TIMEOUT…] [ENVIRONMENT…])
 #   Adds a program that there is to CTest once more, as NAME.
 find_package(GTest REQUIRED)
@@ -49,8 +50,11 @@ function(sweep_add_test_entry name program)
 endfunction()
 
 function(sweep_add_test program)
-  cmake_parse_arguments(PARSE_ARGV 1 test "" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;SLOW;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 test "SEPARATE" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;SLOW;ENVIRONMENT")
   add_executable(${program} ${test_SOURCES})
+  if(NOT test_SEPARATE)
+    sweep_join_sources(${program})
+  endif()
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${program} PRIVATE SWEEP_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   target_link_libraries(${program} PRIVATE ${test_LIBRARIES} sweep_warnings GTest::gmock GTest::gtest_main)

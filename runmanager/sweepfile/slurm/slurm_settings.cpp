@@ -6,6 +6,7 @@
 #include <cctype>
 #include <string_view>
 
+#include "runmanager/sweepfile/settings/setting_rows.h"
 #include "runmanager/sweepfile/slurm/slurm_reader.h"
 
 namespace sweep {
@@ -142,18 +143,6 @@ Setting lines(std::string name, std::string help, std::string allowed, Check che
   return setting;
 }
 
-Setting integer(std::string name, double minimum, double maximum, std::int64_t value, std::string help) {
-  Setting setting;
-  setting.name = std::move(name);
-  setting.kind = ArgumentKind::kInteger;
-  setting.default_value = value;
-  setting.minimum = minimum;
-  setting.maximum = maximum;
-  setting.help = std::move(help);
-  setting.sweepable = false;
-  return setting;
-}
-
 Setting task_object(std::string name, std::string help) {
   Setting setting;
   setting.name = std::move(name);
@@ -186,8 +175,9 @@ std::span<const Setting> slurm_task_settings() {
              kGres, check_gres),
         text("constraint", "sbatch --constraint: features that nodes must have", kWord, check_word),
         text("exclude", "sbatch --exclude: nodes that are not used", kWord, check_word),
-        integer("cpus", 0, 4096, 0,
-                "sbatch --cpus-per-task, and so the threads of a run; 0: what the cluster gives"),
+        rows::integer("cpus", 0, 4096, 0,
+                      "sbatch --cpus-per-task, and so the threads of a run; 0: what the cluster gives",
+                      false),
         lines("options", "further options of sbatch, each one word", kOptions, check_options),
         std::move(setup)};
   }();
@@ -205,14 +195,15 @@ std::span<const Setting> slurm_settings() {
     report.sweepable = false;
     const std::span<const Setting> tasks = slurm_task_settings();
     std::vector<Setting> all(tasks.begin(), tasks.end());
-    all.push_back(integer("tasks", 1, kMaxTasks, defaults.tasks,
-                          "most tasks at once, for runs on the CPU and on CUDA each"));
-    all.push_back(integer("runs_per_task", 0, kMaxTasks, defaults.runs_per_task,
-                          "runs that a task trains before it ends; 0: until none is left"));
-    all.push_back(integer("max_restarts", 0, kMaxTasks, defaults.max_restarts,
-                          "how often a task starts again after a preemption, its time limit or a lost node"));
-    all.push_back(integer("warning_seconds", 30, 86400, defaults.warning_seconds,
-                          "before its time limit a run writes its checkpoint and makes room"));
+    all.push_back(rows::integer("tasks", 1, kMaxTasks, defaults.tasks,
+                                "most tasks at once, for runs on the CPU and on CUDA each", false));
+    all.push_back(rows::integer("runs_per_task", 0, kMaxTasks, defaults.runs_per_task,
+                                "runs that a task trains before it ends; 0: until none is left", false));
+    all.push_back(rows::integer(
+        "max_restarts", 0, kMaxTasks, defaults.max_restarts,
+        "how often a task starts again after a preemption, its time limit or a lost node", false));
+    all.push_back(rows::integer("warning_seconds", 30, 86400, defaults.warning_seconds,
+                                "before its time limit a run writes its checkpoint and makes room", false));
     all.push_back(std::move(report));
     all.push_back(text("program", "the program as the nodes have it; default: this one",
                        "the absolute path of the program on the nodes, or its name in PATH", check_program,

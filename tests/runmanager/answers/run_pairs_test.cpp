@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 using testing::made_run;
 using ::testing::SizeIs;
 
-std::vector<SourceRun> grid() {
+std::vector<SourceRun> devices_and_rates() {
   return {made_run({{"lr", 0.1}, {"device", std::string("cpu")}}, "cpu", 2),
           made_run({{"lr", 0.1}, {"device", std::string("cuda")}}, "cuda:0", 1),
           made_run({{"lr", 0.01}, {"device", std::string("cpu")}}, "cpu", 2),
@@ -24,7 +24,7 @@ std::vector<SourceRun> grid() {
 }
 
 TEST(RunPairs, AreOfRunsThatDifferOnlyInTheKey) {
-  const std::vector<SourceRun> runs = grid();
+  const std::vector<SourceRun> runs = devices_and_rates();
   const RunPairs pairs = pair_runs(runs, "");
   EXPECT_EQ(pairs.key, "device");
   ASSERT_THAT(pairs.values, SizeIs(1));
@@ -49,7 +49,7 @@ TEST(RunPairs, EveryValueIsPairedWithTheFirst) {
 }
 
 TEST(RunPairs, UnfinishedRunsAndThoseWithoutAPartnerAreNamed) {
-  std::vector<SourceRun> runs = grid();
+  std::vector<SourceRun> runs = devices_and_rates();
   runs[3].record.status = RunStatus::kSkipped;
   const RunPairs pairs = pair_runs(runs, "device");
   EXPECT_THAT(pairs.values[0].pairs, SizeIs(1));
@@ -58,15 +58,15 @@ TEST(RunPairs, UnfinishedRunsAndThoseWithoutAPartnerAreNamed) {
 }
 
 TEST(RunPairs, SweepsWithPartsOfTheComparisonArePairedAcross) {
-  std::vector<SourceRun> runs = grid();
+  std::vector<SourceRun> runs = devices_and_rates();
   runs[0].source = runs[2].source = "runs/here";
   runs[1].source = runs[3].source = "runs/there";
   EXPECT_THAT(pair_runs(runs, "device").values[0].pairs, SizeIs(2));
 }
 
 TEST(RunPairs, SweepsWithAllOfTheComparisonArePairedWithin) {
-  std::vector<SourceRun> runs = grid();
-  for (SourceRun run : grid()) {
+  std::vector<SourceRun> runs = devices_and_rates();
+  for (SourceRun run : devices_and_rates()) {
     run.source = "runs/again";
     runs.push_back(run);
   }

@@ -13,7 +13,7 @@ namespace {
 using testing::made_run;
 using Json = nlohmann::ordered_json;
 
-SourceRun run_of(ParamValue value, double accuracy, double seconds) {
+SourceRun timed_run(ParamValue value, double accuracy, double seconds) {
   SourceRun run = made_run({{"key", std::move(value)}}, "cpu", seconds);
   run.record.epochs[0].validation_accuracy = accuracy;
   return run;
@@ -29,8 +29,8 @@ std::map<int, double> places(const Coordinates& coordinates, int run) {
 }
 
 TEST(Coordinates, PutNumbersInTheirOrderAndTheBestAtTheTop) {
-  const Coordinates coordinates =
-      coordinates_of(report_data_of({run_of(0.1, 0.5, 4), run_of(0.001, 0.9, 2), run_of(0.01, 0.7, 3)}));
+  const Coordinates coordinates = coordinates_of(
+      report_data_of({timed_run(0.1, 0.5, 4), timed_run(0.001, 0.9, 2), timed_run(0.01, 0.7, 3)}));
   ASSERT_EQ(coordinates.axes.rows.size(), 3u);
   EXPECT_EQ(coordinates.axes.rows[0][1], "key");
   EXPECT_EQ(coordinates.axes.rows[1][1], "time per epoch");
@@ -42,7 +42,7 @@ TEST(Coordinates, PutNumbersInTheirOrderAndTheBestAtTheTop) {
 
 TEST(Coordinates, KeepTextsInTheOrderOfTheRuns) {
   const Coordinates coordinates = coordinates_of(
-      report_data_of({run_of(std::string("sgd"), 0.5, 1), run_of(std::string("adam"), 0.6, 1)}));
+      report_data_of({timed_run(std::string("sgd"), 0.5, 1), timed_run(std::string("adam"), 0.6, 1)}));
   EXPECT_EQ(places(coordinates, 0)[0], 0);
   EXPECT_EQ(places(coordinates, 1)[0], 1);
   EXPECT_EQ(coordinates.ticks.rows[0][2], "sgd");
@@ -50,7 +50,7 @@ TEST(Coordinates, KeepTextsInTheOrderOfTheRuns) {
 
 TEST(Coordinates, PlaceManyNumbersByTheirLogarithm) {
   std::vector<SourceRun> runs;
-  for (int i = 0; i <= 20; ++i) runs.push_back(run_of(std::pow(10, i / 5.0), 0.5 + i / 100.0, 1));
+  for (int i = 0; i <= 20; ++i) runs.push_back(timed_run(std::pow(10, i / 5.0), 0.5 + i / 100.0, 1));
   const Coordinates coordinates = coordinates_of(report_data_of(runs));
   EXPECT_NEAR(places(coordinates, 5)[0], 0.25, 1e-9) << "10 between 1 and 10,000";
   std::vector<std::string> texts;
@@ -61,10 +61,10 @@ TEST(Coordinates, PlaceManyNumbersByTheirLogarithm) {
 }
 
 TEST(Coordinates, HaveOnlyCompletedRuns) {
-  SourceRun failed = run_of(0.5, 0.9, 1);
+  SourceRun failed = timed_run(0.5, 0.9, 1);
   failed.record.status = RunStatus::kFailed;
   const Coordinates coordinates =
-      coordinates_of(report_data_of({run_of(0.1, 0.5, 1), failed, run_of(0.2, 0.6, 1)}));
+      coordinates_of(report_data_of({timed_run(0.1, 0.5, 1), failed, timed_run(0.2, 0.6, 1)}));
   EXPECT_EQ(coordinates.lines.rows.size(), 2u);
   EXPECT_EQ(coordinates.lines.rows[1][1], "key=0.2");
 }

@@ -13,7 +13,7 @@ namespace {
 using testing::made_run;
 using Json = nlohmann::ordered_json;
 
-SourceRun run_of(double lr, const std::vector<double>& losses, std::optional<std::int64_t> repeat = {}) {
+SourceRun curve_of(double lr, const std::vector<double>& losses, std::optional<std::int64_t> repeat = {}) {
   Params params = {{"lr", lr}};
   if (repeat) params.emplace_back("repeat", *repeat);
   return made_run(params, "cpu", 1, losses);
@@ -29,7 +29,7 @@ std::vector<std::vector<Json>> losses_of(const Curves& curves) {
 }
 
 TEST(Curves, HaveAPointPerEpochOfEachRun) {
-  const ReportData data = report_data_of({run_of(0.1, {3, 2, 1}), run_of(0.01, {5, 4})});
+  const ReportData data = report_data_of({curve_of(0.1, {3, 2, 1}), curve_of(0.01, {5, 4})});
   const Curves curves = curves_table(data, curve_series(data));
   const auto rows = losses_of(curves);
   ASSERT_EQ(rows.size(), 5u);
@@ -39,8 +39,8 @@ TEST(Curves, HaveAPointPerEpochOfEachRun) {
 }
 
 TEST(Curves, AreMeansWithDeviationsOverRepeats) {
-  const ReportData data = report_data_of(
-      {run_of(0.1, {1, 2}, 0), run_of(0.1, {3, 6}, 1), run_of(0.01, {4, 4}, 0), run_of(0.01, {4, 4}, 1)});
+  const ReportData data = report_data_of({curve_of(0.1, {1, 2}, 0), curve_of(0.1, {3, 6}, 1),
+                                          curve_of(0.01, {4, 4}, 0), curve_of(0.01, {4, 4}, 1)});
   const std::vector<CurveSeries> series = curve_series(data);
   ASSERT_EQ(series.size(), 2u);
   EXPECT_EQ(series[0].runs, (std::vector<std::size_t>{0, 1}));
@@ -53,19 +53,19 @@ TEST(Curves, AreMeansWithDeviationsOverRepeats) {
 }
 
 TEST(Curves, OfRepeatsEndWithTheShortestOne) {
-  const ReportData data = report_data_of({run_of(0.1, {1, 2, 3}, 0), run_of(0.1, {3}, 1)});
+  const ReportData data = report_data_of({curve_of(0.1, {1, 2, 3}, 0), curve_of(0.1, {3}, 1)});
   EXPECT_EQ(losses_of(curves_table(data, curve_series(data))).size(), 1u);
 }
 
 TEST(Curves, LeaveOutWhatIsNoNumber) {
-  const ReportData data = report_data_of({run_of(0.1, {3, std::numeric_limits<double>::quiet_NaN(), 1})});
+  const ReportData data = report_data_of({curve_of(0.1, {3, std::numeric_limits<double>::quiet_NaN(), 1})});
   EXPECT_EQ(losses_of(curves_table(data, curve_series(data))).size(), 2u);
 }
 
 TEST(Curves, AreThinnedToTheirFirstAndLastEpochAndSomeBetween) {
   std::vector<double> losses;
   for (int i = 0; i < 1000; ++i) losses.push_back(i);
-  const ReportData data = report_data_of({run_of(0.1, losses)});
+  const ReportData data = report_data_of({curve_of(0.1, losses)});
   const Curves curves = curves_table(data, curve_series(data), 400);
   const auto rows = losses_of(curves);
   ASSERT_EQ(rows.size(), 100u);
@@ -78,7 +78,7 @@ TEST(Curves, AreThinnedToTheirFirstAndLastEpochAndSomeBetween) {
 }
 
 TEST(Curves, AreOfWhatTheRunsMeasure) {
-  SourceRun numbers = run_of(0.1, {1});
+  SourceRun numbers = curve_of(0.1, {1});
   numbers.record.epochs[0].accuracy.reset();
   numbers.record.epochs[0].measures[kRmse] = 0.5;
   const std::vector<CurveMeasure> measures = curve_measures(report_data_of({numbers}));
@@ -88,7 +88,7 @@ TEST(Curves, AreOfWhatTheRunsMeasure) {
 }
 
 TEST(Series, NamesItsSettingsAndItsGroup) {
-  const ReportData data = report_data_of({run_of(0.1, {1}), run_of(0.01, {1})});
+  const ReportData data = report_data_of({curve_of(0.1, {1}), curve_of(0.01, {1})});
   const ChartTable table = series_table(data, curve_series(data), "lr");
   EXPECT_EQ(table.rows[1], (std::vector<Json>{1, "lr=0.01", 1, "0.01", Json{{"lr", "0.01"}}}));
 }

@@ -20,12 +20,6 @@ using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-std::vector<std::string> statuses(const SweepOutcome& outcome) {
-  std::vector<std::string> names;
-  for (const RunRecord& run : outcome.runs) names.emplace_back(to_string(run.status));
-  return names;
-}
-
 TEST(RestartedSweep, KeepsFinishedRunsAndTrainsTheOthersAnew) {
   World world;
   world.training.on_train = [&world](const Batch& batch, std::int64_t step) -> Totals {

@@ -26,12 +26,6 @@ using ::testing::Not;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-std::vector<std::string> statuses(const SweepOutcome& outcome) {
-  std::vector<std::string> names;
-  for (const RunRecord& run : outcome.runs) names.emplace_back(to_string(run.status));
-  return names;
-}
-
 TEST(RunSweep, TrainsEveryRunAndLeavesTheFilesOfTheContract) {
   World world;
   const SweepOutcome outcome = world.run(small_sweep());
