@@ -79,8 +79,9 @@ struct EngineOptions {
   /// The devices that train together. `device` is the first of them, or of their kind.
   ParallelOptions parallel = {};
   /// Parts that each batch is trained in, one after another, so that less memory is taken; >= 1. The
-  /// optimizer takes one step with the gradient of the mean over the whole batch. Changes results only with
-  /// batch normalization, which then normalizes each part by itself.
+  /// optimizer takes one step with the gradient of the mean over the whole batch. Changes results, and
+  /// memory, only with batch normalization, which then normalizes each part by itself. The CUDA engine has
+  /// only 1, see parallel_unavailable_reason().
   int accumulate = 1;
 };
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/engine/device.h"
+#include "core/engine/engine.h"
 #include "core/network/network.h"
-#include "core/spec/loss.h"
 #include "core/spec/parallel.h"
 
 namespace sweep {
@@ -28,9 +28,10 @@ struct Stage {
 std::vector<Stage> split_into_stages(const Network& network, const ParallelOptions& options,
                                      const Device& device);
 
-/// Why such a training of `network`, from `device` on, is not possible on this machine, or nothing if it is.
-std::optional<std::string> parallel_unavailable_reason(const Device& device, const ParallelOptions& options,
-                                                       const Network& network, const LossOptions& loss);
+/// Why `network` cannot be trained on this machine with options.parallel and options.accumulate, from
+/// options.device on, which itself can be used; nothing if it can. Says what can be done instead.
+/// Thread-safe.
+std::optional<std::string> parallel_unavailable_reason(const Network& network, const EngineOptions& options);
 
 /// Number of different devices in `stages`.
 std::size_t device_count(const std::vector<Stage>& stages);

@@ -9,12 +9,17 @@
 #include "core/parallel/replicated_engine.h"
 
 namespace sweep {
+namespace {
+
+void throw_if(const EngineOptions& options, const std::optional<std::string>& reason) {
+  if (reason) throw DeviceError(options.device.name() + ": " + *reason);
+}
+
+}  // namespace
 
 std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options) {
-  if (auto reason = unavailable_reason(options.device, options.precision))
-    throw DeviceError(options.device.name() + ": " + *reason);
-  if (auto reason = parallel_unavailable_reason(options.device, options.parallel, network, options.loss))
-    throw DeviceError(options.device.name() + ": " + *reason);
+  throw_if(options, unavailable_reason(options.device, options.precision));
+  throw_if(options, parallel_unavailable_reason(network, options));
   const bool cuda = options.device.type == DeviceType::kCuda;
   if (options.parallel.data > 1)
     return make_threaded_engine(network, options, cuda ? make_cuda_replica : make_cpu_replica);
@@ -22,16 +27,26 @@ std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions&
   return make_cpu_engine(network, options);
 }
 
+std::optional<std::string> group_unavailable_reason(const Network& network, const EngineOptions& options,
+                                                    int ranks) {
+  if (auto reason = parallel_unavailable_reason(network, options)) return reason;
+  const int data = options.parallel.data;
+  if (data <= 1) return std::nullopt;
+  if (options.device.type == DeviceType::kCuda)
+    return "GPUs of several processes cannot train one network (\"parallel.data\"); those of one process "
+           "can, "
+           "without an MPI launcher";
+  if (data % ranks != 0)
+    return "got \"parallel\": {\"data\": " + std::to_string(data) + "} with " + std::to_string(ranks) +
+           " MPI ranks, want " + std::to_string(ranks) + " or a multiple of it";
+  return std::nullopt;
+}
+
 std::unique_ptr<Engine> make_engine_on(Communicator& group, const Network& network,
                                        const EngineOptions& options) {
   if (options.parallel.data <= 1) return make_engine(network, options);
-  if (auto reason = unavailable_reason(options.device, options.precision))
-    throw DeviceError(options.device.name() + ": " + *reason);
-  if (auto reason = parallel_unavailable_reason(options.device, options.parallel, network, options.loss))
-    throw DeviceError(options.device.name() + ": " + *reason);
-  if (options.device.type == DeviceType::kCuda)
-    throw DeviceError(options.device.name() +
-                      ": one network on GPUs of several processes is not implemented");
+  throw_if(options, unavailable_reason(options.device, options.precision));
+  throw_if(options, group_unavailable_reason(network, options, group.size()));
   return make_group_engine(network, options, group, make_cpu_replica);
 }
 

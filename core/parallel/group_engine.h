@@ -2,11 +2,19 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "core/engine/engine.h"
 #include "core/parallel/communicator.h"
 
 namespace sweep {
+
+/// Why make_engine_on() with a group of `ranks` processes cannot make the engine, though options.device
+/// itself can be used; nothing if it can. As parallel_unavailable_reason() where options.parallel.data is 1.
+/// Thread-safe.
+std::optional<std::string> group_unavailable_reason(const Network& network, const EngineOptions& options,
+                                                    int ranks);
 
 /// As make_engine(), but options.parallel.data > 1 devices are the ranks of `group`: rank 0 calls this, the
 /// others serve_replicas(). At most one engine at a time; `group` must outlive it.

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "core/engine/engine.h"
 #include "core/parallel/communicator.h"
+#include "core/parallel/sample_shares.h"
 
 namespace sweep {
 
@@ -16,10 +16,9 @@ namespace sweep {
 /// functions that evaluate exchange what each has computed of the batch; profile() is for one rank alone.
 class ReplicaEngine : public Engine {
  public:
-  /// Which samples of a batch of `samples` the ranks compute, all others are not looked at: for each turn
-  /// that the batch is trained in, where each rank's begin, and the end of the last's. In evaluation there is
-  /// one turn.
-  virtual std::vector<std::vector<std::size_t>> sample_shares(std::size_t samples, bool training) const = 0;
+  /// Which samples of a batch of `samples` the ranks compute; a rank looks at no others. In evaluation there
+  /// is one turn. Valid until the next call. Allocates no more once a batch as large has been shared.
+  virtual const SampleShares& sample_shares(std::size_t samples, bool training) = 0;
 };
 
 /// Makes the engine of a rank, which `group` outlives. Throws as make_engine().

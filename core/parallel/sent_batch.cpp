@@ -9,14 +9,19 @@
 namespace sweep {
 namespace {
 
-// Copies the rows that are not rank 0's own to their places in `to`.
-void pack(const Batch& batch, const std::byte* from, std::size_t bytes, const SentBatch::Shares& shares,
+// Copies rows [begin, end) of the batch, `bytes` each, to their places in `to`.
+void pack(const Batch& batch, const std::byte* from, std::size_t bytes, std::size_t begin, std::size_t end,
           std::vector<std::byte>& to) {
   to.resize(batch.size() * bytes);
-  for (const std::vector<std::size_t>& begins : shares) {
-    for (std::size_t i = begins[1]; i < begins.back(); ++i)
-      std::memcpy(to.data() + i * bytes, from + batch.rows[i] * bytes, bytes);
-  }
+  for (std::size_t i = begin; i < end; ++i)
+    std::memcpy(to.data() + i * bytes, from + batch.rows[i] * bytes, bytes);
+}
+
+// Those that are not rank 0's own.
+void pack(const Batch& batch, const std::byte* from, std::size_t bytes, const SampleShares& shares,
+          std::vector<std::byte>& to) {
+  for (std::size_t turn = 0; turn < shares.turns(); ++turn)
+    pack(batch, from, bytes, shares.of(turn)[1], shares.of(turn).back(), to);
 }
 
 template <class T>
@@ -30,16 +35,15 @@ SentBatch::SentBatch(const Network& network)
     : values_(element_count(network.input())), outputs_(element_count(network.output())) {}
 
 void SentBatch::scatter(Communicator& group, std::vector<std::byte>& array, std::size_t bytes,
-                        const Shares& shares) {
-  std::vector<std::size_t> begins;
-  for (const std::vector<std::size_t>& turn : shares) {
-    begins.clear();
-    for (const std::size_t sample : turn) begins.push_back(sample * bytes);
-    group.scatter({array.data(), begins});
+                        const SampleShares& shares) {
+  for (std::size_t turn = 0; turn < shares.turns(); ++turn) {
+    begins_.clear();
+    for (const std::size_t sample : shares.of(turn)) begins_.push_back(sample * bytes);
+    group.scatter({array.data(), begins_});
   }
 }
 
-void SentBatch::send(Communicator& group, const Batch& batch, const Shares& shares) {
+void SentBatch::send(Communicator& group, const Batch& batch, const SampleShares& shares) {
   Kinds kinds{batch.samples.index() == 1, batch.targets.index() == 1};
   group.broadcast(bytes_of_value(kinds));
   const auto data_of = [](const auto& array) {
@@ -52,12 +56,12 @@ void SentBatch::send(Communicator& group, const Batch& batch, const Shares& shar
     pack(batch, data_of(batch.targets), outputs_ * sizeof(float), shares, targets_);
     scatter(group, targets_, outputs_ * sizeof(float), shares);
   } else {
-    pack(batch, data_of(batch.targets), sizeof(std::int32_t), {{0, 0, batch.size()}}, targets_);
+    pack(batch, data_of(batch.targets), sizeof(std::int32_t), 0, batch.size(), targets_);
     group.broadcast(targets_);
   }
 }
 
-Batch SentBatch::receive(Communicator& group, std::size_t size, const Shares& shares) {
+Batch SentBatch::receive(Communicator& group, std::size_t size, const SampleShares& shares) {
   Kinds kinds;
   group.broadcast(bytes_of_value(kinds));
   const std::size_t sample_bytes = values_ * (kinds.float_samples ? sizeof(float) : 1);

@@ -8,34 +8,34 @@
 #include "core/data/data_loader.h"
 #include "core/network/network.h"
 #include "core/parallel/communicator.h"
+#include "core/parallel/sample_shares.h"
 
 namespace sweep {
 
 /// The samples of the batches of one engine. A rank gets those that it computes, at their places in a batch
-/// that is otherwise undefined; labels, which weights of classes are summed over, it gets all. Not
-/// thread-safe.
+/// that is otherwise undefined; labels, which weights of classes are summed over, it gets all. Allocates only
+/// for a larger batch than before. Not thread-safe.
 class SentBatch {
  public:
-  /// Where each rank's samples begin, of every turn; see ReplicaEngine::sample_shares().
-  using Shares = std::vector<std::vector<std::size_t>>;
-
   explicit SentBatch(const Network& network);
 
   /// Rank 0's side.
-  void send(Communicator& group, const Batch& batch, const Shares& shares);
+  void send(Communicator& group, const Batch& batch, const SampleShares& shares);
   /// The other ranks' side: a batch of `size` samples, valid until the next call.
-  Batch receive(Communicator& group, std::size_t size, const Shares& shares);
+  Batch receive(Communicator& group, std::size_t size, const SampleShares& shares);
 
  private:
   struct Kinds {
     bool float_samples = false, number_targets = false;
   };
 
-  void scatter(Communicator& group, std::vector<std::byte>& array, std::size_t bytes, const Shares& shares);
+  void scatter(Communicator& group, std::vector<std::byte>& array, std::size_t bytes,
+               const SampleShares& shares);
 
   std::size_t values_, outputs_;  // of a sample
   std::vector<std::byte> samples_, targets_;
   std::vector<std::uint32_t> rows_;
+  std::vector<std::size_t> begins_;  // of what is scattered, in bytes
 };
 
 }  // namespace sweep

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/engine/stages.h"
 #include "runmanager/tensorboard/predictions.h"
 #include "runmanager/training/evaluation.h"
 #include "runmanager/training/prepared_run.h"
@@ -80,6 +81,9 @@ Predictor::Predictor(const LoadedRun& run, const std::string& device, int thread
   prepared.data = std::move(data);
   EngineOptions options = engine_options(prepared);
   options.threads = threads;
+  options.accumulate = 1;
+  // Devices that shared the training's batches are not all here, or of another kind.
+  if (parallel_unavailable_reason(*run.network, options)) options.parallel = {};
   engine_ = make_engine(*run.network, options);
   engine_->set_parameters(run.weights.parameters);
   engine_->set_buffers(run.weights.buffers);

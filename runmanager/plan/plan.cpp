@@ -10,6 +10,7 @@
 #include "core/network/network.h"
 #include "runmanager/sweep/run_scheduler.h"
 #include "runmanager/sweepfile/parallel_reader.h"
+#include "runmanager/training/prepared_run.h"
 
 namespace sweep {
 namespace {
@@ -69,15 +70,14 @@ class Shapes {
 
   std::shared_ptr<RunCost> make_cost(const RunConfig& run, const Device& device, const DataCost& data) const {
     const Network network(run.network, data.sizes.shape);
-    RunCost cost{
-        .train_samples = data.sizes.train,
-        .steps_per_epoch = (data.sizes.train + run.batch_size - 1) / run.batch_size,
-        .parameter_count = network.parameter_count(),
-        .training_flops = network.training_flops() * static_cast<double>(data.sizes.train),
-        .memory = estimate_memory(run, network, device, data, environment_.threads),
-        .disk = estimate_disk(run, network, data),
-        .unavailable = parallel_unavailable_reason(device, run.parallel, network, resolve_loss(run.loss)),
-        .times = {}};
+    RunCost cost{.train_samples = data.sizes.train,
+                 .steps_per_epoch = (data.sizes.train + run.batch_size - 1) / run.batch_size,
+                 .parameter_count = network.parameter_count(),
+                 .training_flops = network.training_flops() * static_cast<double>(data.sizes.train),
+                 .memory = estimate_memory(run, network, device, data, environment_.threads),
+                 .disk = estimate_disk(run, network, data),
+                 .unavailable = parallel_unavailable_reason(network, engine_options(run, device)),
+                 .times = {}};
     return std::make_shared<RunCost>(cost);
   }
 

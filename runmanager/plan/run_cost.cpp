@@ -59,15 +59,8 @@ DataCost data_cost(const DatasetSpec& spec, const DataSizes& sizes) {
 
 std::optional<MemoryEstimate> estimate_memory(const RunConfig& run, const Network& network,
                                               const Device& device, const DataCost& data, int threads) {
-  EngineOptions options;
-  options.device = device;
+  EngineOptions options = engine_options(run, device);
   options.threads = threads;
-  options.batch_size = run.batch_size;
-  options.optimizer = optimizer_of(run);
-  options.loss = resolve_loss(run.loss);
-  options.precision = run.precision;
-  options.parallel = run.parallel;
-  options.accumulate = run.accumulate;
   const std::optional<std::size_t> engine =
       engine_memory(network, options, run.log.graph ? profiled_samples(device, run.batch_size) : 0);
   if (!engine) return std::nullopt;

@@ -77,8 +77,7 @@ PreparedRun RunPreparer::prepare(const RunConfig& config) {
   run.unavailable = environment_.unavailable_reason(run.device, config.precision);
   run.network = std::make_shared<const Network>(config.network, data.sizes.shape);
   if (!run.unavailable)
-    run.unavailable = environment_.parallel_missing_reason(run.device, config.parallel, *run.network,
-                                                           resolve_loss(config.loss));
+    run.unavailable = environment_.parallel_missing_reason(*run.network, engine_options(config, run.device));
   if (!config.init.empty()) run.weights = load_weights(config.init, *run.network);
   if (shared_) {
     run.network.reset();

@@ -49,9 +49,8 @@ struct SweepEnvironment {
       sweep::unavailable_reason;
   /// Why a run's devices cannot train together as its "parallel" asks for; see
   /// parallel_unavailable_reason().
-  std::function<std::optional<std::string>(const Device&, const ParallelOptions&, const Network&,
-                                           const LossOptions&)>
-      parallel_missing_reason = parallel_unavailable_reason;
+  std::function<std::optional<std::string>(const Network&, const EngineOptions&)> parallel_missing_reason =
+      parallel_unavailable_reason;
   std::function<Device(std::string_view)> parse_device = sweep::parse_device;
   std::function<double()> clock = {};  // seconds, monotonic; empty: std::chrono::steady_clock
   /// The signal that asks to stop, or 0; empty: the first of SIGINT, SIGTERM, SIGUSR1 and SIGUSR2.

@@ -11,13 +11,11 @@ std::uint64_t weights_seed(std::uint64_t seed, std::uint32_t repeat) {
   return static_cast<std::uint64_t>(mixed[1]) << 32 | mixed[0];
 }
 
-EngineOptions engine_options(const PreparedRun& run) {
-  const RunConfig& config = *run.config;
-  return {.device = run.device,
+EngineOptions engine_options(const RunConfig& config, const Device& device) {
+  return {.device = device,
           .batch_size = config.batch_size,
           .optimizer =
               scheduled_optimizer(resolve_optimizer(config.optimizer), resolve_schedule(config.schedule)),
-          .transform = run.data->transform,
           .seed = weights_seed(config.seed, config.repeat),
           .loss = resolve_loss(config.loss),
           .clip_norm = config.clip_norm,
@@ -27,6 +25,12 @@ EngineOptions engine_options(const PreparedRun& run) {
           .deterministic = config.deterministic,
           .parallel = config.parallel,
           .accumulate = config.accumulate};
+}
+
+EngineOptions engine_options(const PreparedRun& run) {
+  EngineOptions options = engine_options(*run.config, run.device);
+  options.transform = run.data->transform;
+  return options;
 }
 
 LoaderOptions loader_options(const RunConfig& config) {

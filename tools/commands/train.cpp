@@ -1,12 +1,9 @@
 #include "tools/commands/train.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <iostream>
 
-#include "core/engine/stages.h"
 #include "core/parallel/group_engine.h"
 #include "runmanager/answers/comparison_report.h"
 #include "runmanager/plan/prediction.h"
@@ -34,17 +31,9 @@ SweepEnvironment environment_with(MpiSession& session) {
     if (options.parallel.data > 1) options.threads = std::max(1, options.threads / sharers);
     return make_engine_on(world, network, options);
   };
-  environment.parallel_missing_reason = [size = world.size()](
-                                            const Device& device, const ParallelOptions& parallel,
-                                            const Network& network, const LossOptions& loss) {
-    auto reason = parallel_unavailable_reason(device, parallel, network, loss);
-    if (!reason && parallel.data > 1 && device.type == DeviceType::kCuda)
-      reason = "one network on GPUs of several processes is not implemented, on those of one process it is";
-    if (!reason && parallel.data > 1 && parallel.data % size != 0)
-      reason =
-          fmt::format("got \"parallel\": {{\"data\": {}}} with {} MPI ranks, want {} or a multiple of it",
-                      parallel.data, size, size);
-    return reason;
+  environment.parallel_missing_reason = [size = world.size()](const Network& network,
+                                                              const EngineOptions& options) {
+    return group_unavailable_reason(network, options, size);
   };
   return environment;
 }

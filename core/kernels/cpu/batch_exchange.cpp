@@ -58,26 +58,28 @@ void BatchRunner::gather_evaluation(const Batch& batch, std::span<float> outputs
   gathered_.push_back(shared_totals(evaluation_shares_, 0));
   if (!outputs.empty()) {
     begins_.clear();
-    const auto shares = sample_shares(batch.size(), false);
-    for (const std::size_t sample : shares.front()) begins_.push_back(sample * outputs_ * sizeof(float));
+    for (const std::size_t sample : sample_shares(batch.size(), false).of(0))
+      begins_.push_back(sample * outputs_ * sizeof(float));
     gathered_.push_back({bytes_of(outputs.data()), begins_});
   }
   gather(gathered_);
 }
 
-std::vector<std::vector<std::size_t>> BatchRunner::sample_shares(std::size_t samples, bool training) const {
+const SampleShares& BatchRunner::sample_shares(std::size_t samples, bool training) {
   const std::size_t blocks = block_count(samples), partials = partial_count(network_, program_, blocks);
-  const PartialShares shares(partials, training ? turns_of(options_, program_) : 1, place_.count);
-  std::vector<std::vector<std::size_t>> turns(shares.turns());
+  PartialShares& shares = training ? shares_ : evaluation_shares_;
+  shares.assign(partials, training ? turns_of(options_, program_) : 1, place_.count);
   const auto sample_at = [&](std::size_t part) {
     return std::min(part_begin(blocks, partials, part) * kLanes, samples);
   };
+  sample_shares_.ranks = place_.count;
+  sample_shares_.begins.clear();
   for (std::size_t turn = 0; turn < shares.turns(); ++turn) {
     for (std::size_t device = 0; device < place_.count; ++device)
-      turns[turn].push_back(sample_at(shares.of(turn, device).begin));
-    turns[turn].push_back(sample_at(shares.of(turn).end));
+      sample_shares_.begins.push_back(sample_at(shares.of(turn, device).begin));
+    sample_shares_.begins.push_back(sample_at(shares.of(turn).end));
   }
-  return turns;
+  return sample_shares_;
 }
 
 }  // namespace sweep::cpu

@@ -27,6 +27,7 @@
 #include "core/kernels/cpu/thread_pool.h"
 #include "core/network/network.h"
 #include "core/parallel/communicator.h"
+#include "core/parallel/sample_shares.h"
 
 namespace sweep::cpu {
 
@@ -78,9 +79,8 @@ class BatchRunner {
   /// Returns the sums over all batches since the last call, and clears them.
   Totals take_totals();
 
-  /// Which samples of a batch of `samples` the devices have: for each turn, where each device's begin, and
-  /// the end of the last. In evaluation there is one turn.
-  std::vector<std::vector<std::size_t>> sample_shares(std::size_t samples, bool training) const;
+  /// See ReplicaEngine::sample_shares().
+  const SampleShares& sample_shares(std::size_t samples, bool training);
   /// Returns for how many seconds other devices were waited for since the last call.
   double take_communication_seconds() { return std::exchange(communication_seconds_, 0.0); }
 
@@ -155,7 +155,8 @@ class BatchRunner {
   std::optional<StagedPass> staged_;   // the devices, if there are several
   std::vector<PartialTotals> totals_;  // one per partial sum
   Totals sums_;
-  PartialShares shares_, evaluation_shares_;        // of the batch
+  PartialShares shares_, evaluation_shares_;  // of the batch
+  SampleShares sample_shares_;
   std::vector<std::size_t> begins_, bytes_begins_;  // of what is gathered
   std::vector<std::vector<std::size_t>> totals_begins_;
   std::vector<SharedArray> gathered_;

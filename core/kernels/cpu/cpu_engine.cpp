@@ -95,7 +95,7 @@ class CpuEngine final : public ReplicaEngine {
     return has_group_ ? std::optional(seconds) : std::nullopt;
   }
 
-  std::vector<std::vector<std::size_t>> sample_shares(std::size_t samples, bool training) const override {
+  const SampleShares& sample_shares(std::size_t samples, bool training) override {
     return runner_.sample_shares(samples, training);
   }
 

@@ -142,22 +142,26 @@ void GradientSum::assign(const PartialShares& shares) {
   if (!has_peers()) return add_node(0, std::bit_ceil(parts), total_postfix_);
 
   shares_.clear();
-  share_postfix_.clear();
+  for (Postfix& postfix : share_postfix_) postfix.clear();
   find_shares(0, std::bit_ceil(parts));
   // Each device's shares are a run of the array that is gathered, so that they are sorted by device.
-  std::vector<std::size_t> place_of(shares_.size()), next(place_.count + 1, 0);
-  for (const Node& node : shares_) ++next[node.device + 1];
-  for (std::size_t device = 0; device < place_.count; ++device) next[device + 1] += next[device];
-  shared_begins_.resize(next.size());
-  for (std::size_t device = 0; device < next.size(); ++device)
-    shared_begins_[device] = next[device] * floats_ * sizeof(float);
-  for (std::size_t i = 0; i < shares_.size(); ++i) {
-    place_of[i] = next[shares_[i].device]++;
-    if (shares_[i].device != place_.rank) continue;
-    add_node(shares_[i].first, shares_[i].size, share_postfix_.emplace_back());
+  share_places_.resize(shares_.size());
+  shared_begins_.assign(1, 0);
+  own_shares_ = 0;
+  std::size_t place = 0;
+  for (std::size_t device = 0; device < place_.count; ++device) {
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      const Node& node = shares_[i];
+      if (node.device != device) continue;
+      share_places_[i] = place++;
+      if (device != place_.rank) continue;
+      if (own_shares_ == share_postfix_.size()) share_postfix_.emplace_back();
+      add_node(node.first, node.size, share_postfix_[own_shares_++]);
+    }
+    shared_begins_.push_back(place * floats_ * sizeof(float));
   }
   for (std::int16_t& item : total_postfix_) {
-    if (item != kAddArrays) item = static_cast<std::int16_t>(place_of[static_cast<std::size_t>(item)]);
+    if (item != kAddArrays) item = static_cast<std::int16_t>(share_places_[static_cast<std::size_t>(item)]);
   }
 }
 
@@ -173,7 +177,7 @@ void GradientSum::finish_partial(std::size_t part) noexcept {
 
 void GradientSum::add_up_share(std::size_t begin, std::size_t count) noexcept {
   float* share = shared_.data() + shared_begins_[place_.rank] / sizeof(float) + begin;
-  for (std::size_t i = 0; i < share_postfix_.size(); ++i)
+  for (std::size_t i = 0; i < own_shares_; ++i)
     add_arrays(share_postfix_[i], own_arrays() + begin, floats_, count, true, share + i * floats_);
 }
 

@@ -100,7 +100,9 @@ class GradientSum {
   // With several devices: the largest subtrees that are one device's, by device and then by leaves, and how
   // this device adds up its own.
   std::vector<Node> shares_;
-  std::vector<Postfix> share_postfix_;
+  std::size_t own_shares_ = 0;
+  std::vector<Postfix> share_postfix_;      // the first own_shares_ are this batch's
+  std::vector<std::size_t> share_places_;   // of each of shares_, in shared_
   std::vector<std::size_t> shared_begins_;  // in shared_, in bytes, of each device
   Postfix total_postfix_;                   // adds the shares; with one device, what own_arrays() are
 };

@@ -175,12 +175,8 @@ void StagedPass::run_task(const PhasePass& pass, const StageTask& task, const St
   const IndexRange own = blocks_of(batch, batch.own);
   const std::size_t begin = own.begin + part_begin(own.size(), pass.parts, task.part),
                     end = own.begin + part_begin(own.size(), pass.parts, task.part + 1);
-  const auto partial_of = [&](std::size_t block) {
-    std::size_t partial = batch.own.begin;
-    while (part_begin(blocks, partials, partial + 1) <= block) ++partial;
-    return partial;
-  };
-  const std::size_t first = partial_of(begin), count = partial_of(end - 1) + 1 - first;
+  const std::size_t first = part_of(blocks, partials, begin),
+                    count = part_of(blocks, partials, end - 1) + 1 - first;
   device.pool.run(count, [&](std::size_t i, std::size_t thread) noexcept {
     const std::size_t partial = first + i, partial_begin = part_begin(blocks, partials, partial);
     const std::size_t stop = std::min(end, part_begin(blocks, partials, partial + 1));

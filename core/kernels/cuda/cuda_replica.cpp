@@ -95,11 +95,12 @@ class CudaReplica final : public ReplicaEngine {
 
   Device device() const override { return device_; }
 
-  std::vector<std::vector<std::size_t>> sample_shares(std::size_t samples, bool training) const override {
-    std::vector<std::size_t> begins = {0};
+  const SampleShares& sample_shares(std::size_t samples, bool training) override {
+    shares_.ranks = static_cast<std::size_t>(group_.size());
+    shares_.begins.assign(1, 0);
     for (int rank = 1; rank <= group_.size(); ++rank)
-      begins.push_back(training ? part_begin(samples, first_part(rank, group_.size())) : samples);
-    return {begins};
+      shares_.begins.push_back(training ? part_begin(samples, first_part(rank, group_.size())) : samples);
+    return shares_;
   }
 
   void train(const Batch& batch, double learning_rate) override {
@@ -311,6 +312,7 @@ class CudaReplica final : public ReplicaEngine {
   // Mutable because reading results first runs the collected steps.
   mutable cuda::DeviceRunner runner_;
   mutable cuda::DeviceGroup devices_;
+  SampleShares shares_;
   std::vector<std::size_t> gradient_begins_, totals_begins_;  // of the ranks' parts, in bytes
   std::shared_ptr<const SampleSet> trained_set_;              // of the last batch
   bool is_resident_ = false;                                  // whether it was when it came first

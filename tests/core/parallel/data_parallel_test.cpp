@@ -1,10 +1,12 @@
 // Data parallel training on threads: the bits are those of one device.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "core/engine/engine_memory.h"
 #include "core/engine/stages.h"
+#include "core/parallel/group_engine.h"
 #include "core/parallel/replicated_engine.h"
 #include "tests/core/parallel/parallel_training.h"
 #include "tests/support/message_of.h"
@@ -15,6 +17,8 @@ namespace {
 using test::OwnedBatch;
 using test::TrainedState;
 using test::Training;
+using testing::HasSubstr;
+using testing::Optional;
 
 TrainedState train(const Training& training, int data, int threads) {
   const Network network(training.network, training.input);
@@ -99,12 +103,34 @@ TEST(DataParallel, FailsWithTheDeviceThatHasFailed) {
 
 TEST(DataParallel, IsRefusedWhereItDoesNotExist) {
   const Network network(test::mlp(), {1, 28, 28});
-  ParallelOptions parallel{.data = 2, .model = {}, .pipeline = {}};
-  EXPECT_EQ(parallel_unavailable_reason({}, parallel, network, {}), std::nullopt);
-  parallel.data = 9;
-  EXPECT_NE(parallel_unavailable_reason({DeviceType::kCuda, 0}, parallel, network, {}), std::nullopt);
-  parallel.model = {{"fc1", "cpu:0"}};
-  EXPECT_EQ(parallel_unavailable_reason({}, parallel, network, {}), std::nullopt);
+  EngineOptions cpu, cuda;
+  cuda.device = {DeviceType::kCuda, 0};
+  cpu.accumulate = 2;
+  cpu.parallel.data = cuda.parallel.data = 9;
+  EXPECT_EQ(parallel_unavailable_reason(network, cpu), std::nullopt);
+  EXPECT_THAT(parallel_unavailable_reason(network, cuda), Optional(HasSubstr("at most 8 GPUs")));
+  cpu.parallel.model = {{"fc1", "cpu:0"}};
+  EXPECT_EQ(parallel_unavailable_reason(network, cpu), std::nullopt);
+}
+
+TEST(DataParallel, WithMoreProcessesThanOneIsForTheCpu) {
+  const Network network(test::mlp(), {1, 28, 28});
+  EngineOptions cpu;
+  EXPECT_EQ(group_unavailable_reason(network, cpu, 3), std::nullopt) << "rank 0 trains alone";
+  cpu.parallel.data = 6;
+  EXPECT_EQ(group_unavailable_reason(network, cpu, 3), std::nullopt);
+  EXPECT_THAT(group_unavailable_reason(network, cpu, 4),
+              Optional(HasSubstr("with 4 MPI ranks, want 4 or a multiple of it")));
+}
+
+TEST(Accumulation, IsRefusedOnGpus) {
+  const Network network(test::mlp(), {1, 28, 28});
+  EngineOptions options;
+  options.device = {DeviceType::kCuda, 0};
+  EXPECT_EQ(parallel_unavailable_reason(network, options), std::nullopt);
+  options.accumulate = 2;
+  EXPECT_THAT(parallel_unavailable_reason(network, options),
+              Optional(HasSubstr("\"accumulate\": 2) is not implemented on GPUs; a smaller \"batch_size\"")));
 }
 
 TEST(Accumulation, ChangesNothingWithoutBatchNormalization) {

@@ -5,9 +5,16 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
+#include "core/parallel/group_engine.h"
+#include "core/parallel/replicated_engine.h"
+#include "core/parallel/thread_group.h"
 #include "tests/support/batch.h"
 #include "tests/support/test_networks.h"
 
@@ -44,6 +51,56 @@ void* aligned_alloc(std::size_t alignment, std::size_t size) {
 namespace sweep {
 namespace {
 
+#ifdef SWEEP_COUNTS_ALLOCATIONS
+// Sees to it that ranks pass each other everything, as processes do.
+class Apart final : public Communicator {
+ public:
+  explicit Apart(Communicator& group) : group_(group) {}
+  int rank() const override { return group_.rank(); }
+  int size() const override { return group_.size(); }
+  bool shares_memory() const override { return false; }
+  void all_gather(std::span<const SharedArray> arrays) override { group_.all_gather(arrays); }
+  void scatter(const SharedArray& array) override { group_.scatter(array); }
+  void broadcast(std::span<std::byte> data, Patience patience) override { group_.broadcast(data, patience); }
+  void barrier() override { group_.barrier(); }
+  void abort(const std::string& reason) noexcept override { group_.abort(reason); }
+
+ private:
+  Communicator& group_;
+};
+
+// Allocations of the second epoch with this engine: batches of 64, the last of 52.
+long allocations_of_an_epoch(Engine& engine, const Network& network) {
+  const test::OwnedBatch all = test::random_batch(500, element_count(network.input()), 10, 1);
+  const Samples samples{std::make_shared<SampleSet>(SampleSet{network.input(), all.pixels, all.labels}), 0,
+                        500};
+  engine.set_parameters(initial_parameters(network, 1));
+  DataLoader loader(samples, {.batch_size = 64, .shuffle = true});
+  const auto epoch = [&] {
+    while (const Batch* batch = loader.next()) {
+      engine.train(*batch, 0.001);
+      engine.take_totals();
+      engine.evaluate(*batch);
+    }
+  };
+  loader.begin_epoch(0);
+  epoch();  // The first steps may allocate.
+  loader.begin_epoch(1);
+  const long before = allocations.load();
+  epoch();
+  return allocations.load() - before;
+}
+
+EngineOptions training_options() {
+  EngineOptions options;
+  options.threads = 2;
+  options.batch_size = 64;
+  options.optimizer = AdamOptions{};
+  options.clip_norm = 1;
+  return options;
+}
+#endif
+
 class NoAllocation : public testing::TestWithParam<const char*> {};
 
 TEST_P(NoAllocation, InTheTrainingLoop) {
@@ -54,31 +111,41 @@ TEST_P(NoAllocation, InTheTrainingLoop) {
                         plain  ? Shape{1, 28, 28}
                         : wide ? Shape{3, 16, 16}
                                : Shape{3, 8, 8});
-  const test::OwnedBatch all = test::random_batch(500, element_count(network.input()), 10, 1);
-  const Samples samples{std::make_shared<SampleSet>(SampleSet{network.input(), all.pixels, all.labels}), 0,
-                        500};
-  EngineOptions options;
-  options.threads = 2;
-  options.batch_size = 64;
-  options.optimizer = AdamOptions{};
-  options.clip_norm = 1;
-  const auto engine = make_engine(network, options);
-  engine->set_parameters(initial_parameters(network, 1));
-  DataLoader loader(samples, {.batch_size = 64, .shuffle = true});
-  const auto epoch = [&] {
-    while (const Batch* batch = loader.next()) {
-      engine->train(*batch, 0.001);
-      engine->take_totals();
-    }
-  };
-  loader.begin_epoch(0);
-  epoch();  // The first steps may allocate.
-  loader.begin_epoch(1);
+  const auto engine = make_engine(network, training_options());
+  EXPECT_EQ(allocations_of_an_epoch(*engine, network), 0);
   const long before = allocations.load();
-  epoch();
-  EXPECT_EQ(allocations.load(), before);
   const std::vector<float> proof(1000);  // Allocations are counted at all.
   EXPECT_GT(allocations.load(), before);
+#else
+  GTEST_SKIP() << "allocations are counted with glibc and without sanitizers only";
+#endif
+}
+
+// Of no rank: all are threads of this process.
+TEST_P(NoAllocation, WhereRanksShareTheBatches) {
+#ifdef SWEEP_COUNTS_ALLOCATIONS
+  const bool plain = std::string(GetParam()) == "deeplizard";
+  const Network network(plain ? test::deeplizard() : test::small_residual(),
+                        plain ? Shape{1, 28, 28} : Shape{3, 8, 8});
+  constexpr int kRanks = 3;
+  EngineOptions options = training_options();
+  options.parallel.data = kRanks;
+  options.accumulate = 2;
+  const auto together = make_engine(network, options);
+  EXPECT_EQ(allocations_of_an_epoch(*together, network), 0) << "threads of one engine";
+
+  const auto ends = make_thread_group(kRanks);
+  std::vector<std::unique_ptr<Apart>> ranks;
+  for (const auto& end : ends) ranks.push_back(std::make_unique<Apart>(*end));
+  std::vector<std::thread> others;
+  for (int rank = 1; rank < kRanks; ++rank)
+    others.emplace_back([&ranks, rank] { serve_replicas(*ranks[static_cast<std::size_t>(rank)]); });
+  {
+    const auto engine = make_engine_on(*ranks[0], network, options);
+    EXPECT_EQ(allocations_of_an_epoch(*engine, network), 0) << "ranks that send each other the batches";
+  }
+  end_replicas(*ranks[0], 0);
+  for (std::thread& other : others) other.join();
 #else
   GTEST_SKIP() << "allocations are counted with glibc and without sanitizers only";
 #endif

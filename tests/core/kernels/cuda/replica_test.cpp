@@ -9,6 +9,7 @@
 #include "core/engine/stages.h"
 #include "core/kernels/cuda/host/memory_limit.h"
 #include "core/kernels/cuda/host/stream_order.h"
+#include "core/parallel/group_engine.h"
 #include "tests/support/batch.h"
 #include "tests/support/message_of.h"
 #include "tests/support/test_networks.h"
@@ -68,10 +69,14 @@ TEST(CudaReplica, SaysWhatIsNotPossible) {
   EngineOptions model = options_of(1);
   model.parallel.model = {{"*", "cuda:1"}};
   EXPECT_THAT(reason(model), HasSubstr("layers on several GPUs"));
-  EXPECT_EQ(parallel_unavailable_reason({DeviceType::kCuda, 0}, {},
-                                        Network(test::small_residual(), {3, 8, 8}), weighted.loss),
-            std::nullopt)
+  weighted.parallel.data = 1;
+  EXPECT_EQ(parallel_unavailable_reason(Network(test::small_residual(), {3, 8, 8}), weighted), std::nullopt)
       << "one device does all of it";
+  EngineOptions in_parts = options_of(1);
+  in_parts.accumulate = 2;
+  EXPECT_THAT(reason(in_parts), HasSubstr("\"accumulate\": 2) is not implemented on GPUs"));
+  EXPECT_THAT(group_unavailable_reason(Network(test::mlp(), {3, 8, 8}), options_of(2), 2),
+              testing::Optional(HasSubstr("those of one process can")));
 }
 
 TEST(CudaReplica, OfADeviceThatHasTooLittleMemoryEndsAll) {
