@@ -4,9 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <deque>
+#include <random>
 #include <set>
 #include <streambuf>
 #include <utility>
@@ -41,27 +46,31 @@ std::filesystem::path directory_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
-// The process id keeps concurrent programs apart; the fixed suffix identifies leftovers of a killed one.
+// "run.json.4711-9a3f01c2-5.tmp": a name that nobody else uses, whatever thread, program, or machine that
+// shares the directory. The random number keeps machines apart, on which processes have the same ids; the
+// fixed suffix identifies leftovers of a killed program.
 std::filesystem::path temporary_name(const std::filesystem::path& path) {
+  static const std::uint32_t machine = std::random_device()();
+  static std::atomic<std::uint64_t> count{0};
+  std::array<char, 64> suffix{};
+  std::snprintf(suffix.data(), suffix.size(), ".%ld-%08x-%llu.tmp", static_cast<long>(::getpid()), machine,
+                static_cast<unsigned long long>(++count));
   std::filesystem::path temporary = path;
-  return temporary += "." + std::to_string(::getpid()) + ".tmp";
+  return temporary += suffix.data();
 }
 
 void sync_open_file(int fd, const std::filesystem::path& path) {
   if (retry_interrupted([fd] { return ::fsync(fd); }) != 0) throw_io(path, "cannot sync", errno);
 }
 
-// Makes a NewFile's file, with a name that no other file has. The process
-// id keeps concurrent programs apart. A file of that name may be the leftover of a killed process with the
-// same id, or a link that somebody has put there: it is left alone and another number is tried.
+// Makes a NewFile's file. One that is there already is not this program's, whatever it is: it is left alone.
 int create_temporary(const std::filesystem::path& path, std::filesystem::path& temporary) {
   constexpr int kTries = 100;
-  for (int number = 0;; ++number) {
-    temporary = path;
-    temporary += "." + std::to_string(::getpid()) + (number > 0 ? "-" + std::to_string(number) : "") + ".tmp";
+  for (int tries = 0;; ++tries) {
+    temporary = temporary_name(path);
     const int fd = open_descriptor(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0) return fd;
-    if (errno != EEXIST || number == kTries) throw_io(path, "cannot create", errno);
+    if (errno != EEXIST || tries == kTries) throw_io(path, "cannot create", errno);
   }
 }
 
@@ -222,10 +231,17 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
   if (survives == Survives::kPowerCut) sync_directory(directory_of(path));
 }
 
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+  struct stat first {
+  }, second{};
+  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 && first.st_ino == second.st_ino &&
+         first.st_dev == second.st_dev;
+}
+
 void link_file_atomically(const std::filesystem::path& from, const std::filesystem::path& to) {
   const std::filesystem::path temporary = temporary_name(to);
-  ::unlink(temporary.c_str());  // of a killed process that had the same id
-  if (::link(from.c_str(), temporary.c_str()) != 0) {
+  // Over a network a link that was made may be reported as failed.
+  if (::link(from.c_str(), temporary.c_str()) != 0 && !(errno == EEXIST && is_same_file(from, temporary))) {
     if (errno != EPERM && errno != EOPNOTSUPP && errno != EMLINK && errno != ENOSYS)
       throw_io(to, "cannot create", errno);
     write_file_atomically(to, read_file(from));

@@ -61,7 +61,7 @@ class NewFile {
  public:
   /// Throws IoError if it cannot be made.
   explicit NewFile(std::filesystem::path path);
-  /// Removes the file unless publish() was called. A killed process leaves PATH.PID.tmp.
+  /// Removes the file unless publish() was called. A killed process leaves PATH.….tmp.
   ~NewFile();
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
@@ -88,6 +88,9 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 /// The same for content that is the concatenation of `parts`.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts,
                            Survives survives = Survives::kPowerCut);
+
+/// Whether both names are of one file. False if either is missing.
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b);
 
 /// Gives the file `from` a second name, `to`, and replaces atomically what had that name. File systems
 /// without hard links get a synced copy. Neither the file nor the directory is synced. Throws IoError.

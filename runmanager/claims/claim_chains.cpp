@@ -1,7 +1,6 @@
 #include "runmanager/claims/claim_chains.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,13 +25,6 @@ constexpr std::string_view kEnded = "ended ";
 }
 
 std::string link_name(const std::string& name, int number) { return name + "." + std::to_string(number); }
-
-bool is_same_file(const fs::path& a, const fs::path& b) {
-  struct stat first {
-  }, second{};
-  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 && first.st_ino == second.st_ino &&
-         first.st_dev == second.st_dev;
-}
 
 // Whether the link was made; false if there is another file of that name.
 bool make_link(const fs::path& from, const fs::path& to) {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/spawn.h"
 
 namespace sweep {
 namespace {
@@ -34,48 +34,6 @@ Pipe make_pipe() {
     throw IoError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   return {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
 }
-
-// Standard input is empty, the signals are as a new program has them, and the process has a group of its own:
-// Ctrl-C ends what waits for it in order, not a command half-way through.
-class Spawn {
- public:
-  Spawn(int out, int err) {
-    ::posix_spawnattr_init(&attributes_);
-    ::posix_spawn_file_actions_init(&actions_);
-    sigset_t none, handled;
-    ::sigemptyset(&none);
-    ::sigemptyset(&handled);
-    for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE})
-      ::sigaddset(&handled, signal);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &handled);
-    ::posix_spawnattr_setpgroup(&attributes_, 0);
-    ::posix_spawnattr_setflags(&attributes_,
-                               POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    ::posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&actions_, out, STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions_, err, STDERR_FILENO);
-  }
-  ~Spawn() {
-    ::posix_spawnattr_destroy(&attributes_);
-    ::posix_spawn_file_actions_destroy(&actions_);
-  }
-  Spawn(const Spawn&) = delete;
-  Spawn& operator=(const Spawn&) = delete;
-
-  // The error, or 0.
-  int start(std::vector<std::string> words, pid_t& pid) const {
-    std::vector<char*> arguments;
-    arguments.reserve(words.size() + 1);
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    return ::posix_spawnp(&pid, arguments[0], &actions_, &attributes_, arguments.data(), environ);
-  }
-
- private:
-  posix_spawnattr_t attributes_{};
-  posix_spawn_file_actions_t actions_{};
-};
 
 // Reads both pipes until their ends. Returns false if `end` came first.
 bool read_both(const Pipe& out, const Pipe& err, Clock::time_point end, CommandResult& result) {
@@ -131,7 +89,12 @@ CommandResult run_command(const std::vector<std::string>& words, std::chrono::mi
   CommandResult result;
   pid_t pid = 0;
   Pipe out = make_pipe(), err = make_pipe();
-  const int error = Spawn(out.write.get(), err.write.get()).start(words, pid);
+  Spawn spawn;
+  spawn.give(out.write.get(), STDOUT_FILENO);
+  spawn.give(err.write.get(), STDERR_FILENO);
+  // Ctrl-C ends what waits for a command in order, not the command half-way through.
+  spawn.in_own_group();
+  const int error = spawn.start(words, pid);
   if (error == ENOENT || error == EACCES || error == ENOTDIR) return result;
   if (error != 0) throw IoError(fmt::format("cannot start {}: {}", words[0], std::strerror(error)));
   result.started = true;

@@ -1,9 +1,7 @@
 #include "runmanager/sweep/worker_process.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +14,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/spawn.h"
 #include "runmanager/sweep/worker.h"
 
 namespace sweep {
@@ -36,36 +35,6 @@ std::string describe_end(int status) {
   return fmt::format("killed by {}{}", name_of_signal(signal), hint);
 }
 
-class SpawnAttributes {
- public:
-  SpawnAttributes() {
-    ::posix_spawnattr_init(&attributes_);
-    ::posix_spawn_file_actions_init(&actions_);
-    sigset_t none, handled;
-    ::sigemptyset(&none);
-    ::sigemptyset(&handled);
-    for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE})
-      ::sigaddset(&handled, signal);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &handled);
-    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    ::posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&actions_, STDERR_FILENO, STDOUT_FILENO);
-  }
-  ~SpawnAttributes() {
-    ::posix_spawnattr_destroy(&attributes_);
-    ::posix_spawn_file_actions_destroy(&actions_);
-  }
-  SpawnAttributes(const SpawnAttributes&) = delete;
-  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
-
-  // Duplicating a descriptor onto itself clears its close-on-exec flag, in the child only.
-  void inherit(int fd) { ::posix_spawn_file_actions_adddup2(&actions_, fd, fd); }
-
-  posix_spawnattr_t attributes_;
-  posix_spawn_file_actions_t actions_;
-};
-
 }  // namespace
 
 WorkerProcess WorkerProcess::start(const WorkerCommand& command) {
@@ -75,18 +44,15 @@ WorkerProcess WorkerProcess::start(const WorkerCommand& command) {
   MessageSocket ours(ends[0]);
   const MessageSocket theirs(ends[1]);
 
-  SpawnAttributes spawn;
-  spawn.inherit(theirs.fd());
-  for (const int fd : command.inherited) spawn.inherit(fd);
+  Spawn spawn;
+  spawn.give(STDERR_FILENO, STDOUT_FILENO);
+  spawn.give(theirs.fd(), theirs.fd());
+  for (const int fd : command.inherited) spawn.give(fd, fd);
   std::vector<std::string> words = command.words;
   words.push_back(std::to_string(theirs.fd()));
   words.push_back(std::to_string(::getpid()));
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
   pid_t pid = 0;
-  const int error =
-      ::posix_spawn(&pid, arguments[0], &spawn.actions_, &spawn.attributes_, arguments.data(), environ);
+  const int error = spawn.start(words, pid);
   if (error != 0)
     throw IoError(fmt::format("cannot start a worker ({}): {}", words[0], std::strerror(error)));
   return {pid, std::move(ours)};

@@ -9,7 +9,6 @@ results.csv has every run; nothing temporary is left. Exit codes: 0 all is well,
 """
 
 import argparse
-import csv
 import os
 import signal
 import subprocess
@@ -18,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from torture_sweep import TortureSweep
+from torture_sweep import TortureSweep, problems_of_shared_end
 
 LEASE = 1.5  # seconds
 DEADLINE = 120
@@ -119,33 +118,6 @@ class Joiners:
                 self.torture.problem(f"{self.logdir}: exit code {process.returncode}\n{err[-1500:]}")
 
 
-TAGS = [b"Loss/train", b"Loss/validation", b"Duration/epoch_seconds", b"weights/out.weight", b"gradients/out.weight"]
-
-
-def tags_of(run):
-    """How often each tag stands in the events files: as often as there are values, and where the charts are named."""
-    content = b"".join(path.read_bytes() for path in run.glob("*tfevents*"))
-    return {tag.decode(): content.count(tag) for tag in TAGS}
-
-
-def check_events(torture, logdir):
-    for run in torture.oracle:
-        found, want = (tags_of(torture.sweep(name) / run) for name in (logdir, "undisturbed"))
-        if found != want:
-            torture.problem(f"{logdir}: {run}: its events files have {found}, those of an undisturbed run {want}")
-
-
-def check_results(torture, logdir):
-    with open(torture.sweep(logdir) / "results.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    finished = {row["run"] for row in rows if row["status"] == "completed"}
-    if finished != set(torture.oracle):
-        torture.problem(f"{logdir}: results.csv has {sorted(finished)}")
-    steps = [(row["run"], row["epoch"]) for row in rows]
-    if len(steps) != len(set(steps)):
-        torture.problem(f"{logdir}: results.csv has an epoch twice")
-
-
 def play(torture, number, namespaces):
     logdir = f"joined{number}"
     joiners = Joiners(torture, logdir, namespaces)
@@ -166,12 +138,8 @@ def play(torture, number, namespaces):
         torture.problem(f"{logdir}: the last start: exit code {again.returncode}\n{again.stderr[-1500:]}")
     before = len(torture.found)
     torture.check_end(logdir, logdir)
-    check_results(torture, logdir)
-    check_events(torture, logdir)
-    strange = [path.name for path in torture.sweep(logdir).glob("*/*") if ".safetensors" in path.name and
-               path.name not in ("checkpoint.safetensors", "best.safetensors")]
-    if strange:
-        torture.problem(f"{logdir}: left {strange}")
+    for problem in problems_of_shared_end(torture.sweep(logdir), torture.sweep("undisturbed"), torture.oracle):
+        torture.problem(f"{logdir}: {problem}")
     print(f"round {number}: {', '.join(joiners.happened)}; {last.returncode}", flush=True)
     if len(torture.found) == before:
         torture.forget(logdir)

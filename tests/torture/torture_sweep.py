@@ -80,6 +80,59 @@ def bits_of(sweep, run="*"):
     return bits
 
 
+TAGS = [b"Loss/train", b"Loss/validation", b"Duration/epoch_seconds", b"weights/out.weight", b"gradients/out.weight"]
+
+
+def tags_of(run):
+    """How often each tag stands in the events files: as often as there are values, and where the charts are named."""
+    content = b"".join(path.read_bytes() for path in run.glob("*tfevents*"))
+    return {tag.decode(): content.count(tag) for tag in TAGS}
+
+
+def problems_of_end(program, sweep, oracle):
+    """What is wrong with a sweep that is complete and should have the bits `oracle`: none lost, damaged, doubled or left behind."""
+    found = bits_of(sweep)
+    different = [name for name in oracle | found if found.get(name) != oracle.get(name)]
+    if different:
+        yield f"weights or metrics of {different} differ from those of the undisturbed sweep"
+    exported = subprocess.run([program, "export", str(sweep), "--format", "csv"], capture_output=True, text=True)
+    if exported.returncode != 0:
+        yield f"its events are damaged: {exported.stderr}"
+        return
+    fsck = subprocess.run([program, "fsck", str(sweep)], capture_output=True, text=True)
+    if fsck.returncode != 0:
+        yield f"fsck: {fsck.stdout}{fsck.stderr}"
+    seen = set()
+    for row in csv.DictReader(io.StringIO(exported.stdout)):
+        key = (row["run"], row["tag"], row["step"])
+        if key in seen:
+            yield f"{key} has two values"
+        seen.add(key)
+    leftovers = [str(path) for path in sweep.rglob("*.tmp")]
+    if leftovers:
+        yield f"left behind {leftovers}"
+
+
+def problems_of_shared_end(sweep, undisturbed, oracle):
+    """The same for what several processes have written together: events and the table of results."""
+    for run in oracle:
+        found, want = tags_of(sweep / run), tags_of(undisturbed / run)
+        if found != want:
+            yield f"{run}: its events files have {found}, those of an undisturbed run {want}"
+    with open(sweep / "results.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    finished = {row["run"] for row in rows if row["status"] == "completed"}
+    if finished != set(oracle):
+        yield f"results.csv has {sorted(finished)}"
+    steps = [(row["run"], row["epoch"]) for row in rows]
+    if len(steps) != len(set(steps)):
+        yield "results.csv has an epoch twice"
+    strange = [path.name for path in sweep.glob("*/*") if ".safetensors" in path.name and
+               path.name not in ("checkpoint.safetensors", "best.safetensors")]
+    if strange:
+        yield f"left {strange}"
+
+
 class TortureSweep:
     def __init__(self, arguments, directory, small=False):
         self.program, self.shim = (str(Path(file).resolve()) for file in (arguments.program, arguments.shim))
@@ -180,25 +233,8 @@ class TortureSweep:
                     self.problem(f"{what}: {run.name}: finished epoch {epoch['epoch']} was trained again")
 
     def check_end(self, logdir, what):
-        if bits_of(self.sweep(logdir)) != self.oracle:
-            self.problem(f"{what}: weights or metrics differ from those of the undisturbed sweep")
-        exported = subprocess.run([self.program, "export", logdir, "--format", "csv"], cwd=self.directory,
-                                  capture_output=True, text=True)
-        if exported.returncode != 0:
-            self.problem(f"{what}: its events are damaged: {exported.stderr}")
-            return
-        fsck = subprocess.run([self.program, "fsck", str(self.sweep(logdir))], capture_output=True, text=True)
-        if fsck.returncode != 0:
-            self.problem(f"{what}: fsck: {fsck.stdout}")
-        seen = set()
-        for row in csv.DictReader(io.StringIO(exported.stdout)):
-            key = (row["run"], row["tag"], row["step"])
-            if key in seen:
-                self.problem(f"{what}: {key} has two values")
-            seen.add(key)
-        leftovers = [str(path) for path in self.sweep(logdir).rglob("*.tmp")]
-        if leftovers:
-            self.problem(f"{what}: left behind {leftovers}")
+        for problem in problems_of_end(self.program, self.sweep(logdir), self.oracle):
+            self.problem(f"{what}: {problem}")
 
     def check_code(self, code, err, what):
         if code < 0 or code not in DOCUMENTED:

@@ -146,13 +146,16 @@ TEST_F(FileTest, WritesThroughNoLinkAndIntoNoPipe) {
   EXPECT_EQ(read_file(directory_ / "target"), "mine");
 }
 
-TEST_F(FileTest, LeavesALinkWithTheNameOfItsTemporaryFileAlone) {
-  write_file_atomically(directory_ / "target", "mine");
+TEST_F(FileTest, LeavesTemporaryFilesOfOtherMachinesAlone) {
+  // There a process may have the id of this one.
   const std::string temporary = "x." + std::to_string(::getpid()) + ".tmp";
-  std::filesystem::create_symlink("target", directory_ / temporary);
-  write_file_atomically(directory_ / "x", "new");
+  write_file_atomically(directory_ / "first", "new");
+  write_file_atomically(directory_ / "theirs", "theirs");
+  std::filesystem::rename(directory_ / "theirs", directory_ / temporary);
+  write_file_atomically(directory_ / "x", "old");
+  link_file_atomically(directory_ / "first", directory_ / "x");
   EXPECT_EQ(read_file(directory_ / "x"), "new");
-  EXPECT_EQ(read_file(directory_ / "target"), "mine");
+  EXPECT_EQ(read_file(directory_ / temporary), "theirs");
 }
 
 }  // namespace

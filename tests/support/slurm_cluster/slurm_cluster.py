@@ -72,7 +72,8 @@ class SlurmCluster:
         self.ask("kill", "slurmctld")
 
     def revive(self):
-        self.ask("wait")
+        """Starts what does not run, and lets nodes take jobs again that Slurm has drained; returns which and why."""
+        return self.ask("wait")
 
     def run(self, *words, check=True, timeout=60):
         """Runs one of Slurm's programs; returns its standard output."""

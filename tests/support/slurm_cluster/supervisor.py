@@ -59,6 +59,8 @@ ReturnToService=2
 MessageTimeout=5
 TCPTimeout=2
 KillWait=5
+# A machine with too much to do is slow to kill; nodes are not given up for that.
+UnkillableStepTimeout=600
 WaitTime=0
 InactiveLimit=0
 JobRequeue=1
@@ -71,17 +73,24 @@ PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10 Preempt
 """
 
 
-def free_ports(count):
-    """Consecutive ports that nobody listens on."""
-    for start in range(20000 + os.getpid() % 5000, 60000, count):
+PORTS_AT_ONCE = 64
+FIRST_PORT, LAST_PORT = 20000, 32000  # below those that Linux gives to connections
+
+
+def take_ports(count):
+    """(first, lock) of consecutive ports that nobody listens on. They are this process's until the lock is closed: another
+    cluster that is set up at the same time takes others."""
+    for start in range(FIRST_PORT, LAST_PORT, PORTS_AT_ONCE):
+        lock = socket.socket(socket.AF_UNIX)
         sockets = []
         try:
+            lock.bind(f"\0sweep-slurm-ports-{start}")
             for port in range(start, start + count):
                 sockets.append(socket.socket())
                 sockets[-1].bind(("127.0.0.1", port))
-            return start
+            return start, lock
         except OSError:
-            continue
+            lock.close()
         finally:
             for one in sockets:
                 one.close()
@@ -113,7 +122,7 @@ class Supervisor:
     def __init__(self, settings):
         self.directory = Path(settings["directory"])
         self.settings = settings
-        self.daemons = {}
+        self.daemons, self.resumed = {}, {}
         # What daemons leave behind becomes a child of this process, and so is found.
         libc = ctypes.CDLL(None, use_errno=True)
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -128,7 +137,7 @@ class Supervisor:
             (self.directory / folder).mkdir(parents=True, exist_ok=True)
         self.directory.chmod(0o755)
         (self.directory / "munge").chmod(0o755)
-        port = free_ports(self.settings["nodes"] + 1)
+        port, self.ports_lock = take_ports(self.settings["nodes"] + 1)
         host = socket.gethostname().split(".")[0]
         user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
         text = CONFIGURATION.format(host=host, port=port, user=user, **self.settings)
@@ -162,6 +171,7 @@ class Supervisor:
 
     def start_all(self):
         """Returns what is wrong, or ""."""
+        self.resumed = {}  # node -> why it took no jobs
         munge, configuration = self.directory / "munge", self.directory / "slurm.conf"
         if not self.runs("munged"):
             for left in ("socket", "socket.lock"):
@@ -177,9 +187,14 @@ class Supervisor:
         for node in self.nodes:
             self.start(f"slurmd-{node}", "slurmd", "-D", "-f", str(configuration), "-N", node)
         while True:
-            states = subprocess.run(["sinfo", "-h", "-N", "-p", "normal", "-o", "%T"], capture_output=True, text=True).stdout
-            if len(re.findall(r"^(?:idle|mixed|allocated|completing)$", states, re.M)) == len(self.nodes):
+            states = subprocess.run(["sinfo", "-h", "-N", "-p", "normal", "-o", "%N %T %E"], capture_output=True, text=True).stdout
+            if len(re.findall(r"^\S+ (?:idle|mixed|allocated|completing) ", states, re.M)) == len(self.nodes):
                 return ""
+            # Slurm drains a node for good when a job could not be killed in time there, or was said to be killed and is not.
+            for node, reason in re.findall(r"^(\S+) drain\S* (.*)$", states, re.M):
+                if node not in self.resumed:
+                    self.resumed[node] = reason
+                    subprocess.run(["scontrol", "update", f"nodename={node}", "state=resume"], capture_output=True)
             for name, daemon in self.daemons.items():
                 if daemon.poll() is not None:
                     return f"{name} ended with {daemon.returncode}: {self.said(name)}"
@@ -248,7 +263,8 @@ def main():
         supervisor.configure()
         for line in sys.stdin:
             problem = supervisor.obey(line.split())
-            print(problem.replace("\n", " ") if problem else "ok", flush=True)
+            resumed = "".join(f" {node} was drained: {reason};" for node, reason in supervisor.resumed.items())
+            print(problem.replace("\n", " ") if problem else f"ok{resumed}", flush=True)
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"the cluster cannot be set up: {error}", flush=True)
     finally:

@@ -1,0 +1,44 @@
+"""How long many short runs take on a cluster, and how often Slurm is asked meanwhile."""
+import json
+import os
+import subprocess
+import time
+
+MOST_OF_IDEAL = 1.3
+
+
+def measure_short_runs(test, count, slots=8):
+    """So many runs of about a second on `slots` tasks beside one of them here."""
+    counter = test.directory / "counted"
+    counter.mkdir()
+    (counter / "squeue").write_text(f"#!/bin/sh\ndate +%s >>{counter}/calls\nPATH=${{PATH#*:}}\nexec squeue \"$@\"\n")
+    (counter / "squeue").chmod(0o755)
+    slurm = test.sweep_file["slurm"] | {"tasks": slots, "report": False}
+    # What a core does is little: a small machine has not as many as there are slots.
+    sweep = test.sweep_file | {"slurm": slurm, "evaluate_first": False, "checkpoint": "last", "params": {},
+                               "log": {"histograms": False, "predictions": False, "images": False}}
+    environment = test.environment | {"PATH": f"{counter}:{test.environment['PATH']}"}
+
+    def take(name, runs):
+        (test.directory / f"{name}.json").write_text(json.dumps(sweep | {"name": name, "params": {"seed": list(range(runs))}}))
+        begin = time.monotonic()
+        done = subprocess.run([test.program, f"{name}.json", "--logdir", name, "--launcher", "slurm", "--wait", *test.options],
+                              cwd=test.directory, capture_output=True, text=True, env=environment)
+        if done.returncode != 0:
+            test.problem(f"{name}: exit code {done.returncode}:\n{done.stdout[-1000:]}{done.stderr[-1000:]}")
+        records = [json.loads(record.read_text()) for record in (test.directory / name / name).glob("*/run.json")]
+        if [record["status"] for record in records] != ["completed"] * runs:
+            test.problem(f"{name}: {len(records)} runs, not all of them completed")
+        return time.monotonic() - begin, [record["seconds"]["run"] for record in records]
+
+    _, alone = take("alone", 1)
+    (counter / "calls").unlink()
+    took, _ = take("short", count)
+    calls = len((counter / "calls").read_text().split())
+    ideal = alone[0] * count / slots
+    print(f"{count} runs of {alone[0]:.2f} s on {slots} slots of {os.cpu_count()} cores: {took:.1f} s, "
+          f"{took / ideal:.2f} times the ideal {ideal:.1f} s; {calls} calls of squeue")
+    if calls > took / 60 + 3:  # Submitting takes two.
+        test.problem("squeue is called more than once a minute")
+    if took > MOST_OF_IDEAL * ideal:
+        test.problem(f"takes more than {MOST_OF_IDEAL} times the ideal time")
