@@ -59,7 +59,8 @@ void train(benchmark::State& state, const Case& c, EngineOptions options) {
   engine->set_parameters(initial_parameters(network, 1));
   DataLoader loader(random_samples(c, network.output()[0]), {.batch_size = c.batch_size, .shuffle = true});
   engine->prepare(loader.samples(), {});
-  const auto epoch = [&, number = std::uint32_t{0}]() mutable {
+  std::uint32_t number = 0;
+  const auto epoch = [&] {
     loader.begin_epoch(number++);
     while (const Batch* batch = loader.next()) engine->train(*batch, 1e-4);
     benchmark::DoNotOptimize(engine->take_totals());  // Waits for an asynchronous device.
