@@ -13,7 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/mapped_file.h"
-#include "core/base/random.h"
+#include "core/data/epoch_orders.h"
 #include "core/data/prefetcher.h"
 
 namespace sweep {
@@ -105,17 +105,6 @@ std::size_t loader_memory(std::size_t count, std::size_t sample_bytes, const Loa
   return order + buffer_count(threads, batches) * batch * (sample_bytes + sizeof(std::uint32_t));
 }
 
-std::vector<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed, std::uint32_t repeat,
-                                          std::uint32_t epoch) {
-  std::vector<std::uint32_t> order(count);
-  std::iota(order.begin(), order.end(), 0u);
-  RandomStream random(seed, RandomUse::kShuffle, epoch, repeat);
-  for (std::size_t i = count; i > 1; --i) {  // Fisher-Yates
-    std::swap(order[i - 1], order[random.below(static_cast<std::uint32_t>(i))]);
-  }
-  return order;
-}
-
 class DataLoader::Implementation {
  public:
   Implementation(Samples samples, LoaderOptions options)
@@ -123,9 +112,14 @@ class DataLoader::Implementation {
     check();
     batch_size_ = std::min(options_.batch_size, std::max<std::size_t>(samples_.count, 1));
     batch_count_ = (samples_.count + batch_size_ - 1) / batch_size_;
-    rows_.resize(samples_.count);
-    std::iota(rows_.begin(), rows_.end(), static_cast<std::uint32_t>(samples_.first));
-    order_rows();
+    if (options_.shuffle) {
+      orders_.emplace(samples_.first, samples_.count, options_.seed, options_.repeat);
+    } else {
+      file_order_.resize(samples_.count);
+      std::iota(file_order_.begin(), file_order_.end(), static_cast<std::uint32_t>(samples_.first));
+      rows_ = file_order_;
+      find_stored_rows();
+    }
     const SampleSet* set = samples_.set.get();
     if (set != nullptr && set->file && (options_.shuffle || !set->order.empty()))
       set->file->expect_random_reads();
@@ -155,11 +149,10 @@ class DataLoader::Implementation {
   void begin_epoch(std::uint32_t epoch) {
     // The workers read rows_, so they must be idle while it changes.
     if (prefetcher_) prefetcher_->stop();
-    if (options_.shuffle) {
-      rows_ = shuffled_order(samples_.count, options_.seed, options_.repeat, epoch);
-      for (std::uint32_t& row : rows_) row += static_cast<std::uint32_t>(samples_.first);
+    if (orders_) {
+      rows_ = orders_->of_epoch(epoch);
+      find_stored_rows();
     }
-    order_rows();
     epoch_ = epoch;
     next_batch_ = 0;
     if (!prefetcher_) read_ahead(0);
@@ -237,7 +230,7 @@ class DataLoader::Implementation {
   }
 
   // Where the samples of rows_ are stored.
-  void order_rows() {
+  void find_stored_rows() {
     if (!samples_.set || samples_.set->order.empty()) return;
     stored_rows_.resize(rows_.size());
     for (std::size_t i = 0; i < rows_.size(); ++i) stored_rows_[i] = samples_.set->order[rows_[i]];
@@ -257,7 +250,7 @@ class DataLoader::Implementation {
 
   std::span<const std::uint32_t> rows_of(std::size_t batch) const { return batch_of(rows_, batch); }
   std::span<const std::uint32_t> stored_rows_of(std::size_t batch) const {
-    return batch_of(stored_rows_.empty() ? rows_ : stored_rows_, batch);
+    return batch_of(stored_rows_.empty() ? rows_ : std::span<const std::uint32_t>(stored_rows_), batch);
   }
   std::span<const std::uint32_t> batch_of(std::span<const std::uint32_t> rows, std::size_t batch) const {
     const std::size_t first = batch * batch_size_;
@@ -296,7 +289,9 @@ class DataLoader::Implementation {
   // At most samples_.count, so that no buffer is larger than the set.
   std::size_t batch_size_ = 0;
   std::size_t batch_count_ = 0;
-  std::vector<std::uint32_t> rows_;         // indices into the set, in the order of this epoch
+  std::vector<std::uint32_t> file_order_;   // unless shuffled
+  std::optional<EpochOrders> orders_;       // if shuffled
+  std::span<const std::uint32_t> rows_;     // indices into the set, in the order of this epoch
   std::vector<std::uint32_t> stored_rows_;  // where they are stored; empty: at rows_
   std::vector<std::uint32_t> local_rows_;   // 0, 1, 2, …: Batch::rows of a gathered batch
   std::vector<Buffer> buffers_;

@@ -40,15 +40,9 @@ struct Batch {
   std::span<const float> numbers() const { return std::get<1>(targets); }
 };
 
-/// Returns the order in which an epoch visits `count` samples (at most 2^32 − 1): a uniformly random
-/// permutation of 0 … count − 1 that depends only on the arguments, so it is the same on every device and for
-/// every number of workers. Thread-safe.
-std::vector<std::uint32_t> shuffled_order(std::size_t count, std::uint64_t seed, std::uint32_t repeat,
-                                          std::uint32_t epoch);
-
 struct LoaderOptions {
   std::size_t batch_size = 1;  // samples, >= 1; the last batch of an epoch may be shorter
-  bool shuffle = false;        // a new order in every epoch, see shuffled_order()
+  bool shuffle = false;        // a new order in every epoch, see shuffled_order.h
   int num_workers = 0;         // >= 0; 0: next() makes the batch itself; n: n threads make batches ahead
   std::uint64_t seed = 0;      // of the order
   std::uint32_t repeat = 0;    // of the order: distinguishes repetitions of a run with the same seed
@@ -57,8 +51,8 @@ struct LoaderOptions {
   std::vector<AugmentStep> augment{};
 };
 
-/// Bytes that a loader of `count` samples of `sample_bytes` bytes allocates: the order of the samples, which
-/// is there twice while a new one is drawn, and the batches that it copies.
+/// Bytes that a loader of `count` samples of `sample_bytes` bytes allocates: the order of the samples, the
+/// next epoch's, which is drawn ahead, and the batches that it copies.
 std::size_t loader_memory(std::size_t count, std::size_t sample_bytes, const LoaderOptions& options);
 
 /// Iterates over the batches of an epoch, like torch.utils.data.DataLoader. Batches come in the same order

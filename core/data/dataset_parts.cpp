@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/data/data_loader.h"
 #include "core/data/readers/input_file.h"
+#include "core/data/shuffled_order.h"
 
 namespace sweep {
 namespace {

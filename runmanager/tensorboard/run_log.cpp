@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "core/base/error.h"
+#include "core/data/shuffled_order.h"
 #include "runmanager/records/measures.h"
 #include "runmanager/records/run_record_json.h"
 #include "runmanager/tensorboard/captioned_grid.h"

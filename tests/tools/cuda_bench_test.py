@@ -5,6 +5,7 @@
 
 Exit codes: 0 all is as it should be, 1 it is not, 77 there is no Fashion-MNIST.
 """
+import argparse
 import json
 import os
 import signal
@@ -74,7 +75,8 @@ with tempfile.TemporaryDirectory() as folder:
 
     # If the machine is lost before the end, what had been measured is there.
     stuck = work / "stuck"
-    stuck.write_text(f'#!/bin/sh\ncase "$*" in *cpu-vs-cuda*) exec sleep 600 ;; esac\nexec "{sweep}" "$@"\n')
+    stuck.write_text(f'#!/bin/sh\ncase "$*" in *cpu-vs-cuda*) exec sleep 600 ;; *bench.json*) cp "$1" "{work}" ;; esac\n'
+                     f'exec "{sweep}" "$@"\n')
     stuck.chmod(0o755)
     lost = subprocess.Popen([sys.executable, "-B", f"{source}/tools/benchmarks/cuda_speed.py", "--sweep", stuck,
                              "--engine-benchmark", "none", "--device", "cpu", "--threads", "1", "--quick", "--no-peers",
@@ -88,6 +90,14 @@ with tempfile.TemporaryDirectory() as folder:
     result = json.loads((work / "lost.json").read_text()) if (work / "lost.json").exists() else {}
     expect(min(seconds_of(result, "CNN, 100"), default=0) > 0, f"ended early: no seconds of CNN, 100: {result}")
     expect(any("ended early" in text for text in result.get("missing", [])), f"ended early: {result.get('missing')}")
+
+    # Both programs shuffle, as people do who train.
+    trained = json.loads((work / "bench.json").read_text())
+    expect(trained["shuffle"] is True, f"samples are not shuffled: {trained}")
+    sys.path.insert(0, f"{source}/tools/benchmarks")
+    import cuda_speed
+    peer = cuda_speed.torch_command(argparse.Namespace(threads=1), cuda_speed.CASES[0])
+    expect("--shuffle" in peer, f"PyTorch does not shuffle: {peer}")
 
     # Without a GPU nothing is measured, and it says why.
     devices = subprocess.run([sweep, "devices"], capture_output=True, text=True).stdout

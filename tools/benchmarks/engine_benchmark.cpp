@@ -57,10 +57,11 @@ void train(benchmark::State& state, const Case& c, EngineOptions options) {
   options.optimizer = AdamOptions{};
   const auto engine = make_engine(network, options);
   engine->set_parameters(initial_parameters(network, 1));
-  DataLoader loader(random_samples(c, network.output()[0]), {.batch_size = c.batch_size});
+  DataLoader loader(random_samples(c, network.output()[0]), {.batch_size = c.batch_size, .shuffle = true});
   engine->prepare(loader.samples(), {});
+  std::uint32_t number = 0;
   const auto epoch = [&] {
-    loader.begin_epoch(0);
+    loader.begin_epoch(number++);
     while (const Batch* batch = loader.next()) engine->train(*batch, 1e-4);
     benchmark::DoNotOptimize(engine->take_totals());  // Waits for an asynchronous device.
   };

@@ -77,7 +77,7 @@ def train_run(args, case, epochs, settings, environment=None, **dataset):
     """Trains one run on Fashion-MNIST without logs and returns its run.json. `settings` are keys of the sweep file."""
     nothing = dict.fromkeys(["graph", "histograms", "hparams", "text", "layout", "predictions"], False) | {"images": 0}
     sweep = {"name": "bench", "dataset": {"name": "fashion-mnist", **dataset}, "network": str(case.path),
-             "optimizer": "adam", "lr": 0.001, "epochs": epochs, "seed": 1, "shuffle": False, "log": nothing,
+             "optimizer": "adam", "lr": 0.001, "epochs": epochs, "seed": 1, "shuffle": True, "log": nothing,
              "batch_size": case.batch, **settings, "params": {"lr": [0.001]}}
     with tempfile.TemporaryDirectory() as work:
         file = Path(work) / "bench.json"
@@ -97,8 +97,8 @@ def time_sweep_epochs(args, case, precision="fp32"):
 
 def accuracies(args, case):
     """Returns the test accuracies of fp32 and of bf16, both with the same seeds."""
-    return {precision: [train_run(args, case, args.accuracy_epochs, {"device": "cpu", "precision": precision, "seed": seed,
-                                                                     "shuffle": True})["metrics"]["test_accuracy"]
+    return {precision: [train_run(args, case, args.accuracy_epochs, {"device": "cpu", "precision": precision,
+                                                                     "seed": seed})["metrics"]["test_accuracy"]
                         for seed in range(1, args.seeds + 1)]
             for precision in PRECISIONS}
 
@@ -109,8 +109,8 @@ def bf16_unavailable_reason(args):
 
 def torch_command(args, case, *options):
     """Returns the command that trains the case in PyTorch without logs."""
-    command = [sys.executable, ROOT / "tools/benchmarks/pytorch_sweep.py", "--plain", "--threads", args.threads,
-               "--network", case.path, "--batch-size", case.batch, *options]
+    command = [sys.executable, ROOT / "tools/benchmarks/pytorch_sweep.py", "--plain", "--shuffle", "--threads",
+               args.threads, "--network", case.path, "--batch-size", case.batch, *options]
     if case.shape:
         command += ["--random", *case.shape, case.classes, "--samples", case.samples]
     elif "SWEEP_DATA" in os.environ:
@@ -144,7 +144,7 @@ def time_sweep(args):
 
 def time_torch_sweep(args):
     with tempfile.TemporaryDirectory() as work:
-        options = ["--data", "loader", "--threads", args.threads, "--epochs", 2, "--lr", 0.01, "--network",
+        options = ["--data", "loader", "--shuffle", "--threads", args.threads, "--epochs", 2, "--lr", 0.01, "--network",
                    NETWORKS / "fashion-cnn.json", "--batch-size", 1000, 10000, 20000, "--logdir", work]
         return time_commands(*([sys.executable, ROOT / "tools/benchmarks/pytorch_sweep.py", "--num-workers", workers, *options]
                                for workers in (0, 1)))
@@ -268,9 +268,9 @@ def report(args, torch, cases, figures, kernels, precisions, about):
     lines = [f"# Training on the CPU, and PyTorch's, {machine.now():%Y-%m-%d}", "",
              f"{machine.sentence(about)}; {args.threads} threads each; sweep {args.commit}, "
              f"PyTorch {torch or 'missing: not installed'}.",
-             f"Medians (least to most) over {args.rounds} rounds, all programs in turn in every round; nothing is logged in "
-             "the first table. Fashion-MNIST's 60,000 samples for CNN and MLP; 1,000 random samples of 50x50 for cats and "
-             "dogs, 1,024 of 3x32x32 for the residual network; PyTorch has them in memory as floats. Optimizer: Adam.", "",
+             f"Medians (least to most) over {args.rounds} rounds, all programs in turn in every round; samples are shuffled "
+             "in every epoch, and nothing is logged in the first table. Fashion-MNIST's 60,000 samples for CNN and MLP; "
+             "1,000 random samples of 50x50 for cats and dogs, 1,024 of 3x32x32 for the residual network; PyTorch has them in memory as floats. Optimizer: Adam.", "",
              "Time of an epoch:", "", *epoch_table(figures, cases, args.variants), ""]
     if SWEEP in figures:
         lines += ["Time of a sweep with its logs, from start to exit:", "", *sweep_table(figures[SWEEP]), ""]

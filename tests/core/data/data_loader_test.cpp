@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/data/shuffled_order.h"
 #include "tests/support/message_of.h"
 
 namespace sweep {

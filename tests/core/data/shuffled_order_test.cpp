@@ -1,4 +1,6 @@
 // The order of a shuffled epoch: its definition, and that it is as random as it should be.
+#include "core/data/shuffled_order.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +13,6 @@
 #include <numeric>
 
 #include "core/base/file.h"
-#include "core/data/data_loader.h"
 #include "core/data/readers/content_reader.h"
 
 namespace sweep {
