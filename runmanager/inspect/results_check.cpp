@@ -48,10 +48,11 @@ std::optional<std::size_t> epoch_column_end(const std::vector<std::string>& head
       return std::nullopt;
     }
   }
-  const auto is_measure = [](const std::string& name) {
-    return std::ranges::any_of(measure_columns(), [&name](const EpochColumn& c) { return c.name == name; });
+  const auto is_occasional = [](const std::string& name) {
+    return std::ranges::any_of(occasional_columns(),
+                               [&name](const EpochColumn& c) { return c.name == name; });
   };
-  while (end < header.size() && is_measure(header[end])) ++end;
+  while (end < header.size() && is_occasional(header[end])) ++end;
   return end;
 }
 

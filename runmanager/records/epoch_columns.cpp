@@ -21,7 +21,32 @@ EpochValue trained(const EpochRecord& epoch, double value) {
   return epoch.epoch == 0 ? EpochValue() : EpochValue(value);
 }
 
+std::span<const EpochColumn> measure_columns() {
+  static const std::vector<EpochColumn> columns = [] {
+    std::vector<EpochColumn> list;
+    for (std::size_t i = 0; i < kMeasures.size(); ++i) {
+      list.push_back(
+          {std::string(kMeasures[i].key), [i](const EpochRecord& e) { return value_of(e.measures[i]); }});
+      list.push_back({validation_key(kMeasures[i]),
+                      [i](const EpochRecord& e) { return value_of(e.validation_measures[i]); }});
+      list.push_back({"test_" + std::string(kMeasures[i].key)});
+    }
+    return list;
+  }();
+  return columns;
+}
+
+void add_values(Json& json, const EpochRecord& epoch, std::span<const EpochColumn> columns) {
+  for (const EpochColumn& column : columns) {
+    if (!column.get) continue;
+    const EpochValue value = column.get(epoch);
+    if (!std::holds_alternative<std::monostate>(value)) json[column.name] = to_json(value);
+  }
+}
+
 }  // namespace
+
+std::string validation_key(const Measure& measure) { return "validation_" + std::string(measure.key); }
 
 std::span<const EpochColumn> epoch_columns() {
   static const std::vector<EpochColumn> columns = {
@@ -39,18 +64,11 @@ std::span<const EpochColumn> epoch_columns() {
   return columns;
 }
 
-std::string validation_key(const Measure& measure) { return "validation_" + std::string(measure.key); }
-
-std::span<const EpochColumn> measure_columns() {
+std::span<const EpochColumn> occasional_columns() {
   static const std::vector<EpochColumn> columns = [] {
-    std::vector<EpochColumn> list;
-    for (std::size_t i = 0; i < kMeasures.size(); ++i) {
-      list.push_back(
-          {std::string(kMeasures[i].key), [i](const EpochRecord& e) { return value_of(e.measures[i]); }});
-      list.push_back({validation_key(kMeasures[i]),
-                      [i](const EpochRecord& e) { return value_of(e.validation_measures[i]); }});
-      list.push_back({"test_" + std::string(kMeasures[i].key)});
-    }
+    std::vector<EpochColumn> list = {
+        {"communication_seconds", [](const EpochRecord& e) { return value_of(e.communication_seconds); }}};
+    list.insert(list.end(), measure_columns().begin(), measure_columns().end());
     return list;
   }();
   return columns;
@@ -82,27 +100,21 @@ EpochValue value_at(const EpochColumn& column, const RunRecord& run, const Epoch
   return is_last && metric != run.metrics.end() ? EpochValue(metric->second) : EpochValue();
 }
 
-void add_measures(Json& json, const EpochRecord& epoch) {
-  for (const EpochColumn& column : measure_columns()) {
-    if (!column.get) continue;
-    const EpochValue value = column.get(epoch);
-    if (!std::holds_alternative<std::monostate>(value)) json[column.name] = to_json(value);
-  }
-}
+void add_measures(Json& json, const EpochRecord& epoch) { add_values(json, epoch, measure_columns()); }
 
 Json epoch_json(const EpochRecord& epoch) {
   Json json = Json::object();
   for (const EpochColumn& column : epoch_columns()) {
     if (column.get) json[column.name] = to_json(column.get(epoch));
   }
-  add_measures(json, epoch);
+  add_values(json, epoch, occasional_columns());
   return json;
 }
 
 Json epoch_json(const RunRecord& run, const EpochRecord& epoch) {
   Json json = Json::object();
   for (const EpochColumn& column : epoch_columns()) json[column.name] = to_json(value_at(column, run, epoch));
-  for (const EpochColumn& column : measure_columns()) {
+  for (const EpochColumn& column : occasional_columns()) {
     const EpochValue value = value_at(column, run, epoch);
     if (!std::holds_alternative<std::monostate>(value)) json[column.name] = to_json(value);
   }

@@ -28,9 +28,9 @@ EpochValue value_at(const EpochColumn& column, const RunRecord& run, const Epoch
 
 /// The columns that every table has, in its order.
 std::span<const EpochColumn> epoch_columns();
-/// Those of the measures, "mae", "validation_mae" and "test_mae" and so on, which only epochs that have them
-/// show.
-std::span<const EpochColumn> measure_columns();
+/// Those behind them that only a table has of which some run has a value, in its order:
+/// "communication_seconds", and of the measures "mae", "validation_mae" and "test_mae" and so on.
+std::span<const EpochColumn> occasional_columns();
 
 /// The name of a measure's validation value: "validation_mae".
 std::string validation_key(const Measure& measure);
@@ -42,11 +42,11 @@ nlohmann::ordered_json to_json(const EpochValue& value);
 /// The inverse. Throws DataError if `json` is no such value.
 EpochValue epoch_value_from_json(const nlohmann::ordered_json& json);
 
-/// Adds the measures that the epoch has.
+/// Adds the measures that the epoch has, without those of the whole run.
 void add_measures(nlohmann::ordered_json& json, const EpochRecord& epoch);
-/// The object of an epoch: every column but those of the whole run, and the measures that it has.
+/// The object of an epoch: every column but those of the whole run, and the occasional ones that it has.
 nlohmann::ordered_json epoch_json(const EpochRecord& epoch);
-/// The object of an epoch of `run` in results.json: every column, and the measures that it has.
+/// The object of an epoch of `run` in results.json: every column, and the occasional ones that it has.
 nlohmann::ordered_json epoch_json(const RunRecord& run, const EpochRecord& epoch);
 
 }  // namespace sweep

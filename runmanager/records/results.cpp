@@ -77,10 +77,10 @@ bool has_value(const RunRecord& run, const EpochColumn& column) {
   return (run.untrained && has(*run.untrained)) || std::ranges::any_of(run.epochs, has);
 }
 
-// Those of every table, and those of the measures that any run has.
+// Those of every table, and the occasional ones that any run has.
 std::vector<EpochColumn> columns_of(const std::vector<RunRecord>& runs) {
   std::vector<EpochColumn> columns(epoch_columns().begin(), epoch_columns().end());
-  for (const EpochColumn& column : measure_columns()) {
+  for (const EpochColumn& column : occasional_columns()) {
     if (std::ranges::any_of(runs, [&column](const RunRecord& run) { return has_value(run, column); }))
       columns.push_back(column);
   }

@@ -181,7 +181,6 @@ Json to_json(const EpochRecord& epoch) {
   if (epoch.validation_number_correct) json["validation_number_correct"] = *epoch.validation_number_correct;
   if (epoch.epoch > 0) json["data_wait_seconds"] = json_number(epoch.data_wait_seconds);
   if (epoch.device_seconds) json["device_seconds"] = json_number(*epoch.device_seconds);
-  if (epoch.communication_seconds) json["communication_seconds"] = json_number(*epoch.communication_seconds);
   return json;
 }
 

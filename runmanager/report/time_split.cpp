@@ -1,7 +1,7 @@
 #include "runmanager/report/time_split.h"
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "runmanager/terminal/table.h"
 
@@ -14,8 +14,9 @@ std::optional<TimeSplit> time_split(const RunRecord& run) {
   for (const EpochRecord& epoch : run.epochs) {
     training += epoch.epoch_seconds;
     split.data_wait += epoch.data_wait_seconds;
+    split.communication += epoch.communication_seconds.value_or(0);
   }
-  split.compute = std::max(0.0, training - split.data_wait);
+  split.compute = std::max(0.0, training - split.data_wait - split.communication);
   split.rest = std::max(0.0, *run.run_seconds - split.setup - training - split.logging);
   return split;
 }
@@ -37,14 +38,18 @@ ChartTable times_table(const ReportData& data, std::size_t& left_out, std::size_
     std::stable_sort(rows.begin(), rows.end(), longer);
     rows.resize(most);
   }
+  const bool any_communication =
+      std::ranges::any_of(rows, [](const Row& row) { return row.split.communication > 0; });
   ChartTable table{{"run", "label", "total", "part", "seconds", "text", "order"}};
   for (const auto& [run, split] : rows) {
     const std::string total = human_seconds(*data.records[run].run_seconds);
-    const std::array<std::pair<const char*, double>, 5> parts = {{{"computing", split.compute},
-                                                                  {"waiting for data", split.data_wait},
-                                                                  {"set-up", split.setup},
-                                                                  {"logging", split.logging},
-                                                                  {"validation and rest", split.rest}}};
+    std::vector<std::pair<const char*, double>> parts = {{"computing", split.compute},
+                                                         {"waiting for data", split.data_wait},
+                                                         {"set-up", split.setup},
+                                                         {"logging", split.logging},
+                                                         {"validation and rest", split.rest}};
+    if (any_communication)
+      parts.insert(parts.begin() + 2, {"waiting for other devices", split.communication});
     for (std::size_t i = 0; i < parts.size(); ++i)
       table.rows.push_back({run, run_label(data, run, true), total, parts[i].first, parts[i].second,
                             human_seconds(parts[i].second), i});

@@ -118,8 +118,11 @@ class CudaReplica final : public ReplicaEngine {
       const cuda::StepInputs inputs = runner_.feed().upload(runner_.stream());
       cuda::Program& program = runner_.program();
       program.run(runner_.stream(), Task::kTrainParts, 1, static_cast<int>(batch.size()), inputs);
+      if (exchange_clock_.is_full()) devices_.wait(runner_.stream());
+      exchange_clock_.start(runner_.stream());
       devices_.all_gather(runner_.stream(), reinterpret_cast<std::byte*>(program.part_gradients().data()),
                           gradient_begins_);
+      exchange_clock_.stop(runner_.stream());
       program.take_step(runner_.stream(), inputs);
       meet();
     });
@@ -160,6 +163,12 @@ class CudaReplica final : public ReplicaEngine {
       group_.all_gather({&array, 1});
       return cuda::sum_of(all);
     });
+  }
+
+  // Of the exchanges of gradients, by the device's clock: nothing is computed meanwhile.
+  std::optional<double> take_communication_seconds() override {
+    settle();
+    return exchange_clock_.take();
   }
 
   std::int64_t batches_between_totals() const override { return 128; }  // as an engine on one device
@@ -312,6 +321,7 @@ class CudaReplica final : public ReplicaEngine {
   // Mutable because reading results first runs the collected steps.
   mutable cuda::DeviceRunner runner_;
   mutable cuda::DeviceGroup devices_;
+  cuda::DeviceClock exchange_clock_;
   SampleShares shares_;
   std::vector<std::size_t> gradient_begins_, totals_begins_;  // of the ranks' parts, in bytes
   std::shared_ptr<const SampleSet> trained_set_;              // of the last batch

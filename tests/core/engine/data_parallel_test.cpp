@@ -1,6 +1,7 @@
 // Devices that share each batch: the same bits however many they are.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 
 #include "core/base/error.h"
@@ -226,6 +227,26 @@ TEST(DataParallel, TrainsOnWholeSetsAsOnBatchesOfTheirOwn) {
   EXPECT_EQ(train(Placement::kHost, true, 0), whole);
   EXPECT_EQ(train(Placement::kAuto, false, 0), whole);
   EXPECT_EQ(train(Placement::kAuto, true, 2), whole);
+}
+
+TEST(DataParallel, TellsHowLongDevicesExchangedGradients) {
+  SKIP_WITHOUT_DEVICES(2);
+  const Training training{test::mlp(), {1, 7, 7}};
+  const Network network(training.network, training.input);
+  const auto alone = make_engine(network, options_of(training, 1));
+  EXPECT_EQ(alone->take_communication_seconds(), std::nullopt);
+  const auto engine = make_engine(network, options_of(training, 2));
+  engine->set_parameters(initial_parameters(network, 1));
+  EXPECT_EQ(engine->take_communication_seconds(), 0.0) << "nothing was asked for";
+  const test::OwnedBatch batch = test::random_batch(16, 49, 10, 3);
+  const auto begin = std::chrono::steady_clock::now();
+  // More exchanges than are measured without reading.
+  for (int step = 0; step < 300; ++step) engine->train(batch.view(), 0.01);
+  const double seconds = engine->take_communication_seconds().value_or(-1);
+  const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  EXPECT_GT(seconds, 0);
+  EXPECT_LE(seconds, passed);
+  EXPECT_EQ(engine->take_communication_seconds(), 0.0);
 }
 
 TEST(DataParallel, TakesABatchThatChangesOnceTrainReturns) {

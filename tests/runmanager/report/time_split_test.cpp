@@ -26,6 +26,19 @@ TEST(TimeSplit, AddsUpToTheWholeRun) {
   EXPECT_DOUBLE_EQ(split->rest, 2.75);
 }
 
+TEST(TimeSplit, HasTheTimeThatDevicesWaitedForEachOther) {
+  SourceRun run = timed(8);
+  for (EpochRecord& epoch : run.record.epochs) epoch.communication_seconds = 0.75;
+  const auto split = time_split(run.record);
+  ASSERT_TRUE(split);
+  EXPECT_DOUBLE_EQ(split->communication, 1.5);
+  EXPECT_DOUBLE_EQ(split->compute, 1.5);
+  std::size_t left_out = 0;
+  const ChartTable table = times_table(report_data_of({run, timed(6)}), left_out);
+  ASSERT_EQ(table.rows.size(), 12u);
+  EXPECT_EQ(table.rows[2][3], "waiting for other devices");
+}
+
 TEST(TimeSplit, IsNotOfARunThatHasNotEnded) {
   SourceRun run = timed(8);
   run.record.run_seconds.reset();

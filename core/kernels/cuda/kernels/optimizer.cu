@@ -93,15 +93,15 @@ struct OptimizerKernels {
     float& square = arrays.state[0][i];
     square = rule.keep2 * square + rule.take2 * g * g;
     float variance = square;
-    int next = 1;
     if (rule.centered) {
-      float& mean = arrays.state[next++][i];
+      float& mean = arrays.state[1][i];
       mean += rule.take2 * (g - mean);
       variance -= mean * mean;
     }
     g = g / (sqrtf(variance) + rule.eps);
     if (!rule.momentum) return g;
-    float& momentum = arrays.state[next][i];
+    // Constant indices, or the compiler would copy the arguments to local memory to index them there.
+    float& momentum = (rule.centered ? arrays.state[2] : arrays.state[1])[i];
     momentum = factors.keep * momentum + g;
     return momentum;
   }

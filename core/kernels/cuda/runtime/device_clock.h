@@ -16,6 +16,9 @@ class DeviceClock {
   void start(Stream& stream);
   void stop(Stream& stream);
 
+  /// Whether the next start() waits for the oldest pair that was not taken, on the device.
+  bool is_full() const { return running_ && used_ == kSpans; }
+
   /// Returns the seconds of the pairs since the last take(), and starts anew. Waits for the pairs. 0 the
   /// first time.
   double take();
@@ -24,7 +27,8 @@ class DeviceClock {
   struct Span {
     Event begin{Event::Kind::kTime}, end{Event::Kind::kTime};
   };
-  // When so many pairs are open, start() waits for the oldest. A stream is never so far ahead of the device.
+  // When so many pairs are open, start() waits for the oldest. A stream is never so far ahead of the device,
+  // unless that waits for another one.
   static constexpr std::size_t kSpans = 256;
   void read_oldest();
 
