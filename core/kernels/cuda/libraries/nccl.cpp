@@ -5,9 +5,11 @@
 #include <cuda_runtime_api.h>
 #include <cmath>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "core/kernels/cuda/libraries/nccl_library.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
@@ -33,6 +35,7 @@ Nccl::Nccl() : file({"libnccl.so." + std::to_string(NCCL_MAJOR)}) {
   file.find("ncclGetUniqueId", unique_id);
   file.find("ncclCommInitRankConfig", init_rank);
   file.find("ncclCommGetAsyncError", async_error);
+  file.find("ncclCommFinalize", finalize);
   file.find("ncclCommDestroy", destroy);
   file.find("ncclCommAbort", abort);
   file.find("ncclGroupStart", group_start);
@@ -42,8 +45,10 @@ Nccl::Nccl() : file({"libnccl.so." + std::to_string(NCCL_MAJOR)}) {
   if (!file) return;
   int found = 0;
   get_version(&found);
-  version = std::to_string(found / 10000) + "." + std::to_string(found / 100 % 100) + "." +
-            std::to_string(found % 100);
+  // Before 2.9, versions were 1000 · major + 100 · minor + patch.
+  const int major = found < 10000 ? found / 1000 : found / 10000;
+  version =
+      std::to_string(major) + "." + std::to_string(found / 100 % 100) + "." + std::to_string(found % 100);
   if (found < kOldestVersion) file.refuse("is NCCL " + version + ", want 2.18.1 or newer");
 }
 
@@ -89,9 +94,9 @@ struct DeviceGroup::Implementation {
   // says that the call goes on in the background.
   void check(ncclResult_t result, const char* doing) {
     if (result == ncclSuccess || result == ncclInProgress) return;
-    // ncclGetLastError() explains the last error of the process; its argument is not used.
+    // ncclGetLastError() explains the last error of the process, which may be of an earlier call.
     std::string problem = std::string("error of NCCL while ") + doing + ": " + nccl().error_string(result);
-    const char* last = nccl().last_error(nullptr);
+    const char* last = nccl().last_error(group);
     if (last != nullptr && *last != '\0') problem += std::string(" (") + last + ")";
     fail(problem);
   }
@@ -118,6 +123,28 @@ struct DeviceGroup::Implementation {
       if (over.is_over()) fail_late(doing);
       pause.take();
     }
+  }
+
+  // ncclCommDestroy() finalizes a communicator that is not, waits for all ranks of the machine then, and has
+  // no deadline. After ncclCommFinalize() and ncclSuccess it waits for nobody. A rank that has failed does
+  // not come, and is not waited for long, as nothing is lost by an abort.
+  void end() noexcept {
+    constexpr double kPatience = 5;  // s
+    ncclResult_t result = nccl().finalize(group);
+    Deadline over(std::min(deadline, kPatience));
+    Pause pause;
+    while (result == ncclSuccess || result == ncclInProgress) {
+      ncclResult_t state = ncclSuccess;
+      result = nccl().async_error(group, &state);
+      if (result != ncclSuccess) break;
+      if (state == ncclSuccess) {
+        nccl().destroy(std::exchange(group, nullptr));
+        return;
+      }
+      if (state != ncclInProgress || over.is_over()) break;
+      pause.take();
+    }
+    abort();
   }
 
   void abort() noexcept {
@@ -162,8 +189,7 @@ DeviceGroup::~DeviceGroup() {
   if (own.has_work) {
     own.abort();
   } else {
-    // Nothing is left to be done on the device, so that this waits for nobody.
-    nccl().destroy(own.group);
+    own.end();
   }
 }
 

@@ -28,7 +28,8 @@ class DeviceGroup {
   /// For the current device, which is that of no other rank. Waits for all ranks. `deadline`: in seconds, >
   /// 0.
   DeviceGroup(const DeviceGroupId& id, int rank, int size, double deadline = kCommunicatorDeadline);
-  /// Aborts unless all work is done, which wait() tells.
+  /// Leaves the group together with the other ranks. Aborts if work is not done, which wait() tells, or if
+  /// they do not come within seconds.
   ~DeviceGroup();
   DeviceGroup(const DeviceGroup&) = delete;
   DeviceGroup& operator=(const DeviceGroup&) = delete;

@@ -21,6 +21,7 @@ struct Nccl {
   decltype(::ncclGetUniqueId)* unique_id = nullptr;
   decltype(::ncclCommInitRankConfig)* init_rank = nullptr;
   decltype(::ncclCommGetAsyncError)* async_error = nullptr;
+  decltype(::ncclCommFinalize)* finalize = nullptr;
   decltype(::ncclCommDestroy)* destroy = nullptr;
   decltype(::ncclCommAbort)* abort = nullptr;
   decltype(::ncclGroupStart)* group_start = nullptr;

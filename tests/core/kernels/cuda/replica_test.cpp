@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <limits>
 
 #include "core/base/error.h"
@@ -77,6 +78,14 @@ TEST(CudaReplica, SaysWhatIsNotPossible) {
   EXPECT_THAT(reason(in_parts), HasSubstr("\"accumulate\": 2) is not implemented on GPUs"));
   EXPECT_THAT(group_unavailable_reason(Network(test::mlp(), {3, 8, 8}), options_of(2), 2),
               testing::Optional(HasSubstr("those of one process can")));
+}
+
+// A rank leaves NCCL's group when all others do; one that waits for them elsewhere would let them wait.
+TEST(CudaReplica, LeaveTheirGroupTogether) {
+  auto engine = make_engine(Network(test::mlp(), {3, 8, 8}), options_of(3));
+  const auto begin = std::chrono::steady_clock::now();
+  engine.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
 }
 
 TEST(CudaReplica, OfADeviceThatHasTooLittleMemoryEndsAll) {
