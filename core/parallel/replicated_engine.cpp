@@ -152,7 +152,10 @@ class ReplicatedEngine : public Engine {
   std::int64_t batches_between_totals() const override { return own_->batches_between_totals(); }
 
   std::optional<double> take_communication_seconds() override {
-    return own_->take_communication_seconds().value_or(0) + std::exchange(sending_seconds_, 0.0);
+    const double sending = std::exchange(sending_seconds_, 0.0);
+    // A GPU works while its host tells the others of the next batch.
+    const bool is_waited_for = own_->device().type == DeviceType::kCpu;
+    return own_->take_communication_seconds().value_or(0) + (is_waited_for ? sending : 0);
   }
 
   void set_momentum(double momentum) override {
