@@ -27,7 +27,7 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
-# Compiled alone, a source of these spends most of the compiler's time on the same headers as its neighbours. Not so for core and
+# Compiled alone, a source of these spends about half of the compiler's time on the same headers as its neighbours. Not so for core and
 # tbwriter: across sources the compiler would inline, and so round, as it does not within one.
 option(SWEEP_JOIN_SOURCES "Compile the sources of a folder together where that saves time" OFF)
 function(sweep_join_sources)
