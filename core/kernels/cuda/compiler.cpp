@@ -23,44 +23,39 @@ namespace {
 
 constexpr std::size_t kMaxElements = std::size_t{1} << 30;  // kernels index with 32 bits
 
-// An activation: the network's input, or a node's output.
-struct Value {
-  std::size_t elements = 0;  // of one image
-  int producer = -1;         // its node; -1: the network's input
-  bool needs_gradient = false;
-  bool saved_by_producer = false;                        // whether the producer's backward() reads it
-  std::vector<std::size_t> consumers = {}, savers = {};  // nodes; savers' backward() reads it, too
-  Slot slot = {}, gradient = {};
+// Layers of the head that one stage has: an op in front of others, or, of the last stage, the head itself.
+struct HeadPart {
+  std::size_t node;  // the first
+  std::vector<StackedLayers> layers;
 };
-
-// What becomes one op: a layer; a convolution or linear layer with the relu after it; or one or two
-// convolutions with relu and pooling.
-struct Node {
-  const Layer* layer;
-  bool relu = false;
-  std::vector<ConvPoolLayers> conv_pools = {};
-  std::vector<std::size_t> inputs;  // values; residual layers have two
-  std::size_t output = 0;
-};
-
-bool is_weighted(const Layer& layer) { return layer.type == "conv2d" || layer.type == "linear"; }
 
 class Compiler {
  public:
-  Compiler(const Network& network, int images, std::uint64_t seed, KernelAutotuner& autotuner)
-      : network_(network), images_(images), seed_(seed), autotuner_(autotuner) {}
+  Compiler(const Network& network, int images, std::uint64_t seed, KernelAutotuner& autotuner,
+           const StageLayers& stage)
+      : network_(network),
+        images_(images),
+        seed_(seed),
+        autotuner_(autotuner),
+        stage_(stage),
+        fused_(fuse_layers(network, stage)) {
+    compiled_.plan = MemoryPlan(stage.in_parts);
+  }
 
   CompiledNetwork compile() {
-    make_nodes();
-    if (nodes_.empty()) throw ConfigError("network \"" + network_.name() + "\" has nothing to train");
-    describe_values();
     find_head();
     plan_memory();
-    for (std::size_t n = 0; n < head_; ++n) compiled_.ops.push_back(make_op(n));
-    make_head();
-    for (std::size_t n = head_; n-- > 0;) {
-      if (has_backward(nodes_[n])) compiled_.backward.push_back(compiled_.ops[n].get());
+    op_of_node_.resize(nodes_.size());
+    for (std::size_t n = 0; n < head_; ++n) {
+      if (is_here(n)) {
+        add_op(n, make_op(n));
+      } else if (nodes_[n].layer->type == "dropout") {
+        ++dropouts_;
+      }
     }
+    make_head();
+    std::reverse(compiled_.backward.begin(), compiled_.backward.end());
+    list_shared_values();
     compiled_.memory_bytes = compiled_.plan.solve();
     compiled_.kernels = autotuner_.record();
     return std::move(compiled_);
@@ -73,77 +68,13 @@ class Compiler {
   int backward_time(std::size_t node) const { return 2 * loss_time() - static_cast<int>(node); }
   int end_time() const { return 2 * loss_time() + 1; }
 
-  void make_nodes() {
-    const auto layers = network_.layers();
-    std::vector<int> consumer_count(layers.size());
-    for (const Layer& layer : layers) {
-      for (const std::size_t input : layer.inputs) {
-        if (input != kNetworkInput) ++consumer_count[input];
-      }
-    }
-    values_.push_back({.elements = element_count(network_.input())});
-    std::vector<std::size_t> value_of(layers.size());
-    const auto value = [&](std::size_t layer) { return layer == kNetworkInput ? 0 : value_of[layer]; };
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-      const Layer& layer = layers[i];
-      if (layer.type == "flatten") {  // [channels][y][x] and [features] are the same array
-        value_of[i] = value(layer.inputs[0]);
-        continue;
-      }
-      Node node{&layer, false, {}, {}, values_.size()};
-      for (const std::size_t input : layer.inputs) node.inputs.push_back(value(input));
-      value_of[i] = node.output;
-      if (is_weighted(layer) && i + 1 < layers.size() && layers[i + 1].type == "relu" &&
-          layers[i + 1].inputs[0] == i && consumer_count[i] == 1) {
-        node.relu = true;
-        value_of[++i] = node.output;
-      }
-      const Shape* output = &layer.output;
-      if (node.relu && i + 1 < layers.size() && layers[i + 1].inputs[0] == i && consumer_count[i] == 1) {
-        if (const auto shape = ConvPoolOp::shape_of(layer, layers[i + 1])) {
-          node.conv_pools = {{&layer, *shape}};
-          value_of[++i] = node.output;
-          output = &layers[i].output;
-        }
-      }
-      const std::size_t before = layer.inputs[0];
-      if (!node.conv_pools.empty() && before != kNetworkInput && consumer_count[before] == 1 &&
-          fuse_with_last(nodes_, node)) {
-        value_of[i] = nodes_.back().output;
-        values_.back().elements = element_count(*output);
-        continue;
-      }
-      values_.push_back({.elements = element_count(*output), .producer = static_cast<int>(nodes_.size())});
-      nodes_.push_back(std::move(node));
-    }
-    output_ = value_of.back();
-  }
+  bool is_here(std::size_t node) const { return nodes_[node].stage == stage_.index; }
+  bool is_last_stage() const { return stage_.index + 1 == stage_.count(); }
 
-  // Fuses the convolution of `node` into the last node, if that produces its input and the kernel has room.
-  static bool fuse_with_last(std::vector<Node>& nodes, const Node& node) {
-    if (nodes.empty() || nodes.back().conv_pools.empty() || nodes.back().output != node.inputs[0])
-      return false;
-    std::vector<ConvPoolLayers> both = nodes.back().conv_pools;
-    both.push_back(node.conv_pools[0]);
-    if (!ConvPoolOp::fits(both)) return false;
-    nodes.back().conv_pools = std::move(both);
-    return true;
-  }
-
-  void describe_values() {
-    for (std::size_t n = 0; n < nodes_.size(); ++n) {
-      const Node& node = nodes_[n];
-      const bool activation = activation_of(node.layer->type).has_value();
-      const bool saves_input = is_weighted(*node.layer) || node.layer->type == "batch_norm2d" || activation;
-      Value& output = values_[node.output];
-      output.saved_by_producer = (node.relu && node.conv_pools.empty()) || activation;
-      output.needs_gradient = !node.layer->parameters.empty();
-      for (const std::size_t input : node.inputs) {
-        values_[input].consumers.push_back(n);
-        if (saves_input) values_[input].savers.push_back(n);
-        output.needs_gradient = output.needs_gradient || values_[input].needs_gradient;
-      }
-    }
+  void add_op(std::size_t node, std::unique_ptr<Op> op) {
+    op_of_node_[node] = compiled_.ops.size();
+    if (has_backward(nodes_[node])) compiled_.backward.push_back(compiled_.ops.size());
+    compiled_.ops.push_back(std::move(op));
   }
 
   // The head: from the end of the network backwards, as many linear layers with their activations as one
@@ -165,6 +96,11 @@ class Compiler {
       layers.insert(layers.begin(), {node.layer, activation});
       if (!LinearStackOp::fits(layers)) return;
       stacked_ = layers;
+      if (head_parts_.empty() || nodes_[head_parts_.front().node].stage != node.stage)
+        head_parts_.insert(head_parts_.begin(), {n, {}});
+      HeadPart& part = head_parts_.front();
+      part.node = n;
+      part.layers.insert(part.layers.begin(), layers.front());
       head_ = n;
     }
   }
@@ -176,47 +112,136 @@ class Compiler {
   }
 
   void make_head() {
-    if (stacked_.empty()) return;
-    const Value &in = values_[nodes_[head_].inputs[0]], &out = values_[output_];
-    compiled_.head = std::make_unique<LinearStackOp>(
-        network_, stacked_, in.producer < 0 && reads_pixels(in.consumers),
-        OpSlots{in.slot, out.slot, {}, in.gradient, adds(head_, 0)},
-        OpSchedule{loss_time(), loss_time(), end_time(), images_}, compiled_.plan);
+    if (head_parts_.empty()) return;
+    const int gradient_parts = LinearStackOp::gradient_parts(stacked_, images_);
+    for (const HeadPart& part : head_parts_) {
+      if (!is_here(part.node)) continue;
+      const bool is_last = &part == &head_parts_.back();
+      const Value& in = values_[nodes_[part.node].inputs[0]];
+      const Value& out = is_last ? values_[output_] : values_[nodes_[(&part + 1)->node].inputs[0]];
+      const int forward = is_last ? loss_time() : forward_time(part.node),
+                backward = is_last ? loss_time() : backward_time(part.node);
+      auto op = std::make_unique<LinearStackOp>(
+          network_, part.layers, gradient_parts, in.producer < 0 && reads_pixels(in.consumers),
+          OpSlots{in.slot, out.slot, is_last ? Slot() : out.gradient, in.gradient, adds(part.node, 0)},
+          OpSchedule{forward, backward, end_time(), images_}, compiled_.plan);
+      op_of_node_[part.node] = compiled_.ops.size();
+      if (is_last) {
+        compiled_.head = std::move(op);
+      } else {
+        compiled_.backward.push_back(compiled_.ops.size());
+        compiled_.ops.push_back(std::move(op));
+      }
+    }
+  }
+
+  // The part of the head that has node `n`; nullptr if it is not in the head.
+  const HeadPart* head_part_of(std::size_t n) const {
+    const HeadPart* found = nullptr;
+    for (const HeadPart& part : head_parts_) {
+      if (part.node <= n) found = &part;
+    }
+    return found;
+  }
+
+  // The moments at which the op of node `n` goes forward and back.
+  int op_forward_time(std::size_t n) const {
+    const HeadPart* part = head_part_of(n);
+    return forward_time(part == nullptr || part == &head_parts_.back() ? n : part->node);
+  }
+  int op_backward_time(std::size_t n) const {
+    const HeadPart* part = head_part_of(n);
+    if (part == nullptr) return backward_time(n);
+    return part == &head_parts_.back() ? loss_time() : backward_time(part->node);
+  }
+
+  // Whether the value is only in the shared memory of a head's kernel.
+  bool is_inside_head(const Value& value) const {
+    if (value.producer < static_cast<int>(head_) || &value == &values_[output_]) return false;
+    const std::size_t consumer = value.consumers[0];
+    return head_part_of(consumer)->node != consumer;
+  }
+
+  std::size_t stage_of(const Value& value) const {
+    return value.producer < 0 ? 0 : nodes_[static_cast<std::size_t>(value.producer)].stage;
+  }
+
+  // Whether an earlier or a later stage needs the value, too.
+  bool comes_from_elsewhere(const Value& value) const { return stage_of(value) < stage_.index; }
+  bool goes_elsewhere(const Value& value) const {
+    return std::any_of(value.consumers.begin(), value.consumers.end(),
+                       [&](std::size_t n) { return nodes_[n].stage > stage_.index; });
+  }
+  bool is_held_here(const Value& value) const {
+    return stage_of(value) == stage_.index || std::any_of(value.consumers.begin(), value.consumers.end(),
+                                                          [&](std::size_t n) { return is_here(n); });
+  }
+
+  void check_size(const Value& value) const {
+    if (value.elements * static_cast<std::size_t>(images_) <= kMaxElements) return;
+    const std::string array = value.producer < 0 ? "its input" : "layer \"" + layer_of(value).name + "\"";
+    throw ConfigError("batch_size " + std::to_string(images_) + " is too large for network \"" +
+                      network_.name() + "\" on CUDA: a batch of " + array + " has " +
+                      std::to_string(value.elements) +
+                      " values for each sample, and more than 2^30 in all");
   }
 
   void plan_memory() {
-    const auto images = static_cast<std::size_t>(images_);
     for (Value& value : values_) {
-      if (value.elements * images > kMaxElements) {
-        const std::string array = value.producer < 0 ? "its input" : "layer \"" + layer_of(value).name + "\"";
-        throw ConfigError("batch_size " + std::to_string(images_) + " is too large for network \"" +
-                          network_.name() + "\" on CUDA: a batch of " + array + " has " +
-                          std::to_string(value.elements) +
-                          " values for each sample, and more than 2^30 in all");
-      }
-      if (value.producer >= static_cast<int>(head_) && &value != &values_[output_]) continue;
-      const std::size_t bytes = value.elements * images * sizeof(float);
-      const int first = value.producer < 0 ? 0 : value.producer;
-      int last = first;
-      for (const std::size_t n : value.consumers) last = std::max(last, forward_time(n));
-      for (const std::size_t n : value.savers) last = std::max(last, backward_time(n));
-      if (value.saved_by_producer)
-        last = std::max(last, backward_time(static_cast<std::size_t>(value.producer)));
-      if (&value == &values_[output_]) last = std::max(last, loss_time());
-      // The head computes its weight gradients after its backward, from its input: keep that to the end.
-      const bool to_head = !value.consumers.empty() && value.consumers.back() >= head_;
-      if (to_head) last = end_time();
-      value.slot = compiled_.plan.add(bytes, first, last);
-      if (!value.needs_gradient || value.producer >= static_cast<int>(head_)) continue;
-      const int written =
-          value.consumers.empty() || to_head ? loss_time() : backward_time(value.consumers.back());
-      value.gradient =
-          compiled_.plan.add(bytes, written, backward_time(static_cast<std::size_t>(value.producer)));
+      check_size(value);
+      if (!is_inside_head(value) && is_held_here(value)) plan_value(value);
     }
     compiled_.input = values_[0].slot;
-    compiled_.reads_input = !reads_pixels(values_[0].consumers);
+    compiled_.reads_input = stage_.index == 0 && !reads_pixels(values_[0].consumers);
+    if (!is_last_stage()) return;
     compiled_.output = values_[output_].slot;
     compiled_.output_gradient = values_[output_].gradient;
+  }
+
+  // Moments are those of the whole network, of which a stage sees only some. What another stage copies stays
+  // to the end, because it may do so at any moment.
+  void plan_value(Value& value) {
+    const auto images = static_cast<std::size_t>(images_);
+    const std::size_t row_bytes = value.elements * sizeof(float);
+    const bool goes = goes_elsewhere(value), comes = comes_from_elsewhere(value);
+    const int first = value.producer < 0 ? 0 : op_forward_time(static_cast<std::size_t>(value.producer));
+    int last = first;
+    for (const std::size_t n : value.consumers) last = std::max(last, is_here(n) ? forward_time(n) : first);
+    for (const std::size_t n : value.savers) last = std::max(last, is_here(n) ? backward_time(n) : first);
+    if (value.saved_by_producer)
+      last = std::max(last, backward_time(static_cast<std::size_t>(value.producer)));
+    if (&value == &values_[output_]) last = std::max(last, loss_time());
+    // The head computes its weight gradients after its backward, from its input: keep that to the end.
+    const bool to_head = !value.consumers.empty() && value.consumers.back() >= head_;
+    if (to_head || goes) last = end_time();
+    value.slot = compiled_.plan.add_rows(images, row_bytes, first, last);
+    if (!value.needs_gradient || (&value == &values_[output_] && !stacked_.empty())) return;
+    const int written =
+        value.consumers.empty() ? loss_time() : op_backward_time(value.consumers.back());
+    const int read = op_backward_time(static_cast<std::size_t>(value.producer));
+    value.gradient = compiled_.plan.add_rows(images, row_bytes, written, comes ? end_time() : read);
+  }
+
+  void list_shared_values() {
+    for (std::size_t v = 0; v < values_.size(); ++v) {
+      const Value& value = values_[v];
+      const bool comes = comes_from_elsewhere(value), goes = goes_elsewhere(value);
+      if (!value.slot || !(comes || goes)) continue;
+      std::vector<std::size_t> ops;
+      if (!comes) ops.push_back(value.producer < 0 ? 0 : op_of(static_cast<std::size_t>(value.producer)));
+      for (const std::size_t n : value.consumers) {
+        if (is_here(n)) ops.push_back(op_of(n));
+      }
+      const auto [least, most] = std::minmax_element(ops.begin(), ops.end());
+      compiled_.shared.push_back(
+          {v, value.elements * sizeof(float), value.slot, value.gradient, *least, *most});
+    }
+  }
+
+  // The op of a node of this stage.
+  std::size_t op_of(std::size_t node) const {
+    const HeadPart* part = head_part_of(node);
+    return op_of_node_[part == nullptr ? node : part->node];
   }
 
   const Layer& layer_of(const Value& value) const {
@@ -282,18 +307,24 @@ class Compiler {
   const int images_;
   const std::uint64_t seed_;
   KernelAutotuner& autotuner_;
-  std::vector<Value> values_;
-  std::vector<Node> nodes_;
-  std::size_t output_ = 0, head_ = 0;
+  const StageLayers& stage_;
+  FusedNodes fused_;
+  std::vector<Node>& nodes_ = fused_.nodes;
+  std::vector<Value>& values_ = fused_.values;
+  const std::size_t output_ = fused_.output;
+  std::size_t head_ = 0;
   std::vector<StackedLayers> stacked_;  // the layers of nodes head_ and later
+  std::vector<HeadPart> head_parts_;    // the same by stages, in order
+  std::vector<std::size_t> op_of_node_;
   std::uint32_t dropouts_ = 0;
   CompiledNetwork compiled_;
 };
 
 }  // namespace
 
-CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, KernelAutotuner& autotuner) {
-  return Compiler(network, images, seed, autotuner).compile();
+CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, KernelAutotuner& autotuner,
+                        const StageLayers& stage) {
+  return Compiler(network, images, seed, autotuner, stage).compile();
 }
 
 }  // namespace sweep::cuda

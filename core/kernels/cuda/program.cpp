@@ -20,9 +20,39 @@ std::vector<Array<float>> make_state(Stream& stream, const OptimizerOptions& opt
 }
 
 CompiledNetwork compiled(const Network& network, const ProgramOptions& options) {
-  KernelAutotuner autotuner(
-      {.device = options.device, .recorded = options.kernels, .deterministic = options.deterministic});
-  return compile(network, options.batch_size, options.seed, autotuner);
+  const auto compile_stage = [&](const std::string& recorded, const StageLayers& stage) {
+    KernelAutotuner autotuner(
+        {.device = options.device, .recorded = recorded, .deterministic = options.deterministic});
+    return compile(network, options.batch_size, options.seed, autotuner, stage);
+  };
+  if (options.stage.count() == 1) return compile_stage(options.kernels, options.stage);
+  // A stage has the kernels that are chosen for the whole network.
+  const std::string kernels = compile_stage(options.kernels, {}).kernels;
+  CompiledNetwork stage = compile_stage(kernels, options.stage);
+  stage.kernels = kernels;
+  return stage;
+}
+
+// A stage's share of the parameters, or of the buffers, which are in the order of the layers.
+ArrayShare share_of(const Network& network, const StageLayers& stage, std::span<const Parameter> all,
+                    std::vector<std::size_t> Layer::* numbers) {
+  constexpr std::size_t kAlignedFloats = 64;
+  ArrayShare share;
+  const auto layers = network.layers();
+  for (std::size_t layer = 0; layer < layers.size() && stage.of_layer(layer) <= stage.index; ++layer) {
+    for (const std::size_t number : layers[layer].*numbers) share.end = all[number].offset + all[number].count;
+    if (stage.of_layer(layer) < stage.index) share.first = share.end;
+  }
+  share.base = share.first / kAlignedFloats * kAlignedFloats;
+  return share;
+}
+
+std::size_t floats_of(const ArrayShare& share) { return share.end - share.base; }
+
+std::vector<float> initial_buffers_of(const Network& network, const ArrayShare& share) {
+  const std::vector<float> all = initial_buffers(network);
+  return {all.begin() + static_cast<std::ptrdiff_t>(share.base),
+          all.begin() + static_cast<std::ptrdiff_t>(share.end)};
 }
 
 int plane_of(const Shape& input) {
@@ -76,12 +106,14 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       channels_(static_cast<int>(network.input()[0])),
       plane_(plane_of(network.input())),
       outputs_(static_cast<int>(network.output()[0])),
+      parameter_share_(share_of(network, options.stage, network.parameters(), &Layer::parameters)),
+      buffer_share_(share_of(network, options.stage, network.buffers(), &Layer::buffers)),
       network_(compiled(network, options)),
       memory_(network_.memory_bytes,
               "the activations and gradients of a batch of " + std::to_string(options.batch_size)),
-      parameters_(zeros(stream, network.parameter_count(), "the parameters")),
-      gradient_(zeros(stream, network.parameter_count(), "the gradient")),
-      buffers_(to_device(stream, initial_buffers(network), "the running statistics")),
+      parameters_(zeros(stream, floats_of(parameter_share_), "the parameters")),
+      gradient_(zeros(stream, floats_of(parameter_share_), "the gradient")),
+      buffers_(to_device(stream, initial_buffers_of(network, buffer_share_), "the running statistics")),
       mean_(to_device(stream, options.transform.mean, "the pixels' mean")),
       std_(to_device(stream, options.transform.std, "the pixels' deviation")),
       part_gradients_(options.parts.none() ? Array<float>()
@@ -96,7 +128,7 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
             .weight_sum = class_weights_.size() > 0 ? weight_sum_.data() : nullptr},
       augment_(augment_plan(network, options)),
       augment_steps_(to_device(stream, options.augment.steps, "the list of augmentations")),
-      state_(make_state(stream, options.optimizer, network.parameter_count())),
+      state_(make_state(stream, options.optimizer, floats_of(parameter_share_))),
       totals_(
           static_cast<std::size_t>((options.parts.none() ? 1 : kGradientParts) *
                                    (network_.head ? kStackBlocks : loss_totals_count(options.batch_size))),
@@ -132,7 +164,8 @@ std::vector<GradientSource> Program::gradient_sources() const {
   const auto add = [&](const std::vector<PartialGradient>& parts) {
     for (const PartialGradient& part : parts) {
       const auto* begin = reinterpret_cast<const float*>(memory_.data() + network_.plan.offset(part.slot));
-      sources.push_back({begin, part.offset, part.count, part.parts});
+      const int offset = part.offset - static_cast<int>(parameter_share_.base);
+      sources.push_back({begin, offset, part.count, part.parts});
     }
   };
   for (const auto& op : network_.ops) add(op->gradients());
@@ -221,39 +254,56 @@ void Program::train_parts(Stream& stream, int images, const StepInput* input,
 void Program::step(Stream& stream, Task task, const Share& share, const StepInput* input,
                    const std::uint32_t* rows, DeviceTotals* totals) const {
   const bool training = task == Task::kTrain || task == Task::kAugmentAndTrain || task == Task::kTrainParts;
-  const int images = share.images;
-  LossParameters of_loss = loss_;
-  of_loss.batch_images = share.batch_images;
-  const Pass pass{
+  const Pass pass = make_pass(stream, training, share, input, rows);
+  load_input(pass);
+  if (task != Task::kPredict) sum_weights(pass);
+  for (const auto& op : network_.ops) op->forward(pass);
+  finish(pass, share.batch_images, task != Task::kPredict, totals);
+  if (!training) return;
+  if (network_.head) network_.head->backward_weights(pass);
+  for (const std::size_t op : network_.backward) network_.ops[op]->backward(pass);
+  if (task != Task::kTrainParts) optimizer_.step(stream, input);
+}
+
+Pass Program::make_pass(Stream& stream, bool training, const Share& share, const StepInput* input,
+                        const std::uint32_t* rows) const {
+  return {
       .stream = stream,
-      .images = images,
+      .images = share.images,
       .training = training,
       .first_image = share.first,
       .input = input,
       .rows = rows,
       .parameters = parameters_.data(),
       .buffers = buffers_.data(),
+      .first_parameter = static_cast<int>(parameter_share_.base),
+      .first_buffer = static_cast<int>(buffer_share_.base),
       .normalisation = {mean_.size() > 0 ? mean_.data() : nullptr, std_.size() > 0 ? std_.data() : nullptr},
       .plan = network_.plan,
       .memory = memory_.data()};
+}
+
+void Program::load_input(const Pass& pass) const {
   if (network_.reads_input)
-    load_samples(stream, input, rows, images, channels_, plane_, pass.normalisation,
+    load_samples(pass.stream, pass.input, pass.rows, pass.images, channels_, plane_, pass.normalisation,
                  pass.data(network_.input));
-  if (loss_.class_weights != nullptr && task != Task::kPredict)
-    sum_class_weights(stream, loss_.class_weights, input, rows, images, weight_sum_.data());
-  for (const auto& op : network_.ops) op->forward(pass);
+}
+
+void Program::sum_weights(const Pass& pass) const {
+  if (loss_.class_weights != nullptr)
+    sum_class_weights(pass.stream, loss_.class_weights, pass.input, pass.rows, pass.images,
+                      weight_sum_.data());
+}
+
+void Program::finish(const Pass& pass, int batch_images, bool has_loss, DeviceTotals* totals) const {
+  LossParameters of_loss = loss_;
+  of_loss.batch_images = batch_images;
   if (network_.head) {
-    network_.head->run(pass, task == Task::kPredict ? nullptr : &of_loss, totals);
-    if (!training) return;
-    network_.head->backward_weights(pass);
-  } else {
-    if (task == Task::kPredict) return;
-    float* gradient = training ? pass.data(network_.output_gradient) : nullptr;
-    loss(stream, of_loss, input, rows, images, outputs_, pass.data(network_.output), totals, gradient);
-    if (gradient == nullptr) return;
+    network_.head->run(pass, has_loss ? &of_loss : nullptr, totals);
+  } else if (has_loss) {
+    loss(pass.stream, of_loss, pass.input, pass.rows, pass.images, outputs_, pass.data(network_.output),
+         totals, pass.training ? pass.data(network_.output_gradient) : nullptr);
   }
-  for (const Op* op : network_.backward) op->backward(pass);
-  if (task != Task::kTrainParts) optimizer_.step(stream, input);
 }
 
 }  // namespace sweep::cuda

@@ -57,6 +57,7 @@ struct ProgramOptions {
   bool deterministic;   // EngineOptions::deterministic
   AugmentOptions augment;
   GradientParts parts = {};
+  StageLayers stage = {};  // the layers that the program has
 };
 
 /// The inputs of consecutive steps in device memory: step i has its StepInput at first + i · stride, and its
@@ -67,7 +68,14 @@ struct StepInputs {
   std::size_t stride, rows_offset, numbers_offset;
 };
 
-/// Parameters, buffers and the optimizer's arrays have the layout that Network describes. Not thread-safe.
+/// The parameters, or buffers, of a stage: [first, end) of all. Its arrays begin a little before, at `base`, so
+/// that every layer's parameters are aligned as they are in the array of the whole network.
+struct ArrayShare {
+  std::size_t first = 0, end = 0, base = 0;
+};
+
+/// Parameters, buffers and the optimizer's arrays have the layout that Network describes; those of a stage are
+/// its share of it. Not thread-safe.
 class Program {
  public:
   Program(Stream& stream, const Network& network, const ProgramOptions& options);
@@ -86,6 +94,26 @@ class Program {
   bool is_recorded(Task task, int steps, int images) const {
     return graphs_.contains(Key{task, steps, images});
   }
+
+  /// What a pass has of a batch: images [first, first + images). batch_images: all of them; 0: the pass has
+  /// all.
+  struct Share {
+    int images, first = 0, batch_images = 0;
+  };
+  /// For passes that stages make op by op, see PipelineStage. `rows`: of the first image of the pass.
+  Pass make_pass(Stream& stream, bool training, const Share& share, const StepInput* input,
+                 const std::uint32_t* rows) const;
+  /// The input as floats, if an op reads it so.
+  void load_input(const Pass& pass) const;
+  /// The sum of the class weights of a batch, if there are any.
+  void sum_weights(const Pass& pass) const;
+  /// The head, or the loss; in a training pass also the gradient of the outputs. `batch_images`: see Share.
+  /// `has_loss`: false for outputs alone.
+  void finish(const Pass& pass, int batch_images, bool has_loss, DeviceTotals* totals) const;
+  const CompiledNetwork& network() const { return network_; }
+  Optimizer& optimizer() { return optimizer_; }
+  const ArrayShare& parameter_share() const { return parameter_share_; }
+  const ArrayShare& buffer_share() const { return buffer_share_; }
 
   /// Takes a step with the sum of part_gradients(), in order: after kTrainParts with the same `inputs`, when
   /// all devices' parts are there.
@@ -117,11 +145,6 @@ class Program {
     auto operator<=>(const Key&) const = default;
   };
   const Graph& graph(Stream& stream, Task task, int steps, int images, const StepInputs& inputs);
-  // What a pass has of a batch: images [first, first + images). batch_images: all of them; 0: the pass has
-  // all.
-  struct Share {
-    int images, first = 0, batch_images = 0;
-  };
   void train_parts(Stream& stream, int images, const StepInput* input, const std::uint32_t* rows) const;
   // A step, or with kTrainParts all of it but the optimizer.
   void step(Stream& stream, Task task, const Share& share, const StepInput* input, const std::uint32_t* rows,
@@ -133,6 +156,7 @@ class Program {
 
   const ProgramOptions options_;
   const int channels_, plane_, outputs_;
+  const ArrayShare parameter_share_, buffer_share_;
   CompiledNetwork network_;
   Array<std::byte> memory_;
   Array<float> parameters_, gradient_, buffers_, mean_, std_;

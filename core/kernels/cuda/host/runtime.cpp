@@ -20,6 +20,7 @@
 #include "core/base/random.h"
 #include "core/kernels/cuda/host/current_device.h"
 #include "core/kernels/cuda/host/memory_limit.h"
+#include "core/kernels/cuda/host/memory_owners.h"
 #include "core/kernels/cuda/host/stream_order.h"
 #include "core/kernels/cuda/runtime/host_builtins.h"
 #include "core/kernels/cuda/runtime/kernel_overlap.h"
@@ -75,11 +76,14 @@ void use_device(int index) {
   device = index;
 }
 
+void reach_device(int /*index*/) {}
+
 std::size_t free_memory() { return host::memory_free(); }
 
 Memory::Memory(std::size_t bytes, const std::string& purpose) : bytes_(bytes) {
   host::reserve_memory(bytes, purpose);
   data_ = filled_with_nans(bytes);
+  host::note_memory(data_, bytes);
 }
 
 Memory::Memory(Memory&& other) noexcept
@@ -93,6 +97,7 @@ Memory& Memory::operator=(Memory&& other) noexcept {
 
 Memory::~Memory() {
   host::release_memory(bytes_);
+  host::forget_memory(data_);
   std::free(data_);
 }
 
@@ -240,6 +245,13 @@ void Stream::clear(void* device, std::size_t bytes) {
 
 void Stream::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
+  enqueue([=] { std::memcpy(to, from, bytes); });
+}
+
+void Stream::copy_between(void* to, int to_device, const void* from, int from_device, std::size_t bytes) {
+  if (bytes == 0) return;
+  host::require_memory_of(to_device, to, bytes);
+  host::require_memory_of(from_device, from, bytes);
   enqueue([=] { std::memcpy(to, from, bytes); });
 }
 

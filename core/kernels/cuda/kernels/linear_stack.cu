@@ -1,6 +1,8 @@
 // Grid: up to kStackBlocks blocks of 512 threads. A block loads the weights of all layers to dynamic shared
 // memory once, and then takes tiles of samples in turns: tile blockIdx.x, blockIdx.x + gridDim.x, … It passes
 // a tile forward through all layers, computes its losses and their gradient, and passes the gradient back.
+// Where other layers follow, on another device, the gradient comes from them, and the outputs are computed
+// once more.
 // The weight gradients are a kernel of their own (linear_backward_weights), because they are sums over
 // samples of all blocks.
 //
@@ -55,10 +57,13 @@ struct StackKernel {
       wait_for_copies();
       __syncthreads();
       for (int l = 0; l < shape.count; ++l) forward_layer(shared, l, first);
-      if (totals == nullptr) continue;
-      add_losses(shared, first, sums);
+      if (totals != nullptr) add_losses(shared, first, sums);
       if (!backward) continue;
-      write_loss_gradient(shared, first);
+      if (totals != nullptr) {
+        write_loss_gradient(shared, first);
+      } else {
+        load_gradient(shared, first);
+      }
       for (int l = shape.count - 1; l >= 0; --l) {
         if (l > 0 || arrays.grad_in != nullptr) backward_layer(shared, l, first);
       }
@@ -276,6 +281,26 @@ struct StackKernel {
       if (layer.active) g = gradient_of(layer.activation, layer.coefficient, g, grads[i], outputs[i]);
       grads[i] = g;
       to[static_cast<std::ptrdiff_t>(first + sample) * classes + c] = g;
+    }
+    __syncthreads();
+  }
+
+  // The same gradient where other layers have left that of the outputs in arrays.grad_out.
+  __device__ void load_gradient(float* shared, int first) const {
+    const StackLayer& layer = shape.layers[shape.count - 1];
+    const float* outputs = shared + layout.values[shape.count];
+    float *grads = shared + layout.grads[shape.count - 1], *to = arrays.layers[shape.count - 1].grad;
+    for (int i = thread_index(); i < layer.outputs * tile; i += kStackThreads) {
+      const int quad = i / kQuad, group = quad / layer.outputs, n = quad - group * layer.outputs;
+      const int image = first + kQuad * group + i % kQuad;
+      float g = 0.0f;
+      if (image < images) {
+        const std::ptrdiff_t index = static_cast<std::ptrdiff_t>(image) * layer.outputs + n;
+        g = arrays.grad_out[index];
+        if (layer.active) g = gradient_of(layer.activation, layer.coefficient, g, grads[i], outputs[i]);
+        to[index] = g;
+      }
+      grads[i] = g;
     }
     __syncthreads();
   }

@@ -42,7 +42,8 @@ struct LinearStackArrays {
   Layer layers[kMaxStackLayers];
   const float* in = nullptr;  // input of the first layer; nullptr: the pixels of the batch
   float* pixels = nullptr;    // gets the pixels as floats, unless nullptr
-  float* grad_in = nullptr;   // gets the gradient of the input, unless nullptr
+  const float* grad_out = nullptr;  // gradient of the last layer's f(…); nullptr: the loss comes from there
+  float* grad_in = nullptr;         // gets the gradient of the input, unless nullptr
   bool add = false;           // add to what grad_in holds
 };
 
@@ -53,8 +54,8 @@ struct LinearStackPass {
   const std::uint32_t* rows = nullptr;  // [images]
   Normalisation normalisation = {};
   int plane = 1;                         // pixels of a channel
-  const LossParameters* loss = nullptr;  // nullptr: outputs only
-  bool backward = false;                 // also the gradients; needs a loss
+  const LossParameters* loss = nullptr;  // nullptr: none
+  bool backward = false;                 // also the gradients; needs a loss, or grad_out
   DeviceTotals* totals = nullptr;        // [kStackBlocks]: each block adds to its own
 };
 

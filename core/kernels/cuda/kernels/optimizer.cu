@@ -201,10 +201,11 @@ __global__ void squares_kernel(const GradientSource* sources, const Work* works,
 }
 
 __global__ void clipped_step_kernel(Rule rule, double clip_norm, const double* squares,
-                                    const StepInput* input, const GradientSource* sources, const Work* works,
+                                    int square_count, const StepInput* input, const GradientSource* sources, const Work* works,
                                     OptimizerArrays arrays) {
   double square = 0;
-  for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) square += squares[i];
+  for (int i = static_cast<int>(threadIdx.x); i < square_count; i += static_cast<int>(kThreads))
+    square += squares[i];
   square = block_sum(square);
   // As torch.nn.utils.clip_grad_norm_.
   const double factor = clip_norm / (sqrt(square) + 1e-6);
@@ -245,20 +246,36 @@ void GradientSum::run(Stream& stream, float* gradient) const {
 Optimizer::Optimizer(Stream& stream, const OptimizerOptions& options, double clip_norm,
                      const std::vector<GradientSource>& sources, const OptimizerArrays& arrays)
     : options_(options), clip_norm_(clip_norm), arrays_(arrays), table_(stream, sources) {
-  if (clip_norm > 0) squares_ = Array<double>(table_.blocks(), "the gradient's length");
+  if (clips()) join(0, square_count());
 }
 
-void Optimizer::step(Stream& stream, const StepInput* input) const {
-  const Rule rule = OptimizerKernels::make_rule(options_);
-  if (clip_norm_ > 0) {
+void Optimizer::join(int first, int all) {
+  first_square_ = first;
+  all_squares_ = all;
+  squares_ = Array<double>(static_cast<std::size_t>(all), "the gradient's length");
+}
+
+void Optimizer::sum_squares(Stream& stream) const {
+  if (table_.blocks() > 0)
     launch(stream, squares_kernel, {table_.blocks()}, {kThreads}, table_.sources(), table_.works(),
-           arrays_.gradient, squares_.data());
-    launch(stream, clipped_step_kernel, {table_.blocks()}, {kThreads}, rule, clip_norm_, squares_.data(),
-           input, table_.sources(), table_.works(), arrays_);
+           arrays_.gradient, squares());
+}
+
+void Optimizer::update(Stream& stream, const StepInput* input) const {
+  const Rule rule = OptimizerKernels::make_rule(options_);
+  if (table_.blocks() == 0) return;  // of layers without parameters
+  if (clips()) {
+    launch(stream, clipped_step_kernel, {table_.blocks()}, {kThreads}, rule, clip_norm_, all_squares(),
+           all_squares_, input, table_.sources(), table_.works(), arrays_);
   } else {
     launch(stream, step_kernel, {table_.blocks()}, {kThreads}, rule, input, table_.sources(), table_.works(),
            arrays_);
   }
+}
+
+void Optimizer::step(Stream& stream, const StepInput* input) const {
+  if (clips()) sum_squares(stream);
+  update(stream, input);
 }
 
 }  // namespace sweep::cuda

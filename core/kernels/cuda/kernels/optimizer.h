@@ -70,6 +70,18 @@ class Optimizer {
   /// do.
   void step(Stream& stream, const StepInput* input) const;
 
+  /// For optimizers that have the parameters of one network between them, which is clipped as a whole. With
+  /// clipping step() is sum_squares() and update(); the squares of all are exchanged between the two.
+  bool clips() const { return clip_norm_ > 0; }
+  /// The squares of this optimizer's gradients, [square_count()], one per block; without clipping empty.
+  int square_count() const { return clips() ? static_cast<int>(table_.blocks()) : 0; }
+  double* squares() const { return squares_.data() + first_square_; }
+  /// Those of all optimizers, in the order of the parameters, of which this one's begin at `first`.
+  double* all_squares() const { return squares_.data(); }
+  void join(int first, int all);
+  void sum_squares(Stream& stream) const;
+  void update(Stream& stream, const StepInput* input) const;
+
  private:
   struct Rule;
 
@@ -78,6 +90,7 @@ class Optimizer {
   OptimizerArrays arrays_;
   GradientTable table_;
   Array<double> squares_;  // one per block
+  int first_square_ = 0, all_squares_ = 0;
 
   friend struct OptimizerKernels;
 };

@@ -13,8 +13,8 @@ BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, const OpSlo
              static_cast<float>(std::get<double>(layer.arguments.at("eps"))),
              static_cast<float>(std::get<double>(layer.arguments.at("momentum")))},
       offsets_(parameter_offsets(network, layer)),
-      running_mean_(network.buffers()[layer.buffers[0]].offset),
-      running_var_(network.buffers()[layer.buffers[1]].offset),
+      running_mean_(static_cast<int>(network.buffers()[layer.buffers[0]].offset)),
+      running_var_(static_cast<int>(network.buffers()[layer.buffers[1]].offset)),
       slots_(slots),
       library_(make_library_plans(autotuner, shape_, choose_directions(layer, schedule, autotuner), schedule,
                                   plan)) {
@@ -59,7 +59,8 @@ bool BatchNormOp::trains_by_library(int images) const {
 
 void BatchNormOp::forward(const Pass& pass) const {
   float *mean = pass.data(mean_), *inverse = pass.data(inverse_);
-  float *running_mean = pass.buffers + running_mean_, *running_var = pass.buffers + running_var_;
+  float *running_mean = pass.buffers + (running_mean_ - pass.first_buffer),
+        *running_var = pass.buffers + (running_var_ - pass.first_buffer);
   const float *in = pass.data(slots_.in), *weight = parameter_at(pass, offsets_.weight),
               *bias = parameter_at(pass, offsets_.bias);
   float* out = pass.data(slots_.out);

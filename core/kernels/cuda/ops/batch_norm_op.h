@@ -18,6 +18,7 @@ class BatchNormOp final : public Op {
   void forward(const Pass& pass) const override;
   void backward(const Pass& pass) const override;
   std::vector<PartialGradient> gradients() const override;
+  bool needs_whole_batch() const override { return true; }
 
  private:
   std::vector<LibraryTask> choose_directions(const Layer& layer, const OpSchedule& schedule,
@@ -26,7 +27,7 @@ class BatchNormOp final : public Op {
 
   BatchNormShape shape_;
   ParameterOffsets offsets_;
-  std::size_t running_mean_, running_var_;  // offsets in the buffers
+  int running_mean_, running_var_;  // offsets in the buffers
   OpSlots slots_;
   LibraryPlans<BatchNormShape> library_;
   Slot mean_, inverse_, forward_scratch_, backward_scratch_, gradient_;

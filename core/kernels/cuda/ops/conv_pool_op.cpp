@@ -65,8 +65,8 @@ ConvPoolOp::ConvPoolOp(const Network& network, const std::vector<ConvPoolLayers>
                         static_cast<std::size_t>(shape.gradient_floats());
     Part part{shape, parameter_offsets(network, *conv), slots.out, {}, {}};
     if (parts_.size() + 1 < layers.size())
-      part.out = plan.add(images * outputs * sizeof(float), schedule.forward, schedule.backward);
-    part.argmax = plan.add(images * outputs, schedule.forward, schedule.backward);
+      part.out = plan.add_rows(images, outputs * sizeof(float), schedule.forward, schedule.backward);
+    part.argmax = plan.add_rows(images, outputs, schedule.forward, schedule.backward);
     part.partials = plan.add(floats * sizeof(float), schedule.backward, schedule.end);
     parts_.push_back(part);
   }
@@ -81,8 +81,8 @@ std::vector<ConvPoolArrays> ConvPoolOp::arrays(const Pass& pass) const {
   std::vector<ConvPoolArrays> arrays;
   for (const auto& [shape, offsets, out, argmax, partials] : parts_) {
     const bool kept = pass.training || arrays.size() + 1 == parts_.size();
-    arrays.push_back({.weight = pass.parameters + offsets.weight,
-                      .bias = offsets.bias < 0 ? nullptr : pass.parameters + offsets.bias,
+    arrays.push_back({.weight = parameter_at(pass, offsets.weight),
+                      .bias = parameter_at(pass, offsets.bias),
                       .out = kept ? pass.data(out) : nullptr,
                       .argmax = pass.training ? pass.data<std::uint8_t>(argmax) : nullptr,
                       .gradient = pass.data(partials)});
@@ -94,9 +94,18 @@ void ConvPoolOp::forward(const Pass& pass) const {
   conv_pool_forward(pass.stream, chain_, pass.images, input(pass), arrays(pass).data());
 }
 
-void ConvPoolOp::backward(const Pass& pass) const {
+void ConvPoolOp::backward(const Pass& pass) const { run_backward(pass, pass.data(slots_.grad_in)); }
+
+// One kernel has both gradients. That of the weights is overwritten by backward_weights().
+void ConvPoolOp::backward_input(const Pass& pass) const {
+  if (slots_.grad_in) backward(pass);
+}
+
+void ConvPoolOp::backward_weights(const Pass& pass) const { run_backward(pass, nullptr); }
+
+void ConvPoolOp::run_backward(const Pass& pass, float* grad_in) const {
   conv_pool_backward(pass.stream, chain_, pass.images, gradient_parts_, input(pass), arrays(pass).data(),
-                     pass.data(slots_.grad_out), slots_.add, pass.data(slots_.grad_in));
+                     pass.data(slots_.grad_out), slots_.add, grad_in);
 }
 
 std::vector<PartialGradient> ConvPoolOp::gradients() const {

@@ -30,6 +30,8 @@ class ConvPoolOp final : public Op {
              const OpSlots& slots, const OpSchedule& schedule, MemoryPlan& plan);
   void forward(const Pass& pass) const override;
   void backward(const Pass& pass) const override;
+  void backward_input(const Pass& pass) const override;
+  void backward_weights(const Pass& pass) const override;
   std::vector<PartialGradient> gradients() const override;
 
  private:
@@ -40,6 +42,7 @@ class ConvPoolOp final : public Op {
   };
   ConvPoolInput input(const Pass& pass) const;
   std::vector<ConvPoolArrays> arrays(const Pass& pass) const;
+  void run_backward(const Pass& pass, float* grad_in) const;
 
   ConvPoolChain chain_;
   bool reads_pixels_;

@@ -19,8 +19,12 @@ LinearStackShape shape_of(const std::vector<StackedLayers>& layers) {
   return shape;
 }
 
-std::size_t floats(int count, int images) {
-  return static_cast<std::size_t>(count) * static_cast<std::size_t>(images) * sizeof(float);
+std::vector<LinearShape> linear_shapes(const std::vector<StackedLayers>& layers) {
+  std::vector<LinearShape> shapes;
+  for (const auto& [linear, activation] : layers)
+    shapes.push_back({static_cast<int>(linear->input[0]), static_cast<int>(linear->output[0]),
+                      linear->parameters.size() > 1});
+  return shapes;
 }
 
 }  // namespace
@@ -36,40 +40,40 @@ bool LinearStackOp::fits(const std::vector<StackedLayers>& layers) {
          linear_stack_fits(shape_of(layers), shared_bytes_limit());
 }
 
+int LinearStackOp::gradient_parts(const std::vector<StackedLayers>& layers, int images) {
+  return linear_gradient_parts(linear_shapes(layers), images);
+}
+
 LinearStackOp::LinearStackOp(const Network& network, const std::vector<StackedLayers>& layers,
-                             bool reads_pixels, const OpSlots& slots, const OpSchedule& schedule,
+                             int gradient_parts, bool reads_pixels, const OpSlots& slots, const OpSchedule& schedule,
                              MemoryPlan& plan)
     : shape_(shape_of(layers)),
       reads_pixels_(reads_pixels),
       plane_(static_cast<int>(element_count(network.input()) / static_cast<std::size_t>(network.input()[0]))),
+      gradient_parts_(gradient_parts),
       slots_(slots) {
-  std::vector<LinearShape> shapes;
-  for (int l = 0; l < shape_.count; ++l) {
-    const StackLayer& layer = shape_.layers[l];
-    const Layer& linear = *layers[static_cast<std::size_t>(l)].linear;
-    shapes.push_back({layer.inputs, layer.outputs, linear.parameters.size() > 1});
-  }
-  gradient_parts_ = linear_gradient_parts(shapes, schedule.images);
+  const std::vector<LinearShape> shapes = linear_shapes(layers);
+  const auto images = static_cast<std::size_t>(schedule.images);
   for (std::size_t l = 0; l < shapes.size(); ++l) {
     Part part{parameter_offsets(network, *layers[l].linear), shapes[l], {}, {}, {}};
-    const int outputs = shapes[l].out_features;
-    part.out = l + 1 < shapes.size()
-                   ? plan.add(floats(outputs, schedule.images), schedule.forward, schedule.end)
-                   : slots.out;
-    part.grad = plan.add(floats(outputs, schedule.images), schedule.forward, schedule.end);
+    const std::size_t row = static_cast<std::size_t>(shapes[l].out_features) * sizeof(float);
+    const std::size_t gradient = static_cast<std::size_t>(shapes[l].gradient_floats()) * sizeof(float);
+    part.out = l + 1 < shapes.size() ? plan.add_rows(images, row, schedule.forward, schedule.end) : slots.out;
+    part.grad = plan.add_rows(images, row, schedule.forward, schedule.end);
     part.partials =
-        plan.add(floats(shapes[l].gradient_floats(), gradient_parts_), schedule.forward, schedule.end);
+        plan.add(static_cast<std::size_t>(gradient_parts_) * gradient, schedule.forward, schedule.end);
     parts_.push_back(part);
   }
 }
 
-void LinearStackOp::run(const Pass& pass, const LossParameters* loss, DeviceTotals* totals) const {
+LinearStackArrays LinearStackOp::arrays(const Pass& pass) const {
   LinearStackArrays arrays;
   for (std::size_t l = 0; l < parts_.size(); ++l) {
     const auto& [offsets, shape, out, grad, partials] = parts_[l];
-    const bool kept = l + 1 < parts_.size() ? pass.training : !pass.training;
-    arrays.layers[l] = {.weight = pass.parameters + offsets.weight,
-                        .bias = offsets.bias < 0 ? nullptr : pass.parameters + offsets.bias,
+    const bool is_last = l + 1 == parts_.size();
+    const bool kept = is_last ? slots_.grad_out || !pass.training : pass.training;
+    arrays.layers[l] = {.weight = parameter_at(pass, offsets.weight),
+                        .bias = parameter_at(pass, offsets.bias),
                         .out = kept ? pass.data(out) : nullptr,
                         .grad = pass.data(grad)};
   }
@@ -78,17 +82,36 @@ void LinearStackOp::run(const Pass& pass, const LossParameters* loss, DeviceTota
   } else {
     arrays.in = pass.data(slots_.in);
   }
+  arrays.grad_out = pass.data(slots_.grad_out);
   arrays.grad_in = pass.data(slots_.grad_in);
   arrays.add = slots_.add;
-  linear_stack(pass.stream, shape_, arrays,
+  return arrays;
+}
+
+void LinearStackOp::launch(const Pass& pass, const LossParameters* loss, bool backward,
+                           DeviceTotals* totals) const {
+  linear_stack(pass.stream, shape_, arrays(pass),
                {.images = pass.images,
                 .input = pass.input,
                 .rows = pass.rows,
                 .normalisation = pass.normalisation,
                 .plane = plane_,
                 .loss = loss,
-                .backward = pass.training,
+                .backward = backward,
                 .totals = totals});
+}
+
+void LinearStackOp::run(const Pass& pass, const LossParameters* loss, DeviceTotals* totals) const {
+  launch(pass, loss, pass.training, totals);
+}
+
+void LinearStackOp::forward(const Pass& pass) const { launch(pass, nullptr, false, nullptr); }
+
+void LinearStackOp::backward_input(const Pass& pass) const { launch(pass, nullptr, true, nullptr); }
+
+void LinearStackOp::backward(const Pass& pass) const {
+  backward_input(pass);
+  backward_weights(pass);
 }
 
 void LinearStackOp::backward_weights(const Pass& pass) const {

@@ -17,23 +17,29 @@ struct StackedLayers {
   const Layer* activation;
 };
 
-class LinearStackOp {
+class LinearStackOp final : public Op {
  public:
   /// Whether one kernel can do `layers` on the current device.
   static bool fits(const std::vector<StackedLayers>& layers);
+  /// Parts of the weight gradients of `layers`, for batches of up to `images`. Layers that several devices
+  /// have between them are given those of all together.
+  static int gradient_parts(const std::vector<StackedLayers>& layers, int images);
 
-  /// `reads_pixels`: the first layer is the network's first and reads the batch's bytes itself; run() then
-  /// writes them to slots.in as floats, for backward_weights(). slots.grad_out is not used. run() takes place
-  /// at schedule.forward.
-  LinearStackOp(const Network& network, const std::vector<StackedLayers>& layers, bool reads_pixels,
-                const OpSlots& slots, const OpSchedule& schedule, MemoryPlan& plan);
+  /// `reads_pixels`: the first layer is the network's first and reads the batch's bytes itself; in training
+  /// it also writes them to slots.in as floats, for backward_weights(). slots.grad_out is empty if the loss
+  /// follows; then run() is used instead of forward() and backward_input(), and at schedule.forward.
+  LinearStackOp(const Network& network, const std::vector<StackedLayers>& layers, int gradient_parts,
+                bool reads_pixels, const OpSlots& slots, const OpSchedule& schedule, MemoryPlan& plan);
 
   /// The layers, and the loss unless `loss` is nullptr; in a training pass also the gradients of all
   /// activations.
   void run(const Pass& pass, const LossParameters* loss, DeviceTotals* totals) const;
+  void forward(const Pass& pass) const override;
+  void backward(const Pass& pass) const override;
+  void backward_input(const Pass& pass) const override;
   /// The weight gradients, after run() of a training pass. Only the optimizer reads them.
-  void backward_weights(const Pass& pass) const;
-  std::vector<PartialGradient> gradients() const;
+  void backward_weights(const Pass& pass) const override;
+  std::vector<PartialGradient> gradients() const override;
 
  private:
   struct Part {
@@ -41,6 +47,9 @@ class LinearStackOp {
     LinearShape shape;
     Slot out, grad, partials;
   };
+
+  LinearStackArrays arrays(const Pass& pass) const;
+  void launch(const Pass& pass, const LossParameters* loss, bool backward, DeviceTotals* totals) const;
 
   LinearStackShape shape_;
   std::vector<Part> parts_;

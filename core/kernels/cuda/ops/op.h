@@ -17,18 +17,23 @@ struct Pass {
   int images = 0;         // at most the batch size that the network was compiled for
   bool training = false;  // whether backward() and the optimizer follow
   int first_image = 0;    // place of the first sample in the batch, of which a pass may have a part only
+  int first_row = 0;      // where the first sample is in the arrays that have a row per sample
   const StepInput* input = nullptr;
   const std::uint32_t* rows = nullptr;  // [images]: row of each sample and its target in `input`
-  const float* parameters = nullptr;    // layout of Network::parameters()
-  float* buffers = nullptr;             // running statistics, layout of Network::buffers()
+  const float* parameters = nullptr;    // layout of Network::parameters(), from first_parameter on
+  float* buffers = nullptr;             // running statistics, layout of Network::buffers(), from first_buffer
+  int first_parameter = 0, first_buffer = 0;
   Normalisation normalisation = {};
   const MemoryPlan& plan;
   std::byte* memory = nullptr;  // the block that `plan` lays out
 
-  /// The array that the plan has put into `slot`; nullptr for an empty slot.
+  /// The array that the plan has put into `slot`, from row first_row on if it has rows; nullptr for an empty
+  /// slot.
   template <class T = float>
   T* data(Slot slot) const {
-    return slot ? reinterpret_cast<T*>(memory + plan.offset(slot)) : nullptr;
+    if (!slot) return nullptr;
+    return reinterpret_cast<T*>(memory + plan.offset(slot) +
+                                static_cast<std::size_t>(first_row) * plan.row_bytes(slot));
   }
 };
 
@@ -64,6 +69,12 @@ class Op {
   virtual void forward(const Pass& pass) const = 0;
   /// After forward() of a training pass.
   virtual void backward(const Pass& pass) const = 0;
+  /// backward() for a batch whose samples come in parts: first the gradient of the input, part by part, then
+  /// those of the weights, for all parts at once, so that their sums are those of backward().
+  virtual void backward_input(const Pass& pass) const { backward(pass); }
+  virtual void backward_weights(const Pass& /*pass*/) const {}
+  /// Whether a training pass needs all samples of the batch at once.
+  virtual bool needs_whole_batch() const { return false; }
   virtual std::vector<PartialGradient> gradients() const { return {}; }
 };
 

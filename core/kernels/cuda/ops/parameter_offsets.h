@@ -16,7 +16,7 @@ ParameterOffsets parameter_offsets(const Network& network, const Layer& layer);
 
 /// The parameter at `offset`, or nullptr if that is -1.
 inline const float* parameter_at(const Pass& pass, int offset) {
-  return offset < 0 ? nullptr : pass.parameters + offset;
+  return offset < 0 ? nullptr : pass.parameters + (offset - pass.first_parameter);
 }
 
 }  // namespace sweep::cuda

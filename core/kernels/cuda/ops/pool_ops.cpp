@@ -48,9 +48,9 @@ MaxPoolOp::MaxPoolOp(const Layer& layer, const OpSlots& slots, const OpSchedule&
           autotuner, PoolLayer{shape_},
           autotuner.choose_all_or_none(layer.name, PoolLayer{shape_}, pool_tasks(slots, schedule)), schedule,
           plan)),
-      argmax_(plan.add(
-          static_cast<std::size_t>(schedule.images) * element_count(layer.output) * sizeof(std::int32_t),
-          schedule.forward, schedule.backward)) {
+      argmax_(plan.add_rows(static_cast<std::size_t>(schedule.images),
+                            element_count(layer.output) * sizeof(std::int32_t), schedule.forward,
+                            schedule.backward)) {
   if (!library_.has(Direction::kBackwardInput)) return;
   // cuDNN saves no argmax: its backward compares input and output again.
   plan.keep(slots.in, schedule.backward);

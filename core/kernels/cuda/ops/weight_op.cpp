@@ -81,13 +81,6 @@ std::vector<LibraryTask> tasks_of(const ParameterOffsets& offsets, bool relu, co
   return tasks;
 }
 
-// Takes the gradient back through the relu that is fused into the op, in place.
-void relu_backward(const Pass& pass, const OpSlots& slots, int count) {
-  float* gradient = pass.data(slots.grad_out);
-  activation_backward(pass.stream, Activation::kRelu, 0, count, gradient, pass.data(slots.out),
-                      pass.data(slots.out), false, gradient);
-}
-
 }  // namespace
 
 template <class Shape>
@@ -118,13 +111,39 @@ void WeightOp<Shape>::forward(const Pass& pass) const {
 
 template <class Shape>
 void WeightOp<Shape>::backward(const Pass& pass) const {
-  if (relu_) relu_backward(pass, slots_, pass.images * outputs_);
+  relu_backward(pass);
+  backward_weights(pass);
+  write_input_gradient(pass);
+}
+
+template <class Shape>
+void WeightOp<Shape>::backward_input(const Pass& pass) const {
+  relu_backward(pass);
+  write_input_gradient(pass);
+}
+
+// Takes the gradient back through the relu that is fused into the op, in place.
+template <class Shape>
+void WeightOp<Shape>::relu_backward(const Pass& pass) const {
+  if (!relu_) return;
+  float* gradient = pass.data(slots_.grad_out);
+  const float* out = pass.data(slots_.out);
+  activation_backward(pass.stream, Activation::kRelu, 0, pass.images * outputs_, gradient, out, out, false,
+                      gradient);
+}
+
+template <class Shape>
+void WeightOp<Shape>::backward_weights(const Pass& pass) const {
   const float *in = pass.data(slots_.in), *grad_out = pass.data(slots_.grad_out);
   float* gradient = pass.data(partials_);
   if (!library_.run(pass, Direction::kBackwardWeights, {.in = in, .grad_out = grad_out, .result = gradient}))
     BuiltIn<Shape>::backward_weights(pass.stream, shape_, pass.images, parts_, in, grad_out, gradient);
+}
+
+template <class Shape>
+void WeightOp<Shape>::write_input_gradient(const Pass& pass) const {
   if (!slots_.grad_in) return;
-  const float* weight = parameter_at(pass, offsets_.weight);
+  const float *grad_out = pass.data(slots_.grad_out), *weight = parameter_at(pass, offsets_.weight);
   float* grad_in = pass.data(slots_.grad_in);
   if (!library_.run(pass, Direction::kBackwardInput,
                     {.weight = weight, .grad_out = grad_out, .result = grad_in}))

@@ -20,9 +20,14 @@ class WeightOp final : public Op {
   void prepare(int images) override { library_.prepare(images); }
   void forward(const Pass& pass) const override;
   void backward(const Pass& pass) const override;
+  void backward_input(const Pass& pass) const override;
+  void backward_weights(const Pass& pass) const override;
   std::vector<PartialGradient> gradients() const override;
 
  private:
+  void relu_backward(const Pass& pass) const;
+  void write_input_gradient(const Pass& pass) const;
+
   Shape shape_;
   ParameterOffsets offsets_;
   bool relu_;

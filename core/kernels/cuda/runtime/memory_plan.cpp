@@ -1,6 +1,7 @@
 #include "core/kernels/cuda/runtime/memory_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace sweep::cuda {
@@ -17,6 +18,12 @@ Slot MemoryPlan::add(std::size_t bytes, int first, int last) {
   return {static_cast<int>(requests_.size()) - 1};
 }
 
+Slot MemoryPlan::add_rows(std::size_t rows, std::size_t row_bytes, int first, int last) {
+  const Slot slot = add(rows * row_bytes, first, last);
+  requests_.back().row_bytes = row_bytes;
+  return slot;
+}
+
 void MemoryPlan::keep(Slot slot, int last) {
   Request& request = requests_[static_cast<std::size_t>(slot.index)];
   request.last = std::max(request.last, last);
@@ -26,6 +33,11 @@ void MemoryPlan::keep(Slot slot, int last) {
 // (2020): the largest array first, each at the lowest offset where it overlaps no array that is alive at the
 // same time. Arrays of equal size keep their order, so the layout is the same on every machine.
 std::size_t MemoryPlan::solve() {
+  for (Request& request : requests_) {
+    if (!in_parts_ || request.first == request.last) continue;
+    request.first = std::numeric_limits<int>::min();
+    request.last = std::numeric_limits<int>::max();
+  }
   std::vector<std::size_t> order(requests_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),

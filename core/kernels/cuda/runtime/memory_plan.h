@@ -17,9 +17,16 @@ struct Slot {
 /// Compiler in compiler.cpp). Work of one moment may read and write all arrays that are alive in it.
 class MemoryPlan {
  public:
+  MemoryPlan() = default;
+  /// `in_parts`: the samples of a batch come in parts, each at its own moments, so only arrays of a single
+  /// moment, which no part leaves to another, share memory.
+  explicit MemoryPlan(bool in_parts) : in_parts_(in_parts) {}
+
   /// Requests an array of `bytes` that is alive from moment `first` to moment `last`, both included. Its
   /// content is undefined before `first`.
   Slot add(std::size_t bytes, int first, int last);
+  /// The same for `rows` rows, one per sample of a batch, so that the place of a sample is known.
+  Slot add_rows(std::size_t rows, std::size_t row_bytes, int first, int last);
 
   /// Extends an array's life to moment `last` if it ends before. Not after solve().
   void keep(Slot slot, int last);
@@ -30,12 +37,16 @@ class MemoryPlan {
   /// Bytes from the start of the block, a multiple of 256. After solve().
   std::size_t offset(Slot slot) const { return requests_[static_cast<std::size_t>(slot.index)].offset; }
 
+  /// Bytes per sample; 0 if the array is not one of rows.
+  std::size_t row_bytes(Slot slot) const { return requests_[static_cast<std::size_t>(slot.index)].row_bytes; }
+
  private:
   struct Request {
     std::size_t bytes;
     int first, last;
-    std::size_t offset = 0;
+    std::size_t row_bytes = 0, offset = 0;
   };
+  bool in_parts_ = false;
   std::vector<Request> requests_;
 };
 

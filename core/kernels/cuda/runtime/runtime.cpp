@@ -60,6 +60,20 @@ cudaStream_t native(const Stream& stream);
 
 void use_device(int index) { check(cudaSetDevice(index), "choosing the device"); }
 
+void reach_device(int index) {
+  int device = 0, possible = 0;
+  check(cudaGetDevice(&device), "asking for the device");
+  if (device == index) return;
+  check(cudaDeviceCanAccessPeer(&possible, device, index), "asking whether devices reach each other");
+  if (possible == 0) return;
+  const cudaError_t error = cudaDeviceEnablePeerAccess(index, 0);
+  if (error == cudaErrorPeerAccessAlreadyEnabled) {
+    cudaGetLastError();
+    return;
+  }
+  check(error, "connecting devices");
+}
+
 std::size_t free_memory() {
   std::size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), "asking for free memory");
@@ -225,6 +239,12 @@ void Stream::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, for_other_work(*this)),
         "copying on the device");
+}
+
+void Stream::copy_between(void* to, int to_device, const void* from, int from_device, std::size_t bytes) {
+  if (bytes == 0) return;
+  check(cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, for_other_work(*this)),
+        "copying between devices");
 }
 
 void Stream::wait() { check(cudaStreamSynchronize(native(*this)), "waiting for the device"); }
