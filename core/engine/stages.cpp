@@ -134,6 +134,23 @@ std::vector<std::size_t> pipeline_stages(const Network& network, const PipelineO
   return balanced_stages(costs, static_cast<std::size_t>(std::max(1, pipeline.stages)));
 }
 
+std::optional<std::string> cuda_stages_unavailable_reason(const Network& network,
+                                                          const EngineOptions& options) {
+  if (options.accumulate > 1)
+    return "layers on several GPUs and a batch in parts (\"accumulate\": " +
+           std::to_string(options.accumulate) + ") are not implemented together; on the CPU they work";
+  if (options.parallel.data > 1)
+    return "layers on several GPUs (\"parallel.model\", \"parallel.pipeline\") that also share batches "
+           "(\"parallel.data\") are not implemented; each works alone, and on the CPU they work together";
+  for (const Stage& stage : split_into_stages(network, options.parallel, options.device)) {
+    if (stage.device.type != options.device.type)
+      return "\"parallel.model\" has layers on " + stage.device.name() + ", want devices of the kind of " +
+             options.device.name();
+    if (auto reason = unavailable_reason(stage.device)) return reason;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Stage> split_into_stages(const Network& network, const ParallelOptions& options,
@@ -157,9 +174,7 @@ std::optional<std::string> parallel_unavailable_reason(const Network& network, c
            ") is not implemented on GPUs; a smaller \"batch_size\" takes less memory, and so does "
            "\"parallel\": {\"data\": N} on N GPUs; on the CPU it works";
   if (!options.parallel.is_parallel()) return std::nullopt;
-  if (options.parallel.has_stages())
-    return "layers on several GPUs (\"parallel.model\", \"parallel.pipeline\") are not implemented; several "
-           "GPUs can share a batch (\"parallel\": {\"data\": N}), and on the CPU this works";
+  if (options.parallel.has_stages()) return cuda_stages_unavailable_reason(network, options);
   const auto layers = network.layers();
   const auto norm = std::find_if(layers.begin(), layers.end(),
                                  [](const Layer& layer) { return layer.type == "batch_norm2d"; });

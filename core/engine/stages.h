@@ -29,8 +29,8 @@ std::vector<Stage> split_into_stages(const Network& network, const ParallelOptio
                                      const Device& device);
 
 /// Why `network` cannot be trained on this machine with options.parallel and options.accumulate, from
-/// options.device on, which itself can be used; nothing if it can. Says what can be done instead.
-/// Thread-safe.
+/// options.device on, which itself can be used; nothing if it can. Says what can be done instead. Throws as
+/// split_into_stages(). Thread-safe.
 std::optional<std::string> parallel_unavailable_reason(const Network& network, const EngineOptions& options);
 
 /// Number of different devices in `stages`.

@@ -44,18 +44,21 @@ void point_to(StepInput& input, const Batch& batch, const std::byte* samples, co
 // Copies rows [from, from + count) of `all`, each of `bytes` bytes, to row `to` of the staging buffer.
 void copy_rows(std::byte* staging, std::size_t to, std::span<const std::byte> all, std::size_t from,
                std::size_t count, std::size_t bytes) {
+  if (bytes == 0) return;  // not fed
   std::memcpy(staging + to * bytes, all.data() + from * bytes, count * bytes);
 }
 
 }  // namespace
 
-BatchFeed::BatchFeed(std::size_t batch_size, std::size_t sample_values, Placement placement, bool augments)
+BatchFeed::BatchFeed(std::size_t batch_size, std::size_t sample_values, Placement placement, bool augments,
+                     FedArrays fed)
     : max_steps_(steps_from_environment()),
       batch_size_(batch_size),
       sample_values_(sample_values),
       numbers_offset_(kRowsOffset + align(batch_size * sizeof(std::uint32_t))),
       stride_(numbers_offset_ + (augments ? align(batch_size * sizeof(std::uint32_t)) : 0)),
       placement_(placement),
+      fed_(fed),
       device_(static_cast<std::size_t>(max_steps_) * stride_, "the row numbers of batches") {
   for (PinnedMemory& memory : host_) memory = PinnedMemory(device_.size());
 }
@@ -98,7 +101,9 @@ bool BatchFeed::is_resident(const std::shared_ptr<const SampleSet>& set) const {
 bool BatchFeed::should_be_resident(const SampleSet& set) const {
   if (placement_ != Placement::kAuto) return placement_ == Placement::kDevice;
   // The rest of the memory is for graphs, libraries and other processes.
-  return bytes_of(set.samples).size() + bytes_of(set.targets).size() <= free_memory() / 10 * 9;
+  const std::size_t samples = fed_.samples ? bytes_of(set.samples).size() : 0,
+                    targets = fed_.targets ? bytes_of(set.targets).size() : 0;
+  return samples + targets <= free_memory() / 10 * 9;
 }
 
 bool BatchFeed::make_resident(Stream& stream, const std::shared_ptr<const SampleSet>& set) {
@@ -135,15 +140,17 @@ bool BatchFeed::make_resident(Stream& stream, const std::shared_ptr<const Sample
     }
     return array;
   };
-  ResidentSet resident{set, copied(bytes_of(set->samples), set->file.get()),
-                       copied(bytes_of(set->stored_targets()))};
+  ResidentSet resident{set, {}, {}};
+  if (fed_.samples) resident.samples = copied(bytes_of(set->samples), set->file.get());
+  if (fed_.targets) resident.targets = copied(bytes_of(set->stored_targets()));
   sets_.push_front(std::move(resident));
   return true;
 }
 
 BatchFeed::RowBytes BatchFeed::row_bytes(const SampleSpan& samples, const TargetSpan& targets) const {
   const std::size_t rows = value_count(samples) / std::max<std::size_t>(sample_values_, 1);
-  return {sample_values_ * value_bytes(samples), rows == 0 ? 0 : bytes_of(targets).size() / rows};
+  return {fed_.samples ? sample_values_ * value_bytes(samples) : 0,
+          fed_.targets && rows > 0 ? bytes_of(targets).size() / rows : 0};
 }
 
 std::size_t BatchFeed::targets_offset(const RowBytes& bytes) const {

@@ -15,13 +15,19 @@
 
 namespace sweep::cuda {
 
+/// What a device needs of batches: one that has only some layers may need neither.
+struct FedArrays {
+  bool samples = true, targets = true;
+};
+
 /// Collects the inputs of up to max_steps() steps on the host and copies them together. Not thread-safe.
 class BatchFeed {
  public:
   /// `sample_values`: of one sample. Throws ConfigError if SWEEP_CUDA_STEPS, with which benchmarks set
   /// max_steps(), is not 1, 2, 4, … 64. It changes no result.
   /// `augments`: batches may have changes to be made on the device, which depend on the samples' numbers.
-  BatchFeed(std::size_t batch_size, std::size_t sample_values, Placement placement, bool augments);
+  BatchFeed(std::size_t batch_size, std::size_t sample_values, Placement placement, bool augments,
+            FedArrays fed = {});
 
   /// Makes `set` resident if it may be and fits; returns whether it is, so that several steps over it can be
   /// collected. False for nullptr. Unless is_resident(set), call it only between upload() and add(): it may
@@ -73,6 +79,7 @@ class BatchFeed {
   const std::size_t numbers_offset_;  // of the samples' numbers in one step's input, after the rows
   const std::size_t stride_;  // bytes of one step's input: StepInput, rows, and numbers if it augments
   const Placement placement_;
+  const FedArrays fed_;
   std::list<ResidentSet> sets_;                             // the most recently used first
   std::list<std::weak_ptr<const SampleSet>> not_resident_;  // did not fit when they were first needed
   // Step inputs. The host fills one of the two pinned buffers while the copy of the other may still run.

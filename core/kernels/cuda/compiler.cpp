@@ -182,8 +182,7 @@ class Compiler {
     const std::string array = value.producer < 0 ? "its input" : "layer \"" + layer_of(value).name + "\"";
     throw ConfigError("batch_size " + std::to_string(images_) + " is too large for network \"" +
                       network_.name() + "\" on CUDA: a batch of " + array + " has " +
-                      std::to_string(value.elements) +
-                      " values for each sample, and more than 2^30 in all");
+                      std::to_string(value.elements) + " values for each sample, and more than 2^30 in all");
   }
 
   void plan_memory() {
@@ -216,8 +215,7 @@ class Compiler {
     if (to_head || goes) last = end_time();
     value.slot = compiled_.plan.add_rows(images, row_bytes, first, last);
     if (!value.needs_gradient || (&value == &values_[output_] && !stacked_.empty())) return;
-    const int written =
-        value.consumers.empty() ? loss_time() : op_backward_time(value.consumers.back());
+    const int written = value.consumers.empty() ? loss_time() : op_backward_time(value.consumers.back());
     const int read = op_backward_time(static_cast<std::size_t>(value.producer));
     value.gradient = compiled_.plan.add_rows(images, row_bytes, written, comes ? end_time() : read);
   }

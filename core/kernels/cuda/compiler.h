@@ -32,8 +32,8 @@ struct CompiledNetwork {
   std::size_t memory_bytes = 0;
   Slot input, output;
   bool reads_input = false;  // whether an op reads the input as floats
-  Slot output_gradient;     // empty if there is a head, which keeps its own, or nothing to learn
-  std::string kernels;      // KernelAutotuner::record()
+  Slot output_gradient;      // empty if there is a head, which keeps its own, or nothing to learn
+  std::string kernels;       // KernelAutotuner::record()
 };
 
 /// Compiles the layers of one stage of `network`, by default all, for batches of up to `images`. `seed`:

@@ -12,6 +12,11 @@ namespace sweep {
 /// does not suffice, saying how much was asked for.
 std::unique_ptr<Engine> make_cuda_engine(const Network& network, const EngineOptions& options);
 
+/// The engine of a network whose layers are in stages, see split_into_stages(), on CUDA devices of this
+/// process that can be used. Throws ConfigError as that, and DeviceError also if the devices are different
+/// GPUs.
+std::unique_ptr<Engine> make_staged_cuda_engine(const Network& network, const EngineOptions& options);
+
 /// The engine of one rank of `group`, see MakeReplica: on the device `rank` places behind options.device if
 /// the ranks are threads, else on options.device of its own process. Throws also CommunicatorError.
 std::unique_ptr<ReplicaEngine> make_cuda_replica(const Network& network, const EngineOptions& options,

@@ -21,6 +21,10 @@ std::unique_ptr<Engine> make_cuda_engine(const Network& /*network*/, const Engin
   throw DeviceError(options.device.name() + ": " + *cuda_missing_reason());
 }
 
+std::unique_ptr<Engine> make_staged_cuda_engine(const Network& network, const EngineOptions& options) {
+  return make_cuda_engine(network, options);
+}
+
 std::unique_ptr<ReplicaEngine> make_cuda_replica(const Network& /*network*/, const EngineOptions& options,
                                                  Communicator& /*group*/) {
   throw DeviceError(options.device.name() + ": " + *cuda_missing_reason());

@@ -28,11 +28,11 @@ ProgramOptions program_options(const EngineOptions& options, int device, int bat
 }
 
 DeviceRunner::DeviceRunner(const Network& network, const ProgramOptions& program, std::size_t fed_samples,
-                           Placement placement)
+                           Placement placement, FedArrays fed)
     : device_(program.device),
       selection_(program.device),
       program_(stream_, network, program),
-      feed_(fed_samples, element_count(network.input()), placement, !program.augment.steps.empty()) {}
+      feed_(fed_samples, element_count(network.input()), placement, !program.augment.steps.empty(), fed) {}
 
 void DeviceRunner::add(Task task, const Batch& batch, const StepInput& input) {
   select();

@@ -24,7 +24,7 @@ class DeviceRunner {
  public:
   /// `fed_samples`: largest batch that is passed to add(), or to feed().
   DeviceRunner(const Network& network, const ProgramOptions& program, std::size_t fed_samples,
-               Placement placement);
+               Placement placement, FedArrays fed = {});
 
   void select() const { use_device(device_); }
   Stream& stream() { return stream_; }

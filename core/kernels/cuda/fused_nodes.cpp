@@ -16,8 +16,7 @@ class Fusion {
 
   FusedNodes run() {
     make_nodes();
-    if (fused_.nodes.empty())
-      throw ConfigError("network \"" + network_.name() + "\" has nothing to train");
+    if (fused_.nodes.empty()) throw ConfigError("network \"" + network_.name() + "\" has nothing to train");
     describe_values();
     return std::move(fused_);
   }
@@ -73,7 +72,8 @@ class Fusion {
         fused_.values.back().elements = element_count(*output);
         continue;
       }
-      fused_.values.push_back({.elements = element_count(*output), .producer = static_cast<int>(fused_.nodes.size())});
+      fused_.values.push_back(
+          {.elements = element_count(*output), .producer = static_cast<int>(fused_.nodes.size())});
       fused_.nodes.push_back(std::move(node));
     }
     fused_.output = value_of.back();

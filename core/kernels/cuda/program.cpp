@@ -35,12 +35,13 @@ CompiledNetwork compiled(const Network& network, const ProgramOptions& options) 
 
 // A stage's share of the parameters, or of the buffers, which are in the order of the layers.
 ArrayShare share_of(const Network& network, const StageLayers& stage, std::span<const Parameter> all,
-                    std::vector<std::size_t> Layer::* numbers) {
+                    std::vector<std::size_t> Layer::*numbers) {
   constexpr std::size_t kAlignedFloats = 64;
   ArrayShare share;
   const auto layers = network.layers();
   for (std::size_t layer = 0; layer < layers.size() && stage.of_layer(layer) <= stage.index; ++layer) {
-    for (const std::size_t number : layers[layer].*numbers) share.end = all[number].offset + all[number].count;
+    for (const std::size_t number : layers[layer].*numbers)
+      share.end = all[number].offset + all[number].count;
     if (stage.of_layer(layer) < stage.index) share.first = share.end;
   }
   share.base = share.first / kAlignedFloats * kAlignedFloats;

@@ -68,14 +68,14 @@ struct StepInputs {
   std::size_t stride, rows_offset, numbers_offset;
 };
 
-/// The parameters, or buffers, of a stage: [first, end) of all. Its arrays begin a little before, at `base`, so
-/// that every layer's parameters are aligned as they are in the array of the whole network.
+/// The parameters, or buffers, of a stage: [first, end) of all. Its arrays begin a little before, at `base`,
+/// so that every layer's parameters are aligned as they are in the array of the whole network.
 struct ArrayShare {
   std::size_t first = 0, end = 0, base = 0;
 };
 
-/// Parameters, buffers and the optimizer's arrays have the layout that Network describes; those of a stage are
-/// its share of it. Not thread-safe.
+/// Parameters, buffers and the optimizer's arrays have the layout that Network describes; those of a stage
+/// are its share of it. Not thread-safe.
 class Program {
  public:
   Program(Stream& stream, const Network& network, const ProgramOptions& options);

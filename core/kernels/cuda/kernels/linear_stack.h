@@ -40,11 +40,11 @@ struct LinearStackArrays {
     float* grad = nullptr;                           // gets the gradient before the activation
   };
   Layer layers[kMaxStackLayers];
-  const float* in = nullptr;  // input of the first layer; nullptr: the pixels of the batch
-  float* pixels = nullptr;    // gets the pixels as floats, unless nullptr
+  const float* in = nullptr;        // input of the first layer; nullptr: the pixels of the batch
+  float* pixels = nullptr;          // gets the pixels as floats, unless nullptr
   const float* grad_out = nullptr;  // gradient of the last layer's f(…); nullptr: the loss comes from there
   float* grad_in = nullptr;         // gets the gradient of the input, unless nullptr
-  bool add = false;           // add to what grad_in holds
+  bool add = false;                 // add to what grad_in holds
 };
 
 /// The batch, and how far to go with it.

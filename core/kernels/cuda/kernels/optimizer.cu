@@ -200,8 +200,8 @@ __global__ void squares_kernel(const GradientSource* sources, const Work* works,
   if (threadIdx.x == 0) squares[blockIdx.x] = square;
 }
 
-__global__ void clipped_step_kernel(Rule rule, double clip_norm, const double* squares,
-                                    int square_count, const StepInput* input, const GradientSource* sources, const Work* works,
+__global__ void clipped_step_kernel(Rule rule, double clip_norm, const double* squares, int square_count,
+                                    const StepInput* input, const GradientSource* sources, const Work* works,
                                     OptimizerArrays arrays) {
   double square = 0;
   for (int i = static_cast<int>(threadIdx.x); i < square_count; i += static_cast<int>(kThreads))

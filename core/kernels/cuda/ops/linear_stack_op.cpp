@@ -45,8 +45,8 @@ int LinearStackOp::gradient_parts(const std::vector<StackedLayers>& layers, int 
 }
 
 LinearStackOp::LinearStackOp(const Network& network, const std::vector<StackedLayers>& layers,
-                             int gradient_parts, bool reads_pixels, const OpSlots& slots, const OpSchedule& schedule,
-                             MemoryPlan& plan)
+                             int gradient_parts, bool reads_pixels, const OpSlots& slots,
+                             const OpSchedule& schedule, MemoryPlan& plan)
     : shape_(shape_of(layers)),
       reads_pixels_(reads_pixels),
       plane_(static_cast<int>(element_count(network.input()) / static_cast<std::size_t>(network.input()[0]))),

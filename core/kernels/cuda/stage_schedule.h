@@ -1,0 +1,56 @@
+// In which order the ops of a network's stages are put on their devices' streams.
+//
+// A batch is cut into parts, which go through the stages one after the other; core/engine/pipeline_order says
+// when. An op that needs the whole batch at once, batch normalization, ends a phase: it waits for all parts,
+// and the parts go on from there.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/spec/parallel.h"
+
+namespace sweep::cuda {
+
+/// Ops in a row of one stage, which are run together.
+struct Segment {
+  std::size_t stage = 0;
+  std::size_t begin = 0, end = 0;  // ops of the stage
+  bool whole_batch = false;        // one op, for all parts at once
+  friend bool operator==(const Segment&, const Segment&) = default;
+};
+
+/// A segment's work on one part of the batch; on all parts, as part 0, with Segment::whole_batch.
+struct SegmentTask {
+  std::size_t segment = 0, part = 0;
+  bool backward = false;
+  friend bool operator==(const SegmentTask&, const SegmentTask&) = default;
+};
+
+class StageSchedule {
+ public:
+  /// `whole_batch`: of each stage, whether each op needs the whole batch; the loss counts as an op.
+  /// `devices`: of each stage, from 0 in order of first appearance.
+  StageSchedule(std::span<const std::vector<bool>> whole_batch, std::vector<std::size_t> devices);
+
+  const std::vector<Segment>& segments() const { return segments_; }
+  /// The segment that has op `op` of `stage`.
+  std::size_t segment_of(std::size_t stage, std::size_t op) const;
+
+  /// All tasks of a batch of `parts` >= 1 parts, forward and, if `training`, backward. Each comes after those
+  /// that it needs the results of; those of one device are in the order of `schedule`.
+  std::vector<SegmentTask> tasks(std::size_t parts, PipelineSchedule schedule, bool training) const;
+
+ private:
+  // Segments [begin, end), but for a leading one that needs the whole batch.
+  struct Phase {
+    std::size_t begin, end;
+  };
+
+  std::vector<std::size_t> devices_;
+  std::vector<Segment> segments_;
+  std::vector<Phase> phases_;
+};
+
+}  // namespace sweep::cuda
