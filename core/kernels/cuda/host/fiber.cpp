@@ -78,10 +78,6 @@ struct Fiber::State {
     ::mprotect(memory, page, PROT_NONE);  // guard page: a kernel that needs more stack crashes here
     stack = static_cast<char*>(memory) + page;
     stack_bytes = kStackBytes - next_colour();
-#if defined(__SANITIZE_ADDRESS__)
-    // An abandoned fiber leaves its frames marked, and its addresses may be mapped again.
-    __asan_unpoison_memory_region(memory, bytes);
-#endif
     prepare();
 #if defined(__SANITIZE_THREAD__)
     tsan = __tsan_create_fiber(0);
@@ -91,6 +87,11 @@ struct Fiber::State {
   ~State() {
 #if defined(__SANITIZE_THREAD__)
     __tsan_destroy_fiber(tsan);
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+    // Its unfinished functions leave their frames marked, and the addresses may be mapped again: by another
+    // fiber, or as a thread's stack and thread_local variables, whose marks nobody else takes away.
+    __asan_unpoison_memory_region(memory, bytes);
 #endif
     ::munmap(memory, bytes);
   }
