@@ -180,6 +180,9 @@ struct Fiber::State {
 
 Fiber::Fiber(std::function<void()> body) : state_(std::make_unique<State>(std::move(body))) {}
 Fiber::~Fiber() = default;
+std::span<const std::byte> Fiber::stack() const {
+  return {reinterpret_cast<const std::byte*>(state_->stack), state_->stack_bytes};
+}
 void Fiber::resume() { state_->resume(); }
 void Fiber::yield() { state_->yield(); }
 
