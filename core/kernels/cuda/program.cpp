@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/cuda/kernels/pixels.h"
+#include "core/kernels/cuda/kernels/sum_order.h"
 
 namespace sweep::cuda {
 namespace {

@@ -49,12 +49,19 @@ RandomStream* chance() {
 }
 
 thread_local int device = 0;
+thread_local bool capturing = false;  // the thread captures a graph
+
+void require_not_capturing(const char* operation) {
+  if (capturing)
+    throw DeviceError(std::string("cuda: error while capturing a graph: it cannot hold ") + operation);
+}
 
 // Pieces of work, on average, after which a stream switches between eager and lazy: a few steps' work.
 constexpr std::uint32_t kWorkPerSwitch = 60;
 
 std::byte* filled_with_nans(std::size_t bytes) {
   if (bytes == 0) return nullptr;
+  require_not_capturing("an allocation");
   void* data = std::malloc(bytes);
   if (data == nullptr) throw std::bad_alloc();
   std::memset(data, 0xFF, bytes);
@@ -81,6 +88,7 @@ void reach_device(int /*index*/) {}
 std::size_t free_memory() { return host::memory_free(); }
 
 Memory::Memory(std::size_t bytes, const std::string& purpose) : bytes_(bytes) {
+  if (bytes > 0) require_not_capturing("an allocation");
   host::reserve_memory(bytes, purpose);
   data_ = filled_with_nans(bytes);
   host::note_memory(data_, bytes);
@@ -197,6 +205,7 @@ Event& Event::operator=(Event&&) noexcept = default;
 Event::~Event() = default;
 
 void Event::wait() const {
+  require_not_capturing("a wait for an event");
   if (implementation_->stream != nullptr) implementation_->stream->run_until(implementation_->position);
 }
 
@@ -261,6 +270,7 @@ void Stream::wait() {
 }
 
 void Stream::record(const Event& event) {
+  implementation_->require_not_recording("a record()");
   if (event.implementation().kind == Event::Kind::kTime) {
     enqueue([seconds = event.implementation().seconds] {
       *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -272,6 +282,7 @@ void Stream::record(const Event& event) {
 
 void Stream::wait_for(const Event& event) {
   Implementation* other = event.implementation().stream;
+  implementation_->require_not_recording("a wait_for()");
   if (other == nullptr || other == implementation_.get()) return;
   enqueue([other, position = event.implementation().position] { other->run_until(position); });
 }
@@ -279,13 +290,16 @@ void Stream::wait_for(const Event& event) {
 Graph Stream::capture(const std::function<void()>& work) {
   auto graph = std::make_unique<Graph::Implementation>();
   implementation_->recording = &graph->work;
+  capturing = true;
   try {
     work();
   } catch (...) {
     implementation_->recording = nullptr;
+    capturing = false;
     throw;
   }
   implementation_->recording = nullptr;
+  capturing = false;
   return Graph(std::move(graph));
 }
 

@@ -16,6 +16,7 @@
 #include "core/kernels/cuda/kernels/linear_stack_layout.h"
 #include "core/kernels/cuda/kernels/pixel_value.h"
 #include "core/kernels/cuda/kernels/sample_loss.h"
+#include "core/kernels/cuda/kernels/sum_order.h"
 #include "core/kernels/cuda/runtime/kernel.h"
 
 namespace sweep::cuda {

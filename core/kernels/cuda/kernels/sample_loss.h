@@ -186,11 +186,11 @@ inline __device__ void SampleLoss::count(const float* x, int stride, const Maxim
   const bool single = outputs == 1 && !is_cross_entropy();  // of two classes: above 0 is the second
   sums.correct += (single ? (x[0] > 0.0f ? 1 : 0) : peak.index) == target.label ? 1 : 0;
   if (!counts_top()) return;
-  const float own = x[target.label * stride];
+  const float of_label = x[target.label * stride];
   int rank = 0;  // outputs that come before the label's
   for (int c = 0; c < outputs; ++c) {
     const float other = x[c * stride];
-    rank += other > own || (other == own && c < target.label) ? 1 : 0;
+    rank += other > of_label || (other == of_label && c < target.label) ? 1 : 0;
   }
   sums.in_top += rank < kTopClasses ? 1 : 0;
 }

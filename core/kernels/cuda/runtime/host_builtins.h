@@ -3,7 +3,8 @@
 //
 // The blocks of a grid run one after the other. The threads of a block are fibers on one host thread and take
 // turns: each runs until it ends or reaches a __syncthreads(), where it waits for the others of its block. So
-// a kernel without barriers is a plain loop. The schedule is deterministic, in one of two orders (see Order).
+// a kernel without barriers is a plain loop. The schedule is deterministic, in one of several orders (see
+// Order).
 #pragma once
 
 #include <cmath>
@@ -24,12 +25,19 @@ extern constinit thread_local Index3 thread_index, block_index, block_size, grid
 extern constinit thread_local std::byte* block_memory;
 
 /// Runs `thread` once for every thread of the grid. `shared_bytes`: dynamic shared memory of a block. Throws
-/// std::logic_error if threads of a block end while others wait for them at a barrier: on a GPU that is
-/// undefined.
+/// std::logic_error for more threads, blocks or shared memory than a GPU takes, if threads of a block end
+/// while others wait for them at a barrier, and if a kernel ends before its copies have arrived: on a GPU
+/// those are errors or undefined.
 void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread);
 
 /// __syncthreads().
 void wait_for_block();
+
+/// The functions of the same names in kernel.h. A copy arrives when its thread waits for it, not before: a
+/// thread that forgets to wait reads what was there.
+void add_atomically(std::uint32_t* counter, std::uint32_t more);
+void copy_async(float* shared, const float* global);
+void wait_for_copies();
 
 /// Programmatic dependent launch: starts `kernel` before `previous`, which runs when `kernel` first calls
 /// wait_for_previous_kernel(). So a kernel that reads results of the previous one without waiting reads old
@@ -38,10 +46,11 @@ void run_overlapped(const std::function<void()>& previous, const std::function<v
 void wait_for_previous_kernel();
 
 /// In which order the threads of a block between two barriers, and the blocks of a grid, take their turns. A
-/// kernel whose results differ between the two lacks a barrier, or reads what another block writes.
-/// Process-wide.
-enum class Order { kForward, kBackward };
-void set_order(Order order);
+/// kernel whose results differ between two orders lacks a barrier, or reads what another block writes.
+/// kRandom: another order for every block, which depends on the seed and on the kernels that the thread ran
+/// before. Process-wide.
+enum class Order { kForward, kBackward, kRandom };
+void set_order(Order order, std::uint64_t seed = 0);
 
 /// Kernels that the process has run, and those of them that run_overlapped() started early. Process-wide.
 std::uint64_t grids_run();

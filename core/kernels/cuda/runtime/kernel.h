@@ -83,7 +83,7 @@ inline __device__ void add_atomically(std::uint32_t* counter, std::uint32_t more
 #if defined(__CUDA_ARCH__)
   atomicAdd(counter, more);
 #elif !defined(__CUDACC__)
-  *counter += more;
+  host::add_atomically(counter, more);
 #else
   (void)counter, (void)more;  // nvcc's pass for the host
 #endif
@@ -109,7 +109,7 @@ inline __device__ void copy_async(float* shared, const float* global) {
 #if defined(__CUDA_ARCH__)
   __pipeline_memcpy_async(shared, global, sizeof(float));
 #elif !defined(__CUDACC__)
-  *shared = *global;
+  host::copy_async(shared, global);
 #else
   (void)shared, (void)global;  // nvcc's pass for the host
 #endif
@@ -120,6 +120,8 @@ inline __device__ void wait_for_copies() {
 #if defined(__CUDA_ARCH__)
   __pipeline_commit();
   __pipeline_wait_prior(0);
+#elif !defined(__CUDACC__)
+  host::wait_for_copies();
 #endif
 }
 
@@ -137,6 +139,8 @@ template <class... Parameters, class... Arguments>
 void launch_kernel(Stream& stream, void (*kernel)(Parameters...), Extent grid, const Block& block,
                    bool overlaps, const Arguments&... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  constexpr std::size_t kMostParameterBytes = 4096;  // on every GPU; 32764 from compute capability 7.0 on
+  static_assert((std::size_t{0} + ... + sizeof(Parameters)) <= kMostParameterBytes);
   std::tuple<Parameters...> values(arguments...);
 #if defined(__CUDACC__)
   std::apply(

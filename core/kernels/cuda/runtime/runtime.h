@@ -155,7 +155,7 @@ class Stream {
 
   /// Records the work that `work` puts on this stream instead of doing it. Pointers and sizes are frozen in
   /// the graph, so the memory has to outlive it, and whatever varies between launches has to lie in device
-  /// memory (see StepInput). `work` must not wait, upload() or download().
+  /// memory (see StepInput). `work` must not wait, upload(), download(), record(), wait_for() or allocate.
   Graph capture(const std::function<void()>& work);
   void launch(const Graph& graph);
 
