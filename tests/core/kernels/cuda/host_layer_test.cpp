@@ -139,6 +139,24 @@ __global__ void waiting_read_kernel(const float* from, float* to) {
   to[0] = from[0];
 }
 
+TEST(HostStream, CopiesBetweenTheDevicesThatHaveTheMemory) {
+  use_device(0);
+  Stream stream;
+  const Array<float> from(3, "values");
+  const float values[] = {1, 2, 3};
+  stream.upload(from.data(), values, sizeof values);
+  use_device(2);
+  Stream other;
+  const Array<float> to(2, "values");
+  other.copy_between(to.data(), 2, from.data() + 1, 0, 2 * sizeof(float));
+  EXPECT_EQ(to_host(other, to.data(), 2), (std::vector<float>{2, 3}));
+  for (const auto& [to_device, from_device] : {std::pair(2, 1), std::pair(0, 0)})
+    EXPECT_THAT([&] { other.copy_between(to.data(), to_device, from.data(), from_device, sizeof(float)); },
+                ThrowsMessage<DeviceError>(HasSubstr("memory that is not of device")));
+  EXPECT_THROW(other.copy_between(to.data(), 2, from.data() + 1, 0, 3 * sizeof(float)), DeviceError);
+  use_device(0);
+}
+
 TEST(KernelOverlap, AKernelThatDoesNotWaitReadsOldNumbersAndIsReported) {
   const test::Environment variable("SWEEP_CUDA_OVERLAP", "1");
   for (const bool waits : {true, false}) {

@@ -53,7 +53,10 @@ std::vector<Training> trainings() {
   using test::conv, test::linear, test::relu, test::pool, test::flatten;
   const LossOptions smoothed{.kind = LossOptions::Kind::kCrossEntropy, .label_smoothing = 0.1};
   const LossOptions squares{.kind = LossOptions::Kind::kMse};
+  ParallelOptions stages;
+  stages.pipeline = PipelineOptions{.first_layers = {"conv2", "fc2"}, .micro_batches = 2};
   return {
+      {"FusedLayersInStages", test::deeplizard(), {1, 28, 28}, {.clip_norm = 0.5, .parallel = stages}},
       {"FusedConvolutions", test::deeplizard(), {1, 28, 28}, {.clip_norm = 0.5}},
       {"FusedLinearLayers",
        test::mlp(),

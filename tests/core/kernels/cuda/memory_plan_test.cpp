@@ -50,6 +50,17 @@ TEST(MemoryPlan, ArraysThatAreAliveTogetherNeverOverlap) {
   }
 }
 
+TEST(MemoryPlan, ArraysOfABatchInPartsShareMemoryOnlyIfNoPartLeavesThemToAnother) {
+  MemoryPlan plan(true);
+  const Slot first = plan.add_rows(4, 100, 0, 1), second = plan.add_rows(4, 100, 2, 3);
+  const Slot scratch = plan.add(300, 0, 0), other = plan.add(200, 2, 2);
+  EXPECT_EQ(plan.solve(), 3 * 512u);
+  EXPECT_NE(plan.offset(first), plan.offset(second));
+  EXPECT_EQ(plan.offset(scratch), plan.offset(other));
+  EXPECT_EQ(plan.row_bytes(first), 100u);
+  EXPECT_EQ(plan.row_bytes(scratch), 0u);
+}
+
 TEST(MemoryPlan, ArraysThatFollowEachOtherShareMemory) {
   MemoryPlan plan;
   plan.add(1024, 0, 1);

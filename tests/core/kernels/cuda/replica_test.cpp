@@ -67,7 +67,7 @@ TEST(CudaReplica, SaysWhatIsNotPossible) {
   EngineOptions weighted = options_of(2);
   weighted.loss.class_weights.assign(10, 2.0F);
   EXPECT_THAT(reason(weighted), HasSubstr("weights of classes"));
-  EngineOptions model = options_of(1);
+  EngineOptions model = options_of(2);
   model.parallel.model = {{"*", "cuda:1"}};
   EXPECT_THAT(reason(model), HasSubstr("layers on several GPUs"));
   weighted.parallel.data = 1;

@@ -1,0 +1,103 @@
+// The order in which tasks of stages are put on streams.
+#include "core/kernels/cuda/stage_schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <tuple>
+
+namespace sweep::cuda {
+namespace {
+
+using enum PipelineSchedule;
+
+TEST(StageSchedule, RunsOpsOfAStageTogether) {
+  const std::vector<std::vector<bool>> ops = {{false, false, false}, {false, false}};
+  const StageSchedule schedule(ops, {0, 1});
+  EXPECT_EQ(schedule.segments(), (std::vector<Segment>{{0, 0, 3, false}, {1, 0, 2, false}}));
+  EXPECT_EQ(schedule.segment_of(0, 2), 0u);
+  EXPECT_EQ(schedule.segment_of(1, 1), 1u);
+}
+
+TEST(StageSchedule, CutsStagesAtOpsThatNeedTheWholeBatch) {
+  const std::vector<std::vector<bool>> ops = {{false, true, false}, {true, true, false}};
+  const StageSchedule schedule(ops, {0, 1});
+  EXPECT_EQ(schedule.segments(), (std::vector<Segment>{{0, 0, 1, false},
+                                                       {0, 1, 2, true},
+                                                       {0, 2, 3, false},
+                                                       {1, 0, 1, true},
+                                                       {1, 1, 2, true},
+                                                       {1, 2, 3, false}}));
+}
+
+TEST(StageSchedule, OfGpipeGoesForwardWithAllPartsFirst) {
+  const std::vector<std::vector<bool>> ops = {{false}, {false}};
+  const auto tasks = StageSchedule(ops, {0, 1}).tasks(2, kGpipe, true);
+  EXPECT_EQ(tasks, (std::vector<SegmentTask>{{0, 0, false},
+                                             {0, 1, false},
+                                             {1, 0, false},
+                                             {1, 1, false},
+                                             {1, 0, true},
+                                             {0, 0, true},
+                                             {1, 1, true},
+                                             {0, 1, true}}));
+}
+
+TEST(StageSchedule, OfOneForwardOneBackwardGoesBackAsSoonAsItCan) {
+  const std::vector<std::vector<bool>> ops = {{false}, {false}};
+  const auto tasks = StageSchedule(ops, {0, 1}).tasks(3, kOneForwardOneBackward, true);
+  std::vector<SegmentTask> last;
+  for (const SegmentTask& task : tasks) {
+    if (task.segment == 1) last.push_back(task);
+  }
+  EXPECT_EQ(last,
+            (std::vector<SegmentTask>{
+                {1, 0, false}, {1, 0, true}, {1, 1, false}, {1, 1, true}, {1, 2, false}, {1, 2, true}}));
+}
+
+TEST(StageSchedule, OfAnEvaluationOnlyGoesForward) {
+  const std::vector<std::vector<bool>> ops = {{false}, {false}};
+  for (const SegmentTask& task : StageSchedule(ops, {0, 1}).tasks(5, kOneForwardOneBackward, false))
+    EXPECT_FALSE(task.backward);
+}
+
+// Whatever the stages, devices and parts: each task comes once, after what it needs.
+TEST(StageSchedule, HasEveryTaskOnceAndAfterThoseItNeeds) {
+  const std::vector<std::vector<std::vector<bool>>> networks = {
+      {{false}},
+      {{false, false}, {false}, {false}, {false}},
+      {{true, false}, {false, true, false}, {true, true}, {false, false}},
+      {{false, true}, {true, false}, {false}}};
+  for (const auto& ops : networks) {
+    for (const std::size_t devices : {1, 2, 4}) {
+      std::vector<std::size_t> of_stage;
+      for (std::size_t stage = 0; stage < ops.size(); ++stage) of_stage.push_back(stage % devices);
+      const StageSchedule schedule(ops, of_stage);
+      for (const std::size_t parts : {1, 2, 5}) {
+        for (const auto order : {kGpipe, kOneForwardOneBackward}) {
+          std::set<std::tuple<std::size_t, std::size_t, bool>> done;
+          const auto all_done = [&](std::size_t segment, std::size_t part, bool whole, bool backward) {
+            const bool is_whole = schedule.segments()[segment].whole_batch;
+            if (is_whole) return done.contains({segment, 0, backward});
+            if (!whole) return done.contains({segment, part, backward});
+            return done.contains({segment, parts - 1, backward}) && done.contains({segment, 0, backward});
+          };
+          std::size_t wanted = 0;
+          for (const Segment& segment : schedule.segments()) wanted += segment.whole_batch ? 2 : 2 * parts;
+          for (const auto& [segment, part, backward] : schedule.tasks(parts, order, true)) {
+            const bool whole = schedule.segments()[segment].whole_batch;
+            if (!backward && segment > 0) EXPECT_TRUE(all_done(segment - 1, part, whole, false));
+            if (backward) EXPECT_TRUE(all_done(segment, part, whole, false));
+            if (backward && segment + 1 < schedule.segments().size())
+              EXPECT_TRUE(all_done(segment + 1, part, whole, true));
+            EXPECT_TRUE(done.insert({segment, part, backward}).second);
+          }
+          EXPECT_EQ(done.size(), wanted);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sweep::cuda

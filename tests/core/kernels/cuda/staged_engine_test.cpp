@@ -1,0 +1,317 @@
+// Stages on stand-in devices: what only the stand-in can show.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/data/data_loader.h"
+#include "core/engine/engine.h"
+#include "core/engine/stages.h"
+#include "core/kernels/cuda/host/memory_limit.h"
+#include "core/kernels/cuda/host/stream_order.h"
+#include "core/kernels/cuda/pipeline_stage.h"
+#include "tests/support/batch.h"
+#include "tests/support/environment.h"
+#include "tests/support/message_of.h"
+#include "tests/support/test_networks.h"
+
+namespace sweep {
+namespace {
+
+using testing::HasSubstr;
+
+struct Training {
+  NetworkSpec network;
+  Shape input;
+  EngineOptions options = {};
+};
+
+struct Outcome {
+  std::vector<float> parameters, gradients, buffers, outputs;
+  std::vector<std::vector<float>> optimizer;
+  double loss = 0, evaluated = 0, squared_error = 0;
+  std::int64_t correct = 0;
+  friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+
+constexpr std::size_t kBatch = 11;
+
+std::unique_ptr<Engine> engine_of(const Training& training, const ParallelOptions& parallel) {
+  EngineOptions options = training.options;
+  if (options.device.type == DeviceType::kCpu && !parallel.has_stages()) options.threads = 1;
+  options.batch_size = kBatch;
+  options.seed = 7;
+  options.parallel = parallel;
+  return make_engine(Network(training.network, training.input), options);
+}
+
+void take_steps(Engine& engine, const Training& training) {
+  const Network network(training.network, training.input);
+  test::OwnedBatch owned =
+      test::random_batch(kBatch, element_count(network.input()), static_cast<std::int32_t>(10), 11);
+  for (const std::size_t size : {kBatch, std::size_t{4}, std::size_t{1}, kBatch}) {
+    Batch batch = owned.view();
+    batch.rows = batch.rows.last(size);
+    engine.train(batch, 0.01);
+  }
+}
+
+Outcome outcome_of(Engine& engine, const Training& training) {
+  const Network network(training.network, training.input);
+  const test::OwnedBatch owned = test::random_batch(kBatch, element_count(network.input()), 10, 12);
+  Outcome outcome;
+  const Totals trained = engine.take_totals();
+  outcome.outputs.resize(2 * kBatch * 10);
+  engine.predict(owned.view(), std::span(outcome.outputs).first(kBatch * 10));
+  engine.evaluate_and_predict(owned.view(), std::span(outcome.outputs).last(kBatch * 10));
+  engine.evaluate(owned.view());
+  const Totals evaluated = engine.take_totals();
+  outcome.parameters = engine.parameters();
+  outcome.gradients = engine.gradients();
+  outcome.buffers = engine.buffers();
+  for (OptimizerState& array : engine.optimizer_state()) outcome.optimizer.push_back(std::move(array.values));
+  outcome.loss = trained.loss;
+  outcome.correct = trained.correct;
+  outcome.evaluated = evaluated.loss;
+  return outcome;
+}
+
+Outcome train(const Training& training, const ParallelOptions& parallel) {
+  const auto engine = engine_of(training, parallel);
+  engine->set_parameters(initial_parameters(Network(training.network, training.input), 3));
+  take_steps(*engine, training);
+  return outcome_of(*engine, training);
+}
+
+EngineOptions on_cuda() {
+  EngineOptions options{.device = {DeviceType::kCuda, 0}};
+  options.optimizer = AdamOptions{};
+  options.clip_norm = 0.5;
+  return options;
+}
+
+ParallelOptions cut_before(std::vector<std::string> layers, int micro_batches,
+                           PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward) {
+  ParallelOptions options;
+  options.pipeline = PipelineOptions{
+      .stages = 0, .first_layers = std::move(layers), .micro_batches = micro_batches, .schedule = schedule};
+  return options;
+}
+
+// A shortcut past two stages, one that begins at the input, and a network whose first layer has no
+// parameters.
+NetworkSpec long_shortcuts() {
+  using test::conv, test::relu, test::flatten, test::linear;
+  const auto same = [](std::string name) {
+    LayerSpec spec = conv(std::move(name), 3, 3);
+    spec.arguments["padding"] = std::int64_t{1};
+    return spec;
+  };
+  LayerSpec first{"first", "residual"}, second{"second", "residual"};
+  first.layers = {same("a"), {"tanh", "tanh"}, same("b"), {"norm", "batch_norm2d"}};
+  second.layers = {same("c"), {"leaky", "leaky_relu"}, same("d"), relu("relu"), same("e")};
+  return {"shortcuts",
+          {first,
+           second,
+           {"dropout", "dropout", {{"p", 0.2}}},
+           flatten("flatten"),
+           linear("fc", 20),
+           {"sigmoid", "sigmoid"},
+           linear("out", 10)}};
+}
+
+TEST(StagedEngine, MayBeCutBeforeAnyLayer) {
+  const std::vector<Training> trainings = {{test::deeplizard(), {1, 28, 28}, on_cuda()},
+                                           {test::mlp(), {1, 9, 9}, on_cuda()},
+                                           {long_shortcuts(), {3, 5, 6}, on_cuda()},
+                                           {test::small_residual(), {3, 8, 8}, on_cuda()}};
+  for (const Training& training : trainings) {
+    const Outcome one = train(training, {});
+    const Network network(training.network, training.input);
+    for (const Layer& layer : network.layers().subspan(1)) {
+      for (const int parts : {1, 3}) {
+        SCOPED_TRACE(testing::Message() << layer.name << ", " << parts << " parts");
+        EXPECT_TRUE(one == train(training, cut_before({layer.name}, parts)));
+      }
+    }
+  }
+}
+
+TEST(StagedEngine, MayHaveAShortcutPastOtherStages) {
+  const Training training{long_shortcuts(), {3, 5, 6}, on_cuda()};
+  const Outcome one = train(training, {});
+  for (const int parts : {1, 2, 4}) {
+    for (const auto schedule : {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward}) {
+      EXPECT_TRUE(one == train(training, cut_before({"first.b", "second.d", "second.e"}, parts, schedule)));
+      EXPECT_TRUE(one == train(training, cut_before({"first.norm", "second.leaky", "out"}, parts, schedule)));
+    }
+  }
+}
+
+TEST(StagedEngine, HasTheLossesOfOneDevice) {
+  Training weighted{test::deeplizard(), {1, 28, 28}, on_cuda()};
+  weighted.options.loss.class_weights = {1, 2, 3, 4, 5, 0.5F, 1, 1, 2, 0};
+  weighted.options.loss.label_smoothing = 0.1;
+  Training without_head{{"n",
+                         {test::conv("conv", 4, 3),
+                          test::flatten("flatten"),
+                          test::linear("fc", 10),
+                          {"dropout", "dropout", {{"p", 0.1}}}}},
+                        {1, 6, 6},
+                        on_cuda()};
+  without_head.options.optimizer = SgdOptions{.momentum = 0.9};
+  without_head.options.clip_norm = 0;
+  for (const Training& training : {weighted, without_head}) {
+    const Outcome one = train(training, {});
+    for (const int parts : {1, 2, 5})
+      EXPECT_TRUE(one == train(training, cut_before({training.network.layers[2].name}, parts))) << parts;
+  }
+}
+
+TEST(StagedEngine, DiffersFromTheCpuByRoundingOnly) {
+  for (Training training : {Training{test::deeplizard(), {1, 28, 28}, on_cuda()},
+                            Training{long_shortcuts(), {3, 5, 6}, on_cuda()}}) {
+    const std::vector<std::string> cut = {training.network.name == "shortcuts" ? "second" : "conv2"};
+    const Outcome staged = train(training, cut_before(cut, 3));
+    training.options.device = {};
+    const Outcome cpu = train(training, {});
+    ASSERT_EQ(staged.outputs.size(), cpu.outputs.size());
+    for (std::size_t i = 0; i < cpu.outputs.size(); ++i)
+      EXPECT_NEAR(staged.outputs[i], cpu.outputs[i], 2e-3) << i;
+    EXPECT_NEAR(staged.loss / cpu.loss, 1, 1e-4);
+    EXPECT_NEAR(staged.evaluated / cpu.evaluated, 1, 1e-4);
+  }
+}
+
+TEST(StagedEngine, GivesTheSameBitsWhenStreamsWorkAtRandomTimes) {
+  for (const Training& training : {Training{test::deeplizard(), {1, 28, 28}, on_cuda()},
+                                   Training{long_shortcuts(), {3, 5, 6}, on_cuda()}}) {
+    const std::string cut = training.network.name == "shortcuts" ? "second" : "conv2";
+    for (const int parts : {1, 3}) {
+      const ParallelOptions parallel = cut_before({cut, "out"}, parts);
+      const Outcome late = train(training, parallel);
+      for (const std::uint64_t seed : {1, 2, 3, 4}) {
+        cuda::host::set_stream_seed(seed);
+        EXPECT_TRUE(train(training, parallel) == late) << seed;
+      }
+      cuda::host::set_stream_seed(0);
+    }
+  }
+}
+
+TEST(StagedEngine, WorksWithLibraries) {
+  const test::Environment variable("SWEEP_CUDA_KERNELS", "library");
+  const Training training{test::small_residual(), {3, 8, 8}, on_cuda()};
+  const auto one = engine_of(training, {}), two = engine_of(training, cut_before({"block2"}, 2));
+  EXPECT_EQ(one->kernels(), two->kernels());
+  EXPECT_EQ(one->kernels().front(), '{');
+  EXPECT_TRUE(train(training, {}) == train(training, cut_before({"block2"}, 2)));
+}
+
+TEST(StagedEngine, GoesOnFromOneDeviceAndBackToIt) {
+  const Training training{long_shortcuts(), {3, 5, 6}, on_cuda()};
+  const Network network(training.network, training.input);
+  const ParallelOptions one = {}, two = cut_before({"second"}, 2), three = cut_before({"first.b", "fc"}, 3);
+  const auto go_on = [&](const std::vector<ParallelOptions>& way) {
+    auto engine = engine_of(training, way[0]);
+    engine->set_parameters(initial_parameters(network, 3));
+    take_steps(*engine, training);
+    for (const ParallelOptions& parallel : std::span(way).subspan(1)) {
+      auto next = engine_of(training, parallel);
+      EXPECT_EQ(next->kernels(), engine->kernels());
+      next->set_parameters(engine->parameters());
+      next->set_buffers(engine->buffers());
+      next->set_optimizer_state(engine->optimizer_state(), engine->step_count());
+      engine = std::move(next);
+      take_steps(*engine, training);
+    }
+    engine->take_totals();
+    return outcome_of(*engine, training);
+  };
+  EXPECT_TRUE(go_on({two, one, three}) == go_on({one, one, one}));
+}
+
+TEST(StagedEngine, TrainsOnWholeSetsAsOnBatchesOfTheirOwn) {
+  const Training training{test::mlp(), {1, 7, 7}, on_cuda()};
+  const test::OwnedBatch owned = test::random_batch(50, 49, 10, 3);
+  const auto set = std::make_shared<const SampleSet>(SampleSet{{1, 7, 7}, owned.pixels, owned.labels});
+  const auto parameters = [&](Placement placement, bool named) {
+    Training placed = training;
+    placed.options.placement = placement;
+    const auto engine = engine_of(placed, cut_before({"out"}, 2));
+    engine->set_parameters(initial_parameters(Network(training.network, training.input), 1));
+    DataLoader loader({set, 0, 50}, {.batch_size = kBatch, .shuffle = true, .seed = 5});
+    loader.begin_epoch(0);
+    while (const Batch* batch = loader.next()) {
+      Batch copy = *batch;
+      if (!named) copy.set = nullptr;
+      engine->train(copy, 0.05);
+    }
+    return engine->parameters();
+  };
+  const std::vector<float> resident = parameters(Placement::kDevice, true);
+  EXPECT_EQ(parameters(Placement::kHost, true), resident);
+  EXPECT_EQ(parameters(Placement::kAuto, false), resident);
+}
+
+TEST(StagedEngine, SaysWhatIsNotPossible) {
+  const auto reason = [](const ParallelOptions& parallel, int accumulate = 1, int device = 0) {
+    EngineOptions options{.device = {DeviceType::kCuda, device}};
+    options.parallel = parallel;
+    options.accumulate = accumulate;
+    return test::message_of<DeviceError>([&] { make_engine(Network(test::mlp(), {1, 7, 7}), options); });
+  };
+  ParallelOptions parallel = cut_before({"out"}, 2);
+  EXPECT_THAT(reason(parallel, 1, 3), HasSubstr("there is no cuda:4: this machine has 4 CUDA devices"));
+  EXPECT_THAT(reason(parallel, 2), HasSubstr("accumulate"));
+  parallel.data = 2;
+  EXPECT_THAT(reason(parallel), HasSubstr("each works alone, and on the CPU they work together"));
+  ParallelOptions model;
+  model.model = {{"*", "cpu:1"}};
+  EXPECT_THAT(reason(model),
+              HasSubstr("\"parallel.model\" has layers on cpu:1, want devices of the kind of cuda"));
+  model.model = {{"*", "cuda:7"}};
+  EXPECT_THAT(reason(model), HasSubstr("there is no cuda:7"));
+}
+
+TEST(StagedEngine, OfADeviceThatHasTooLittleMemoryLeavesNothingBehind) {
+  const Training training{test::deeplizard(), {1, 28, 28}, on_cuda()};
+  const std::size_t before = cuda::host::memory_in_use();
+  cuda::host::set_memory_limit(before + 700'000);
+  EXPECT_THAT(test::message_of<DeviceError>([&] { engine_of(training, cut_before({"fc1"}, 2)); }),
+              HasSubstr("out of memory"));
+  cuda::host::set_memory_limit(std::numeric_limits<std::size_t>::max());
+  EXPECT_EQ(cuda::host::memory_in_use(), before);
+}
+
+// Parameters are where their layers are, and nowhere else.
+TEST(StagedEngine, HasEachLayersMemoryOnItsDeviceOnly) {
+  const auto bytes = [](const ParallelOptions& parallel) {
+    const std::size_t before = cuda::host::memory_in_use();
+    const auto engine =
+        engine_of({{"wide", {test::flatten("flatten"), test::linear("fc", 4000), test::linear("out", 10)}},
+                   {1, 28, 28},
+                   on_cuda()},
+                  parallel);
+    return cuda::host::memory_in_use() - before;
+  };
+  const auto one = static_cast<double>(bytes({})), two = static_cast<double>(bytes(cut_before({"out"}, 1)));
+  EXPECT_NEAR(two / one, 1, 0.02);
+}
+
+TEST(BatchParts, AreOfEqualSizeButForUnits) {
+  const auto begins = [](std::size_t images, std::size_t most, std::size_t unit) {
+    const cuda::BatchParts parts(images, most, unit);
+    std::vector<int> all;
+    for (std::size_t part = 0; part <= parts.count(); ++part) all.push_back(parts.begin(part));
+    return all;
+  };
+  EXPECT_EQ(begins(10, 4, 1), (std::vector<int>{0, 2, 5, 7, 10}));
+  EXPECT_EQ(begins(3, 4, 1), (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_EQ(begins(100, 3, 16), (std::vector<int>{0, 32, 64, 100}));
+  EXPECT_EQ(begins(10, 4, 16), (std::vector<int>{0, 10}));
+}
+
+}  // namespace
+}  // namespace sweep
