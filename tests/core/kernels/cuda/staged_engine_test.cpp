@@ -2,7 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <limits>
+#include <memory>
 
 #include "core/base/error.h"
 #include "core/data/data_loader.h"
@@ -30,7 +31,7 @@ struct Training {
 struct Outcome {
   std::vector<float> parameters, gradients, buffers, outputs;
   std::vector<std::vector<float>> optimizer;
-  double loss = 0, evaluated = 0, squared_error = 0;
+  double loss = 0, evaluated = 0;
   std::int64_t correct = 0;
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
@@ -39,7 +40,7 @@ constexpr std::size_t kBatch = 11;
 
 std::unique_ptr<Engine> engine_of(const Training& training, const ParallelOptions& parallel) {
   EngineOptions options = training.options;
-  if (options.device.type == DeviceType::kCpu && !parallel.has_stages()) options.threads = 1;
+  options.threads = 1;  // of the CPU
   options.batch_size = kBatch;
   options.seed = 7;
   options.parallel = parallel;
@@ -48,8 +49,7 @@ std::unique_ptr<Engine> engine_of(const Training& training, const ParallelOption
 
 void take_steps(Engine& engine, const Training& training) {
   const Network network(training.network, training.input);
-  test::OwnedBatch owned =
-      test::random_batch(kBatch, element_count(network.input()), static_cast<std::int32_t>(10), 11);
+  const test::OwnedBatch owned = test::random_batch(kBatch, element_count(network.input()), 10, 11);
   for (const std::size_t size : {kBatch, std::size_t{4}, std::size_t{1}, kBatch}) {
     Batch batch = owned.view();
     batch.rows = batch.rows.last(size);
@@ -130,6 +130,7 @@ TEST(StagedEngine, MayBeCutBeforeAnyLayer) {
     const Outcome one = train(training, {});
     const Network network(training.network, training.input);
     for (const Layer& layer : network.layers().subspan(1)) {
+      if (layer.type == "residual") continue;  // has the name of the layers in it, too
       for (const int parts : {1, 3}) {
         SCOPED_TRACE(testing::Message() << layer.name << ", " << parts << " parts");
         EXPECT_TRUE(one == train(training, cut_before({layer.name}, parts)));
@@ -173,12 +174,13 @@ TEST(StagedEngine, DiffersFromTheCpuByRoundingOnly) {
   for (Training training : {Training{test::deeplizard(), {1, 28, 28}, on_cuda()},
                             Training{long_shortcuts(), {3, 5, 6}, on_cuda()}}) {
     const std::vector<std::string> cut = {training.network.name == "shortcuts" ? "second" : "conv2"};
+    training.options.optimizer = SgdOptions{.momentum = 0.9};  // Adam makes much of rounding
     const Outcome staged = train(training, cut_before(cut, 3));
     training.options.device = {};
     const Outcome cpu = train(training, {});
     ASSERT_EQ(staged.outputs.size(), cpu.outputs.size());
     for (std::size_t i = 0; i < cpu.outputs.size(); ++i)
-      EXPECT_NEAR(staged.outputs[i], cpu.outputs[i], 2e-3) << i;
+      EXPECT_NEAR(staged.outputs[i], cpu.outputs[i], 1e-4) << i;
     EXPECT_NEAR(staged.loss / cpu.loss, 1, 1e-4);
     EXPECT_NEAR(staged.evaluated / cpu.evaluated, 1, 1e-4);
   }
