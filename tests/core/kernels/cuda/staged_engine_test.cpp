@@ -170,6 +170,28 @@ TEST(StagedEngine, HasTheLossesOfOneDevice) {
   }
 }
 
+// The weight gradients of layers that one kernel has on one device are sums of as many parts on several.
+TEST(StagedEngine, AddsUpALargeBatchAsOneDevice) {
+  constexpr std::size_t kSamples = 1700;
+  const Network network({"wide",
+                         {test::flatten("flatten"), test::linear("fc1", 120), test::relu("relu1"),
+                          test::linear("fc2", 120), test::relu("relu2"), test::linear("out", 10)}},
+                        {1, 4, 4});
+  const test::OwnedBatch batch = test::random_batch(kSamples, 16, 10, 3);
+  const auto gradients = [&](const ParallelOptions& parallel) {
+    EngineOptions options = on_cuda();
+    options.batch_size = kSamples;
+    options.parallel = parallel;
+    const auto engine = make_engine(network, options);
+    engine->set_parameters(initial_parameters(network, 3));
+    engine->train(batch.view(), 0.01);
+    return engine->gradients();
+  };
+  const std::vector<float> one = gradients({});
+  EXPECT_EQ(gradients(cut_before({"out"}, 1)), one);
+  EXPECT_EQ(gradients(cut_before({"fc2"}, 3)), one);
+}
+
 TEST(StagedEngine, DiffersFromTheCpuByRoundingOnly) {
   for (Training training : {Training{test::deeplizard(), {1, 28, 28}, on_cuda()},
                             Training{long_shortcuts(), {3, 5, 6}, on_cuda()}}) {
