@@ -113,7 +113,7 @@ class Compiler {
 
   void make_head() {
     if (head_parts_.empty()) return;
-    const int gradient_parts = LinearStackOp::gradient_parts(stacked_, images_);
+    const int gradient_parts = LinearStackOp::gradient_parts(stacked_, (images_));
     for (const HeadPart& part : head_parts_) {
       if (!is_here(part.node)) continue;
       const bool is_last = &part == &head_parts_.back();
@@ -197,12 +197,13 @@ class Compiler {
     compiled_.output_gradient = values_[output_].gradient;
   }
 
-  // Moments are those of the whole network, of which a stage sees only some. What another stage copies stays
-  // to the end, because it may do so at any moment.
+  // Moments are those of the whole network, of which a stage sees only some. An activation that another stage
+  // copies stays to the end, because it may do so at any moment; a gradient, to the moment of its producer,
+  // which is after all of this stage.
   void plan_value(Value& value) {
     const auto images = static_cast<std::size_t>(images_);
     const std::size_t row_bytes = value.elements * sizeof(float);
-    const bool goes = goes_elsewhere(value), comes = comes_from_elsewhere(value);
+    const bool goes = goes_elsewhere(value);
     const int first = value.producer < 0 ? 0 : op_forward_time(static_cast<std::size_t>(value.producer));
     int last = first;
     for (const std::size_t n : value.consumers) last = std::max(last, is_here(n) ? forward_time(n) : first);
@@ -217,7 +218,7 @@ class Compiler {
     if (!value.needs_gradient || (&value == &values_[output_] && !stacked_.empty())) return;
     const int written = value.consumers.empty() ? loss_time() : op_backward_time(value.consumers.back());
     const int read = op_backward_time(static_cast<std::size_t>(value.producer));
-    value.gradient = compiled_.plan.add_rows(images, row_bytes, written, comes ? end_time() : read);
+    value.gradient = compiled_.plan.add_rows(images, row_bytes, written, read);
   }
 
   void list_shared_values() {

@@ -224,6 +224,24 @@ TEST(StagedEngine, GivesTheSameBitsWhenStreamsWorkAtRandomTimes) {
   }
 }
 
+// A stage may be far ahead of the one that copies from it.
+TEST(StagedEngine, KeepsABatchUntilTheNextStageHasIt) {
+  const Training training{test::mlp(), {1, 7, 7}, on_cuda()};
+  const auto evaluated = [&] {
+    const auto engine = engine_of(training, cut_before({"out"}, 2));
+    engine->set_parameters(initial_parameters(Network(training.network, training.input), 1));
+    for (std::uint64_t batch = 0; batch < 40; ++batch)
+      engine->evaluate(test::random_batch(kBatch, 49, 10, batch).view());
+    return engine->take_totals().loss;
+  };
+  const double late = evaluated();
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    cuda::host::set_stream_seed(seed);
+    EXPECT_EQ(evaluated(), late) << seed;
+  }
+  cuda::host::set_stream_seed(0);
+}
+
 TEST(StagedEngine, WorksWithLibraries) {
   const test::Environment variable("SWEEP_CUDA_KERNELS", "library");
   const Training training{test::small_residual(), {3, 8, 8}, on_cuda()};
