@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
+#include <vector>
 
 namespace sweep::cuda::host {
 
@@ -32,6 +34,24 @@ void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::fu
 
 /// __syncthreads().
 void wait_for_block();
+
+/// What a launch has to know of a kernel: the sizes of its parameters, and how one of its threads is run with
+/// pointers to the arguments.
+struct KernelType {
+  std::vector<std::size_t> parameter_bytes;
+  void (*call)(const void* kernel, void** arguments);
+};
+/// Before each launch of `kernel`. Thread-safe.
+void register_kernel(const void* kernel, KernelType type);
+
+template <class... Parameters>
+void call_kernel(const void* kernel, void** arguments) {
+  [&]<std::size_t... kIndices>(std::index_sequence<kIndices...>) {
+    reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(kernel))(
+        *static_cast<Parameters*>(arguments[kIndices])...);
+  }
+  (std::index_sequence_for<Parameters...>());
+}
 
 /// The functions of the same names in kernel.h. A copy arrives when its thread waits for it, not before: a
 /// thread that forgets to wait reads what was there.
