@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/kernels/cuda/runtime/host_builtins.h"
+#include "core/kernels/cuda/runtime/host_grid.h"
 
 namespace sweep::cuda::host {
 

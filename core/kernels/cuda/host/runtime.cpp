@@ -22,7 +22,7 @@
 #include "core/kernels/cuda/host/kernel_launch.h"
 #include "core/kernels/cuda/host/memory_limit.h"
 #include "core/kernels/cuda/host/stream_order.h"
-#include "core/kernels/cuda/runtime/host_builtins.h"
+#include "core/kernels/cuda/runtime/host_grid.h"
 #include "core/kernels/cuda/runtime/kernel_overlap.h"
 
 namespace sweep::cuda {
