@@ -5,9 +5,10 @@
 #include <chrono>
 #include <thread>
 
-#include "core/base/printable.h"
+#include "core/base/error.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/slurm/slurm_status.h"
+#include "runmanager/slurm/submission.h"
 #include "runmanager/terminal/ended_line.h"
 #include "runmanager/terminal/live_region.h"
 #include "runmanager/terminal/live_table.h"
@@ -55,8 +56,24 @@ class Follower {
     followed.runs = list_runs(directory_);
     for (const RunRecord& run : followed.runs) followed.unfinished += has_ended(run.status) ? 0 : 1;
     status_ = slurm_status(directory_, client_);
+    if (status_.known && status_.held_after_failed_launch() > 0) release();
     reading_ = Clock::now() - begin;
     return followed;
+  }
+
+  // Tasks that Slurm holds would be waited for in vain. Not more often than it is asked.
+  void release() {
+    const Clock::time_point now = Clock::now();
+    if (released_ && now - *released_ < std::chrono::duration<double>(kQueueSeconds)) return;
+    released_ = now;
+    try {
+      const SlurmJobsLock lock(directory_);
+      const std::vector<SubmittedJob> jobs = read_slurm_jobs(directory_);
+      TaskQueue queue = fresh_queue(directory_, jobs, client_);
+      release_failed_launches(directory_, jobs, queue, client_);
+      status_ = slurm_status(jobs, queue);
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): a minute later again
+    }
   }
 
   // Slurm has answered after the last change, and no task runs or waits.
@@ -117,7 +134,7 @@ class Follower {
   SlurmStatus status_;
   Clock::time_point begin_ = Clock::now();
   Clock::duration reading_{};
-  std::optional<Clock::time_point> dead_since_;
+  std::optional<Clock::time_point> dead_since_, released_;
   std::size_t unfinished_ = 0;
   std::vector<bool> ended_;
   std::vector<std::size_t> newly_ended_;

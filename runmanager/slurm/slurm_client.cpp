@@ -51,6 +51,19 @@ bool says_unknown_job(std::string_view error) {
   return contains_any(error, signs);
 }
 
+// What scontrol says of a job that started meanwhile, or has ended.
+bool says_not_waiting(std::string_view error) {
+  static constexpr std::array<std::string_view, 2> signs = {"Job is no longer pending execution",
+                                                            "Job has already finished"};
+  return contains_any(error, signs);
+}
+
+// Slurm writes a reason of several words with blanks or with underscores, by version.
+std::string words_of(std::string reason) {
+  std::ranges::replace(reason, '_', ' ');
+  return reason;
+}
+
 std::string cluster_option(const std::string& cluster) { return "--clusters=" + cluster; }
 
 // The jobs of each cluster, in one list with commas.
@@ -65,6 +78,10 @@ std::map<std::string, std::string> lists_by_cluster(const std::vector<SlurmJobId
 
 }  // namespace
 
+std::string task_name(const SlurmTask& task) {
+  return task.index.empty() ? task.job : task.job + "_" + task.index;
+}
+
 bool is_alive(std::string_view state) {
   static constexpr std::array<std::string_view, 10> ended = {
       "COMPLETED", "CANCELLED", "FAILED",   "TIMEOUT",       "NODE_FAIL",
@@ -76,6 +93,18 @@ bool is_running(std::string_view state) {
   static constexpr std::array<std::string_view, 7> running = {
       "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT"};
   return std::ranges::find(running, state) != running.end();
+}
+
+bool is_held_after_failed_launch(const SlurmTask& task) {
+  return is_alive(task.state) && !is_running(task.state) &&
+         words_of(task.reason) == "launch failed requeued held";
+}
+
+bool is_held_by_others(const SlurmTask& task) {
+  static constexpr std::array<std::string_view, 3> holds = {"JobHeldUser", "JobHeldAdmin",
+                                                            "job requeued in held state"};
+  if (!is_alive(task.state) || is_running(task.state) || is_held_after_failed_launch(task)) return false;
+  return task.state == "REQUEUE_HOLD" || std::ranges::find(holds, words_of(task.reason)) != holds.end();
 }
 
 CommandResult SlurmClient::run(const std::vector<std::string>& words) {
@@ -163,6 +192,20 @@ void SlurmClient::cancel(const std::vector<SlurmJobId>& jobs) {
 void SlurmClient::requeue(const std::string& task) {
   const CommandResult result = run({"scontrol", "requeue", task});
   if (result.code != 0) throw_refused("scontrol", result);
+}
+
+void SlurmClient::release(const SlurmJobId& job, const std::vector<SlurmTask>& tasks) {
+  if (tasks.empty()) return;
+  std::vector<std::string> words = {"scontrol"};
+  if (!job.cluster.empty()) words.push_back(cluster_option(job.cluster));
+  words.emplace_back("release");
+  for (const SlurmTask& task : tasks) words.push_back(task_name(task));
+  const CommandResult result = run(words);
+  if (result.code == 0) return;
+  // A line for each task that was not let go.
+  for (const std::string_view line : split(trimmed(result.err), '\n')) {
+    if (!says_unknown_job(line) && !says_not_waiting(line)) throw_refused("scontrol", result);
+  }
 }
 
 std::size_t SlurmClient::max_array_size() {

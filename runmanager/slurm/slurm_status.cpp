@@ -28,8 +28,11 @@ constexpr Reason kReasons[] = {
     {"JobArrayTaskLimit", "as many of its array run as may"},
     {"Dependency", "it waits for the others to end"},
     {"DependencyNeverSatisfied", "it will never run"},
+    {"launch failed requeued held", "a node could not start it, so Slurm holds it: sweep resume lets it go"},
     {"JobHeldUser", "it is held: scontrol release lets it go"},
     {"JobHeldAdmin", "an administrator holds it"},
+    {"job requeued in held state", "it is held: scontrol release lets it go"},
+    {"Nodes required for job are DOWN", "nodes it needs are down, drained or reserved"},
     {"PartitionTimeLimit", "\"time\" is above the partition's limit: it will never run"},
     {"PartitionNodeLimit", "it asks for more nodes than the partition has: it will never run"},
     {"BadConstraints", "no node has what it asks for: it will never run"},
@@ -85,6 +88,12 @@ std::size_t SlurmStatus::waiting() const {
   return count;
 }
 
+std::size_t SlurmStatus::held_after_failed_launch() const {
+  std::size_t count = 0;
+  for (const SlurmJobStatus& job : jobs) count += job.held_after_failed_launch;
+  return count;
+}
+
 SlurmStatus slurm_status(const std::vector<SubmittedJob>& jobs, const TaskQueue& queue) {
   SlurmStatus status;
   status.known = queue.known;
@@ -101,6 +110,7 @@ SlurmStatus slurm_status(const std::vector<SubmittedJob>& jobs, const TaskQueue&
         ++one.running;
       } else {
         ++one.waiting;
+        one.held_after_failed_launch += is_held_after_failed_launch(task) ? 1 : 0;
         ++one.reasons[task.reason];
       }
     }
@@ -114,10 +124,11 @@ SlurmStatus slurm_status(const fs::path& directory, SlurmClient& client) {
 }
 
 std::string reason_text(const std::string& reason) {
-  // "ReqNodeNotAvail, UnavailableNodes:n3", "(null)".
-  const std::string word = reason.substr(0, reason.find_first_of(", "));
+  // "ReqNodeNotAvail, UnavailableNodes:n3", "launch failed requeued held", "job_requeued_in_held_state".
+  std::string words = reason.substr(0, reason.find(','));
+  std::ranges::replace(words, '_', ' ');
   for (const Reason& known : kReasons) {
-    if (known.word == word) return fmt::format("{}: {}", reason, known.meaning);
+    if (known.word == words) return fmt::format("{}: {}", reason, known.meaning);
   }
   return reason;
 }

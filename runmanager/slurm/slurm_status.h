@@ -21,6 +21,7 @@ struct SlurmJobStatus {
   std::map<std::string, std::size_t>
       ended;  // by Slurm's word for how: "COMPLETED"; ones it has forgotten lack
   std::map<std::string, std::size_t> reasons;  // of those that wait: "Resources"
+  std::size_t held_after_failed_launch = 0;    // of those that wait
 };
 
 struct SlurmStatus {
@@ -31,6 +32,7 @@ struct SlurmStatus {
 
   std::size_t running() const;  // tasks that train, of all jobs
   std::size_t waiting() const;
+  std::size_t held_after_failed_launch() const;  // of those that wait, of all jobs
   bool any_live() const { return running() + waiting() > 0; }
 };
 

@@ -80,12 +80,18 @@ class ClusterSweeps:
         for problem in torture_sweep.problems_of_shared_end(sweep, self.directory / "local/sweep", self.wanted):
             self.problem(f"{logdir}: {problem}")
 
+    def needs_resume(self, logdir):
+        """Whether no task lives but those that Slurm holds for good."""
+        lives = self.lives(logdir)
+        return not lives or {task[:2] for task in lives} <= self.cluster.held()
+
     def finish(self, logdir):
         """Lets the tasks end, and goes on by `sweep resume` until every run is done, as a user would."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             # A controller that was away may take a task that has ended for a running one, for minutes.
-            until(lambda: self.all_done(logdir) or not self.lives(logdir), max(deadline - time.monotonic(), 1), f"{logdir}: its tasks end")
+            until(lambda: self.all_done(logdir) or self.needs_resume(logdir), max(deadline - time.monotonic(), 1),
+                  f"{logdir}: its tasks end")
             if self.all_done(logdir):
                 break
             self.expect_exit(0, "resume", f"{logdir}/sweep", *self.options)
