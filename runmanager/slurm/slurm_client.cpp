@@ -21,6 +21,32 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+// Without colours, and the carriage returns of texts that were written elsewhere.
+std::string plain(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i).starts_with("\x1b[")) {
+      i = std::min(text.find_first_not_of("0123456789;", i + 2), text.size());
+    } else if (text[i] != '\r') {
+      result += text[i];
+    }
+  }
+  return result;
+}
+
+// What `program` has said, all of it: "sbatch: error: …", or below each other what has several lines, as
+// those of a site's own rules.
+std::string said_by(const std::string& program, std::string_view text) {
+  const std::string whole = plain(trimmed(text));
+  if (whole.find('\n') == std::string::npos)
+    return whole.starts_with(program) ? whole : program + ": " + whole;
+  std::string lines = program + ":";
+  for (const std::string_view line : split(whole, '\n')) {
+    if (!trimmed(line).empty()) lines += "\n  " + std::string(line);
+  }
+  return lines;
+}
+
 bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -117,8 +143,7 @@ CommandResult SlurmClient::run(const std::vector<std::string>& words) {
   if (result.timed_out)
     throw SlurmUnreachable(fmt::format("{}: Slurm did not answer within {} s", words[0],
                                        std::chrono::duration_cast<std::chrono::seconds>(limit_).count()));
-  if (result.code != 0 && says_unreachable(result.err))
-    throw SlurmUnreachable(fmt::format("{}: {}", words[0], trimmed(result.err)));
+  if (result.code != 0 && says_unreachable(result.err)) throw SlurmUnreachable(said_by(words[0], result.err));
   return result;
 }
 
@@ -126,9 +151,8 @@ namespace {
 
 [[noreturn]] void throw_refused(const std::string& program, const CommandResult& result) {
   const std::string_view said = trimmed(result.err.empty() ? result.out : result.err);
-  throw ConfigError(said.empty()
-                        ? fmt::format("{}: ended with exit code {}", program, result.code)
-                        : std::string(said.starts_with(program) ? "" : program + ": ") + std::string(said));
+  throw ConfigError(said.empty() ? fmt::format("{}: ended with exit code {}", program, result.code)
+                                 : said_by(program, said));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/base/printable.h"
@@ -131,6 +132,20 @@ std::string reason_text(const std::string& reason) {
     if (known.word == words) return fmt::format("{}: {}", reason, known.meaning);
   }
   return reason;
+}
+
+std::string slurm_line(const SlurmStatus& status) {
+  if (!status.known) return "Slurm does not answer";
+  std::set<std::string> reasons;
+  for (const SlurmJobStatus& job : status.jobs) {
+    for (const auto& [reason, count] : job.reasons) {
+      if (!job.job.is_report()) reasons.insert(reason);
+    }
+  }
+  const std::size_t running = status.running();
+  return fmt::format("Slurm: {} task{} run{}, {} wait{}", running, running == 1 ? "" : "s",
+                     running == 1 ? "s" : "", status.waiting(),
+                     reasons.empty() ? "" : printable(fmt::format(" ({})", fmt::join(reasons, "; "))));
 }
 
 std::string slurm_status_text(const SlurmStatus& status, std::size_t unfinished, const fs::path& directory) {
