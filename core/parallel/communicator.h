@@ -29,8 +29,8 @@ struct SharedArray {
 
 /// How long a rank waits for the others.
 enum class Patience {
-  kDeadline,  // the deadline of the group
-  kForever    // for what another rank does in its own time, such as to begin the next batch
+  kDeadline,   // the deadline of the group
+  kWhileAlive  // for what rank 0 does in its own time, such as to begin the next batch
 };
 
 /// One rank's end of a group. Not thread-safe: one thread of the rank calls it, but for abort(). Every

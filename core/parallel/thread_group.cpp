@@ -78,7 +78,7 @@ class ThreadGroup {
     std::unique_lock lock(mutex_);
     sleepers_.fetch_add(1);
     while (!changed_.wait_for(lock, 200ms, all_there)) {
-      if (patience == Patience::kForever || !deadline.is_over()) continue;
+      if (patience == Patience::kWhileAlive || !deadline.is_over()) continue;
       set_failure(next, "has not answered for " + std::to_string(std::lround(deadline_)) + " s");
       changed_.notify_all();
     }
