@@ -51,7 +51,7 @@ class MpiCommunicator final : public Communicator {
         send(part_of(array, rank_), to);
       }
     }
-    wait(Patience::kDeadline);
+    wait();
   }
 
   void scatter(const SharedArray& array) override {
@@ -60,16 +60,16 @@ class MpiCommunicator final : public Communicator {
     } else {
       receive(part_of(array, rank_), 0);
     }
-    wait(Patience::kDeadline);
+    wait();
   }
 
-  void broadcast(std::span<std::byte> data, Patience patience) override {
+  void broadcast(std::span<std::byte> data) override {
     if (rank_ == 0) {
       for (int to = 1; to < size_; ++to) send(data, to);
     } else {
       receive(data, 0);
     }
-    wait(patience);
+    wait();
   }
 
   void barrier() override {
@@ -80,7 +80,7 @@ class MpiCommunicator final : public Communicator {
       post(&in[static_cast<std::size_t>(peer)], 1, MPI_BYTE, peer, false);
       post(&out, 1, MPI_BYTE, peer, true);
     }
-    wait(Patience::kDeadline);
+    wait();
   }
 
   void abort(const std::string& reason) noexcept override { end_all_ranks(comm_, rank_, reason); }
@@ -113,20 +113,33 @@ class MpiCommunicator final : public Communicator {
   }
 
   // Until all requests are done.
-  void wait(Patience patience) {
-    Deadline deadline(deadline_);
+  void wait() {
+    Deadline deadline(deadline_), silence_of_root(deadline_ / 2);
     const auto begin = std::chrono::steady_clock::now();
     for (std::uint64_t look = 1; !are_done(); ++look) {
       if (look % 64 != 0) continue;
       // Between batches rank 0 evaluates and writes; the cores are for what it does.
       if (std::chrono::steady_clock::now() - begin > 20ms) std::this_thread::sleep_for(100us);
-      if (patience == Patience::kWhileAlive && was_felt()) deadline = Deadline(deadline_);
-      if (!deadline.is_over()) continue;
       const std::lock_guard lock(mpi_);
-      end_all_ranks(comm_, first_open(), silence(deadline_));
+      if (pulse_.was_felt()) silence_of_root = Deadline(deadline_ / 2);
+      const bool has_root = rank_ == 0 || !silence_of_root.is_over();
+      if (!deadline.is_over()) continue;
+      if (const auto late = late_rank(has_root)) end_all_ranks(comm_, *late, silence(deadline_));
+      deadline = Deadline(deadline_);
     }
     requests_.clear();
     peers_.clear();
+  }
+
+  // Of those that are waited for in vain. If rank 0 is there it may itself wait in vain, for a rank that it
+  // will name; nobody else waits for one rank while others go on.
+  std::optional<int> late_rank(bool has_root) {
+    std::optional<int> late;
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      if (!is_open(i) || (has_root && peers_[i] == 0)) continue;
+      if (!late || peers_[i] == 0) late = peers_[i];
+    }
+    return late;
   }
 
   bool are_done() {
@@ -134,23 +147,14 @@ class MpiCommunicator final : public Communicator {
     const std::lock_guard lock(mpi_);
     if (MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE) !=
         MPI_SUCCESS)
-      end_all_ranks(comm_, first_open(), "is lost");
+      end_all_ranks(comm_, late_rank(false).value_or(rank_), "is lost");
     return done != 0;
   }
 
-  bool was_felt() {
-    const std::lock_guard lock(mpi_);
-    return pulse_.was_felt();
-  }
-
-  int first_open() {
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-      int done = 0;
-      if (requests_[i] == MPI_REQUEST_NULL) continue;
-      if (MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done == 0)
-        return peers_[i];
-    }
-    return rank_;
+  bool is_open(std::size_t i) {
+    int done = 0;
+    return requests_[i] != MPI_REQUEST_NULL &&
+           (MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done == 0);
   }
 
   MPI_Comm comm_;

@@ -10,10 +10,10 @@
 
 namespace sweep {
 
-/// Between two commands rank 0 may load data, or train other runs alone, for as long as that takes. A thread
-/// of it tells the others that it is there: when they hear nothing, it was killed, or its machine is lost. A
-/// sign is on its way to a rank only when it has taken the one before, so that none pile up where a process
-/// is stopped.
+/// Between two commands rank 0 may load data, or train other runs alone, for as long as that takes, or it
+/// waits for one rank while others wait for it. A thread of it tells the others that it is there: when they
+/// hear nothing, it was killed, or its machine is lost. A sign is on its way to a rank only when it has taken
+/// the one before, so that none pile up where a process is stopped.
 class MpiPulse {
  public:
   /// On all ranks together. `deadline`: of the group, in seconds; there are ten signs in it. `mpi` is held by

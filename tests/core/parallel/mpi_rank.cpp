@@ -67,6 +67,15 @@ int main(int argc, char** argv) {
     end_replicas(group, 0);
     return 0;
   }
+  if (task == "scatter-stopped") {
+    std::vector<std::byte> array(30 << 20);
+    const std::vector<std::size_t> begins{0, 10 << 20, 20 << 20, 30 << 20};
+    group.barrier();
+    if (group.rank() == lost) std::raise(signal);
+    group.scatter({array.data(), begins});
+    group.barrier();
+    return 0;
+  }
   if (task == "busy") {
     if (group.rank() > 0) return serve_replicas(group);
     std::this_thread::sleep_for(std::chrono::seconds(3));  // longer than the deadline
