@@ -86,9 +86,11 @@ TEST_F(Mpi, NamesTheRankThatIsLost) {
 
 // Rank 1 waits for both others, of which rank 0 waits as well.
 TEST_F(Mpi, DoesNotNameARankThatWaitsForTheLostOne) {
-  const Ended ended = run_ranks(3, "scatter-stopped 2");
-  EXPECT_EQ(ended.code, 1);
-  EXPECT_EQ(named_ranks(ended.output), std::set{2}) << ended.output;
+  for (int repeat = 0; repeat < 3; ++repeat) {  // it is late almost as soon
+    const Ended ended = run_ranks(3, "scatter-stopped 2");
+    EXPECT_EQ(ended.code, 1);
+    EXPECT_EQ(named_ranks(ended.output), std::set{2}) << ended.output;
+  }
 }
 
 TEST_F(Mpi, WaitsForRankZeroAsLongAsItIsThere) {
