@@ -8,7 +8,6 @@ threads or MPI ranks, 1 to 4; one process or the launcher is killed. Weights, op
 that one device trained undisturbed, bit for bit. Without mpirun, or a program built with MPI, there are threads alone.
 """
 import argparse
-import json
 import os
 import random
 import shutil
@@ -19,6 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import parallel_sweeps
 import torture_sweep
 from kills import workers_of
 
@@ -29,33 +29,12 @@ MPI_SETTINGS = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader", "OMPI_MCA_b
                 "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_oob_tcp_if_include": "lo"}
 
 
-def conv(name, channels):
-    return {"name": name, "type": "conv2d", "out_channels": channels, "kernel_size": 3, "padding": 1}
-
-
-HEAD = [{"name": "flatten", "type": "flatten"}, {"name": "drop", "type": "dropout", "p": 0.3},
-        {"name": "out", "type": "linear", "out_features": 4}]
-NETWORKS = {
-    "cnn": [conv("conv1", 6), {"name": "relu1", "type": "relu"}, {"name": "pool1", "type": "max_pool2d", "kernel_size": 2},
-            conv("conv2", 8), {"name": "relu2", "type": "relu"}, HEAD[0], HEAD[2]],
-    "mlp": [HEAD[0], {"name": "fc1", "type": "linear", "out_features": 40}, {"name": "relu1", "type": "relu"}, HEAD[2]],
-    "residual": [conv("stem", 6), {"name": "norm", "type": "batch_norm2d"},
-                 {"name": "block", "type": "residual",
-                  "layers": [conv("conv1", 6), {"name": "norm1", "type": "batch_norm2d"}, {"name": "relu1", "type": "relu"}]},
-                 {"name": "pool", "type": "max_pool2d", "kernel_size": 2}, *HEAD]}
-
-
 class ParallelKills:
     def __init__(self, arguments, directory):
         self.program, self.directory, self.epochs = arguments.program, directory, arguments.epochs
         self.random = random.Random(arguments.seed)
         self.found = []
-        torture_sweep.write_pictures(directory / "data", {"train": arguments.pictures, "t10k": arguments.pictures // 8}, arguments.side)
-        for name, layers in NETWORKS.items():
-            (directory / f"{name}.json").write_text(json.dumps({
-                "name": name, "dataset": {"name": "quarters", "path": "data", "validation": arguments.pictures // 8},
-                "network": {"name": name, "layers": layers}, "optimizer": "adam", "lr": 0.005, "batch_size": 128, "device": "cpu",
-                "epochs": arguments.epochs, "evaluate_first": True, "seed": 3, "checkpoint": "best"}))
+        parallel_sweeps.write_sweeps(directory, arguments.pictures, arguments.side, arguments.epochs)
 
     def problem(self, text):
         self.found.append(text)
@@ -79,10 +58,6 @@ class ParallelKills:
     def messages(self):
         return (self.directory / "messages").read_text()[-2000:]
 
-    def finished_epochs(self, run):
-        found = torture_sweep.checkpoint_of(run)
-        return len(torture_sweep.seconds_of(map(json.loads, found[0]["epochs"].splitlines()))) if found else 0
-
     def mpi_missing_reason(self):
         """Why there are no ranks here; None if there are."""
         if shutil.which("mpirun") is None:
@@ -97,7 +72,7 @@ class ParallelKills:
     def kill(self, process, run, epoch, kind):
         """Ends one rank, or the launcher or the program, after `epoch`; returns which, or None if the run was complete before."""
         deadline = time.monotonic() + PATIENCE
-        while self.finished_epochs(run) < epoch and process.poll() is None and time.monotonic() < deadline:
+        while parallel_sweeps.finished_epochs(run) < epoch and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.001)
         time.sleep(self.random.uniform(0, 0.03))
         below = workers_of(process.pid)
@@ -125,7 +100,7 @@ class ParallelKills:
             process = self.start(name, "killed", kind, devices)
             what = self.kill(process, sweep / "run", 1 + self.epochs * (number + 1) // (kills + 2), kind)
             code = self.end(process, name)
-            print(f"{name}, {devices} {kind}: {what} killed, exit code {code}, epochs {self.finished_epochs(sweep / 'run')} of {self.epochs}", flush=True)
+            print(f"{name}, {devices} {kind}: {what} killed, exit code {code}, epochs {parallel_sweeps.finished_epochs(sweep / 'run')} of {self.epochs}", flush=True)
             struck += what is not None
             if what is None and code != 0:
                 self.problem(f"{name} with {devices} {kind}: exit code {code}: {self.messages()}")
@@ -153,7 +128,7 @@ def main():
         missing = test.mpi_missing_reason()
         if missing:
             print(f"threads alone: {missing}")
-        for name in NETWORKS:
+        for name in parallel_sweeps.NETWORKS:
             test.play(name, ["threads"] if missing else ["threads", "ranks"], arguments.kills)
     print(f"{len(test.found)} problems")
     return 1 if test.found else 0
