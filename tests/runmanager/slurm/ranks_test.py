@@ -23,7 +23,7 @@ import torture_sweep  # noqa: E402
 from slurm_cluster import NoSlurm, SlurmCluster, until  # noqa: E402
 
 PATIENCE = 100  # seconds for any one start
-EPOCHS = 12
+EPOCHS = 8
 # Nodes that are all on this machine; ranks may be more than its cores.
 MPI_SETTINGS = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp", "OMPI_MCA_btl_tcp_if_include": "lo", "OMPI_MCA_mpi_yield_when_idle": "1"}
 
@@ -32,7 +32,7 @@ class RanksTest:
     def __init__(self, program, cluster, directory):
         self.program, self.directory, self.found = program, directory, []
         self.environment = cluster.environment | MPI_SETTINGS
-        parallel_sweeps.write_sweeps(directory, pictures=1500, side=8, epochs=EPOCHS)
+        parallel_sweeps.write_sweeps(directory, pictures=1000, side=8, epochs=EPOCHS)
 
     def problem(self, text):
         self.found.append(text)
