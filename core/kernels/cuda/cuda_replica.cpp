@@ -50,7 +50,7 @@ Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end) {
 // Rank 0 chooses the kernels, by measuring; the others use them.
 std::string send_kernels(Communicator& group, std::string kernels) {
   std::uint64_t size = kernels.size();
-  group.broadcast(std::as_writable_bytes(std::span(&size, 1)), Patience::kForever);
+  group.broadcast(std::as_writable_bytes(std::span(&size, 1)));
   kernels.resize(size);
   group.broadcast(std::as_writable_bytes(std::span(kernels.data(), kernels.size())));
   return kernels;
