@@ -167,9 +167,6 @@ std::optional<std::string> parallel_unavailable_reason(const Network& network, c
     return "batch normalization (\"" + norm->name +
            "\") of a batch that several GPUs share (\"parallel.data\") is not implemented; on one GPU, "
            "and on the CPU, it works";
-  if (!options.loss.class_weights.empty())
-    return "weights of classes in a batch that several GPUs share (\"parallel.data\") are not implemented; "
-           "on one GPU, and on the CPU, they work";
   return device_group_unavailable_reason(options.device, options.parallel.data);
 }
 

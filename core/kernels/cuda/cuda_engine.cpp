@@ -42,9 +42,10 @@ class CudaEngine final : public Engine {
     check(batch, options_.augment.steps);
     if (batch.size() == 0) return;
     ++steps_;
-    runner_.add(batch.augment.steps.empty() ? Task::kTrain : Task::kAugmentAndTrain, batch,
-                {.step = static_cast<std::uint32_t>(steps_ - 1),
-                 .factors = cuda::step_factors(options_.optimizer, learning_rate, steps_)});
+    cuda::StepInput input = runner_.step_input(batch);
+    input.step = static_cast<std::uint32_t>(steps_ - 1);
+    input.factors = cuda::step_factors(options_.optimizer, learning_rate, steps_);
+    runner_.add(batch.augment.steps.empty() ? Task::kTrain : Task::kAugmentAndTrain, batch, input);
   }
 
   void set_momentum(double momentum) override {
@@ -53,7 +54,7 @@ class CudaEngine final : public Engine {
 
   void evaluate(const Batch& batch) override {
     check(batch);
-    if (batch.size() > 0) runner_.add(Task::kEvaluate, batch, {});
+    runner_.evaluate(batch);
   }
 
   void predict(const Batch& batch, std::span<float> outputs) override {
@@ -126,7 +127,6 @@ class CudaEngine final : public Engine {
   void run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
     check(batch);
     check_outputs(outputs, batch, network_);
-    if (batch.size() == 0) return;
     runner_.run_and_download(task, batch, outputs);
   }
 

@@ -20,6 +20,7 @@ using cuda::DeviceTotals;
 using cuda::GradientParts;
 using cuda::kGradientParts;
 using cuda::part_begin;
+using cuda::rows_of;
 using cuda::Task;
 
 static_assert(kMaxCudaReplicas == kGradientParts);
@@ -39,12 +40,6 @@ std::size_t largest_part(std::size_t batch_size) {
 
 int device_of(const EngineOptions& options, const Communicator& group) {
   return options.device.index + (group.shares_memory() ? group.rank() : 0);
-}
-
-Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end) {
-  Batch rows = batch;
-  rows.rows = batch.rows.subspan(begin, end - begin);
-  return rows;
 }
 
 // Rank 0 chooses the kernels, by measuring; the others use them.
@@ -112,9 +107,10 @@ class CudaReplica final : public ReplicaEngine {
       ++steps_;
       const Batch share =
           rows_of(batch, part_begin(batch.size(), parts_.first), part_begin(batch.size(), parts_.end));
-      runner_.feed().add(runner_.stream(), share,
-                         {.step = static_cast<std::uint32_t>(steps_ - 1),
-                          .factors = cuda::step_factors(options_.optimizer, learning_rate, steps_)});
+      cuda::StepInput input = runner_.step_input(batch);
+      input.step = static_cast<std::uint32_t>(steps_ - 1);
+      input.factors = cuda::step_factors(options_.optimizer, learning_rate, steps_);
+      runner_.feed().add(runner_.stream(), share, input);
       const cuda::StepInputs inputs = runner_.feed().upload(runner_.stream());
       cuda::Program& program = runner_.program();
       program.run(runner_.stream(), Task::kTrainParts, 1, static_cast<int>(batch.size()), inputs);
@@ -134,10 +130,7 @@ class CudaReplica final : public ReplicaEngine {
 
   void evaluate(const Batch& batch) override {
     check(batch);
-    on_rank_0([&] {
-      for_each_piece(
-          batch, [&](const Batch& piece, std::size_t /*begin*/) { runner_.add(Task::kEvaluate, piece, {}); });
-    });
+    on_rank_0([&] { runner_.evaluate(batch); });
   }
 
   void predict(const Batch& batch, std::span<float> outputs) override {
@@ -288,23 +281,10 @@ class CudaReplica final : public ReplicaEngine {
     last_trained_ = steps_;
   }
 
-  // A batch in pieces that the network is compiled for.
-  template <class Work>
-  void for_each_piece(const Batch& batch, Work work) const {
-    const std::size_t largest = largest_part(options_.batch_size);
-    for (std::size_t begin = 0; begin < batch.size(); begin += largest)
-      work(rows_of(batch, begin, std::min(begin + largest, batch.size())), begin);
-  }
-
   void run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
     check(batch);
     check_outputs(outputs, batch, network_);
-    const std::size_t count = element_count(network_.output());
-    on_rank_0([&] {
-      for_each_piece(batch, [&](const Batch& piece, std::size_t begin) {
-        runner_.run_and_download(task, piece, outputs.subspan(begin * count, piece.size() * count));
-      });
-    });
+    on_rank_0([&] { runner_.run_and_download(task, batch, outputs); });
   }
 
   std::vector<float> download(const Array<float>& array) const {

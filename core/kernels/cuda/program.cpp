@@ -89,12 +89,10 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
                                            : zeros(stream, kGradientParts * network.parameter_count(),
                                                    "the gradients of a batch's parts")),
       class_weights_(to_device(stream, options.loss.class_weights, "the weights of the classes")),
-      weight_sum_(options.loss.class_weights.empty() ? 0 : 1, "the sum of a batch's weights"),
       loss_{.kind = options.loss.kind,
             .smoothing = static_cast<float>(options.loss.label_smoothing),
             .beta = static_cast<float>(options.loss.beta),
-            .class_weights = class_weights_.size() > 0 ? class_weights_.data() : nullptr,
-            .weight_sum = class_weights_.size() > 0 ? weight_sum_.data() : nullptr},
+            .class_weights = class_weights_.size() > 0 ? class_weights_.data() : nullptr},
       augment_(augment_plan(network, options)),
       augment_steps_(to_device(stream, options.augment.steps, "the list of augmentations")),
       state_(make_state(stream, options.optimizer, network.parameter_count())),
@@ -213,8 +211,8 @@ void Program::train_parts(Stream& stream, int images, const StepInput* input,
       continue;
     }
     step(stream, Task::kTrainParts,
-         {.images = static_cast<int>(end - begin), .first = static_cast<int>(begin), .batch_images = images},
-         input, rows + (begin - part_begin(samples, first_part)), totals_of_part(part));
+         {.images = static_cast<int>(end - begin), .first = static_cast<int>(begin)}, input,
+         rows + (begin - part_begin(samples, first_part)), totals_of_part(part));
     part_sum_->run(stream, gradient);
   }
 }
@@ -223,8 +221,6 @@ void Program::step(Stream& stream, Task task, const Share& share, const StepInpu
                    const std::uint32_t* rows, DeviceTotals* totals) const {
   const bool training = task == Task::kTrain || task == Task::kAugmentAndTrain || task == Task::kTrainParts;
   const int images = share.images;
-  LossParameters of_loss = loss_;
-  of_loss.batch_images = share.batch_images;
   const Pass pass{
       .stream = stream,
       .images = images,
@@ -240,17 +236,15 @@ void Program::step(Stream& stream, Task task, const Share& share, const StepInpu
   if (network_.reads_input)
     load_samples(stream, input, rows, images, channels_, plane_, pass.normalisation,
                  pass.data(network_.input));
-  if (loss_.class_weights != nullptr && task != Task::kPredict)
-    sum_class_weights(stream, loss_.class_weights, input, rows, images, weight_sum_.data());
   for (const auto& op : network_.ops) op->forward(pass);
   if (network_.head) {
-    network_.head->run(pass, task == Task::kPredict ? nullptr : &of_loss, totals);
+    network_.head->run(pass, task == Task::kPredict ? nullptr : &loss_, totals);
     if (!training) return;
     network_.head->backward_weights(pass);
   } else {
     if (task == Task::kPredict) return;
     float* gradient = training ? pass.data(network_.output_gradient) : nullptr;
-    loss(stream, of_loss, input, rows, images, outputs_, pass.data(network_.output), totals, gradient);
+    loss(stream, loss_, input, rows, images, outputs_, pass.data(network_.output), totals, gradient);
     if (gradient == nullptr) return;
   }
   for (const Op* op : network_.backward) op->backward(pass);

@@ -117,10 +117,9 @@ class Program {
     auto operator<=>(const Key&) const = default;
   };
   const Graph& graph(Stream& stream, Task task, int steps, int images, const StepInputs& inputs);
-  // What a pass has of a batch: images [first, first + images). batch_images: all of them; 0: the pass has
-  // all.
+  // What a pass has of a batch: images [first, first + images).
   struct Share {
-    int images, first = 0, batch_images = 0;
+    int images, first = 0;
   };
   void train_parts(Stream& stream, int images, const StepInput* input, const std::uint32_t* rows) const;
   // A step, or with kTrainParts all of it but the optimizer.
@@ -136,8 +135,8 @@ class Program {
   CompiledNetwork network_;
   Array<std::byte> memory_;
   Array<float> parameters_, gradient_, buffers_, mean_, std_;
-  Array<float> part_gradients_;              // empty without options_.parts
-  Array<float> class_weights_, weight_sum_;  // of the loss; empty without weights
+  Array<float> part_gradients_;  // empty without options_.parts
+  Array<float> class_weights_;   // of the loss; empty without weights
   LossParameters loss_;
   AugmentPlan augment_;
   Array<AugmentStep> augment_steps_;

@@ -30,6 +30,7 @@ struct Training {
   Shape input;
   OptimizerOptions optimizer = AdamOptions{};
   double clip_norm = 0;
+  std::vector<float> class_weights = {};
 };
 
 NetworkSpec mlp_with_dropout() {
@@ -49,10 +50,15 @@ NetworkSpec cnn_without_fusion() {
            test::linear("out", 10)}};
 }
 
+// That differ much, so that parts of a batch have different sums of them.
+std::vector<float> some_weights() { return {0.1F, 5, 1, 0.5F, 2, 0, 3, 0.25F, 8, 1}; }
+
 std::vector<Training> trainings() {
   return {{test::deeplizard(), {1, 28, 28}},
           {mlp_with_dropout(), {1, 28, 28}, SgdOptions{.momentum = 0.9}},
-          {cnn_without_fusion(), {1, 9, 9}, AdamOptions{}, 0.1}};
+          {cnn_without_fusion(), {1, 9, 9}, AdamOptions{}, 0.1},
+          {mlp_with_dropout(), {1, 7, 7}, AdamOptions{}, 0, some_weights()},
+          {cnn_without_fusion(), {1, 9, 9}, SgdOptions{}, 0, some_weights()}};
 }
 
 constexpr std::size_t kBatch = 50;
@@ -63,6 +69,7 @@ EngineOptions options_of(const Training& training, int devices) {
   EngineOptions options{.device = test::device(), .threads = 2, .batch_size = kBatch};
   options.optimizer = training.optimizer;
   options.clip_norm = training.clip_norm;
+  options.loss.class_weights = training.class_weights;
   options.seed = 7;
   options.parallel.data = devices;
   return options;

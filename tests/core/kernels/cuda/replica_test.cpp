@@ -64,15 +64,9 @@ TEST(CudaReplica, SaysWhatIsNotPossible) {
   EXPECT_THAT(reason(options_of(9)), HasSubstr("at most 8 GPUs can share a batch"));
   EXPECT_THAT(reason(options_of(2), test::small_residual()),
               HasSubstr("batch normalization (\"bn\") of a batch that several GPUs share"));
-  EngineOptions weighted = options_of(2);
-  weighted.loss.class_weights.assign(10, 2.0F);
-  EXPECT_THAT(reason(weighted), HasSubstr("weights of classes"));
   EngineOptions model = options_of(1);
   model.parallel.model = {{"*", "cuda:1"}};
   EXPECT_THAT(reason(model), HasSubstr("layers on several GPUs"));
-  weighted.parallel.data = 1;
-  EXPECT_EQ(parallel_unavailable_reason(Network(test::small_residual(), {3, 8, 8}), weighted), std::nullopt)
-      << "one device does all of it";
   EngineOptions in_parts = options_of(1);
   in_parts.accumulate = 2;
   EXPECT_THAT(reason(in_parts), HasSubstr("\"accumulate\": 2) is not implemented on GPUs"));
