@@ -17,9 +17,7 @@ class CudaEngine final : public Engine {
   CudaEngine(const Network& network, const EngineOptions& options)
       : network_(network),
         options_(options),
-        runner_(network_,
-                cuda::program_options(options, options.device.index,
-                                      cuda::checked_batch_size(options.batch_size)),
+        runner_(network_, cuda::program_options(options, options.device.index, {.turns = options.accumulate}),
                 options.batch_size, options.placement) {
     check_loss(options.loss, network_);
   }
@@ -140,9 +138,11 @@ class CudaEngine final : public Engine {
       runner_.program().allocate_augmented(runner_.stream(), value_bytes(samples.set->samples));
     }
     if (!resident && samples.set != nullptr) runner_.feed().allocate_staging(runner_.stream(), *samples.set);
-    const auto whole = static_cast<std::int64_t>(samples.count / options_.batch_size);
-    const int largest = static_cast<int>(options_.batch_size);
-    const int last = static_cast<int>(samples.count % options_.batch_size);
+    // An evaluation goes in pieces as long as what is trained at once.
+    const std::size_t size =
+        task == Task::kEvaluate ? runner_.largest_pass() : std::size_t{options_.batch_size};
+    const auto whole = static_cast<std::int64_t>(samples.count / size);
+    const int largest = static_cast<int>(size), last = static_cast<int>(samples.count % size);
     const auto record = [&](std::int64_t steps, int images) {
       if (steps > 0 && images > 0)
         runner_.program().record(runner_.stream(), task, static_cast<int>(steps), images,

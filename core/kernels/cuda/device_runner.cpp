@@ -9,15 +9,12 @@
 
 namespace sweep::cuda {
 
-int checked_batch_size(std::size_t batch_size) {
-  if (batch_size > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
-    throw ConfigError("batch_size " + std::to_string(batch_size) + " is too large for the CUDA engine");
+ProgramOptions program_options(const EngineOptions& options, int device, const BatchParts& parts) {
+  if (options.batch_size > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+    throw ConfigError("batch_size " + std::to_string(options.batch_size) +
+                      " is too large for the CUDA engine");
   }
-  return static_cast<int>(batch_size);
-}
-
-ProgramOptions program_options(const EngineOptions& options, int device, int batch_size) {
-  return {.batch_size = batch_size,
+  return {.batch_size = static_cast<int>(largest_part(options.batch_size, parts)),
           .optimizer = options.optimizer,
           .transform = options.transform,
           .loss = options.loss,
@@ -26,7 +23,8 @@ ProgramOptions program_options(const EngineOptions& options, int device, int bat
           .device = device,
           .kernels = options.kernels,
           .deterministic = options.deterministic,
-          .augment = options.augment};
+          .augment = options.augment,
+          .parts = parts};
 }
 
 Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end) {

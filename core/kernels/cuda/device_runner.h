@@ -12,11 +12,9 @@
 
 namespace sweep::cuda {
 
-/// For ProgramOptions::batch_size. Throws ConfigError if it is too large for the engine.
-int checked_batch_size(std::size_t batch_size);
-
-/// The options of the program for passes over up to `batch_size` samples, on the device of this index.
-ProgramOptions program_options(const EngineOptions& options, int device, int batch_size);
+/// The options of the program of a device of this index that computes `parts` of each batch. Throws
+/// ConfigError if options.batch_size is too large for the engine.
+ProgramOptions program_options(const EngineOptions& options, int device, const BatchParts& parts);
 
 /// Samples [begin, end) of `batch`.
 Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end);
@@ -35,6 +33,8 @@ class DeviceRunner {
   const Program& program() const { return program_; }
   BatchFeed& feed() { return feed_; }
   DeviceClock& clock() { return clock_; }
+  /// Most samples that are evaluated at once.
+  std::size_t largest_pass() const { return pass_size_; }
 
   /// Collects steps and starts them together as long as they have the same task and batch size: one graph
   /// launch for up to max_steps() of them.
@@ -72,7 +72,7 @@ class DeviceRunner {
   void for_each_piece(const Batch& batch, Work work) const;
 
   const int device_;
-  const std::size_t pass_size_;  // most samples of a pass
+  const std::size_t pass_size_;
   const LossOptions loss_;
   const Selection selection_;
   Stream stream_;

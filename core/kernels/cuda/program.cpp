@@ -1,5 +1,9 @@
 #include "core/kernels/cuda/program.h"
 
+#include <algorithm>
+#include <set>
+#include <span>
+
 #include "core/base/error.h"
 #include "core/kernels/cuda/kernels/pixels.h"
 #include "core/kernels/cuda/kernels/sum_order.h"
@@ -23,7 +27,7 @@ std::vector<Array<float>> make_state(Stream& stream, const OptimizerOptions& opt
 CompiledNetwork compiled(const Network& network, const ProgramOptions& options) {
   KernelAutotuner autotuner(
       {.device = options.device, .recorded = options.kernels, .deterministic = options.deterministic});
-  return compile(network, options.batch_size, options.seed, autotuner);
+  return compile(network, options.batch_size, options.seed, options.parts.count > 1, autotuner);
 }
 
 int plane_of(const Shape& input) {
@@ -46,13 +50,17 @@ AugmentPlan augment_plan(const Network& network, const ProgramOptions& options) 
           .targets = static_cast<int>(element_count(network.output()))};
 }
 
+bool is_training(Task task) { return task != Task::kEvaluate && task != Task::kPredict; }
+
 // The samples of the passes over a batch of `images`.
-std::vector<int> pass_sizes(Task task, int images) {
-  if (task != Task::kTrainParts) return {images};
-  const int least = images / kGradientParts;
-  std::vector<int> sizes;
-  if (least > 0) sizes.push_back(least);
-  if (images % kGradientParts != 0) sizes.push_back(least + 1);
+std::set<int> pass_sizes(Task task, int images, const BatchParts& parts) {
+  if (!is_training(task)) return {images};
+  std::set<int> sizes;
+  for (int turn = 0; turn < parts.turns; ++turn) {
+    const PartSizes of_turn = part_sizes(static_cast<std::size_t>(images), parts, turn);
+    sizes.insert(of_turn.images, of_turn.images + of_turn.count);
+  }
+  sizes.erase(0);
   return sizes;
 }
 
@@ -78,16 +86,21 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       plane_(plane_of(network.input())),
       outputs_(static_cast<int>(network.output()[0])),
       network_(compiled(network, options)),
-      memory_(network_.memory_bytes,
-              "the activations and gradients of a batch of " + std::to_string(options.batch_size)),
+      moments_(moments()),
+      sums_(largest_sums() * static_cast<std::size_t>(options.parts.count), "the sums of a batch's parts"),
+      memory_(blocks() * network_.memory_bytes,
+              "the activations and gradients of a batch of " +
+                  std::to_string(blocks() * static_cast<std::size_t>(options.batch_size))),
       parameters_(zeros(stream, network.parameter_count(), "the parameters")),
       gradient_(zeros(stream, network.parameter_count(), "the gradient")),
       buffers_(to_device(stream, initial_buffers(network), "the running statistics")),
       mean_(to_device(stream, options.transform.mean, "the pixels' mean")),
       std_(to_device(stream, options.transform.std, "the pixels' deviation")),
-      part_gradients_(options.parts.none() ? Array<float>()
-                                           : zeros(stream, kGradientParts * network.parameter_count(),
-                                                   "the gradients of a batch's parts")),
+      part_gradients_(options.parts.is_whole()
+                          ? Array<float>()
+                          : zeros(stream,
+                                  static_cast<std::size_t>(options.parts.count) * network.parameter_count(),
+                                  "the gradients of a batch's parts")),
       class_weights_(to_device(stream, options.loss.class_weights, "the weights of the classes")),
       loss_{.kind = options.loss.kind,
             .smoothing = static_cast<float>(options.loss.label_smoothing),
@@ -97,12 +110,15 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       augment_steps_(to_device(stream, options.augment.steps, "the list of augmentations")),
       state_(make_state(stream, options.optimizer, network.parameter_count())),
       totals_(
-          static_cast<std::size_t>((options.parts.none() ? 1 : kGradientParts) *
+          static_cast<std::size_t>(options.parts.count *
                                    (network_.head ? kStackBlocks : loss_totals_count(options.batch_size))),
           "the sums of an epoch"),
       optimizer_(make_optimizer(stream)) {
   augment_.steps = augment_steps_.data();
-  if (!options.parts.none()) part_sum_.emplace(stream, gradient_sources());
+  if (!options.parts.is_whole()) {
+    for (std::size_t block = 0; block < blocks(); ++block)
+      block_sums_.emplace_back(stream, gradient_sources(memory_.data() + block * network_.memory_bytes));
+  }
   stream.clear(totals_.data(), totals_.size() * sizeof(DeviceTotals));
 }
 
@@ -113,7 +129,7 @@ void Program::allocate_augmented(Stream& stream, std::size_t value_bytes) {
       layout.samples + static_cast<std::size_t>(options_.batch_size) * values * value_bytes;
   if (augmented_.size() >= bytes) return;
   stream.wait();
-  std::erase_if(graphs_, [](const auto& entry) { return entry.first.task == Task::kAugmentAndTrain; });
+  std::erase_if(recordings_, [](const auto& entry) { return entry.first.task == Task::kAugmentAndTrain; });
   augmented_ = Array<std::byte>(bytes, "the images of a batch as they are changed");
 }
 
@@ -126,11 +142,37 @@ AugmentedBatch Program::augmented_batch() const {
           .rows = reinterpret_cast<std::uint32_t*>(first + layout.rows)};
 }
 
-std::vector<GradientSource> Program::gradient_sources() const {
+std::vector<Program::Moment> Program::moments() const {
+  std::vector<Moment> all;
+  for (const auto& op : network_.ops) all.push_back({Moment::Kind::kForward, op.get()});
+  all.push_back({Moment::Kind::kLoss});
+  for (const Op* op : network_.backward) all.push_back({Moment::Kind::kBackward, op});
+  return all;
+}
+
+// Bytes of the largest sums that parts leave for each other.
+std::size_t Program::largest_sums() const {
+  std::size_t largest = 0;
+  if (options_.parts.count == 1) return largest;
+  for (const Moment& moment : moments_) largest = std::max(largest, moment.sum_bytes());
+  return largest;
+}
+
+// Parts whose activations are there at the same time: all of this device if they wait for each other's sums.
+std::size_t Program::blocks() const {
+  const int own = options_.parts.end - options_.parts.first;
+  return sums_.size() == 0 ? 1 : static_cast<std::size_t>(std::max(1, own));
+}
+
+std::size_t Program::block_of_part(int part) const {
+  return blocks() == 1 ? 0 : static_cast<std::size_t>(part - options_.parts.first);
+}
+
+std::vector<GradientSource> Program::gradient_sources(const std::byte* block) const {
   std::vector<GradientSource> sources;
   const auto add = [&](const std::vector<PartialGradient>& parts) {
     for (const PartialGradient& part : parts) {
-      const auto* begin = reinterpret_cast<const float*>(memory_.data() + network_.plan.offset(part.slot));
+      const auto* begin = reinterpret_cast<const float*>(block + network_.plan.offset(part.slot));
       sources.push_back({begin, part.offset, part.count, part.parts});
     }
   };
@@ -142,15 +184,12 @@ std::vector<GradientSource> Program::gradient_sources() const {
 Optimizer Program::make_optimizer(Stream& stream) const {
   OptimizerArrays arrays{parameters_.data(), gradient_.data(), {}};
   for (std::size_t i = 0; i < state_.size(); ++i) arrays.state[i] = state_[i].data();
-  if (options_.parts.none())
-    return Optimizer(stream, options_.optimizer, options_.clip_norm, gradient_sources(), arrays);
+  if (options_.parts.is_whole())
+    return Optimizer(stream, options_.optimizer, options_.clip_norm, gradient_sources(memory_.data()),
+                     arrays);
   const auto count = static_cast<int>(parameters_.size());
   return Optimizer(stream, options_.optimizer, options_.clip_norm,
-                   {{part_gradients_.data(), 0, count, kGradientParts}}, arrays);
-}
-
-void Program::take_step(Stream& stream, const StepInputs& inputs) const {
-  optimizer_.step(stream, reinterpret_cast<const StepInput*>(inputs.first));
+                   {{part_gradients_.data(), 0, count, options_.parts.count}}, arrays);
 }
 
 const float* Program::outputs() const {
@@ -158,97 +197,202 @@ const float* Program::outputs() const {
 }
 
 void Program::run(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
-  stream.launch(graph(stream, task, steps, images, inputs));
+  for (const Recorded& recorded : recording(stream, task, steps, images, inputs))
+    stream.launch(recorded.graph);
 }
 
-const Graph& Program::graph(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
-  const Key key{task, steps, images};
-  auto found = graphs_.find(key);
-  if (found == graphs_.end()) {
-    // Before the capture: libraries choose algorithms here, which a capture forbids.
-    for (const int size : pass_sizes(task, images)) {
-      for (const auto& op : network_.ops) op->prepare(size);
-    }
-    Graph recorded = stream.capture([&] {
-      for (int i = 0; i < steps; ++i) {
-        std::byte* input = inputs.first + static_cast<std::size_t>(i) * inputs.stride;
-        const auto* of_step = reinterpret_cast<const StepInput*>(input);
-        const auto* rows = reinterpret_cast<const std::uint32_t*>(input + inputs.rows_offset);
-        if (task == Task::kAugmentAndTrain) {
-          const AugmentedBatch batch = augmented_batch();
-          const auto* numbers = reinterpret_cast<const std::uint32_t*>(input + inputs.numbers_offset);
-          augment_samples(stream, of_step, rows, numbers, images, augment_, batch);
-          of_step = batch.input;
-          rows = batch.rows;
-        }
-        if (task == Task::kTrainParts) {
-          train_parts(stream, images, of_step, rows);
-        } else {
-          step(stream, task, {.images = images}, of_step, rows, totals_of_part(options_.parts.first));
-        }
-      }
-    });
-    found = graphs_.emplace(key, std::move(recorded)).first;
+void Program::train_parts(Stream& stream, int images, const StepInputs& inputs,
+                          const ExchangeParts& exchange) {
+  for (const Recorded& recorded : recording(stream, Task::kTrainParts, 1, images, inputs)) {
+    stream.launch(recorded.graph);
+    if (recorded.sum_bytes > 0) exchange(sums_.data(), recorded.sum_bytes);
   }
-  return found->second;
+  exchange(reinterpret_cast<std::byte*>(part_gradients_.data()), parameters_.size() * sizeof(float));
+  take_step(stream, reinterpret_cast<const StepInput*>(inputs.first));
+}
+
+// The segments of a step that trains.
+std::vector<Program::Segment> Program::segments(int images) const {
+  std::vector<Segment> all;
+  for (int turn = 0; turn < options_.parts.turns; ++turn) {
+    if (samples_of_turn(static_cast<std::size_t>(images), options_.parts, turn).size() == 0) continue;
+    Segment segment{.turn = turn};
+    for (std::size_t i = 0; i < moments_.size() && sums_.size() > 0; ++i) {
+      if (moments_[i].sum_bytes() == 0) continue;
+      segment.end = i;
+      all.push_back(segment);
+      segment = {.turn = turn, .begin = i, .joins = true};
+    }
+    segment.end = moments_.size();
+    all.push_back(segment);
+  }
+  return all;
+}
+
+const std::vector<Program::Recorded>& Program::recording(Stream& stream, Task task, int steps, int images,
+                                                         const StepInputs& inputs) {
+  const Key key{task, steps, images};
+  const auto found = recordings_.find(key);
+  if (found != recordings_.end()) return found->second;
+  // Before the capture: libraries choose algorithms here, which a capture forbids.
+  for (const int size : pass_sizes(task, images, options_.parts)) {
+    for (const auto& op : network_.ops) op->prepare(size);
+  }
+  const auto inputs_of = [&](int step) {
+    std::byte* input = inputs.first + static_cast<std::size_t>(step) * inputs.stride;
+    return Inputs{reinterpret_cast<const StepInput*>(input),
+                  reinterpret_cast<const std::uint32_t*>(input + inputs.rows_offset),
+                  reinterpret_cast<const std::uint32_t*>(input + inputs.numbers_offset)};
+  };
+  std::vector<Recorded> recorded;
+  if (task == Task::kTrainParts) {
+    const std::vector<Segment> all = segments(images);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const std::size_t first = i;
+      // An exchange comes behind all but a turn's last segment.
+      while (all[i].end == moments_.size() && i + 1 < all.size()) ++i;
+      Graph graph = stream.capture([&] {
+        for (std::size_t part = first; part <= i; ++part)
+          train(stream, task, all[part], images, inputs_of(0));
+      });
+      const bool is_end = all[i].end == moments_.size();
+      recorded.push_back({std::move(graph), is_end ? 0 : moments_[all[i].end].sum_bytes()});
+    }
+  } else {
+    recorded.push_back({stream.capture([&] {
+      for (int step = 0; step < steps; ++step) {
+        if (!is_training(task)) {
+          evaluate(stream, task, images, inputs_of(step));
+          continue;
+        }
+        for (const Segment& segment : segments(images)) train(stream, task, segment, images, inputs_of(step));
+        take_step(stream, inputs_of(step).input);
+      }
+    })});
+  }
+  return recordings_.emplace(key, std::move(recorded)).first->second;
 }
 
 DeviceTotals* Program::totals_of_part(int part) const {
-  const std::size_t parts = options_.parts.none() ? 1 : kGradientParts;
+  const auto parts = static_cast<std::size_t>(options_.parts.count);
   return totals_.data() + totals_.size() / parts * static_cast<std::size_t>(part);
 }
 
-// `rows` are those of this device's samples.
-void Program::train_parts(Stream& stream, int images, const StepInput* input,
-                          const std::uint32_t* rows) const {
-  const auto samples = static_cast<std::size_t>(images);
-  const auto [first_part, end_part] = options_.parts;
-  for (int part = first_part; part < end_part; ++part) {
-    const std::size_t begin = part_begin(samples, part), end = part_begin(samples, part + 1);
-    float* gradient = part_gradients_.data() + static_cast<std::size_t>(part) * parameters_.size();
-    if (begin == end) {
-      stream.clear(gradient, parameters_.size() * sizeof(float));
-      continue;
-    }
-    step(stream, Task::kTrainParts,
-         {.images = static_cast<int>(end - begin), .first = static_cast<int>(begin)}, input,
-         rows + (begin - part_begin(samples, first_part)), totals_of_part(part));
-    part_sum_->run(stream, gradient);
-  }
-}
-
-void Program::step(Stream& stream, Task task, const Share& share, const StepInput* input,
-                   const std::uint32_t* rows, DeviceTotals* totals) const {
-  const bool training = task == Task::kTrain || task == Task::kAugmentAndTrain || task == Task::kTrainParts;
-  const int images = share.images;
-  const Pass pass{
+Pass Program::make_pass(Stream& stream, int images, const Inputs& inputs) const {
+  return {
       .stream = stream,
       .images = images,
-      .training = training,
-      .first_image = share.first,
-      .input = input,
-      .rows = rows,
+      .input = inputs.input,
+      .rows = inputs.rows,
       .parameters = parameters_.data(),
       .buffers = buffers_.data(),
       .normalisation = {mean_.size() > 0 ? mean_.data() : nullptr, std_.size() > 0 ? std_.data() : nullptr},
       .plan = network_.plan,
       .memory = memory_.data()};
-  if (network_.reads_input)
-    load_samples(stream, input, rows, images, channels_, plane_, pass.normalisation,
-                 pass.data(network_.input));
-  for (const auto& op : network_.ops) op->forward(pass);
-  if (network_.head) {
-    network_.head->run(pass, task == Task::kPredict ? nullptr : &loss_, totals);
-    if (!training) return;
-    network_.head->backward_weights(pass);
-  } else {
-    if (task == Task::kPredict) return;
-    float* gradient = training ? pass.data(network_.output_gradient) : nullptr;
-    loss(stream, loss_, input, rows, images, outputs_, pass.data(network_.output), totals, gradient);
-    if (gradient == nullptr) return;
+}
+
+void Program::evaluate(Stream& stream, Task task, int images, const Inputs& inputs) const {
+  const Pass pass = make_pass(stream, images, inputs);
+  DeviceTotals* totals = totals_of_part(options_.parts.first);
+  load(pass);
+  run_moments(pass, 0, network_.ops.size(), totals);
+  run_loss(pass, task == Task::kEvaluate, totals);
+}
+
+// Changes the samples of a turn, if the task does; else they are as they come.
+Program::Inputs Program::augmented(Stream& stream, Task task, int images, const Inputs& inputs) const {
+  if (task != Task::kAugmentAndTrain) return inputs;
+  const AugmentedBatch batch = augmented_batch();
+  augment_samples(stream, inputs.input, inputs.rows, inputs.numbers, images, augment_, batch);
+  return {batch.input, batch.rows, nullptr};
+}
+
+// A segment of all parts that are this device's, one after another.
+void Program::train(Stream& stream, Task task, const Segment& segment, int images,
+                    const Inputs& inputs) const {
+  const BatchParts& parts = options_.parts;
+  const auto samples = static_cast<std::size_t>(images);
+  const auto samples_of = [&](int first, int end) {
+    return samples_of_parts(samples, parts, segment.turn, first, end);
+  };
+  const SampleRange own = samples_of(parts.first, parts.end);
+  const std::size_t before = own_samples_before(samples, parts, segment.turn);
+  const Inputs of_turn = augmented(stream, task, static_cast<int>(own.size()),
+                                   {inputs.input, inputs.rows + before, inputs.numbers + before});
+  const bool is_last = segment.end == moments_.size(), is_first_turn = samples_of(0, 0).begin == 0;
+  const JointPass joint{sums_.data(), memory_.data(), part_sizes(samples, parts, segment.turn)};
+  const auto pass_over = [&](int part, const SampleRange& range) {
+    Pass pass = make_pass(stream, static_cast<int>(range.size()),
+                          {of_turn.input, of_turn.rows + (range.begin - own.begin), nullptr});
+    pass.training = true;
+    pass.first_image = static_cast<int>(range.begin);
+    pass.memory = memory_.data() + block_of_part(part) * network_.memory_bytes;
+    pass.joint = sums_.size() > 0 ? &joint : nullptr;
+    pass.part = part;
+    return pass;
+  };
+  if (segment.joins) {
+    const Moment& moment = moments_[segment.begin];
+    moment.op->join_sums(pass_over(parts.first, {own.begin, own.begin}), moment.phase());
   }
-  for (const Op* op : network_.backward) op->backward(pass);
-  if (task != Task::kTrainParts) optimizer_.step(stream, input);
+  for (int part = parts.first; part < parts.end; ++part) {
+    const SampleRange range = samples_of(part, part + 1);
+    if (range.size() > 0) {
+      const Pass pass = pass_over(part, range);
+      if (!segment.joins) load(pass);
+      run_moments(pass, segment.begin, segment.end, totals_of_part(part));
+      if (!is_last) moments_[segment.end].op->leave_sums(pass, moments_[segment.end].phase());
+    }
+    if (is_last && !parts.is_whole()) sum_gradient(stream, part, range.size() > 0, !is_first_turn);
+  }
+}
+
+// Of a part, in its own place, to which turns add.
+void Program::sum_gradient(Stream& stream, int part, bool has_samples, bool add) const {
+  float* gradient = part_gradients_.data() + static_cast<std::size_t>(part) * parameters_.size();
+  if (has_samples) {
+    block_sums_[block_of_part(part)].run(stream, add, gradient);
+  } else if (!add) {
+    stream.clear(gradient, parameters_.size() * sizeof(float));
+  }
+}
+
+void Program::take_step(Stream& stream, const StepInput* input) const {
+  if (network_.head || network_.output_gradient) optimizer_.step(stream, input);
+}
+
+void Program::load(const Pass& pass) const {
+  if (network_.reads_input)
+    load_samples(pass.stream, pass.input, pass.rows, pass.images, channels_, plane_, pass.normalisation,
+                 pass.data(network_.input));
+}
+
+void Program::run_moments(const Pass& pass, std::size_t begin, std::size_t end, DeviceTotals* totals) const {
+  for (const Moment& moment : std::span(moments_).subspan(begin, end - begin)) {
+    switch (moment.kind) {
+      case Moment::Kind::kForward:
+        moment.op->forward(pass);
+        break;
+      case Moment::Kind::kLoss:
+        run_loss(pass, true, totals);
+        break;
+      case Moment::Kind::kBackward:
+        moment.op->backward(pass);
+        break;
+    }
+  }
+}
+
+// And the head, which is fused with it. `compares`: with the targets.
+void Program::run_loss(const Pass& pass, bool compares, DeviceTotals* totals) const {
+  if (network_.head) {
+    network_.head->run(pass, compares ? &loss_ : nullptr, totals);
+    if (pass.training) network_.head->backward_weights(pass);
+  } else if (compares) {
+    float* gradient = pass.training ? pass.data(network_.output_gradient) : nullptr;
+    loss(pass.stream, loss_, pass.input, pass.rows, pass.images, outputs_, pass.data(network_.output), totals,
+         gradient);
+  }
 }
 
 }  // namespace sweep::cuda

@@ -62,14 +62,9 @@ TEST(CudaReplica, SaysWhatIsNotPossible) {
   EXPECT_THAT(reason(options_of(5)), HasSubstr("there is no cuda:4: this machine has 4 CUDA devices"));
   EXPECT_THAT(reason(options_of(2, 3)), HasSubstr("there is no cuda:4"));
   EXPECT_THAT(reason(options_of(9)), HasSubstr("at most 8 GPUs can share a batch"));
-  EXPECT_THAT(reason(options_of(2), test::small_residual()),
-              HasSubstr("batch normalization (\"bn\") of a batch that several GPUs share"));
   EngineOptions model = options_of(1);
   model.parallel.model = {{"*", "cuda:1"}};
   EXPECT_THAT(reason(model), HasSubstr("layers on several GPUs"));
-  EngineOptions in_parts = options_of(1);
-  in_parts.accumulate = 2;
-  EXPECT_THAT(reason(in_parts), HasSubstr("\"accumulate\": 2) is not implemented on GPUs"));
   EXPECT_THAT(group_unavailable_reason(Network(test::mlp(), {3, 8, 8}), options_of(2), 2),
               testing::Optional(HasSubstr("those of one process can")));
 }

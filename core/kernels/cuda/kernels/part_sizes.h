@@ -1,0 +1,21 @@
+// The parts of a batch that are computed apart, next to each other.
+#pragma once
+
+#include <cstdint>
+
+namespace sweep::cuda {
+
+inline constexpr int kMaxParts = 8;
+
+struct PartSizes {
+  int count = 1;               // <= kMaxParts
+  int images[kMaxParts] = {};  // of each part; parts may be empty
+
+  std::int64_t sum() const {
+    std::int64_t all = 0;
+    for (int part = 0; part < count; ++part) all += images[part];
+    return all;
+  }
+};
+
+}  // namespace sweep::cuda
