@@ -9,13 +9,11 @@
 
 namespace sweep::cuda {
 
-/// A batch that several devices share is cut into so many parts, whichever devices there are: each part is a
-/// pass of its own, whose gradient and totals are kept apart, so that bits do not depend on who computes it.
-inline constexpr int kGradientParts = kMaxParts;
-
+/// Each part is a pass of its own, whose gradient and totals are kept apart, so that bits do not depend on
+/// who computes it.
 struct BatchParts {
   int turns = 1;           // EngineOptions::accumulate
-  int count = 1;           // parts of a turn, <= kMaxParts
+  int count = 1;           // parts of a turn: kGradientParts if devices share it
   int first = 0, end = 1;  // those of each turn that this device computes
 
   bool is_whole() const { return turns == 1 && count == 1; }

@@ -3,13 +3,13 @@
 
 #include <cstdint>
 
+#include "core/kernels/cuda/kernels/sum_order.h"
+
 namespace sweep::cuda {
 
-inline constexpr int kMaxParts = 8;
-
 struct PartSizes {
-  int count = 1;               // <= kMaxParts
-  int images[kMaxParts] = {};  // of each part; parts may be empty
+  int count = 1;                    // <= kGradientParts
+  int images[kGradientParts] = {};  // of each part; parts may be empty
 
   std::int64_t sum() const {
     std::int64_t all = 0;
