@@ -4,31 +4,34 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
+#include "core/engine/engine.h"
 #include "core/kernels/cuda/kernels/part_sizes.h"
+#include "core/kernels/cuda/kernels/sum_order.h"
 
 namespace sweep::cuda {
 
 /// Each part is a pass of its own, whose gradient and totals are kept apart, so that bits do not depend on
 /// who computes it.
 struct BatchParts {
-  int turns = 1;           // EngineOptions::accumulate
+  int turns = 1;           // EngineOptions::accumulate, but at most the samples of the largest batch
   int count = 1;           // parts of a turn: kGradientParts if devices share it
   int first = 0, end = 1;  // those of each turn that this device computes
 
   bool is_whole() const { return turns == 1 && count == 1; }
 };
 
+inline int turns_of(const EngineOptions& options) {
+  return static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(options.accumulate),
+                                                std::max<std::size_t>(options.batch_size, 1)));
+}
+
 /// Samples of a batch, [begin, end).
 struct SampleRange {
   std::size_t begin = 0, end = 0;
   std::size_t size() const { return end - begin; }
 };
-
-/// Where the first of `count` nearly equal runs of `samples` begins; the end for run `count`.
-inline std::size_t run_begin(std::size_t samples, int count, int run) {
-  return samples * static_cast<std::size_t>(run) / static_cast<std::size_t>(count);
-}
 
 /// The samples of a turn. Empty if the batch has fewer than there are turns.
 inline SampleRange samples_of_turn(std::size_t samples, const BatchParts& parts, int turn) {
@@ -61,10 +64,8 @@ inline std::size_t largest_part(std::size_t samples, const BatchParts& parts) {
 
 /// Of all parts of a turn.
 inline PartSizes part_sizes(std::size_t samples, const BatchParts& parts, int turn) {
-  PartSizes sizes{.count = parts.count, .images = {}};
-  for (int part = 0; part < parts.count; ++part)
-    sizes.images[part] = static_cast<int>(samples_of_parts(samples, parts, turn, part, part + 1).size());
-  return sizes;
+  const SampleRange all = samples_of_turn(samples, parts, turn);
+  return {.count = parts.count, .images = static_cast<std::int64_t>(all.size())};
 }
 
 }  // namespace sweep::cuda

@@ -17,7 +17,8 @@ class CudaEngine final : public Engine {
   CudaEngine(const Network& network, const EngineOptions& options)
       : network_(network),
         options_(options),
-        runner_(network_, cuda::program_options(options, options.device.index, {.turns = options.accumulate}),
+        runner_(network_,
+                cuda::program_options(options, options.device.index, {.turns = cuda::turns_of(options)}),
                 options.batch_size, options.placement) {
     check_loss(options.loss, network_);
   }

@@ -30,7 +30,7 @@ static_assert(kMaxCudaReplicas == kGradientParts);
 int first_part(int rank, int size) { return kGradientParts * rank / size; }
 
 BatchParts parts_of(const EngineOptions& options, const Communicator& group) {
-  return {.turns = options.accumulate,
+  return {.turns = cuda::turns_of(options),
           .count = kGradientParts,
           .first = first_part(group.rank(), group.size()),
           .end = first_part(group.rank() + 1, group.size())};

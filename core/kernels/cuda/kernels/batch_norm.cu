@@ -122,10 +122,10 @@ __global__ void join_part_statistics_kernel(BatchNormShape s, PartSizes sizes, c
   for_each_index(s.channels, [=](int c) {
     Moments moments;
     for (int part = 0; part < sizes.count; ++part) {
-      if (sizes.images[part] == 0) continue;
+      const int images = sizes.of(part);
+      if (images == 0) continue;
       const double* statistics = parts + static_cast<std::ptrdiff_t>(part) * 2 * s.channels;
-      moments.add(statistics[c], statistics[s.channels + c],
-                  static_cast<double>(sizes.images[part]) * s.plane);
+      moments.add(statistics[c], statistics[s.channels + c], static_cast<double>(images) * s.plane);
     }
     write_statistics(s, c, moments, to);
   });
@@ -186,7 +186,7 @@ __global__ void join_part_gradients_kernel(PartSizes sizes, int count, const flo
   for_each_index(count, [=](int i) {
     float total = 0.0f;
     for (int part = 0; part < sizes.count; ++part) {
-      if (sizes.images[part] > 0) total += parts[static_cast<std::ptrdiff_t>(part) * count + i];
+      if (sizes.of(part) > 0) total += parts[static_cast<std::ptrdiff_t>(part) * count + i];
     }
     totals[i] = total;
   });

@@ -139,7 +139,7 @@ void BatchNormOp::backward(const Pass& pass) const {
   const bool joint = pass.joint != nullptr && grad_in != nullptr;
   if (!joint) sum_gradients(pass, pass.data(totals_));
   if (grad_in == nullptr) return;
-  const std::int64_t images = joint ? pass.joint->sizes.sum() : pass.images;
+  const std::int64_t images = joint ? pass.joint->sizes.images : pass.images;
   batch_norm_backward(pass.stream, shape_, pass.images, images, in, grad_out, mean, inverse, weight, totals,
                       slots_.add, grad_in);
 }
