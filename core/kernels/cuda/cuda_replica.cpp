@@ -17,8 +17,8 @@ namespace sweep {
 namespace {
 
 using cuda::Array;
-using cuda::BatchParts;
 using cuda::DeviceTotals;
+using cuda::GradientParts;
 using cuda::kGradientParts;
 using cuda::SampleRange;
 using cuda::Task;
@@ -29,7 +29,7 @@ static_assert(kMaxCudaReplicas == kGradientParts);
 // part have none, which no network is trained with.
 int first_part(int rank, int size) { return kGradientParts * rank / size; }
 
-BatchParts parts_of(const EngineOptions& options, const Communicator& group) {
+GradientParts parts_of(const EngineOptions& options, const Communicator& group) {
   return {.turns = cuda::turns_of(options),
           .count = kGradientParts,
           .first = first_part(group.rank(), group.size()),
@@ -313,7 +313,7 @@ class CudaReplica final : public ReplicaEngine {
   EngineOptions options_;  // only the momentum changes
   Communicator& group_;
   const Device device_;
-  const BatchParts parts_;
+  const GradientParts parts_;
   const std::string kernels_;  // to be used
   // Mutable because reading results first runs the collected steps.
   mutable cuda::DeviceRunner runner_;

@@ -9,7 +9,7 @@
 
 namespace sweep::cuda {
 
-ProgramOptions program_options(const EngineOptions& options, int device, const BatchParts& parts) {
+ProgramOptions program_options(const EngineOptions& options, int device, const GradientParts& parts) {
   if (options.batch_size > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
     throw ConfigError("batch_size " + std::to_string(options.batch_size) +
                       " is too large for the CUDA engine");

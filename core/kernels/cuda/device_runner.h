@@ -14,7 +14,7 @@ namespace sweep::cuda {
 
 /// The options of the program of a device of this index that computes `parts` of each batch. Throws
 /// ConfigError if options.batch_size is too large for the engine.
-ProgramOptions program_options(const EngineOptions& options, int device, const BatchParts& parts);
+ProgramOptions program_options(const EngineOptions& options, int device, const GradientParts& parts);
 
 /// Samples [begin, end) of `batch`.
 Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end);

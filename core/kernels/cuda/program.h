@@ -15,8 +15,8 @@
 
 #include "core/data/augment.h"
 #include "core/data/dataset.h"
-#include "core/kernels/cuda/batch_parts.h"
 #include "core/kernels/cuda/compiler.h"
+#include "core/kernels/cuda/gradient_parts.h"
 #include "core/kernels/cuda/kernels/augment.h"
 #include "core/kernels/cuda/kernels/loss.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
@@ -26,7 +26,7 @@
 
 namespace sweep::cuda {
 
-/// kTrainParts: of a batch that several devices share, see BatchParts.
+/// kTrainParts: of a batch that several devices share, see GradientParts.
 enum class Task { kTrain, kAugmentAndTrain, kTrainParts, kEvaluate, kPredict };
 
 struct ProgramOptions {
@@ -40,7 +40,7 @@ struct ProgramOptions {
   std::string kernels;  // EngineOptions::kernels
   bool deterministic;   // EngineOptions::deterministic
   AugmentOptions augment;
-  BatchParts parts = {};
+  GradientParts parts = {};
 };
 
 /// The inputs of consecutive steps in device memory: step i has its StepInput at first + i · stride, and its
@@ -51,7 +51,7 @@ struct StepInputs {
   std::size_t stride, rows_offset, numbers_offset;
 };
 
-/// Lets all devices have what each has computed of the parts of a batch, [BatchParts::count] of `bytes`
+/// Lets all devices have what each has computed of the parts of a batch, [GradientParts::count] of `bytes`
 /// bytes.
 using ExchangeParts = std::function<void(std::byte* parts, std::size_t bytes)>;
 

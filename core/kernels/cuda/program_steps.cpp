@@ -11,7 +11,7 @@ namespace {
 bool is_training(Task task) { return task != Task::kEvaluate && task != Task::kPredict; }
 
 // The samples of the passes over a batch of `images`.
-std::set<int> pass_sizes(Task task, int images, const BatchParts& parts) {
+std::set<int> pass_sizes(Task task, int images, const GradientParts& parts) {
   if (!is_training(task)) return {images};
   std::set<int> sizes;
   for (int turn = 0; turn < parts.turns; ++turn) {
@@ -138,7 +138,7 @@ Program::Inputs Program::augmented(Stream& stream, Task task, int images, const 
 // A segment of all parts that are this device's, one after another.
 void Program::train(Stream& stream, Task task, const Segment& segment, int images,
                     const Inputs& inputs) const {
-  const BatchParts& parts = options_.parts;
+  const GradientParts& parts = options_.parts;
   const auto samples = static_cast<std::size_t>(images);
   const auto samples_of = [&](int first, int end) {
     return samples_of_parts(samples, parts, segment.turn, first, end);

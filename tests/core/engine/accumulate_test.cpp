@@ -75,7 +75,7 @@ TEST(Accumulate, HasTheGradientOfTheWholeBatch) {
 TEST(Accumulate, NormalizesEachPartAsTheCpuDoes) {
   const Network network(test::small_residual(), {3, 8, 8});
   const test::OwnedBatch batch = test::random_batch(64, element_count(network.input()), 10, 12);
-  const auto trained = [&](EngineOptions options) {
+  const auto trained = [&](const EngineOptions& options) {
     auto engine = engine_of(network, options);
     engine->train(batch.view(), 0.01);
     return engine;

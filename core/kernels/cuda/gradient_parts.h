@@ -14,7 +14,7 @@ namespace sweep::cuda {
 
 /// Each part is a pass of its own, whose gradient and totals are kept apart, so that bits do not depend on
 /// who computes it.
-struct BatchParts {
+struct GradientParts {
   int turns = 1;           // EngineOptions::accumulate, but at most the samples of the largest batch
   int count = 1;           // parts of a turn: kGradientParts if devices share it
   int first = 0, end = 1;  // those of each turn that this device computes
@@ -34,12 +34,12 @@ struct SampleRange {
 };
 
 /// The samples of a turn. Empty if the batch has fewer than there are turns.
-inline SampleRange samples_of_turn(std::size_t samples, const BatchParts& parts, int turn) {
+inline SampleRange samples_of_turn(std::size_t samples, const GradientParts& parts, int turn) {
   return {run_begin(samples, parts.turns, turn), run_begin(samples, parts.turns, turn + 1)};
 }
 
 /// The samples of parts [first, end) of a turn; they may be none.
-inline SampleRange samples_of_parts(std::size_t samples, const BatchParts& parts, int turn, int first,
+inline SampleRange samples_of_parts(std::size_t samples, const GradientParts& parts, int turn, int first,
                                     int end) {
   const SampleRange all = samples_of_turn(samples, parts, turn);
   return {all.begin + run_begin(all.size(), parts.count, first),
@@ -47,7 +47,7 @@ inline SampleRange samples_of_parts(std::size_t samples, const BatchParts& parts
 }
 
 /// The samples that the device has of the turns before `turn`.
-inline std::size_t own_samples_before(std::size_t samples, const BatchParts& parts, int turn) {
+inline std::size_t own_samples_before(std::size_t samples, const GradientParts& parts, int turn) {
   std::size_t before = 0;
   for (int earlier = 0; earlier < turn; ++earlier)
     before += samples_of_parts(samples, parts, earlier, parts.first, parts.end).size();
@@ -55,7 +55,7 @@ inline std::size_t own_samples_before(std::size_t samples, const BatchParts& par
 }
 
 /// The most samples of a part, for batches of up to `samples`.
-inline std::size_t largest_part(std::size_t samples, const BatchParts& parts) {
+inline std::size_t largest_part(std::size_t samples, const GradientParts& parts) {
   const auto per = [](std::size_t all, int count) {
     return (all + static_cast<std::size_t>(count) - 1) / static_cast<std::size_t>(count);
   };
@@ -63,7 +63,7 @@ inline std::size_t largest_part(std::size_t samples, const BatchParts& parts) {
 }
 
 /// Of all parts of a turn.
-inline PartSizes part_sizes(std::size_t samples, const BatchParts& parts, int turn) {
+inline PartSizes part_sizes(std::size_t samples, const GradientParts& parts, int turn) {
   const SampleRange all = samples_of_turn(samples, parts, turn);
   return {.count = parts.count, .images = static_cast<std::int64_t>(all.size())};
 }
