@@ -26,7 +26,13 @@ constexpr std::string_view kEnded = "ended ";
 
 std::string link_name(const std::string& name, int number) { return name + "." + std::to_string(number); }
 
-// Whether the link was made; false if there is another file of that name.
+// The file has as many names as it can have.
+class TooManyLinks : public IoError {
+ public:
+  using IoError::IoError;
+};
+
+// Whether the link was made; false if there is another file of that name. Throws TooManyLinks.
 bool make_link(const fs::path& from, const fs::path& to) {
   if (::link(from.c_str(), to.c_str()) == 0) return true;
   const int error = errno;
@@ -37,6 +43,7 @@ bool make_link(const fs::path& from, const fs::path& to) {
         "{}: this file system has no hard links, which several processes need to share a directory; "
         "use another --logdir, or start without --join",
         to.parent_path().string()));
+  if (error == EMLINK) throw TooManyLinks(fmt::format("{}: cannot link: too many links", from.string()));
   throw_io(to, "cannot link", error);
 }
 
@@ -61,7 +68,7 @@ bool owns(const Claim& claim) {
          ::access((claim.owners / link_name(claim.name, claim.number + 1)).c_str(), F_OK) != 0;
 }
 
-ClaimChains::ClaimChains(fs::path folder, const Member& member)
+ClaimChains::ClaimChains(fs::path folder, Member& member)
     : folder_(std::move(folder)),
       owners_(folder_ / "owners"),
       settled_(folder_ / "settled"),
@@ -111,6 +118,15 @@ bool ClaimChains::link(const fs::path& from, const std::string& name, int number
   return made;
 }
 
+bool ClaimChains::link_token(const std::string& name, int number) {
+  try {
+    return link(member_.token(), name, number);
+  } catch (const TooManyLinks&) {
+    member_.renew_token();
+    return link(member_.token(), name, number);
+  }
+}
+
 void ClaimChains::read_link(const std::string& name, Chain& chain) {
   if (chain.owner_number == chain.number) return;
   const auto text = read_if_there(link_path(name, chain.number));
@@ -140,7 +156,7 @@ std::optional<Claim> ClaimChains::claim(const std::string& name, MemberWatch& wa
       return std::nullopt;
   }
   const int number = chain.number + 1;
-  if (!link(member_.token(), name, number)) return std::nullopt;
+  if (!link_token(name, number)) return std::nullopt;
   return Claim{.owners = owners_, .name = name, .number = number, .id = member_.identity().id};
 }
 
@@ -232,7 +248,7 @@ void ClaimChains::remove_temporaries() const {
 
 bool ClaimChains::reopen(const std::string& name) {
   const int number = chains_[name].number + 1;
-  if (!link(member_.token(), name, number)) return false;
+  if (!link_token(name, number)) return false;
   release({.owners = owners_, .name = name, .number = number, .id = member_.identity().id});
   return true;
 }

@@ -49,7 +49,7 @@ struct ChainEnd {
 class ClaimChains {
  public:
   /// Makes the folder. `member` must outlive this object. Throws IoError.
-  ClaimChains(std::filesystem::path folder, const Member& member);
+  ClaimChains(std::filesystem::path folder, Member& member);
 
   /// Reads the names of all links. Throws IoError.
   void refresh();
@@ -93,12 +93,13 @@ class ClaimChains {
   };
   std::filesystem::path link_path(const std::string& name, int number) const;
   bool link(const std::filesystem::path& from, const std::string& name, int number);
+  bool link_token(const std::string& name, int number);
   void read_link(const std::string& name, Chain& chain);
   void list(const std::filesystem::path& folder, int Chain::*number);
   void mark(const std::filesystem::path& folder, const std::string& name, int number) const;
 
   const std::filesystem::path folder_, owners_, settled_, released_;
-  const Member& member_;
+  Member& member_;
   std::map<std::string, Chain> chains_;
 };
 

@@ -24,7 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kBeatSuffix = ".beat";
+// What has a suffix is no token.
+constexpr const char *kBeatSuffix = ".beat", *kNewTokenSuffix = ".new";
 
 fs::path beat_file(const fs::path& folder, const std::string& id) { return folder / (id + kBeatSuffix); }
 
@@ -73,9 +74,7 @@ Member::Member(fs::path folder, ProcessIdentity identity)
     throw IoError(fmt::format("{}: cannot make this directory: {}", folder_.string(), error.message()));
   // The beat first: who has a token and none has ended. Claims are links to the token, so it is synced.
   write_new_file(beat_file(folder_, identity_.id), beat_text(0, state_));
-  write_new_file(token(), to_text(identity_));
-  const fs::path synced[] = {token()};
-  sync_files(synced);
+  write_token(token());
   const BlockSignals block;
   thread_ = start_thread("tells others that this sweep lives", [this] { loop(); });
 }
@@ -90,6 +89,21 @@ Member::~Member() {
   std::error_code ignored;
   fs::remove(beat_file(folder_, identity_.id), ignored);
   fs::remove(token(), ignored);
+}
+
+void Member::write_token(const fs::path& path) const {
+  write_new_file(path, to_text(identity_));
+  const fs::path synced[] = {path};
+  sync_files(synced);
+}
+
+void Member::renew_token() {
+  const fs::path renewed = token() += kNewTokenSuffix;
+  std::error_code error;
+  fs::remove(renewed, error);
+  write_token(renewed);
+  fs::rename(renewed, token(), error);
+  if (error) throw IoError(fmt::format("{}: cannot be replaced: {}", token().string(), error.message()));
 }
 
 void Member::set_state(MemberState state) {
@@ -166,6 +180,7 @@ std::vector<OtherMember> MemberWatch::look_at_all() {
 void MemberWatch::remove(const ProcessIdentity& dead) {
   std::error_code ignored;
   fs::remove(beat_file(folder_, dead.id), ignored);
+  fs::remove(folder_ / (dead.id + kNewTokenSuffix), ignored);
   fs::remove(folder_ / dead.id, ignored);
 }
 

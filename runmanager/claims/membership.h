@@ -40,6 +40,9 @@ class Member {
   const std::filesystem::path& folder() const { return folder_; }
   /// The file that says who this is. It has the same content for ever, so other names can be linked to it.
   std::filesystem::path token() const { return folder_ / identity_.id; }
+  /// Puts another file of the same content in its place: file systems allow a file only so many links, ext4
+  /// 65,000. Throws IoError.
+  void renew_token();
 
   /// Tells the others; returns when they can see it. Throws IoError.
   void set_state(MemberState state);
@@ -48,6 +51,7 @@ class Member {
   bool was_removed() const { return removed_; }
 
  private:
+  void write_token(const std::filesystem::path& path) const;
   void beat();
   void loop();
 

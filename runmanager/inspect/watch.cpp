@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "core/base/printable.h"
+#include "runmanager/inspect/recorded_progress.h"
+#include "runmanager/inspect/run_listing.h"
 #include "runmanager/inspect/sweep_status.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/sweep_directory.h"
@@ -22,6 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
 
 // How many runs that have ended before are shown at first.
 constexpr std::size_t kEndedAtFirst = 5;
@@ -31,16 +35,28 @@ constexpr int kLogWidth = 10000;
 class Watch {
  public:
   Watch(const fs::path& directory, const WatchOptions& options)
-      : directory_(directory), options_(options), region_(options.terminal), log_(options.terminal) {
+      : directory_(directory),
+        options_(options),
+        held_(directory),
+        region_(options.terminal),
+        log_(options.terminal),
+        recorded_(fs::weakly_canonical(directory).filename().string()) {
     log_.width = [] { return kLogWidth; };
   }
 
   void run() {
     while (!options_.stop_requested()) {
       // In this order: a sweep that ends in between is noticed the next time.
-      const bool is_held = SweepDirectory::is_held(directory_);
-      if (const auto sweep = is_held ? read_progress(directory_) : std::nullopt) show(*sweep);
-      if (!is_held) break;
+      const WatchedElsewhere elsewhere = options_.elsewhere();
+      const bool is_held = held_.is_held();
+      line_ = elsewhere.line;
+      if (const auto sweep = is_held ? read_progress(directory_) : std::nullopt) {
+        show(*sweep);
+      } else if (is_held || elsewhere.lives) {
+        show_records();
+      }
+      // What is known of tasks may be a minute old.
+      if (!is_held && (!elsewhere.lives || all_ended_)) break;
       options_.wait();
     }
     region_.clear();
@@ -49,6 +65,17 @@ class Watch {
 
  private:
   const Terminal& terminal() const { return options_.terminal; }
+
+  // Several processes train it, each of which knows its own runs, or tasks that wait will. A sweep that has
+  // just begun has no records yet.
+  void show_records() {
+    const Clock::time_point begin = Clock::now();
+    if (begin < next_records_ || !has_runs(directory_)) return;
+    const LiveSweep& sweep = recorded_.update(list_runs(directory_));
+    all_ended_ = sweep.finished() == sweep.runs;
+    show(sweep);
+    next_records_ = begin + kRestPerReading * (Clock::now() - begin);
+  }
 
   void show(const LiveSweep& sweep) {
     if (options_.json) {
@@ -59,7 +86,9 @@ class Watch {
       std::string above;
       for_each_new_end(sweep,
                        [&](const RunRecord& run) { above += ended_line(sweep, run, terminal()) + "\n"; });
-      region_.draw(live_table(sweep, terminal()), above);
+      std::vector<std::string> lines = live_table(sweep, terminal());
+      if (!line_.empty()) lines.push_back(line_);
+      region_.draw(lines, above);
     } else {
       log(sweep);
     }
@@ -108,8 +137,13 @@ class Watch {
 
   const fs::path directory_;
   const WatchOptions& options_;
+  SweepDirectoryWatch held_;
   LiveRegion region_;
   Terminal log_;                              // where lines may have any length
+  RecordedProgress recorded_;                 // where no process knows all of it
+  bool all_ended_ = false;                    // of its runs
+  Clock::time_point next_records_;            // when they are read again
+  std::string line_;                          // WatchedElsewhere::line
   std::string last_skip_;                     // the reason of the last run that was skipped
   std::optional<std::size_t> ends_;           // LiveSweep::ends the last time
   std::map<std::size_t, int> logged_epochs_;  // by the run's number

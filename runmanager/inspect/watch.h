@@ -3,20 +3,30 @@
 
 #include <filesystem>
 #include <functional>
+#include <string>
 
 #include "runmanager/terminal/terminal.h"
 
 namespace sweep {
+
+/// What is known of a sweep but by its directory.
+struct WatchedElsewhere {
+  bool lives = false;  // whether it may be trained, now or later
+  std::string line;    // for a person: "Slurm: 3 tasks run, 5 wait"; or ""
+};
 
 struct WatchOptions {
   Terminal terminal;  // where the table is shown, or else lines are written as things happen
   bool json = false;  // a line of JSON per change instead, as to_json(SweepStatus) has it
   std::function<bool()> stop_requested = [] { return false; };
   std::function<void()> wait;  // a part of a second
+  /// For a sweep on a cluster: asked each time.
+  std::function<WatchedElsewhere()> elsewhere = [] { return WatchedElsewhere(); };
 };
 
 /// Shows the progress of the sweep in `directory` until it ends, or until it is asked to stop; says at last
-/// how it ended. One that is not running is only told of. Throws DataError if its files cannot be read.
+/// how it ended. Of one that several processes train, the progress is what the records of its runs say. One
+/// that is not running is only told of. Throws DataError if its files cannot be read.
 void watch_sweep(const std::filesystem::path& directory, const WatchOptions& options);
 
 }  // namespace sweep

@@ -86,7 +86,7 @@ bool settle_run(const fs::path& sweep_directory, ClaimChains& chains, const std:
 void settle_claims(const fs::path& sweep_directory) {
   std::error_code error;
   if (!fs::exists(claims_of_runs(sweep_directory), error)) return;
-  const Member here(SweepDirectory::members_folder(sweep_directory), this_process());
+  Member here(SweepDirectory::members_folder(sweep_directory), this_process());
   ClaimChains chains(claims_of_runs(sweep_directory), here);
   chains.remove_temporaries();
   chains.refresh();

@@ -84,13 +84,17 @@ bool owner_is_gone(const std::string& owner) {
 }
 
 // Those that share the directory, as far as they are known to live or may. "" if there are none.
-std::string living_members(const fs::path& directory) {
-  MemberWatch watch(SweepDirectory::members_folder(directory), this_process());
+std::string living_members(MemberWatch& watch) {
   std::string text;
   for (const OtherMember& member : watch.look_at_all()) {
     if (member.life != Life::kDead) text += (text.empty() ? "" : "; ") + describe(member.identity);
   }
   return text;
+}
+
+std::string living_members(const fs::path& directory) {
+  MemberWatch watch(SweepDirectory::members_folder(directory), this_process());
+  return living_members(watch);
 }
 
 // The workers of a killed sweep have inherited its lock and hold it for the moment until they are gone, too.
@@ -240,11 +244,16 @@ void SweepDirectory::check(const fs::path& logdir, const std::string& name, bool
   if (existing == path && !fresh) ::close(lock(path));
 }
 
-bool SweepDirectory::is_held(const fs::path& path) {
+bool SweepDirectory::is_held(const fs::path& path) { return SweepDirectoryWatch(path).is_held(); }
+
+SweepDirectoryWatch::SweepDirectoryWatch(fs::path path)
+    : path_(std::move(path)), members_(SweepDirectory::members_folder(path_), this_process()) {}
+
+bool SweepDirectoryWatch::is_held() {
   try {
-    const FileDescriptor file = open_regular_file(path / kLockFile);
+    const FileDescriptor file = open_regular_file(path_ / kLockFile);
     if (::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) return true;
-    return !living_members(path).empty();
+    return !living_members(members_).empty();
   } catch (const DataError&) {
     return false;
   }

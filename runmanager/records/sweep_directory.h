@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runmanager/claims/file_beat.h"
+#include "runmanager/claims/membership.h"
 
 namespace sweep {
 
@@ -58,6 +59,18 @@ class SweepDirectory {
   int fd_ = -1;  // of .lock
   bool shared_ = false;
   std::unique_ptr<FileBeat> beat_;  // of a process that has the directory for itself
+};
+
+/// Looks again and again whether a running sweep holds a directory. Other than SweepDirectory::is_held(),
+/// which cannot wait, it finds out after a lease that a process on another machine is dead. Not thread-safe.
+class SweepDirectoryWatch {
+ public:
+  explicit SweepDirectoryWatch(std::filesystem::path path);
+  bool is_held();
+
+ private:
+  const std::filesystem::path path_;
+  MemberWatch members_;
 };
 
 }  // namespace sweep

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <thread>
 
-#include "core/base/printable.h"
+#include "core/base/error.h"
+#include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/run_listing.h"
 #include "runmanager/slurm/slurm_status.h"
+#include "runmanager/slurm/submission.h"
 #include "runmanager/terminal/ended_line.h"
 #include "runmanager/terminal/live_region.h"
 #include "runmanager/terminal/live_table.h"
@@ -18,19 +20,17 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-// Of the time, at most so much is spent on reading: a thousand records on a network file system take a while.
-constexpr int kRestPerReading = 10;
 // A record written by another machine may become visible here only so much later.
 constexpr std::chrono::seconds kVisibleAfter{60};
-
-bool has_ended(RunStatus status) {
-  return status != RunStatus::kPending && status != RunStatus::kRunning && status != RunStatus::kInterrupted;
-}
 
 class Follower {
  public:
   Follower(const Sweep& sweep, const fs::path& directory, SlurmClient& client, const FollowOptions& options)
-      : sweep_(sweep), directory_(directory), client_(client), options_(options), region_(options.terminal) {}
+      : directory_(directory),
+        client_(client),
+        options_(options),
+        region_(options.terminal),
+        progress_(sweep.name) {}
 
   FollowedSweep run() {
     for (;;) {
@@ -55,8 +55,24 @@ class Follower {
     followed.runs = list_runs(directory_);
     for (const RunRecord& run : followed.runs) followed.unfinished += has_ended(run.status) ? 0 : 1;
     status_ = slurm_status(directory_, client_);
+    if (status_.known && status_.held_after_failed_launch() > 0) release();
     reading_ = Clock::now() - begin;
     return followed;
+  }
+
+  // Tasks that Slurm holds would be waited for in vain. Not more often than it is asked.
+  void release() {
+    const Clock::time_point now = Clock::now();
+    if (released_ && now - *released_ < std::chrono::duration<double>(kQueueSeconds)) return;
+    released_ = now;
+    try {
+      const SlurmJobsLock lock(directory_);
+      const std::vector<SubmittedJob> jobs = read_slurm_jobs(directory_);
+      TaskQueue queue = fresh_queue(directory_, jobs, client_);
+      release_failed_launches(directory_, jobs, queue, client_);
+      status_ = slurm_status(jobs, queue);
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): a minute later again
+    }
   }
 
   // Slurm has answered after the last change, and no task runs or waits.
@@ -71,56 +87,28 @@ class Follower {
 
   void show(const FollowedSweep& followed) {
     if (options_.quiet) return;
-    LiveSweep live;
-    live.name = sweep_.name;
-    live.runs = followed.runs.size();
-    live.seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
-    ended_.resize(followed.runs.size());
+    const LiveSweep& live = progress_.update(followed.runs);
     std::string above;
-    for (std::size_t i = 0; i < followed.runs.size(); ++i) {
-      const RunRecord& run = followed.runs[i];
-      live.work += 1;
-      if (has_ended(run.status)) {
-        ++live.ended[run.status];
-        ++live.ends;
-        live.ended_work += 1;
-        if (!ended_[i]) newly_ended_.push_back(i);
-        ended_[i] = true;
-      } else if (run.status == RunStatus::kRunning) {
-        live.active[i + 1] = {.number = i + 1,
-                              .name = run.name,
-                              .params = run.params,
-                              .has_begun = true,
-                              .epochs = sweep_.runs[i].epochs,
-                              .finished_epochs = static_cast<int>(run.epochs.size())};
-      }
-    }
-    for (const std::size_t i : newly_ended_)
+    for (const std::size_t i : progress_.newly_ended())
       above += ended_line(live, followed.runs[i], options_.terminal) + "\n";
-    newly_ended_.clear();
     if (!options_.terminal.interactive) {
       if (!above.empty()) options_.terminal.write(above);
       return;
     }
     std::vector<std::string> lines = live_table(live, options_.terminal);
-    lines.push_back(status_.known
-                        ? fmt::format("Slurm: {} tasks run, {} wait", status_.running(), status_.waiting())
-                        : "Slurm does not answer");
+    lines.push_back(slurm_line(status_));
     region_.draw(lines, above);
   }
 
-  const Sweep& sweep_;
   const fs::path& directory_;
   SlurmClient& client_;
   const FollowOptions& options_;
   LiveRegion region_;
+  RecordedProgress progress_;
   SlurmStatus status_;
-  Clock::time_point begin_ = Clock::now();
   Clock::duration reading_{};
-  std::optional<Clock::time_point> dead_since_;
+  std::optional<Clock::time_point> dead_since_, released_;
   std::size_t unfinished_ = 0;
-  std::vector<bool> ended_;
-  std::vector<std::size_t> newly_ended_;
 };
 
 }  // namespace

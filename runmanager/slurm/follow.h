@@ -28,8 +28,9 @@ struct FollowedSweep {
 
 /// Shows how many runs of the sweep in `directory` have ended, which ones are trained, and what Slurm says of
 /// the tasks, which is asked for once a minute. Returns when all runs have ended, or Slurm knows of no task
-/// that runs or waits, or when it is asked to stop. A Slurm that does not answer is waited for. Throws
-/// DataError if files of the sweep cannot be read.
+/// that runs or waits, or when it is asked to stop. A Slurm that does not answer is waited for; tasks that it
+/// holds because a node could not start them are let go. Throws DataError if files of the sweep cannot be
+/// read.
 FollowedSweep follow_sweep(const Sweep& sweep, const std::filesystem::path& directory, SlurmClient& client,
                            const FollowOptions& options);
 

@@ -21,6 +21,32 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+// Without colours, and the carriage returns of texts that were written elsewhere.
+std::string plain(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i).starts_with("\x1b[")) {
+      i = std::min(text.find_first_not_of("0123456789;", i + 2), text.size());
+    } else if (text[i] != '\r') {
+      result += text[i];
+    }
+  }
+  return result;
+}
+
+// What `program` has said, all of it: "sbatch: error: …", or below each other what has several lines, as
+// those of a site's own rules.
+std::string said_by(const std::string& program, std::string_view text) {
+  const std::string whole = plain(trimmed(text));
+  if (whole.find('\n') == std::string::npos)
+    return whole.starts_with(program) ? whole : program + ": " + whole;
+  std::string lines = program + ":";
+  for (const std::string_view line : split(whole, '\n')) {
+    if (!trimmed(line).empty()) lines += "\n  " + std::string(line);
+  }
+  return lines;
+}
+
 bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -51,6 +77,19 @@ bool says_unknown_job(std::string_view error) {
   return contains_any(error, signs);
 }
 
+// What scontrol says of a job that started meanwhile, or has ended.
+bool says_not_waiting(std::string_view error) {
+  static constexpr std::array<std::string_view, 2> signs = {"Job is no longer pending execution",
+                                                            "Job has already finished"};
+  return contains_any(error, signs);
+}
+
+// Slurm writes a reason of several words with blanks or with underscores, by version.
+std::string words_of(std::string reason) {
+  std::ranges::replace(reason, '_', ' ');
+  return reason;
+}
+
 std::string cluster_option(const std::string& cluster) { return "--clusters=" + cluster; }
 
 // The jobs of each cluster, in one list with commas.
@@ -65,6 +104,10 @@ std::map<std::string, std::string> lists_by_cluster(const std::vector<SlurmJobId
 
 }  // namespace
 
+std::string task_name(const SlurmTask& task) {
+  return task.index.empty() ? task.job : task.job + "_" + task.index;
+}
+
 bool is_alive(std::string_view state) {
   static constexpr std::array<std::string_view, 10> ended = {
       "COMPLETED", "CANCELLED", "FAILED",   "TIMEOUT",       "NODE_FAIL",
@@ -78,6 +121,18 @@ bool is_running(std::string_view state) {
   return std::ranges::find(running, state) != running.end();
 }
 
+bool is_held_after_failed_launch(const SlurmTask& task) {
+  return is_alive(task.state) && !is_running(task.state) &&
+         words_of(task.reason) == "launch failed requeued held";
+}
+
+bool is_held_by_others(const SlurmTask& task) {
+  static constexpr std::array<std::string_view, 3> holds = {"JobHeldUser", "JobHeldAdmin",
+                                                            "job requeued in held state"};
+  if (!is_alive(task.state) || is_running(task.state) || is_held_after_failed_launch(task)) return false;
+  return task.state == "REQUEUE_HOLD" || std::ranges::find(holds, words_of(task.reason)) != holds.end();
+}
+
 CommandResult SlurmClient::run(const std::vector<std::string>& words) {
   CommandResult result = run_command(words, limit_);
   if (!result.started)
@@ -88,8 +143,7 @@ CommandResult SlurmClient::run(const std::vector<std::string>& words) {
   if (result.timed_out)
     throw SlurmUnreachable(fmt::format("{}: Slurm did not answer within {} s", words[0],
                                        std::chrono::duration_cast<std::chrono::seconds>(limit_).count()));
-  if (result.code != 0 && says_unreachable(result.err))
-    throw SlurmUnreachable(fmt::format("{}: {}", words[0], trimmed(result.err)));
+  if (result.code != 0 && says_unreachable(result.err)) throw SlurmUnreachable(said_by(words[0], result.err));
   return result;
 }
 
@@ -97,9 +151,8 @@ namespace {
 
 [[noreturn]] void throw_refused(const std::string& program, const CommandResult& result) {
   const std::string_view said = trimmed(result.err.empty() ? result.out : result.err);
-  throw ConfigError(said.empty()
-                        ? fmt::format("{}: ended with exit code {}", program, result.code)
-                        : std::string(said.starts_with(program) ? "" : program + ": ") + std::string(said));
+  throw ConfigError(said.empty() ? fmt::format("{}: ended with exit code {}", program, result.code)
+                                 : said_by(program, said));
 }
 
 }  // namespace
@@ -163,6 +216,20 @@ void SlurmClient::cancel(const std::vector<SlurmJobId>& jobs) {
 void SlurmClient::requeue(const std::string& task) {
   const CommandResult result = run({"scontrol", "requeue", task});
   if (result.code != 0) throw_refused("scontrol", result);
+}
+
+void SlurmClient::release(const SlurmJobId& job, const std::vector<SlurmTask>& tasks) {
+  if (tasks.empty()) return;
+  std::vector<std::string> words = {"scontrol"};
+  if (!job.cluster.empty()) words.push_back(cluster_option(job.cluster));
+  words.emplace_back("release");
+  for (const SlurmTask& task : tasks) words.push_back(task_name(task));
+  const CommandResult result = run(words);
+  if (result.code == 0) return;
+  // A line for each task that was not let go.
+  for (const std::string_view line : split(trimmed(result.err), '\n')) {
+    if (!says_unknown_job(line) && !says_not_waiting(line)) throw_refused("scontrol", result);
+  }
 }
 
 std::size_t SlurmClient::max_array_size() {

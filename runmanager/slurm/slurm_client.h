@@ -36,10 +36,19 @@ struct SlurmTask {
   bool operator==(const SlurmTask&) const = default;
 };
 
+/// As scontrol and scancel take it: "4711_3", or "4711".
+std::string task_name(const SlurmTask& task);
 /// Whether a task in that state runs, waits, or may come back. States that are not known count as alive.
 bool is_alive(std::string_view state);
 /// Whether it runs or is about to.
 bool is_running(std::string_view state);
+
+/// Whether it waits, and never starts, because a node could not start it: Slurm holds such a task until
+/// somebody lets it go. So it is after a controller was lost while tasks started, or a node whose disk is
+/// full, and it may be let go at once.
+bool is_held_after_failed_launch(const SlurmTask& task);
+/// Whether it waits, and never starts, because a person or a rule of the cluster holds it.
+bool is_held_by_others(const SlurmTask& task);
 
 /// Calls sbatch, squeue, scancel and scontrol, which have to be in PATH, without a shell. Every call may
 /// throw ConfigError if the program is not installed or refuses, with what it said, and SlurmUnreachable. Not
@@ -60,6 +69,8 @@ class SlurmClient {
   void cancel(const std::vector<SlurmJobId>& jobs);
   /// Puts the task back into the queue.
   void requeue(const std::string& task);
+  /// Lets tasks go that are held; those that are not, or are gone, are no error. `tasks`: of `job`.
+  void release(const SlurmJobId& job, const std::vector<SlurmTask>& tasks);
   /// How many tasks an array can have.
   std::size_t max_array_size();
 

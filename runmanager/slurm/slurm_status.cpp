@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/base/printable.h"
@@ -28,8 +29,11 @@ constexpr Reason kReasons[] = {
     {"JobArrayTaskLimit", "as many of its array run as may"},
     {"Dependency", "it waits for the others to end"},
     {"DependencyNeverSatisfied", "it will never run"},
+    {"launch failed requeued held", "a node could not start it, so Slurm holds it: sweep resume lets it go"},
     {"JobHeldUser", "it is held: scontrol release lets it go"},
     {"JobHeldAdmin", "an administrator holds it"},
+    {"job requeued in held state", "it is held: scontrol release lets it go"},
+    {"Nodes required for job are DOWN", "nodes it needs are down, drained or reserved"},
     {"PartitionTimeLimit", "\"time\" is above the partition's limit: it will never run"},
     {"PartitionNodeLimit", "it asks for more nodes than the partition has: it will never run"},
     {"BadConstraints", "no node has what it asks for: it will never run"},
@@ -85,6 +89,12 @@ std::size_t SlurmStatus::waiting() const {
   return count;
 }
 
+std::size_t SlurmStatus::held_after_failed_launch() const {
+  std::size_t count = 0;
+  for (const SlurmJobStatus& job : jobs) count += job.held_after_failed_launch;
+  return count;
+}
+
 SlurmStatus slurm_status(const std::vector<SubmittedJob>& jobs, const TaskQueue& queue) {
   SlurmStatus status;
   status.known = queue.known;
@@ -101,6 +111,7 @@ SlurmStatus slurm_status(const std::vector<SubmittedJob>& jobs, const TaskQueue&
         ++one.running;
       } else {
         ++one.waiting;
+        one.held_after_failed_launch += is_held_after_failed_launch(task) ? 1 : 0;
         ++one.reasons[task.reason];
       }
     }
@@ -114,12 +125,27 @@ SlurmStatus slurm_status(const fs::path& directory, SlurmClient& client) {
 }
 
 std::string reason_text(const std::string& reason) {
-  // "ReqNodeNotAvail, UnavailableNodes:n3", "(null)".
-  const std::string word = reason.substr(0, reason.find_first_of(", "));
+  // "ReqNodeNotAvail, UnavailableNodes:n3", "launch failed requeued held", "job_requeued_in_held_state".
+  std::string words = reason.substr(0, reason.find(','));
+  std::ranges::replace(words, '_', ' ');
   for (const Reason& known : kReasons) {
-    if (known.word == word) return fmt::format("{}: {}", reason, known.meaning);
+    if (known.word == words) return fmt::format("{}: {}", reason, known.meaning);
   }
   return reason;
+}
+
+std::string slurm_line(const SlurmStatus& status) {
+  if (!status.known) return "Slurm does not answer";
+  std::set<std::string> reasons;
+  for (const SlurmJobStatus& job : status.jobs) {
+    for (const auto& [reason, count] : job.reasons) {
+      if (!job.job.is_report()) reasons.insert(reason);
+    }
+  }
+  const std::size_t running = status.running();
+  return fmt::format("Slurm: {} task{} run{}, {} wait{}", running, running == 1 ? "" : "s",
+                     running == 1 ? "s" : "", status.waiting(),
+                     reasons.empty() ? "" : printable(fmt::format(" ({})", fmt::join(reasons, "; "))));
 }
 
 std::string slurm_status_text(const SlurmStatus& status, std::size_t unfinished, const fs::path& directory) {

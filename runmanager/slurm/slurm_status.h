@@ -21,6 +21,7 @@ struct SlurmJobStatus {
   std::map<std::string, std::size_t>
       ended;  // by Slurm's word for how: "COMPLETED"; ones it has forgotten lack
   std::map<std::string, std::size_t> reasons;  // of those that wait: "Resources"
+  std::size_t held_after_failed_launch = 0;    // of those that wait
 };
 
 struct SlurmStatus {
@@ -31,6 +32,7 @@ struct SlurmStatus {
 
   std::size_t running() const;  // tasks that train, of all jobs
   std::size_t waiting() const;
+  std::size_t held_after_failed_launch() const;  // of those that wait, of all jobs
   bool any_live() const { return running() + waiting() > 0; }
 };
 
@@ -41,6 +43,9 @@ SlurmStatus slurm_status(const std::filesystem::path& directory, SlurmClient& cl
 
 /// What a reason for waiting means, where its word does not tell: "Resources: nodes are busy".
 std::string reason_text(const std::string& reason);
+
+/// "Slurm: 3 tasks run, 5 wait", with the reasons why; without a line end.
+std::string slurm_line(const SlurmStatus& status);
 
 /// Lines with line ends: one for each job whose tasks live or ended otherwise than well, and what to do if
 /// `unfinished` runs have no task left. `directory`: for the command that goes on.

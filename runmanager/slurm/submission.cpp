@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <random>
 
 #include "core/base/error.h"
@@ -36,7 +37,9 @@ class Submitter {
     const SlurmJobsLock lock(directory_);
     jobs_ = read_slurm_jobs(directory_);
     settle_unanswered(directory_, jobs_, client_);
-    const TaskQueue queue = fresh_queue(directory_, jobs_, client_);
+    TaskQueue queue = fresh_queue(directory_, jobs_, client_);
+    submission_.released = release_failed_launches(directory_, jobs_, queue, client_);
+    std::ranges::copy_if(queue.tasks, std::back_inserter(submission_.held), is_held_by_others);
     const std::map<std::string, std::size_t> live = live_tasks(jobs_, queue);
     for (const auto& [shape, count] : live) submission_.live_tasks += shape.empty() ? 0 : count;
     for (const auto& [shape, count] : runs) {
@@ -165,6 +168,21 @@ std::map<std::string, std::size_t> live_tasks(const std::vector<SubmittedJob>& j
     if (job != jobs.end()) ++live[job->shape];
   }
   return live;
+}
+
+std::size_t release_failed_launches(const fs::path& directory, const std::vector<SubmittedJob>& jobs,
+                                    TaskQueue& queue, SlurmClient& client) {
+  std::size_t released = 0;
+  for (const SubmittedJob& job : jobs) {
+    std::vector<SlurmTask> held;
+    std::ranges::copy_if(queue.tasks, std::back_inserter(held), [&](const SlurmTask& task) {
+      return task.job == job.id.job && is_held_after_failed_launch(task);
+    });
+    client.release(job.id, held);
+    released += held.size();
+  }
+  if (released > 0) queue = fresh_queue(directory, jobs, client);
+  return released;
 }
 
 Submission submit_runs(const SubmissionOptions& options, const std::map<SlurmShape, std::size_t>& runs,

@@ -30,6 +30,8 @@ struct SubmissionOptions {
 struct Submission {
   std::vector<SubmittedJob> jobs;  // new ones; empty: enough tasks are on their way
   std::size_t live_tasks = 0;      // of earlier submissions, that run or wait
+  std::size_t released = 0;        // of these, that Slurm held because a node could not start them
+  std::vector<SlurmTask> held;     // of these, that somebody holds: they wait until they are let go
 };
 
 /// The tasks that runs of one kind need: `runs` are not done, `live` tasks for them run or wait already.
@@ -38,10 +40,18 @@ std::size_t tasks_needed(const SlurmSpec& spec, std::size_t runs, std::size_t li
 /// Tasks that run or wait, by the shape_name() of their runs.
 std::map<std::string, std::size_t> live_tasks(const std::vector<SubmittedJob>& jobs, const TaskQueue& queue);
 
+/// Lets the tasks of `jobs` go that Slurm holds because a node could not start them: they live, so that no
+/// others are submitted in their place, but never start by themselves. Returns how many there were; `queue`
+/// is asked for anew then. To be called with the lock held. Throws as SlurmClient.
+std::size_t release_failed_launches(const std::filesystem::path& directory,
+                                    const std::vector<SubmittedJob>& jobs, TaskQueue& queue,
+                                    SlurmClient& client);
+
 /// Submits what the runs that are not done need beside the tasks that there are: nothing if it is called
-/// again. `runs`: how many of each kind are not done. What was submitted is in the job file before and after
-/// each call of sbatch. Throws ConfigError if Slurm refuses, SlurmUnreachable if it does not answer, so that
-/// nobody knows whether tasks live; IoError.
+/// again. Tasks that a node could not start are let go, those that somebody holds are not. `runs`: how many
+/// of each kind are not done. What was submitted is in the job file before and after each call of sbatch.
+/// Throws ConfigError if Slurm refuses, SlurmUnreachable if it does not answer, so that nobody knows whether
+/// tasks live; IoError.
 Submission submit_runs(const SubmissionOptions& options, const std::map<SlurmShape, std::size_t>& runs,
                        SlurmClient& client);
 

@@ -96,6 +96,13 @@ PreparedRun RunPreparer::prepare(const RunConfig& config) {
   return run;
 }
 
+nlohmann::ordered_json RunPreparer::input_files(const RunConfig& config) {
+  nlohmann::ordered_json files = get(config.dataset).provenance.at("files");
+  if (!config.init.empty())
+    files.push_back({{"path", config.init.string()}, {"sha256", weights_.get(config.init)}});
+  return files;
+}
+
 std::size_t RunPreparer::dataset_position(const RunConfig& config) {
   return static_cast<std::size_t>(&get(config.dataset) - data_.data());
 }

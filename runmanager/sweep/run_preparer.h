@@ -48,6 +48,9 @@ class RunPreparer {
   const nlohmann::ordered_json& program() const { return program_; }
   /// Samples to train on in each epoch of the run.
   std::size_t training_samples(const RunConfig& config) { return get(config.dataset).sizes.train; }
+  /// Every file that the run reads, of data and first weights: [{"path", "sha256"}]. Throws why the data
+  /// could not be loaded, and DataError if weights cannot be read.
+  nlohmann::ordered_json input_files(const RunConfig& config);
   /// Position of the run's data among share_datasets().
   std::size_t dataset_position(const RunConfig& config);
   /// Moves the data sets to memory that workers see; this object drops its own. Throws IoError if there is

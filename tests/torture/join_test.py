@@ -4,6 +4,7 @@
 import argparse
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +27,15 @@ class JoinTest:
         long = sweep | {"name": "long", "epochs": 100000, "params": {"lr": [0.02, 0.01]}, "batch_size": 4}
         long["stop"] = {"metric": "Accuracy/validation", "patience": long["epochs"]}
         (directory / "long.json").write_text(json.dumps(long))
+        # The first run fails at once: its loss becomes NaN.
+        (directory / "fails.json").write_text(json.dumps(long | {"name": "fails", "params": {"lr": [1e30, 0.02]}}))
+        (directory / "short.json").write_text(json.dumps(long | {"name": "short", "epochs": 2, "params": {"lr": [1e30, 0.02, 0.01]}}))
+        for copy in ("copy", "other"):
+            shutil.copytree(directory / "data", directory / copy)
+            (directory / f"{copy}.json").write_text(json.dumps(long | {"dataset": long["dataset"] | {"path": copy}}))
+        with open(directory / "other/train-images-idx3-ubyte", "r+b") as file:
+            file.seek(100)
+            file.write(b"?")
         (directory / "tpe.json").write_text(json.dumps(
             {key: value for key, value in sweep.items() if key not in ("params", "stop")} |
             {"name": "tpe", "params": {"lr": {"log_uniform": [0.001, 0.1]}},
@@ -36,8 +46,8 @@ class JoinTest:
             self.found.append(what)
             print("PROBLEM:", what, flush=True)
 
-    def start(self, *words):
-        environment = dict(os.environ, SWEEP_LEASE_SECONDS=str(LEASE))
+    def start(self, *words, **variables):
+        environment = dict(os.environ, SWEEP_LEASE_SECONDS=str(LEASE), **variables)
         # Files, as a pipe that nobody reads would stop the sweep.
         out, err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
         process = subprocess.Popen([self.program, *words], cwd=self.directory, env=environment,
@@ -151,6 +161,70 @@ class JoinTest:
                                 capture_output=True)
         rows = [tuple(line.split(",")[:3]) for line in events.stdout.splitlines() if "Loss/train" in line]
         self.expect("one value per step", rows and len(rows) == len(set(rows)))
+
+    def what_is_trained_with_other_data_is_refused(self):
+        first = self.start("long.json", "--join", "--logdir", "data")
+        self.wait_until("a checkpoint", lambda: self.checkpoints("data"))
+        _, err = self.end(self.start("other.json", "--join", "--logdir", "data"), "other data", 2)
+        self.expect(f"which file: {err[-1500:]}", "other/train-images-idx3-ubyte" in err and "use the same data" in err)
+        self.expect(f"no other file: {err[-1500:]}", "train-labels" not in err)
+        second = self.start("copy.json", "--join", "--logdir", "data")
+        self.wait_until("the same data elsewhere is as good", lambda: len({path.parent for path in self.checkpoints("data")}) == 2)
+        for process in (first, second):
+            process.send_signal(signal.SIGTERM)
+            self.end(process, "SIGTERM", 143)
+
+    def failed(self, logdir, name="fails"):
+        """What the last attempt at the run that fails has told, once it has failed; it may be of an earlier start."""
+        run = self.directory / logdir / name / "lr=1e+30"
+        record = json.loads((run / "run.json").read_text()) if (run / "run.json").exists() else {}
+        return record.get("status") == "failed" and (run / "log.txt").read_text()
+
+    def a_failed_run_is_tried_again_by_the_next_start(self):
+        """As without --join: by a start, but not by those who join one."""
+        begun = {}
+        for start, more in (("first", []), ("next", []), ("told not to", ["--no-retry-failed"])):
+            process = self.start("fails.json", "--join", "--logdir", "failed", *more)
+            self.wait_until("the other run is trained", lambda: self.failed("failed") and self.checkpoints("failed", "fails") and (
+                more or self.failed("failed") not in begun.values()))
+            begun[start] = self.failed("failed")
+            _, err = self.end(self.start("fails.json", "--join", "--leave", "--logdir", "failed"), f"joins the {start}", 1)
+            self.expect(f"{start}: a failed run is tried again by who joins: {err[-1500:]}", self.failed("failed") == begun[start])
+            process.send_signal(signal.SIGTERM)
+            self.end(process, "SIGTERM", 143)
+        self.expect(f"--no-retry-failed: {begun}", begun["told not to"] == begun["next"])
+
+    def a_failed_run_is_tried_once_by_a_job(self):
+        """Of the tasks of an array none may live when the next one starts: it does not try again what the last one failed at."""
+        def task(job, index):
+            return self.end(self.start("short.json", "--join", "--leave", "--logdir", "job", SLURM_JOB_ID=f"{job}{index}",
+                                       SLURM_ARRAY_JOB_ID=str(job), SLURM_ARRAY_TASK_ID=str(index)), f"task {job}_{index}", 1)
+        task(5, 0)
+        first = self.failed("job", "short")
+        task(5, 1)
+        self.expect("the next task tries again", self.failed("job", "short") == first)
+        task(6, 0)
+        second = self.failed("job", "short")
+        self.expect("the next job does not try again", second and second != first)
+        for index in (1, 2, 3):
+            task(6, index)
+        self.expect("the next task of it tries again", self.failed("job", "short") == second)
+
+    def a_failed_run_does_not_use_up_the_tasks_of_a_job(self):
+        """Each task trains one run: the next one goes on with another."""
+        plain = self.start("fails.json", "--logdir", "each")
+        self.wait_until("the other run is trained", lambda: self.failed("each") and self.checkpoints("each", "fails"))
+        plain.send_signal(signal.SIGTERM)
+        self.end(plain, "SIGTERM", 143)
+        first = self.failed("each")
+        words = ["resume", "each/fails", "--join", "--leave", "--most-runs", "1"]
+        self.end(self.start(*words, SLURM_JOB_ID="7", SLURM_ARRAY_JOB_ID="7", SLURM_ARRAY_TASK_ID="0"), "task 7_0", 1)
+        self.expect("a job tries again", self.failed("each") != first)
+        second = self.start(*words, SLURM_JOB_ID="8", SLURM_ARRAY_JOB_ID="7", SLURM_ARRAY_TASK_ID="1")
+        log = self.directory / "each/fails/lr=0.02/log.txt"
+        self.wait_until("the next task goes on", lambda: "resumed after epoch" in log.read_text())
+        second.send_signal(signal.SIGTERM)
+        self.end(second, "SIGTERM", 143)
 
     def run(self):
         for name in [name for name in dir(self) if name.startswith(("a_", "what_"))]:

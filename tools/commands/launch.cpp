@@ -43,6 +43,17 @@ std::string command_on(const char* command, const fs::path& directory) {
   return shell_command({"sweep", command, directory.string()});
 }
 
+// Tasks that somebody holds are in the place of others, but do nothing.
+void tell_of_held(const std::vector<SlurmTask>& held) {
+  if (held.empty()) return;
+  std::vector<std::string> words = {"scontrol", "release"};
+  for (const SlurmTask& task : held) words.push_back(task_name(task));
+  std::cerr << fmt::format("{} task{} held ({}), and wait{} until somebody lets {} go: {}\n", held.size(),
+                           held.size() == 1 ? " is" : "s are", held.front().reason,
+                           held.size() == 1 ? "s" : "", held.size() == 1 ? "it" : "them",
+                           shell_command(words));
+}
+
 void print_submission(const LaunchedSweep& launched, const RunnerOptions& runner) {
   if (runner.json) {
     nlohmann::ordered_json jobs = nlohmann::ordered_json::array();
@@ -50,9 +61,13 @@ void print_submission(const LaunchedSweep& launched, const RunnerOptions& runner
       jobs.push_back(
           {{"job", job.id.job}, {"kind", job.is_report() ? "report" : job.shape}, {"tasks", job.tasks}});
     }
+    nlohmann::ordered_json held = nlohmann::ordered_json::array();
+    for (const SlurmTask& task : launched.submission.held) held.push_back(task_name(task));
     print_json({{"directory", launched.directory.string()},
                 {"unfinished", launched.unfinished},
                 {"live_tasks", launched.submission.live_tasks},
+                {"released", launched.submission.released},
+                {"held", std::move(held)},
                 {"jobs", std::move(jobs)}});
     return;
   }
@@ -68,6 +83,11 @@ void print_submission(const LaunchedSweep& launched, const RunnerOptions& runner
     std::cerr << "Every run is done.\n";
     return;
   }
+  if (const std::size_t released = launched.submission.released; released > 0)
+    std::cerr << fmt::format("{} task{} that a node could not start {} let go: Slurm had held {}.\n",
+                             released, released == 1 ? "" : "s", released == 1 ? "was" : "were",
+                             released == 1 ? "it" : "them");
+  tell_of_held(launched.submission.held);
   if (launched.submission.jobs.empty())
     std::cerr << fmt::format(
         "Nothing to submit: {} task{} of it run or wait, which train what is not done.\n",

@@ -6,6 +6,7 @@
 
 #include "runmanager/inspect/sweep_status.h"
 #include "runmanager/inspect/watch.h"
+#include "runmanager/slurm/slurm_status.h"
 #include "runmanager/training/stop_signals.h"
 #include "tools/commands.h"
 #include "tools/exit_code.h"
@@ -24,10 +25,18 @@ struct WatchArguments {
 int watch(const WatchArguments& arguments) {
   const std::filesystem::path directory = find_sweep(arguments.directory);
   const StopSignals signals;
+  SlurmClient client;
+  const auto elsewhere = [&] {
+    if (!has_slurm_jobs(directory)) return WatchedElsewhere();
+    const SlurmStatus status = slurm_status(directory, client);
+    // One that does not answer may have tasks; Ctrl-C ends the waiting.
+    return WatchedElsewhere{.lives = !status.known || status.any_live(), .line = slurm_line(status)};
+  };
   watch_sweep(directory, {.terminal = Terminal::of_output(),
                           .json = arguments.json,
                           .stop_requested = [] { return StopSignals::requested() != 0; },
-                          .wait = [] { std::this_thread::sleep_for(kWait); }});
+                          .wait = [] { std::this_thread::sleep_for(kWait); },
+                          .elsewhere = elsewhere});
   return kExitDone;
 }
 

@@ -31,11 +31,12 @@ struct HeadPart {
 
 class Compiler {
  public:
-  Compiler(const Network& network, int images, std::uint64_t seed, KernelAutotuner& autotuner,
+  Compiler(const Network& network, int images, std::uint64_t seed, bool joint, KernelAutotuner& autotuner,
            const StageLayers& stage)
       : network_(network),
         images_(images),
         seed_(seed),
+        joint_(joint),
         autotuner_(autotuner),
         stage_(stage),
         fused_(fuse_layers(network, stage)) {
@@ -273,7 +274,7 @@ class Compiler {
     const Layer& layer = *node.layer;
     const Value &in = values_[node.inputs[0]], &out = values_[node.output];
     const OpSlots slots{in.slot, out.slot, out.gradient, in.gradient, adds(n, 0)};
-    const OpSchedule schedule{forward_time(n), backward_time(n), end_time(), images_};
+    const OpSchedule schedule{forward_time(n), backward_time(n), end_time(), images_, joint_};
     MemoryPlan& plan = compiled_.plan;
     if (!node.conv_pools.empty()) {
       return std::make_unique<ConvPoolOp>(network_, node.conv_pools,
@@ -305,6 +306,7 @@ class Compiler {
   const Network& network_;
   const int images_;
   const std::uint64_t seed_;
+  const bool joint_;
   KernelAutotuner& autotuner_;
   const StageLayers& stage_;
   FusedNodes fused_;
@@ -321,9 +323,9 @@ class Compiler {
 
 }  // namespace
 
-CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, KernelAutotuner& autotuner,
-                        const StageLayers& stage) {
-  return Compiler(network, images, seed, autotuner, stage).compile();
+CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, bool joint,
+                        KernelAutotuner& autotuner, const StageLayers& stage) {
+  return Compiler(network, images, seed, joint, autotuner, stage).compile();
 }
 
 }  // namespace sweep::cuda

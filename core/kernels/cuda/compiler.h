@@ -36,12 +36,12 @@ struct CompiledNetwork {
   std::string kernels;       // KernelAutotuner::record()
 };
 
-/// Compiles the layers of one stage of `network`, by default all, for batches of up to `images`. `seed`:
-/// dropout's. Ops are fused as in the whole network, or in a way that gives the same bits, so that bits do
-/// not depend on the stages. Only the last stage has an output, and a head or an output gradient; only the
-/// first an input. Throws ConfigError for a layer type that the engine lacks, and for batches whose arrays
-/// have more than 2^30 elements.
-CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, KernelAutotuner& autotuner,
-                        const StageLayers& stage = {});
+/// Compiles the layers of one stage of `network`, by default all, for passes over up to `images`. `seed`:
+/// dropout's. `joint`: see OpSchedule. Ops are fused as in the whole network, or in a way that gives the same
+/// bits, so that bits do not depend on the stages. Only the last stage has an output, and a head or an output
+/// gradient; only the first an input. Throws ConfigError for a layer type that the engine lacks, and for
+/// batches whose arrays have more than 2^30 elements.
+CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, bool joint,
+                        KernelAutotuner& autotuner, const StageLayers& stage = {});
 
 }  // namespace sweep::cuda

@@ -25,7 +25,7 @@ PipelineStage::PipelineStage(const Network& network, const ProgramOptions& progr
 
 std::vector<bool> PipelineStage::whole_batch_ops() const {
   std::vector<bool> ops;
-  for (const auto& op : runner_.program().network().ops) ops.push_back(op->needs_whole_batch());
+  for (const auto& op : runner_.program().network().ops) ops.push_back(op->sum_bytes(Phase::kForward) > 0);
   if (is_last()) ops.push_back(false);
   return ops;
 }
@@ -99,9 +99,11 @@ PipelineStage::Rows PipelineStage::rows_of(const Segment& segment, std::size_t p
 
 Pass PipelineStage::pass_of(const Rows& rows, bool training) {
   const auto* row_numbers = reinterpret_cast<const std::uint32_t*>(inputs_.first + inputs_.rows_offset);
-  Pass pass =
-      program().make_pass(runner_.stream(), training, {.images = rows.end - rows.begin, .first = rows.begin},
-                          reinterpret_cast<const StepInput*>(inputs_.first), row_numbers + rows.begin);
+  Pass pass = program().make_pass(
+      runner_.stream(), rows.end - rows.begin,
+      {reinterpret_cast<const StepInput*>(inputs_.first), row_numbers + rows.begin, nullptr});
+  pass.training = training;
+  pass.first_image = rows.begin;
   pass.first_row = rows.begin;
   return pass;
 }
@@ -156,19 +158,18 @@ void PipelineStage::copy(const Link& link, const Rows& rows, bool gradient) {
 void PipelineStage::forward(const Segment& segment, std::size_t part) {
   const Pass pass = pass_of(rows_of(segment, part), task_ == Task::kTrain);
   const auto& ops = program().network().ops;
-  if (segment.begin == 0) program().load_input(pass);
+  if (segment.begin == 0) program().load(pass);
   for (std::size_t op = segment.begin; op < std::min(segment.end, ops.size()); ++op) ops[op]->forward(pass);
   if (segment.end > ops.size()) finish_forward(part, pass);
 }
 
 // The loss of a part, and sums over the whole batch when all parts are there.
 void PipelineStage::finish_forward(std::size_t part, const Pass& pass) {
-  const bool has_loss = task_ != Task::kPredict, is_last_part = part + 1 == parts_.count();
-  const Pass whole = pass_of({0, parts_.images()}, task_ == Task::kTrain && parts_.count() == 1);
-  if (has_loss && part == 0) program().sum_weights(whole);
-  if (pass.training && parts_.count() > 1)
-    program().finish(pass, parts_.images(), true, unused_totals_.data());
-  if (is_last_part) program().finish(whole, 0, has_loss, program().totals().data());
+  const bool compares = task_ != Task::kPredict, is_last_part = part + 1 == parts_.count();
+  if (pass.training && parts_.count() > 1) program().run_loss(pass, true, unused_totals_.data());
+  if (!is_last_part) return;
+  const bool trains = task_ == Task::kTrain && parts_.count() == 1;
+  program().run_loss(pass_of({0, parts_.images()}, trains), compares, program().totals().data());
 }
 
 void PipelineStage::backward(const Segment& segment, std::size_t part) {
@@ -203,7 +204,7 @@ void PipelineStage::take_step() {
   runner_.select();
   Stream& stream = runner_.stream();
   if (clipped_.empty()) {
-    program().take_step(stream, inputs_);
+    program().optimizer().step(stream, reinterpret_cast<const StepInput*>(inputs_.first));
     return;
   }
   Optimizer& optimizer = program().optimizer();

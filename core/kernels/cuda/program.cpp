@@ -1,7 +1,8 @@
 #include "core/kernels/cuda/program.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
-#include "core/kernels/cuda/kernels/pixels.h"
 #include "core/kernels/cuda/kernels/sum_order.h"
 
 namespace sweep::cuda {
@@ -24,7 +25,7 @@ CompiledNetwork compiled(const Network& network, const ProgramOptions& options) 
   const auto compile_stage = [&](const std::string& recorded, const StageLayers& stage) {
     KernelAutotuner autotuner(
         {.device = options.device, .recorded = recorded, .deterministic = options.deterministic});
-    return compile(network, options.batch_size, options.seed, autotuner, stage);
+    return compile(network, options.batch_size, options.seed, options.parts.count > 1, autotuner, stage);
   };
   if (options.stage.count() == 1) return compile_stage(options.kernels, options.stage);
   // A stage has the kernels that are chosen for the whole network.
@@ -77,16 +78,6 @@ AugmentPlan augment_plan(const Network& network, const ProgramOptions& options) 
           .targets = static_cast<int>(element_count(network.output()))};
 }
 
-// The samples of the passes over a batch of `images`.
-std::vector<int> pass_sizes(Task task, int images) {
-  if (task != Task::kTrainParts) return {images};
-  const int least = images / kGradientParts;
-  std::vector<int> sizes;
-  if (least > 0) sizes.push_back(least);
-  if (images % kGradientParts != 0) sizes.push_back(least + 1);
-  return sizes;
-}
-
 // Where the arrays of an AugmentedBatch begin, after its input. Offsets in bytes.
 struct AugmentLayout {
   std::size_t rows, targets, samples;
@@ -111,33 +102,39 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       parameter_share_(share_of(network, options.stage, network.parameters(), &Layer::parameters)),
       buffer_share_(share_of(network, options.stage, network.buffers(), &Layer::buffers)),
       network_(compiled(network, options)),
-      memory_(network_.memory_bytes,
-              "the activations and gradients of a batch of " + std::to_string(options.batch_size)),
+      moments_(moments()),
+      sums_(largest_sums() * static_cast<std::size_t>(options.parts.count), "the sums of a batch's parts"),
+      memory_(blocks() * network_.memory_bytes,
+              "the activations and gradients of a batch of " +
+                  std::to_string(blocks() * static_cast<std::size_t>(options.batch_size))),
       parameters_(zeros(stream, floats_of(parameter_share_), "the parameters")),
       gradient_(zeros(stream, floats_of(parameter_share_), "the gradient")),
       buffers_(to_device(stream, initial_buffers_of(network, buffer_share_), "the running statistics")),
       mean_(to_device(stream, options.transform.mean, "the pixels' mean")),
       std_(to_device(stream, options.transform.std, "the pixels' deviation")),
-      part_gradients_(options.parts.none() ? Array<float>()
-                                           : zeros(stream, kGradientParts * network.parameter_count(),
-                                                   "the gradients of a batch's parts")),
+      part_gradients_(options.parts.is_whole()
+                          ? Array<float>()
+                          : zeros(stream,
+                                  static_cast<std::size_t>(options.parts.count) * network.parameter_count(),
+                                  "the gradients of a batch's parts")),
       class_weights_(to_device(stream, options.loss.class_weights, "the weights of the classes")),
-      weight_sum_(options.loss.class_weights.empty() ? 0 : 1, "the sum of a batch's weights"),
       loss_{.kind = options.loss.kind,
             .smoothing = static_cast<float>(options.loss.label_smoothing),
             .beta = static_cast<float>(options.loss.beta),
-            .class_weights = class_weights_.size() > 0 ? class_weights_.data() : nullptr,
-            .weight_sum = class_weights_.size() > 0 ? weight_sum_.data() : nullptr},
+            .class_weights = class_weights_.size() > 0 ? class_weights_.data() : nullptr},
       augment_(augment_plan(network, options)),
       augment_steps_(to_device(stream, options.augment.steps, "the list of augmentations")),
       state_(make_state(stream, options.optimizer, floats_of(parameter_share_))),
       totals_(
-          static_cast<std::size_t>((options.parts.none() ? 1 : kGradientParts) *
+          static_cast<std::size_t>(options.parts.count *
                                    (network_.head ? kStackBlocks : loss_totals_count(options.batch_size))),
           "the sums of an epoch"),
       optimizer_(make_optimizer(stream)) {
   augment_.steps = augment_steps_.data();
-  if (!options.parts.none()) part_sum_.emplace(stream, gradient_sources());
+  if (!options.parts.is_whole()) {
+    for (std::size_t block = 0; block < blocks(); ++block)
+      block_sums_.emplace_back(stream, gradient_sources(memory_.data() + block * network_.memory_bytes));
+  }
   stream.clear(totals_.data(), totals_.size() * sizeof(DeviceTotals));
 }
 
@@ -148,7 +145,7 @@ void Program::allocate_augmented(Stream& stream, std::size_t value_bytes) {
       layout.samples + static_cast<std::size_t>(options_.batch_size) * values * value_bytes;
   if (augmented_.size() >= bytes) return;
   stream.wait();
-  std::erase_if(graphs_, [](const auto& entry) { return entry.first.task == Task::kAugmentAndTrain; });
+  std::erase_if(recordings_, [](const auto& entry) { return entry.first.task == Task::kAugmentAndTrain; });
   augmented_ = Array<std::byte>(bytes, "the images of a batch as they are changed");
 }
 
@@ -161,11 +158,38 @@ AugmentedBatch Program::augmented_batch() const {
           .rows = reinterpret_cast<std::uint32_t*>(first + layout.rows)};
 }
 
-std::vector<GradientSource> Program::gradient_sources() const {
+std::vector<Program::Moment> Program::moments() const {
+  std::vector<Moment> all;
+  for (const auto& op : network_.ops) all.push_back({Moment::Kind::kForward, op.get()});
+  all.push_back({Moment::Kind::kLoss});
+  for (const std::size_t op : network_.backward)
+    all.push_back({Moment::Kind::kBackward, network_.ops[op].get()});
+  return all;
+}
+
+// Bytes of the largest sums that parts leave for each other.
+std::size_t Program::largest_sums() const {
+  std::size_t largest = 0;
+  if (options_.parts.count == 1) return largest;
+  for (const Moment& moment : moments_) largest = std::max(largest, moment.sum_bytes());
+  return largest;
+}
+
+// Parts whose activations are there at the same time: all of this device if they wait for each other's sums.
+std::size_t Program::blocks() const {
+  const int own = options_.parts.end - options_.parts.first;
+  return sums_.size() == 0 ? 1 : static_cast<std::size_t>(std::max(1, own));
+}
+
+std::size_t Program::block_of_part(int part) const {
+  return blocks() == 1 ? 0 : static_cast<std::size_t>(part - options_.parts.first);
+}
+
+std::vector<GradientSource> Program::gradient_sources(const std::byte* block) const {
   std::vector<GradientSource> sources;
   const auto add = [&](const std::vector<PartialGradient>& parts) {
     for (const PartialGradient& part : parts) {
-      const auto* begin = reinterpret_cast<const float*>(memory_.data() + network_.plan.offset(part.slot));
+      const auto* begin = reinterpret_cast<const float*>(block + network_.plan.offset(part.slot));
       const int offset = part.offset - static_cast<int>(parameter_share_.base);
       sources.push_back({begin, offset, part.count, part.parts});
     }
@@ -178,134 +202,16 @@ std::vector<GradientSource> Program::gradient_sources() const {
 Optimizer Program::make_optimizer(Stream& stream) const {
   OptimizerArrays arrays{parameters_.data(), gradient_.data(), {}};
   for (std::size_t i = 0; i < state_.size(); ++i) arrays.state[i] = state_[i].data();
-  if (options_.parts.none())
-    return Optimizer(stream, options_.optimizer, options_.clip_norm, gradient_sources(), arrays);
+  if (options_.parts.is_whole())
+    return Optimizer(stream, options_.optimizer, options_.clip_norm, gradient_sources(memory_.data()),
+                     arrays);
   const auto count = static_cast<int>(parameters_.size());
   return Optimizer(stream, options_.optimizer, options_.clip_norm,
-                   {{part_gradients_.data(), 0, count, kGradientParts}}, arrays);
-}
-
-void Program::take_step(Stream& stream, const StepInputs& inputs) const {
-  optimizer_.step(stream, reinterpret_cast<const StepInput*>(inputs.first));
+                   {{part_gradients_.data(), 0, count, options_.parts.count}}, arrays);
 }
 
 const float* Program::outputs() const {
   return reinterpret_cast<const float*>(memory_.data() + network_.plan.offset(network_.output));
-}
-
-void Program::run(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
-  stream.launch(graph(stream, task, steps, images, inputs));
-}
-
-const Graph& Program::graph(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
-  const Key key{task, steps, images};
-  auto found = graphs_.find(key);
-  if (found == graphs_.end()) {
-    // Before the capture: libraries choose algorithms here, which a capture forbids.
-    for (const int size : pass_sizes(task, images)) {
-      for (const auto& op : network_.ops) op->prepare(size);
-    }
-    Graph recorded = stream.capture([&] {
-      for (int i = 0; i < steps; ++i) {
-        std::byte* input = inputs.first + static_cast<std::size_t>(i) * inputs.stride;
-        const auto* of_step = reinterpret_cast<const StepInput*>(input);
-        const auto* rows = reinterpret_cast<const std::uint32_t*>(input + inputs.rows_offset);
-        if (task == Task::kAugmentAndTrain) {
-          const AugmentedBatch batch = augmented_batch();
-          const auto* numbers = reinterpret_cast<const std::uint32_t*>(input + inputs.numbers_offset);
-          augment_samples(stream, of_step, rows, numbers, images, augment_, batch);
-          of_step = batch.input;
-          rows = batch.rows;
-        }
-        if (task == Task::kTrainParts) {
-          train_parts(stream, images, of_step, rows);
-        } else {
-          step(stream, task, {.images = images}, of_step, rows, totals_of_part(options_.parts.first));
-        }
-      }
-    });
-    found = graphs_.emplace(key, std::move(recorded)).first;
-  }
-  return found->second;
-}
-
-DeviceTotals* Program::totals_of_part(int part) const {
-  const std::size_t parts = options_.parts.none() ? 1 : kGradientParts;
-  return totals_.data() + totals_.size() / parts * static_cast<std::size_t>(part);
-}
-
-// `rows` are those of this device's samples.
-void Program::train_parts(Stream& stream, int images, const StepInput* input,
-                          const std::uint32_t* rows) const {
-  const auto samples = static_cast<std::size_t>(images);
-  const auto [first_part, end_part] = options_.parts;
-  for (int part = first_part; part < end_part; ++part) {
-    const std::size_t begin = part_begin(samples, part), end = part_begin(samples, part + 1);
-    float* gradient = part_gradients_.data() + static_cast<std::size_t>(part) * parameters_.size();
-    if (begin == end) {
-      stream.clear(gradient, parameters_.size() * sizeof(float));
-      continue;
-    }
-    step(stream, Task::kTrainParts,
-         {.images = static_cast<int>(end - begin), .first = static_cast<int>(begin), .batch_images = images},
-         input, rows + (begin - part_begin(samples, first_part)), totals_of_part(part));
-    part_sum_->run(stream, gradient);
-  }
-}
-
-void Program::step(Stream& stream, Task task, const Share& share, const StepInput* input,
-                   const std::uint32_t* rows, DeviceTotals* totals) const {
-  const bool training = task == Task::kTrain || task == Task::kAugmentAndTrain || task == Task::kTrainParts;
-  const Pass pass = make_pass(stream, training, share, input, rows);
-  load_input(pass);
-  if (task != Task::kPredict) sum_weights(pass);
-  for (const auto& op : network_.ops) op->forward(pass);
-  finish(pass, share.batch_images, task != Task::kPredict, totals);
-  if (!training) return;
-  if (network_.head) network_.head->backward_weights(pass);
-  for (const std::size_t op : network_.backward) network_.ops[op]->backward(pass);
-  if (task != Task::kTrainParts) optimizer_.step(stream, input);
-}
-
-Pass Program::make_pass(Stream& stream, bool training, const Share& share, const StepInput* input,
-                        const std::uint32_t* rows) const {
-  return {
-      .stream = stream,
-      .images = share.images,
-      .training = training,
-      .first_image = share.first,
-      .input = input,
-      .rows = rows,
-      .parameters = parameters_.data(),
-      .buffers = buffers_.data(),
-      .first_parameter = static_cast<int>(parameter_share_.base),
-      .first_buffer = static_cast<int>(buffer_share_.base),
-      .normalisation = {mean_.size() > 0 ? mean_.data() : nullptr, std_.size() > 0 ? std_.data() : nullptr},
-      .plan = network_.plan,
-      .memory = memory_.data()};
-}
-
-void Program::load_input(const Pass& pass) const {
-  if (network_.reads_input)
-    load_samples(pass.stream, pass.input, pass.rows, pass.images, channels_, plane_, pass.normalisation,
-                 pass.data(network_.input));
-}
-
-void Program::sum_weights(const Pass& pass) const {
-  if (loss_.class_weights != nullptr)
-    sum_class_weights(pass.stream, loss_.class_weights, pass.input, pass.rows, pass.images,
-                      weight_sum_.data());
-}
-
-void Program::finish(const Pass& pass, int batch_images, bool has_loss, DeviceTotals* totals) const {
-  LossParameters of_loss = loss_;
-  of_loss.batch_images = batch_images;
-  if (network_.head) {
-    network_.head->run(pass, has_loss ? &of_loss : nullptr, totals);
-  } else if (has_loss) {
-    loss(pass.stream, of_loss, pass.input, pass.rows, pass.images, outputs_, pass.data(network_.output),
-         totals, pass.training ? pass.data(network_.output_gradient) : nullptr);
-  }
 }
 
 }  // namespace sweep::cuda

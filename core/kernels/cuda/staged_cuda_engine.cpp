@@ -117,9 +117,10 @@ class StagedCudaEngine final : public Engine {
     check_batch(batch, network_, options_.batch_size, options_.loss);
     if (batch.size() == 0) return;
     ++steps_;
-    run(Task::kTrain, batch,
-        {.step = static_cast<std::uint32_t>(steps_ - 1),
-         .factors = cuda::step_factors(options_.optimizer, learning_rate, steps_)});
+    cuda::StepInput input = stages_.back()->runner().step_input(batch);
+    input.step = static_cast<std::uint32_t>(steps_ - 1);
+    input.factors = cuda::step_factors(options_.optimizer, learning_rate, steps_);
+    run(Task::kTrain, batch, input);
     for (const auto& stage : stages_) stage->finish_gradients();
     for (const auto& stage : stages_) stage->take_step();
   }
@@ -130,7 +131,7 @@ class StagedCudaEngine final : public Engine {
 
   void evaluate(const Batch& batch) override {
     check_batch(batch, network_, options_.batch_size, options_.loss);
-    if (batch.size() > 0) run(Task::kEvaluate, batch, {});
+    if (batch.size() > 0) run(Task::kEvaluate, batch, stages_.back()->runner().step_input(batch));
   }
 
   void predict(const Batch& batch, std::span<float> outputs) override {
@@ -213,8 +214,8 @@ class StagedCudaEngine final : public Engine {
     cuda::StageLayers layers{.first_layers = {}, .index = 0, .in_parts = micro_batches_ > 1};
     for (const Stage& stage : stages) layers.first_layers.push_back(stage.first_layer);
     for (; layers.index < stages.size(); ++layers.index) {
-      cuda::ProgramOptions program = cuda::program_options(options_, stages[layers.index].device.index,
-                                                           cuda::checked_batch_size(options_.batch_size));
+      cuda::ProgramOptions program =
+          cuda::program_options(options_, stages[layers.index].device.index, cuda::GradientParts{});
       program.augment = {};  // of batches that the host has changed
       program.stage = layers;
       // All have the kernels that the first one chooses.
@@ -247,7 +248,7 @@ class StagedCudaEngine final : public Engine {
     check_batch(batch, network_, options_.batch_size, options_.loss);
     check_outputs(outputs, batch, network_);
     if (batch.size() == 0) return;
-    run(task, batch, {});
+    run(task, batch, task == Task::kPredict ? cuda::StepInput{} : stages_.back()->runner().step_input(batch));
     PipelineStage& last = *stages_.back();
     last.runner().select();
     last.runner().stream().download(outputs.data(), last.program().outputs(), outputs.size_bytes());

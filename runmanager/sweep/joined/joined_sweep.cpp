@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "core/base/error.h"
 #include "core/base/file.h"
 #include "runmanager/records/ended_runs.h"
 #include "runmanager/records/run_files.h"
@@ -73,6 +74,25 @@ Others JoinedSweep::certain_others(const std::function<int()>& stop_requested) {
     const Others known = others();
     if (known != Others::kUnknown || (stop_requested && stop_requested() != 0)) return known;
     std::this_thread::sleep_for(kLongPause);
+  }
+}
+
+// All tasks of an array are one job: "4711_3" and "4711_4".
+std::filesystem::path JoinedSweep::job_file() const {
+  const std::string& task = member_.identity().task;
+  return claims_ / ("job." + task.substr(0, task.find_first_of("_.")));
+}
+
+bool JoinedSweep::is_first_of_job() const {
+  std::error_code error;
+  return member_.identity().task.empty() || !std::filesystem::exists(job_file(), error);
+}
+
+void JoinedSweep::mark_job() const {
+  if (member_.identity().task.empty()) return;
+  try {
+    const FileDescriptor file = open_output_file(job_file(), OutputMode::kAppend);
+  } catch (const IoError&) {  // NOLINT(bugprone-empty-catch): as said above
   }
 }
 

@@ -32,6 +32,12 @@ class JoinedSweep {
   /// The same when it is certain, which may take a lease; kUnknown only if asked to stop.
   Others certain_others(const std::function<int()>& stop_requested);
 
+  /// Whether no process of the same Slurm job has called mark_job(): it has not tried again yet what failed
+  /// in earlier starts. Always outside Slurm, where each process is a start of its own.
+  bool is_first_of_job() const;
+  /// Errors are ignored: then another process of the job tries, too.
+  void mark_job() const;
+
   /// Calls write() while none of the others writes results.
   void write_results(const std::function<void()>& write);
   /// This process has nothing more to train, but stays.
@@ -41,6 +47,8 @@ class JoinedSweep {
   MemberWatch& watch() { return watch_; }
 
  private:
+  std::filesystem::path job_file() const;
+
   std::filesystem::path claims_;
   Member member_;
   MemberWatch watch_;

@@ -12,6 +12,7 @@
 #include "runmanager/records/ended_runs.h"
 #include "runmanager/records/run_files.h"
 #include "runmanager/records/run_record_json.h"
+#include "runmanager/sweep/joined/joined_inputs.h"
 #include "runmanager/sweep/joined/joined_start.h"
 #include "runmanager/sweep/sweep_runner_steps.h"
 
@@ -31,19 +32,27 @@ SweepOutcome SweepRunner::run_joined() {
 }
 
 void SweepRunner::set_up_joined() {
+  const bool retries = options_.retry_failed && joined_->is_first_of_job();
   Others others = joined_->others();
   if (others != Others::kNone) {
-    const std::string differences = differences_from_sweep_file(directory_->path(), sweep_, preparer_);
+    const std::string settings = differences_from_sweep_file(directory_->path(), sweep_, preparer_);
+    const std::string inputs = differences_from_inputs(directory_->path(), sweep_, preparer_);
+    const std::string differences = settings + inputs;
     // Those that failed are tried again by who comes when the others have gone.
-    const bool may_stay_unknown = differences.empty() && !(options_.retry_failed && has_failed_runs());
+    const bool may_stay_unknown = differences.empty() && !(retries && has_failed_runs());
     if (others == Others::kUnknown && !may_stay_unknown)
       others = joined_->certain_others(environment_.stop_requested);
     if (others != Others::kNone && differences.empty()) return;
+    if (others != Others::kNone && settings.empty())
+      throw ConfigError(
+          fmt::format("{}: others train it with other data there:{}\nWho trains a run must not change its "
+                      "results: use the same data, or another name: name=NAME",
+                      directory_->path().string(), inputs));
     if (others != Others::kNone)
       throw ConfigError(fmt::format(
           "{}: others train a sweep with other runs there:{}\nTo work with them, use the same sweep "
           "file, or: sweep resume {} --join",
-          directory_->path().string(), differences, directory_->path().string()));
+          directory_->path().string(), settings, directory_->path().string()));
   }
   remove_temporaries(directory_->path());
   joined_->runs().remove_temporaries();
@@ -59,21 +68,27 @@ void SweepRunner::set_up_joined() {
   make_room(directory_->path(), sweep_.runs, existing_);
   for (std::size_t i = 0; i < sweep_.runs.size(); ++i) {
     const std::string& name = sweep_.runs[i].name;
-    if (!kept_[i] && joined_->runs().state(name) == ChainState::kEnded) joined_->runs().reopen(name);
+    if (kept_[i] || joined_->runs().state(name) != ChainState::kEnded) continue;
+    if (retries || !ended_failed(name)) joined_->runs().reopen(name);
   }
+  joined_->mark_job();
+  write_inputs(directory_->path(), sweep_, preparer_);
   write_sweep_file();
 }
 
 bool SweepRunner::has_failed_runs() {
   return std::ranges::any_of(sweep_.runs, [this](const RunConfig& run) {
-    if (joined_->runs().state(run.name) != ChainState::kEnded) return false;
-    try {
-      const std::optional<ChainEnd> end = joined_->runs().read_end(run.name);
-      return !end || parse_run_record(end->content, run.name).status == RunStatus::kFailed;
-    } catch (const DataError&) {
-      return true;
-    }
+    return joined_->runs().state(run.name) == ChainState::kEnded && ended_failed(run.name);
   });
+}
+
+bool SweepRunner::ended_failed(const std::string& run) {
+  try {
+    const std::optional<ChainEnd> end = joined_->runs().read_end(run);
+    return end && parse_run_record(end->content, run).status == RunStatus::kFailed;
+  } catch (const DataError&) {
+    return false;
+  }
 }
 
 std::function<void()> SweepRunner::refresh() {

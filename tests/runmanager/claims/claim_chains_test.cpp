@@ -1,10 +1,12 @@
 // Claims of threads, of processes that are killed or stopped, and of what a power cut leaves.
 #include "runmanager/claims/claim_chains.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,7 +14,10 @@
 #include <array>
 #include <atomic>
 #include <barrier>
+#include <cerrno>
 #include <functional>
+#include <iterator>
+#include <limits>
 #include <memory>
 #include <set>
 #include <thread>
@@ -24,6 +29,18 @@
 #include "core/base/lines.h"
 #include "tests/support/environment.h"
 #include "tests/support/temporary_directory.h"
+
+// In the place of the C library's: a file can have only so many names, as on ext4.
+constexpr nlink_t kAnyNumber = std::numeric_limits<nlink_t>::max();
+static nlink_t most_links = kAnyNumber;
+extern "C" int link(const char* from, const char* to) noexcept {
+  struct stat info {};
+  if (::stat(from, &info) == 0 && info.st_nlink >= most_links) {
+    errno = EMLINK;
+    return -1;
+  }
+  return ::linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
+}
 
 namespace sweep {
 namespace {
@@ -260,6 +277,43 @@ TEST(ClaimChains, TakeALinkWithoutContentForThatOfADeadOwner) {
   write_file_atomically(directory.path() / "things/owners/thing.1", "", Survives::kKill);
   worker.chains.refresh();
   EXPECT_EQ(worker.chains.claim("thing", worker.watch)->number, 2);
+}
+
+TEST(ClaimChains, MakeMoreClaimsThanAFileCanHaveNames) {
+  const TemporaryDirectory directory;
+  Worker first(directory.path()), second(directory.path());
+  most_links = 5;
+  std::vector<Claim> claims;
+  for (int i = 0; i < 30; ++i) {
+    const auto claim = first.chains.claim(std::to_string(i), first.watch);
+    ASSERT_TRUE(claim) << i;
+    claims.push_back(*claim);
+  }
+  EXPECT_FALSE(first.chains.claim("0", first.watch));
+  second.chains.refresh();
+  for (const Claim& claim : claims) {
+    EXPECT_TRUE(owns(claim));
+    EXPECT_FALSE(second.chains.claim(claim.name, second.watch));
+    EXPECT_EQ(second.chains.owner(claim.name)->id, first.member.identity().id);
+  }
+  EXPECT_TRUE(first.chains.end(claims[3], "end"));
+  second.chains.refresh();
+  EXPECT_TRUE(second.chains.reopen("3"));
+  most_links = kAnyNumber;
+  EXPECT_EQ(second.watch.look_at_all().size(), 1u) << "a renewed token is no other process";
+}
+
+TEST(ClaimChains, LeaveNothingOfAProcessThatDiedWhileItRenewedItsToken) {
+  const TemporaryDirectory directory;
+  const fs::path members = directory.path() / "members";
+  Worker worker(directory.path());
+  auto dead = std::make_unique<Worker>(directory.path());
+  const ProcessIdentity identity = dead->member.identity();
+  directory.write("members/" + identity.id + ".new", "half of a tok");
+  EXPECT_EQ(worker.watch.look_at_all().size(), 1u);
+  worker.watch.remove(identity);
+  dead.reset();
+  EXPECT_EQ(std::distance(fs::directory_iterator(members), fs::directory_iterator()), 2) << "of `worker`";
 }
 
 TEST(ClaimChains, ClaimNothingForAProcessThatOthersTookForDead) {

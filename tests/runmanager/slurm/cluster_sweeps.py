@@ -80,19 +80,26 @@ class ClusterSweeps:
         for problem in torture_sweep.problems_of_shared_end(sweep, self.directory / "local/sweep", self.wanted):
             self.problem(f"{logdir}: {problem}")
 
+    def are_held(self, lives):
+        """Whether Slurm holds all of these tasks for good."""
+        return {task[:2] for task in lives} <= self.cluster.held()
+
     def finish(self, logdir):
         """Lets the tasks end, and goes on by `sweep resume` until every run is done, as a user would."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             # A controller that was away may take a task that has ended for a running one, for minutes.
-            until(lambda: self.all_done(logdir) or not self.lives(logdir), max(deadline - time.monotonic(), 1), f"{logdir}: its tasks end")
+            until(lambda: self.all_done(logdir) or self.are_held(self.lives(logdir)), max(deadline - time.monotonic(), 1),
+                  f"{logdir}: its tasks end")
             if self.all_done(logdir):
                 break
             self.expect_exit(0, "resume", f"{logdir}/sweep", *self.options)
         if not self.all_done(logdir):
             self.problem(f"{logdir}: not done within {PATIENCE} s: {self.statuses(logdir)}")
         # The task that ended the last run may still be writing the table, and the report comes after.
-        while self.lives(logdir, with_reports=True) and time.monotonic() < deadline:
+        while (lives := self.lives(logdir, with_reports=True)) and time.monotonic() < deadline:
+            if self.are_held(lives):
+                self.expect_exit(0, "resume", f"{logdir}/sweep", *self.options)
             time.sleep(0.1)
         self.expect_bits(logdir)
         again = self.expect_exit(0, "resume", f"{logdir}/sweep", *self.options)

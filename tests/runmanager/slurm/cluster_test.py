@@ -8,6 +8,7 @@
 Exit codes: 0 good, 1 problems, 77 there is no Slurm.
 """
 import argparse
+import json
 import os
 import sys
 import tempfile
@@ -48,7 +49,20 @@ class ClusterTest(Disasters):
         self.expect_exit(0, "cancel", "cancelled/sweep")
         self.finish("cancelled")
 
-    USES = ("same_as_local", "cancelled")
+    def not_started(self):
+        """Slurm holds tasks that a node could not start, as after a controller that died in that moment: nobody else lets them go."""
+        with self.cluster.unable_to_start():
+            self.submit("not_started")
+            until(lambda: len(self.cluster.held()) == 3, 60, "Slurm holds the tasks")
+        status = self.expect_exit(0, "status", "not_started/sweep", "--json")
+        if json.loads(status.stdout)["slurm"]["waiting"] != 3:
+            self.problem(f"status does not count the tasks that are held: {status.stdout}")
+        done = self.expect_exit(0, "resume", "not_started/sweep")
+        if done.stdout or "3 tasks that a node could not start were let go" not in done.stderr:
+            self.problem(f"resume does not let the tasks go:\n{done.stdout}{done.stderr}")
+        self.finish("not_started")
+
+    USES = ("same_as_local", "cancelled", "not_started")
 
 
 def main():

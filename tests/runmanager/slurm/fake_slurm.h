@@ -96,6 +96,12 @@ scontrol)
   case "$*" in
   'show config') echo "Configuration data"; echo "MaxArraySize            = $(cat "$dir/size" 2>/dev/null || echo 1001)" ;;
   'requeue '[1-9]*) ;;
+  'release '[1-9]*)
+    # A task that is let go waits as any other.
+    for word in "${@:2}"; do
+      case $word in *_*) key="${word/_/[|]}" ;; *) key="$word[|]N/A" ;; esac
+      sed -i -E "s#^($key[|]PENDING)[|].*#\1|None#" "$dir/queue"
+    done ;;
   *) refuse "$*" ;;
   esac ;;
 esac

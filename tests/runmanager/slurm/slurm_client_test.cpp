@@ -44,6 +44,20 @@ TEST_F(SlurmClientTest, TellsWhatSlurmRefuses) {
             "sbatch: error: Batch job submission failed: Invalid partition name specified");
 }
 
+TEST_F(SlurmClientTest, TellsAllThatSlurmSaysInSeveralLines) {
+  slurm_.fail("sbatch",
+              "sbatch: error: QOSMaxSubmitJobPerUserLimit\r\n\nYour account \x1b[1;31mlab-17\x1b[0m has\n"
+              "    no hours left.\nsbatch: error: Batch job submission failed: Job violates policy\n");
+  EXPECT_EQ(test::message_of<ConfigError>([&] { client_.submit({}, script()); }),
+            "sbatch:\n  sbatch: error: QOSMaxSubmitJobPerUserLimit\n  Your account lab-17 has\n"
+            "      no hours left.\n  sbatch: error: Batch job submission failed: Job violates policy");
+  slurm_.fail("squeue", "slurm_load_jobs error: Connection refused\nSee status.example\n");
+  EXPECT_EQ(test::message_of<SlurmUnreachable>([&] {
+              client_.tasks({{"1", ""}});
+            }),
+            "squeue:\n  slurm_load_jobs error: Connection refused\n  See status.example");
+}
+
 TEST_F(SlurmClientTest, KnowsASlurmThatDoesNotAnswerFromOneThatRefuses) {
   slurm_.fail("squeue", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n");
   EXPECT_THROW(client_.tasks({{"1", ""}}), SlurmUnreachable);

@@ -180,6 +180,60 @@ TEST_F(SubmissionTest, SaysWhyTasksWaitAndWhatEndedBadly) {
               HasSubstr("3 runs are not done, and no task is left to train them"));
 }
 
+constexpr const char* kLaunchFailed =
+    "101|0|RUNNING|None\n101|1|PENDING|launch failed requeued "
+    "held\n101|2|PENDING|launch_failed_requeued_held\n"
+    "101|3|PENDING|JobHeldUser\n101|4|PENDING|JobHeldAdmin\n102|N/A|PENDING|launch failed requeued held\n";
+
+TEST_F(SubmissionTest, LetsTasksGoThatANodeCouldNotStartAndNoOthers) {
+  submit({{kCpu, 5}});
+  slurm_.set_queue(kLaunchFailed);
+  const Submission submission = submit({{kCpu, 5}});
+  EXPECT_THAT(slurm_.calls("scontrol release"),
+              ElementsAre("scontrol release 101_1 101_2", "scontrol release 102"));
+  EXPECT_EQ(submission.released, 3u);
+  EXPECT_THAT(submission.jobs, IsEmpty()) << "tasks that were let go train the runs";
+  EXPECT_THAT(submission.held, ElementsAre(SlurmTask{"101", "3", "PENDING", "JobHeldUser"},
+                                           SlurmTask{"101", "4", "PENDING", "JobHeldAdmin"}));
+  EXPECT_EQ(slurm_status(options_.directory, client_).held_after_failed_launch(), 0u)
+      << "what was done is known to who looks next";
+  EXPECT_EQ(submit({{kCpu, 5}}).released, 0u);
+  EXPECT_THAT(slurm_.calls("scontrol release"), SizeIs(2));
+}
+
+TEST_F(SubmissionTest, ATaskThatStartedMeanwhileNeedNotBeLetGo) {
+  submit({{kCpu, 5}});
+  slurm_.set_queue(kLaunchFailed);
+  slurm_.fail("scontrol", "101_1: Job is no longer pending execution\n101_2: Job has already finished\n");
+  EXPECT_NO_THROW(submit({{kCpu, 5}}));
+  slurm_.fail("scontrol", "101_1: Job has already finished\n101_2: Access/permission denied\n");
+  EXPECT_THAT(test::message_of<ConfigError>([&] { submit({{kCpu, 5}}); }), HasSubstr("permission denied"));
+}
+
+TEST_F(SubmissionTest, SaysWhatToDoAboutTasksThatAreHeld) {
+  submit({{kCpu, 5}});
+  fs::remove(options_.directory / "slurm/queue.json");
+  slurm_.set_queue(kLaunchFailed);
+  const SlurmStatus status = slurm_status(options_.directory, client_);
+  EXPECT_EQ(status.held_after_failed_launch(), 3u);
+  EXPECT_THAT(slurm_status_text(status, 5, options_.directory),
+              AllOf(HasSubstr("launch failed requeued held: a node could not start it"),
+                    HasSubstr("launch_failed_requeued_held: a node could not start it"),
+                    HasSubstr("JobHeldUser: it is held: scontrol release lets it go"),
+                    HasSubstr("JobHeldAdmin: an administrator holds it")));
+  EXPECT_THAT(slurm_.calls("scontrol release"), IsEmpty()) << "who only looks changes nothing";
+}
+
+TEST(ReasonText, KnowsReasonsOfOneAndOfSeveralWords) {
+  EXPECT_EQ(reason_text("ReqNodeNotAvail, UnavailableNodes:n3"),
+            "ReqNodeNotAvail, UnavailableNodes:n3: nodes it needs are down or reserved");
+  EXPECT_THAT(reason_text("launch failed requeued held"), HasSubstr("sweep resume lets it go"));
+  EXPECT_THAT(reason_text("Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority "
+                          "partitions"),
+              HasSubstr("nodes it needs are down, drained or reserved"));
+  EXPECT_EQ(reason_text("launch of something else"), "launch of something else");
+}
+
 class TaskEnd : public SubmissionTest {
  protected:
   test::Environment restarts_{"SWEEP_SLURM_RESTARTS", "2"}, job_{"SLURM_JOB_ID", "101"},

@@ -10,6 +10,7 @@ Everything listens on 127.0.0.1; no systemd, no cgroups, no accounting; works as
 they started end with the object, and also when this process dies: they are children of supervisor.py, which ends them when its
 standard input is closed.
 """
+import contextlib
 import json
 import os
 import shutil
@@ -86,6 +87,25 @@ class SlurmCluster:
         """(job, index, state, node) of each task that Slurm knows."""
         lines = self.run("squeue", "-h", "-r", "-t", "all", "-o", "%F|%K|%T|%N", check=False).splitlines()
         return [tuple(line.split("|")) for line in lines if line.count("|") == 3]
+
+    def held(self):
+        """(job, index) of each task that Slurm holds because a node could not start it."""
+        lines = self.run("squeue", "-h", "-r", "-t", "PENDING", "-o", "%F|%K|%r", check=False).replace("_", " ").splitlines()
+        return {tuple(line.split("|")[:2]) for line in lines if line.endswith("|launch failed requeued held")}
+
+    @contextlib.contextmanager
+    def unable_to_start(self):
+        """While it lasts, the nodes take tasks but cannot start them."""
+        spools = [folder for folder in (self.directory / "spool").iterdir() if folder.is_dir()]
+        for folder in spools:
+            folder.rename(folder.with_suffix(".away"))
+            folder.touch()
+        try:
+            yield
+        finally:
+            for folder in spools:
+                folder.unlink()
+                folder.with_suffix(".away").rename(folder)
 
     def close(self):
         if self.supervisor.stdin:

@@ -11,7 +11,7 @@
 #include "core/base/random.h"
 #include "core/kernels/cuda/host/fiber.h"
 #include "core/kernels/cuda/host/grid_observer.h"
-#include "core/kernels/cuda/runtime/host_builtins.h"
+#include "core/kernels/cuda/runtime/host_grid.h"
 
 namespace sweep::cuda::host {
 

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <unordered_map>
 
-#include "core/kernels/cuda/runtime/host_builtins.h"
+#include "core/kernels/cuda/runtime/host_grid.h"
 
 namespace sweep::cuda::host {
 namespace {

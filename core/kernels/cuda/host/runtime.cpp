@@ -19,10 +19,11 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/kernels/cuda/host/current_device.h"
+#include "core/kernels/cuda/host/kernel_launch.h"
 #include "core/kernels/cuda/host/memory_limit.h"
 #include "core/kernels/cuda/host/memory_owners.h"
 #include "core/kernels/cuda/host/stream_order.h"
-#include "core/kernels/cuda/runtime/host_builtins.h"
+#include "core/kernels/cuda/runtime/host_grid.h"
 #include "core/kernels/cuda/runtime/kernel_overlap.h"
 
 namespace sweep::cuda {
@@ -223,9 +224,12 @@ Stream::~Stream() = default;
 
 void Stream::enqueue(std::function<void()> work) { implementation_->add({std::move(work)}); }
 
-void Stream::enqueue_kernel(std::function<void()> kernel, bool overlaps) {
-  implementation_->require_device();
-  implementation_->add({std::move(kernel), true, overlaps});
+void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
+                  std::size_t shared_bytes, bool overlaps, void** arguments) {
+  stream.implementation().require_device();
+  const host::KernelLaunch launch(kernel, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared_bytes,
+                                  arguments);
+  stream.implementation().add({[launch] { launch.run(); }, true, overlaps});
 }
 
 void Stream::upload(void* device, const void* host, std::size_t bytes) {

@@ -49,21 +49,6 @@ struct SampleLoss {
 
   __device__ bool is_cross_entropy() const { return parameters.kind == LossOptions::Kind::kCrossEntropy; }
 
-  /// What the gradient of a sample's loss is multiplied with for the mean over the batch.
-  __device__ float gradient_scale(int images) const {
-    const int samples = parameters.batch_images > 0 ? parameters.batch_images : images;
-    return 1.0f / (parameters.weight_sum == nullptr ? static_cast<float>(samples) : *parameters.weight_sum);
-  }
-  /// The same for the loss, where sums count each batch's mean once per sample.
-  __device__ double loss_scale(int images) const {
-    return parameters.weight_sum == nullptr
-               ? 1.0
-               : static_cast<double>(images) / static_cast<double>(*parameters.weight_sum);
-  }
-
-  __device__ float class_weight(int c) const {
-    return parameters.class_weights == nullptr ? 1.0f : parameters.class_weights[c];
-  }
   /// Cross entropy: the weighted, smoothed target of class `c`.
   __device__ float class_target(int c, int label) const {
     const float target = (c == label ? 1.0f - parameters.smoothing : 0.0f) +

@@ -28,6 +28,9 @@ inline constexpr std::int64_t kGradientBlocks = 2 * kMultiprocessors;
 /// Blocks that the weight gradients of several linear layers, in one kernel, are divided into.
 inline constexpr std::int64_t kJoinedGradientBlocks = 8 * kMultiprocessors;
 
+/// Parts of a batch that several GPUs share, whichever share it; and so the most GPUs that can.
+inline constexpr int kGradientParts = 8;
+
 /// Fewest products of one part of a weight gradient's sum.
 inline constexpr std::int64_t kLeastProductsPerPart = 64;
 

@@ -15,6 +15,7 @@
 #include <limits>
 #include <stdexcept>
 #include <tuple>
+#include <type_traits>
 
 #include "core/kernels/cuda/runtime/runtime.h"
 
@@ -141,8 +142,12 @@ void launch_kernel(Stream& stream, void (*kernel)(Parameters...), Extent grid, c
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   constexpr std::size_t kMostParameterBytes = 4096;  // on every GPU; 32764 from compute capability 7.0 on
   static_assert((std::size_t{0} + ... + sizeof(Parameters)) <= kMostParameterBytes);
+  static_assert((... && std::is_trivially_copyable_v<Parameters>), "they are copied byte by byte");
   std::tuple<Parameters...> values(arguments...);
-#if defined(__CUDACC__)
+#if !defined(__CUDACC__)
+  host::register_kernel(reinterpret_cast<const void*>(kernel),
+                        {{sizeof(Parameters)...}, &host::call_kernel<Parameters...>});
+#endif
   std::apply(
       [&](Parameters&... value) {
         void* pointers[] = {&value..., nullptr};
@@ -151,14 +156,6 @@ void launch_kernel(Stream& stream, void (*kernel)(Parameters...), Extent grid, c
                      pointers);
       },
       values);
-#else
-  stream.enqueue_kernel(
-      [kernel, values, grid, block] {
-        host::run_grid({grid.x, grid.y, grid.z}, {block.threads.x, block.threads.y, block.threads.z},
-                       block.shared_bytes, [&] { std::apply(kernel, values); });
-      },
-      overlaps);
-#endif
 }
 
 /// launch_kernel() for a kernel that starts when everything before it is done.

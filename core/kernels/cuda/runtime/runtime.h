@@ -160,9 +160,8 @@ class Stream {
   void launch(const Graph& graph);
 
 #if !defined(__CUDACC__)
-  /// On the host only: puts a function, or a kernel, into the queue. `overlaps`: see launch_kernel().
+  /// On the host only: puts a function into the queue.
   void enqueue(std::function<void()> work);
-  void enqueue_kernel(std::function<void()> kernel, bool overlaps);
 #endif
 
  private:
@@ -191,7 +190,7 @@ std::vector<T> to_host(Stream& stream, const T* device, std::size_t count) {
 void* native_stream(const Stream& stream);
 
 /// Puts one kernel on the stream; for launch_kernel(). `arguments` points to the kernel's arguments, in
-/// order. CUDA only.
+/// order, which are copied.
 struct LaunchExtent {
   unsigned x, y, z;
 };

@@ -1,0 +1,40 @@
+// The progress of a sweep as the records of its runs show it, where nobody tells of all runs: each of several
+// processes knows its own.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "runmanager/records/results.h"
+#include "runmanager/terminal/live_sweep.h"
+
+namespace sweep {
+
+/// Of the time, at most one part in so many is to be spent on reading records: a thousand on a network file
+/// system take a while.
+inline constexpr int kRestPerReading = 10;
+
+/// Whether a run with that status is not trained any more by who has begun it, and by nobody else.
+bool has_ended(RunStatus status);
+
+/// Not thread-safe.
+class RecordedProgress {
+ public:
+  /// `name`: of the sweep. The time of its progress counts from now.
+  explicit RecordedProgress(std::string name);
+
+  /// `runs`: as list_runs() has them now. What batches come to is not in them: every run counts the same.
+  const LiveSweep& update(const std::vector<RunRecord>& runs);
+  /// Positions in `runs` of those that have ended since the update before, the first to end first.
+  const std::vector<std::size_t>& newly_ended() const { return newly_ended_; }
+
+ private:
+  LiveSweep live_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::vector<bool> ended_;  // by run
+  std::vector<std::size_t> newly_ended_;
+};
+
+}  // namespace sweep
