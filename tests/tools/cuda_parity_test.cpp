@@ -171,6 +171,39 @@ TEST_F(CudaParity, AugmentedImagesAreThoseOfTheCpu) {
   }
 }
 
+TEST_F(CudaParity, ARunGoesOnWithItsLayersOnSeveralDevicesToTheSameBits) {
+  if (run_program({"devices"}, folder_.path()).out.find("cuda:1") == std::string::npos)
+    GTEST_SKIP() << "needs two CUDA devices";
+  folder_.write("s.json", R"({"dataset": {"name": "fashion-mnist", "limit": 240, "validation": 60,
+      "augment": ["horizontal_flip"]},
+      "network": {"layers": [
+        {"name": "conv", "type": "conv2d", "out_channels": 4, "kernel_size": 5},
+        {"name": "bn", "type": "batch_norm2d"}, {"name": "relu", "type": "relu"},
+        {"name": "pool", "type": "max_pool2d", "kernel_size": 4}, {"name": "flatten", "type": "flatten"},
+        {"name": "dropout", "type": "dropout", "p": 0.2},
+        {"name": "out", "type": "linear", "out_features": 10}]},
+      "batch_size": 50, "lr": 0.05, "device": "cuda"})");
+  const auto losses = [&](const std::string& name) {
+    const json record = json::parse(read_file(folder_.path() / "runs" / name / "run/run.json"));
+    std::vector<json> all;
+    for (const json& epoch : record.at("epochs"))
+      all.push_back({epoch.at("loss"), epoch.at("validation_loss")});
+    return all;
+  };
+  ASSERT_EQ(run_program({"s.json", "epochs=4", "name=one", "--quiet"}, folder_.path()).code, 0);
+  const char* stages[] = {R"(parallel={"model": {"conv": "cuda:1", "out": "cuda:0"}})",
+                          R"(parallel={"pipeline": {"stages": ["dropout"], "micro_batches": 3}})",
+                          "parallel=none", R"(parallel={"pipeline": {"stages": 2, "schedule": "1f1b"}})"};
+  for (std::size_t i = 0; i < std::size(stages); ++i) {
+    const Finished finished = run_program(
+        {"s.json", "epochs=" + std::to_string(i + 1), "name=several", stages[i], "--quiet", "--strict"},
+        folder_.path());
+    ASSERT_EQ(finished.code, 0) << finished.err;
+  }
+  EXPECT_EQ(losses("several"), losses("one"));
+  EXPECT_EQ(losses("one").size(), 4u);
+}
+
 TEST_F(CudaParity, CurvesLieOnTheCpusAndASecondSweepHasTheSameBits) {
   const auto runs = runs_of(folder_, "first"), again = runs_of(folder_, "second");
   ASSERT_EQ(runs.size(), 8u);

@@ -114,7 +114,7 @@ std::span<const Setting> pipeline_settings() {
           "schedule", {pipeline_schedule_names().begin(), pipeline_schedule_names().end()},
           pipeline_schedule_name(PipelineOptions().schedule),
           "gpipe: all parts forward, then all back; 1f1b: each part back as soon as it can, which takes less "
-          "memory"),
+          "memory on the CPU"),
   };
   return settings;
 }
