@@ -10,6 +10,8 @@ Exit codes: 0 good, 1 problems, 77 there is no Slurm.
 import argparse
 import json
 import os
+import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -57,10 +59,18 @@ class ClusterTest(Disasters):
         status = self.expect_exit(0, "status", "not_started/sweep", "--json")
         if json.loads(status.stdout)["slurm"]["waiting"] != 3:
             self.problem(f"status does not count the tasks that are held: {status.stdout}")
+        listed = self.expect_exit(0, "ls", "not_started")
+        if "on a cluster: 4 pending" not in listed.stdout:
+            self.problem(f"ls does not know that tasks wait:\n{listed.stdout}")
+        watch = subprocess.Popen([self.program, "watch", "not_started/sweep"], cwd=self.directory, env=self.environment,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         done = self.expect_exit(0, "resume", "not_started/sweep")
         if done.stdout or "3 tasks that a node could not start were let go" not in done.stderr:
             self.problem(f"resume does not let the tasks go:\n{done.stdout}{done.stderr}")
         self.finish("not_started")
+        watched = watch.communicate(timeout=120)[0]
+        if len(re.findall("accuracy|acc", watched)) < 4 or "ended: 4 completed" not in watched:
+            self.problem(f"watch does not show what tasks train:\n{watched[-2000:]}")
 
     USES = ("same_as_local", "cancelled", "not_started")
 
