@@ -79,9 +79,9 @@ struct EngineOptions {
   /// The devices that train together. `device` is the first of them, or of their kind.
   ParallelOptions parallel = {};
   /// Parts that each batch is trained in, one after another, so that less memory is taken; >= 1. The
-  /// optimizer takes one step with the gradient of the mean over the whole batch. Changes results, and
-  /// memory, only with batch normalization, which then normalizes each part by itself. The CUDA engine has
-  /// only 1, see parallel_unavailable_reason().
+  /// optimizer takes one step with the gradient of the mean over the whole batch. Batch normalization
+  /// normalizes each part by itself. Without it, nothing changes on the CPU, neither results nor memory, and
+  /// on CUDA results change by rounding.
   int accumulate = 1;
 };
 

@@ -150,26 +150,13 @@ std::vector<Stage> split_into_stages(const Network& network, const ParallelOptio
   return stages;
 }
 
-std::optional<std::string> parallel_unavailable_reason(const Network& network, const EngineOptions& options) {
+std::optional<std::string> parallel_unavailable_reason(const Network& /*network*/,
+                                                       const EngineOptions& options) {
   if (options.device.type == DeviceType::kCpu) return std::nullopt;
-  if (options.accumulate > 1)
-    return "a batch in parts (\"accumulate\": " + std::to_string(options.accumulate) +
-           ") is not implemented on GPUs; a smaller \"batch_size\" takes less memory, and so does "
-           "\"parallel\": {\"data\": N} on N GPUs; on the CPU it works";
   if (!options.parallel.is_parallel()) return std::nullopt;
   if (options.parallel.has_stages())
     return "layers on several GPUs (\"parallel.model\", \"parallel.pipeline\") are not implemented; several "
            "GPUs can share a batch (\"parallel\": {\"data\": N}), and on the CPU this works";
-  const auto layers = network.layers();
-  const auto norm = std::find_if(layers.begin(), layers.end(),
-                                 [](const Layer& layer) { return layer.type == "batch_norm2d"; });
-  if (norm != layers.end())
-    return "batch normalization (\"" + norm->name +
-           "\") of a batch that several GPUs share (\"parallel.data\") is not implemented; on one GPU, "
-           "and on the CPU, it works";
-  if (!options.loss.class_weights.empty())
-    return "weights of classes in a batch that several GPUs share (\"parallel.data\") are not implemented; "
-           "on one GPU, and on the CPU, they work";
   return device_group_unavailable_reason(options.device, options.parallel.data);
 }
 

@@ -27,15 +27,10 @@ struct SharedArray {
   std::span<const std::size_t> begins;
 };
 
-/// How long a rank waits for the others.
-enum class Patience {
-  kDeadline,  // the deadline of the group
-  kForever    // for what another rank does in its own time, such as to begin the next batch
-};
-
 /// One rank's end of a group. Not thread-safe: one thread of the rank calls it, but for abort(). Every
 /// function throws CommunicatorError, with the number of the rank, if another rank is later than the
-/// deadline, or has called abort(); all ranks fail then, and the group is of no more use.
+/// deadline, or has called abort(); all ranks fail then, and the group is of no more use. Rank 0 is waited
+/// for as long as it is there: what it gives to all it gives in its own time, such as the next batch.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -50,8 +45,8 @@ class Communicator {
   virtual void all_gather(std::span<const SharedArray> arrays) = 0;
   /// Rank 0's array, whole, to the parts of the others: each gets its own part of it, at its place.
   virtual void scatter(const SharedArray& array) = 0;
-  /// Rank 0's bytes to all. `patience`: of the others, for rank 0 to begin.
-  virtual void broadcast(std::span<std::byte> data, Patience patience = Patience::kDeadline) = 0;
+  /// Rank 0's bytes to all.
+  virtual void broadcast(std::span<std::byte> data) = 0;
   /// Returns when all ranks have called it.
   virtual void barrier() = 0;
   /// Lets the calls of all other ranks, now and later, fail with this rank's number and `reason`. May be

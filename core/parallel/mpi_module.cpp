@@ -3,15 +3,16 @@
 #include <sched.h>
 
 #include <chrono>
-#include <cmath>
-#include <iostream>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/parallel/deadline.h"
+#include "core/parallel/mpi_end.h"
+#include "core/parallel/mpi_pulse.h"
 #include "core/parallel/mpi_world.h"
 
 namespace sweep {
@@ -23,13 +24,18 @@ using namespace std::chrono_literals;
 // is late. What a rank receives is the same amount as with a ring.
 class MpiCommunicator final : public Communicator {
  public:
-  MpiCommunicator(MPI_Comm comm, double deadline) : comm_(comm), deadline_(deadline) {
+  MpiCommunicator(MPI_Comm comm, double deadline)
+      : comm_(comm), deadline_(deadline), pulse_(comm, deadline, mpi_) {
+    const std::lock_guard lock(mpi_);
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &size_);
     MPI_Type_contiguous(kLine, MPI_BYTE, &line_);
     MPI_Type_commit(&line_);
   }
-  ~MpiCommunicator() override { MPI_Type_free(&line_); }
+  ~MpiCommunicator() override {
+    const std::lock_guard lock(mpi_);
+    MPI_Type_free(&line_);
+  }
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
 
@@ -45,7 +51,7 @@ class MpiCommunicator final : public Communicator {
         send(part_of(array, rank_), to);
       }
     }
-    wait(Patience::kDeadline);
+    wait();
   }
 
   void scatter(const SharedArray& array) override {
@@ -54,16 +60,16 @@ class MpiCommunicator final : public Communicator {
     } else {
       receive(part_of(array, rank_), 0);
     }
-    wait(Patience::kDeadline);
+    wait();
   }
 
-  void broadcast(std::span<std::byte> data, Patience patience) override {
+  void broadcast(std::span<std::byte> data) override {
     if (rank_ == 0) {
       for (int to = 1; to < size_; ++to) send(data, to);
     } else {
       receive(data, 0);
     }
-    wait(patience);
+    wait();
   }
 
   void barrier() override {
@@ -74,10 +80,10 @@ class MpiCommunicator final : public Communicator {
       post(&in[static_cast<std::size_t>(peer)], 1, MPI_BYTE, peer, false);
       post(&out, 1, MPI_BYTE, peer, true);
     }
-    wait(Patience::kDeadline);
+    wait();
   }
 
-  void abort(const std::string& reason) noexcept override { end(rank_, reason); }
+  void abort(const std::string& reason) noexcept override { end_all_ranks(comm_, rank_, reason); }
 
  private:
   static constexpr int kLine = 64;  // bytes that count as one where a message is large: MPI counts with int
@@ -100,51 +106,61 @@ class MpiCommunicator final : public Communicator {
   void post(std::byte* data, int count, MPI_Datatype type, int peer, bool sends) {
     peers_.push_back(peer);
     MPI_Request& request = requests_.emplace_back();
+    const std::lock_guard lock(mpi_);
     const int error = sends ? MPI_Isend(data, count, type, peer, 0, comm_, &request)
                             : MPI_Irecv(data, count, type, peer, 0, comm_, &request);
-    if (error != MPI_SUCCESS) end(peer, "cannot be reached");
+    if (error != MPI_SUCCESS) end_all_ranks(comm_, peer, "cannot be reached");
   }
 
   // Until all requests are done.
-  void wait(Patience patience) {
-    Deadline deadline(deadline_);
+  void wait() {
+    Deadline deadline(deadline_), silence_of_root(deadline_ / 2);
     const auto begin = std::chrono::steady_clock::now();
-    for (std::uint64_t look = 1;; ++look) {
-      int done = 0;
-      if (MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE) !=
-          MPI_SUCCESS)
-        end(first_open(), "is lost");
-      if (done != 0) break;
+    for (std::uint64_t look = 1; !are_done(); ++look) {
       if (look % 64 != 0) continue;
       // Between batches rank 0 evaluates and writes; the cores are for what it does.
       if (std::chrono::steady_clock::now() - begin > 20ms) std::this_thread::sleep_for(100us);
-      if (deadline.is_over() && patience == Patience::kDeadline)
-        end(first_open(), "has not answered for " + std::to_string(std::lround(deadline_)) + " s");
+      const std::lock_guard lock(mpi_);
+      if (pulse_.was_felt()) silence_of_root = Deadline(deadline_ / 2);
+      const bool has_root = rank_ == 0 || !silence_of_root.is_over();
+      if (!deadline.is_over()) continue;
+      if (const auto late = late_rank(has_root)) end_all_ranks(comm_, *late, silence(deadline_));
+      deadline = Deadline(deadline_);
     }
     requests_.clear();
     peers_.clear();
   }
 
-  int first_open() {
+  // Of those that are waited for in vain. If rank 0 is there it may itself wait in vain, for a rank that it
+  // will name; nobody else waits for one rank while others go on.
+  std::optional<int> late_rank(bool has_root) {
+    std::optional<int> late;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      int done = 0;
-      if (requests_[i] == MPI_REQUEST_NULL) continue;
-      if (MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done == 0)
-        return peers_[i];
+      if (!is_open(i) || (has_root && peers_[i] == 0)) continue;
+      if (!late || peers_[i] == 0) late = peers_[i];
     }
-    return rank_;
+    return late;
   }
 
-  [[noreturn]] void end(int rank, const std::string& reason) const noexcept {
-    std::cerr << "sweep: rank " + std::to_string(rank) + ": " + reason +
-                     "; all ranks end, and the same command resumes the sweep\n"
-              << std::flush;
-    MPI_Abort(comm_, 1);
-    std::_Exit(1);
+  bool are_done() {
+    int done = 0;
+    const std::lock_guard lock(mpi_);
+    if (MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE) !=
+        MPI_SUCCESS)
+      end_all_ranks(comm_, late_rank(false).value_or(rank_), "is lost");
+    return done != 0;
+  }
+
+  bool is_open(std::size_t i) {
+    int done = 0;
+    return requests_[i] != MPI_REQUEST_NULL &&
+           (MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done == 0);
   }
 
   MPI_Comm comm_;
   double deadline_;
+  std::mutex mpi_;  // held around calls of MPI: rank 0 has a second thread that makes some
+  MpiPulse pulse_;
   int rank_ = 0, size_ = 1;
   MPI_Datatype line_{};
   std::vector<MPI_Request> requests_;
@@ -174,8 +190,10 @@ class World final : public MpiWorld {
  public:
   explicit World(double deadline) {
     int provided = 0;
-    if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
+    if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
       throw ConfigError("MPI cannot start");
+    if (provided < MPI_THREAD_SERIALIZED)
+      throw ConfigError("this MPI cannot be called by one thread after the other (MPI_THREAD_SERIALIZED)");
     MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
     MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
     ranks_on_these_cores_ = count_ranks_on_these_cores();

@@ -12,7 +12,6 @@ namespace sweep {
 
 struct ReplicaCommand {
   enum class Kind : std::uint32_t {
-    kAlive,  // nothing is to be done: rank 0 is there
     kMakeEngine,
     kTrain,
     kEvaluate,
@@ -25,7 +24,7 @@ struct ReplicaCommand {
     kSetOptimizerState,
     kEndEngine,
     kEndProcess
-  } kind = Kind::kAlive;
+  } kind = Kind::kEndProcess;
   int result = 0;               // of kEndProcess
   double value = 0;             // the learning rate or the momentum
   std::int64_t steps = 0;       // with kSetOptimizerState

@@ -22,7 +22,7 @@ void send(Communicator& group, ReplicaCommand command) { group.broadcast(bytes_o
 
 ReplicaCommand receive(Communicator& group) {
   ReplicaCommand command;
-  group.broadcast(bytes_of_value(command), Patience::kForever);
+  group.broadcast(bytes_of_value(command));
   return command;
 }
 

@@ -41,8 +41,8 @@ class ThreadGroup {
     changed_.notify_all();
   }
 
-  /// Waits until ranks [0, end) have arrived as often as `rank`.
-  void wait(std::size_t rank, std::size_t end, Patience patience) {
+  /// Waits until ranks [0, end) have arrived as often as `rank`: for rank 0 alone as long as it takes.
+  void wait(std::size_t rank, std::size_t end) {
     const std::uint64_t target = ranks_[rank].arrivals.load(std::memory_order_relaxed);
     const auto is_there = [&](std::size_t r) { return ranks_[r].arrivals.load() >= target; };
     std::size_t next = 0;  // the first that has not arrived
@@ -52,7 +52,7 @@ class ThreadGroup {
     };
     const auto begin = std::chrono::steady_clock::now();
     while (!all_there() && std::chrono::steady_clock::now() - begin < spin_) hwy::Pause();
-    if (!all_there()) sleep(all_there, next, patience);
+    if (!all_there()) sleep(all_there, next, end == 1);
     if (!has_failed_.load()) return;
     const std::lock_guard lock(mutex_);
     throw CommunicatorError(failure_);
@@ -73,12 +73,12 @@ class ThreadGroup {
   };
 
   template <class Predicate>
-  void sleep(Predicate all_there, const std::size_t& next, Patience patience) {
+  void sleep(Predicate all_there, const std::size_t& next, bool for_ever) {
     Deadline deadline(deadline_);
     std::unique_lock lock(mutex_);
     sleepers_.fetch_add(1);
     while (!changed_.wait_for(lock, 200ms, all_there)) {
-      if (patience == Patience::kForever || !deadline.is_over()) continue;
+      if (for_ever || !deadline.is_over()) continue;
       set_failure(next, "has not answered for " + std::to_string(std::lround(deadline_)) + " s");
       changed_.notify_all();
     }
@@ -124,13 +124,12 @@ class ThreadCommunicator final : public Communicator {
   }
 
   void scatter(const SharedArray& array) override {
-    from_root({&array, 1}, Patience::kDeadline,
-              [&](std::byte* source) { copy_part(source, array.data, array.begins, rank_); });
+    from_root({&array, 1}, [&](std::byte* source) { copy_part(source, array.data, array.begins, rank_); });
   }
 
-  void broadcast(std::span<std::byte> data, Patience patience) override {
+  void broadcast(std::span<std::byte> data) override {
     const SharedArray array{data.data(), {}};
-    from_root({&array, 1}, patience, [&](const std::byte* source) {
+    from_root({&array, 1}, [&](const std::byte* source) {
       if (source != data.data()) std::memcpy(data.data(), source, data.size());
     });
   }
@@ -148,15 +147,15 @@ class ThreadCommunicator final : public Communicator {
 
   void meet() {
     group_->arrive(rank_);
-    group_->wait(rank_, group_->size(), Patience::kDeadline);
+    group_->wait(rank_, group_->size());
   }
 
   template <class Copy>
-  void from_root(std::span<const SharedArray> arrays, Patience patience, Copy copy) {
+  void from_root(std::span<const SharedArray> arrays, Copy copy) {
     if (rank_ == 0) group_->show(0, arrays);
     group_->arrive(rank_);
     if (rank_ > 0) {
-      group_->wait(rank_, 1, patience);
+      group_->wait(rank_, 1);
       copy(group_->shown(0)[0].data);
     }
     meet();

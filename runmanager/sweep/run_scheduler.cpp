@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include "core/base/error.h"
@@ -111,6 +112,7 @@ class RunScheduler {
     std::deque<double> intervals;  // seconds from the event before to each of the last batches
     int threads = 0;
     bool stop_requested = false;
+    std::optional<Device> gpu;  // that it used last: its worker keeps the context, which costs GPU memory
   };
 
   std::size_t active_runs() const {
@@ -139,17 +141,30 @@ class RunScheduler {
     if (std::exchange(has_news_, false) || source_.may_have_more()) {
       for (const ScheduledRun* run : source_.take_ready()) waiting_.push_back({.run = run});
     }
-    for (Slot& slot : slots_) {
-      if (slot.is_active()) continue;
+    for (std::size_t free = slots_.size() - active_runs(); free > 0; --free) {
       const auto next = std::find_if(waiting_.begin(), waiting_.end(), [this](const Attempt& attempt) {
         return device_is_free(attempt.run->prepared.device);
       });
       if (next == waiting_.end()) break;
       const Attempt attempt = *next;
       waiting_.erase(next);
-      start(slot, attempt);
+      start(free_slot_for(attempt.run->prepared.device), attempt);
     }
     hand_out_idle_cores();
+  }
+
+  // A run on a GPU goes where the last one on this GPU was, if it can, so that few workers make contexts.
+  // Others stay away from there.
+  Slot& free_slot_for(const Device& device) {
+    const auto unfitness = [&device](const Slot& slot) {
+      if (device.type != DeviceType::kCpu && slot.gpu == device) return 0;
+      return slot.gpu ? 2 : 1;
+    };
+    Slot* best = nullptr;
+    for (Slot& slot : slots_) {
+      if (!slot.is_active() && (best == nullptr || unfitness(slot) < unfitness(*best))) best = &slot;
+    }
+    return *best;
   }
 
   void start(Slot& slot, const Attempt& attempt) {
@@ -161,6 +176,8 @@ class RunScheduler {
     slot.begin = slot.last_event = options_.clock();
     slot.intervals.clear();
     slot.stop_requested = false;
+    const Device& device = attempt.run->prepared.device;
+    if (device.type != DeviceType::kCpu) slot.gpu = device;
     const std::size_t run = slot.run().run;
     RunRecord record = recorder_.record(run);
     record.status = RunStatus::kRunning;

@@ -27,18 +27,23 @@ CONVOLUTIONAL = [
 LINEAR = [{"name": "flatten", "type": "flatten"}, {"name": "out", "type": "linear", "out_features": 4}]
 
 
-def write_data(directory, small):
-    """Pictures of 8x8 with one bright quarter, which is the class, and a sweep over them. The small one has two runs of
-    some milliseconds; the other four, which are long enough to be killed at any time."""
-    data = directory / "data"
-    data.mkdir()
-    train, test, validation = (24, 8, 8) if small else (400, 60, 40)
-    for part, count in (("train", train), ("t10k", test)):
+def write_pictures(directory, counts, side=8):
+    """An IDX file of pictures and one of labels for each part in `counts`; one quarter of a picture is bright, which is the class."""
+    directory.mkdir()
+    half = side // 2
+    for part, count in counts.items():
         labels = bytes((i * 7 + i // 4) % 4 for i in range(count))
-        pixels = bytes((160 if (y // 4) * 2 + x // 4 == labels[i] else 20) + (i * 31 + y * 17 + x * 13) % 64
-                       for i in range(count) for y in range(8) for x in range(8))
-        (data / f"{part}-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 0x803, count, 8, 8) + pixels)
-        (data / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 0x801, count) + labels)
+        pixels = bytes((160 if (y // half) * 2 + x // half == labels[i] else 20) + (i * 31 + y * 17 + x * 13) % 64
+                       for i in range(count) for y in range(side) for x in range(side))
+        (directory / f"{part}-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 0x803, count, side, side) + pixels)
+        (directory / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 0x801, count) + labels)
+
+
+def write_data(directory, small):
+    """Pictures of 8x8 and a sweep over them. The small one has two runs of some milliseconds; the other four, which are long enough
+    to be killed at any time."""
+    train, test, validation = (24, 8, 8) if small else (400, 60, 40)
+    write_pictures(directory / "data", {"train": train, "t10k": test})
     sweep = {
         "name": "torture", "dataset": {"name": "quarters", "path": "data", "validation": validation},
         "network": {"name": "net", "layers": LINEAR if small else CONVOLUTIONAL}, "optimizer": "adam",

@@ -92,17 +92,6 @@ void BatchRunner::load(const Batch& batch, const Block& block, Workspace& worksp
   }
 }
 
-// With class weights, PyTorch's mean over a batch divides by the sum of the labels' weights.
-BatchRunner::MeanScale BatchRunner::mean_scale(const Batch& batch) const {
-  const std::vector<float>& weights = options_.loss.class_weights;
-  const auto count = static_cast<double>(batch.size());
-  if (weights.empty() || batch.size() == 0) return {1.0f / static_cast<float>(batch.size()), 1};
-  const std::span<const std::int32_t> labels = batch.labels();
-  double sum = 0;
-  for (const std::uint32_t row : batch.rows) sum += weights[static_cast<std::size_t>(labels[row])];
-  return {static_cast<float>(1 / sum), count / sum};
-}
-
 void BatchRunner::measure_loss(const Batch& batch, const Block& block, Workspace& workspace,
                                const MeanScale& mean, bool training, std::size_t thread,
                                PartialTotals& totals) const noexcept {
@@ -175,7 +164,7 @@ void BatchRunner::run_training_pass(const PassBuffers& buffers, const PassShare&
   const std::size_t batch_blocks = block_count(batch.size());
   const IndexRange all = blocks_of(batch_blocks, share.partial_count, share.all);
   const IndexRange own = blocks_of(batch_blocks, share.partial_count, share.own);
-  const MeanScale mean = mean_scale(batch);
+  const MeanScale mean = mean_scale(batch, options_.loss);
   const auto workspace_of = [&](const Block& block, std::size_t thread) -> Workspace& {
     return attach_scratch(buffers.workspaces[multi_phase() ? block.index - own.begin : thread], thread);
   };
@@ -263,7 +252,7 @@ void BatchRunner::train_turn(const Batch& batch, const float* parameters, std::i
 class BatchRunner::StagedWork final : public BlockWork {
  public:
   StagedWork(BatchRunner& runner, const Batch& batch, const PassShare& share)
-      : runner_(runner), batch_(batch), share_(share), mean_(runner.mean_scale(batch)) {}
+      : runner_(runner), batch_(batch), share_(share), mean_(mean_scale(batch, runner.options_.loss)) {}
 
   void load(const Block& block, Workspace& workspace) const noexcept override {
     runner_.load(batch_, block, workspace);
@@ -323,7 +312,7 @@ void BatchRunner::store_outputs(const Block& block, const Workspace& workspace,
 }
 
 void BatchRunner::evaluate(const Batch& batch, const float* parameters, std::span<float> outputs) {
-  const MeanScale mean = mean_scale(batch);
+  const MeanScale mean = mean_scale(batch, options_.loss);
   evaluate_blocks(batch, parameters,
                   [&](const Block& block, Workspace& workspace, std::size_t thread, PartialTotals& totals) {
                     measure_loss(batch, block, workspace, mean, false, thread, totals);

@@ -18,6 +18,7 @@
 
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
+#include "core/engine/mean_scale.h"
 #include "core/kernels/cpu/gradient_sum.h"
 #include "core/kernels/cpu/partial_count.h"
 #include "core/kernels/cpu/partial_shares.h"
@@ -91,12 +92,6 @@ class BatchRunner {
     std::int64_t correct = 0, in_top = 0;
     double absolute_error = 0, squared_error = 0;
   };
-  // What the mean over a batch multiplies with: the gradient of a sample's loss, and, for sums that count
-  // each batch's mean once per sample, the loss itself.
-  struct MeanScale {
-    float gradient;
-    double loss;
-  };
   // The memory that a training pass works in.
   struct PassBuffers {
     std::span<Workspace> workspaces;  // one per thread; with several phases, one per block of this device
@@ -119,7 +114,6 @@ class BatchRunner {
   }
   bool multi_phase() const { return program_.phases() > 1; }
   void load(const Batch& batch, const Block& block, Workspace& workspace) const noexcept;
-  MeanScale mean_scale(const Batch& batch) const;
   void measure_loss(const Batch& batch, const Block& block, Workspace& workspace, const MeanScale& mean,
                     bool training, std::size_t thread, PartialTotals& totals) const noexcept;
   void compare_with_classes(const float* outputs, const std::int32_t* labels, std::size_t images,

@@ -47,8 +47,8 @@ bool is_weighted(const Layer& layer) { return layer.type == "conv2d" || layer.ty
 
 class Compiler {
  public:
-  Compiler(const Network& network, int images, std::uint64_t seed, KernelAutotuner& autotuner)
-      : network_(network), images_(images), seed_(seed), autotuner_(autotuner) {}
+  Compiler(const Network& network, int images, std::uint64_t seed, bool joint, KernelAutotuner& autotuner)
+      : network_(network), images_(images), seed_(seed), joint_(joint), autotuner_(autotuner) {}
 
   CompiledNetwork compile() {
     make_nodes();
@@ -249,7 +249,7 @@ class Compiler {
     const Layer& layer = *node.layer;
     const Value &in = values_[node.inputs[0]], &out = values_[node.output];
     const OpSlots slots{in.slot, out.slot, out.gradient, in.gradient, adds(n, 0)};
-    const OpSchedule schedule{forward_time(n), backward_time(n), end_time(), images_};
+    const OpSchedule schedule{forward_time(n), backward_time(n), end_time(), images_, joint_};
     MemoryPlan& plan = compiled_.plan;
     if (!node.conv_pools.empty()) {
       return std::make_unique<ConvPoolOp>(network_, node.conv_pools,
@@ -281,6 +281,7 @@ class Compiler {
   const Network& network_;
   const int images_;
   const std::uint64_t seed_;
+  const bool joint_;
   KernelAutotuner& autotuner_;
   std::vector<Value> values_;
   std::vector<Node> nodes_;
@@ -292,8 +293,9 @@ class Compiler {
 
 }  // namespace
 
-CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, KernelAutotuner& autotuner) {
-  return Compiler(network, images, seed, autotuner).compile();
+CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, bool joint,
+                        KernelAutotuner& autotuner) {
+  return Compiler(network, images, seed, joint, autotuner).compile();
 }
 
 }  // namespace sweep::cuda

@@ -24,8 +24,10 @@ struct CompiledNetwork {
   std::string kernels;      // KernelAutotuner::record()
 };
 
-/// Compiles `network` for batches of up to `images`. `seed`: dropout's. Throws ConfigError for a layer type
-/// that the engine lacks, and for batches whose arrays have more than 2^30 elements.
-CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, KernelAutotuner& autotuner);
+/// Compiles `network` for passes over up to `images`. `seed`: dropout's. `joint`: see OpSchedule. Throws
+/// ConfigError for a layer type that the engine lacks, and for batches whose arrays have more than 2^30
+/// elements.
+CompiledNetwork compile(const Network& network, int images, std::uint64_t seed, bool joint,
+                        KernelAutotuner& autotuner);
 
 }  // namespace sweep::cuda

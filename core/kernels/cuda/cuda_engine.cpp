@@ -18,8 +18,7 @@ class CudaEngine final : public Engine {
       : network_(network),
         options_(options),
         runner_(network_,
-                cuda::program_options(options, options.device.index,
-                                      cuda::checked_batch_size(options.batch_size)),
+                cuda::program_options(options, options.device.index, {.turns = cuda::turns_of(options)}),
                 options.batch_size, options.placement) {
     check_loss(options.loss, network_);
   }
@@ -42,9 +41,10 @@ class CudaEngine final : public Engine {
     check(batch, options_.augment.steps);
     if (batch.size() == 0) return;
     ++steps_;
-    runner_.add(batch.augment.steps.empty() ? Task::kTrain : Task::kAugmentAndTrain, batch,
-                {.step = static_cast<std::uint32_t>(steps_ - 1),
-                 .factors = cuda::step_factors(options_.optimizer, learning_rate, steps_)});
+    cuda::StepInput input = runner_.step_input(batch);
+    input.step = static_cast<std::uint32_t>(steps_ - 1);
+    input.factors = cuda::step_factors(options_.optimizer, learning_rate, steps_);
+    runner_.add(batch.augment.steps.empty() ? Task::kTrain : Task::kAugmentAndTrain, batch, input);
   }
 
   void set_momentum(double momentum) override {
@@ -53,7 +53,7 @@ class CudaEngine final : public Engine {
 
   void evaluate(const Batch& batch) override {
     check(batch);
-    if (batch.size() > 0) runner_.add(Task::kEvaluate, batch, {});
+    runner_.evaluate(batch);
   }
 
   void predict(const Batch& batch, std::span<float> outputs) override {
@@ -126,7 +126,6 @@ class CudaEngine final : public Engine {
   void run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
     check(batch);
     check_outputs(outputs, batch, network_);
-    if (batch.size() == 0) return;
     runner_.run_and_download(task, batch, outputs);
   }
 
@@ -140,9 +139,11 @@ class CudaEngine final : public Engine {
       runner_.program().allocate_augmented(runner_.stream(), value_bytes(samples.set->samples));
     }
     if (!resident && samples.set != nullptr) runner_.feed().allocate_staging(runner_.stream(), *samples.set);
-    const auto whole = static_cast<std::int64_t>(samples.count / options_.batch_size);
-    const int largest = static_cast<int>(options_.batch_size);
-    const int last = static_cast<int>(samples.count % options_.batch_size);
+    // An evaluation goes in pieces as long as what is trained at once.
+    const std::size_t size =
+        task == Task::kEvaluate ? runner_.largest_pass() : std::size_t{options_.batch_size};
+    const auto whole = static_cast<std::int64_t>(samples.count / size);
+    const int largest = static_cast<int>(size), last = static_cast<int>(samples.count % size);
     const auto record = [&](std::int64_t steps, int images) {
       if (steps > 0 && images > 0)
         runner_.program().record(runner_.stream(), task, static_cast<int>(steps), images,

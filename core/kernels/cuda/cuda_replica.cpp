@@ -1,8 +1,9 @@
 // One of several CUDA devices that train a network together.
 //
-// A batch is cut into kGradientParts parts, and a rank computes some of them, next to each other. The devices
-// exchange the gradients of all parts, and each adds them up in order and takes the whole step. So the bits
-// depend neither on the number of devices, nor on the way in which NCCL passes on what it never adds up.
+// A batch is cut into kGradientParts parts, and a rank computes some of them. The devices exchange the
+// gradients of all parts, and before them the sums that batch normalization needs of each; every device adds
+// them up in order and takes the whole step. So the bits depend neither on the number of devices, nor on the
+// way in which NCCL passes on what it never adds up.
 #include <algorithm>
 #include <type_traits>
 
@@ -19,7 +20,7 @@ using cuda::Array;
 using cuda::DeviceTotals;
 using cuda::GradientParts;
 using cuda::kGradientParts;
-using cuda::part_begin;
+using cuda::SampleRange;
 using cuda::Task;
 
 static_assert(kMaxCudaReplicas == kGradientParts);
@@ -28,29 +29,21 @@ static_assert(kMaxCudaReplicas == kGradientParts);
 // part have none, which no network is trained with.
 int first_part(int rank, int size) { return kGradientParts * rank / size; }
 
-GradientParts parts_of(const Communicator& group) {
-  return {first_part(group.rank(), group.size()), first_part(group.rank() + 1, group.size())};
-}
-
-// Largest part of a batch: what the network is compiled for.
-std::size_t largest_part(std::size_t batch_size) {
-  return (batch_size + kGradientParts - 1) / kGradientParts;
+GradientParts parts_of(const EngineOptions& options, const Communicator& group) {
+  return {.turns = cuda::turns_of(options),
+          .count = kGradientParts,
+          .first = first_part(group.rank(), group.size()),
+          .end = first_part(group.rank() + 1, group.size())};
 }
 
 int device_of(const EngineOptions& options, const Communicator& group) {
   return options.device.index + (group.shares_memory() ? group.rank() : 0);
 }
 
-Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end) {
-  Batch rows = batch;
-  rows.rows = batch.rows.subspan(begin, end - begin);
-  return rows;
-}
-
 // Rank 0 chooses the kernels, by measuring; the others use them.
 std::string send_kernels(Communicator& group, std::string kernels) {
   std::uint64_t size = kernels.size();
-  group.broadcast(std::as_writable_bytes(std::span(&size, 1)), Patience::kForever);
+  group.broadcast(std::as_writable_bytes(std::span(&size, 1)));
   kernels.resize(size);
   group.broadcast(std::as_writable_bytes(std::span(kernels.data(), kernels.size())));
   return kernels;
@@ -70,16 +63,14 @@ class CudaReplica final : public ReplicaEngine {
         options_(options),
         group_(group),
         device_{DeviceType::kCuda, device_of(options, group)},
-        parts_(parts_of(group)),
+        parts_(parts_of(options, group)),
         kernels_(group.rank() == 0 ? options.kernels : send_kernels(group, {})),
         runner_(network_, program_options(), fed_samples(), options.placement),
         devices_((join(), send_id(group)), group.rank(), group.size()) {
     check_loss(options.loss, network_);
-    for (int rank = 0; rank <= group.size(); ++rank) {
-      const auto part = static_cast<std::size_t>(first_part(rank, group.size()));
-      gradient_begins_.push_back(part * network_.parameter_count() * sizeof(float));
-      totals_begins_.push_back(part * totals_of_a_part() * sizeof(DeviceTotals));
-    }
+    for (int rank = 0; rank <= group.size(); ++rank)
+      totals_begins_.push_back(static_cast<std::size_t>(first_part(rank, group.size())) * totals_of_a_part() *
+                               sizeof(DeviceTotals));
   }
 
   ~CudaReplica() override {
@@ -97,9 +88,18 @@ class CudaReplica final : public ReplicaEngine {
 
   const SampleShares& sample_shares(std::size_t samples, bool training) override {
     shares_.ranks = static_cast<std::size_t>(group_.size());
-    shares_.begins.assign(1, 0);
-    for (int rank = 1; rank <= group_.size(); ++rank)
-      shares_.begins.push_back(training ? part_begin(samples, first_part(rank, group_.size())) : samples);
+    shares_.begins.clear();
+    if (!training) {  // Rank 0 has all.
+      shares_.begins.assign(1, 0);
+      shares_.begins.resize(shares_.ranks + 1, samples);
+      return shares_;
+    }
+    for (int turn = 0; turn < parts_.turns; ++turn) {
+      for (int rank = 0; rank <= group_.size(); ++rank) {
+        const int part = first_part(rank, group_.size());
+        shares_.begins.push_back(cuda::samples_of_parts(samples, parts_, turn, part, part).begin);
+      }
+    }
     return shares_;
   }
 
@@ -110,20 +110,13 @@ class CudaReplica final : public ReplicaEngine {
       runner_.flush();
       settle_before(batch);
       ++steps_;
-      const Batch share =
-          rows_of(batch, part_begin(batch.size(), parts_.first), part_begin(batch.size(), parts_.end));
-      runner_.feed().add(runner_.stream(), share,
-                         {.step = static_cast<std::uint32_t>(steps_ - 1),
-                          .factors = cuda::step_factors(options_.optimizer, learning_rate, steps_)});
+      cuda::StepInput input = runner_.step_input(batch);
+      input.step = static_cast<std::uint32_t>(steps_ - 1);
+      input.factors = cuda::step_factors(options_.optimizer, learning_rate, steps_);
+      runner_.feed().add(runner_.stream(), own_samples(batch), input);
       const cuda::StepInputs inputs = runner_.feed().upload(runner_.stream());
-      cuda::Program& program = runner_.program();
-      program.run(runner_.stream(), Task::kTrainParts, 1, static_cast<int>(batch.size()), inputs);
-      if (exchange_clock_.is_full()) devices_.wait(runner_.stream());
-      exchange_clock_.start(runner_.stream());
-      devices_.all_gather(runner_.stream(), reinterpret_cast<std::byte*>(program.part_gradients().data()),
-                          gradient_begins_);
-      exchange_clock_.stop(runner_.stream());
-      program.take_step(runner_.stream(), inputs);
+      runner_.program().train_parts(runner_.stream(), static_cast<int>(batch.size()), inputs,
+                                    [&](std::byte* parts, std::size_t bytes) { exchange(parts, bytes); });
       meet();
     });
   }
@@ -134,10 +127,7 @@ class CudaReplica final : public ReplicaEngine {
 
   void evaluate(const Batch& batch) override {
     check(batch);
-    on_rank_0([&] {
-      for_each_piece(
-          batch, [&](const Batch& piece, std::size_t /*begin*/) { runner_.add(Task::kEvaluate, piece, {}); });
-    });
+    on_rank_0([&] { runner_.evaluate(batch); });
   }
 
   void predict(const Batch& batch, std::span<float> outputs) override {
@@ -202,19 +192,15 @@ class CudaReplica final : public ReplicaEngine {
 
  private:
   cuda::ProgramOptions program_options() const {
-    const std::size_t largest = largest_part(options_.batch_size);
-    cuda::ProgramOptions options =
-        cuda::program_options(options_, device_.index, cuda::checked_batch_size(largest));
-    cuda::checked_batch_size(options_.batch_size);
+    cuda::ProgramOptions options = cuda::program_options(options_, device_.index, parts_);
     options.kernels = kernels_;
-    options.parts = parts_;
     options.augment = {};  // of batches that the host has changed
     return options;
   }
 
   std::size_t fed_samples() const {
-    return largest_part(options_.batch_size) *
-           static_cast<std::size_t>(std::max(1, parts_.end - parts_.first));
+    return cuda::largest_part(options_.batch_size, parts_) *
+           static_cast<std::size_t>(parts_.turns * std::max(1, parts_.end - parts_.first));
   }
 
   // With different kernels, devices would not have the same bits.
@@ -238,6 +224,30 @@ class CudaReplica final : public ReplicaEngine {
       devices_.abort();
       throw;
     }
+  }
+
+  // What the parts of a batch have left on each device, to all of them.
+  void exchange(std::byte* parts, std::size_t bytes) {
+    part_begins_.clear();
+    for (int rank = 0; rank <= group_.size(); ++rank)
+      part_begins_.push_back(static_cast<std::size_t>(first_part(rank, group_.size())) * bytes);
+    if (exchange_clock_.is_full()) devices_.wait(runner_.stream());
+    exchange_clock_.start(runner_.stream());
+    devices_.all_gather(runner_.stream(), parts, part_begins_);
+    exchange_clock_.stop(runner_.stream());
+  }
+
+  // The samples of a batch that this rank trains, turn by turn.
+  Batch own_samples(const Batch& batch) {
+    own_rows_.clear();
+    for (int turn = 0; turn < parts_.turns; ++turn) {
+      const SampleRange own = cuda::samples_of_parts(batch.size(), parts_, turn, parts_.first, parts_.end);
+      const auto rows = batch.rows.subspan(own.begin, own.size());
+      own_rows_.insert(own_rows_.end(), rows.begin(), rows.end());
+    }
+    Batch samples = batch;
+    samples.rows = own_rows_;
+    return samples;
   }
 
   // Where ranks are threads, a batch is rank 0's, and lives until its call returns.
@@ -288,23 +298,10 @@ class CudaReplica final : public ReplicaEngine {
     last_trained_ = steps_;
   }
 
-  // A batch in pieces that the network is compiled for.
-  template <class Work>
-  void for_each_piece(const Batch& batch, Work work) const {
-    const std::size_t largest = largest_part(options_.batch_size);
-    for (std::size_t begin = 0; begin < batch.size(); begin += largest)
-      work(rows_of(batch, begin, std::min(begin + largest, batch.size())), begin);
-  }
-
   void run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
     check(batch);
     check_outputs(outputs, batch, network_);
-    const std::size_t count = element_count(network_.output());
-    on_rank_0([&] {
-      for_each_piece(batch, [&](const Batch& piece, std::size_t begin) {
-        runner_.run_and_download(task, piece, outputs.subspan(begin * count, piece.size() * count));
-      });
-    });
+    on_rank_0([&] { runner_.run_and_download(task, batch, outputs); });
   }
 
   std::vector<float> download(const Array<float>& array) const {
@@ -323,10 +320,11 @@ class CudaReplica final : public ReplicaEngine {
   mutable cuda::DeviceGroup devices_;
   cuda::DeviceClock exchange_clock_;
   SampleShares shares_;
-  std::vector<std::size_t> gradient_begins_, totals_begins_;  // of the ranks' parts, in bytes
-  std::shared_ptr<const SampleSet> trained_set_;              // of the last batch
-  bool is_resident_ = false;                                  // whether it was when it came first
-  std::int64_t steps_ = 0, last_trained_ = 0;  // last_trained_: steps before the last evaluation
+  std::vector<std::uint32_t> own_rows_;                   // of the last batch
+  std::vector<std::size_t> part_begins_, totals_begins_;  // of the ranks' parts, in bytes
+  std::shared_ptr<const SampleSet> trained_set_;          // of the last batch
+  bool is_resident_ = false;                              // whether it was when it came first
+  std::int64_t steps_ = 0, last_trained_ = 0;             // last_trained_: steps before the last evaluation
 };
 
 }  // namespace

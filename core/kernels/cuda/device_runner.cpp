@@ -1,21 +1,20 @@
 #include "core/kernels/cuda/device_runner.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "core/base/error.h"
 #include "core/engine/engine_checks.h"
+#include "core/engine/mean_scale.h"
 
 namespace sweep::cuda {
 
-int checked_batch_size(std::size_t batch_size) {
-  if (batch_size > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
-    throw ConfigError("batch_size " + std::to_string(batch_size) + " is too large for the CUDA engine");
+ProgramOptions program_options(const EngineOptions& options, int device, const GradientParts& parts) {
+  if (options.batch_size > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+    throw ConfigError("batch_size " + std::to_string(options.batch_size) +
+                      " is too large for the CUDA engine");
   }
-  return static_cast<int>(batch_size);
-}
-
-ProgramOptions program_options(const EngineOptions& options, int device, int batch_size) {
-  return {.batch_size = batch_size,
+  return {.batch_size = static_cast<int>(largest_part(options.batch_size, parts)),
           .optimizer = options.optimizer,
           .transform = options.transform,
           .loss = options.loss,
@@ -24,12 +23,21 @@ ProgramOptions program_options(const EngineOptions& options, int device, int bat
           .device = device,
           .kernels = options.kernels,
           .deterministic = options.deterministic,
-          .augment = options.augment};
+          .augment = options.augment,
+          .parts = parts};
+}
+
+Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end) {
+  Batch rows = batch;
+  rows.rows = batch.rows.subspan(begin, end - begin);
+  return rows;
 }
 
 DeviceRunner::DeviceRunner(const Network& network, const ProgramOptions& program, std::size_t fed_samples,
                            Placement placement)
     : device_(program.device),
+      pass_size_(static_cast<std::size_t>(program.batch_size)),
+      loss_(program.loss),
       selection_(program.device),
       program_(stream_, network, program),
       feed_(fed_samples, element_count(network.input()), placement, !program.augment.steps.empty()) {}
@@ -56,10 +64,33 @@ void DeviceRunner::flush() {
   clock_.stop(stream_);
 }
 
+StepInput DeviceRunner::step_input(const Batch& batch) const {
+  const MeanScale scale = mean_scale(batch, loss_);
+  return {.gradient_scale = scale.gradient, .loss_scale = scale.loss};
+}
+
+template <class Work>
+void DeviceRunner::for_each_piece(const Batch& batch, Work work) const {
+  for (std::size_t begin = 0; begin < batch.size(); begin += pass_size_)
+    work(rows_of(batch, begin, std::min(begin + pass_size_, batch.size())), begin);
+}
+
+void DeviceRunner::evaluate(const Batch& batch) {
+  const StepInput input = step_input(batch);
+  for_each_piece(batch,
+                 [&](const Batch& piece, std::size_t /*begin*/) { add(Task::kEvaluate, piece, input); });
+}
+
 void DeviceRunner::run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
-  add(task, batch, {});
-  flush();
-  stream_.download(outputs.data(), program_.outputs(), outputs.size_bytes());
+  if (batch.size() == 0) return;
+  const StepInput input = task == Task::kPredict ? StepInput{} : step_input(batch);  // may lack targets
+  const std::size_t count = outputs.size() / batch.size();                           // of a sample
+  for_each_piece(batch, [&](const Batch& piece, std::size_t begin) {
+    add(task, piece, input);
+    flush();
+    stream_.download(outputs.data() + begin * count, program_.outputs(),
+                     piece.size() * count * sizeof(float));
+  });
 }
 
 std::vector<float> DeviceRunner::download(const Array<float>& array) {

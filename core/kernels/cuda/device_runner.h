@@ -12,11 +12,12 @@
 
 namespace sweep::cuda {
 
-/// For ProgramOptions::batch_size. Throws ConfigError if it is too large for the engine.
-int checked_batch_size(std::size_t batch_size);
+/// The options of the program of a device of this index that computes `parts` of each batch. Throws
+/// ConfigError if options.batch_size is too large for the engine.
+ProgramOptions program_options(const EngineOptions& options, int device, const GradientParts& parts);
 
-/// The options of the program for passes over up to `batch_size` samples, on the device of this index.
-ProgramOptions program_options(const EngineOptions& options, int device, int batch_size);
+/// Samples [begin, end) of `batch`.
+Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end);
 
 /// Every function makes the device the thread's current one, and those that return values first run the
 /// collected steps and wait. Not thread-safe.
@@ -32,6 +33,8 @@ class DeviceRunner {
   const Program& program() const { return program_; }
   BatchFeed& feed() { return feed_; }
   DeviceClock& clock() { return clock_; }
+  /// Most samples that are evaluated at once.
+  std::size_t largest_pass() const { return pass_size_; }
 
   /// Collects steps and starts them together as long as they have the same task and batch size: one graph
   /// launch for up to max_steps() of them.
@@ -39,7 +42,12 @@ class DeviceRunner {
   /// Puts the collected steps on the stream.
   void flush();
 
-  /// One step that leaves the network's outputs, which are copied to `outputs`.
+  /// The input of a step over some of the samples of `batch`, but for what the optimizer needs.
+  StepInput step_input(const Batch& batch) const;
+
+  /// Adds the batch to the totals, in pieces if it is larger than the program's passes.
+  void evaluate(const Batch& batch);
+  /// The same, or with kPredict not; the network's outputs are copied to `outputs`.
   void run_and_download(Task task, const Batch& batch, std::span<float> outputs);
 
   std::vector<float> download(const Array<float>& array);
@@ -60,7 +68,12 @@ class DeviceRunner {
     explicit Selection(int device) { use_device(device); }
   };
 
+  template <class Work>
+  void for_each_piece(const Batch& batch, Work work) const;
+
   const int device_;
+  const std::size_t pass_size_;
+  const LossOptions loss_;
   const Selection selection_;
   Stream stream_;
   Program program_;

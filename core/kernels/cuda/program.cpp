@@ -1,7 +1,9 @@
 #include "core/kernels/cuda/program.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
-#include "core/kernels/cuda/kernels/pixels.h"
+#include "core/kernels/cuda/kernels/sum_order.h"
 
 namespace sweep::cuda {
 namespace {
@@ -22,7 +24,7 @@ std::vector<Array<float>> make_state(Stream& stream, const OptimizerOptions& opt
 CompiledNetwork compiled(const Network& network, const ProgramOptions& options) {
   KernelAutotuner autotuner(
       {.device = options.device, .recorded = options.kernels, .deterministic = options.deterministic});
-  return compile(network, options.batch_size, options.seed, autotuner);
+  return compile(network, options.batch_size, options.seed, options.parts.count > 1, autotuner);
 }
 
 int plane_of(const Shape& input) {
@@ -43,16 +45,6 @@ AugmentPlan augment_plan(const Network& network, const ProgramOptions& options) 
           .height = static_cast<int>(shape[1]),
           .width = static_cast<int>(shape[2]),
           .targets = static_cast<int>(element_count(network.output()))};
-}
-
-// The samples of the passes over a batch of `images`.
-std::vector<int> pass_sizes(Task task, int images) {
-  if (task != Task::kTrainParts) return {images};
-  const int least = images / kGradientParts;
-  std::vector<int> sizes;
-  if (least > 0) sizes.push_back(least);
-  if (images % kGradientParts != 0) sizes.push_back(least + 1);
-  return sizes;
 }
 
 // Where the arrays of an AugmentedBatch begin, after its input. Offsets in bytes.
@@ -77,33 +69,39 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       plane_(plane_of(network.input())),
       outputs_(static_cast<int>(network.output()[0])),
       network_(compiled(network, options)),
-      memory_(network_.memory_bytes,
-              "the activations and gradients of a batch of " + std::to_string(options.batch_size)),
+      moments_(moments()),
+      sums_(largest_sums() * static_cast<std::size_t>(options.parts.count), "the sums of a batch's parts"),
+      memory_(blocks() * network_.memory_bytes,
+              "the activations and gradients of a batch of " +
+                  std::to_string(blocks() * static_cast<std::size_t>(options.batch_size))),
       parameters_(zeros(stream, network.parameter_count(), "the parameters")),
       gradient_(zeros(stream, network.parameter_count(), "the gradient")),
       buffers_(to_device(stream, initial_buffers(network), "the running statistics")),
       mean_(to_device(stream, options.transform.mean, "the pixels' mean")),
       std_(to_device(stream, options.transform.std, "the pixels' deviation")),
-      part_gradients_(options.parts.none() ? Array<float>()
-                                           : zeros(stream, kGradientParts * network.parameter_count(),
-                                                   "the gradients of a batch's parts")),
+      part_gradients_(options.parts.is_whole()
+                          ? Array<float>()
+                          : zeros(stream,
+                                  static_cast<std::size_t>(options.parts.count) * network.parameter_count(),
+                                  "the gradients of a batch's parts")),
       class_weights_(to_device(stream, options.loss.class_weights, "the weights of the classes")),
-      weight_sum_(options.loss.class_weights.empty() ? 0 : 1, "the sum of a batch's weights"),
       loss_{.kind = options.loss.kind,
             .smoothing = static_cast<float>(options.loss.label_smoothing),
             .beta = static_cast<float>(options.loss.beta),
-            .class_weights = class_weights_.size() > 0 ? class_weights_.data() : nullptr,
-            .weight_sum = class_weights_.size() > 0 ? weight_sum_.data() : nullptr},
+            .class_weights = class_weights_.size() > 0 ? class_weights_.data() : nullptr},
       augment_(augment_plan(network, options)),
       augment_steps_(to_device(stream, options.augment.steps, "the list of augmentations")),
       state_(make_state(stream, options.optimizer, network.parameter_count())),
       totals_(
-          static_cast<std::size_t>((options.parts.none() ? 1 : kGradientParts) *
+          static_cast<std::size_t>(options.parts.count *
                                    (network_.head ? kStackBlocks : loss_totals_count(options.batch_size))),
           "the sums of an epoch"),
       optimizer_(make_optimizer(stream)) {
   augment_.steps = augment_steps_.data();
-  if (!options.parts.none()) part_sum_.emplace(stream, gradient_sources());
+  if (!options.parts.is_whole()) {
+    for (std::size_t block = 0; block < blocks(); ++block)
+      block_sums_.emplace_back(stream, gradient_sources(memory_.data() + block * network_.memory_bytes));
+  }
   stream.clear(totals_.data(), totals_.size() * sizeof(DeviceTotals));
 }
 
@@ -114,7 +112,7 @@ void Program::allocate_augmented(Stream& stream, std::size_t value_bytes) {
       layout.samples + static_cast<std::size_t>(options_.batch_size) * values * value_bytes;
   if (augmented_.size() >= bytes) return;
   stream.wait();
-  std::erase_if(graphs_, [](const auto& entry) { return entry.first.task == Task::kAugmentAndTrain; });
+  std::erase_if(recordings_, [](const auto& entry) { return entry.first.task == Task::kAugmentAndTrain; });
   augmented_ = Array<std::byte>(bytes, "the images of a batch as they are changed");
 }
 
@@ -127,11 +125,37 @@ AugmentedBatch Program::augmented_batch() const {
           .rows = reinterpret_cast<std::uint32_t*>(first + layout.rows)};
 }
 
-std::vector<GradientSource> Program::gradient_sources() const {
+std::vector<Program::Moment> Program::moments() const {
+  std::vector<Moment> all;
+  for (const auto& op : network_.ops) all.push_back({Moment::Kind::kForward, op.get()});
+  all.push_back({Moment::Kind::kLoss});
+  for (const Op* op : network_.backward) all.push_back({Moment::Kind::kBackward, op});
+  return all;
+}
+
+// Bytes of the largest sums that parts leave for each other.
+std::size_t Program::largest_sums() const {
+  std::size_t largest = 0;
+  if (options_.parts.count == 1) return largest;
+  for (const Moment& moment : moments_) largest = std::max(largest, moment.sum_bytes());
+  return largest;
+}
+
+// Parts whose activations are there at the same time: all of this device if they wait for each other's sums.
+std::size_t Program::blocks() const {
+  const int own = options_.parts.end - options_.parts.first;
+  return sums_.size() == 0 ? 1 : static_cast<std::size_t>(std::max(1, own));
+}
+
+std::size_t Program::block_of_part(int part) const {
+  return blocks() == 1 ? 0 : static_cast<std::size_t>(part - options_.parts.first);
+}
+
+std::vector<GradientSource> Program::gradient_sources(const std::byte* block) const {
   std::vector<GradientSource> sources;
   const auto add = [&](const std::vector<PartialGradient>& parts) {
     for (const PartialGradient& part : parts) {
-      const auto* begin = reinterpret_cast<const float*>(memory_.data() + network_.plan.offset(part.slot));
+      const auto* begin = reinterpret_cast<const float*>(block + network_.plan.offset(part.slot));
       sources.push_back({begin, part.offset, part.count, part.parts});
     }
   };
@@ -143,117 +167,16 @@ std::vector<GradientSource> Program::gradient_sources() const {
 Optimizer Program::make_optimizer(Stream& stream) const {
   OptimizerArrays arrays{parameters_.data(), gradient_.data(), {}};
   for (std::size_t i = 0; i < state_.size(); ++i) arrays.state[i] = state_[i].data();
-  if (options_.parts.none())
-    return Optimizer(stream, options_.optimizer, options_.clip_norm, gradient_sources(), arrays);
+  if (options_.parts.is_whole())
+    return Optimizer(stream, options_.optimizer, options_.clip_norm, gradient_sources(memory_.data()),
+                     arrays);
   const auto count = static_cast<int>(parameters_.size());
   return Optimizer(stream, options_.optimizer, options_.clip_norm,
-                   {{part_gradients_.data(), 0, count, kGradientParts}}, arrays);
-}
-
-void Program::take_step(Stream& stream, const StepInputs& inputs) const {
-  optimizer_.step(stream, reinterpret_cast<const StepInput*>(inputs.first));
+                   {{part_gradients_.data(), 0, count, options_.parts.count}}, arrays);
 }
 
 const float* Program::outputs() const {
   return reinterpret_cast<const float*>(memory_.data() + network_.plan.offset(network_.output));
-}
-
-void Program::run(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
-  stream.launch(graph(stream, task, steps, images, inputs));
-}
-
-const Graph& Program::graph(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
-  const Key key{task, steps, images};
-  auto found = graphs_.find(key);
-  if (found == graphs_.end()) {
-    // Before the capture: libraries choose algorithms here, which a capture forbids.
-    for (const int size : pass_sizes(task, images)) {
-      for (const auto& op : network_.ops) op->prepare(size);
-    }
-    Graph recorded = stream.capture([&] {
-      for (int i = 0; i < steps; ++i) {
-        std::byte* input = inputs.first + static_cast<std::size_t>(i) * inputs.stride;
-        const auto* of_step = reinterpret_cast<const StepInput*>(input);
-        const auto* rows = reinterpret_cast<const std::uint32_t*>(input + inputs.rows_offset);
-        if (task == Task::kAugmentAndTrain) {
-          const AugmentedBatch batch = augmented_batch();
-          const auto* numbers = reinterpret_cast<const std::uint32_t*>(input + inputs.numbers_offset);
-          augment_samples(stream, of_step, rows, numbers, images, augment_, batch);
-          of_step = batch.input;
-          rows = batch.rows;
-        }
-        if (task == Task::kTrainParts) {
-          train_parts(stream, images, of_step, rows);
-        } else {
-          step(stream, task, {.images = images}, of_step, rows, totals_of_part(options_.parts.first));
-        }
-      }
-    });
-    found = graphs_.emplace(key, std::move(recorded)).first;
-  }
-  return found->second;
-}
-
-DeviceTotals* Program::totals_of_part(int part) const {
-  const std::size_t parts = options_.parts.none() ? 1 : kGradientParts;
-  return totals_.data() + totals_.size() / parts * static_cast<std::size_t>(part);
-}
-
-// `rows` are those of this device's samples.
-void Program::train_parts(Stream& stream, int images, const StepInput* input,
-                          const std::uint32_t* rows) const {
-  const auto samples = static_cast<std::size_t>(images);
-  const auto [first_part, end_part] = options_.parts;
-  for (int part = first_part; part < end_part; ++part) {
-    const std::size_t begin = part_begin(samples, part), end = part_begin(samples, part + 1);
-    float* gradient = part_gradients_.data() + static_cast<std::size_t>(part) * parameters_.size();
-    if (begin == end) {
-      stream.clear(gradient, parameters_.size() * sizeof(float));
-      continue;
-    }
-    step(stream, Task::kTrainParts,
-         {.images = static_cast<int>(end - begin), .first = static_cast<int>(begin), .batch_images = images},
-         input, rows + (begin - part_begin(samples, first_part)), totals_of_part(part));
-    part_sum_->run(stream, gradient);
-  }
-}
-
-void Program::step(Stream& stream, Task task, const Share& share, const StepInput* input,
-                   const std::uint32_t* rows, DeviceTotals* totals) const {
-  const bool training = task == Task::kTrain || task == Task::kAugmentAndTrain || task == Task::kTrainParts;
-  const int images = share.images;
-  LossParameters of_loss = loss_;
-  of_loss.batch_images = share.batch_images;
-  const Pass pass{
-      .stream = stream,
-      .images = images,
-      .training = training,
-      .first_image = share.first,
-      .input = input,
-      .rows = rows,
-      .parameters = parameters_.data(),
-      .buffers = buffers_.data(),
-      .normalisation = {mean_.size() > 0 ? mean_.data() : nullptr, std_.size() > 0 ? std_.data() : nullptr},
-      .plan = network_.plan,
-      .memory = memory_.data()};
-  if (network_.reads_input)
-    load_samples(stream, input, rows, images, channels_, plane_, pass.normalisation,
-                 pass.data(network_.input));
-  if (loss_.class_weights != nullptr && task != Task::kPredict)
-    sum_class_weights(stream, loss_.class_weights, input, rows, images, weight_sum_.data());
-  for (const auto& op : network_.ops) op->forward(pass);
-  if (network_.head) {
-    network_.head->run(pass, task == Task::kPredict ? nullptr : &of_loss, totals);
-    if (!training) return;
-    network_.head->backward_weights(pass);
-  } else {
-    if (task == Task::kPredict) return;
-    float* gradient = training ? pass.data(network_.output_gradient) : nullptr;
-    loss(stream, of_loss, input, rows, images, outputs_, pass.data(network_.output), totals, gradient);
-    if (gradient == nullptr) return;
-  }
-  for (const Op* op : network_.backward) op->backward(pass);
-  if (task != Task::kTrainParts) optimizer_.step(stream, input);
 }
 
 }  // namespace sweep::cuda

@@ -7,9 +7,8 @@
 // before each launch.
 #pragma once
 
+#include <functional>
 #include <map>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "core/data/augment.h"
 #include "core/data/dataset.h"
 #include "core/kernels/cuda/compiler.h"
+#include "core/kernels/cuda/gradient_parts.h"
 #include "core/kernels/cuda/kernels/augment.h"
 #include "core/kernels/cuda/kernels/loss.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
@@ -26,27 +26,11 @@
 
 namespace sweep::cuda {
 
-/// kTrainParts: see GradientParts.
+/// kTrainParts: of a batch that several devices share, see GradientParts.
 enum class Task { kTrain, kAugmentAndTrain, kTrainParts, kEvaluate, kPredict };
 
-/// A batch that several devices share is cut into so many parts, whichever devices there are: each part is a
-/// pass of its own, whose gradient and totals are kept apart, so that bits do not depend on who computes it.
-inline constexpr int kGradientParts = 8;
-
-/// The first sample of a part, or the number of samples for part kGradientParts. A batch of fewer samples
-/// than parts has empty ones.
-inline std::size_t part_begin(std::size_t samples, int part) {
-  return samples * static_cast<std::size_t>(part) / static_cast<std::size_t>(kGradientParts);
-}
-
-/// The parts of each batch that a device computes: [first, end). None: it trains whole batches alone.
-struct GradientParts {
-  int first = 0, end = 0;
-  bool none() const { return first == end; }
-};
-
 struct ProgramOptions {
-  int batch_size;
+  int batch_size;  // largest batch that is evaluated, and largest part of one that is trained
   OptimizerOptions optimizer;
   InputTransform transform;
   LossOptions loss;
@@ -67,29 +51,32 @@ struct StepInputs {
   std::size_t stride, rows_offset, numbers_offset;
 };
 
+/// Lets all devices have what each has computed of the parts of a batch, [GradientParts::count] of `bytes`
+/// bytes.
+using ExchangeParts = std::function<void(std::byte* parts, std::size_t bytes)>;
+
 /// Parameters, buffers and the optimizer's arrays have the layout that Network describes. Not thread-safe.
 class Program {
  public:
   Program(Stream& stream, const Network& network, const ProgramOptions& options);
 
   /// Puts `steps` steps of `images` samples on the stream, as one graph launch. The graph is captured the
-  /// first time, so `inputs` has to be the same every time. kTrainParts: `images` are the samples of the
-  /// whole batch, which may be more than batch_size, and the input's rows only those of options.parts; one
-  /// step, which leaves its gradients in part_gradients() and its totals in totals().
+  /// first time, so `inputs` has to be the same every time. Not kTrainParts. In training `images` may be more
+  /// than batch_size: as many as options.parts.turns make of it.
   void run(Stream& stream, Task task, int steps, int images, const StepInputs& inputs);
 
-  /// Captures the graph of such a run() now, if there is none yet, and launches nothing.
+  /// One step of kTrainParts: a graph launch for all that is done between two calls of `exchange`. `images`
+  /// are the samples of the whole batch, and the input's rows only those of options.parts, turn by turn.
+  void train_parts(Stream& stream, int images, const StepInputs& inputs, const ExchangeParts& exchange);
+
+  /// Captures the graphs of such a call now, if there are none yet, and launches nothing.
   void record(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
-    graph(stream, task, steps, images, inputs);
+    recording(stream, task, steps, images, inputs);
   }
 
   bool is_recorded(Task task, int steps, int images) const {
-    return graphs_.contains(Key{task, steps, images});
+    return recordings_.contains(Key{task, steps, images});
   }
-
-  /// Takes a step with the sum of part_gradients(), in order: after kTrainParts with the same `inputs`, when
-  /// all devices' parts are there.
-  void take_step(Stream& stream, const StepInputs& inputs) const;
 
   /// Makes room for the batches of kAugmentAndTrain, whose samples have values of `value_bytes` bytes. To be
   /// called before such a run() or record(); waits for the stream if there was less room before.
@@ -99,11 +86,9 @@ class Program {
   const Array<float>& gradient() const { return gradient_; }
   const Array<float>& buffers() const { return buffers_; }
   const std::vector<Array<float>>& state() const { return state_; }
-  /// Totals per block since they were last cleared, to be added up. With options.parts the arrays of all
-  /// kGradientParts follow each other; evaluation adds to the first of options.parts.
+  /// Totals per block since they were last cleared, to be added up. The arrays of options.parts.count parts
+  /// follow each other; evaluation adds to the first of this device.
   const Array<DeviceTotals>& totals() const { return totals_; }
-  /// With options.parts: the gradient of each part, [kGradientParts][parameters].
-  const Array<float>& part_gradients() const { return part_gradients_; }
   /// Engine::kernels().
   const std::string& kernels() const { return network_.kernels; }
   /// Outputs of the last batch, [images][outputs].
@@ -116,28 +101,61 @@ class Program {
     // NOLINTNEXTLINE(modernize-use-nullptr): the comparison with 0
     auto operator<=>(const Key&) const = default;
   };
-  const Graph& graph(Stream& stream, Task task, int steps, int images, const StepInputs& inputs);
-  // What a pass has of a batch: images [first, first + images). batch_images: all of them; 0: the pass has
-  // all.
-  struct Share {
-    int images, first = 0, batch_images = 0;
+  // What is done at a moment of a turn, see compiler.cpp.
+  struct Moment {
+    enum class Kind { kForward, kLoss, kBackward } kind;
+    const Op* op = nullptr;
+    Phase phase() const { return kind == Kind::kForward ? Phase::kForward : Phase::kBackward; }
+    std::size_t sum_bytes() const { return op == nullptr ? 0 : op->sum_bytes(phase()); }
   };
-  void train_parts(Stream& stream, int images, const StepInput* input, const std::uint32_t* rows) const;
-  // A step, or with kTrainParts all of it but the optimizer.
-  void step(Stream& stream, Task task, const Share& share, const StepInput* input, const std::uint32_t* rows,
-            DeviceTotals* totals) const;
+  // Moments [begin, end) of a turn: all, or those between two exchanges of sums. joins: begins with the sums
+  // of the moment `begin`.
+  struct Segment {
+    int turn = 0;
+    std::size_t begin = 0, end = 0;
+    bool joins = false;
+  };
+  // What a step reads, in device memory.
+  struct Inputs {
+    const StepInput* input = nullptr;
+    const std::uint32_t* rows = nullptr;     // of this device's samples
+    const std::uint32_t* numbers = nullptr;  // for kAugmentAndTrain
+  };
+  // A graph, and the bytes of the sums of a part that are exchanged behind it; 0: none.
+  struct Recorded {
+    Graph graph;
+    std::size_t sum_bytes = 0;
+  };
+  std::vector<Moment> moments() const;
+  std::vector<Segment> segments(int images) const;
+  std::size_t largest_sums() const;
+  std::size_t blocks() const;
+  std::size_t block_of_part(int part) const;
+  const std::vector<Recorded>& recording(Stream& stream, Task task, int steps, int images,
+                                         const StepInputs& inputs);
+  void evaluate(Stream& stream, Task task, int images, const Inputs& inputs) const;
+  void train(Stream& stream, Task task, const Segment& segment, int images, const Inputs& inputs) const;
+  Inputs augmented(Stream& stream, Task task, int images, const Inputs& inputs) const;
+  Pass make_pass(Stream& stream, int images, const Inputs& inputs) const;
+  void load(const Pass& pass) const;
+  void run_moments(const Pass& pass, std::size_t begin, std::size_t end, DeviceTotals* totals) const;
+  void run_loss(const Pass& pass, bool compares, DeviceTotals* totals) const;
+  void sum_gradient(Stream& stream, int part, bool has_samples, bool add) const;
+  void take_step(Stream& stream, const StepInput* input) const;
   DeviceTotals* totals_of_part(int part) const;
   AugmentedBatch augmented_batch() const;
-  std::vector<GradientSource> gradient_sources() const;
+  std::vector<GradientSource> gradient_sources(const std::byte* block) const;
   Optimizer make_optimizer(Stream& stream) const;
 
   const ProgramOptions options_;
   const int channels_, plane_, outputs_;
   CompiledNetwork network_;
-  Array<std::byte> memory_;
+  const std::vector<Moment> moments_;
+  Array<std::byte> sums_;    // of JointPass; empty if there are none
+  Array<std::byte> memory_;  // [blocks()][network_.memory_bytes]
   Array<float> parameters_, gradient_, buffers_, mean_, std_;
-  Array<float> part_gradients_;              // empty without options_.parts
-  Array<float> class_weights_, weight_sum_;  // of the loss; empty without weights
+  Array<float> part_gradients_;  // empty without options_.parts
+  Array<float> class_weights_;   // of the loss; empty without weights
   LossParameters loss_;
   AugmentPlan augment_;
   Array<AugmentStep> augment_steps_;
@@ -145,8 +163,8 @@ class Program {
   std::vector<Array<float>> state_;
   Array<DeviceTotals> totals_;
   Optimizer optimizer_;
-  std::optional<GradientSum> part_sum_;  // with options_.parts
-  std::map<Key, Graph> graphs_;
+  std::vector<GradientSum> block_sums_;  // of blocks() parts; empty if batches are trained whole
+  std::map<Key, std::vector<Recorded>> recordings_;
 };
 
 }  // namespace sweep::cuda

@@ -190,8 +190,9 @@ TEST(Feed, WhoAugmentsTheImagesChangesNoBit) {
                        {AugmentKind::kHorizontalFlip, 0},
                        {AugmentKind::kCutout, 4},
                        {AugmentKind::kRandomCrop, 1}};
-    const auto trained = [&](Placement placement, int num_workers) {
+    const auto trained = [&](Placement placement, int num_workers, int accumulate = 1) {
       EngineOptions options{.device = test::device(), .batch_size = 16};
+      options.accumulate = accumulate;
       options.augment = {loading.augment, loading.seed, loading.repeat};
       options.placement = placement;
       if (floats) options.loss.kind = LossOptions::Kind::kMse;
@@ -215,6 +216,7 @@ TEST(Feed, WhoAugmentsTheImagesChangesNoBit) {
     EXPECT_EQ(trained(Placement::kHost, 2), expected);
     EXPECT_EQ(trained(Placement::kDevice, 0), expected);
     EXPECT_EQ(trained(Placement::kDevice, 2), expected) << "workers gather, the device augments";
+    EXPECT_EQ(trained(Placement::kDevice, 0, 3), trained(Placement::kHost, 0, 3)) << "turn by turn";
     loading.augment.clear();
     EXPECT_NE(trained(Placement::kHost, 0), expected);
   }

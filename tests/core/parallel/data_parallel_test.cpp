@@ -123,16 +123,6 @@ TEST(DataParallel, WithMoreProcessesThanOneIsForTheCpu) {
               Optional(HasSubstr("with 4 MPI ranks, want 4 or a multiple of it")));
 }
 
-TEST(Accumulation, IsRefusedOnGpus) {
-  const Network network(test::mlp(), {1, 28, 28});
-  EngineOptions options;
-  options.device = {DeviceType::kCuda, 0};
-  EXPECT_EQ(parallel_unavailable_reason(network, options), std::nullopt);
-  options.accumulate = 2;
-  EXPECT_THAT(parallel_unavailable_reason(network, options),
-              Optional(HasSubstr("\"accumulate\": 2) is not implemented on GPUs; a smaller \"batch_size\"")));
-}
-
 TEST(Accumulation, ChangesNothingWithoutBatchNormalization) {
   Training training = test::trainings()[0];
   const TrainedState whole = train(training, 1, 2);

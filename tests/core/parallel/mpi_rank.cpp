@@ -1,8 +1,9 @@
-// What the ranks of mpi_test.cpp do: `mpi_rank TASK`.
+// What the ranks of mpi_test.cpp do: `mpi_rank TASK [RANK]`.
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
+#include <thread>
 
 #include "core/parallel/group_engine.h"
 #include "core/parallel/mpi_session.h"
@@ -36,7 +37,8 @@ int compare_trainings(Communicator& group) {
 
 int main(int argc, char** argv) {
   const std::string_view task = argc > 1 ? argv[1] : "";
-  MpiSession session(2);
+  const bool may_be_late = task == "contract" || task == "train";
+  MpiSession session(may_be_late ? 30 : 1);
   Communicator& group = session.world();
   if (task == "contract") {
     const std::string broken = test::broken_contract(group);
@@ -49,10 +51,36 @@ int main(int argc, char** argv) {
     end_replicas(group, result);
     return result;
   }
-  if (task == "silent" || task == "killed") {
+  // Rank argv[2] is stopped or killed: in an exchange, or while the others wait for rank 0's next command.
+  const int lost = argc > 2 ? std::atoi(argv[2]) : 0;
+  const int signal = task.ends_with("stopped") ? SIGSTOP : SIGKILL;
+  if (task == "exchange-stopped" || task == "exchange-killed") {
     group.barrier();
-    if (group.rank() == 1) std::raise(task == "silent" ? SIGSTOP : SIGKILL);
+    if (group.rank() == lost) std::raise(signal);
     group.barrier();
+    return 0;
+  }
+  if (task == "idle-stopped" || task == "idle-killed") {
+    group.barrier();
+    if (group.rank() == lost) std::raise(signal);
+    if (group.rank() > 0) return serve_replicas(group);
+    end_replicas(group, 0);
+    return 0;
+  }
+  if (task == "scatter-stopped") {
+    // Rank 1 has its byte and goes on before rank 0 begins to wait.
+    std::vector<std::byte> array(30 << 20);
+    const std::vector<std::size_t> begins{0, 0, 1, array.size()};
+    group.barrier();
+    if (group.rank() == lost) std::raise(signal);
+    group.scatter({array.data(), begins});
+    group.barrier();
+    return 0;
+  }
+  if (task == "busy") {
+    if (group.rank() > 0) return serve_replicas(group);
+    std::this_thread::sleep_for(std::chrono::seconds(3));  // longer than the deadline
+    end_replicas(group, 0);
     return 0;
   }
   return 2;

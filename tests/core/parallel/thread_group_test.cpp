@@ -57,7 +57,7 @@ TEST(ThreadGroup, WaitsForRankZeroAsLongAsItTakes) {
           Deadline later(0.5);  // longer than the group's deadline
           while (!later.is_over()) std::this_thread::yield();
         }
-        group.broadcast(std::as_writable_bytes(std::span(&value, 1)), Patience::kForever);
+        group.broadcast(std::as_writable_bytes(std::span(&value, 1)));
         EXPECT_EQ(value, 5);
       },
       0.2);

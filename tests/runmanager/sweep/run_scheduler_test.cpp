@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "runmanager/training/stop_signals.h"
@@ -17,6 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 // What one attempt to train a run does.
 enum class Act { kComplete, kFail, kDiverge, kLoseProcess, kHang };
@@ -28,6 +30,7 @@ class ScriptedExecutor final : public RunExecutor {
 
   void start(std::size_t slot, const ScheduledRun& run, const RunRecord& record, int threads) override {
     started.push_back(run.run);
+    slots.push_back(slot);
     active_[slot] = {.run = run.run, .act = next_act(run.run), .record = record};
     thread_counts.push_back(threads);
   }
@@ -54,7 +57,7 @@ class ScriptedExecutor final : public RunExecutor {
                                                                 : RunFailure::kError});
   }
 
-  std::vector<std::size_t> started, killed;
+  std::vector<std::size_t> started, slots, killed;
   std::vector<int> thread_counts;
   std::map<std::size_t, int> later_threads, stop_requests;
 
@@ -97,6 +100,7 @@ class RunSchedulerTest : public ::testing::Test {
     for (std::size_t i = 0; i < count; ++i) {
       runs.emplace_back().run = i;
       runs.back().prepared.config = &configs_[i];
+      if (i < devices_.size()) runs.back().prepared.device = parse_device(devices_[i]);
       records.emplace_back().name = configs_[i].name;
     }
     Terminal terminal;
@@ -122,6 +126,7 @@ class RunSchedulerTest : public ::testing::Test {
 
   TemporaryDirectory directory_;
   std::vector<RunConfig> configs_;
+  std::vector<std::string> devices_;  // of the first runs; the others are trained on the CPU
   std::string terminal_;
   double seconds_ = 1000;
   double stop_at_ = 1e9;
@@ -192,6 +197,28 @@ TEST_F(RunSchedulerTest, DividesTheCoresAndHandsThemToTheLastRun) {
   schedule(2, executor);
   EXPECT_THAT(executor.thread_counts, ElementsAre(3, 2));
   EXPECT_EQ(executor.later_threads.at(1), 5);
+}
+
+TEST_F(RunSchedulerTest, KeepsTheRunsOfAGpuInOneSlot) {
+  options_.slots = 3;
+  options_.one_run_per_gpu = true;
+  devices_ = {"cpu", "cuda", "cpu", "cuda", "cuda", "cpu", "cuda:1", "cuda", "cuda:1"};
+  ScriptedExecutor executor(seconds_, {});
+  schedule(devices_.size(), executor);
+  std::map<std::string, std::set<std::size_t>> slots;
+  for (std::size_t i = 0; i < executor.started.size(); ++i)
+    slots[devices_[executor.started[i]]].insert(executor.slots[i]);
+  EXPECT_THAT(slots["cuda"], SizeIs(1));
+  EXPECT_THAT(slots["cuda:1"], SizeIs(1));
+  EXPECT_NE(slots["cuda"], slots["cuda:1"]);
+}
+
+TEST_F(RunSchedulerTest, UsesEverySlotWhateverItWasUsedForBefore) {
+  options_.slots = 2;
+  devices_ = {"cuda", "cuda:1", "cpu", "cpu", "cuda", "cuda"};
+  ScriptedExecutor executor(seconds_, {});
+  schedule(devices_.size(), executor);
+  EXPECT_THAT(executor.slots, ElementsAre(0, 1, 0, 1, 0, 1));
 }
 
 TEST_F(RunSchedulerTest, DoesNotCountTimeInWhichTheSweepItselfWasStopped) {

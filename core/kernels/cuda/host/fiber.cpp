@@ -78,10 +78,6 @@ struct Fiber::State {
     ::mprotect(memory, page, PROT_NONE);  // guard page: a kernel that needs more stack crashes here
     stack = static_cast<char*>(memory) + page;
     stack_bytes = kStackBytes - next_colour();
-#if defined(__SANITIZE_ADDRESS__)
-    // An abandoned fiber leaves its frames marked, and its addresses may be mapped again.
-    __asan_unpoison_memory_region(memory, bytes);
-#endif
     prepare();
 #if defined(__SANITIZE_THREAD__)
     tsan = __tsan_create_fiber(0);
@@ -91,6 +87,11 @@ struct Fiber::State {
   ~State() {
 #if defined(__SANITIZE_THREAD__)
     __tsan_destroy_fiber(tsan);
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+    // Its unfinished functions leave their frames marked, and the addresses may be mapped again: by another
+    // fiber, or as a thread's stack and thread_local variables, whose marks nobody else takes away.
+    __asan_unpoison_memory_region(memory, bytes);
 #endif
     ::munmap(memory, bytes);
   }
@@ -179,6 +180,9 @@ struct Fiber::State {
 
 Fiber::Fiber(std::function<void()> body) : state_(std::make_unique<State>(std::move(body))) {}
 Fiber::~Fiber() = default;
+std::span<const std::byte> Fiber::stack() const {
+  return {reinterpret_cast<const std::byte*>(state_->stack), state_->stack_bytes};
+}
 void Fiber::resume() { state_->resume(); }
 void Fiber::yield() { state_->yield(); }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 
 namespace sweep::cuda::host {
 
@@ -20,6 +21,9 @@ class Fiber {
 
   /// Runs the body until it calls yield().
   void resume();
+
+  /// The memory that the body's local variables are in.
+  std::span<const std::byte> stack() const;
 
   /// Called by the body: returns from resume(). The next resume() goes on behind this call.
   void yield();

@@ -19,9 +19,10 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/kernels/cuda/host/current_device.h"
+#include "core/kernels/cuda/host/kernel_launch.h"
 #include "core/kernels/cuda/host/memory_limit.h"
 #include "core/kernels/cuda/host/stream_order.h"
-#include "core/kernels/cuda/runtime/host_builtins.h"
+#include "core/kernels/cuda/runtime/host_grid.h"
 #include "core/kernels/cuda/runtime/kernel_overlap.h"
 
 namespace sweep::cuda {
@@ -48,12 +49,19 @@ RandomStream* chance() {
 }
 
 thread_local int device = 0;
+thread_local bool capturing = false;  // the thread captures a graph
+
+void require_not_capturing(const char* operation) {
+  if (capturing)
+    throw DeviceError(std::string("cuda: error while capturing a graph: it cannot hold ") + operation);
+}
 
 // Pieces of work, on average, after which a stream switches between eager and lazy: a few steps' work.
 constexpr std::uint32_t kWorkPerSwitch = 60;
 
 std::byte* filled_with_nans(std::size_t bytes) {
   if (bytes == 0) return nullptr;
+  require_not_capturing("an allocation");
   void* data = std::malloc(bytes);
   if (data == nullptr) throw std::bad_alloc();
   std::memset(data, 0xFF, bytes);
@@ -78,6 +86,7 @@ void use_device(int index) {
 std::size_t free_memory() { return host::memory_free(); }
 
 Memory::Memory(std::size_t bytes, const std::string& purpose) : bytes_(bytes) {
+  if (bytes > 0) require_not_capturing("an allocation");
   host::reserve_memory(bytes, purpose);
   data_ = filled_with_nans(bytes);
 }
@@ -192,6 +201,7 @@ Event& Event::operator=(Event&&) noexcept = default;
 Event::~Event() = default;
 
 void Event::wait() const {
+  require_not_capturing("a wait for an event");
   if (implementation_->stream != nullptr) implementation_->stream->run_until(implementation_->position);
 }
 
@@ -209,9 +219,12 @@ Stream::~Stream() = default;
 
 void Stream::enqueue(std::function<void()> work) { implementation_->add({std::move(work)}); }
 
-void Stream::enqueue_kernel(std::function<void()> kernel, bool overlaps) {
-  implementation_->require_device();
-  implementation_->add({std::move(kernel), true, overlaps});
+void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
+                  std::size_t shared_bytes, bool overlaps, void** arguments) {
+  stream.implementation().require_device();
+  const host::KernelLaunch launch(kernel, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared_bytes,
+                                  arguments);
+  stream.implementation().add({[launch] { launch.run(); }, true, overlaps});
 }
 
 void Stream::upload(void* device, const void* host, std::size_t bytes) {
@@ -249,6 +262,7 @@ void Stream::wait() {
 }
 
 void Stream::record(const Event& event) {
+  implementation_->require_not_recording("a record()");
   if (event.implementation().kind == Event::Kind::kTime) {
     enqueue([seconds = event.implementation().seconds] {
       *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -260,6 +274,7 @@ void Stream::record(const Event& event) {
 
 void Stream::wait_for(const Event& event) {
   Implementation* other = event.implementation().stream;
+  implementation_->require_not_recording("a wait_for()");
   if (other == nullptr || other == implementation_.get()) return;
   enqueue([other, position = event.implementation().position] { other->run_until(position); });
 }
@@ -267,13 +282,16 @@ void Stream::wait_for(const Event& event) {
 Graph Stream::capture(const std::function<void()>& work) {
   auto graph = std::make_unique<Graph::Implementation>();
   implementation_->recording = &graph->work;
+  capturing = true;
   try {
     work();
   } catch (...) {
     implementation_->recording = nullptr;
+    capturing = false;
     throw;
   }
   implementation_->recording = nullptr;
+  capturing = false;
   return Graph(std::move(graph));
 }
 

@@ -1,6 +1,7 @@
-// Statistics and gradients are sums over the images · plane values of a channel. Grid of the part kernels:
-// (channels, parts) blocks of 256 threads; a block reduces one part of one channel. Then one thread per
-// channel joins the parts in order. The number of parts depends on the shapes alone, so the bits do, too.
+// Statistics and gradients are sums over the images · plane values of a channel. Grid of the run kernels:
+// (channels, runs) blocks of 256 threads; a block reduces one run of values of one channel. Then one thread
+// per channel joins the runs in order. Their number depends on the shapes alone, so the bits do, too. Where
+// devices share a batch, one thread per channel then joins what each part of it has left.
 #include "core/kernels/cuda/kernels/batch_norm.h"
 
 #include "core/kernels/cuda/runtime/kernel.h"
@@ -8,20 +9,20 @@
 namespace sweep::cuda {
 namespace {
 
-constexpr int kValuesPerPart = 8 * static_cast<int>(kThreads);
-constexpr int kMaxParts = 64;
+constexpr int kValuesPerRun = 8 * static_cast<int>(kThreads);
+constexpr int kMaxRuns = 64;
 
-int parts_of(const BatchNormShape& s, int images) {
-  const int parts = ceil_div(images * s.plane, kValuesPerPart);
-  return parts < 1 ? 1 : parts < kMaxParts ? parts : kMaxParts;
+int runs_of(const BatchNormShape& s, int images) {
+  const int runs = ceil_div(images * s.plane, kValuesPerRun);
+  return runs < 1 ? 1 : runs < kMaxRuns ? runs : kMaxRuns;
 }
 
 // Values begin … end − 1 of the images · plane values of a channel.
-struct Part {
+struct Run {
   int begin, end;
 };
 
-__device__ Part part_of_block(const BatchNormShape& s, int images) {
+__device__ Run run_of_block(const BatchNormShape& s, int images) {
   const int count = images * s.plane, size = ceil_div(count, static_cast<int>(gridDim.y));
   const int begin = static_cast<int>(blockIdx.y) * size, end = begin + size;
   return {begin < count ? begin : count, end < count ? end : count};
@@ -31,54 +32,102 @@ __device__ int index_of(const BatchNormShape& s, int channel, int value) {
   return (value / s.plane * s.channels + channel) * s.plane + value % s.plane;
 }
 
-// The sum of f(index) over the part, added up by all threads of the block.
+// The sum of f(index) over the run, added up by all threads of the block.
 template <class Function>
-__device__ float sum_over(const BatchNormShape& s, Part part, const Function& f) {
+__device__ float sum_over(const BatchNormShape& s, Run run, const Function& f) {
   const int channel = static_cast<int>(blockIdx.x);
   float sum = 0.0f;
-  for (int value = part.begin + static_cast<int>(threadIdx.x); value < part.end;
+  for (int value = run.begin + static_cast<int>(threadIdx.x); value < run.end;
        value += static_cast<int>(kThreads))
     sum += f(index_of(s, channel, value));
   return block_sum(sum);
 }
 
-// Writes for each part its mean and the sum of squared distances from it, [channels][parts] each. Two passes:
+// Writes for each run its mean and the sum of squared distances from it, [channels][runs] each. Two passes:
 // a variance from sums of squares would cancel.
-__global__ void part_statistics_kernel(BatchNormShape s, int images, const float* in, float* means,
-                                       float* squares) {
-  const Part part = part_of_block(s, images);
-  const int count = part.end - part.begin;
-  const float sum = sum_over(s, part, [=](int i) { return in[i]; });
+__global__ void run_statistics_kernel(BatchNormShape s, int images, const float* in, float* means,
+                                      float* squares) {
+  const Run run = run_of_block(s, images);
+  const int count = run.end - run.begin;
+  const float sum = sum_over(s, run, [=](int i) { return in[i]; });
   const float mean = count > 0 ? sum / static_cast<float>(count) : 0.0f;
-  const float square = sum_over(s, part, [=](int i) { return (in[i] - mean) * (in[i] - mean); });
+  const float square = sum_over(s, run, [=](int i) { return (in[i] - mean) * (in[i] - mean); });
   if (threadIdx.x == 0) {
     means[blockIdx.x * gridDim.y + blockIdx.y] = mean;
     squares[blockIdx.x * gridDim.y + blockIdx.y] = square;
   }
 }
 
-__global__ void join_statistics_kernel(BatchNormShape s, int images, int parts, const float* means,
-                                       const float* squares, float* mean_out, float* inverse,
-                                       float* running_mean, float* running_var) {
-  const int total = images * s.plane, size = ceil_div(total, parts);
+// The mean of some values, and the sum of their squared distances from it.
+struct Moments {
+  double mean = 0, square = 0, seen = 0;
+
+  // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances"
+  // (1979).
+  __device__ void add(double other_mean, double other_square, double count) {
+    const double difference = other_mean - mean, all = seen + count;
+    square += other_square + difference * difference * seen * count / all;
+    mean += difference * count / all;
+    seen = all;
+  }
+};
+
+__device__ Moments moments_of_runs(int total, int runs, const float* means, const float* squares) {
+  const int size = ceil_div(total, runs);
+  Moments moments;
+  for (int run = 0; run < runs; ++run) {
+    const int left = total - run * size;
+    if (left <= 0) break;
+    moments.add(static_cast<double>(means[run]), static_cast<double>(squares[run]),
+                left < size ? left : size);
+  }
+  return moments;
+}
+
+// Where the statistics of a channel go, all [channels].
+struct StatisticsArrays {
+  float *mean, *inverse, *running_mean, *running_var;
+};
+
+__device__ void write_statistics(const BatchNormShape& s, int c, const Moments& moments,
+                                 const StatisticsArrays& to) {
+  const auto mean = static_cast<float>(moments.mean);
+  to.mean[c] = mean;
+  to.inverse[c] = static_cast<float>(1 / sqrt(moments.square / moments.seen + static_cast<double>(s.eps)));
+  const auto unbiased = static_cast<float>(moments.square / (moments.seen > 1 ? moments.seen - 1 : 1));
+  to.running_mean[c] += s.momentum * (mean - to.running_mean[c]);
+  to.running_var[c] += s.momentum * (unbiased - to.running_var[c]);
+}
+
+__global__ void join_statistics_kernel(BatchNormShape s, int images, int runs, const float* means,
+                                       const float* squares, StatisticsArrays to) {
   for_each_index(s.channels, [=](int c) {
-    // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances"
-    // (1979).
-    double mean = 0, square = 0, seen = 0;
-    for (int part = 0; part < parts; ++part) {
-      const int left = total - part * size;
-      const double count = left < size ? left : size;
-      if (count <= 0) break;
-      const double difference = static_cast<double>(means[c * parts + part]) - mean, all = seen + count;
-      square += static_cast<double>(squares[c * parts + part]) + difference * difference * seen * count / all;
-      mean += difference * count / all;
-      seen = all;
+    write_statistics(s, c, moments_of_runs(images * s.plane, runs, means + c * runs, squares + c * runs), to);
+  });
+}
+
+// part: [channels] means, then [channels] sums of squared distances.
+__global__ void part_statistics_kernel(BatchNormShape s, int images, int runs, const float* means,
+                                       const float* squares, double* part) {
+  for_each_index(s.channels, [=](int c) {
+    const Moments moments = moments_of_runs(images * s.plane, runs, means + c * runs, squares + c * runs);
+    part[c] = moments.mean;
+    part[s.channels + c] = moments.square;
+  });
+}
+
+// parts: [sizes.count] of what part_statistics_kernel() has written.
+__global__ void join_part_statistics_kernel(BatchNormShape s, PartSizes sizes, const double* parts,
+                                            StatisticsArrays to) {
+  for_each_index(s.channels, [=](int c) {
+    Moments moments;
+    for (int part = 0; part < sizes.count; ++part) {
+      const int images = sizes.of(part);
+      if (images == 0) continue;
+      const double* statistics = parts + static_cast<std::ptrdiff_t>(part) * 2 * s.channels;
+      moments.add(statistics[c], statistics[s.channels + c], static_cast<double>(images) * s.plane);
     }
-    mean_out[c] = static_cast<float>(mean);
-    inverse[c] = static_cast<float>(1 / sqrt(square / seen + static_cast<double>(s.eps)));
-    const auto unbiased = static_cast<float>(square / (seen > 1 ? seen - 1 : 1));
-    running_mean[c] += s.momentum * (static_cast<float>(mean) - running_mean[c]);
-    running_var[c] += s.momentum * (unbiased - running_var[c]);
+    write_statistics(s, c, moments, to);
   });
 }
 
@@ -99,14 +148,14 @@ __global__ void forward_kernel(BatchNormShape s, int count, const float* in, con
   });
 }
 
-// Writes for each part Σ grad_out and Σ grad_out · normalised input, [channels][parts] each.
-__global__ void part_gradients_kernel(BatchNormShape s, int images, const float* in, const float* grad_out,
-                                      const float* means, const float* inverses, float* sums,
-                                      float* products) {
-  const Part part = part_of_block(s, images);
+// Writes for each run Σ grad_out and Σ grad_out · normalised input, [channels][runs] each.
+__global__ void run_gradients_kernel(BatchNormShape s, int images, const float* in, const float* grad_out,
+                                     const float* means, const float* inverses, float* sums,
+                                     float* products) {
+  const Run run = run_of_block(s, images);
   const float mean = means[blockIdx.x], inverse = inverses[blockIdx.x];
-  const float sum = sum_over(s, part, [=](int i) { return grad_out[i]; });
-  const float product = sum_over(s, part, [=](int i) { return grad_out[i] * ((in[i] - mean) * inverse); });
+  const float sum = sum_over(s, run, [=](int i) { return grad_out[i]; });
+  const float product = sum_over(s, run, [=](int i) { return grad_out[i] * ((in[i] - mean) * inverse); });
   if (threadIdx.x == 0) {
     sums[blockIdx.x * gridDim.y + blockIdx.y] = sum;
     products[blockIdx.x * gridDim.y + blockIdx.y] = product;
@@ -115,13 +164,13 @@ __global__ void part_gradients_kernel(BatchNormShape s, int images, const float*
 
 // totals: [channels] Σ grad_out · normalised input, the gradient of the weight; then [channels] Σ grad_out,
 // the gradient of the bias. The same goes to grad_parameters if the layer has parameters.
-__global__ void join_gradients_kernel(int channels, int parts, const float* sums, const float* products,
+__global__ void join_gradients_kernel(int channels, int runs, const float* sums, const float* products,
                                       float* totals, float* grad_parameters) {
   for_each_index(channels, [=](int c) {
     float sum = 0.0f, product = 0.0f;
-    for (int part = 0; part < parts; ++part) {
-      sum += sums[c * parts + part];
-      product += products[c * parts + part];
+    for (int run = 0; run < runs; ++run) {
+      sum += sums[c * runs + run];
+      product += products[c * runs + run];
     }
     totals[c] = product;
     totals[channels + c] = sum;
@@ -132,11 +181,21 @@ __global__ void join_gradients_kernel(int channels, int parts, const float* sums
   });
 }
 
+// parts: [sizes.count][count]; totals [count].
+__global__ void join_part_gradients_kernel(PartSizes sizes, int count, const float* parts, float* totals) {
+  for_each_index(count, [=](int i) {
+    float total = 0.0f;
+    for (int part = 0; part < sizes.count; ++part) {
+      if (sizes.of(part) > 0) total += parts[static_cast<std::ptrdiff_t>(part) * count + i];
+    }
+    totals[i] = total;
+  });
+}
+
 // grad_in = weight · inverse · (grad_out − mean(grad_out) − normal · mean(grad_out · normal)).
 __global__ void backward_kernel(BatchNormShape s, int images, const float* in, const float* grad_out,
                                 const float* mean, const float* inverse, const float* weight,
-                                const float* totals, bool add, float* grad_in) {
-  const float per_value = 1.0f / static_cast<float>(images * s.plane);
+                                const float* totals, float per_value, bool add, float* grad_in) {
   for_each_index(images * s.channels * s.plane, [=](int i) {
     const int c = i / s.plane % s.channels;
     const float normal = (in[i] - mean[c]) * inverse[c];
@@ -146,21 +205,43 @@ __global__ void backward_kernel(BatchNormShape s, int images, const float* in, c
   });
 }
 
+void launch_run_statistics(Stream& stream, const BatchNormShape& s, int images, const float* in, float* means,
+                           float* squares) {
+  launch(stream, run_statistics_kernel,
+         {static_cast<unsigned>(s.channels), static_cast<unsigned>(runs_of(s, images))}, {kThreads}, s,
+         images, in, means, squares);
+}
+
 }  // namespace
 
 int batch_norm_scratch_floats(const BatchNormShape& s, int images) {
-  return 2 * s.channels * parts_of(s, images) + 2 * s.channels;
+  return 2 * s.channels * runs_of(s, images);
 }
 
 void batch_norm_statistics(Stream& stream, const BatchNormShape& s, int images, const float* in,
                            float* scratch, float* mean, float* inverse, float* running_mean,
                            float* running_var) {
-  const int parts = parts_of(s, images);
-  float *means = scratch, *squares = scratch + s.channels * parts;
-  launch(stream, part_statistics_kernel, {static_cast<unsigned>(s.channels), static_cast<unsigned>(parts)},
-         {kThreads}, s, images, in, means, squares);
-  launch(stream, join_statistics_kernel, blocks_for(s.channels), {kThreads}, s, images, parts, means, squares,
-         mean, inverse, running_mean, running_var);
+  const int runs = runs_of(s, images);
+  float *means = scratch, *squares = scratch + s.channels * runs;
+  launch_run_statistics(stream, s, images, in, means, squares);
+  launch(stream, join_statistics_kernel, blocks_for(s.channels), {kThreads}, s, images, runs, means, squares,
+         StatisticsArrays{mean, inverse, running_mean, running_var});
+}
+
+void batch_norm_part_statistics(Stream& stream, const BatchNormShape& s, int images, const float* in,
+                                float* scratch, double* part) {
+  const int runs = runs_of(s, images);
+  float *means = scratch, *squares = scratch + s.channels * runs;
+  launch_run_statistics(stream, s, images, in, means, squares);
+  launch(stream, part_statistics_kernel, blocks_for(s.channels), {kThreads}, s, images, runs, means, squares,
+         part);
+}
+
+void batch_norm_join_statistics(Stream& stream, const BatchNormShape& s, const PartSizes& sizes,
+                                const double* parts, float* mean, float* inverse, float* running_mean,
+                                float* running_var) {
+  launch(stream, join_part_statistics_kernel, blocks_for(s.channels), {kThreads}, s, sizes, parts,
+         StatisticsArrays{mean, inverse, running_mean, running_var});
 }
 
 void batch_norm_running(Stream& stream, const BatchNormShape& s, const float* running_mean,
@@ -177,18 +258,29 @@ void batch_norm_forward(Stream& stream, const BatchNormShape& s, int images, con
          out);
 }
 
-void batch_norm_backward(Stream& stream, const BatchNormShape& s, int images, const float* in,
-                         const float* grad_out, const float* mean, const float* inverse, const float* weight,
-                         float* scratch, float* grad_parameters, bool add, float* grad_in) {
-  const int parts = parts_of(s, images);
-  float *sums = scratch, *products = sums + s.channels * parts, *totals = products + s.channels * parts;
-  launch(stream, part_gradients_kernel, {static_cast<unsigned>(s.channels), static_cast<unsigned>(parts)},
+void batch_norm_sum_gradients(Stream& stream, const BatchNormShape& s, int images, const float* in,
+                              const float* grad_out, const float* mean, const float* inverse, float* scratch,
+                              float* totals, float* grad_parameters) {
+  const int runs = runs_of(s, images);
+  float *sums = scratch, *products = sums + s.channels * runs;
+  launch(stream, run_gradients_kernel, {static_cast<unsigned>(s.channels), static_cast<unsigned>(runs)},
          {kThreads}, s, images, in, grad_out, mean, inverse, sums, products);
-  launch(stream, join_gradients_kernel, blocks_for(s.channels), {kThreads}, s.channels, parts, sums, products,
+  launch(stream, join_gradients_kernel, blocks_for(s.channels), {kThreads}, s.channels, runs, sums, products,
          totals, grad_parameters);
-  if (grad_in == nullptr) return;
+}
+
+void batch_norm_join_gradients(Stream& stream, const BatchNormShape& s, const PartSizes& sizes,
+                               const float* parts, float* totals) {
+  launch(stream, join_part_gradients_kernel, blocks_for(2 * s.channels), {kThreads}, sizes, 2 * s.channels,
+         parts, totals);
+}
+
+void batch_norm_backward(Stream& stream, const BatchNormShape& s, int images, std::int64_t batch_images,
+                         const float* in, const float* grad_out, const float* mean, const float* inverse,
+                         const float* weight, const float* totals, bool add, float* grad_in) {
+  const float per_value = 1.0f / static_cast<float>(batch_images * s.plane);
   launch(stream, backward_kernel, blocks_for(images * s.channels * s.plane), {kThreads}, s, images, in,
-         grad_out, mean, inverse, weight, totals, add, grad_in);
+         grad_out, mean, inverse, weight, totals, per_value, add, grad_in);
 }
 
 }  // namespace sweep::cuda

@@ -1,6 +1,9 @@
 // Batch normalisation of [images][channels][plane], as torch.nn.BatchNorm2d.
 #pragma once
 
+#include <cstdint>
+
+#include "core/kernels/cuda/kernels/part_sizes.h"
 #include "core/kernels/cuda/runtime/runtime.h"
 
 namespace sweep::cuda {
@@ -19,6 +22,15 @@ void batch_norm_statistics(Stream& stream, const BatchNormShape& shape, int imag
                            float* scratch, float* mean, float* inverse, float* running_mean,
                            float* running_var);
 
+/// The same of a batch in parts. What a part leaves, with `images` > 0 of them: [channels] means, then
+/// [channels] sums of squared distances.
+void batch_norm_part_statistics(Stream& stream, const BatchNormShape& shape, int images, const float* in,
+                                float* scratch, double* part);
+/// parts: [sizes.count] of the above, of which those of empty parts are not read.
+void batch_norm_join_statistics(Stream& stream, const BatchNormShape& shape, const PartSizes& sizes,
+                                const double* parts, float* mean, float* inverse, float* running_mean,
+                                float* running_var);
+
 /// Evaluation: mean and inverse from the running statistics.
 void batch_norm_running(Stream& stream, const BatchNormShape& shape, const float* running_mean,
                         const float* running_var, float* mean, float* inverse);
@@ -28,11 +40,21 @@ void batch_norm_forward(Stream& stream, const BatchNormShape& shape, int images,
                         const float* mean, const float* inverse, const float* weight, const float* bias,
                         float* out);
 
-/// The gradients of a training pass. mean and inverse: as batch_norm_statistics() wrote them.
-/// grad_parameters: [channels] of weight, then [channels] of bias; nullptr if there are none. grad_in: added
-/// to what is there if `add`; nullptr if nobody needs it.
-void batch_norm_backward(Stream& stream, const BatchNormShape& shape, int images, const float* in,
-                         const float* grad_out, const float* mean, const float* inverse, const float* weight,
-                         float* scratch, float* grad_parameters, bool add, float* grad_in);
+/// The sums that the gradients of a training pass need: [channels] Σ grad_out · normalised input, the
+/// gradient of the weight; then [channels] Σ grad_out, that of the bias. mean and inverse: of the batch. They
+/// go to `totals`, and to grad_parameters unless that is nullptr.
+void batch_norm_sum_gradients(Stream& stream, const BatchNormShape& shape, int images, const float* in,
+                              const float* grad_out, const float* mean, const float* inverse, float* scratch,
+                              float* totals, float* grad_parameters);
+
+/// Adds up those sums of a batch's parts, [sizes.count][2 · channels], but of empty ones.
+void batch_norm_join_gradients(Stream& stream, const BatchNormShape& shape, const PartSizes& sizes,
+                               const float* parts, float* totals);
+
+/// The gradient of the input, added to what is there if `add`. batch_images: of all parts of the batch, as
+/// mean, inverse and totals are.
+void batch_norm_backward(Stream& stream, const BatchNormShape& shape, int images, std::int64_t batch_images,
+                         const float* in, const float* grad_out, const float* mean, const float* inverse,
+                         const float* weight, const float* totals, bool add, float* grad_in);
 
 }  // namespace sweep::cuda

@@ -14,6 +14,7 @@
 #include "core/kernels/cuda/kernels/conv_pool.h"
 
 #include "core/kernels/cuda/kernels/conv_pool_geometry.h"
+#include "core/kernels/cuda/kernels/sum_order.h"
 
 namespace sweep::cuda {
 namespace {

@@ -18,6 +18,7 @@
 //    windows may contain it. Nothing is scattered, so no atomics. If there are too few such tasks, the sum
 //    over the output channels is split among threads, as in the forward kernel.
 #include "core/kernels/cuda/kernels/conv_pool_geometry.h"
+#include "core/kernels/cuda/kernels/sum_order.h"
 
 namespace sweep::cuda {
 namespace {

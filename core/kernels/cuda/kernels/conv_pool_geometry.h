@@ -12,10 +12,6 @@ namespace sweep::cuda {
 /// Threads of a block.
 inline constexpr int kConvThreads = 512;
 
-/// Blocks that fill a large GPU: two on each of 132 multiprocessors (H100). A third would not be resident, so
-/// it would only wait: the kernels take 48 to 64 registers per thread, of 65536 per multiprocessor.
-inline constexpr int kResidentConvBlocks = 2 * 132;
-
 struct ConvPoolGeometry {
   ConvPoolGeometry() = default;
   explicit ConvPoolGeometry(const ConvPoolShape& s)

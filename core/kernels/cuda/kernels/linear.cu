@@ -2,6 +2,7 @@
 #include "core/kernels/cuda/kernels/linear.h"
 
 #include "core/kernels/cuda/kernels/product.h"
+#include "core/kernels/cuda/kernels/sum_order.h"
 
 namespace sweep::cuda {
 namespace {
@@ -121,12 +122,12 @@ void linear_backward_weights(Stream& stream, const LinearShape& s, int images, i
 }
 
 int linear_gradient_parts(std::span<const LinearShape> shapes, int images) {
-  constexpr int kMin = 64, kBlocks = 1056;  // eight for each of 132 multiprocessors
   std::int64_t tiles = 0;
   for (const LinearShape& s : shapes)
     tiles += static_cast<std::int64_t>(ceil_div(s.out_features, SmallTile::kRows)) *
              ceil_div(s.in_features + (s.bias ? 1 : 0), SmallTile::kColumns);
-  const int most = ceil_div(images, kMin), wanted = static_cast<int>((kBlocks + tiles - 1) / tiles);
+  const int most = ceil_div(images, static_cast<int>(kLeastProductsPerPart)),
+            wanted = static_cast<int>((kJoinedGradientBlocks + tiles - 1) / tiles);
   return most < 1 ? 1 : most < wanted ? most : wanted;
 }
 

@@ -14,6 +14,7 @@
 #include "core/kernels/cuda/kernels/linear_stack_layout.h"
 #include "core/kernels/cuda/kernels/pixel_value.h"
 #include "core/kernels/cuda/kernels/sample_loss.h"
+#include "core/kernels/cuda/kernels/sum_order.h"
 #include "core/kernels/cuda/runtime/kernel.h"
 
 namespace sweep::cuda {
@@ -245,7 +246,7 @@ struct StackKernel {
                                                 ? loss.cross_entropy(outputs + start, kQuad, peaks[thread],
                                                                      target.label, sum, logf(total))
                                                 : total * loss.per_output()) *
-                        loss.loss_scale(images);
+                        input->loss_scale;
   }
 
   // The gradient of the mean loss, before the activation of the last layer, to shared and to device memory.
@@ -256,7 +257,7 @@ struct StackKernel {
                 *sums = shared + layout.samples + tile;
     const auto* labels = reinterpret_cast<const int*>(sums + tile);
     float *grads = shared + layout.grads[shape.count - 1], *to = arrays.layers[shape.count - 1].grad;
-    const float scale = loss.gradient_scale(images);
+    const float scale = input->gradient_scale;
     __syncthreads();  // the sums of add_losses()
     for (int i = thread_index(); i < classes * tile; i += kStackThreads) {
       const int quad = i / kQuad, group = quad / classes, c = quad - group * classes;

@@ -58,9 +58,6 @@ struct LinearStackPass {
   DeviceTotals* totals = nullptr;        // [kStackBlocks]: each block adds to its own
 };
 
-/// Most blocks of the kernel: one per multiprocessor of an H100, as each takes most of the shared memory.
-inline constexpr int kStackBlocks = 132;
-
 void linear_stack(Stream& stream, const LinearStackShape& shape, const LinearStackArrays& arrays,
                   const LinearStackPass& pass);
 

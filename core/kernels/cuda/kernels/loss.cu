@@ -46,13 +46,13 @@ __global__ void loss_kernel(SampleLoss loss, const StepInput* input, const std::
     const std::ptrdiff_t start = static_cast<std::ptrdiff_t>(image) * loss.outputs;
     const float* sample = outputs + start;
     float* gradient = grad_outputs == nullptr ? nullptr : grad_outputs + start;
-    const float scale = loss.gradient_scale(images);
+    const float scale = input->gradient_scale;
     const Maximum best = largest(sample, loss.outputs);
     sums.loss =
         static_cast<double>(loss.is_cross_entropy()
                                 ? cross_entropy(loss, sample, target.label, best.value, scale, gradient)
                                 : pointwise(loss, sample, target, scale, gradient)) *
-        loss.loss_scale(images);
+        input->loss_scale;
     loss.count(sample, 1, best, target, sums);
   }
   SampleSums block;
@@ -70,16 +70,6 @@ __global__ void loss_kernel(SampleLoss loss, const StepInput* input, const std::
   loss.add(block, (last < images ? last : images) - first, are_numbers, totals[blockIdx.x]);
 }
 
-// One block: the sum depends on nothing but the batch.
-__global__ void weight_sum_kernel(const float* class_weights, const StepInput* input,
-                                  const std::uint32_t* rows, int images, float* weight_sum) {
-  double sum = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < images; i += static_cast<int>(kThreads))
-    sum += static_cast<double>(class_weights[input->labels[rows[i]]]);
-  const double total = block_sum(sum);
-  if (threadIdx.x == 0) *weight_sum = static_cast<float>(total);
-}
-
 }  // namespace
 
 int loss_totals_count(int images) { return ceil_div(images, static_cast<int>(kThreads)); }
@@ -88,11 +78,6 @@ void loss(Stream& stream, const LossParameters& parameters, const StepInput* inp
           int images, int count, const float* outputs, DeviceTotals* totals, float* grad_outputs) {
   launch(stream, loss_kernel, {static_cast<unsigned>(loss_totals_count(images))}, {kThreads},
          SampleLoss{parameters, count}, input, rows, images, outputs, totals, grad_outputs);
-}
-
-void sum_class_weights(Stream& stream, const float* class_weights, const StepInput* input,
-                       const std::uint32_t* rows, int images, float* weight_sum) {
-  launch(stream, weight_sum_kernel, {1u}, {kThreads}, class_weights, input, rows, images, weight_sum);
 }
 
 }  // namespace sweep::cuda

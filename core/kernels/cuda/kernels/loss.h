@@ -19,21 +19,14 @@ struct LossParameters {
   LossOptions::Kind kind = LossOptions::Kind::kCrossEntropy;
   float smoothing = 0, beta = 1;
   const float* class_weights = nullptr;  // [outputs], on the device; nullptr: all 1
-  const float* weight_sum = nullptr;     // of the batch's labels, on the device; with class_weights
-  int batch_images =
-      0;  // samples that the mean is over, if a pass has only a part of them; 0: those of the pass
 };
-
-/// Writes to *weight_sum the sum of the weights of the batch's labels.
-void sum_class_weights(Stream& stream, const float* class_weights, const StepInput* input,
-                       const std::uint32_t* rows, int images, float* weight_sum);
 
 /// Elements that `totals` needs for batches of up to `images`.
 int loss_totals_count(int images);
 
 /// Adds the batch's losses and counts to `totals`, each block to its own element. outputs [images][count].
 /// The target of sample i is number rows[i] of `input`, rows [images]. grad_outputs [images][count]: gets the
-/// gradient of the mean loss, see batch_images; nullptr if nobody needs it. The prediction is the first
+/// gradient of the mean loss; nullptr if nobody needs it. The prediction is the first
 /// maximum; a NaN counts as one.
 void loss(Stream& stream, const LossParameters& parameters, const StepInput* input, const std::uint32_t* rows,
           int images, int count, const float* outputs, DeviceTotals* totals, float* grad_outputs);

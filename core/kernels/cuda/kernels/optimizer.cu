@@ -176,12 +176,14 @@ __global__ void step_kernel(Rule rule, const StepInput* input, const GradientSou
   OptimizerKernels::update(rule, input->factors, arrays, source.offset + i);
 }
 
-__global__ void sum_kernel(const GradientSource* sources, const Work* works, float* gradient) {
+__global__ void sum_kernel(const GradientSource* sources, const Work* works, bool add, float* gradient) {
   const Work work = works[blockIdx.x];
   const GradientSource source = sources[work.source];
   const float g = OptimizerKernels::sum_of_parts(source, work);
   const int i = OptimizerKernels::owned_parameter(source, work);
-  if (i >= 0) gradient[source.offset + i] = g;
+  if (i < 0) return;
+  float& to = gradient[source.offset + i];
+  to = add ? to + g : g;
 }
 
 // With clipping there are two launches: the length of the whole gradient has to be known first.
@@ -238,8 +240,8 @@ GradientTable::GradientTable(Stream& stream, const std::vector<GradientSource>& 
   works_ = to_device(stream, works, "the optimizer's tables");
 }
 
-void GradientSum::run(Stream& stream, float* gradient) const {
-  launch(stream, sum_kernel, {table_.blocks()}, {kThreads}, table_.sources(), table_.works(), gradient);
+void GradientSum::run(Stream& stream, bool add, float* gradient) const {
+  launch(stream, sum_kernel, {table_.blocks()}, {kThreads}, table_.sources(), table_.works(), add, gradient);
 }
 
 Optimizer::Optimizer(Stream& stream, const OptimizerOptions& options, double clip_norm,

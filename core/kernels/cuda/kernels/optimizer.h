@@ -53,8 +53,8 @@ class GradientSum {
   /// `sources` cover all parameters.
   GradientSum(Stream& stream, const std::vector<GradientSource>& sources) : table_(stream, sources) {}
 
-  /// gradient[i] becomes the sum of the parts, in the layout of Network::parameters().
-  void run(Stream& stream, float* gradient) const;
+  /// gradient[i] becomes the sum of the parts, in the layout of Network::parameters(), or has it added.
+  void run(Stream& stream, bool add, float* gradient) const;
 
  private:
   GradientTable table_;

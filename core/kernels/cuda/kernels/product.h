@@ -8,6 +8,7 @@
 // large, whatever the tile size, so the bits depend neither on the tile nor on the GPU.
 #pragma once
 
+#include "core/kernels/cuda/kernels/sum_order.h"
 #include "core/kernels/cuda/runtime/divisor.h"
 #include "core/kernels/cuda/runtime/kernel.h"
 
@@ -163,16 +164,14 @@ void launch_product(Stream& stream, const Problem& problem) {
          {static_cast<unsigned>(Tile::kThreadCount)}, problem);
 }
 
-/// Computes C with the tile that suits its size: small tiles until they would give every multiprocessor four
-/// blocks.
+/// Computes C with the tile that suits its size.
 template <class Problem>
 void launch_product(Stream& stream, const Problem& problem) {
-  constexpr int kBlocksToFill = 128;  // about as many as a large GPU has multiprocessors
   const auto blocks = [&](int rows, int columns) {
     return static_cast<std::int64_t>(ceil_div(problem.rows, rows)) * ceil_div(problem.columns, columns) *
            problem.slices;
   };
-  if (blocks(SmallTile::kRows, SmallTile::kColumns) <= 4 * kBlocksToFill) {
+  if (blocks(SmallTile::kRows, SmallTile::kColumns) <= kSmallTileBlocks) {
     launch_product<SmallTile>(stream, problem);
   } else if (problem.rows <= FlatTile::kRows) {
     launch_product<FlatTile>(stream, problem);
@@ -182,13 +181,13 @@ void launch_product(Stream& stream, const Problem& problem) {
 }
 
 /// Into how many parts the sums of a weight gradient are divided (split-K). C is small there, `rows` ×
-/// `columns`, and each sum long, `products` products. Enough parts for 256 blocks, but none of fewer than 64
-/// products. Depends on the shapes alone, because the bits of the gradient depend on it.
+/// `columns`, and each sum long, `products` products. Depends on the shapes alone, because the bits of the
+/// gradient depend on it.
 inline int sum_parts(int rows, int columns, std::int64_t products) {
-  constexpr std::int64_t kMin = 64, kBlocks = 256;
   const std::int64_t tiles =
       static_cast<std::int64_t>(ceil_div(rows, SmallTile::kRows)) * ceil_div(columns, SmallTile::kColumns);
-  const std::int64_t most = (products + kMin - 1) / kMin, wanted = (kBlocks + tiles - 1) / tiles;
+  const std::int64_t most = (products + kLeastProductsPerPart - 1) / kLeastProductsPerPart,
+                     wanted = (kGradientBlocks + tiles - 1) / tiles;
   return static_cast<int>(most < wanted ? (most > 0 ? most : 1) : wanted);
 }
 

@@ -49,21 +49,6 @@ struct SampleLoss {
 
   __device__ bool is_cross_entropy() const { return parameters.kind == LossOptions::Kind::kCrossEntropy; }
 
-  /// What the gradient of a sample's loss is multiplied with for the mean over the batch.
-  __device__ float gradient_scale(int images) const {
-    const int samples = parameters.batch_images > 0 ? parameters.batch_images : images;
-    return 1.0f / (parameters.weight_sum == nullptr ? static_cast<float>(samples) : *parameters.weight_sum);
-  }
-  /// The same for the loss, where sums count each batch's mean once per sample.
-  __device__ double loss_scale(int images) const {
-    return parameters.weight_sum == nullptr
-               ? 1.0
-               : static_cast<double>(images) / static_cast<double>(*parameters.weight_sum);
-  }
-
-  __device__ float class_weight(int c) const {
-    return parameters.class_weights == nullptr ? 1.0f : parameters.class_weights[c];
-  }
   /// Cross entropy: the weighted, smoothed target of class `c`.
   __device__ float class_target(int c, int label) const {
     const float target = (c == label ? 1.0f - parameters.smoothing : 0.0f) +
@@ -186,11 +171,11 @@ inline __device__ void SampleLoss::count(const float* x, int stride, const Maxim
   const bool single = outputs == 1 && !is_cross_entropy();  // of two classes: above 0 is the second
   sums.correct += (single ? (x[0] > 0.0f ? 1 : 0) : peak.index) == target.label ? 1 : 0;
   if (!counts_top()) return;
-  const float own = x[target.label * stride];
+  const float of_label = x[target.label * stride];
   int rank = 0;  // outputs that come before the label's
   for (int c = 0; c < outputs; ++c) {
     const float other = x[c * stride];
-    rank += other > own || (other == own && c < target.label) ? 1 : 0;
+    rank += other > of_label || (other == of_label && c < target.label) ? 1 : 0;
   }
   sums.in_top += rank < kTopClasses ? 1 : 0;
 }

@@ -82,10 +82,11 @@ class Preference {
   cublasLtMatmulPreference_t preference_ = nullptr;
 };
 
-// The largest power of two, up to 256, that the address of a parameter is a multiple of.
-std::uint32_t alignment(int place) {
+// The largest power of two, up to 256, that the address of a parameter is a multiple of: `floats_before`
+// others precede it, from such an address on.
+std::uint32_t alignment(int floats_before) {
   constexpr std::uint32_t kMax = 256;
-  const std::uint32_t bytes = static_cast<std::uint32_t>(place) * sizeof(float);
+  const std::uint32_t bytes = static_cast<std::uint32_t>(floats_before) * sizeof(float);
   const std::uint32_t lowest = bytes & (~bytes + 1);
   return lowest == 0 || lowest > kMax ? kMax : lowest;
 }

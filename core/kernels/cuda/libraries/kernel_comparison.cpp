@@ -165,11 +165,11 @@ class Comparer {
     stream_.upload(in_.data(), &nan, sizeof nan);
     run_builtin();
     run_library();
-    const std::vector<float> own = to_host<float>(stream_, builtin_.data(), out_floats(shape_)),
+    const std::vector<float> builtin = to_host<float>(stream_, builtin_.data(), out_floats(shape_)),
                              library = to_host<float>(stream_, library_.data(), out_floats(shape_));
     stream_.upload(in_.data(), &before, sizeof before);
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      if (std::isnan(own[i]) && !std::isnan(library[i])) return false;
+    for (std::size_t i = 0; i < builtin.size(); ++i) {
+      if (std::isnan(builtin[i]) && !std::isnan(library[i])) return false;
     }
     return true;
   }

@@ -80,8 +80,10 @@ class BatchNormComparer final : public Turns<BatchNormComparer> {
   void run_builtin() {
     const Side& s = builtin_;
     if (task_.direction == Direction::kBackwardInput) {
-      batch_norm_backward(stream_, shape_, task_.images, in_.data(), grad_out_.data(), s.mean.data(),
-                          s.inverse.data(), weight_.data(), scratch_.data(), s.grad_parameters.data(),
+      batch_norm_sum_gradients(stream_, shape_, task_.images, in_.data(), grad_out_.data(), s.mean.data(),
+                               s.inverse.data(), scratch_.data(), s.grad_parameters.data(), nullptr);
+      batch_norm_backward(stream_, shape_, task_.images, task_.images, in_.data(), grad_out_.data(),
+                          s.mean.data(), s.inverse.data(), weight_.data(), s.grad_parameters.data(),
                           task_.add, s.result.data());
       return;
     }

@@ -22,10 +22,13 @@ BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, const OpSlo
   // A smaller batch has at most as many parts, so the scratch of the full batch is enough.
   const std::size_t scratch =
       static_cast<std::size_t>(batch_norm_scratch_floats(shape_, schedule.images)) * sizeof(float);
-  mean_ = plan.add(channels, schedule.forward, schedule.backward);
-  inverse_ = plan.add(channels, schedule.forward, schedule.backward);
+  // What all parts of a joint pass read is there until the last of them has, when the first has gone on.
+  const int end = schedule.joint ? schedule.end : schedule.backward;
+  mean_ = plan.add(channels, schedule.forward, end);
+  inverse_ = plan.add(channels, schedule.forward, end);
   forward_scratch_ = plan.add(scratch, schedule.forward, schedule.forward);
   backward_scratch_ = plan.add(scratch, schedule.backward, schedule.backward);
+  totals_ = plan.add(2 * channels, schedule.backward, end);
   if (offsets_.weight >= 0) gradient_ = plan.add(2 * channels, schedule.backward, schedule.end);
 }
 
@@ -45,7 +48,8 @@ std::vector<LibraryTask> BatchNormOp::choose_directions(const Layer& layer, cons
                        .bias_offset = offsets_.bias};
   };
   std::vector<LibraryTask> tasks = autotuner.choose(layer.name, shape_, {task(Direction::kInference)});
-  if (!slots_.grad_in) return tasks;
+  // What the library computes of a part, it does not leave for the others.
+  if (!slots_.grad_in || schedule.joint) return tasks;
   for (const LibraryTask& training_task : autotuner.choose_all_or_none(
            layer.name, shape_, {task(Direction::kForward), task(Direction::kBackwardInput)}))
     tasks.push_back(training_task);
@@ -53,17 +57,45 @@ std::vector<LibraryTask> BatchNormOp::choose_directions(const Layer& layer, cons
 }
 
 // Forward and backward have to be of one kind: they exchange mean and inverse in the library's own form.
-bool BatchNormOp::trains_by_library(int images) const {
-  return library_.can_run(Direction::kForward, images) && library_.can_run(Direction::kBackwardInput, images);
+bool BatchNormOp::trains_by_library(const Pass& pass) const {
+  return pass.joint == nullptr && library_.can_run(Direction::kForward, pass.images) &&
+         library_.can_run(Direction::kBackwardInput, pass.images);
+}
+
+std::size_t BatchNormOp::sum_bytes(Phase phase) const {
+  const auto channels = static_cast<std::size_t>(shape_.channels);
+  if (phase == Phase::kForward) return 2 * channels * sizeof(double);
+  return slots_.grad_in ? 2 * channels * sizeof(float) : 0;
+}
+
+void BatchNormOp::leave_sums(const Pass& pass, Phase phase) const {
+  if (phase == Phase::kForward) {
+    batch_norm_part_statistics(pass.stream, shape_, pass.images, pass.data(slots_.in),
+                               pass.data(forward_scratch_), pass.sums<double>(sum_bytes(phase)));
+  } else {
+    sum_gradients(pass, pass.sums<float>(sum_bytes(phase)));
+  }
+}
+
+void BatchNormOp::join_sums(const Pass& pass, Phase phase) const {
+  const JointPass& joint = *pass.joint;
+  if (phase == Phase::kForward) {
+    batch_norm_join_statistics(pass.stream, shape_, joint.sizes, reinterpret_cast<const double*>(joint.sums),
+                               pass.common_data(mean_), pass.common_data(inverse_),
+                               pass.buffers + running_mean_, pass.buffers + running_var_);
+  } else {
+    batch_norm_join_gradients(pass.stream, shape_, joint.sizes, reinterpret_cast<const float*>(joint.sums),
+                              pass.common_data(totals_));
+  }
 }
 
 void BatchNormOp::forward(const Pass& pass) const {
-  float *mean = pass.data(mean_), *inverse = pass.data(inverse_);
+  float *mean = pass.common_data(mean_), *inverse = pass.common_data(inverse_);
   float *running_mean = pass.buffers + running_mean_, *running_var = pass.buffers + running_var_;
   const float *in = pass.data(slots_.in), *weight = parameter_at(pass, offsets_.weight),
               *bias = parameter_at(pass, offsets_.bias);
   float* out = pass.data(slots_.out);
-  if ((!pass.training || trains_by_library(pass.images)) &&
+  if ((!pass.training || trains_by_library(pass)) &&
       library_.run(pass, pass.training ? Direction::kForward : Direction::kInference,
                    {.in = in,
                     .weight = weight,
@@ -74,31 +106,42 @@ void BatchNormOp::forward(const Pass& pass) const {
                     .running_mean = running_mean,
                     .running_var = running_var}))
     return;
-  if (pass.training) {
+  if (!pass.training) {
+    batch_norm_running(pass.stream, shape_, running_mean, running_var, mean, inverse);
+  } else if (pass.joint == nullptr) {
     batch_norm_statistics(pass.stream, shape_, pass.images, in, pass.data(forward_scratch_), mean, inverse,
                           running_mean, running_var);
-  } else {
-    batch_norm_running(pass.stream, shape_, running_mean, running_var, mean, inverse);
   }
   batch_norm_forward(pass.stream, shape_, pass.images, in, mean, inverse, weight, bias, out);
+}
+
+// The gradient of the parameters is that of the pass's own samples.
+void BatchNormOp::sum_gradients(const Pass& pass, float* totals) const {
+  batch_norm_sum_gradients(pass.stream, shape_, pass.images, pass.data(slots_.in), pass.data(slots_.grad_out),
+                           pass.common_data(mean_), pass.common_data(inverse_), pass.data(backward_scratch_),
+                           totals, pass.data(gradient_));
 }
 
 void BatchNormOp::backward(const Pass& pass) const {
   const float *in = pass.data(slots_.in), *grad_out = pass.data(slots_.grad_out),
               *weight = parameter_at(pass, offsets_.weight);
-  float *mean = pass.data(mean_), *inverse = pass.data(inverse_), *gradient = pass.data(gradient_),
-        *grad_in = pass.data(slots_.grad_in);
-  if (trains_by_library(pass.images) && library_.run(pass, Direction::kBackwardInput,
-                                                     {.in = in,
-                                                      .weight = weight,
-                                                      .grad_out = grad_out,
-                                                      .result = grad_in,
-                                                      .mean = mean,
-                                                      .inverse = inverse,
-                                                      .grad_parameters = gradient}))
+  float *mean = pass.common_data(mean_), *inverse = pass.common_data(inverse_),
+        *totals = pass.common_data(totals_), *grad_in = pass.data(slots_.grad_in);
+  if (trains_by_library(pass) && library_.run(pass, Direction::kBackwardInput,
+                                              {.in = in,
+                                               .weight = weight,
+                                               .grad_out = grad_out,
+                                               .result = grad_in,
+                                               .mean = mean,
+                                               .inverse = inverse,
+                                               .grad_parameters = pass.data(gradient_)}))
     return;
-  batch_norm_backward(pass.stream, shape_, pass.images, in, grad_out, mean, inverse, weight,
-                      pass.data(backward_scratch_), gradient, slots_.add, grad_in);
+  const bool joint = pass.joint != nullptr && grad_in != nullptr;
+  if (!joint) sum_gradients(pass, pass.data(totals_));
+  if (grad_in == nullptr) return;
+  const std::int64_t images = joint ? pass.joint->sizes.images : pass.images;
+  batch_norm_backward(pass.stream, shape_, pass.images, images, in, grad_out, mean, inverse, weight, totals,
+                      slots_.add, grad_in);
 }
 
 std::vector<PartialGradient> BatchNormOp::gradients() const {

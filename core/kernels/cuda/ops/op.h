@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/kernels/cuda/kernels/part_sizes.h"
 #include "core/kernels/cuda/kernels/pixels.h"
 #include "core/kernels/cuda/kernels/step_input.h"
 #include "core/kernels/cuda/runtime/memory_plan.h"
@@ -11,7 +12,16 @@
 
 namespace sweep::cuda {
 
-/// One pass over a batch. Every pointer is device memory.
+/// What the passes over the parts of a batch have in common, where ops look at all parts, which several
+/// devices may compute: an op leaves sums of each, all devices get those of all, and join them. Every pointer
+/// is device memory.
+struct JointPass {
+  std::byte* sums = nullptr;    // [sizes.count][Op::sum_bytes()]
+  std::byte* memory = nullptr;  // Pass::memory of the device's first part, for what its parts have in common
+  PartSizes sizes = {};
+};
+
+/// One pass over a batch, or a part of it. Every pointer is device memory.
 struct Pass {
   Stream& stream;
   int images = 0;         // at most the batch size that the network was compiled for
@@ -24,11 +34,25 @@ struct Pass {
   Normalisation normalisation = {};
   const MemoryPlan& plan;
   std::byte* memory = nullptr;  // the block that `plan` lays out
+  // Of a training pass over a part of a batch, next to others; nullptr: it has all that ops look at.
+  const JointPass* joint = nullptr;
+  int part = 0;
 
   /// The array that the plan has put into `slot`; nullptr for an empty slot.
   template <class T = float>
   T* data(Slot slot) const {
     return slot ? reinterpret_cast<T*>(memory + plan.offset(slot)) : nullptr;
+  }
+  /// The same of the array that all parts of a joint pass use.
+  template <class T = float>
+  T* common_data(Slot slot) const {
+    return slot ? reinterpret_cast<T*>((joint != nullptr ? joint->memory : memory) + plan.offset(slot))
+                : nullptr;
+  }
+  /// What the part `part` leaves for the others.
+  template <class T>
+  T* sums(std::size_t bytes) const {
+    return reinterpret_cast<T*>(joint->sums + static_cast<std::size_t>(part) * bytes);
   }
 };
 
@@ -49,6 +73,8 @@ struct PartialGradient {
   int offset, count, parts;
 };
 
+enum class Phase { kForward, kBackward };
+
 /// A layer, or several fused. Ops only put work on the pass's stream and keep no state between calls, because
 /// a pass is captured once in a graph and then replayed: anything an op decided on the host would be frozen.
 class Op {
@@ -65,6 +91,13 @@ class Op {
   /// After forward() of a training pass.
   virtual void backward(const Pass& pass) const = 0;
   virtual std::vector<PartialGradient> gradients() const { return {}; }
+
+  /// Of a pass with `joint`: bytes that the op needs of each part before forward() or backward(); mostly 0.
+  virtual std::size_t sum_bytes(Phase /*phase*/) const { return 0; }
+  /// Leaves the sums of a part that has images.
+  virtual void leave_sums(const Pass& /*pass*/, Phase /*phase*/) const {}
+  /// Once on each device when all sums are there, with the pass of some part of it, of any size.
+  virtual void join_sums(const Pass& /*pass*/, Phase /*phase*/) const {}
 };
 
 /// When an op runs, in the moments of a step that MemoryPlan counts in (see Compiler in compiler.cpp), and
@@ -73,6 +106,7 @@ struct OpSchedule {
   int forward, backward;  // moments of forward() and backward()
   int end;                // after the optimizer, the last reader of gradients
   int images;             // largest batch
+  bool joint = false;     // whether training passes have Pass::joint
 };
 
 }  // namespace sweep::cuda

@@ -1,56 +1,8 @@
 // CUDA's built-in words (threadIdx, __shared__, __syncthreads() …) for the C++ compiler, so that kernels run
-// on the host in tests on machines without a GPU.
-//
-// The blocks of a grid run one after the other. The threads of a block are fibers on one host thread and take
-// turns: each runs until it ends or reaches a __syncthreads(), where it waits for the others of its block. So
-// a kernel without barriers is a plain loop. The schedule is deterministic, in one of two orders (see Order).
+// on the host in tests on machines without a GPU; see host_grid.h. Not beside CUDA's own headers.
 #pragma once
 
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-
-namespace sweep::cuda::host {
-
-struct Index3 {
-  unsigned x, y, z;
-};
-
-// threadIdx, blockIdx, blockDim and gridDim of the fiber that runs.
-extern constinit thread_local Index3 thread_index, block_index, block_size, grid_size;
-
-// The block's dynamic shared memory.
-extern constinit thread_local std::byte* block_memory;
-
-/// Runs `thread` once for every thread of the grid. `shared_bytes`: dynamic shared memory of a block. Throws
-/// std::logic_error if threads of a block end while others wait for them at a barrier: on a GPU that is
-/// undefined.
-void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread);
-
-/// __syncthreads().
-void wait_for_block();
-
-/// Programmatic dependent launch: starts `kernel` before `previous`, which runs when `kernel` first calls
-/// wait_for_previous_kernel(). So a kernel that reads results of the previous one without waiting reads old
-/// ones. Throws std::logic_error if `kernel` never waits.
-void run_overlapped(const std::function<void()>& previous, const std::function<void()>& kernel);
-void wait_for_previous_kernel();
-
-/// In which order the threads of a block between two barriers, and the blocks of a grid, take their turns. A
-/// kernel whose results differ between the two lacks a barrier, or reads what another block writes.
-/// Process-wide.
-enum class Order { kForward, kBackward };
-void set_order(Order order);
-
-/// Kernels that the process has run, and those of them that run_overlapped() started early. Process-wide.
-std::uint64_t grids_run();
-std::uint64_t grids_overlapped();
-
-/// The grid of the kernel that ran last on this thread.
-Index3 last_grid();
-
-}  // namespace sweep::cuda::host
+#include "core/kernels/cuda/runtime/host_grid.h"
 
 struct alignas(16) float4 {
   float x, y, z, w;

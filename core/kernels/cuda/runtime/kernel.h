@@ -15,6 +15,7 @@
 #include <limits>
 #include <stdexcept>
 #include <tuple>
+#include <type_traits>
 
 #include "core/kernels/cuda/runtime/runtime.h"
 
@@ -83,7 +84,7 @@ inline __device__ void add_atomically(std::uint32_t* counter, std::uint32_t more
 #if defined(__CUDA_ARCH__)
   atomicAdd(counter, more);
 #elif !defined(__CUDACC__)
-  *counter += more;
+  host::add_atomically(counter, more);
 #else
   (void)counter, (void)more;  // nvcc's pass for the host
 #endif
@@ -109,7 +110,7 @@ inline __device__ void copy_async(float* shared, const float* global) {
 #if defined(__CUDA_ARCH__)
   __pipeline_memcpy_async(shared, global, sizeof(float));
 #elif !defined(__CUDACC__)
-  *shared = *global;
+  host::copy_async(shared, global);
 #else
   (void)shared, (void)global;  // nvcc's pass for the host
 #endif
@@ -120,6 +121,8 @@ inline __device__ void wait_for_copies() {
 #if defined(__CUDA_ARCH__)
   __pipeline_commit();
   __pipeline_wait_prior(0);
+#elif !defined(__CUDACC__)
+  host::wait_for_copies();
 #endif
 }
 
@@ -137,8 +140,14 @@ template <class... Parameters, class... Arguments>
 void launch_kernel(Stream& stream, void (*kernel)(Parameters...), Extent grid, const Block& block,
                    bool overlaps, const Arguments&... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  constexpr std::size_t kMostParameterBytes = 4096;  // on every GPU; 32764 from compute capability 7.0 on
+  static_assert((std::size_t{0} + ... + sizeof(Parameters)) <= kMostParameterBytes);
+  static_assert((... && std::is_trivially_copyable_v<Parameters>), "they are copied byte by byte");
   std::tuple<Parameters...> values(arguments...);
-#if defined(__CUDACC__)
+#if !defined(__CUDACC__)
+  host::register_kernel(reinterpret_cast<const void*>(kernel),
+                        {{sizeof(Parameters)...}, &host::call_kernel<Parameters...>});
+#endif
   std::apply(
       [&](Parameters&... value) {
         void* pointers[] = {&value..., nullptr};
@@ -147,14 +156,6 @@ void launch_kernel(Stream& stream, void (*kernel)(Parameters...), Extent grid, c
                      pointers);
       },
       values);
-#else
-  stream.enqueue_kernel(
-      [kernel, values, grid, block] {
-        host::run_grid({grid.x, grid.y, grid.z}, {block.threads.x, block.threads.y, block.threads.z},
-                       block.shared_bytes, [&] { std::apply(kernel, values); });
-      },
-      overlaps);
-#endif
 }
 
 /// launch_kernel() for a kernel that starts when everything before it is done.

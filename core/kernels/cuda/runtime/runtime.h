@@ -148,14 +148,13 @@ class Stream {
 
   /// Records the work that `work` puts on this stream instead of doing it. Pointers and sizes are frozen in
   /// the graph, so the memory has to outlive it, and whatever varies between launches has to lie in device
-  /// memory (see StepInput). `work` must not wait, upload() or download().
+  /// memory (see StepInput). `work` must not wait, upload(), download(), record(), wait_for() or allocate.
   Graph capture(const std::function<void()>& work);
   void launch(const Graph& graph);
 
 #if !defined(__CUDACC__)
-  /// On the host only: puts a function, or a kernel, into the queue. `overlaps`: see launch_kernel().
+  /// On the host only: puts a function into the queue.
   void enqueue(std::function<void()> work);
-  void enqueue_kernel(std::function<void()> kernel, bool overlaps);
 #endif
 
  private:
@@ -184,7 +183,7 @@ std::vector<T> to_host(Stream& stream, const T* device, std::size_t count) {
 void* native_stream(const Stream& stream);
 
 /// Puts one kernel on the stream; for launch_kernel(). `arguments` points to the kernel's arguments, in
-/// order. CUDA only.
+/// order, which are copied.
 struct LaunchExtent {
   unsigned x, y, z;
 };

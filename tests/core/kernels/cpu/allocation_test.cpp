@@ -61,7 +61,7 @@ class Apart final : public Communicator {
   bool shares_memory() const override { return false; }
   void all_gather(std::span<const SharedArray> arrays) override { group_.all_gather(arrays); }
   void scatter(const SharedArray& array) override { group_.scatter(array); }
-  void broadcast(std::span<std::byte> data, Patience patience) override { group_.broadcast(data, patience); }
+  void broadcast(std::span<std::byte> data) override { group_.broadcast(data); }
   void barrier() override { group_.barrier(); }
   void abort(const std::string& reason) noexcept override { group_.abort(reason); }
 

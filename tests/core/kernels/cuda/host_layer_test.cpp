@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <set>
 #include <thread>
 
 #include "core/base/error.h"
@@ -25,98 +24,8 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-void in_both_orders(const std::function<void()>& check) {
-  for (const host::Order order : {host::Order::kForward, host::Order::kBackward}) {
-    SCOPED_TRACE(order == host::Order::kForward ? "forward" : "backward");
-    host::set_order(order);
-    check();
-  }
-  host::set_order(host::Order::kForward);
-}
-
-TEST(RunGrid, RunsEveryThreadOnceWithItsIndices) {
-  in_both_orders([] {
-    std::multiset<std::vector<unsigned>> seen;
-    host::run_grid({2, 3, 2}, {4, 1, 2}, 0, [&] {
-      EXPECT_EQ(gridDim.y, 3u);
-      EXPECT_EQ(blockDim.x, 4u);
-      seen.insert({blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z});
-    });
-    EXPECT_EQ(seen.size(), 2u * 3 * 2 * 4 * 1 * 2);
-    EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), seen.size());
-  });
-}
-
-TEST(RunGrid, BarriersOrderWritesBeforeReads) {
-  in_both_orders([] {
-    constexpr unsigned kCount = 100;
-    std::vector<unsigned> shared(kCount), sums(kCount);
-    host::run_grid({3, 1, 1}, {kCount, 1, 1}, 0, [&] {
-      const unsigned t = threadIdx.x;
-      for (unsigned round = 0; round < 5; ++round) {
-        shared[t] = t * (round + 1) + blockIdx.x;
-        __syncthreads();
-        sums[t] += shared[(t + 1) % kCount] + shared[(t + 37) % kCount];
-        __syncthreads();
-        EXPECT_EQ(threadIdx.x, t);
-      }
-    });
-    for (unsigned t = 0; t < kCount; ++t) {
-      // Blocks add 3 · 2 · (0 + 1 + 2) / 3 per round, rounds 1 + 2 + 3 + 4 + 5 times the two neighbours.
-      EXPECT_EQ(sums[t], 3 * 15 * ((t + 1) % kCount + (t + 37) % kCount) + 5 * 2 * 3);
-    }
-  });
-}
-
-TEST(RunGrid, AMissingBarrierMakesTheResultDependOnTheOrder) {
-  std::vector<std::vector<unsigned>> results;
-  in_both_orders([&] {
-    std::vector<unsigned> shared(8), read(8);
-    host::run_grid({1, 1, 1}, {8, 1, 1}, 0, [&] {
-      shared[threadIdx.x] = threadIdx.x + 1;
-      read[threadIdx.x] = shared[(threadIdx.x + 1) % 8];
-    });
-    results.push_back(read);
-  });
-  EXPECT_NE(results[0], results[1]);
-}
-
-TEST(RunGrid, AThreadThatLeavesBeforeABarrierIsAnError) {
-  const auto kernel = [] {
-    __syncthreads();
-    if (threadIdx.x == 3) return;
-    __syncthreads();
-  };
-  EXPECT_THROW(host::run_grid({1, 1, 1}, {8, 1, 1}, 0, kernel), std::logic_error);
-  int threads = 0;
-  host::run_grid({1, 1, 1}, {8, 1, 1}, 0, [&] {  // and the next kernel runs as ever
-    __syncthreads();
-    ++threads;
-  });
-  EXPECT_EQ(threads, 8);
-}
-
 __global__ void double_kernel(int count, float* values) {
   for_each_index(count, [=](int i) { values[i] *= 2; });
-}
-
-__global__ void sum_kernel(const float* values, float* sum) {
-  const float total = block_sum(values[threadIdx.x]);
-  if (threadIdx.x == 200) *sum = total;
-}
-
-TEST(BlockSum, GivesEveryThreadTheSumInBothOrders) {
-  in_both_orders([] {
-    Stream stream;
-    std::vector<float> values(kThreads);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * i % 91);
-    Array<float> device(values.size(), "values"), sum(1, "sum");
-    stream.upload(device.data(), values.data(), values.size() * sizeof(float));
-    launch(stream, sum_kernel, {1}, {kThreads}, device.data(), sum.data());
-    float result = 0;
-    stream.download(&result, sum.data(), sizeof result);
-    EXPECT_EQ(result, std::accumulate(values.begin(), values.end(), 0.0f));
-  });
 }
 
 TEST(HostStream, WorksOnlyWhenSomebodyWaits) {
@@ -173,6 +82,13 @@ TEST(HostStream, RunsAGraphAsOftenAsItIsLaunched) {
   stream.download(&result, device.data(), sizeof result);
   EXPECT_EQ(result, 64.0f);
   EXPECT_THROW(stream.capture([&] { stream.wait(); }), DeviceError);
+  const Event event;
+  EXPECT_THROW(stream.capture([&] { stream.record(event); }), DeviceError);
+  EXPECT_THROW(stream.capture([&] { stream.wait_for(event); }), DeviceError);
+  EXPECT_THROW(stream.capture([&] { event.wait(); }), DeviceError);
+  EXPECT_THROW(stream.capture([] { const Memory memory(8, "a test"); }), DeviceError);
+  EXPECT_THROW(stream.capture([] { const PinnedMemory memory(8); }), DeviceError);
+  EXPECT_NO_THROW(const PinnedMemory memory(8)) << "once no graph is captured any more";
   EXPECT_THROW(stream.capture([&] { stream.download(&result, device.data(), sizeof result); }), DeviceError);
 }
 

@@ -27,7 +27,8 @@ BUDGETS = [
     (r"^conv\.cu: product_kernel<.*, (Forward|BackwardInput)>", 48),
     (r"^linear\.cu: product_kernel<", 48),
     (r"^linear\.cu: functor_kernel<ProductsKernel<", 32),
-    (r"^batch_norm\.cu: join_statistics_kernel", 40),
+    # A thread per channel: a handful of blocks.
+    (r"^batch_norm\.cu: (join|part|join_part)_(statistics|gradients)_kernel", 48),
     (r"^pool\.cu: avg_backward_kernel", 48),
     (r"^loss\.cu: loss_kernel", 48),
     (r"", 32),

@@ -2,6 +2,8 @@
 // stand-in for them.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/kernels/cuda/cuda_engine.h"
 #include "core/parallel/thread_group.h"
 #include "tests/support/batch.h"
@@ -16,7 +18,7 @@ namespace {
   GTEST_SKIP() << "needs " << (count) << " of the devices: " << *reason
 
 struct Trained {
-  std::vector<float> parameters, gradients, outputs;
+  std::vector<float> parameters, gradients, buffers, outputs;
   std::vector<std::vector<float>> optimizer;
   double loss = 0, evaluated = 0;
   std::int64_t correct = 0, samples = 0;
@@ -51,17 +53,28 @@ Trained train(Engine& engine, const Network& network) {
   trained.evaluated = engine.take_totals().loss;
   trained.parameters = engine.parameters();
   trained.gradients = engine.gradients();
+  trained.buffers = engine.buffers();
   for (OptimizerState& array : engine.optimizer_state()) trained.optimizer.push_back(std::move(array.values));
   return trained;
 }
 
 Network network() { return Network(test::deeplizard(), {1, 28, 28}); }
+Network normalized() { return Network(test::small_residual(), {3, 8, 8}); }
 
-Trained train_as_a_group_of_one() {
-  const Network trained = network();
+Trained train_as_a_group_of_one(const Network& trained, const EngineOptions& options) {
   const auto ends = make_thread_group(1);
-  const auto engine = make_cuda_replica(trained, options_of(1), *ends.front());
+  const auto engine = make_cuda_replica(trained, options, *ends.front());
   return train(*engine, trained);
+}
+
+Trained train_as_a_group_of_one() { return train_as_a_group_of_one(network(), options_of(1)); }
+
+// In turns, with sums that batch normalization exchanges in the middle of a step, and weights of classes.
+EngineOptions normalized_options(int devices) {
+  EngineOptions options = options_of(devices);
+  options.accumulate = 2;
+  options.loss.class_weights = {0.1F, 5, 1, 0.5F, 2, 0.5F, 3, 0.25F, 8, 1};
+  return options;
 }
 
 TEST(ReplicaOnDevice, TrainsAloneAsAGroupOfOne) {
@@ -75,6 +88,19 @@ TEST(ReplicaOnDevice, TrainsAloneAsAGroupOfOne) {
   ASSERT_EQ(one.parameters.size(), group.parameters.size());
   EXPECT_NEAR(group.loss / one.loss, 1, 1e-4);
   EXPECT_NEAR(group.evaluated / one.evaluated, 1, 1e-3);
+}
+
+TEST(ReplicaOnDevice, NormalizesTurnsAsOneDeviceDoes) {
+  SKIP_WITHOUT_DEVICES(1);
+  const Network trained = normalized();
+  const Trained group = train_as_a_group_of_one(trained, normalized_options(1));
+  EXPECT_TRUE(group == train_as_a_group_of_one(trained, normalized_options(1))) << "once more";
+  const Trained one = train(*make_engine(trained, normalized_options(1)), trained);
+  EXPECT_NEAR(group.loss / one.loss, 1, 1e-4);
+  EXPECT_NEAR(group.evaluated / one.evaluated, 1, 1e-3);
+  ASSERT_EQ(group.buffers.size(), one.buffers.size());
+  for (std::size_t i = 0; i < one.buffers.size(); ++i)
+    EXPECT_NEAR(group.buffers[i], one.buffers[i], 1e-2 * (1 + std::abs(one.buffers[i]))) << i;
 }
 
 TEST(ReplicaOnDevice, TellsHowLongItExchanged) {
@@ -91,6 +117,8 @@ TEST(ReplicaOnDevice, GivesTheSameBitsWithASecondDevice) {
   SKIP_WITHOUT_DEVICES(2);
   const Network trained = network();
   EXPECT_TRUE(train(*make_engine(trained, options_of(2)), trained) == train_as_a_group_of_one());
+  EXPECT_TRUE(train(*make_engine(normalized(), normalized_options(2)), normalized()) ==
+              train_as_a_group_of_one(normalized(), normalized_options(1)));
 }
 
 }  // namespace

@@ -27,30 +27,72 @@ EngineOptions options_of(int devices, int first = 0) {
   return options;
 }
 
-std::vector<float> trained(const EngineOptions& options) {
-  const Network network(test::deeplizard(), {1, 28, 28});
+struct Trained {
+  std::vector<float> parameters, buffers;
+  friend bool operator==(const Trained&, const Trained&) = default;
+};
+
+Trained trained(const EngineOptions& options,
+                const Network& network = Network(test::deeplizard(), {1, 28, 28})) {
   const auto engine = make_engine(network, options);
   engine->set_parameters(initial_parameters(network, 3));
-  const test::OwnedBatch owned = test::random_batch(40, 784, 10, 11);
+  const test::OwnedBatch owned = test::random_batch(40, element_count(network.input()), 10, 11);
   for (const std::size_t size : {40, 40, 7, 40}) {
     Batch batch = owned.view();
     batch.rows = batch.rows.first(size);
     engine->train(batch, 0.01);
   }
-  return engine->parameters();
+  return {engine->parameters(), engine->buffers()};
 }
 
 TEST(CudaReplica, GivesTheSameBitsWhenStreamsWorkAtRandomTimes) {
-  const std::vector<float> late = trained(options_of(3));
+  const Network normalized(test::small_residual(), {3, 8, 8});
+  EngineOptions in_turns = options_of(3);
+  in_turns.accumulate = 2;
+  const Trained late = trained(options_of(3)), late_in_turns = trained(in_turns, normalized);
   for (const std::uint64_t seed : {1, 2, 3}) {
     cuda::host::set_stream_seed(seed);
-    EXPECT_EQ(trained(options_of(3)), late) << seed;
+    EXPECT_TRUE(trained(options_of(3)) == late) << seed;
+    EXPECT_TRUE(trained(in_turns, normalized) == late_in_turns) << seed;
   }
   cuda::host::set_stream_seed(0);
 }
 
+// Bytes on all devices.
+std::size_t memory_of(const EngineOptions& options, const Network& network) {
+  const std::size_t before = cuda::host::memory_in_use();
+  const auto engine = make_engine(network, options);
+  engine->set_parameters(initial_parameters(network, 3));
+  const test::OwnedBatch batch =
+      test::random_batch(options.batch_size, element_count(network.input()), 10, 11);
+  engine->train(batch.view(), 0.01);
+  std::vector<float> outputs(10 * options.batch_size);
+  engine->evaluate_and_predict(batch.view(), outputs);
+  return cuda::host::memory_in_use() - before;
+}
+
+// With small samples and few parameters, nearly all memory is that of activations and their gradients.
+TEST(Accumulation, TakesTheMemoryOfOnePart) {
+  const Network network(test::small_residual(8), {1, 8, 8});
+  EngineOptions whole{.device = {DeviceType::kCuda, 0}, .batch_size = 256};
+  EngineOptions part = whole, in_turns = whole;
+  part.batch_size = 32;
+  in_turns.accumulate = 8;
+  EXPECT_GT(memory_of(whole, network), 5 * memory_of(part, network));
+  EXPECT_LT(memory_of(in_turns, network), memory_of(part, network) * 5 / 4);
+}
+
+TEST(Accumulation, TakesLessMemoryOnEachDevice) {
+  const Network network(test::small_residual(8), {1, 8, 8});
+  EngineOptions whole{.device = {DeviceType::kCuda, 0}, .batch_size = 512};
+  whole.parallel.data = 2;
+  EngineOptions in_turns = whole;
+  in_turns.accumulate = 8;
+  EXPECT_GT(memory_of(whole, network), 4 * memory_of(in_turns, network));
+}
+
 TEST(CudaReplica, MayBeginWithAnotherDeviceThanTheFirst) {
-  EXPECT_EQ(trained(options_of(2, 2)), trained(options_of(3, 1)));
+  EXPECT_TRUE(trained(options_of(2, 2)) == trained(options_of(3, 1)));
 }
 
 std::string reason(const EngineOptions& options, const NetworkSpec& network = test::mlp(),
@@ -62,20 +104,9 @@ TEST(CudaReplica, SaysWhatIsNotPossible) {
   EXPECT_THAT(reason(options_of(5)), HasSubstr("there is no cuda:4: this machine has 4 CUDA devices"));
   EXPECT_THAT(reason(options_of(2, 3)), HasSubstr("there is no cuda:4"));
   EXPECT_THAT(reason(options_of(9)), HasSubstr("at most 8 GPUs can share a batch"));
-  EXPECT_THAT(reason(options_of(2), test::small_residual()),
-              HasSubstr("batch normalization (\"bn\") of a batch that several GPUs share"));
-  EngineOptions weighted = options_of(2);
-  weighted.loss.class_weights.assign(10, 2.0F);
-  EXPECT_THAT(reason(weighted), HasSubstr("weights of classes"));
   EngineOptions model = options_of(1);
   model.parallel.model = {{"*", "cuda:1"}};
   EXPECT_THAT(reason(model), HasSubstr("layers on several GPUs"));
-  weighted.parallel.data = 1;
-  EXPECT_EQ(parallel_unavailable_reason(Network(test::small_residual(), {3, 8, 8}), weighted), std::nullopt)
-      << "one device does all of it";
-  EngineOptions in_parts = options_of(1);
-  in_parts.accumulate = 2;
-  EXPECT_THAT(reason(in_parts), HasSubstr("\"accumulate\": 2) is not implemented on GPUs"));
   EXPECT_THAT(group_unavailable_reason(Network(test::mlp(), {3, 8, 8}), options_of(2), 2),
               testing::Optional(HasSubstr("those of one process can")));
 }

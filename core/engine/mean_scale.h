@@ -1,0 +1,18 @@
+// What makes the losses of a batch's samples their mean. Not part of the installed interface.
+#pragma once
+
+#include "core/data/data_loader.h"
+#include "core/spec/loss.h"
+
+namespace sweep {
+
+struct MeanScale {
+  float gradient;  // of a sample's loss, in that of the mean over the batch
+  double loss;     // of a sample's loss, where sums count each batch's mean once per sample
+};
+
+/// Of the whole `batch`, of whose samples a device may have some only. With class weights, PyTorch's mean
+/// divides by the sum of the labels' weights.
+MeanScale mean_scale(const Batch& batch, const LossOptions& loss);
+
+}  // namespace sweep

@@ -1,0 +1,32 @@
+// Somebody who is told what the blocks and threads of a grid do on the host.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace sweep::cuda::host {
+
+/// Its functions are called on the thread that runs the grid, between the kernel's own instructions.
+class GridObserver {
+ public:
+  virtual ~GridObserver() = default;
+
+  /// A kernel starts; `shared` is the dynamic shared memory, which its blocks use one after the other.
+  virtual void begin_grid(std::span<const std::byte> shared) = 0;
+  virtual void end_grid() = 0;
+  virtual void begin_block() = 0;
+  /// All threads of the block have reached a barrier and go on.
+  virtual void pass_barrier() = 0;
+  /// Threads of the block run on `stack` from now on; see thread_index in host_builtins.h for which.
+  virtual void run_on(std::span<const std::byte> stack) = 0;
+  /// The thread adds to `bytes` bytes at `address` atomically.
+  virtual void add_atomically(const void* address, std::size_t bytes) = 0;
+  /// The thread's copies to shared memory arrive.
+  virtual void copy(const void* to, const void* from, std::size_t bytes) = 0;
+};
+
+/// The observer of the grids that the calling thread runs; nullptr, the default: none. It has to live until
+/// the next call.
+void set_grid_observer(GridObserver* observer);
+
+}  // namespace sweep::cuda::host

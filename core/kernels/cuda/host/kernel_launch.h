@@ -1,0 +1,28 @@
+// A kernel that was put on a stream, with its own copy of the arguments.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/kernels/cuda/runtime/host_grid.h"
+
+namespace sweep::cuda::host {
+
+class KernelLaunch {
+ public:
+  /// `kernel` has been passed to register_kernel(); otherwise throws std::logic_error. `arguments` are read
+  /// now.
+  KernelLaunch(const void* kernel, Index3 grid, Index3 block, std::size_t shared_bytes, void** arguments);
+
+  /// Runs its grid, as run_grid().
+  void run() const;
+
+ private:
+  const void* kernel_;
+  Index3 grid_, block_;
+  std::size_t shared_bytes_;
+  void (*call_)(const void* kernel, void** arguments);
+  std::vector<std::vector<std::byte>> arguments_;
+};
+
+}  // namespace sweep::cuda::host

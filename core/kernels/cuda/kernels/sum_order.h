@@ -1,0 +1,37 @@
+// The sizes that decide into which parts sums are divided, and so the bits of results. They are those of one
+// GPU, an H100 or H200, and never of the GPU at hand: every GPU gives the same bits. To change one changes
+// the bits of what is trained from then on.
+#pragma once
+
+#include <cstdint>
+
+namespace sweep::cuda {
+
+/// Multiprocessors of the GPU that the others are made for.
+inline constexpr int kMultiprocessors = 132;
+
+/// Most blocks of the convolution kernels, and so parts of their weight gradients: two for each
+/// multiprocessor. A third would not be resident, so it would only wait: the kernels take 48 to 64 registers
+/// per thread, of 65536 per multiprocessor.
+inline constexpr int kResidentConvBlocks = 2 * kMultiprocessors;
+
+/// Most blocks of the kernel for stacks of linear layers, each of which adds to totals of its own: one for
+/// each multiprocessor, as a block takes most of the shared memory.
+inline constexpr int kStackBlocks = kMultiprocessors;
+
+/// A matrix product takes small tiles until these would be more blocks than this.
+inline constexpr std::int64_t kSmallTileBlocks = 4 * kMultiprocessors;
+
+/// Blocks that the weight gradient of one layer is divided into.
+inline constexpr std::int64_t kGradientBlocks = 2 * kMultiprocessors;
+
+/// Blocks that the weight gradients of several linear layers, in one kernel, are divided into.
+inline constexpr std::int64_t kJoinedGradientBlocks = 8 * kMultiprocessors;
+
+/// Parts of a batch that several GPUs share, whichever share it; and so the most GPUs that can.
+inline constexpr int kGradientParts = 8;
+
+/// Fewest products of one part of a weight gradient's sum.
+inline constexpr std::int64_t kLeastProductsPerPart = 64;
+
+}  // namespace sweep::cuda

@@ -1,0 +1,226 @@
+// How a Program's steps are put on a stream: as graphs of whole steps, or of what is done between exchanges.
+#include <set>
+#include <span>
+
+#include "core/kernels/cuda/kernels/pixels.h"
+#include "core/kernels/cuda/program.h"
+
+namespace sweep::cuda {
+namespace {
+
+bool is_training(Task task) { return task != Task::kEvaluate && task != Task::kPredict; }
+
+// The samples of the passes over a batch of `images`.
+std::set<int> pass_sizes(Task task, int images, const GradientParts& parts) {
+  if (!is_training(task)) return {images};
+  std::set<int> sizes;
+  for (int turn = 0; turn < parts.turns; ++turn) {
+    const PartSizes of_turn = part_sizes(static_cast<std::size_t>(images), parts, turn);
+    for (int part = 0; part < of_turn.count; ++part) sizes.insert(of_turn.of(part));
+  }
+  sizes.erase(0);
+  return sizes;
+}
+
+}  // namespace
+
+void Program::run(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
+  for (const Recorded& recorded : recording(stream, task, steps, images, inputs))
+    stream.launch(recorded.graph);
+}
+
+void Program::train_parts(Stream& stream, int images, const StepInputs& inputs,
+                          const ExchangeParts& exchange) {
+  for (const Recorded& recorded : recording(stream, Task::kTrainParts, 1, images, inputs)) {
+    stream.launch(recorded.graph);
+    if (recorded.sum_bytes > 0) exchange(sums_.data(), recorded.sum_bytes);
+  }
+  exchange(reinterpret_cast<std::byte*>(part_gradients_.data()), parameters_.size() * sizeof(float));
+  take_step(stream, reinterpret_cast<const StepInput*>(inputs.first));
+}
+
+// The segments of a step that trains.
+std::vector<Program::Segment> Program::segments(int images) const {
+  std::vector<Segment> all;
+  for (int turn = 0; turn < options_.parts.turns; ++turn) {
+    if (samples_of_turn(static_cast<std::size_t>(images), options_.parts, turn).size() == 0) continue;
+    Segment segment{.turn = turn};
+    for (std::size_t i = 0; i < moments_.size() && sums_.size() > 0; ++i) {
+      if (moments_[i].sum_bytes() == 0) continue;
+      segment.end = i;
+      all.push_back(segment);
+      segment = {.turn = turn, .begin = i, .joins = true};
+    }
+    segment.end = moments_.size();
+    all.push_back(segment);
+  }
+  return all;
+}
+
+const std::vector<Program::Recorded>& Program::recording(Stream& stream, Task task, int steps, int images,
+                                                         const StepInputs& inputs) {
+  const Key key{task, steps, images};
+  const auto found = recordings_.find(key);
+  if (found != recordings_.end()) return found->second;
+  // Before the capture: libraries choose algorithms here, which a capture forbids.
+  for (const int size : pass_sizes(task, images, options_.parts)) {
+    for (const auto& op : network_.ops) op->prepare(size);
+  }
+  const auto inputs_of = [&](int step) {
+    std::byte* input = inputs.first + static_cast<std::size_t>(step) * inputs.stride;
+    return Inputs{reinterpret_cast<const StepInput*>(input),
+                  reinterpret_cast<const std::uint32_t*>(input + inputs.rows_offset),
+                  reinterpret_cast<const std::uint32_t*>(input + inputs.numbers_offset)};
+  };
+  std::vector<Recorded> recorded;
+  if (task == Task::kTrainParts) {
+    const std::vector<Segment> all = segments(images);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const std::size_t first = i;
+      // An exchange comes behind all but a turn's last segment.
+      while (all[i].end == moments_.size() && i + 1 < all.size()) ++i;
+      Graph graph = stream.capture([&] {
+        for (std::size_t part = first; part <= i; ++part)
+          train(stream, task, all[part], images, inputs_of(0));
+      });
+      const bool is_end = all[i].end == moments_.size();
+      recorded.push_back({std::move(graph), is_end ? 0 : moments_[all[i].end].sum_bytes()});
+    }
+  } else {
+    recorded.push_back({stream.capture([&] {
+      for (int step = 0; step < steps; ++step) {
+        if (!is_training(task)) {
+          evaluate(stream, task, images, inputs_of(step));
+          continue;
+        }
+        for (const Segment& segment : segments(images)) train(stream, task, segment, images, inputs_of(step));
+        take_step(stream, inputs_of(step).input);
+      }
+    })});
+  }
+  return recordings_.emplace(key, std::move(recorded)).first->second;
+}
+
+DeviceTotals* Program::totals_of_part(int part) const {
+  const auto parts = static_cast<std::size_t>(options_.parts.count);
+  return totals_.data() + totals_.size() / parts * static_cast<std::size_t>(part);
+}
+
+Pass Program::make_pass(Stream& stream, int images, const Inputs& inputs) const {
+  return {
+      .stream = stream,
+      .images = images,
+      .input = inputs.input,
+      .rows = inputs.rows,
+      .parameters = parameters_.data(),
+      .buffers = buffers_.data(),
+      .normalisation = {mean_.size() > 0 ? mean_.data() : nullptr, std_.size() > 0 ? std_.data() : nullptr},
+      .plan = network_.plan,
+      .memory = memory_.data()};
+}
+
+void Program::evaluate(Stream& stream, Task task, int images, const Inputs& inputs) const {
+  const Pass pass = make_pass(stream, images, inputs);
+  DeviceTotals* totals = totals_of_part(options_.parts.first);
+  load(pass);
+  run_moments(pass, 0, network_.ops.size(), totals);
+  run_loss(pass, task == Task::kEvaluate, totals);
+}
+
+// Changes the samples of a turn, if the task does; else they are as they come.
+Program::Inputs Program::augmented(Stream& stream, Task task, int images, const Inputs& inputs) const {
+  if (task != Task::kAugmentAndTrain) return inputs;
+  const AugmentedBatch batch = augmented_batch();
+  augment_samples(stream, inputs.input, inputs.rows, inputs.numbers, images, augment_, batch);
+  return {batch.input, batch.rows, nullptr};
+}
+
+// A segment of all parts that are this device's, one after another.
+void Program::train(Stream& stream, Task task, const Segment& segment, int images,
+                    const Inputs& inputs) const {
+  const GradientParts& parts = options_.parts;
+  const auto samples = static_cast<std::size_t>(images);
+  const auto samples_of = [&](int first, int end) {
+    return samples_of_parts(samples, parts, segment.turn, first, end);
+  };
+  const SampleRange own = samples_of(parts.first, parts.end);
+  const std::size_t before = own_samples_before(samples, parts, segment.turn);
+  const Inputs of_turn = augmented(stream, task, static_cast<int>(own.size()),
+                                   {inputs.input, inputs.rows + before, inputs.numbers + before});
+  const bool is_last = segment.end == moments_.size(), is_first_turn = samples_of(0, 0).begin == 0;
+  const JointPass joint{sums_.data(), memory_.data(), part_sizes(samples, parts, segment.turn)};
+  const auto pass_over = [&](int part, const SampleRange& range) {
+    Pass pass = make_pass(stream, static_cast<int>(range.size()),
+                          {of_turn.input, of_turn.rows + (range.begin - own.begin), nullptr});
+    pass.training = true;
+    pass.first_image = static_cast<int>(range.begin);
+    pass.memory = memory_.data() + block_of_part(part) * network_.memory_bytes;
+    pass.joint = sums_.size() > 0 ? &joint : nullptr;
+    pass.part = part;
+    return pass;
+  };
+  if (segment.joins) {
+    const Moment& moment = moments_[segment.begin];
+    moment.op->join_sums(pass_over(parts.first, {own.begin, own.begin}), moment.phase());
+  }
+  for (int part = parts.first; part < parts.end; ++part) {
+    const SampleRange range = samples_of(part, part + 1);
+    if (range.size() > 0) {
+      const Pass pass = pass_over(part, range);
+      if (!segment.joins) load(pass);
+      run_moments(pass, segment.begin, segment.end, totals_of_part(part));
+      if (!is_last) moments_[segment.end].op->leave_sums(pass, moments_[segment.end].phase());
+    }
+    if (is_last && !parts.is_whole()) sum_gradient(stream, part, range.size() > 0, !is_first_turn);
+  }
+}
+
+// Of a part, in its own place, to which turns add.
+void Program::sum_gradient(Stream& stream, int part, bool has_samples, bool add) const {
+  float* gradient = part_gradients_.data() + static_cast<std::size_t>(part) * parameters_.size();
+  if (has_samples) {
+    block_sums_[block_of_part(part)].run(stream, add, gradient);
+  } else if (!add) {
+    stream.clear(gradient, parameters_.size() * sizeof(float));
+  }
+}
+
+void Program::take_step(Stream& stream, const StepInput* input) const {
+  if (network_.head || network_.output_gradient) optimizer_.step(stream, input);
+}
+
+void Program::load(const Pass& pass) const {
+  if (network_.reads_input)
+    load_samples(pass.stream, pass.input, pass.rows, pass.images, channels_, plane_, pass.normalisation,
+                 pass.data(network_.input));
+}
+
+void Program::run_moments(const Pass& pass, std::size_t begin, std::size_t end, DeviceTotals* totals) const {
+  for (const Moment& moment : std::span(moments_).subspan(begin, end - begin)) {
+    switch (moment.kind) {
+      case Moment::Kind::kForward:
+        moment.op->forward(pass);
+        break;
+      case Moment::Kind::kLoss:
+        run_loss(pass, true, totals);
+        break;
+      case Moment::Kind::kBackward:
+        moment.op->backward(pass);
+        break;
+    }
+  }
+}
+
+// And the head, which is fused with it. `compares`: with the targets.
+void Program::run_loss(const Pass& pass, bool compares, DeviceTotals* totals) const {
+  if (network_.head) {
+    network_.head->run(pass, compares ? &loss_ : nullptr, totals);
+    if (pass.training) network_.head->backward_weights(pass);
+  } else if (compares) {
+    float* gradient = pass.training ? pass.data(network_.output_gradient) : nullptr;
+    loss(pass.stream, loss_, pass.input, pass.rows, pass.images, outputs_, pass.data(network_.output), totals,
+         gradient);
+  }
+}
+
+}  // namespace sweep::cuda

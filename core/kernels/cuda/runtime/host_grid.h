@@ -1,0 +1,82 @@
+// Runs the grids of kernels on the host.
+//
+// The blocks of a grid run one after the other. The threads of a block are fibers on one host thread and
+// take// The blocks of a grid run one after the other. The threads of a block are fibers on one host thread
+// and take turns: each runs until it ends or reaches a __syncthreads(), where it waits for the others of its
+// block. So a kernel without barriers is a plain loop. The schedule is deterministic, in one of several
+// orders (see Order).
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace sweep::cuda::host {
+
+struct Index3 {
+  unsigned x, y, z;
+};
+
+// threadIdx, blockIdx, blockDim and gridDim of the fiber that runs.
+extern constinit thread_local Index3 thread_index, block_index, block_size, grid_size;
+
+// The block's dynamic shared memory.
+extern constinit thread_local std::byte* block_memory;
+
+/// Runs `thread` once for every thread of the grid. `shared_bytes`: dynamic shared memory of a block. Throws
+/// std::logic_error for more threads, blocks or shared memory than a GPU takes, if threads of a block end
+/// while others wait for them at a barrier, and if a kernel ends before its copies have arrived: on a GPU
+/// those are errors or undefined.
+void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread);
+
+/// __syncthreads().
+void wait_for_block();
+
+/// What a launch has to know of a kernel: the sizes of its parameters, and how one of its threads is run with
+/// pointers to the arguments.
+struct KernelType {
+  std::vector<std::size_t> parameter_bytes;
+  void (*call)(const void* kernel, void** arguments);
+};
+/// Before each launch of `kernel`. Thread-safe.
+void register_kernel(const void* kernel, KernelType type);
+
+template <class... Parameters>
+void call_kernel(const void* kernel, void** arguments) {
+  [&]<std::size_t... kIndices>(std::index_sequence<kIndices...>) {
+    reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(kernel))(
+        *static_cast<Parameters*>(arguments[kIndices])...);
+  }
+  (std::index_sequence_for<Parameters...>());
+}
+
+/// The functions of the same names in kernel.h. A copy arrives when its thread waits for it, not before: a
+/// thread that forgets to wait reads what was there.
+void add_atomically(std::uint32_t* counter, std::uint32_t more);
+void copy_async(float* shared, const float* global);
+void wait_for_copies();
+
+/// Programmatic dependent launch: starts `kernel` before `previous`, which runs when `kernel` first calls
+/// wait_for_previous_kernel(). So a kernel that reads results of the previous one without waiting reads old
+/// ones. Throws std::logic_error if `kernel` never waits.
+void run_overlapped(const std::function<void()>& previous, const std::function<void()>& kernel);
+void wait_for_previous_kernel();
+
+/// In which order the threads of a block between two barriers, and the blocks of a grid, take their turns. A
+/// kernel whose results differ between two orders lacks a barrier, or reads what another block writes.
+/// kRandom: another order for every block, which depends on the seed and on the kernels that the thread ran
+/// before. Process-wide.
+enum class Order { kForward, kBackward, kRandom };
+void set_order(Order order, std::uint64_t seed = 0);
+
+/// Kernels that the process has run, and those of them that run_overlapped() started early. Process-wide.
+std::uint64_t grids_run();
+std::uint64_t grids_overlapped();
+
+/// The grid of the kernel that ran last on this thread.
+Index3 last_grid();
+
+}  // namespace sweep::cuda::host

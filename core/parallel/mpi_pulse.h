@@ -1,0 +1,51 @@
+// Signs of life of rank 0 in a group of MPI. Not part of the installed interface.
+#pragma once
+
+#include <mpi.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace sweep {
+
+/// Between two commands rank 0 may load data, or train other runs alone, for as long as that takes, or it
+/// waits for one rank while others wait for it. A thread of it tells the others that it is there: when they
+/// hear nothing, it was killed, or its machine is lost. A sign is on its way to a rank only when it has taken
+/// the one before, so that none pile up where a process is stopped.
+class MpiPulse {
+ public:
+  /// On all ranks together. `deadline`: of the group, in seconds; there are ten signs in it. `mpi` is held by
+  /// whoever calls MPI on this rank. Throws Error if there is no thread left.
+  MpiPulse(MPI_Comm world, double deadline, std::mutex& mpi);
+  /// On all ranks together, which have come to the end when it returns. A rank that is late ends them all.
+  ~MpiPulse();
+  MpiPulse(const MpiPulse&) = delete;
+  MpiPulse& operator=(const MpiPulse&) = delete;
+
+  /// Whether rank 0 has given a sign since the last call; false on rank 0. With `mpi` held, and while rank 0
+  /// has a command to give.
+  bool was_felt();
+
+ private:
+  enum Sign : char { kThere, kEnd, kAllAtEnd };
+
+  void beat();
+  void give(std::size_t i);
+  void listen();
+  void wait(double seconds);
+
+  const double deadline_;
+  std::mutex& mpi_;
+  MPI_Comm comm_{};
+  int rank_ = 0;
+  Sign sign_ = kThere;
+  std::vector<MPI_Request> requests_;  // rank 0: a sign to each of the others; else: the next sign
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool ends_ = false;  // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace sweep

@@ -1,0 +1,194 @@
+// Devices, errors and memory.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "tests/core/kernels/cuda/cudart/state.h"
+
+using namespace sweep::cuda::cudart;  // NOLINT(google-build-using-namespace): this file is part of it
+
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+#define SWEEP_NAME(name) \
+  case name:             \
+    return #name;
+    SWEEP_NAME(cudaErrorInvalidValue)
+    SWEEP_NAME(cudaErrorMemoryAllocation)
+    SWEEP_NAME(cudaErrorInvalidDevice)
+    SWEEP_NAME(cudaErrorInvalidResourceHandle)
+    SWEEP_NAME(cudaErrorInvalidConfiguration)
+    SWEEP_NAME(cudaErrorIllegalAddress)
+    SWEEP_NAME(cudaErrorLaunchFailure)
+    SWEEP_NAME(cudaErrorNotReady)
+    SWEEP_NAME(cudaErrorNoKernelImageForDevice)
+    SWEEP_NAME(cudaErrorStreamCaptureUnsupported)
+    SWEEP_NAME(cudaErrorStreamCaptureInvalidated)
+    SWEEP_NAME(cudaErrorStreamCaptureIsolation)
+    SWEEP_NAME(cudaErrorSystemDriverMismatch)
+    SWEEP_NAME(cudaErrorUnknown)
+#undef SWEEP_NAME
+    default:
+      return "cudaError";
+  }
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  thread_local char text[64];
+  std::snprintf(text, sizeof text, "text of error %d", static_cast<int>(error));
+  return text;
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = state().machine.driver.value_or(CUDART_VERSION);
+  return begin_call("cudaDriverGetVersion");
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 0;
+  const std::scoped_lock lock(state().mutex);
+  if (const cudaError_t error = begin_call("cudaGetDeviceCount")) return error;
+  const Machine& machine = state().machine;
+  if (machine.driver.value_or(CUDART_VERSION) < CUDART_VERSION / 1000 * 1000)
+    return failed(cudaErrorInsufficientDriver);
+  if (machine.devices == 0) return failed(cudaErrorNoDevice);
+  *count = machine.devices;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  const std::scoped_lock lock(state().mutex);
+  if (const cudaError_t error = begin_call("cudaGetDeviceProperties")) return error;
+  if (device < 0 || device >= state().machine.devices) return failed(cudaErrorInvalidDevice);
+  *properties = {};
+  std::snprintf(properties->name, sizeof properties->name, "GPU %d of a test", device);
+  properties->totalGlobalMem = state().machine.memory_bytes;
+  properties->multiProcessorCount = 132;
+  properties->major = 9;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  const std::scoped_lock lock(state().mutex);
+  if (const cudaError_t error = begin_call("cudaDeviceGetAttribute")) return error;
+  if (device < 0 || device >= state().machine.devices) return failed(cudaErrorInvalidDevice);
+  if (attribute != cudaDevAttrMaxSharedMemoryPerBlockOptin) return failed(cudaErrorInvalidValue);
+  *value = 227 << 10;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  const std::scoped_lock lock(state().mutex);
+  if (const cudaError_t error = begin_call("cudaGetDevice")) return error;
+  *device = current_device();
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  const std::scoped_lock lock(state().mutex);
+  if (const cudaError_t error = begin_call("cudaSetDevice")) return error;
+  if (device < 0 || device >= state().machine.devices) return failed(cudaErrorInvalidDevice);
+  current_device() = device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  const std::scoped_lock lock(state().mutex);
+  if (const cudaError_t error = begin_call("cudaMemGetInfo")) return error;
+  *total = state().machine.memory_bytes;
+  *free = *total - state().used(current_device());
+  return cudaSuccess;
+}
+
+namespace {
+
+// Allocates on a device, or pinned memory on kHost.
+cudaError_t allocate(void** pointer, std::size_t bytes, int device) {
+  State& s = state();
+  *pointer = nullptr;
+  if (bytes == 0) return cudaSuccess;
+  if (device != kHost && bytes > s.machine.memory_bytes - s.used(device))
+    return failed(cudaErrorMemoryAllocation);
+  Allocation allocation{std::make_unique<std::byte[]>(bytes), bytes, device};
+  std::fill_n(allocation.memory.get(), bytes, std::byte{0xFF});
+  *pointer = allocation.memory.get();
+  const std::byte* const begin = allocation.memory.get();
+  s.allocations.emplace(begin, std::move(allocation));
+  return cudaSuccess;
+}
+
+// Frees what was allocated on a device, `of_device`, or pinned. Waits for the device first.
+cudaError_t release(void* pointer, bool of_device) {
+  State& s = state();
+  if (pointer == nullptr) return cudaSuccess;
+  const auto found = s.allocations.find(static_cast<const std::byte*>(pointer));
+  if (found == s.allocations.end() || (found->second.device == kHost) == of_device) {
+    s.mistake("memory is freed that was not allocated, or is freed already");
+    return failed(cudaErrorInvalidValue);
+  }
+  for (int device = 0; device < s.machine.devices; ++device) {
+    if (const cudaError_t error = run_all_streams(device)) return error;
+  }
+  s.allocations.erase(found);
+  return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
+  const std::scoped_lock lock(state().mutex);
+  if (const cudaError_t error = begin_call("cudaMalloc")) return error;
+  return allocate(pointer, bytes, current_device());
+}
+
+cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
+  const std::scoped_lock lock(state().mutex);
+  if (const cudaError_t error = begin_call("cudaMallocHost")) return error;
+  return allocate(pointer, bytes, kHost);
+}
+
+cudaError_t cudaFree(void* pointer) {
+  const std::scoped_lock lock(state().mutex);
+  if (const cudaError_t error = begin_call("cudaFree")) return error;
+  return release(pointer, true);
+}
+
+cudaError_t cudaFreeHost(void* pointer) {
+  const std::scoped_lock lock(state().mutex);
+  if (const cudaError_t error = begin_call("cudaFreeHost")) return error;
+  return release(pointer, false);
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  if (const cudaError_t error = begin_call("cudaMemcpyAsync")) return error;
+  const auto is_on_device = [](const Allocation* allocation) {
+    return allocation != nullptr && allocation->device != kHost;
+  };
+  const Allocation *target = s.find(to, bytes), *source = s.find(from, bytes);
+  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice,
+             from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  if (is_on_device(target) != to_device || is_on_device(source) != from_device) {
+    s.mistake("a copy of another kind than its addresses, or beyond an allocation");
+    return failed(cudaErrorInvalidValue);
+  }
+  const bool is_pageable = (!to_device && target == nullptr) || (!from_device && source == nullptr);
+  if (is_pageable && s.streams.contains(stream) && stream->capture != nullptr) {
+    stream->capture_is_invalid = true;
+    return failed(cudaErrorStreamCaptureUnsupported);
+  }
+  return add_work(stream, {[=] { std::memcpy(to, from, bytes); }});
+}
+
+cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  if (const cudaError_t error = begin_call("cudaMemsetAsync")) return error;
+  const Allocation* const target = s.find(memory, bytes);
+  if (target == nullptr || target->device == kHost) {
+    s.mistake("memory is set that is not a device's, or beyond an allocation");
+    return failed(cudaErrorInvalidValue);
+  }
+  return add_work(stream, {[=] { std::memset(memory, value, bytes); }});
+}

@@ -1,0 +1,181 @@
+// Whole trainings by way of the CUDA runtime API, and the devices that the program then finds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/base/error.h"
+#include "core/engine/engine.h"
+#include "core/kernels/cuda/runtime/cuda_devices.h"
+#include "tests/core/kernels/cuda/cudart/machine.h"
+#include "tests/support/batch.h"
+#include "tests/support/environment.h"
+#include "tests/support/test_networks.h"
+
+namespace sweep::cuda {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::ThrowsMessage;
+
+// The driver is asked once per process: each machine gets one.
+void exit_with_reason(const cudart::Machine& machine, const char* expected) {
+  cudart::start(machine);
+  const std::optional<std::string> reason = cuda_missing_reason();
+  if (!reason || reason->find(expected) == std::string::npos || !list_cuda_devices().empty()) {
+    std::fprintf(stderr, "got %s", reason ? reason->c_str() : "no reason");
+    std::exit(1);
+  }
+  std::exit(0);
+}
+
+TEST(CudaDevicesDeathTest, SaysWhyThereIsNone) {
+  EXPECT_EXIT(exit_with_reason({.driver = 0}, "no NVIDIA driver is loaded"), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(
+      exit_with_reason({.driver = 12040}, "the NVIDIA driver supports CUDA 12.4, but this build needs CUDA"),
+      testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(exit_with_reason({.devices = 0}, "sees no GPU (CUDA_VISIBLE_DEVICES may hide it)"),
+              testing::ExitedWithCode(0), "");
+}
+
+TEST(CudaDevicesDeathTest, ReportsWhatElseTheRuntimeSays) {
+  const auto check = [] {
+    cudart::start({});
+    cudart::fail("cudaGetDeviceCount", cudart::CallError::kSystemDriverMismatch);
+    const std::optional<std::string> reason = cuda_missing_reason();
+    std::exit(reason && reason->find("the CUDA runtime reports: text of error 803") == 0 ? 0 : 1);
+  };
+  EXPECT_EXIT(check(), testing::ExitedWithCode(0), "");
+}
+
+TEST(CudaDevicesDeathTest, ADeviceThatDoesNotAnswerKeepsItsPlace) {
+  const auto check = [] {
+    cudart::start({.devices = 3});
+    cudart::fail("cudaGetDeviceProperties", cudart::CallError::kUnknown, 1);
+    const std::vector<DeviceInfo> devices = list_cuda_devices();
+    const bool right = devices.size() == 3 && devices[1].capability.empty() &&
+                       devices[2].capability == "9.0" && devices[2].description == "GPU 2 of a test" &&
+                       devices[2].device.index == 2 && cuda_device_reason(devices[1]) &&
+                       devices[2].memory_bytes == std::size_t{1} << 30;
+    std::exit(right ? 0 : 1);
+  };
+  EXPECT_EXIT(check(), testing::ExitedWithCode(0), "");
+}
+
+struct Training {
+  NetworkSpec network;
+  Shape input;
+};
+
+std::vector<float> train(const Training& training, const char* device = "cuda") {
+  const Network network(training.network, training.input);
+  const auto engine = make_engine(network, {.device = parse_device(device), .batch_size = 6});
+  engine->set_parameters(initial_parameters(network, 3));
+  for (std::uint64_t step = 0; step < 20; ++step) {
+    const test::OwnedBatch batch =
+        test::random_batch(step % 4 == 3 ? 2 : 6, element_count(network.input()), 10, step);
+    engine->train(batch.view(), 0.01);
+    if (step % 5 == 0) engine->evaluate(batch.view());
+  }
+  std::vector<float> outcome = engine->parameters();
+  outcome.push_back(static_cast<float>(engine->take_totals().loss));
+  return outcome;
+}
+
+class EngineOnCudart : public testing::Test {
+ protected:
+  void SetUp() override { cudart::start({}); }
+  void TearDown() override {
+    EXPECT_EQ(cudart::alive(), cudart::Alive{}) << "something is not released";
+    EXPECT_THAT(cudart::mistakes(), IsEmpty());
+  }
+  const test::Environment own_kernels_{"SWEEP_CUDA_KERNELS", "own"};
+  const Training trainings_[3] = {
+      {test::deeplizard(), {1, 28, 28}}, {test::mlp(), {1, 7, 7}}, {test::small_residual(), {2, 9, 8}}};
+};
+
+double difference(const std::vector<float>& a, const std::vector<float>& b) {
+  double squares = 0, of_b = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    squares += (a[i] - b[i]) * (a[i] - b[i]);
+    of_b += b[i] * b[i];
+  }
+  return std::sqrt(squares / of_b);
+}
+
+TEST_F(EngineOnCudart, TrainsAsTheCpuDoes) {
+  for (const Training& training : trainings_) {
+    EXPECT_LT(difference(train(training), train(training, "cpu")), 1e-3) << training.network.name;
+    EXPECT_GT(cudart::kernels_run(), 0);
+    EXPECT_GT(cudart::calls("cudaGraphLaunch"), 0);
+  }
+}
+
+TEST_F(EngineOnCudart, GivesTheSameBitsOnEveryDeviceAndWithOverlap) {
+  for (const Training& training : trainings_) {
+    const std::vector<float> first = train(training);
+    EXPECT_EQ(train(training, "cuda:1"), first) << training.network.name;
+    const test::Environment variable("SWEEP_CUDA_OVERLAP", "1");
+    EXPECT_EQ(train(training), first) << training.network.name;
+  }
+  EXPECT_GT(cudart::kernels_overlapped(), 0);
+}
+
+// Whichever call fails, there is an error that says so, and nothing is leaked or used afterwards.
+TEST_F(EngineOnCudart, EndsWithAnErrorWhicheverAllocationFails) {
+  const Training& training = trainings_[1];
+  train(training);
+  const int allocations = cudart::calls("cudaMalloc");
+  ASSERT_GT(allocations, 3);
+  for (int i = 0; i < allocations; ++i) {
+    cudart::start({});
+    cudart::fail("cudaMalloc", cudart::CallError::kMemoryAllocation, i);
+    EXPECT_THAT([&] { train(training); }, ThrowsMessage<DeviceError>(HasSubstr("out of memory"))) << i;
+    EXPECT_EQ(cudart::alive(), cudart::Alive{}) << "allocation " << i;
+  }
+}
+
+TEST_F(EngineOnCudart, EndsWithAnErrorWhicheverCallFails) {
+  const Training& training = trainings_[1];
+  for (const char* function :
+       {"cudaMallocHost", "cudaStreamCreateWithFlags", "cudaEventCreateWithFlags", "cudaEventRecord",
+        "cudaEventSynchronize", "cudaMemcpyAsync", "cudaMemsetAsync", "cudaStreamSynchronize",
+        "cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaGraphInstantiate", "cudaGraphUpload",
+        "cudaGraphLaunch", "cudaLaunchKernelExC", "cudaSetDevice"}) {
+    cudart::start({});
+    train(training);
+    const int calls = cudart::calls(function);
+    for (const int i : {0, calls / 2, calls - 1}) {
+      if (i < 0 || i >= calls) continue;
+      cudart::start({});
+      cudart::fail(function, cudart::CallError::kUnknown, i);
+      try {
+        train(training);
+        // Errors of the last clean-up are nobody's concern.
+        EXPECT_EQ(i, calls - 1) << function << " number " << i << " failed, and nobody noticed";
+      } catch (const DeviceError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("(cudaErrorUnknown)")) << function;
+      }
+      EXPECT_EQ(cudart::alive(), cudart::Alive{}) << function << " number " << i;
+    }
+  }
+}
+
+TEST_F(EngineOnCudart, ReportsAKernelThatFailsAndReleasesWhatItCan) {
+  const Training& training = trainings_[1];
+  for (const int kernels_before : {0, 7, 40}) {
+    cudart::start({});
+    cudart::fail_kernel(cudart::CallError::kLaunchFailure, kernels_before);
+    EXPECT_THAT([&] { train(training); },
+                ThrowsMessage<DeviceError>(
+                    AllOf(HasSubstr("(cudaErrorLaunchFailure)"), HasSubstr("start it again"))));
+    cudart::start({});  // The driver takes back what a broken context had.
+  }
+}
+
+}  // namespace
+}  // namespace sweep::cuda

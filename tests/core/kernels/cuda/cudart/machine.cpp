@@ -1,0 +1,197 @@
+#include "tests/core/kernels/cuda/cudart/machine.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "core/kernels/cuda/runtime/host_grid.h"
+#include "tests/core/kernels/cuda/cudart/state.h"
+
+namespace sweep::cuda::cudart {
+
+namespace {
+
+thread_local cudaError_t last_error = cudaSuccess;
+
+static_assert(static_cast<int>(CallError::kMemoryAllocation) == cudaErrorMemoryAllocation);
+static_assert(static_cast<int>(CallError::kIllegalAddress) == cudaErrorIllegalAddress);
+static_assert(static_cast<int>(CallError::kLaunchFailure) == cudaErrorLaunchFailure);
+static_assert(static_cast<int>(CallError::kSystemDriverMismatch) == cudaErrorSystemDriverMismatch);
+static_assert(static_cast<int>(CallError::kUnknown) == cudaErrorUnknown);
+cudaError_t native(CallError error) { return static_cast<cudaError_t>(error); }
+
+}  // namespace
+
+State& state() {
+  static State all;
+  return all;
+}
+
+int& current_device() {
+  thread_local int device = 0;
+  return device;
+}
+
+void start(const Machine& machine) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  if (!s.streams.empty()) throw std::logic_error("a stream of the last machine is alive");
+  s.machine = machine;
+  s.calls.clear();
+  s.failures.clear();
+  s.mistakes.clear();
+  s.sticky = cudaSuccess;
+  s.allocations.clear();
+  s.events.clear();
+  s.graphs.clear();
+  s.executables.clear();
+  s.kernels_run = s.kernels_overlapped = 0;
+  s.kernel_failure_after = -1;
+  current_device() = 0;
+  last_error = cudaSuccess;
+}
+
+void fail(const std::string& function, CallError error, int calls_before) {
+  const std::scoped_lock lock(state().mutex);
+  state().failures.push_back({function, native(error), calls_before});
+}
+
+void fail_kernel(CallError error, int kernels_before) {
+  const std::scoped_lock lock(state().mutex);
+  state().kernel_failure = native(error);
+  state().kernel_failure_after = kernels_before;
+}
+
+std::vector<std::string> mistakes() {
+  const std::scoped_lock lock(state().mutex);
+  return state().mistakes;
+}
+
+Alive alive() {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  Alive alive{.streams = s.streams.size(),
+              .events = s.events.size(),
+              .graphs = s.graphs.size(),
+              .executables = s.executables.size()};
+  for (const auto& [begin, allocation] : s.allocations)
+    (allocation.device == kHost ? alive.pinned_bytes : alive.device_bytes) += allocation.bytes;
+  return alive;
+}
+
+int calls(const std::string& function) {
+  const std::scoped_lock lock(state().mutex);
+  return state().calls[function];
+}
+
+int kernels_run() { return state().kernels_run; }
+int kernels_overlapped() { return state().kernels_overlapped; }
+
+const Allocation* State::find(const void* address, std::size_t bytes) const {
+  const auto* begin = static_cast<const std::byte*>(address);
+  auto found = allocations.upper_bound(begin);
+  if (found == allocations.begin()) return nullptr;
+  --found;
+  const auto offset = static_cast<std::size_t>(begin - found->first);
+  const std::size_t size = found->second.bytes;
+  return offset < size && bytes <= size - offset ? &found->second : nullptr;
+}
+
+std::size_t State::used(int device) const {
+  std::size_t bytes = 0;
+  for (const auto& [begin, allocation] : allocations)
+    bytes += allocation.device == device ? allocation.bytes : 0;
+  return bytes;
+}
+
+cudaError_t failed(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+cudaError_t begin_call(const char* function) {
+  State& s = state();
+  ++s.calls[function];
+  if (s.sticky != cudaSuccess) return failed(s.sticky);
+  for (auto failure = s.failures.begin(); failure != s.failures.end(); ++failure) {
+    if (failure->function != function || failure->calls_before-- > 0) continue;
+    const cudaError_t error = failure->error;
+    s.failures.erase(failure);
+    return failed(error);
+  }
+  return cudaSuccess;
+}
+
+namespace {
+
+Work pop(cudaStream_t stream) {
+  Work work = std::move(stream->queue.front());
+  stream->queue.pop_front();
+  ++stream->done;
+  return work;
+}
+
+// Whether a kernel may run now; otherwise the machine is broken from here on.
+bool kernel_succeeds() {
+  State& s = state();
+  ++s.kernels_run;
+  if (s.kernel_failure_after < 0 || s.kernel_failure_after-- > 0) return true;
+  s.sticky = s.kernel_failure;
+  return false;
+}
+
+}  // namespace
+
+cudaError_t run_until(cudaStream_t stream, std::uint64_t count) {
+  State& s = state();
+  while (stream->done < count && s.sticky == cudaSuccess) {
+    const Work work = pop(stream);
+    if (work.is_kernel && !kernel_succeeds()) break;
+    if (work.is_kernel && stream->done < count && stream->queue.front().overlaps) {
+      const Work next = pop(stream);
+      if (!kernel_succeeds()) break;
+      ++s.kernels_overlapped;
+      host::run_overlapped(work.run, next.run);
+    } else {
+      work.run();
+    }
+  }
+  if (s.sticky == cudaSuccess) return cudaSuccess;
+  stream->queue.clear();
+  stream->done = stream->added;
+  return failed(s.sticky);
+}
+
+cudaError_t run_all_streams(int device) {
+  for (const cudaStream_t stream : state().streams) {
+    if (stream->device != device || stream->capture != nullptr) continue;
+    const cudaError_t error = run_until(stream, stream->added);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t add_work(cudaStream_t stream, Work work) {
+  State& s = state();
+  if (!s.streams.contains(stream)) {
+    s.mistake("work for a stream that does not exist");
+    return failed(cudaErrorInvalidResourceHandle);
+  }
+  if (stream->capture != nullptr) {
+    if (stream->capture_is_invalid) return failed(cudaErrorStreamCaptureInvalidated);
+    stream->capture->work.push_back(std::move(work));
+    return cudaSuccess;
+  }
+  stream->queue.push_back(std::move(work));
+  ++stream->added;
+  return cudaSuccess;
+}
+
+}  // namespace sweep::cuda::cudart
+
+using sweep::cuda::cudart::last_error;
+
+cudaError_t cudaGetLastError() {
+  const cudaError_t error = std::exchange(last_error, cudaSuccess);
+  const cudaError_t sticky = sweep::cuda::cudart::state().sticky;
+  return sticky != cudaSuccess ? sticky : error;
+}

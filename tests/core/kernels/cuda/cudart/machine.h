@@ -1,0 +1,64 @@
+// A machine with GPUs for the CUDA runtime API, made of the host's memory: what programs get that are linked
+// with it in NVIDIA's library's place. It holds callers to the API's rules, and calls fail as a test says.
+//
+// Work is done as late as it may be, when somebody waits; device memory begins as NaNs; kernels run their
+// twins on the host. Sources of the rules: the CUDA Runtime API manual 13.0, and in the CUDA C++ Programming
+// Guide "Asynchronous Concurrent Execution" and "CUDA Graphs".
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sweep::cuda::cudart {
+
+// Without CUDA's headers, beside which kernels cannot be compiled for the host. Errors have the names and
+// numbers of the manual.
+enum class CallError {
+  kMemoryAllocation = 2,
+  kIllegalAddress = 700,
+  kLaunchFailure = 719,
+  kSystemDriverMismatch = 803,
+  kUnknown = 999
+};
+
+struct Machine {
+  // The newest CUDA that the driver knows, 1000 · major + 10 · minor; 0: no driver; nothing: this build's.
+  std::optional<int> driver = {};
+  int devices = 2;
+  std::size_t memory_bytes = std::size_t{1} << 30;  // of each device
+};
+
+/// Makes a new machine: nothing of the last one's failures, allocations and errors is left. No stream may be
+/// alive.
+void start(const Machine& machine);
+
+/// Lets a later call of `function`, such as "cudaMalloc", return `error` and do nothing, but wait if that is
+/// what it does: the next one, or the one after `calls_before` others.
+void fail(const std::string& function, CallError error, int calls_before = 0);
+
+/// Lets the kernel that runs after `kernels_before` others end with `error`. That call and all later ones of
+/// the process return it, whatever they are ("sticky").
+void fail_kernel(CallError error, int kernels_before = 0);
+
+/// What callers did that the API forbids or leaves undefined, and that it may not report: double frees, use
+/// of what was destroyed, copies beyond an allocation.
+std::vector<std::string> mistakes();
+
+/// What exists at the moment.
+struct Alive {
+  std::size_t device_bytes = 0, pinned_bytes = 0;
+  std::size_t streams = 0, events = 0, graphs = 0, executables = 0;
+  bool operator==(const Alive&) const = default;
+};
+Alive alive();
+
+/// Calls of `function` since start().
+int calls(const std::string& function);
+
+/// Kernels that ran, and how many of them started before the previous one was done.
+int kernels_run();
+int kernels_overlapped();
+
+}  // namespace sweep::cuda::cudart

@@ -1,0 +1,281 @@
+// runtime.cpp, the part of the CUDA engine that calls the CUDA runtime API, on a machine that fails as asked.
+#include "core/kernels/cuda/runtime/runtime.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/kernels/cuda/runtime/kernel.h"
+#include "core/kernels/cuda/runtime/kernel_timer.h"
+#include "tests/core/kernels/cuda/cudart/machine.h"
+#include "tests/support/environment.h"
+
+namespace sweep::cuda {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::ThrowsMessage;
+
+// Each test has a machine of its own, and leaves nothing behind on it.
+class CudaRuntime : public testing::Test {
+ protected:
+  void SetUp() override { cudart::start({}); }
+  void TearDown() override {
+    EXPECT_EQ(cudart::alive(), cudart::Alive{}) << "something is not released";
+    EXPECT_THAT(cudart::mistakes(), IsEmpty());
+  }
+};
+
+__global__ void double_kernel(int count, float* values) {
+  for_each_index(count, [=](int i) { values[i] *= 2; });
+}
+
+void launch_double(Stream& stream, const Array<float>& values) {
+  launch(stream, double_kernel, {1}, {{32}}, static_cast<int>(values.size()), values.data());
+}
+
+struct DoubleLater {
+  static constexpr unsigned kMaxThreads = 32;
+  int count;
+  float* values;
+  __device__ void operator()() const {
+    for_each_index(count, [this](int i) { values[i] *= 2; });
+  }
+};
+
+TEST_F(CudaRuntime, CopiesAndComputesInOrder) {
+  Stream stream;
+  const Array<float> values = to_device(stream, std::vector<float>{1, 2, 3}, "a test");
+  launch_double(stream, values);
+  const Array<float> copy(3, "a test");
+  stream.copy(copy.data(), values.data(), 3 * sizeof(float));
+  stream.clear(values.data(), sizeof(float));
+  EXPECT_EQ(to_host(stream, values.data(), 3), (std::vector<float>{0, 4, 6}));
+  EXPECT_EQ(to_host(stream, copy.data(), 3), (std::vector<float>{2, 4, 6}));
+}
+
+TEST_F(CudaRuntime, CopiesFromPinnedMemoryWithoutWaiting) {
+  Stream stream;
+  const PinnedMemory pinned(sizeof(float));
+  auto* const value = reinterpret_cast<float*>(pinned.data());
+  const Array<float> device(1, "a test");
+  *value = 1;
+  stream.upload_pinned(device.data(), pinned.data(), sizeof(float));
+  *value = 2;  // too early, as the copy has not begun
+  EXPECT_EQ(to_host(stream, device.data(), 1)[0], 2.0f);
+}
+
+TEST_F(CudaRuntime, OrdersStreamsByEvents) {
+  Stream first, second;
+  const Event done;
+  const Array<float> values = to_device(first, std::vector<float>{1}, "a test");
+  launch_double(first, values);
+  first.record(done);
+  second.wait_for(done);
+  launch_double(second, values);
+  EXPECT_EQ(to_host(second, values.data(), 1)[0], 4.0f);
+}
+
+TEST_F(CudaRuntime, MeasuresTimeBetweenEvents) {
+  Stream stream;
+  const Event begin(Event::Kind::kTime), end(Event::Kind::kTime), without_time;
+  stream.record(begin);
+  stream.record(without_time);
+  stream.record(end);
+  EXPECT_GE(end.seconds_since(begin), 0);
+  EXPECT_THROW(end.seconds_since(without_time), DeviceError);
+  EXPECT_GT(kernel_timer()(stream, [&] { stream.record(without_time); }), 0);
+}
+
+TEST_F(CudaRuntime, LaunchesAGraphAsOftenAsAsked) {
+  Stream stream;
+  const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
+  const Graph graph = stream.capture([&] {
+    launch_double(stream, values);
+    launch_double(stream, values);
+  });
+  EXPECT_EQ(graph.size(), 2u);
+  EXPECT_EQ(to_host(stream, values.data(), 1)[0], 1.0f) << "captured, not run";
+  stream.launch(graph);
+  stream.launch(graph);
+  EXPECT_EQ(to_host(stream, values.data(), 1)[0], 16.0f);
+}
+
+TEST_F(CudaRuntime, EndsTheCaptureOfWorkThatFails) {
+  Stream stream;
+  const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
+  const std::function<void()> broken[] = {[&] { stream.wait(); }, [&] { to_host(stream, values.data(), 1); },
+                                          [] { throw DeviceError("something else"); }};
+  for (const auto& work : broken) {
+    EXPECT_THROW(stream.capture(work), DeviceError);
+    launch_double(stream, values);
+    stream.wait();  // which it may again
+  }
+  EXPECT_EQ(to_host(stream, values.data(), 1)[0], 8.0f);
+}
+
+TEST_F(CudaRuntime, ReportsEveryStepOfMakingAGraphThatFailsAndReleasesTheRest) {
+  Stream stream;
+  const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
+  for (const char* function :
+       {"cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaGraphInstantiate", "cudaGraphUpload"}) {
+    cudart::fail(function, cudart::CallError::kUnknown);
+    EXPECT_THAT([&] { stream.capture([&] { launch_double(stream, values); }); },
+                ThrowsMessage<DeviceError>(AllOf(HasSubstr("graph"), HasSubstr("(cudaErrorUnknown)"))))
+        << function;
+    EXPECT_EQ(cudart::alive().graphs + cudart::alive().executables, 0u) << function;
+  }
+  const Graph graph = stream.capture([&] { launch_double(stream, values); });
+  for (const char* function : {"cudaGraphLaunch", "cudaGraphGetNodes"}) {
+    cudart::fail(function, cudart::CallError::kUnknown);
+    EXPECT_THROW(function == std::string("cudaGraphLaunch") ? stream.launch(graph) : void(graph.size()),
+                 DeviceError);
+  }
+}
+
+TEST_F(CudaRuntime, SaysHowMuchMemoryWasAskedForAndForWhat) {
+  cudart::start({.memory_bytes = 10 << 20});
+  const Memory most(6 << 20, "a test");
+  EXPECT_THAT(
+      [] { const Memory memory(5 << 20, "a batch of 500"); },
+      ThrowsMessage<DeviceError>(AllOf(HasSubstr("cuda: out of memory: 5.0 MiB asked for a batch of 500"),
+                                       HasSubstr("4.0 MiB of 10.0 MiB are free"))));
+  EXPECT_EQ(free_memory(), std::size_t{4} << 20);
+  EXPECT_NO_THROW(const Memory memory(4 << 20, "what fits")) << "the error does not come back";
+}
+
+TEST_F(CudaRuntime, ReportsAnyCallThatFailsWithItsPurposeAndOnlyOnce) {
+  struct Case {
+    const char* function;
+    std::function<void(Stream&, const Array<float>&)> work;
+    const char* purpose;
+  };
+  const PinnedMemory pinned(sizeof(float));
+  const Event event, time(Event::Kind::kTime);
+  const Case cases[] = {
+      {"cudaMalloc", [](auto&, auto&) { const Memory memory(8, "a test"); }, "allocating memory"},
+      {"cudaMallocHost", [](auto&, auto&) { const PinnedMemory memory(8); }, "allocating pinned memory"},
+      {"cudaMemGetInfo", [](auto&, auto&) { free_memory(); }, "asking for free memory"},
+      {"cudaSetDevice", [](auto&, auto&) { use_device(1); }, "choosing the device"},
+      {"cudaStreamCreateWithFlags", [](auto&, auto&) { const Stream other; }, "making a stream"},
+      {"cudaEventCreateWithFlags", [](auto&, auto&) { const Event other; }, "making an event"},
+      {"cudaEventRecord", [&](auto& stream, auto&) { stream.record(event); }, "recording an event"},
+      {"cudaEventSynchronize", [&](auto&, auto&) { event.wait(); }, "waiting for an event"},
+      {"cudaEventElapsedTime", [&](auto&, auto&) { time.seconds_since(time); }, "the time between events"},
+      {"cudaStreamWaitEvent", [&](auto& stream, auto&) { stream.wait_for(event); }, "waiting for an event"},
+      {"cudaStreamSynchronize", [](auto& stream, auto&) { stream.wait(); }, "waiting for the device"},
+      {"cudaMemcpyAsync",
+       [&](auto& stream, auto& values) { stream.upload_pinned(values.data(), pinned.data(), sizeof(float)); },
+       "copying to the device"},
+      {"cudaMemcpyAsync",
+       [](auto& stream, auto& values) {
+         const float value = 1;
+         stream.upload(values.data(), &value, sizeof value);
+       },
+       "copying to the device"},
+      {"cudaMemcpyAsync", [](auto& stream, auto& values) { to_host(stream, values.data(), 1); },
+       "copying from the device"},
+      {"cudaMemcpyAsync",
+       [](auto& stream, auto& values) { stream.copy(values.data(), values.data() + 1, sizeof(float)); },
+       "copying on the device"},
+      {"cudaMemsetAsync", [](auto& stream, auto& values) { stream.clear(values.data(), 4); },
+       "clearing memory"},
+      {"cudaLaunchKernelExC", [](auto& stream, auto& values) { launch_double(stream, values); },
+       "starting a kernel"},
+      {"cudaDeviceGetAttribute", [](auto&, auto&) { shared_bytes_limit(); }, "the size of shared memory"},
+  };
+  Stream stream;
+  const Array<float> values = to_device(stream, std::vector<float>{1, 2}, "a test");
+  stream.record(event);
+  stream.record(time);
+  for (const Case& c : cases) {
+    cudart::fail(c.function, cudart::CallError::kUnknown);
+    EXPECT_THAT(
+        [&] { c.work(stream, values); },
+        ThrowsMessage<DeviceError>(AllOf(HasSubstr("cuda: error while "), HasSubstr(c.purpose),
+                                         HasSubstr("(cudaErrorUnknown)"), Not(HasSubstr("start it again")))))
+        << c.function;
+    EXPECT_NO_THROW(stream.wait()) << c.function;
+    EXPECT_NO_THROW(c.work(stream, values)) << c.function;
+    use_device(0);
+  }
+}
+
+TEST_F(CudaRuntime, SaysThatTheProcessIsBrokenAfterAKernelFailed) {
+  {
+    Stream stream;
+    const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
+    cudart::fail_kernel(cudart::CallError::kIllegalAddress, 1);
+    launch_double(stream, values);
+    launch_double(stream, values);  // the one that fails; it is noticed later
+    EXPECT_THAT([&] { stream.wait(); },
+                ThrowsMessage<DeviceError>(
+                    AllOf(HasSubstr("(cudaErrorIllegalAddress)"), HasSubstr("start it again"))));
+    EXPECT_THROW(const Memory memory(8, "a test"), DeviceError);
+    EXPECT_THROW(launch_double(stream, values), DeviceError);
+  }
+  cudart::start({});  // The driver takes back what a broken context had.
+}
+
+TEST_F(CudaRuntime, AsksForSharedMemoryOncePerKernelAndSize) {
+  Stream stream;
+  const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
+  const auto launch_with = [&](std::size_t bytes) {
+    launch(stream, double_kernel, {1}, Block{{32}, bytes}, 1, values.data());
+    return cudart::calls("cudaFuncSetAttribute");
+  };
+  EXPECT_EQ(launch_with(48 << 10), 0);
+  EXPECT_EQ(launch_with(100 << 10), 1);
+  EXPECT_EQ(launch_with(60 << 10), 1);
+  EXPECT_EQ(launch_with(100 << 10), 1);
+  EXPECT_THAT([&] { launch_with(228 << 10); },
+              ThrowsMessage<DeviceError>(HasSubstr("error while asking for shared memory")));
+  EXPECT_EQ(shared_bytes_limit(), std::size_t{227} << 10);
+}
+
+TEST_F(CudaRuntime, RefusesALaunchThatNoGpuTakes) {
+  Stream stream;
+  const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
+  EXPECT_THAT([&] { launch(stream, double_kernel, {1}, {{1025}}, 1, values.data()); },
+              ThrowsMessage<DeviceError>(HasSubstr("(cudaErrorInvalidConfiguration)")));
+}
+
+TEST_F(CudaRuntime, KeepsStreamsToTheirDevices) {
+  use_device(1);
+  EXPECT_THAT([] { use_device(2); }, ThrowsMessage<DeviceError>(HasSubstr("cuda:1: error while choosing")));
+  Stream of_second;
+  const Array<float> values = to_device(of_second, std::vector<float>{1}, "a test");
+  use_device(0);
+  EXPECT_THAT([&] { launch_double(of_second, values); },
+              ThrowsMessage<DeviceError>(HasSubstr("(cudaErrorInvalidResourceHandle)")));
+  use_device(1);
+  launch_double(of_second, values);
+  EXPECT_EQ(to_host(of_second, values.data(), 1)[0], 2.0f);
+}
+
+TEST_F(CudaRuntime, StartsOnlyKernelsBehindKernelsEarly) {
+  const test::Environment variable("SWEEP_CUDA_OVERLAP", "1");
+  Stream stream;
+  const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
+  const auto launch_later = [&] { launch_functor(stream, DoubleLater{1, values.data()}, {1}, {{32}}); };
+  launch_later();  // behind a copy
+  launch_later();
+  stream.clear(values.data(), 0);
+  EXPECT_EQ(to_host(stream, values.data(), 1)[0], 4.0f);
+  EXPECT_EQ(cudart::kernels_overlapped(), 1);
+  const Graph graph = stream.capture([&] {
+    launch_later();  // a graph's first node
+    launch_later();
+  });
+  stream.launch(graph);
+  EXPECT_EQ(to_host(stream, values.data(), 1)[0], 16.0f);
+  EXPECT_EQ(cudart::kernels_overlapped(), 2);
+}
+
+}  // namespace
+}  // namespace sweep::cuda

@@ -1,0 +1,107 @@
+// What the machine of machine.h consists of.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/core/kernels/cuda/cudart/machine.h"
+
+namespace sweep::cuda::cudart {
+
+// A piece of a stream's work.
+struct Work {
+  std::function<void()> run;
+  bool is_kernel = false, overlaps = false;  // overlaps: launched with programmatic stream serialization
+};
+
+struct Allocation {
+  std::unique_ptr<std::byte[]> memory;
+  std::size_t bytes = 0;
+  int device = 0;  // kHost: pinned memory
+};
+inline constexpr int kHost = -1;
+
+struct Failure {
+  std::string function;
+  cudaError_t error;
+  int calls_before;
+};
+
+struct State {
+  std::recursive_mutex mutex;  // of everything; kernels run under it
+  Machine machine;
+  std::map<std::string, int> calls;
+  std::vector<Failure> failures;
+  std::vector<std::string> mistakes;
+  cudaError_t sticky = cudaSuccess;
+  std::map<const std::byte*, Allocation> allocations;  // by where they begin
+  std::set<cudaStream_t> streams;
+  std::set<cudaEvent_t> events;
+  std::set<cudaGraph_t> graphs;
+  std::set<cudaGraphExec_t> executables;
+  std::map<std::pair<int, const void*>, std::size_t> shared_limits;  // of a kernel on a device, in bytes
+  int kernels_run = 0, kernels_overlapped = 0;
+  int kernel_failure_after = -1;  // kernels; -1: none fails
+  cudaError_t kernel_failure = cudaSuccess;
+
+  /// The allocation with all of `bytes` bytes from `address`; nullptr: there is none.
+  const Allocation* find(const void* address, std::size_t bytes) const;
+  std::size_t used(int device) const;
+  void mistake(const std::string& what) { mistakes.push_back(what); }
+};
+
+State& state();
+
+/// Of the calling thread.
+int& current_device();
+
+/// Counts a call, and returns what it has to fail with: the sticky error, or one that fail() asked for. Every
+/// function that can fail begins with it.
+cudaError_t begin_call(const char* function);
+
+/// Keeps an error for cudaGetLastError().
+cudaError_t failed(cudaError_t error);
+
+/// Does the stream's work up to `count`; returns the sticky error, if it has one.
+cudaError_t run_until(cudaStream_t stream, std::uint64_t count);
+cudaError_t run_all_streams(int device);
+
+/// Puts work on a stream, or into the graph that it captures.
+cudaError_t add_work(cudaStream_t stream, Work work);
+
+}  // namespace sweep::cuda::cudart
+
+struct CUstream_st {
+  explicit CUstream_st(int of_device) : device(of_device) {}
+  const int device;
+  std::deque<sweep::cuda::cudart::Work> queue;
+  std::uint64_t added = 0, done = 0;
+  cudaGraph_t capture = nullptr;  // what it captures
+  bool capture_is_invalid = false;
+};
+
+struct CUevent_st {
+  CUevent_st(int of_device, bool keeps_time) : device(of_device), has_time(keeps_time) {}
+  const int device;
+  const bool has_time;
+  cudaStream_t stream = nullptr;  // nullptr: never recorded
+  std::uint64_t position = 0;     // in the stream's work
+  bool captured = false;
+  std::shared_ptr<double> seconds = std::make_shared<double>(-1);  // when the stream was there; < 0: not yet
+};
+
+struct CUgraph_st {
+  std::vector<sweep::cuda::cudart::Work> work;
+};
+
+struct CUgraphExec_st {
+  std::vector<sweep::cuda::cudart::Work> work;
+};

@@ -1,0 +1,277 @@
+// Streams, events, graphs and kernels.
+#include <chrono>
+
+#include "core/kernels/cuda/host/current_device.h"
+#include "core/kernels/cuda/host/kernel_launch.h"
+#include "core/kernels/cuda/runtime/runtime.h"
+#include "tests/core/kernels/cuda/cudart/state.h"
+
+using namespace sweep::cuda::cudart;  // NOLINT(google-build-using-namespace): this file is part of it
+
+namespace {
+
+// Waiting for a stream that captures ends the capture.
+cudaError_t require_waitable(cudaStream_t stream) {
+  if (!state().streams.contains(stream)) {
+    state().mistake("waiting for a stream that does not exist");
+    return failed(cudaErrorInvalidResourceHandle);
+  }
+  if (stream->capture == nullptr) return cudaSuccess;
+  stream->capture_is_invalid = true;
+  return failed(cudaErrorStreamCaptureUnsupported);
+}
+
+bool is_alive(cudaEvent_t event) {
+  if (state().events.contains(event)) return true;
+  state().mistake("use of an event that does not exist");
+  return false;
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  const std::scoped_lock lock(state().mutex);
+  if (const cudaError_t error = begin_call("cudaStreamCreateWithFlags")) return error;
+  *stream = new CUstream_st(current_device());
+  state().streams.insert(*stream);
+  return cudaSuccess;
+}
+
+// Its work is done nevertheless.
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  const cudaError_t error = begin_call("cudaStreamDestroy");
+  if (!s.streams.contains(stream)) {
+    s.mistake("a stream is destroyed that does not exist");
+    return failed(cudaErrorInvalidResourceHandle);
+  }
+  run_until(stream, stream->added);
+  s.streams.erase(stream);
+  for (const cudaEvent_t event : s.events) {
+    if (event->stream == stream) event->stream = nullptr;
+  }
+  delete stream;
+  return error;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const std::scoped_lock lock(state().mutex);
+  const cudaError_t asked_for = begin_call("cudaStreamSynchronize");
+  if (const cudaError_t error = require_waitable(stream)) return error;
+  const cudaError_t error = run_until(stream, stream->added);
+  return asked_for != cudaSuccess ? asked_for : error;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  if (const cudaError_t error = begin_call("cudaStreamWaitEvent")) return error;
+  if (!is_alive(event)) return failed(cudaErrorInvalidResourceHandle);
+  if (s.streams.contains(stream) && stream->capture != nullptr && !event->captured) {
+    stream->capture_is_invalid = true;
+    return failed(cudaErrorStreamCaptureIsolation);
+  }
+  if (event->stream == nullptr || event->stream == stream) return cudaSuccess;
+  return add_work(stream, {[other = event->stream, position = event->position] {
+                    if (state().streams.contains(other)) run_until(other, position);
+                  }});
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  const std::scoped_lock lock(state().mutex);
+  if (const cudaError_t error = begin_call("cudaEventCreateWithFlags")) return error;
+  *event = new CUevent_st(current_device(), (flags & cudaEventDisableTiming) == 0);
+  state().events.insert(*event);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  const std::scoped_lock lock(state().mutex);
+  const cudaError_t error = begin_call("cudaEventDestroy");
+  if (!is_alive(event)) return failed(cudaErrorInvalidResourceHandle);
+  state().events.erase(event);
+  delete event;
+  return error;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  if (const cudaError_t error = begin_call("cudaEventRecord")) return error;
+  if (!is_alive(event) || !s.streams.contains(stream) || event->device != stream->device)
+    return failed(cudaErrorInvalidResourceHandle);
+  event->stream = stream;
+  event->captured = stream->capture != nullptr;
+  auto seconds = std::make_shared<double>(-1);
+  event->seconds = seconds;
+  const cudaError_t error = add_work(stream, {[seconds] { *seconds = now(); }});
+  event->position = stream->added;
+  return error;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const std::scoped_lock lock(state().mutex);
+  const cudaError_t asked_for = begin_call("cudaEventSynchronize");
+  if (!is_alive(event)) return failed(cudaErrorInvalidResourceHandle);
+  if (event->captured) return failed(cudaErrorCapturedEvent);
+  const cudaError_t error =
+      event->stream == nullptr ? cudaSuccess : run_until(event->stream, event->position);
+  return asked_for != cudaSuccess ? asked_for : error;
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  const std::scoped_lock lock(state().mutex);
+  if (const cudaError_t error = begin_call("cudaEventElapsedTime")) return error;
+  if (!is_alive(begin) || !is_alive(end) || !begin->has_time || !end->has_time ||
+      begin->device != end->device || begin->stream == nullptr || end->stream == nullptr)
+    return failed(cudaErrorInvalidResourceHandle);
+  if (*begin->seconds < 0 || *end->seconds < 0) return failed(cudaErrorNotReady);
+  *milliseconds = static_cast<float>(1e3 * (*end->seconds - *begin->seconds));
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  if (const cudaError_t error = begin_call("cudaStreamBeginCapture")) return error;
+  if (!s.streams.contains(stream)) return failed(cudaErrorInvalidResourceHandle);
+  if (stream->capture != nullptr) return failed(cudaErrorIllegalState);
+  stream->capture = new CUgraph_st;
+  stream->capture_is_invalid = false;
+  s.graphs.insert(stream->capture);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  *graph = nullptr;
+  const cudaError_t error = begin_call("cudaStreamEndCapture");
+  if (!s.streams.contains(stream) || stream->capture == nullptr) return failed(cudaErrorIllegalState);
+  const cudaGraph_t captured = std::exchange(stream->capture, nullptr);
+  if (error == cudaSuccess && !stream->capture_is_invalid) {
+    *graph = captured;
+    return cudaSuccess;
+  }
+  s.graphs.erase(captured);
+  delete captured;
+  return error != cudaSuccess ? error : failed(cudaErrorStreamCaptureInvalidated);
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  if (const cudaError_t error = begin_call("cudaGraphInstantiate")) return error;
+  if (!s.graphs.contains(graph)) return failed(cudaErrorInvalidValue);
+  *executable = new CUgraphExec_st{graph->work};
+  s.executables.insert(*executable);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
+  const std::scoped_lock lock(state().mutex);
+  if (const cudaError_t error = begin_call("cudaGraphUpload")) return error;
+  if (!state().executables.contains(executable) || !state().streams.contains(stream))
+    return failed(cudaErrorInvalidValue);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  if (const cudaError_t error = begin_call("cudaGraphLaunch")) return error;
+  if (!s.executables.contains(executable)) {
+    s.mistake("a graph is launched that does not exist");
+    return failed(cudaErrorInvalidValue);
+  }
+  for (const Work& work : executable->work) {
+    if (const cudaError_t error = add_work(stream, work)) return error;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, std::size_t* count) {
+  const std::scoped_lock lock(state().mutex);
+  if (const cudaError_t error = begin_call("cudaGraphGetNodes")) return error;
+  if (!state().graphs.contains(graph)) return failed(cudaErrorInvalidValue);
+  *count = graph->work.size();
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  const std::scoped_lock lock(state().mutex);
+  const cudaError_t error = begin_call("cudaGraphDestroy");
+  if (state().graphs.erase(graph) == 0) {
+    state().mistake("a graph is destroyed that does not exist");
+    return failed(cudaErrorInvalidValue);
+  }
+  delete graph;
+  return error;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  const std::scoped_lock lock(state().mutex);
+  const cudaError_t error = begin_call("cudaGraphExecDestroy");
+  if (state().executables.erase(executable) == 0) {
+    state().mistake("an executable graph is destroyed that does not exist");
+    return failed(cudaErrorInvalidValue);
+  }
+  delete executable;
+  return error;
+}
+
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  if (const cudaError_t error = begin_call("cudaFuncSetAttribute")) return error;
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > 227 << 10)
+    return failed(cudaErrorInvalidValue);
+  s.shared_limits[{current_device(), function}] = static_cast<std::size_t>(value);
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  if (const cudaError_t error = begin_call("cudaLaunchKernelExC")) return error;
+  const cudaStream_t stream = config->stream;
+  if (!s.streams.contains(stream) || stream->device != current_device())
+    return failed(cudaErrorInvalidResourceHandle);
+  const dim3 grid = config->gridDim, block = config->blockDim;
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.x * block.y * block.z > 1024)
+    return failed(cudaErrorInvalidConfiguration);
+  const auto limit = s.shared_limits.find({current_device(), function});
+  const std::size_t most = limit == s.shared_limits.end() ? std::size_t{48} << 10 : limit->second;
+  if (config->dynamicSmemBytes > most) return failed(cudaErrorInvalidValue);
+  bool overlaps = false;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& attribute = config->attrs[i];
+    overlaps = overlaps || (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization &&
+                            attribute.val.programmaticStreamSerializationAllowed != 0);
+  }
+  if (overlaps && stream->capture != nullptr &&
+      (stream->capture->work.empty() || !stream->capture->work.back().is_kernel)) {
+    s.mistake("a graph in which a kernel may start before something that is not a kernel");
+    return failed(cudaErrorInvalidValue);
+  }
+  const sweep::cuda::host::KernelLaunch launch(
+      function, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, config->dynamicSmemBytes, arguments);
+  return add_work(stream, {[launch] { launch.run(); }, true, overlaps});
+}
+
+// What the other parts of the stand-in ask for.
+namespace sweep::cuda {
+
+int host::current_device() { return cudart::current_device(); }
+
+void Stream::enqueue(std::function<void()> work) {
+  const std::scoped_lock lock(state().mutex);
+  add_work(static_cast<cudaStream_t>(native_stream(*this)), {std::move(work)});
+}
+
+}  // namespace sweep::cuda

@@ -1,0 +1,171 @@
+// Grids on the host: the order of threads and blocks, barriers, shared memory and copies to it, and what is
+// refused as a GPU would.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "core/kernels/cuda/runtime/host_builtins.h"
+#include "core/kernels/cuda/runtime/kernel.h"
+
+namespace sweep::cuda {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+void in_both_orders(const std::function<void()>& check) {
+  for (const host::Order order : {host::Order::kForward, host::Order::kBackward}) {
+    SCOPED_TRACE(order == host::Order::kForward ? "forward" : "backward");
+    host::set_order(order);
+    check();
+  }
+  host::set_order(host::Order::kForward);
+}
+
+TEST(RunGrid, RunsEveryThreadOnceWithItsIndices) {
+  in_both_orders([] {
+    std::multiset<std::vector<unsigned>> seen;
+    host::run_grid({2, 3, 2}, {4, 1, 2}, 0, [&] {
+      EXPECT_EQ(gridDim.y, 3u);
+      EXPECT_EQ(blockDim.x, 4u);
+      seen.insert({blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z});
+    });
+    EXPECT_EQ(seen.size(), 2u * 3 * 2 * 4 * 1 * 2);
+    EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), seen.size());
+  });
+}
+
+TEST(RunGrid, BarriersOrderWritesBeforeReads) {
+  in_both_orders([] {
+    constexpr unsigned kCount = 100;
+    std::vector<unsigned> shared(kCount), sums(kCount);
+    host::run_grid({3, 1, 1}, {kCount, 1, 1}, 0, [&] {
+      const unsigned t = threadIdx.x;
+      for (unsigned round = 0; round < 5; ++round) {
+        shared[t] = t * (round + 1) + blockIdx.x;
+        __syncthreads();
+        sums[t] += shared[(t + 1) % kCount] + shared[(t + 37) % kCount];
+        __syncthreads();
+        EXPECT_EQ(threadIdx.x, t);
+      }
+    });
+    for (unsigned t = 0; t < kCount; ++t) {
+      // Blocks add 3 · 2 · (0 + 1 + 2) / 3 per round, rounds 1 + 2 + 3 + 4 + 5 times the two neighbours.
+      EXPECT_EQ(sums[t], 3 * 15 * ((t + 1) % kCount + (t + 37) % kCount) + 5 * 2 * 3);
+    }
+  });
+}
+
+TEST(RunGrid, AMissingBarrierMakesTheResultDependOnTheOrder) {
+  std::vector<std::vector<unsigned>> results;
+  in_both_orders([&] {
+    std::vector<unsigned> shared(8), read(8);
+    host::run_grid({1, 1, 1}, {8, 1, 1}, 0, [&] {
+      shared[threadIdx.x] = threadIdx.x + 1;
+      read[threadIdx.x] = shared[(threadIdx.x + 1) % 8];
+    });
+    results.push_back(read);
+  });
+  EXPECT_NE(results[0], results[1]);
+}
+
+TEST(RunGrid, AThreadThatLeavesBeforeABarrierIsAnError) {
+  const auto kernel = [] {
+    __syncthreads();
+    if (threadIdx.x == 3) return;
+    __syncthreads();
+  };
+  EXPECT_THROW(host::run_grid({1, 1, 1}, {8, 1, 1}, 0, kernel), std::logic_error);
+  int threads = 0;
+  host::run_grid({1, 1, 1}, {8, 1, 1}, 0, [&] {  // and the next kernel runs as ever
+    __syncthreads();
+    ++threads;
+  });
+  EXPECT_EQ(threads, 8);
+}
+
+TEST(RunGrid, RefusesWhatNoGpuTakes) {
+  const auto run = [](host::Index3 grid, host::Index3 block, std::size_t bytes) {
+    return [=] { host::run_grid(grid, block, bytes, [] {}); };
+  };
+  EXPECT_THAT(run({1, 65536, 1}, {1, 1, 1}, 0),
+              ThrowsMessage<std::logic_error>(HasSubstr("65536 blocks along y, want at most 65535")));
+  EXPECT_THAT(run({1, 1, 65536}, {1, 1, 1}, 0), ThrowsMessage<std::logic_error>(HasSubstr("along z")));
+  EXPECT_THAT(run({1, 1, 1}, {512, 3, 1}, 0),
+              ThrowsMessage<std::logic_error>(HasSubstr("1536 threads in a block")));
+  EXPECT_THAT(run({1, 1, 1}, {1, 1, 65}, 0), ThrowsMessage<std::logic_error>(HasSubstr("threads along z")));
+  EXPECT_THAT(run({1, 1, 1}, {1, 1, 1}, 232449),
+              ThrowsMessage<std::logic_error>(HasSubstr("bytes of shared memory")));
+  EXPECT_NO_THROW(run({2, 2, 2}, {16, 1, 64}, 232448)());
+}
+
+TEST(RunGrid, FillsSharedMemoryWithNansForEveryBlock) {
+  int nans = 0;
+  host::run_grid({5, 1, 1}, {1, 1, 1}, sizeof(float), [&] {
+    nans += std::isnan(*dynamic_shared<float>()) ? 1 : 0;
+    *dynamic_shared<float>() = 1;
+  });
+  EXPECT_EQ(nans, 5);
+}
+
+TEST(RunGrid, TakesAnotherOrderForEverySeedAndBlock) {
+  const auto orders = [](std::uint64_t seed) {
+    host::set_order(host::Order::kRandom, seed);
+    std::map<unsigned, std::vector<unsigned>> of_block;
+    host::run_grid({20, 1, 1}, {8, 1, 1}, 0, [&] {
+      __syncthreads();
+      of_block[blockIdx.x].push_back(threadIdx.x);
+    });
+    host::set_order(host::Order::kForward);
+    return of_block;
+  };
+  const auto one = orders(1);
+  EXPECT_NE(one, orders(2));
+  EXPECT_NE(one.at(0), one.at(1));
+  for (const auto& [block, threads] : one) EXPECT_EQ(std::set(threads.begin(), threads.end()).size(), 8u);
+}
+
+TEST(CopyAsync, ArrivesWhenItsThreadWaitsAndNotBefore) {
+  const float global = 3;
+  float before = 0, after = 0;
+  const auto kernel = [&](bool waits) {
+    copy_async(dynamic_shared<float>(), &global);
+    before = *dynamic_shared<float>();
+    if (waits) wait_for_copies();
+    after = *dynamic_shared<float>();
+  };
+  host::run_grid({1, 1, 1}, {1, 1, 1}, sizeof(float), [&] { kernel(true); });
+  EXPECT_TRUE(std::isnan(before));
+  EXPECT_EQ(after, 3.0f);
+  EXPECT_THAT(
+      [&] {
+        host::run_grid({1, 1, 1}, {1, 1, 1}, sizeof(float), [&] { kernel(false); });
+      },
+      ThrowsMessage<std::logic_error>(HasSubstr("without waiting for its copy_async()")));
+}
+
+__global__ void sum_kernel(const float* values, float* sum) {
+  const float total = block_sum(values[threadIdx.x]);
+  if (threadIdx.x == 200) *sum = total;
+}
+
+TEST(BlockSum, GivesEveryThreadTheSumInBothOrders) {
+  in_both_orders([] {
+    Stream stream;
+    std::vector<float> values(kThreads);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * i % 91);
+    Array<float> device(values.size(), "values"), sum(1, "sum");
+    stream.upload(device.data(), values.data(), values.size() * sizeof(float));
+    launch(stream, sum_kernel, {1}, {kThreads}, device.data(), sum.data());
+    float result = 0;
+    stream.download(&result, sum.data(), sizeof result);
+    EXPECT_EQ(result, std::accumulate(values.begin(), values.end(), 0.0f));
+  });
+}
+
+}  // namespace
+}  // namespace sweep::cuda
