@@ -85,6 +85,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--short-runs", type=int, default=0)
+    parser.add_argument("--most-of-ideal", type=float, default=1.3, help="what --short-runs may take, in times of the ideal")
     parser.add_argument("--only", action="append", choices=ClusterTest.USES + ClusterTest.DISASTERS)
     arguments = parser.parse_args()
     try:
@@ -106,7 +107,7 @@ def play(test, arguments):
     def is_wanted(name):
         return not arguments.only or name in arguments.only
     if arguments.short_runs:
-        measure_short_runs(test, arguments.short_runs)
+        measure_short_runs(test, arguments.short_runs, arguments.most_of_ideal)
         return
     for name in filter(is_wanted, ClusterTest.USES):
         getattr(test, name)()
