@@ -223,6 +223,9 @@ class StagedCudaEngine final : public Engine {
       const cuda::FedArrays fed{.samples = layers.index == 0, .targets = layers.index + 1 == stages.size()};
       stages_.push_back(
           std::make_unique<PipelineStage>(network_, program, options_.batch_size, options_.placement, fed));
+      if (layers.index == 0 || stages_.back()->program().kernels() == program.kernels) continue;
+      throw DeviceError(stages[layers.index].device.name() + ": it has not the kernels of " +
+                        stages.front().device.name() + ", with which it is to train; want GPUs of one model");
     }
     PipelineStage::link(stages_);
     PipelineStage::join_optimizers(stages_);
