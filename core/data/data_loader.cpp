@@ -7,7 +7,6 @@
 #include <numeric>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -212,9 +211,8 @@ class DataLoader::Implementation {
     try {
       prefetcher_.emplace(threads, buffers_.size(),
                           [this](std::size_t batch, std::size_t slot) { fill(buffers_[slot], batch); });
-    } catch (const std::system_error& error) {
-      throw ConfigError("num_workers = " + std::to_string(options_.num_workers) +
-                        ": the system cannot start so many threads: " + error.what());
+    } catch (const Error& error) {
+      throw ConfigError("num_workers = " + std::to_string(options_.num_workers) + ": " + error.what());
     }
   }
 

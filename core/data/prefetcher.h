@@ -25,7 +25,7 @@ class Prefetcher {
   using Make = std::function<void(std::size_t item, std::size_t slot)>;
 
   /// `threads` >= 1, `slots` >= 2: at most slots − 1 items are made ahead of the one in use.
-  /// Throws std::system_error if a thread cannot be started.
+  /// Throws Error if a thread cannot be started.
   Prefetcher(std::size_t threads, std::size_t slots, Make make);
 
   /// Waits for the items being made; the others are not made.

@@ -146,7 +146,9 @@ class ReplicatedEngine : public Engine {
   std::vector<LayerProfile> profile(const Batch& batch) override { return own_->profile(batch); }
   std::string kernels() const override { return own_->kernels(); }
   Totals take_totals() override {
+    const auto begin = std::chrono::steady_clock::now();
     send(group_, {.kind = Kind::kTakeTotals});
+    count_sending(begin);
     return or_abort(group_, [&] { return own_->take_totals(); });
   }
   std::int64_t batches_between_totals() const override { return own_->batches_between_totals(); }
@@ -218,10 +220,13 @@ class ReplicatedEngine : public Engine {
     or_abort(group_, [&] {
       if (!group_.shares_memory())
         sent_.send(group_, batch, own_->sample_shares(batch.size(), kind == Kind::kTrain));
-      const std::chrono::duration<double> sending = std::chrono::steady_clock::now() - begin;
-      if (kind == Kind::kTrain) sending_seconds_ += sending.count();
+      if (kind == Kind::kTrain) count_sending(begin);
       work();
     });
+  }
+
+  void count_sending(std::chrono::steady_clock::time_point begin) {
+    sending_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
   Communicator& group_;

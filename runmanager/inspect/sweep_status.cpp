@@ -101,9 +101,12 @@ std::optional<LiveSweep> read_progress(const fs::path& directory) {
 }
 
 SweepStatus sweep_status(const fs::path& directory) {
+  return sweep_status(directory, SweepDirectory::is_held(directory));
+}
+
+SweepStatus sweep_status(const fs::path& directory, bool is_held) {
   SweepStatus status;
   status.directory = directory;
-  const bool is_held = SweepDirectory::is_held(directory);
   if (has_runs(directory)) {
     for (const RunRecord& run : list_runs(directory)) {
       ++status.runs;

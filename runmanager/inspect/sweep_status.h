@@ -43,6 +43,8 @@ struct SweepStatus {
 
 /// Reads the records of all runs. Throws DataError.
 SweepStatus sweep_status(const std::filesystem::path& directory);
+/// The same for who knows whether a process holds the directory, as SweepDirectory::is_held() does.
+SweepStatus sweep_status(const std::filesystem::path& directory, bool is_held);
 
 enum class HowToGoOn { kSay, kSaidElsewhere };
 

@@ -123,7 +123,7 @@ class Watch {
   }
 
   void tell_end() {
-    const SweepStatus status = sweep_status(directory_);
+    const SweepStatus status = sweep_status(directory_, held_.is_held());
     if (options_.json) {
       write_json({{"event", "end"}, {"status", to_json(status)}});
     } else {

@@ -17,6 +17,9 @@ from pathlib import Path
 
 source, sweep, stand_in = sys.argv[1:4]
 engine_benchmark = sys.argv[4] if len(sys.argv) > 4 else None
+for program in sys.argv[2:]:
+    if not os.access(program, os.X_OK):
+        sys.exit(f"there is no program {program}; build it first")
 problems = []
 
 
@@ -85,7 +88,9 @@ with tempfile.TemporaryDirectory() as folder:
     end = time.monotonic() + 120
     while not (work / "lost.json").exists() and lost.poll() is None and time.monotonic() < end:
         time.sleep(0.1)
-    os.killpg(lost.pid, signal.SIGKILL)
+    expect(lost.poll() is None, "ended early: ended by itself")
+    if lost.poll() is None:
+        os.killpg(lost.pid, signal.SIGKILL)
     lost.wait()
     result = json.loads((work / "lost.json").read_text()) if (work / "lost.json").exists() else {}
     expect(min(seconds_of(result, "CNN, 100"), default=0) > 0, f"ended early: no seconds of CNN, 100: {result}")

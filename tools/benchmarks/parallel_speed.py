@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Compares ways to train one CNN on two cores: threads, two devices, two MPI ranks, and PyTorch's DistributedDataParallel.
 
-  parallel_speed.py --program SWEEP [--python PYTHON] [--batch N] [--rounds N] [--results PATH]
+  parallel_speed.py --program SWEEP [--allreduce PROGRAM] [--python PYTHON] [--batch N] [--rounds N] [--results PATH]
 
-In every round all run once, one after the other. PYTHON has torch; without it PyTorch is left out. PATH.md and PATH.json are
-written; without --results the table is printed only. An epoch has the 48,000 training images of sweeps/parallel.json; PyTorch's
-are random numbers in memory.
+In every round all run once, one after the other. PYTHON has torch; without it PyTorch is left out. PROGRAM is allreduce_benchmark,
+which `ninja -C build allreduce_benchmark` puts into build/tests: how long MPI takes for the same gradient, beside how long a step
+waits for it. PATH.md and PATH.json are written; without --results the table is printed only. An epoch has the 48,000 training images
+of sweeps/parallel.json; PyTorch's are random numbers in memory.
 """
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -22,16 +24,46 @@ import machine
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES, EPOCHS = 48000, 3
 MPI = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"]
+MPI_ENVIRONMENT = os.environ | {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+IN_PROCESSES = "data 2: two processes, MPI"
 
 
-def sweep_seconds(program, batch, parallel, launcher=()):
-    """The least time of an epoch."""
-    with tempfile.TemporaryDirectory() as logdir:
-        subprocess.run([*launcher, program, ROOT / "sweeps/parallel.json", f"parallel={parallel}", f"batch_size={batch}",
-                        f"epochs={EPOCHS}", "--threads", "2", "--logdir", logdir, "--quiet"], check=True, capture_output=True,
-                       env=os.environ | {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"})
-        record, = machine.run_records(Path(logdir) / "parallel")
-        return min(epoch["epoch_seconds"] for epoch in record["epochs"])
+class SweepTimes:
+    """Of the program, in seconds: the least epoch, and what a step of it waits for other devices."""
+
+    def __init__(self, program, batch):
+        self.program, self.batch = program, batch
+        self.waiting, self.gradient_bytes = {}, 0
+
+    def epoch(self, name, parallel, launcher=()):
+        with tempfile.TemporaryDirectory() as logdir:
+            subprocess.run([*launcher, self.program, ROOT / "sweeps/parallel.json", f"parallel={parallel}", f"batch_size={self.batch}",
+                            f"epochs={EPOCHS}", "--threads", "2", "--logdir", logdir, "--quiet"], check=True, capture_output=True,
+                           env=MPI_ENVIRONMENT)
+            record, = machine.run_records(Path(logdir) / "parallel")
+            if not self.gradient_bytes:
+                run, = (path.parent for path in (Path(logdir) / "parallel").glob("*/run.json"))
+                shown = subprocess.run([self.program, "show", run, "--parameters", "--json"], check=True, capture_output=True, text=True)
+                self.gradient_bytes = 4 * sum(entry["elements"] for entry in json.loads(shown.stdout)["parameters"])
+            least = min(record["epochs"], key=lambda epoch: epoch["epoch_seconds"])
+            if "communication_seconds" in least:
+                steps = math.ceil(IMAGES / self.batch)
+                self.waiting.setdefault(name, []).append(
+                    {"step": least["epoch_seconds"] / steps, "waits": least["communication_seconds"] / steps})
+            return least["epoch_seconds"]
+
+
+def allreduce_seconds(program, count):
+    out = subprocess.run([*MPI, program, str(count)], check=True, capture_output=True, text=True, env=MPI_ENVIRONMENT)
+    return float(out.stdout)
+
+
+def share_of_mpi(times, allreduce):
+    """A sentence about the step that waited least."""
+    least = min(times.waiting[IN_PROCESSES], key=lambda step: step["waits"])
+    return (f"With MPI a step of {least['step'] * 1e3:.2f} ms waits {least['waits'] * 1e6:.0f} µs ({least['waits'] / least['step']:.1%}) "
+            f"for the other rank: to send it its images, to exchange the gradient, and because it is slower. MPI_Allreduce of the same "
+            f"{times.gradient_bytes:,} bytes alone takes {min(allreduce) * 1e6:.0f} µs.")
 
 
 def torch_seconds(python, batch, processes):
@@ -74,6 +106,7 @@ def train_with_torch(rank, processes, batch):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=os.path.abspath)
+    parser.add_argument("--allreduce", type=os.path.abspath)
     parser.add_argument("--python")
     parser.add_argument("--batch", type=int, default=960)
     parser.add_argument("--rounds", type=int, default=3)
@@ -90,25 +123,30 @@ def main():
     if not arguments.program:
         parser.error("--program is needed")
     here = machine.describe()
-    ways = {"one device, 2 threads": lambda: sweep_seconds(arguments.program, arguments.batch, "none"),
-            "data 2: threads of one process": lambda: sweep_seconds(arguments.program, arguments.batch, '{"data": 2}'),
-            "data 2: two processes, MPI": lambda: sweep_seconds(arguments.program, arguments.batch, '{"data": 2}', MPI)}
+    times = SweepTimes(arguments.program, arguments.batch)
+    kinds = {"one device, 2 threads": ("none",), "data 2: threads of one process": ('{"data": 2}',), IN_PROCESSES: ('{"data": 2}', MPI)}
+    ways = {name: lambda name=name, kind=kind: times.epoch(name, *kind) for name, kind in kinds.items()}
     if arguments.python:
         ways["PyTorch, one process, 2 threads"] = lambda: torch_seconds(arguments.python, arguments.batch, 1)
         ways["PyTorch DDP, gloo, two processes"] = lambda: torch_seconds(arguments.python, arguments.batch, 2)
-    seconds = {name: [] for name in ways}
+    seconds, allreduce = {name: [] for name in ways}, []
     for _ in range(arguments.rounds):
         for name, measure in ways.items():
             seconds[name].append(measure())
+        if arguments.allreduce:
+            allreduce.append(allreduce_seconds(arguments.allreduce, times.gradient_bytes))
     least = min(seconds["one device, 2 threads"])
     lines = [f"An epoch of {IMAGES:,} images in batches of {arguments.batch}. {machine.sentence(here)}", "",
              "| | least | median | beside one device |", "|---|---|---|---|"]
-    lines += [f"| {name} | {min(times) * 1000:.0f} ms | {statistics.median(times) * 1000:.0f} ms | {min(times) / least:.2f} × |"
-              for name, times in seconds.items()]
+    lines += [f"| {name} | {min(epochs) * 1000:.0f} ms | {statistics.median(epochs) * 1000:.0f} ms | {min(epochs) / least:.2f} × |"
+              for name, epochs in seconds.items()]
+    if allreduce:
+        lines += ["", share_of_mpi(times, allreduce)]
     text = "\n".join(lines) + "\n"
     print(text)
     if arguments.results:
-        machine.write_results(arguments.results, text, {"date": machine.now().isoformat(timespec="seconds"), "machine": here, "batch": arguments.batch, "seconds": seconds})
+        machine.write_results(arguments.results, text, {"date": machine.now().isoformat(timespec="seconds"), "machine": here, "batch": arguments.batch, "seconds": seconds,
+                                                         "steps": times.waiting, "gradient_bytes": times.gradient_bytes, "allreduce_seconds": allreduce})
 
 
 if __name__ == "__main__":

@@ -2,11 +2,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <memory>
+#include <optional>
 
+#include "core/base/error.h"
 #include "core/base/printable.h"
+#include "runmanager/inspect/recorded_progress.h"
 #include "runmanager/inspect/sweep_listing.h"
+#include "runmanager/slurm/slurm_status.h"
 #include "runmanager/terminal/terminal.h"
 #include "runmanager/terminal/text_table.h"
 #include "runmanager/text/json_output.h"
@@ -24,10 +29,28 @@ struct LsOptions {
   bool json = false;
 };
 
+// What Slurm says of the tasks of a sweep that nobody trains now and that is not done. It is asked at most
+// once a minute.
+std::optional<SlurmStatus> tasks_of(const ListedSweep& sweep, const std::filesystem::path& logdir) {
+  if (sweep.is_running || !sweep.problem.empty()) return std::nullopt;
+  const bool is_done =
+      std::ranges::all_of(sweep.statuses, [](const auto& entry) { return has_ended(entry.first); });
+  if (is_done || !has_slurm_jobs(logdir / sweep.path)) return std::nullopt;
+  try {
+    SlurmClient client;
+    return slurm_status(logdir / sweep.path, client);
+  } catch (const DataError&) {
+    return std::nullopt;  // Who lists all sweeps has not asked for this one: "sweep status" says what is
+                          // wrong.
+  }
+}
+
 // "14 completed, 2 skipped".
-std::string statuses_text(const ListedSweep& sweep) {
+std::string statuses_text(const ListedSweep& sweep, const std::optional<SlurmStatus>& tasks) {
   if (!sweep.problem.empty()) return sweep.problem;
   std::string text = sweep.is_running ? "running: " : "";
+  if (tasks && !tasks->known) text = "on a cluster that does not answer: ";
+  if (tasks && tasks->known && tasks->any_live()) text = "on a cluster: ";
   bool first = true;
   for (const auto& [status, count] : sweep.statuses) {
     text += fmt::format("{}{} {}", first ? "" : ", ", count, to_string(status));
@@ -36,17 +59,17 @@ std::string statuses_text(const ListedSweep& sweep) {
   return text;
 }
 
-void print_table(const std::vector<ListedSweep>& sweeps) {
+void print_table(const std::vector<ListedSweep>& sweeps, const std::filesystem::path& logdir) {
   TextTable table{
       .header = {"sweep", "runs", "last end", "best run", "accuracy"}, .rows = {}, .left_aligned = 4};
   for (const ListedSweep& sweep : sweeps) {
-    table.rows.push_back({sweep.path, statuses_text(sweep), sweep.ended, sweep.best,
+    table.rows.push_back({sweep.path, statuses_text(sweep, tasks_of(sweep, logdir)), sweep.ended, sweep.best,
                           sweep.best_accuracy ? fmt::format("{:.2f}%", 100 * *sweep.best_accuracy) : ""});
   }
   std::cout << terminal_table(table, stdout_unicode());
 }
 
-Json sweeps_json(const std::vector<ListedSweep>& sweeps) {
+Json sweeps_json(const std::vector<ListedSweep>& sweeps, const std::filesystem::path& logdir) {
   Json list = Json::array();
   for (const ListedSweep& sweep : sweeps) {
     Json entry = {{"sweep", sweep.path}, {"runs", sweep.runs}, {"running", sweep.is_running}};
@@ -58,6 +81,7 @@ Json sweeps_json(const std::vector<ListedSweep>& sweeps) {
     entry["started"] = sweep.started;
     entry["ended"] = sweep.ended;
     if (!sweep.problem.empty()) entry["problem"] = sweep.problem;
+    if (const auto tasks = tasks_of(sweep, logdir)) entry["slurm"] = to_json(*tasks);
     list.push_back(std::move(entry));
   }
   return list;
@@ -66,11 +90,11 @@ Json sweeps_json(const std::vector<ListedSweep>& sweeps) {
 int list(const LsOptions& options) {
   const std::vector<ListedSweep> sweeps = list_sweeps(options.logdir);
   if (options.json) {
-    print_json(sweeps_json(sweeps));
+    print_json(sweeps_json(sweeps, options.logdir));
   } else if (sweeps.empty()) {
     std::cout << printable(options.logdir.string()) << ": no sweeps\n";
   } else {
-    print_table(sweeps);
+    print_table(sweeps, options.logdir);
   }
   return kExitDone;
 }

@@ -5,7 +5,9 @@
 // them up in order and takes the whole step. So the bits depend neither on the number of devices, nor on the
 // way in which NCCL passes on what it never adds up.
 #include <algorithm>
+#include <chrono>
 #include <type_traits>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/engine/engine_checks.h"
@@ -150,15 +152,17 @@ class CudaReplica final : public ReplicaEngine {
       const std::vector<DeviceTotals> own = runner_.take_totals(first, count);
       std::ranges::copy(own, all.begin() + static_cast<std::ptrdiff_t>(first));
       const SharedArray array{std::as_writable_bytes(std::span(all)).data(), totals_begins_};
+      const auto begin = std::chrono::steady_clock::now();
       group_.all_gather({&array, 1});
+      gathering_ += std::chrono::steady_clock::now() - begin;
       return cuda::sum_of(all);
     });
   }
 
-  // Of the exchanges of gradients, by the device's clock: nothing is computed meanwhile.
+  // Of the exchanges of gradients, by the device's clock, and of totals: nothing is computed meanwhile.
   std::optional<double> take_communication_seconds() override {
     settle();
-    return exchange_clock_.take();
+    return exchange_clock_.take() + std::exchange(gathering_, {}).count();
   }
 
   std::int64_t batches_between_totals() const override { return 128; }  // as an engine on one device
@@ -319,6 +323,7 @@ class CudaReplica final : public ReplicaEngine {
   mutable cuda::DeviceRunner runner_;
   mutable cuda::DeviceGroup devices_;
   cuda::DeviceClock exchange_clock_;
+  std::chrono::duration<double> gathering_{};  // of totals
   SampleShares shares_;
   std::vector<std::uint32_t> own_rows_;                   // of the last batch
   std::vector<std::size_t> part_begins_, totals_begins_;  // of the ranks' parts, in bytes

@@ -172,6 +172,10 @@ void Program::train(Stream& stream, Task task, const Segment& segment, int image
       if (!segment.joins) load(pass);
       run_moments(pass, segment.begin, segment.end, totals_of_part(part));
       if (!is_last) moments_[segment.end].op->leave_sums(pass, moments_[segment.end].phase());
+    } else if (!is_last) {
+      // Nobody reads them, but they are exchanged; and no graph is empty.
+      const std::size_t bytes = moments_[segment.end].sum_bytes();
+      stream.clear(sums_.data() + static_cast<std::size_t>(part) * bytes, bytes);
     }
     if (is_last && !parts.is_whole()) sum_gradient(stream, part, range.size() > 0, !is_first_turn);
   }

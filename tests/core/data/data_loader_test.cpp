@@ -10,12 +10,14 @@
 
 #include "core/base/error.h"
 #include "core/data/shuffled_order.h"
+#include "tests/support/address_space_limit.h"
 #include "tests/support/message_of.h"
 
 namespace sweep {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 // `count` samples of 2x3 pixels, all different, with labels that tell them apart.
 std::shared_ptr<const SampleSet> make_set(std::size_t count) {
@@ -213,6 +215,16 @@ TEST(DataLoader, RefusesOptionsThatMakeNoSense) {
   EXPECT_THAT(make({set, 1, 3}, {}), HasSubstr("samples 1 to 4 were asked of a data set of 3"));
   EXPECT_THAT(make({set, SIZE_MAX, 2}, {}), HasSubstr("of a data set of 3"));
   EXPECT_THAT(make({nullptr, 0, 1}, {}), HasSubstr("of a data set of 0"));
+}
+
+TEST(DataLoader, SaysWhatToDoWhereThereAreNoThreadsForItsWorkers) {
+  const auto set = make_set(200);
+  const std::string message = test::message_of<ConfigError>([&] {
+    const test::AddressSpaceLimit no_more_stacks(1 << 20);
+    DataLoader({set, 0, 200}, {.batch_size = 1, .num_workers = 64});
+  });
+  EXPECT_THAT(message, StartsWith("num_workers = 64: cannot start a thread that prepares batches: "));
+  EXPECT_THAT(message, HasSubstr("ulimit -u"));
 }
 
 TEST(DataLoader, TakesMoreWorkersThanThereAreBatches) {

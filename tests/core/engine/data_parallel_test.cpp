@@ -295,6 +295,24 @@ TEST(DataParallel, TellsHowLongDevicesExchangedGradients) {
   EXPECT_EQ(engine->take_communication_seconds(), 0.0);
 }
 
+// Also the sums of batch normalization, twelve in each step: more exchanges than are measured without
+// reading.
+TEST(DataParallel, TellsHowLongDevicesExchangedSums) {
+  SKIP_WITHOUT_DEVICES(2);
+  const Training training{test::small_residual(), {3, 8, 8}};
+  const Network network(training.network, training.input);
+  const test::OwnedBatch batch = test::random_batch(16, element_count(network.input()), 10, 3);
+  const auto engine = make_engine(network, options_of(training, 2));
+  engine->set_parameters(initial_parameters(network, 1));
+  engine->take_communication_seconds();
+  const auto begin = std::chrono::steady_clock::now();
+  for (int step = 0; step < 22; ++step) engine->train(batch.view(), 0.01);
+  const double seconds = engine->take_communication_seconds().value_or(-1);
+  const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  EXPECT_GT(seconds, 0);
+  EXPECT_LE(seconds, passed);
+}
+
 TEST(DataParallel, TakesABatchThatChangesOnceTrainReturns) {
   SKIP_WITHOUT_DEVICES(2);
   const Training training{test::mlp(), {1, 7, 7}};

@@ -6,8 +6,11 @@
 
 #include "core/engine/engine_memory.h"
 #include "core/engine/stages.h"
+#include "core/kernels/cpu/cpu_engine.h"
 #include "core/parallel/group_engine.h"
 #include "core/parallel/replicated_engine.h"
+#include "core/parallel/thread_group.h"
+#include "tests/core/parallel/delayed_communicator.h"
 #include "tests/core/parallel/parallel_training.h"
 #include "tests/support/message_of.h"
 
@@ -75,6 +78,18 @@ TEST(DataParallel, TellsHowLongItWaited) {
   test::train_batches(*two, training, 0, 1);
   EXPECT_GT(*two->take_communication_seconds(), 0);
   EXPECT_EQ(two->take_communication_seconds(), 0.0);
+}
+
+TEST(DataParallel, CountsHowLongTotalsAreWaitedFor) {
+  const Network network(test::mlp(), {1, 28, 28});
+  const auto ends = make_thread_group(1);
+  test::DelayedCommunicator group(*ends.front(), std::chrono::milliseconds(20));
+  EngineOptions options;
+  options.parallel.data = 2;
+  const auto engine = make_group_engine(network, options, group, make_cpu_replica);
+  engine->take_communication_seconds();
+  engine->take_totals();
+  EXPECT_GE(*engine->take_communication_seconds(), 0.02);
 }
 
 TEST(DataParallel, RefusesWrongBatchesAndGoesOn) {

@@ -12,8 +12,9 @@ import torture_sweep  # noqa: E402
 from slurm_cluster import until  # noqa: E402
 
 LRS = [0.02, 0.01, 0.005, 0.002]
-LEASE_SECONDS = 6  # after which the runs of a silent process are taken over
-PATIENCE = 180     # seconds until a sweep that was disturbed has come to an end
+LEASE_SECONDS = 6                # after which the runs of a silent process are taken over
+LONG_RUNS = 4                    # so much slower are those of long.json: they go on while their task starts again elsewhere
+PATIENCE = 180                   # seconds until a sweep that was disturbed has come to an end
 ENDED = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY", "BOOT_FAIL")
 
 
@@ -29,13 +30,17 @@ class ClusterSweeps:
         torture_sweep.write_data(directory, small=False)
         sweep = json.loads((directory / "torture.json").read_text())
         del sweep["stop"]
-        setup = ["export FROM_SETUP=1"]
-        if arguments.slow_shim:
-            setup += [f"export LD_PRELOAD={arguments.slow_shim} SWEEP_SLOW_MILLISECONDS={arguments.slow_milliseconds}"]
-        self.sweep_file = sweep | {
-            "name": "sweep", "epochs": arguments.epochs, "params": {"lr": LRS, "batch_size": [2]}, "device": "cpu",
-            "slurm": {"tasks": 3, "cpus": 1, "time": "10", "setup": setup}}
+
+        def sweep_file(milliseconds):
+            setup = ["export FROM_SETUP=1"]
+            if arguments.slow_shim:
+                setup += [f"export LD_PRELOAD={arguments.slow_shim} SWEEP_SLOW_MILLISECONDS={milliseconds}"]
+            return sweep | {
+                "name": "sweep", "epochs": arguments.epochs, "params": {"lr": LRS, "batch_size": [2]}, "device": "cpu",
+                "slurm": {"tasks": 3, "cpus": 1, "time": "10", "setup": setup}}
+        self.sweep_file = sweep_file(arguments.slow_milliseconds)
         (directory / "sweep.json").write_text(json.dumps(self.sweep_file))
+        (directory / "long.json").write_text(json.dumps(sweep_file(LONG_RUNS * arguments.slow_milliseconds)))
         self.expect_exit(0, "sweep.json", "--logdir", "local", "--quiet")
         self.wanted = torture_sweep.bits_of(directory / "local/sweep")
 
@@ -53,8 +58,8 @@ class ClusterSweeps:
             self.problem(f"{' '.join(words)}: exit code {done.returncode}, want {code}:\n{done.stdout}{done.stderr}")
         return done
 
-    def submit(self, logdir, *more):
-        return self.expect_exit(0, "sweep.json", "--logdir", logdir, "--launcher", "slurm", *self.options, *more)
+    def submit(self, logdir, *more, file="sweep.json"):
+        return self.expect_exit(0, file, "--logdir", logdir, "--launcher", "slurm", *self.options, *more)
 
     def tasks_of(self, logdir, *states, with_reports=False):
         jobs = json.loads((self.directory / logdir / "sweep/slurm/jobs.json").read_text())["jobs"]

@@ -10,6 +10,8 @@ Exit codes: 0 good, 1 problems, 77 there is no Slurm.
 import argparse
 import json
 import os
+import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -57,10 +59,18 @@ class ClusterTest(Disasters):
         status = self.expect_exit(0, "status", "not_started/sweep", "--json")
         if json.loads(status.stdout)["slurm"]["waiting"] != 3:
             self.problem(f"status does not count the tasks that are held: {status.stdout}")
+        listed = self.expect_exit(0, "ls", "not_started")
+        if "on a cluster: 4 pending" not in listed.stdout:
+            self.problem(f"ls does not know that tasks wait:\n{listed.stdout}")
+        watch = subprocess.Popen([self.program, "watch", "not_started/sweep"], cwd=self.directory, env=self.environment,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         done = self.expect_exit(0, "resume", "not_started/sweep")
         if done.stdout or "3 tasks that a node could not start were let go" not in done.stderr:
             self.problem(f"resume does not let the tasks go:\n{done.stdout}{done.stderr}")
         self.finish("not_started")
+        watched = watch.communicate(timeout=120)[0]
+        if len(re.findall("accuracy|acc", watched)) < 4 or "ended: 4 completed" not in watched:
+            self.problem(f"watch does not show what tasks train:\n{watched[-2000:]}")
 
     USES = ("same_as_local", "cancelled", "not_started")
 
@@ -71,10 +81,11 @@ def main():
     parser.add_argument("--task-program", type=os.path.abspath, help="another program for the tasks")
     parser.add_argument("--slow-shim", type=os.path.abspath, help="slow_worker_shim.cpp, for runs that take long on few cores")
     parser.add_argument("--slow-milliseconds", type=int, default=10)
-    parser.add_argument("--epochs", type=int, default=60, help="long enough for every disaster: a run is some seconds of training")
+    parser.add_argument("--epochs", type=int, default=60, help="without --slow-shim: as many as take some seconds here")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--short-runs", type=int, default=0)
+    parser.add_argument("--most-of-ideal", type=float, default=1.3, help="what --short-runs may take, in times of the ideal")
     parser.add_argument("--only", action="append", choices=ClusterTest.USES + ClusterTest.DISASTERS)
     arguments = parser.parse_args()
     try:
@@ -96,7 +107,7 @@ def play(test, arguments):
     def is_wanted(name):
         return not arguments.only or name in arguments.only
     if arguments.short_runs:
-        measure_short_runs(test, arguments.short_runs)
+        measure_short_runs(test, arguments.short_runs, arguments.most_of_ideal)
         return
     for name in filter(is_wanted, ClusterTest.USES):
         getattr(test, name)()

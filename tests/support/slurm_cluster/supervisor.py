@@ -17,6 +17,7 @@ from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG = 36, 1
 START_SECONDS = 60
+CUT_OFF = "cut off"  # why a node is down
 CONFIGURATION = """\
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
@@ -171,7 +172,7 @@ class Supervisor:
 
     def start_all(self):
         """Returns what is wrong, or ""."""
-        self.resumed = {}  # node -> why it took no jobs
+        self.resumed = {}  # node -> why it took no jobs; "": it was cut off
         munge, configuration = self.directory / "munge", self.directory / "slurm.conf"
         if not self.runs("munged"):
             for left in ("socket", "socket.lock"):
@@ -191,7 +192,7 @@ class Supervisor:
             if len(re.findall(r"^\S+ (?:idle|mixed|allocated|completing) ", states, re.M)) == len(self.nodes):
                 return ""
             # Slurm drains a node for good when a job could not be killed in time there, or was said to be killed and is not.
-            for node, reason in re.findall(r"^(\S+) drain\S* (.*)$", states, re.M):
+            for node, reason in re.findall(rf"^(\S+) (?:drain\S* (.*)|down\S* {CUT_OFF})$", states, re.M):
                 if node not in self.resumed:
                     self.resumed[node] = reason
                     subprocess.run(["scontrol", "update", f"nodename={node}", "state=resume"], capture_output=True)
@@ -235,6 +236,10 @@ class Supervisor:
             self.kill_daemon(f"slurmd-{words[1]}")
             if words[0] == "lose":
                 kill([pid for step in steps for pid in tree(step)], signal.SIGKILL)
+            else:
+                # Slurm itself would find out within a minute.
+                subprocess.run(["scontrol", "update", f"nodename={words[1]}", "state=down", f"reason={CUT_OFF}"],
+                               check=True, capture_output=True)
         else:
             return f"unknown command {words[0]}"
         return ""
@@ -263,7 +268,7 @@ def main():
         supervisor.configure()
         for line in sys.stdin:
             problem = supervisor.obey(line.split())
-            resumed = "".join(f" {node} was drained: {reason};" for node, reason in supervisor.resumed.items())
+            resumed = "".join(f" {node} was drained: {reason};" for node, reason in supervisor.resumed.items() if reason)
             print(problem.replace("\n", " ") if problem else f"ok{resumed}", flush=True)
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"the cluster cannot be set up: {error}", flush=True)

@@ -76,6 +76,10 @@ std::vector<Training> trainings() {
          layer("sigmoid", "sigmoid"), pool("p", 3), flatten("f"), linear("out", 10)}},
        {1, 16, 15},
        {.loss = squares}},
+      {"TurnsOfASharedBatch",
+       test::small_residual(),
+       {2, 9, 8},
+       {.parallel = {.data = 2, .model = {}, .pipeline = {}}, .accumulate = 2}},
   };
 }
 

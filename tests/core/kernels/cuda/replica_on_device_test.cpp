@@ -6,6 +6,7 @@
 
 #include "core/kernels/cuda/cuda_engine.h"
 #include "core/parallel/thread_group.h"
+#include "tests/core/parallel/delayed_communicator.h"
 #include "tests/support/batch.h"
 #include "tests/support/test_device.h"
 #include "tests/support/test_networks.h"
@@ -111,6 +112,17 @@ TEST(ReplicaOnDevice, TellsHowLongItExchanged) {
   EXPECT_EQ(engine->take_communication_seconds(), 0.0);
   train(*engine, trained);
   EXPECT_GT(engine->take_communication_seconds(), 0.0);
+}
+
+TEST(ReplicaOnDevice, CountsHowLongTotalsAreWaitedFor) {
+  SKIP_WITHOUT_DEVICES(1);
+  const Network trained = network();
+  const auto ends = make_thread_group(1);
+  test::DelayedCommunicator group(*ends.front(), std::chrono::milliseconds(20));
+  const auto engine = make_cuda_replica(trained, options_of(1), group);
+  engine->take_communication_seconds();
+  engine->take_totals();
+  EXPECT_GE(engine->take_communication_seconds(), 0.02);
 }
 
 TEST(ReplicaOnDevice, GivesTheSameBitsWithASecondDevice) {

@@ -60,7 +60,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (const cudaError_t error = begin_call("cudaGetDeviceProperties")) return error;
   if (device < 0 || device >= state().machine.devices) return failed(cudaErrorInvalidDevice);
   *properties = {};
-  std::snprintf(properties->name, sizeof properties->name, "GPU %d of a test", device);
+  std::snprintf(properties->name, sizeof properties->name, "GPU of a test");
   properties->totalGlobalMem = state().machine.memory_bytes;
   properties->multiProcessorCount = 132;
   properties->major = 9;
@@ -191,4 +191,37 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStre
     return failed(cudaErrorInvalidValue);
   }
   return add_work(stream, {[=] { std::memset(memory, value, bytes); }});
+}
+
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
+                                cudaStream_t stream) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  if (const cudaError_t error = begin_call("cudaMemcpyPeerAsync")) return error;
+  const Allocation *target = s.find(to, bytes), *source = s.find(from, bytes);
+  if (target == nullptr || target->device != to_device || source == nullptr ||
+      source->device != from_device) {
+    s.mistake("a copy between other devices than those of its addresses, or beyond an allocation");
+    return failed(cudaErrorInvalidValue);
+  }
+  return add_work(stream, {[=] { std::memcpy(to, from, bytes); }});
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  const Machine& machine = state().machine;
+  const std::scoped_lock lock(state().mutex);
+  if (const cudaError_t error = begin_call("cudaDeviceCanAccessPeer")) return error;
+  if (device < 0 || device >= machine.devices || peer < 0 || peer >= machine.devices)
+    return failed(cudaErrorInvalidDevice);
+  *can = machine.has_peer_access && device != peer ? 1 : 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  if (const cudaError_t error = begin_call("cudaDeviceEnablePeerAccess")) return error;
+  if (!s.machine.has_peer_access || peer == current_device()) return failed(cudaErrorPeerAccessUnsupported);
+  if (!s.peers.insert({current_device(), peer}).second) return failed(cudaErrorPeerAccessAlreadyEnabled);
+  return cudaSuccess;
 }

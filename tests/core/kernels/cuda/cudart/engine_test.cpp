@@ -58,7 +58,7 @@ TEST(CudaDevicesDeathTest, ADeviceThatDoesNotAnswerKeepsItsPlace) {
     cudart::fail("cudaGetDeviceProperties", cudart::CallError::kUnknown, 1);
     const std::vector<DeviceInfo> devices = list_cuda_devices();
     const bool right = devices.size() == 3 && devices[1].capability.empty() &&
-                       devices[2].capability == "9.0" && devices[2].description == "GPU 2 of a test" &&
+                       devices[2].capability == "9.0" && devices[2].description == "GPU of a test" &&
                        devices[2].device.index == 2 && cuda_device_reason(devices[1]) &&
                        devices[2].memory_bytes == std::size_t{1} << 30;
     std::exit(right ? 0 : 1);
@@ -71,9 +71,13 @@ struct Training {
   Shape input;
 };
 
-std::vector<float> train(const Training& training, const char* device = "cuda") {
+std::vector<float> train(const Training& training, const char* device = "cuda",
+                         const ParallelOptions& parallel = {}, double clip_norm = 0) {
   const Network network(training.network, training.input);
-  const auto engine = make_engine(network, {.device = parse_device(device), .batch_size = 6});
+  EngineOptions options{.device = parse_device(device), .batch_size = 6};
+  options.clip_norm = clip_norm;
+  options.parallel = parallel;
+  const auto engine = make_engine(network, options);
   engine->set_parameters(initial_parameters(network, 3));
   for (std::uint64_t step = 0; step < 20; ++step) {
     const test::OwnedBatch batch =
@@ -123,6 +127,42 @@ TEST_F(EngineOnCudart, GivesTheSameBitsOnEveryDeviceAndWithOverlap) {
     EXPECT_EQ(train(training), first) << training.network.name;
   }
   EXPECT_GT(cudart::kernels_overlapped(), 0);
+}
+
+// Two stages.
+PipelineOptions pipeline(int micro_batches, PipelineSchedule schedule) {
+  PipelineOptions options;
+  options.stages = 2;
+  options.micro_batches = micro_batches;
+  options.schedule = schedule;
+  return options;
+}
+
+TEST_F(EngineOnCudart, GivesTheSameBitsWithLayersOnTwoDevices) {
+  for (const Training& training : trainings_) {
+    const std::vector<float> one = train(training, "cuda", {}, 0.5);
+    for (const PipelineSchedule schedule :
+         {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward}) {
+      ParallelOptions parallel;
+      parallel.pipeline = pipeline(3, schedule);
+      EXPECT_EQ(train(training, "cuda", parallel, 0.5), one) << training.network.name;
+    }
+    EXPECT_GT(cudart::calls("cudaMemcpyPeerAsync"), 0);
+  }
+}
+
+TEST_F(EngineOnCudart, EndsWithAnErrorWhicheverCopyBetweenDevicesFails) {
+  ParallelOptions parallel;
+  parallel.pipeline = pipeline(2, PipelineSchedule::kGpipe);
+  train(trainings_[1], "cuda", parallel);
+  const int calls = cudart::calls("cudaMemcpyPeerAsync");
+  for (const int i : {0, 1, calls / 2}) {
+    cudart::start({});
+    cudart::fail("cudaMemcpyPeerAsync", cudart::CallError::kUnknown, i);
+    EXPECT_THAT([&] { train(trainings_[1], "cuda", parallel); },
+                ThrowsMessage<DeviceError>(HasSubstr("copying between devices")));
+    EXPECT_EQ(cudart::alive(), cudart::Alive{});
+  }
 }
 
 // Whichever call fails, there is an error that says so, and nothing is leaked or used afterwards.

@@ -44,6 +44,7 @@ void start(const Machine& machine) {
   s.events.clear();
   s.graphs.clear();
   s.executables.clear();
+  s.peers.clear();
   s.kernels_run = s.kernels_overlapped = 0;
   s.kernel_failure_after = -1;
   current_device() = 0;

@@ -28,10 +28,11 @@ struct Machine {
   std::optional<int> driver = {};
   int devices = 2;
   std::size_t memory_bytes = std::size_t{1} << 30;  // of each device
+  bool has_peer_access = true;                      // between all of them
 };
 
-/// Makes a new machine: nothing of the last one's failures, allocations and errors is left. No stream may be
-/// alive.
+/// Makes a new machine: nothing of the last one's failures, allocations and errors is left, but what kernels
+/// may have of shared memory, as the program asks for it once. No stream may be alive.
 void start(const Machine& machine);
 
 /// Lets a later call of `function`, such as "cudaMalloc", return `error` and do nothing, but wait if that is

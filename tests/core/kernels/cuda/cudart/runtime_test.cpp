@@ -258,6 +258,30 @@ TEST_F(CudaRuntime, KeepsStreamsToTheirDevices) {
   EXPECT_EQ(to_host(of_second, values.data(), 1)[0], 2.0f);
 }
 
+TEST_F(CudaRuntime, CopiesBetweenDevicesWithAndWithoutPeerAccess) {
+  for (const bool has_peer_access : {true, false}) {
+    cudart::start({.has_peer_access = has_peer_access});
+    Stream first;
+    const Array<float> from = to_device(first, std::vector<float>{5, 6}, "a test");
+    use_device(1);
+    Stream second;
+    const Array<float> to(2, "a test");
+    reach_device(0);
+    reach_device(0);  // which the API calls an error
+    reach_device(1);
+    second.copy_between(to.data(), 1, from.data(), 0, 2 * sizeof(float));
+    EXPECT_EQ(to_host(second, to.data(), 2), (std::vector<float>{5, 6}));
+    EXPECT_EQ(cudart::calls("cudaDeviceEnablePeerAccess"), has_peer_access ? 2 : 0);
+    cudart::fail("cudaMemcpyPeerAsync", cudart::CallError::kUnknown);
+    EXPECT_THAT([&] { second.copy_between(to.data(), 1, from.data(), 0, 4); },
+                ThrowsMessage<DeviceError>(HasSubstr("cuda:1: error while copying between devices")));
+    cudart::fail("cudaDeviceCanAccessPeer", cudart::CallError::kUnknown);
+    EXPECT_THAT([] { reach_device(0); },
+                ThrowsMessage<DeviceError>(HasSubstr("error while asking whether devices reach each other")));
+    use_device(0);
+  }
+}
+
 TEST_F(CudaRuntime, StartsOnlyKernelsBehindKernelsEarly) {
   const test::Environment variable("SWEEP_CUDA_OVERLAP", "1");
   Stream stream;

@@ -48,6 +48,7 @@ struct State {
   std::set<cudaGraph_t> graphs;
   std::set<cudaGraphExec_t> executables;
   std::map<std::pair<int, const void*>, std::size_t> shared_limits;  // of a kernel on a device, in bytes
+  std::set<std::pair<int, int>> peers;  // the first device reaches the second one's memory
   int kernels_run = 0, kernels_overlapped = 0;
   int kernel_failure_after = -1;  // kernels; -1: none fails
   cudaError_t kernel_failure = cudaSuccess;
