@@ -3,7 +3,7 @@
 // A call with other sizes than the others' is an error that names the rank; on GPUs it is undefined. A rank
 // that does not come, or has aborted, is noticed at the deadline only, as on GPUs. An exchange does the
 // stream's work so far: the streams of the other ranks cannot be reached from here, so that it cannot be left
-// for later.
+// for later. What it brings is written as late as the stream's other work.
 #include "core/kernels/cuda/libraries/nccl.h"
 
 #include <algorithm>
@@ -29,8 +29,13 @@ namespace {
 class Meeting {
  public:
   struct Call {
-    std::vector<std::size_t> begins;
+    std::vector<DeviceGroup::Block> blocks;
     std::byte* data = nullptr;
+    std::size_t bytes() const {
+      std::size_t sum = 0;
+      for (const DeviceGroup::Block& block : blocks) sum += block.bytes;
+      return sum;
+    }
   };
 
   explicit Meeting(int size) : ranks_(static_cast<std::size_t>(size)) {}
@@ -92,11 +97,11 @@ class Meeting {
     std::vector<Call> calls;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       calls.push_back(ranks_[rank].call);
-      if (calls.back().begins != calls.front().begins)
+      if (calls.back().blocks != calls.front().blocks)
         throw CommunicatorError("NCCL: rank " + std::to_string(rank) + " exchanges " +
-                                std::to_string(calls.back().begins.back()) +
+                                std::to_string(calls.back().bytes()) +
                                 " bytes, or shares them in another way than rank 0 does with " +
-                                std::to_string(calls.front().begins.back()));
+                                std::to_string(calls.front().bytes()));
     }
     return calls;
   }
@@ -182,19 +187,29 @@ DeviceGroup::~DeviceGroup() {
 }
 
 void DeviceGroup::all_gather(Stream& stream, std::byte* data, std::span<const std::size_t> begins) {
+  std::vector<Block> blocks;
+  for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank)
+    blocks.push_back({begins[rank], begins[rank + 1] - begins[rank]});
+  all_gather_blocks(stream, data, blocks);
+}
+
+void DeviceGroup::all_gather_blocks(Stream& stream, std::byte* data, std::span<const Block> blocks) {
   Implementation& own = *implementation_;
   own.require_usable();
-  if (begins.size() != static_cast<std::size_t>(own.size) + 1)
-    throw CommunicatorError("NCCL: " + std::to_string(begins.size()) + " begins for " +
-                            std::to_string(own.size) + " ranks");
+  if (blocks.size() != static_cast<std::size_t>(own.size))
+    throw CommunicatorError("NCCL: parts of " + std::to_string(blocks.size()) + " ranks for " +
+                            std::to_string(own.size));
   stream.wait();  // refuses captures
-  own.meeting->show(own.rank, {{begins.begin(), begins.end()}, data});
+  own.meeting->show(own.rank, {{blocks.begin(), blocks.end()}, data});
   own.meeting->arrive(own.rank);
   const std::vector<Meeting::Call> calls = own.meeting->calls();
   for (std::size_t rank = 0; rank < calls.size(); ++rank) {
-    if (static_cast<int>(rank) == own.rank) continue;
-    const std::size_t begin = begins[rank], bytes = begins[rank + 1] - begin;
-    if (bytes > 0) std::memcpy(data + begin, calls[rank].data + begin, bytes);
+    const auto [begin, bytes] = blocks[rank];
+    if (static_cast<int>(rank) == own.rank || bytes == 0) continue;
+    const std::byte* first = calls[rank].data + begin;
+    stream.enqueue([to = data + begin, brought = std::vector<std::byte>(first, first + bytes)] {
+      std::ranges::copy(brought, to);
+    });
   }
   own.meeting->arrive(own.rank);  // The others have copied, too.
 }
