@@ -304,6 +304,8 @@ Graph Stream::capture(const std::function<void()>& work) {
   }
   implementation_->recording = nullptr;
   capturing = false;
+  // CUDA does not say what an upload of it is, and its launches would be for nothing.
+  if (graph->work.empty()) throw DeviceError("cuda: error while capturing a graph: there is no work in it");
   return Graph(std::move(graph));
 }
 
