@@ -151,6 +151,7 @@ std::vector<std::string> run_three(double deadline, const std::function<void(con
   const DeviceGroupId id = DeviceGroup::make_id();
   std::vector<std::string> errors(3);
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (int number = 0; number < 3; ++number) {
     threads.emplace_back([&, number] {
       try {
