@@ -15,6 +15,7 @@
 #include "core/kernels/cuda/device_runner.h"
 #include "core/kernels/cuda/group_exchange.h"
 #include "core/kernels/cuda/libraries/nccl.h"
+#include "core/kernels/cuda/rank_device.h"
 
 namespace sweep {
 namespace {
@@ -47,10 +48,6 @@ std::vector<int> first_parts(int size) {
   return parts;
 }
 
-int device_of(const EngineOptions& options, const Communicator& group) {
-  return options.device.index + (group.shares_memory() ? group.rank() : 0);
-}
-
 // Rank 0 chooses the kernels, by measuring; the others use them.
 std::string send_kernels(Communicator& group, std::string kernels) {
   std::uint64_t size = kernels.size();
@@ -67,17 +64,22 @@ cuda::DeviceGroupId send_id(Communicator& group) {
   return id;
 }
 
+// After an error of the devices' exchange. Threads each notice it; processes end, as where the group has it.
+void end_processes(Communicator& group, const CommunicatorError& error) {
+  if (!group.shares_memory()) group.abort_for_lost_rank(error.what());
+}
+
 class CudaReplica final : public ReplicaEngine {
  public:
   CudaReplica(const Network& network, const EngineOptions& options, Communicator& group)
       : network_(network),
         options_(options),
         group_(group),
-        device_{DeviceType::kCuda, device_of(options, group)},
+        device_(cuda::device_of_rank(options, group)),
         parts_(parts_of(options, group)),
         kernels_(group.rank() == 0 ? options.kernels : send_kernels(group, {})),
         runner_(network_, program_options(), fed_samples(), options.placement),
-        devices_((join(), send_id(group)), group.rank(), group.size()),
+        devices_((join(), send_id(group)), group.rank(), group.size(), group.deadline()),
         exchange_(devices_, runner_.stream(), first_parts(group.size())) {
     check_loss(options.loss, network_);
     for (int rank = 0; rank <= group.size(); ++rank)
@@ -235,6 +237,10 @@ class CudaReplica final : public ReplicaEngine {
   std::invoke_result_t<Work> or_abort(Work work) const {
     try {
       return work();
+    } catch (const CommunicatorError& error) {
+      devices_.abort();
+      end_processes(group_, error);
+      throw;
     } catch (...) {
       devices_.abort();
       throw;
@@ -254,7 +260,7 @@ class CudaReplica final : public ReplicaEngine {
     return samples;
   }
 
-  // Where ranks are threads, a batch is rank 0's, and lives until its call returns.
+  // Where ranks are threads, a batch is rank 0's, and lives until its call returns, and they have one driver.
   void meet() const {
     if (group_.shares_memory()) group_.barrier();
   }
@@ -278,7 +284,7 @@ class CudaReplica final : public ReplicaEngine {
       is_resident_ = runner_.feed().make_resident(runner_.stream(), batch.set);
       trained_set_ = batch.set;
       program.record(runner_.stream(), Task::kTrainParts, 1, images, runner_.feed().inputs());
-      group_.barrier();
+      meet();  // Of processes, rank 0 alone may have a set.
     } else if (is_resident_ && !runner_.feed().is_resident(batch.set)) {
       settle();  // Rank 0's evaluations have evicted it.
     }
@@ -336,7 +342,12 @@ class CudaReplica final : public ReplicaEngine {
 
 std::unique_ptr<ReplicaEngine> make_cuda_replica(const Network& network, const EngineOptions& options,
                                                  Communicator& group) {
-  return std::make_unique<CudaReplica>(network, options, group);
+  try {
+    return std::make_unique<CudaReplica>(network, options, group);
+  } catch (const CommunicatorError& error) {
+    end_processes(group, error);
+    throw;
+  }
 }
 
 }  // namespace sweep

@@ -79,7 +79,7 @@ void host::set_stream_seed(std::uint64_t seed) {
 int host::current_device() { return device; }
 
 void use_device(int index) {
-  if (index < 0 || index >= host::kDevices)
+  if (index < 0 || index >= host::device_count())
     throw DeviceError("cuda: there is no device " + std::to_string(index));
   device = index;
 }
