@@ -37,6 +37,7 @@ struct DeviceInfo {
   std::string capability;  // CPU: SIMD target in use, such as "AVX3"; CUDA: compute capability, such as "9.0"
   std::string software;    // with versions: "Highway 1.0.3", "CUDA 13.0, driver 580.65.06 for CUDA 13.0"
   std::vector<Precision> precisions;  // that its engine implements
+  std::string uuid = {};              // of a GPU: of no other in the world; in hexadecimal digits
 };
 
 /// An optional library: an engine uses it if it is installed.
@@ -61,8 +62,9 @@ std::vector<LibraryInfo> list_libraries();
 /// Why no CUDA device can be used ("this build has no CUDA", "no NVIDIA driver", …), or nothing if one can.
 std::optional<std::string> cuda_unavailable_reason();
 
-/// Why `count` devices, from `first` on, cannot train one network together, or nothing if they can.
-std::optional<std::string> device_group_unavailable_reason(const Device& first, int count);
+/// Why `count` devices cannot train one network together, or nothing if they can: `first` and those behind
+/// it, or, where there are `processes`, as many in each of them, of which only this one's are looked at.
+std::optional<std::string> device_group_unavailable_reason(const Device& first, int count, int processes = 1);
 
 /// Why the CPU cannot train with Precision::kBf16, or nothing if it can.
 std::optional<std::string> bf16_unavailable_reason();

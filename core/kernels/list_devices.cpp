@@ -53,12 +53,12 @@ std::optional<std::string> cuda_unavailable_reason() { return cuda_missing_reaso
 
 std::optional<std::string> bf16_unavailable_reason() { return cpu_bf16_missing_reason(); }
 
-std::optional<std::string> device_group_unavailable_reason(const Device& first, int count) {
+std::optional<std::string> device_group_unavailable_reason(const Device& first, int count, int processes) {
   if (first.type == DeviceType::kCpu) return std::nullopt;
   if (count > kMaxCudaReplicas)
     return "\"parallel.data\": at most " + std::to_string(kMaxCudaReplicas) +
            " GPUs can share a batch, which is cut into as many parts, got " + std::to_string(count);
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < count / processes; ++i) {
     if (auto reason = unavailable_reason(Device{first.type, first.index + i})) return reason;
   }
   return nccl_missing_reason();

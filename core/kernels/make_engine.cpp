@@ -15,14 +15,19 @@ void throw_if(const EngineOptions& options, const std::optional<std::string>& re
   if (reason) throw DeviceError(options.device.name() + ": " + *reason);
 }
 
+std::unique_ptr<ReplicaEngine> make_replica(const Network& network, const EngineOptions& options,
+                                            Communicator& group) {
+  const bool cuda = options.device.type == DeviceType::kCuda;
+  return (cuda ? make_cuda_replica : make_cpu_replica)(network, options, group);
+}
+
 }  // namespace
 
 std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions& options) {
   throw_if(options, unavailable_reason(options.device, options.precision));
   throw_if(options, parallel_unavailable_reason(network, options));
   const bool cuda = options.device.type == DeviceType::kCuda;
-  if (options.parallel.data > 1)
-    return make_threaded_engine(network, options, cuda ? make_cuda_replica : make_cpu_replica);
+  if (options.parallel.data > 1) return make_threaded_engine(network, options, make_replica);
   if (cuda && options.parallel.has_stages())
     return make_staged_cuda_engine(network, options,
                                    split_into_stages(network, options.parallel, options.device));
@@ -32,17 +37,17 @@ std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions&
 
 std::optional<std::string> group_unavailable_reason(const Network& network, const EngineOptions& options,
                                                     int ranks) {
-  if (auto reason = parallel_unavailable_reason(network, options)) return reason;
   const int data = options.parallel.data;
-  if (data <= 1) return std::nullopt;
-  if (options.device.type == DeviceType::kCuda)
-    return "GPUs of several processes cannot train one network (\"parallel.data\"); those of one process "
-           "can, "
-           "without an MPI launcher";
-  if (data % ranks != 0)
-    return "got \"parallel\": {\"data\": " + std::to_string(data) + "} with " + std::to_string(ranks) +
-           " MPI ranks, want " + std::to_string(ranks) + " or a multiple of it";
-  return std::nullopt;
+  const bool one_each =
+      data > 1 && options.device.type == DeviceType::kCuda && !options.parallel.has_stages();
+  auto reason = one_each ? device_group_unavailable_reason(options.device, data, data)
+                         : parallel_unavailable_reason(network, options);
+  if (reason || data <= 1) return reason;
+  if (one_each ? data == ranks : data % ranks == 0) return std::nullopt;
+  return "got \"parallel\": {\"data\": " + std::to_string(data) + "} with " + std::to_string(ranks) +
+         " MPI ranks, want " + std::to_string(ranks) +
+         (one_each ? ", one GPU each; without an MPI launcher one process can have several"
+                   : " or a multiple of it");
 }
 
 std::unique_ptr<Engine> make_engine_on(Communicator& group, const Network& network,
@@ -50,10 +55,10 @@ std::unique_ptr<Engine> make_engine_on(Communicator& group, const Network& netwo
   if (options.parallel.data <= 1) return make_engine(network, options);
   throw_if(options, unavailable_reason(options.device, options.precision));
   throw_if(options, group_unavailable_reason(network, options, group.size()));
-  return make_group_engine(network, options, group, make_cpu_replica);
+  return make_group_engine(network, options, group, make_replica);
 }
 
-int serve_replicas(Communicator& group) { return serve_replicas(group, make_cpu_replica); }
+int serve_replicas(Communicator& group) { return serve_replicas(group, make_replica); }
 
 std::optional<std::size_t> engine_memory(const Network& network, const EngineOptions& options,
                                          std::size_t profiled) {

@@ -37,6 +37,10 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  /// Among the ranks of the same machine, from 0, in their order.
+  virtual int local_rank() const = 0;
+  /// How long a rank is waited for, in seconds.
+  virtual double deadline() const = 0;
   /// Whether all ranks are threads of one process, so that a pointer means the same to all.
   virtual bool shares_memory() const = 0;
 
@@ -52,6 +56,11 @@ class Communicator {
   /// Lets the calls of all other ranks, now and later, fail with this rank's number and `reason`. May be
   /// called by any thread. With processes it may end them all, and not return.
   virtual void abort(const std::string& reason) noexcept = 0;
+  /// As abort(), where this rank has missed others in an exchange that goes past the group, as between
+  /// devices, so that it does not know which of them is lost, if one is. With processes, who calls this or
+  /// waits in the group is there; a rank that is not by twice the deadline is named instead of this one. By
+  /// the thread that calls the other functions.
+  virtual void abort_for_lost_rank(const std::string& reason) noexcept { abort(reason); }
 };
 
 }  // namespace sweep

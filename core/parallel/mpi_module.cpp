@@ -2,7 +2,10 @@
 #include <mpi.h>
 #include <sched.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,6 +23,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// The ranks of this machine.
+MPI_Comm ranks_of_this_machine(MPI_Comm comm) {
+  MPI_Comm machine{};
+  MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+  return machine;
+}
+
 // Messages go from rank to rank, all at once, instead of through MPI's collective calls: so it is known who
 // is late. What a rank receives is the same amount as with a ring.
 class MpiCommunicator final : public Communicator {
@@ -29,6 +39,9 @@ class MpiCommunicator final : public Communicator {
     const std::lock_guard lock(mpi_);
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &size_);
+    MPI_Comm machine = ranks_of_this_machine(comm_);
+    MPI_Comm_rank(machine, &local_rank_);
+    MPI_Comm_free(&machine);
     MPI_Type_contiguous(kLine, MPI_BYTE, &line_);
     MPI_Type_commit(&line_);
   }
@@ -41,6 +54,8 @@ class MpiCommunicator final : public Communicator {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  int local_rank() const override { return local_rank_; }
+  double deadline() const override { return deadline_; }
   bool shares_memory() const override { return false; }
 
   void all_gather(std::span<const SharedArray> arrays) override {
@@ -77,15 +92,17 @@ class MpiCommunicator final : public Communicator {
     std::vector<std::byte> in(static_cast<std::size_t>(size_));
     for (int peer = 0; peer < size_; ++peer) {
       if (peer == rank_) continue;
-      post(&in[static_cast<std::size_t>(peer)], 1, MPI_BYTE, peer, false);
-      post(&out, 1, MPI_BYTE, peer, true);
+      receive({&in[static_cast<std::size_t>(peer)], 1}, peer);
+      send({&out, 1}, peer);
     }
     wait();
   }
 
   void abort(const std::string& reason) noexcept override { end_all_ranks(comm_, rank_, reason); }
+  void abort_for_lost_rank(const std::string& reason) noexcept override { call_roll(reason); }
 
  private:
+  enum Tag : int { kData, kRollCall };
   static constexpr int kLine = 64;  // bytes that count as one where a message is large: MPI counts with int
 
   static std::span<std::byte> part_of(const SharedArray& array, int rank) {
@@ -93,39 +110,73 @@ class MpiCommunicator final : public Communicator {
     return {array.data + array.begins[r], array.begins[r + 1] - array.begins[r]};
   }
 
-  void send(std::span<std::byte> data, int to) { transfer(data, to, true); }
-  void receive(std::span<std::byte> data, int from) { transfer(data, from, false); }
+  void send(std::span<std::byte> data, int to, Tag tag = kData) { transfer(data, to, true, tag); }
+  void receive(std::span<std::byte> data, int from, Tag tag = kData) { transfer(data, from, false, tag); }
 
   // In lines and what is left, so that messages of up to 128 GiB have a count.
-  void transfer(std::span<std::byte> data, int peer, bool sends) {
+  void transfer(std::span<std::byte> data, int peer, bool sends, Tag tag) {
     const std::size_t lines = data.size() / kLine, rest = data.size() % kLine;
-    if (lines > 0) post(data.data(), static_cast<int>(lines), line_, peer, sends);
-    if (rest > 0) post(data.data() + lines * kLine, static_cast<int>(rest), MPI_BYTE, peer, sends);
+    if (lines > 0) post(data.data(), static_cast<int>(lines), line_, peer, sends, tag);
+    if (rest > 0) post(data.data() + lines * kLine, static_cast<int>(rest), MPI_BYTE, peer, sends, tag);
   }
 
-  void post(std::byte* data, int count, MPI_Datatype type, int peer, bool sends) {
+  void post(std::byte* data, int count, MPI_Datatype type, int peer, bool sends, Tag tag) {
     peers_.push_back(peer);
     MPI_Request& request = requests_.emplace_back();
     const std::lock_guard lock(mpi_);
-    const int error = sends ? MPI_Isend(data, count, type, peer, 0, comm_, &request)
-                            : MPI_Irecv(data, count, type, peer, 0, comm_, &request);
+    const int error = sends ? MPI_Isend(data, count, type, peer, tag, comm_, &request)
+                            : MPI_Irecv(data, count, type, peer, tag, comm_, &request);
     if (error != MPI_SUCCESS) end_all_ranks(comm_, peer, "cannot be reached");
   }
 
+  // Tells all others `reason`, if this rank has one, and hears theirs; who does not answer is lost. Who waits
+  // for a message hears the call, and who waits for its device comes at the deadline of that. The messages
+  // that are under way count no more.
+  [[noreturn]] void call_roll(const std::string& reason) noexcept {
+    is_roll_called_ = true;
+    requests_.clear();
+    peers_.clear();
+    std::vector<std::array<std::byte, 512>> reasons(static_cast<std::size_t>(size_));
+    std::array<std::byte, 512>& own = reasons[static_cast<std::size_t>(rank_)];
+    std::memcpy(own.data(), reason.data(), std::min(reason.size(), own.size() - 1));
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer == rank_) continue;
+      receive(reasons[static_cast<std::size_t>(peer)], peer, kRollCall);
+      send(own, peer, kRollCall);
+    }
+    wait(2 * deadline_);
+    int caller = 0;
+    while (caller < size_ - 1 && reasons[static_cast<std::size_t>(caller)][0] == std::byte{}) ++caller;
+    end_all_ranks(comm_, caller,
+                  reinterpret_cast<const char*>(reasons[static_cast<std::size_t>(caller)].data()));
+  }
+
+  bool hears_roll_call() {
+    int called = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, kRollCall, comm_, &called, MPI_STATUS_IGNORE);
+    return called != 0;
+  }
+
+  void wait() { wait(deadline_); }
+
   // Until all requests are done.
-  void wait() {
-    Deadline deadline(deadline_), silence_of_root(deadline_ / 2);
+  void wait(double patience) {
+    Deadline deadline(patience), silence_of_root(deadline_ / 2);
     const auto begin = std::chrono::steady_clock::now();
     for (std::uint64_t look = 1; !are_done(); ++look) {
       if (look % 64 != 0) continue;
       // Between batches rank 0 evaluates and writes; the cores are for what it does.
       if (std::chrono::steady_clock::now() - begin > 20ms) std::this_thread::sleep_for(100us);
-      const std::lock_guard lock(mpi_);
+      std::unique_lock lock(mpi_);
+      if (!is_roll_called_ && hears_roll_call()) {
+        lock.unlock();
+        call_roll("");
+      }
       if (pulse_.was_felt()) silence_of_root = Deadline(deadline_ / 2);
       const bool has_root = rank_ == 0 || !silence_of_root.is_over();
       if (!deadline.is_over()) continue;
-      if (const auto late = late_rank(has_root)) end_all_ranks(comm_, *late, silence(deadline_));
-      deadline = Deadline(deadline_);
+      if (const auto late = late_rank(has_root)) end_all_ranks(comm_, *late, silence(patience));
+      deadline = Deadline(patience);
     }
     requests_.clear();
     peers_.clear();
@@ -161,15 +212,15 @@ class MpiCommunicator final : public Communicator {
   double deadline_;
   std::mutex mpi_;  // held around calls of MPI: rank 0 has a second thread that makes some
   MpiPulse pulse_;
-  int rank_ = 0, size_ = 1;
+  int rank_ = 0, size_ = 1, local_rank_ = 0;
+  bool is_roll_called_ = false;  // the group ends
   MPI_Datatype line_{};
   std::vector<MPI_Request> requests_;
   std::vector<int> peers_;  // of each request
 };
 
 int count_ranks_on_these_cores() {
-  MPI_Comm machine{};
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+  MPI_Comm machine = ranks_of_this_machine(MPI_COMM_WORLD);
   int size = 1, rank = 0;
   MPI_Comm_size(machine, &size);
   MPI_Comm_rank(machine, &rank);

@@ -29,6 +29,7 @@ class ThreadGroup {
         ranks_(static_cast<std::size_t>(size)) {}
 
   std::size_t size() const { return ranks_.size(); }
+  double deadline() const { return deadline_; }
 
   /// What rank `rank` shows to the others from its next arrival on, until the one after it.
   void show(std::size_t rank, std::span<const SharedArray> arrays) { ranks_[rank].shown = arrays; }
@@ -110,6 +111,8 @@ class ThreadCommunicator final : public Communicator {
 
   int rank() const override { return static_cast<int>(rank_); }
   int size() const override { return static_cast<int>(group_->size()); }
+  int local_rank() const override { return rank(); }
+  double deadline() const override { return group_->deadline(); }
   bool shares_memory() const override { return true; }
 
   void all_gather(std::span<const SharedArray> arrays) override {

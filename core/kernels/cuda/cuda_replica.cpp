@@ -13,7 +13,9 @@
 #include "core/engine/engine_checks.h"
 #include "core/kernels/cuda/cuda_engine.h"
 #include "core/kernels/cuda/device_runner.h"
+#include "core/kernels/cuda/group_exchange.h"
 #include "core/kernels/cuda/libraries/nccl.h"
+#include "core/kernels/cuda/rank_device.h"
 
 namespace sweep {
 namespace {
@@ -35,11 +37,15 @@ GradientParts parts_of(const EngineOptions& options, const Communicator& group) 
   return {.turns = cuda::turns_of(options),
           .count = kGradientParts,
           .first = first_part(group.rank(), group.size()),
-          .end = first_part(group.rank() + 1, group.size())};
+          .end = first_part(group.rank() + 1, group.size()),
+          .most = (kGradientParts + group.size() - 1) / group.size()};
 }
 
-int device_of(const EngineOptions& options, const Communicator& group) {
-  return options.device.index + (group.shares_memory() ? group.rank() : 0);
+// And of the rank behind the last.
+std::vector<int> first_parts(int size) {
+  std::vector<int> parts;
+  for (int rank = 0; rank <= size; ++rank) parts.push_back(first_part(rank, size));
+  return parts;
 }
 
 // Rank 0 chooses the kernels, by measuring; the others use them.
@@ -58,17 +64,23 @@ cuda::DeviceGroupId send_id(Communicator& group) {
   return id;
 }
 
+// After an error of the devices' exchange. Threads each notice it; processes end, as where the group has it.
+void end_processes(Communicator& group, const CommunicatorError& error) {
+  if (!group.shares_memory()) group.abort_for_lost_rank(error.what());
+}
+
 class CudaReplica final : public ReplicaEngine {
  public:
   CudaReplica(const Network& network, const EngineOptions& options, Communicator& group)
       : network_(network),
         options_(options),
         group_(group),
-        device_{DeviceType::kCuda, device_of(options, group)},
+        device_(cuda::device_of_rank(options, group)),
         parts_(parts_of(options, group)),
         kernels_(group.rank() == 0 ? options.kernels : send_kernels(group, {})),
         runner_(network_, program_options(), fed_samples(), options.placement),
-        devices_((join(), send_id(group)), group.rank(), group.size()) {
+        devices_((join(), send_id(group)), group.rank(), group.size(), group.deadline()),
+        exchange_(devices_, runner_.stream(), first_parts(group.size())) {
     check_loss(options.loss, network_);
     for (int rank = 0; rank <= group.size(); ++rank)
       totals_begins_.push_back(static_cast<std::size_t>(first_part(rank, group.size())) * totals_of_a_part() *
@@ -117,8 +129,7 @@ class CudaReplica final : public ReplicaEngine {
       input.factors = cuda::step_factors(options_.optimizer, learning_rate, steps_);
       runner_.feed().add(runner_.stream(), own_samples(batch), input);
       const cuda::StepInputs inputs = runner_.feed().upload(runner_.stream());
-      runner_.program().train_parts(runner_.stream(), static_cast<int>(batch.size()), inputs,
-                                    [&](std::byte* parts, std::size_t bytes) { exchange(parts, bytes); });
+      runner_.program().train_parts(runner_.stream(), static_cast<int>(batch.size()), inputs, exchange_);
       meet();
     });
   }
@@ -159,10 +170,11 @@ class CudaReplica final : public ReplicaEngine {
     });
   }
 
-  // Of the exchanges of gradients, by the device's clock, and of totals: nothing is computed meanwhile.
+  // Of the exchanges of gradients, as far as the device waits for them, and of totals: nothing is computed
+  // meanwhile.
   std::optional<double> take_communication_seconds() override {
     settle();
-    return exchange_clock_.take() + std::exchange(gathering_, {}).count();
+    return exchange_.take_seconds() + std::exchange(gathering_, {}).count();
   }
 
   std::int64_t batches_between_totals() const override { return 128; }  // as an engine on one device
@@ -199,6 +211,7 @@ class CudaReplica final : public ReplicaEngine {
     cuda::ProgramOptions options = cuda::program_options(options_, device_.index, parts_);
     options.kernels = kernels_;
     options.augment = {};  // of batches that the host has changed
+    options.exchanges_by_part = parts_.most > 1 && cuda::gradient_is_worth_a_round(network_);
     return options;
   }
 
@@ -224,21 +237,14 @@ class CudaReplica final : public ReplicaEngine {
   std::invoke_result_t<Work> or_abort(Work work) const {
     try {
       return work();
+    } catch (const CommunicatorError& error) {
+      devices_.abort();
+      end_processes(group_, error);
+      throw;
     } catch (...) {
       devices_.abort();
       throw;
     }
-  }
-
-  // What the parts of a batch have left on each device, to all of them.
-  void exchange(std::byte* parts, std::size_t bytes) {
-    part_begins_.clear();
-    for (int rank = 0; rank <= group_.size(); ++rank)
-      part_begins_.push_back(static_cast<std::size_t>(first_part(rank, group_.size())) * bytes);
-    if (exchange_clock_.is_full()) devices_.wait(runner_.stream());
-    exchange_clock_.start(runner_.stream());
-    devices_.all_gather(runner_.stream(), parts, part_begins_);
-    exchange_clock_.stop(runner_.stream());
   }
 
   // The samples of a batch that this rank trains, turn by turn.
@@ -254,7 +260,7 @@ class CudaReplica final : public ReplicaEngine {
     return samples;
   }
 
-  // Where ranks are threads, a batch is rank 0's, and lives until its call returns.
+  // Where ranks are threads, a batch is rank 0's, and lives until its call returns, and they have one driver.
   void meet() const {
     if (group_.shares_memory()) group_.barrier();
   }
@@ -278,7 +284,7 @@ class CudaReplica final : public ReplicaEngine {
       is_resident_ = runner_.feed().make_resident(runner_.stream(), batch.set);
       trained_set_ = batch.set;
       program.record(runner_.stream(), Task::kTrainParts, 1, images, runner_.feed().inputs());
-      group_.barrier();
+      meet();  // Of processes, rank 0 alone may have a set.
     } else if (is_resident_ && !runner_.feed().is_resident(batch.set)) {
       settle();  // Rank 0's evaluations have evicted it.
     }
@@ -322,21 +328,26 @@ class CudaReplica final : public ReplicaEngine {
   // Mutable because reading results first runs the collected steps.
   mutable cuda::DeviceRunner runner_;
   mutable cuda::DeviceGroup devices_;
-  cuda::DeviceClock exchange_clock_;
+  cuda::GroupExchange exchange_;
   std::chrono::duration<double> gathering_{};  // of totals
   SampleShares shares_;
-  std::vector<std::uint32_t> own_rows_;                   // of the last batch
-  std::vector<std::size_t> part_begins_, totals_begins_;  // of the ranks' parts, in bytes
-  std::shared_ptr<const SampleSet> trained_set_;          // of the last batch
-  bool is_resident_ = false;                              // whether it was when it came first
-  std::int64_t steps_ = 0, last_trained_ = 0;             // last_trained_: steps before the last evaluation
+  std::vector<std::uint32_t> own_rows_;           // of the last batch
+  std::vector<std::size_t> totals_begins_;        // of the ranks' parts, in bytes
+  std::shared_ptr<const SampleSet> trained_set_;  // of the last batch
+  bool is_resident_ = false;                      // whether it was when it came first
+  std::int64_t steps_ = 0, last_trained_ = 0;     // last_trained_: steps before the last evaluation
 };
 
 }  // namespace
 
 std::unique_ptr<ReplicaEngine> make_cuda_replica(const Network& network, const EngineOptions& options,
                                                  Communicator& group) {
-  return std::make_unique<CudaReplica>(network, options, group);
+  try {
+    return std::make_unique<CudaReplica>(network, options, group);
+  } catch (const CommunicatorError& error) {
+    end_processes(group, error);
+    throw;
+  }
 }
 
 }  // namespace sweep

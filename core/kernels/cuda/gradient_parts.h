@@ -18,6 +18,7 @@ struct GradientParts {
   int turns = 1;           // EngineOptions::accumulate, but at most the samples of the largest batch
   int count = 1;           // parts of a turn: kGradientParts if devices share it
   int first = 0, end = 1;  // those of each turn that this device computes
+  int most = 1;            // those of the device that computes most
 
   bool is_whole() const { return turns == 1 && count == 1; }
 };

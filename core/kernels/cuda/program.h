@@ -7,8 +7,8 @@
 // before each launch.
 #pragma once
 
-#include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +20,7 @@
 #include "core/kernels/cuda/kernels/augment.h"
 #include "core/kernels/cuda/kernels/loss.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
+#include "core/kernels/cuda/part_exchange.h"
 #include "core/network/network.h"
 #include "core/spec/loss.h"
 #include "core/spec/optimizer.h"
@@ -41,7 +42,8 @@ struct ProgramOptions {
   bool deterministic;   // EngineOptions::deterministic
   AugmentOptions augment;
   GradientParts parts = {};
-  StageLayers stage = {};  // the layers that the program has
+  bool exchanges_by_part = false;  // gradients, see Program::train_parts()
+  StageLayers stage = {};          // the layers that the program has
 };
 
 /// The inputs of consecutive steps in device memory: step i has its StepInput at first + i · stride, and its
@@ -58,10 +60,6 @@ struct ArrayShare {
   std::size_t first = 0, end = 0, base = 0;
 };
 
-/// Lets all devices have what each has computed of the parts of a batch, [GradientParts::count] of `bytes`
-/// bytes.
-using ExchangeParts = std::function<void(std::byte* parts, std::size_t bytes)>;
-
 /// Parameters, buffers and the optimizer's arrays have the layout that Network describes; those of a stage
 /// are its share of it. Not thread-safe.
 class Program {
@@ -75,7 +73,11 @@ class Program {
 
   /// One step of kTrainParts: a graph launch for all that is done between two calls of `exchange`. `images`
   /// are the samples of the whole batch, and the input's rows only those of options.parts, turn by turn.
-  void train_parts(Stream& stream, int images, const StepInputs& inputs, const ExchangeParts& exchange);
+  /// Gradients are exchanged behind all parts or, with options.exchanges_by_part, each behind its part while
+  /// the next is computed: parts.most rounds, whatever this device has. Parts that batch normalization
+  /// computes in step have only the first layers' weights left when the last sums are there, so that there is
+  /// nothing to exchange meanwhile.
+  void train_parts(Stream& stream, int images, const StepInputs& inputs, PartExchange& exchange);
 
   /// Captures the graphs of such a call now, if there are none yet, and launches nothing.
   void record(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
@@ -134,20 +136,27 @@ class Program {
     Phase phase() const { return kind == Kind::kForward ? Phase::kForward : Phase::kBackward; }
     std::size_t sum_bytes() const { return op == nullptr ? 0 : op->sum_bytes(phase()); }
   };
-  // Moments [begin, end) of a turn: all, or those between two exchanges of sums. joins: begins with the sums
-  // of the moment `begin`.
+  // What is exchanged behind a segment: the sums of its last moment, or the gradient of its part.
+  enum class Exchanged { kNothing, kSums, kGradient };
+  // Moments [begin, end) of parts [first_part, end_part) of a turn: all, or those between two exchanges.
+  // joins: begins with the sums of the moment `begin`.
   struct Segment {
     int turn = 0;
     std::size_t begin = 0, end = 0;
+    int first_part = 0, end_part = 1;
     bool joins = false;
+    Exchanged exchanged = Exchanged::kNothing;
   };
-  // A graph, and the bytes of the sums of a part that are exchanged behind it; 0: none.
+  // A graph, if there is anything to do, and what is exchanged behind it: `sum_bytes` of each part for kSums.
   struct Recorded {
-    Graph graph;
+    std::optional<Graph> graph = {};
+    Exchanged exchanged = Exchanged::kNothing;
     std::size_t sum_bytes = 0;
   };
   std::vector<Moment> moments() const;
+  bool goes_by_part() const;
   std::vector<Segment> segments(int images) const;
+  std::vector<Recorded> record_parts(Stream& stream, int images, const Inputs& inputs) const;
   std::size_t largest_sums() const;
   std::size_t blocks() const;
   std::size_t block_of_part(int part) const;
@@ -155,6 +164,7 @@ class Program {
                                          const StepInputs& inputs);
   void evaluate(Stream& stream, Task task, int images, const Inputs& inputs) const;
   void train(Stream& stream, Task task, const Segment& segment, int images, const Inputs& inputs) const;
+  bool is_without_work(const Segment& segment, int images) const;
   Inputs augmented(Stream& stream, Task task, int images, const Inputs& inputs) const;
   void run_moments(const Pass& pass, std::size_t begin, std::size_t end, DeviceTotals* totals) const;
   void sum_gradient(Stream& stream, int part, bool has_samples, bool add) const;

@@ -26,35 +26,78 @@ std::set<int> pass_sizes(Task task, int images, const GradientParts& parts) {
 
 void Program::run(Stream& stream, Task task, int steps, int images, const StepInputs& inputs) {
   for (const Recorded& recorded : recording(stream, task, steps, images, inputs))
-    stream.launch(recorded.graph);
+    stream.launch(*recorded.graph);
 }
 
-void Program::train_parts(Stream& stream, int images, const StepInputs& inputs,
-                          const ExchangeParts& exchange) {
+void Program::train_parts(Stream& stream, int images, const StepInputs& inputs, PartExchange& exchange) {
+  auto* const gradients = reinterpret_cast<std::byte*>(part_gradients_.data());
+  const std::size_t gradient_bytes = parameters_.size() * sizeof(float);
+  int round = 0;
   for (const Recorded& recorded : recording(stream, Task::kTrainParts, 1, images, inputs)) {
-    stream.launch(recorded.graph);
-    if (recorded.sum_bytes > 0) exchange(sums_.data(), recorded.sum_bytes);
+    if (recorded.graph) stream.launch(*recorded.graph);
+    if (recorded.exchanged == Exchanged::kSums) exchange.all(sums_.data(), recorded.sum_bytes);
+    if (recorded.exchanged == Exchanged::kGradient) exchange.begin(gradients, gradient_bytes, round++);
   }
-  exchange(reinterpret_cast<std::byte*>(part_gradients_.data()), parameters_.size() * sizeof(float));
+  if (goes_by_part()) {
+    for (; round < options_.parts.most; ++round) exchange.begin(gradients, gradient_bytes, round);
+    exchange.finish();
+  } else {
+    exchange.all(gradients, gradient_bytes);
+  }
   take_step(stream, reinterpret_cast<const StepInput*>(inputs.first));
 }
+
+bool Program::goes_by_part() const { return options_.exchanges_by_part && sums_.size() == 0; }
 
 // The segments of a step that trains.
 std::vector<Program::Segment> Program::segments(int images) const {
   std::vector<Segment> all;
+  const int first = options_.parts.first, end = options_.parts.end;
   for (int turn = 0; turn < options_.parts.turns; ++turn) {
     if (samples_of_turn(static_cast<std::size_t>(images), options_.parts, turn).size() == 0) continue;
-    Segment segment{.turn = turn};
+    Segment segment{.turn = turn, .first_part = first, .end_part = end};
     for (std::size_t i = 0; i < moments_.size() && sums_.size() > 0; ++i) {
       if (moments_[i].sum_bytes() == 0) continue;
       segment.end = i;
+      segment.exchanged = Exchanged::kSums;
       all.push_back(segment);
-      segment = {.turn = turn, .begin = i, .joins = true};
+      segment = {.turn = turn, .begin = i, .first_part = first, .end_part = end, .joins = true};
     }
     segment.end = moments_.size();
     all.push_back(segment);
   }
+  if (!goes_by_part()) return all;
+  // The last turn completes the gradients.
+  const Segment last = all.back();
+  all.pop_back();
+  for (int part = first; part < end; ++part) {
+    all.push_back(last);
+    all.back().first_part = part;
+    all.back().end_part = part + 1;
+    all.back().exchanged = Exchanged::kGradient;
+  }
   return all;
+}
+
+// A graph for all segments up to one with an exchange behind it.
+std::vector<Program::Recorded> Program::record_parts(Stream& stream, int images, const Inputs& inputs) const {
+  std::vector<Recorded> recorded;
+  std::vector<Segment> together;
+  const std::vector<Segment> all = segments(images);
+  for (const Segment& segment : all) {
+    if (!is_without_work(segment, images)) together.push_back(segment);
+    if (segment.exchanged == Exchanged::kNothing && &segment != &all.back()) continue;
+    Recorded next{.exchanged = segment.exchanged};
+    if (segment.exchanged == Exchanged::kSums) next.sum_bytes = moments_[segment.end].sum_bytes();
+    if (!together.empty()) {
+      next.graph = stream.capture([&] {
+        for (const Segment& piece : together) train(stream, Task::kTrainParts, piece, images, inputs);
+      });
+    }
+    together.clear();
+    recorded.push_back(std::move(next));
+  }
+  return recorded;
 }
 
 const std::vector<Program::Recorded>& Program::recording(Stream& stream, Task task, int steps, int images,
@@ -74,18 +117,7 @@ const std::vector<Program::Recorded>& Program::recording(Stream& stream, Task ta
   };
   std::vector<Recorded> recorded;
   if (task == Task::kTrainParts) {
-    const std::vector<Segment> all = segments(images);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const std::size_t first = i;
-      // An exchange comes behind all but a turn's last segment.
-      while (all[i].end == moments_.size() && i + 1 < all.size()) ++i;
-      Graph graph = stream.capture([&] {
-        for (std::size_t part = first; part <= i; ++part)
-          train(stream, task, all[part], images, inputs_of(0));
-      });
-      const bool is_end = all[i].end == moments_.size();
-      recorded.push_back({std::move(graph), is_end ? 0 : moments_[all[i].end].sum_bytes()});
-    }
+    recorded = record_parts(stream, images, inputs_of(0));
   } else {
     recorded.push_back({stream.capture([&] {
       for (int step = 0; step < steps; ++step) {
@@ -137,7 +169,17 @@ Program::Inputs Program::augmented(Stream& stream, Task task, int images, const 
   return {batch.input, batch.rows, nullptr};
 }
 
-// A segment of all parts that are this device's, one after another.
+// Whether a turn adds nothing to the gradients of the parts, and no sums are exchanged: a graph is not empty.
+bool Program::is_without_work(const Segment& segment, int images) const {
+  const auto samples = static_cast<std::size_t>(images);
+  const auto samples_of = [&](int first, int end) {
+    return samples_of_parts(samples, options_.parts, segment.turn, first, end);
+  };
+  return sums_.size() == 0 && samples_of(0, 0).begin > 0 &&
+         samples_of(segment.first_part, segment.end_part).size() == 0;
+}
+
+// A segment's parts, one after another.
 void Program::train(Stream& stream, Task task, const Segment& segment, int images,
                     const Inputs& inputs) const {
   const GradientParts& parts = options_.parts;
@@ -165,7 +207,7 @@ void Program::train(Stream& stream, Task task, const Segment& segment, int image
     const Moment& moment = moments_[segment.begin];
     moment.op->join_sums(pass_over(parts.first, {own.begin, own.begin}), moment.phase());
   }
-  for (int part = parts.first; part < parts.end; ++part) {
+  for (int part = segment.first_part; part < segment.end_part; ++part) {
     const SampleRange range = samples_of(part, part + 1);
     if (range.size() > 0) {
       const Pass pass = pass_over(part, range);

@@ -14,6 +14,8 @@ class DelayedCommunicator final : public Communicator {
   DelayedCommunicator(Communicator& group, std::chrono::milliseconds delay) : group_(group), delay_(delay) {}
   int rank() const override { return group_.rank(); }
   int size() const override { return group_.size(); }
+  int local_rank() const override { return group_.local_rank(); }
+  double deadline() const override { return group_.deadline(); }
   bool shares_memory() const override { return group_.shares_memory(); }
   void all_gather(std::span<const SharedArray> arrays) override { late().all_gather(arrays); }
   void scatter(const SharedArray& array) override { late().scatter(array); }

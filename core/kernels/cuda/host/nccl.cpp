@@ -3,19 +3,18 @@
 // A call with other sizes than the others' is an error that names the rank; on GPUs it is undefined. A rank
 // that does not come, or has aborted, is noticed at the deadline only, as on GPUs. An exchange does the
 // stream's work so far: the streams of the other ranks cannot be reached from here, so that it cannot be left
-// for later.
+// for later. What it brings is written as late as the stream's other work. Ranks are threads or processes of
+// this machine.
 #include "core/kernels/cuda/libraries/nccl.h"
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
-#include <cstring>
-#include <map>
-#include <mutex>
-#include <optional>
+#include <memory>
+#include <random>
+#include <string>
 #include <vector>
 
 #include "core/kernels/cuda/host/current_device.h"
+#include "core/kernels/cuda/host/meeting.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
 
 namespace sweep {
@@ -25,124 +24,21 @@ std::optional<std::string> nccl_missing_reason() { return std::nullopt; }
 namespace cuda {
 namespace {
 
-// What the ranks of a group share.
-class Meeting {
- public:
-  struct Call {
-    std::vector<std::size_t> begins;
-    std::byte* data = nullptr;
-  };
+constexpr std::size_t kIdBytes = 16;  // of an id, that are not 0
 
-  explicit Meeting(int size) : ranks_(static_cast<std::size_t>(size)) {}
-
-  void join(int rank, int size, int device, double deadline) {
-    const std::lock_guard lock(mutex_);
-    if (size != static_cast<int>(ranks_.size()))
-      throw CommunicatorError("NCCL: rank " + std::to_string(rank) + " joins a group of " +
-                              std::to_string(size) + ", another rank one of " +
-                              std::to_string(ranks_.size()));
-    for (std::size_t other = 0; other < ranks_.size(); ++other) {
-      if (!ranks_[other].device) continue;
-      if (static_cast<int>(other) == rank)
-        throw CommunicatorError("NCCL: rank " + std::to_string(rank) + " joins twice");
-      if (*ranks_[other].device == device)
-        throw CommunicatorError("NCCL: ranks " + std::to_string(other) + " and " + std::to_string(rank) +
-                                " have the same device, " + std::to_string(device));
-    }
-    Rank& own = at(rank);
-    own.device = device;
-    own.deadline = deadline;
+std::string name_of(const DeviceGroupId& id) {
+  std::string name;
+  for (std::size_t i = 0; i < kIdBytes; ++i) {
+    const auto value = std::to_integer<unsigned>(id[i]);
+    name += {"0123456789abcdef"[value / 16], "0123456789abcdef"[value % 16]};
   }
-
-  /// Waits until all ranks have arrived as often as this one.
-  void arrive(int rank) {
-    std::unique_lock lock(mutex_);
-    const std::uint64_t target = ++at(rank).arrivals;
-    changed_.notify_all();
-    std::size_t late = 0;
-    const auto all_there = [&] {
-      for (late = 0; late < ranks_.size(); ++late) {
-        if (ranks_[late].arrivals < target) return false;
-      }
-      return true;
-    };
-    const std::chrono::duration<double> deadline(at(rank).deadline);
-    if (!changed_.wait_for(lock, deadline, all_there))
-      throw CommunicatorError("NCCL: rank " + std::to_string(late) + " has not come to call " +
-                              std::to_string(target) + " of rank " + std::to_string(rank));
-  }
-
-  /// Waits for all ranks to leave, as long as NCCL's caller does.
-  void leave(int rank) noexcept {
-    std::unique_lock lock(mutex_);
-    ++left_;
-    changed_.notify_all();
-    const std::chrono::duration<double> patience(std::min(at(rank).deadline, 5.0));
-    changed_.wait_for(lock, patience, [this] { return left_ == ranks_.size(); });
-  }
-
-  void show(int rank, Call call) {
-    const std::lock_guard lock(mutex_);
-    at(rank).call = std::move(call);
-  }
-
-  /// Of all ranks, after they have arrived. Throws if they are not the same.
-  std::vector<Call> calls() {
-    const std::lock_guard lock(mutex_);
-    std::vector<Call> calls;
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      calls.push_back(ranks_[rank].call);
-      if (calls.back().begins != calls.front().begins)
-        throw CommunicatorError("NCCL: rank " + std::to_string(rank) + " exchanges " +
-                                std::to_string(calls.back().begins.back()) +
-                                " bytes, or shares them in another way than rank 0 does with " +
-                                std::to_string(calls.front().begins.back()));
-    }
-    return calls;
-  }
-
- private:
-  struct Rank {
-    std::optional<int> device;
-    double deadline = 0;
-    std::uint64_t arrivals = 0;
-    Call call;
-  };
-  Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Rank> ranks_;
-  std::size_t left_ = 0;  // ranks that have left
-};
-
-// The groups of the process by their id, as long as they have ranks.
-class Meetings {
- public:
-  std::shared_ptr<Meeting> find(const DeviceGroupId& id, int size) {
-    const std::lock_guard lock(mutex_);
-    std::shared_ptr<Meeting> meeting = meetings_[id].lock();
-    if (meeting == nullptr) {
-      meeting = std::make_shared<Meeting>(size);
-      meetings_[id] = meeting;
-    }
-    return meeting;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<DeviceGroupId, std::weak_ptr<Meeting>> meetings_;
-};
-
-Meetings& meetings() {
-  static Meetings all;
-  return all;
+  return name;
 }
 
 }  // namespace
 
 struct DeviceGroup::Implementation {
-  std::shared_ptr<Meeting> meeting;  // nullptr once aborted
+  std::unique_ptr<host::Meeting> meeting;  // nullptr once aborted
   int rank = 0, size = 0, device = 0;
 
   void require_usable() const {
@@ -156,10 +52,10 @@ struct DeviceGroup::Implementation {
 };
 
 DeviceGroupId DeviceGroup::make_id() {
-  static std::atomic<std::uint64_t> made{0};
-  const std::uint64_t number = ++made;
+  // As NCCL's, it is that of no other group of the machine.
+  std::random_device random;
   DeviceGroupId id{};
-  std::memcpy(id.data(), &number, sizeof number);
+  std::generate_n(id.begin(), kIdBytes, [&] { return static_cast<std::byte>(random()); });
   return id;
 }
 
@@ -168,35 +64,45 @@ DeviceGroup::DeviceGroup(const DeviceGroupId& id, int rank, int size, double dea
   if (size < 1 || rank < 0 || rank >= size)
     throw CommunicatorError("NCCL: rank " + std::to_string(rank) + " of " + std::to_string(size));
   Implementation& own = *implementation_;
-  own.meeting = meetings().find(id, size);
   own.rank = rank;
   own.size = size;
   own.device = host::current_device();
-  own.meeting->join(rank, size, own.device, deadline);
-  own.meeting->arrive(rank);
+  const std::string device = list_cuda_devices().at(static_cast<std::size_t>(own.device)).uuid;
+  own.meeting = std::make_unique<host::Meeting>(name_of(id), rank, size, device, deadline);
 }
 
 DeviceGroup::~DeviceGroup() {
   const Implementation& own = *implementation_;
-  if (own.meeting != nullptr) own.meeting->leave(own.rank);
+  if (own.meeting != nullptr) own.meeting->leave();
 }
 
 void DeviceGroup::all_gather(Stream& stream, std::byte* data, std::span<const std::size_t> begins) {
+  std::vector<Block> blocks;
+  for (std::size_t rank = 0; rank + 1 < begins.size(); ++rank)
+    blocks.push_back({begins[rank], begins[rank + 1] - begins[rank]});
+  all_gather_blocks(stream, data, blocks);
+}
+
+void DeviceGroup::all_gather_blocks(Stream& stream, std::byte* data, std::span<const Block> blocks) {
   Implementation& own = *implementation_;
   own.require_usable();
-  if (begins.size() != static_cast<std::size_t>(own.size) + 1)
-    throw CommunicatorError("NCCL: " + std::to_string(begins.size()) + " begins for " +
-                            std::to_string(own.size) + " ranks");
+  if (blocks.size() != static_cast<std::size_t>(own.size))
+    throw CommunicatorError("NCCL: parts of " + std::to_string(blocks.size()) + " ranks for " +
+                            std::to_string(own.size));
   stream.wait();  // refuses captures
-  own.meeting->show(own.rank, {{begins.begin(), begins.end()}, data});
-  own.meeting->arrive(own.rank);
-  const std::vector<Meeting::Call> calls = own.meeting->calls();
-  for (std::size_t rank = 0; rank < calls.size(); ++rank) {
-    if (static_cast<int>(rank) == own.rank) continue;
-    const std::size_t begin = begins[rank], bytes = begins[rank + 1] - begin;
-    if (bytes > 0) std::memcpy(data + begin, calls[rank].data + begin, bytes);
+  // Blocks one behind another: first this rank's, then all.
+  std::vector<std::size_t> begins = {0};
+  for (const Block& block : blocks) begins.push_back(begins.back() + block.bytes);
+  const auto brought = std::make_shared<std::vector<std::byte>>(begins.back());
+  const auto rank = static_cast<std::size_t>(own.rank);
+  std::copy_n(data + blocks[rank].begin, blocks[rank].bytes, brought->data() + begins[rank]);
+  own.meeting->all_gather(brought->data(), begins);
+  for (std::size_t other = 0; other < blocks.size(); ++other) {
+    if (other == rank || blocks[other].bytes == 0) continue;
+    stream.enqueue([=, block = blocks[other], from = begins[other]] {
+      std::copy_n(brought->data() + from, block.bytes, data + block.begin);
+    });
   }
-  own.meeting->arrive(own.rank);  // The others have copied, too.
 }
 
 void DeviceGroup::wait(Stream& stream) {

@@ -79,7 +79,7 @@ void host::set_stream_seed(std::uint64_t seed) {
 int host::current_device() { return device; }
 
 void use_device(int index) {
-  if (index < 0 || index >= host::kDevices)
+  if (index < 0 || index >= host::device_count())
     throw DeviceError("cuda: there is no device " + std::to_string(index));
   device = index;
 }
@@ -304,6 +304,8 @@ Graph Stream::capture(const std::function<void()>& work) {
   }
   implementation_->recording = nullptr;
   capturing = false;
+  // CUDA does not say what an upload of it is, and its launches would be for nothing.
+  if (graph->work.empty()) throw DeviceError("cuda: error while capturing a graph: there is no work in it");
   return Graph(std::move(graph));
 }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/kernels/cuda/libraries/nccl_library.h"
 #include "core/kernels/cuda/runtime/cuda_devices.h"
@@ -79,6 +80,8 @@ class Pause {
 }  // namespace
 
 struct DeviceGroup::Implementation {
+  static constexpr const char* kExchanging = "exchanging gradients";
+
   ncclComm_t group = nullptr;
   int rank = 0, size = 0;
   double deadline = 0;
@@ -112,6 +115,31 @@ struct DeviceGroup::Implementation {
     check(nccl().async_error(group, &result), doing);
     check(result, doing);
     return result;
+  }
+
+  void require_usable() {
+    if (group == nullptr) fail("was aborted");
+  }
+
+  // Everybody's block to all, as one call.
+  void broadcast(cudaStream_t stream, std::byte* data, std::span<const Block> blocks) {
+    has_work = true;
+    // Calls between group_start() and group_end() go as one.
+    check(nccl().group_start(), kExchanging);
+    ncclResult_t problem = ncclSuccess;
+    for (std::size_t root = 0; root < blocks.size(); ++root) {
+      if (blocks[root].bytes == 0) continue;
+      // In place where sendbuff is recvbuff.
+      std::byte* block = data + blocks[root].begin;
+      const ncclResult_t result = nccl().broadcast(block, block, blocks[root].bytes, ncclUint8,
+                                                   static_cast<int>(root), group, stream);
+      if (result != ncclSuccess && result != ncclInProgress) problem = result;
+    }
+    // Also after an error, or the thread's group would stay open.
+    const ncclResult_t end = nccl().group_end();
+    check(problem, kExchanging);
+    check(end, kExchanging);
+    finish(kExchanging);
   }
 
   // "The communicator's state must be ncclSuccess before the next call": an exchange is on the stream only
@@ -195,42 +223,31 @@ DeviceGroup::~DeviceGroup() {
 
 void DeviceGroup::all_gather(Stream& stream, std::byte* data, std::span<const std::size_t> begins) {
   Implementation& own = *implementation_;
-  if (own.group == nullptr) own.fail("was aborted");
-  constexpr const char* kDoing = "exchanging gradients";
-  const auto bytes = [&](std::size_t rank) { return begins[rank + 1] - begins[rank]; };
-  const auto size = static_cast<std::size_t>(own.size);
-  bool equal = begins[0] == 0;
-  for (std::size_t rank = 1; rank < size; ++rank) equal = equal && bytes(rank) == bytes(0);
+  own.require_usable();
+  std::vector<Block> blocks;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(own.size); ++rank)
+    blocks.push_back({begins[rank], begins[rank + 1] - begins[rank]});
+  const std::size_t bytes = blocks.front().bytes;
+  const bool equal =
+      begins[0] == 0 && std::ranges::all_of(blocks, [&](const Block& block) { return block.bytes == bytes; });
   auto* const native = static_cast<cudaStream_t>(native_stream(stream));
+  if (!equal) return own.broadcast(native, data, blocks);
   own.has_work = true;
-  if (equal) {
-    // In place where sendbuff is recvbuff + rank · sendcount.
-    own.check(nccl().all_gather(data + begins[static_cast<std::size_t>(own.rank)], data, bytes(0), ncclUint8,
-                                own.group, native),
-              kDoing);
-  } else {
-    // Calls between group_start() and group_end() go as one. In place where sendbuff is recvbuff.
-    own.check(nccl().group_start(), kDoing);
-    ncclResult_t problem = ncclSuccess;
-    for (std::size_t root = 0; root < size; ++root) {
-      if (bytes(root) == 0) continue;
-      std::byte* part = data + begins[root];
-      const ncclResult_t result =
-          nccl().broadcast(part, part, bytes(root), ncclUint8, static_cast<int>(root), own.group, native);
-      if (result != ncclSuccess && result != ncclInProgress) problem = result;
-    }
-    const ncclResult_t end =
-        nccl().group_end();  // Also after an error, or the thread's group would stay open.
-    own.check(problem, kDoing);
-    own.check(end, kDoing);
-  }
-  own.finish(kDoing);
+  // In place where sendbuff is recvbuff + rank · sendcount.
+  own.check(nccl().all_gather(data + begins[static_cast<std::size_t>(own.rank)], data, bytes, ncclUint8,
+                              own.group, native),
+            Implementation::kExchanging);
+  own.finish(Implementation::kExchanging);
+}
+
+void DeviceGroup::all_gather_blocks(Stream& stream, std::byte* data, std::span<const Block> blocks) {
+  implementation_->require_usable();
+  implementation_->broadcast(static_cast<cudaStream_t>(native_stream(stream)), data, blocks);
 }
 
 void DeviceGroup::wait(Stream& stream) {
   Implementation& own = *implementation_;
-  if (own.group == nullptr) own.fail("was aborted");
-  constexpr const char* kDoing = "exchanging gradients";
+  own.require_usable();
   Deadline over(own.deadline);
   Pause pause;
   for (;;) {
@@ -240,8 +257,8 @@ void DeviceGroup::wait(Stream& stream) {
       cudaGetLastError();  // clears the error, or the next call would report it again
       own.fail(std::string("error while waiting for the device: ") + cudaGetErrorString(error));
     }
-    own.state(kDoing);
-    if (over.is_over()) own.fail_late(kDoing);
+    own.state(Implementation::kExchanging);
+    if (over.is_over()) own.fail_late(Implementation::kExchanging);
     pause.take();
   }
   own.has_work = false;

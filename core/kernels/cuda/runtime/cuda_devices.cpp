@@ -34,6 +34,11 @@ std::optional<DeviceInfo> properties_of(int index, const std::string& software) 
   info.cores = properties.multiProcessorCount;
   info.capability = std::to_string(properties.major) + "." + std::to_string(properties.minor);
   info.software = software;
+  for (const char byte : properties.uuid.bytes) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    const auto value = static_cast<unsigned char>(byte);
+    info.uuid += {kDigits[value / 16], kDigits[value % 16]};
+  }
   return info;
 }
 

@@ -58,6 +58,8 @@ class Apart final : public Communicator {
   explicit Apart(Communicator& group) : group_(group) {}
   int rank() const override { return group_.rank(); }
   int size() const override { return group_.size(); }
+  int local_rank() const override { return group_.local_rank(); }
+  double deadline() const override { return group_.deadline(); }
   bool shares_memory() const override { return false; }
   void all_gather(std::span<const SharedArray> arrays) override { group_.all_gather(arrays); }
   void scatter(const SharedArray& array) override { group_.scatter(array); }

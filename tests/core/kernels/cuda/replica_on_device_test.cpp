@@ -60,6 +60,13 @@ Trained train(Engine& engine, const Network& network) {
 }
 
 Network network() { return Network(test::deeplizard(), {1, 28, 28}); }
+// 1.1 MB of parameters.
+Network wide() {
+  const NetworkSpec spec{
+      "wide",
+      {test::flatten("flatten"), test::linear("fc", 1400), test::relu("relu"), test::linear("out", 10)}};
+  return Network(spec, {3, 8, 8});
+}
 Network normalized() { return Network(test::small_residual(), {3, 8, 8}); }
 
 Trained train_as_a_group_of_one(const Network& trained, const EngineOptions& options) {
@@ -87,6 +94,17 @@ TEST(ReplicaOnDevice, TrainsAloneAsAGroupOfOne) {
   const Network trained = network();
   const Trained one = train(*make_engine(trained, options_of(1)), trained);
   ASSERT_EQ(one.parameters.size(), group.parameters.size());
+  EXPECT_NEAR(group.loss / one.loss, 1, 1e-4);
+  EXPECT_NEAR(group.evaluated / one.evaluated, 1, 1e-3);
+}
+
+// With gradients that are exchanged while the next part is computed.
+TEST(ReplicaOnDevice, TrainsAWideNetworkPartByPart) {
+  SKIP_WITHOUT_DEVICES(1);
+  const Network trained = wide();
+  const Trained group = train_as_a_group_of_one(trained, options_of(1));
+  EXPECT_TRUE(group == train_as_a_group_of_one(trained, options_of(1))) << "once more";
+  const Trained one = train(*make_engine(trained, options_of(1)), trained);
   EXPECT_NEAR(group.loss / one.loss, 1, 1e-4);
   EXPECT_NEAR(group.evaluated / one.evaluated, 1, 1e-3);
 }
@@ -129,6 +147,8 @@ TEST(ReplicaOnDevice, GivesTheSameBitsWithASecondDevice) {
   SKIP_WITHOUT_DEVICES(2);
   const Network trained = network();
   EXPECT_TRUE(train(*make_engine(trained, options_of(2)), trained) == train_as_a_group_of_one());
+  EXPECT_TRUE(train(*make_engine(wide(), options_of(2)), wide()) ==
+              train_as_a_group_of_one(wide(), options_of(1)));
   EXPECT_TRUE(train(*make_engine(normalized(), normalized_options(2)), normalized()) ==
               train_as_a_group_of_one(normalized(), normalized_options(1)));
 }

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "core/engine/stages.h"
+#include "core/kernels/cuda/group_exchange.h"
 #include "core/kernels/cuda/host/memory_limit.h"
 #include "core/kernels/cuda/host/stream_order.h"
 #include "core/parallel/group_engine.h"
@@ -56,6 +57,45 @@ TEST(CudaReplica, GivesTheSameBitsWhenStreamsWorkAtRandomTimes) {
     EXPECT_TRUE(trained(in_turns, normalized) == late_in_turns) << seed;
   }
   cuda::host::set_stream_seed(0);
+}
+
+// Networks whose gradient is large enough for an exchange of its own behind each part; not the last one,
+// whose parts wait for each other anyway.
+struct Wide {
+  NetworkSpec network;
+  Shape input;
+  int accumulate = 1;
+};
+
+std::vector<Wide> wide_networks() {
+  const NetworkSpec mlp{
+      "mlp",
+      {test::flatten("flatten"), test::linear("fc", 1400), test::relu("relu"), test::linear("out", 10)}};
+  NetworkSpec cnn = test::deeplizard(), normalized = mlp;
+  std::get<std::int64_t>(cnn.layers[7].arguments["out_features"]) = 1100;
+  const LayerSpec convolution = test::conv("conv", 4, 1);
+  normalized.layers.insert(normalized.layers.begin(), {convolution, {"bn", "batch_norm2d"}});
+  return {{mlp, {3, 8, 8}}, {mlp, {3, 8, 8}, 2}, {cnn, {1, 28, 28}}, {normalized, {3, 8, 8}, 2}};
+}
+
+EngineOptions options_of(const Wide& wide, int devices) {
+  EngineOptions options = options_of(devices);
+  options.accumulate = wide.accumulate;
+  return options;
+}
+
+TEST(CudaReplica, GivesTheSameBitsWithExchangesBesideTheComputation) {
+  for (const Wide& wide : wide_networks()) {
+    const Network network(wide.network, wide.input);
+    ASSERT_TRUE(cuda::gradient_is_worth_a_round(network)) << network.parameter_count();
+    const Trained late = trained(options_of(wide, 2), network);
+    EXPECT_TRUE(trained(options_of(wide, 4), network) == late) << wide.network.name;
+    for (const std::uint64_t seed : {0, 1, 2}) {
+      cuda::host::set_stream_seed(seed);
+      EXPECT_TRUE(trained(options_of(wide, 3), network) == late) << wide.network.name << ", seed " << seed;
+    }
+    cuda::host::set_stream_seed(0);
+  }
 }
 
 // Bytes on all devices.
