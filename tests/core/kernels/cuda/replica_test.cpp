@@ -147,10 +147,6 @@ TEST(CudaReplica, SaysWhatIsNotPossible) {
   EngineOptions model = options_of(2);
   model.parallel.model = {{"*", "cuda:1"}};
   EXPECT_THAT(reason(model), HasSubstr("layers on several GPUs"));
-  const Network network(test::mlp(), {3, 8, 8});
-  EXPECT_EQ(group_unavailable_reason(network, options_of(2), 2), std::nullopt);
-  EXPECT_THAT(group_unavailable_reason(network, options_of(2), 4),
-              testing::Optional(HasSubstr("with 4 MPI ranks, want 4, one GPU each")));
 }
 
 // A rank leaves NCCL's group when all others do; one that waits for them elsewhere would let them wait.
