@@ -115,7 +115,17 @@ class ClusterSweeps:
         """Until a task runs and a run of it has finished an epoch; returns the task."""
         def epoch():
             return list((self.directory / logdir / "sweep").glob("*/checkpoint*.safetensors")) and self.tasks_of(logdir, "RUNNING")
-        running = until(epoch, PATIENCE, f"{logdir}: a task trains")
+        deadline = time.monotonic() + PATIENCE
+        while not (running := epoch()):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{logdir}: no task trains within {PATIENCE} s")
+            try:
+                until(epoch, 20, "a task trains")
+            except AssertionError:
+                # What the disaster before has left: a node that Slurm drains later, and tasks that it could not start there.
+                self.cluster.revive()
+                if (lives := self.lives(logdir)) and self.are_held(lives):
+                    self.expect_exit(0, "resume", f"{logdir}/sweep", *self.options)
         time.sleep(self.random.uniform(0, 0.5))
         return self.random.choice(running)
 
