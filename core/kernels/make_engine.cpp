@@ -28,7 +28,9 @@ std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions&
   throw_if(options, parallel_unavailable_reason(network, options));
   const bool cuda = options.device.type == DeviceType::kCuda;
   if (options.parallel.data > 1) return make_threaded_engine(network, options, make_replica);
-  if (cuda && options.parallel.has_stages()) return make_staged_cuda_engine(network, options);
+  if (cuda && options.parallel.has_stages())
+    return make_staged_cuda_engine(network, options,
+                                   split_into_stages(network, options.parallel, options.device));
   if (cuda) return make_cuda_engine(network, options);
   return make_cpu_engine(network, options);
 }

@@ -12,7 +12,7 @@ namespace sweep {
 /// In which order the stages of a pipeline work on the parts of a batch.
 enum class PipelineSchedule {
   kGpipe,                 // all parts forward, then all parts back
-  kOneForwardOneBackward  // a stage goes back with a part as soon as it can, so that fewer wait in its memory
+  kOneForwardOneBackward  // a stage goes back with a part as soon as it can, so that fewer are under way
 };
 
 /// "gpipe", "1f1b", in the order of the enum.

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "core/base/error.h"
@@ -17,6 +19,8 @@ namespace {
 
 // Bounds how late a signal or a deadline is noticed while no run has events.
 constexpr std::chrono::milliseconds kWait{100};
+// In which a directory that somebody removes is gone, from the first of its files on.
+constexpr std::chrono::seconds kRemoval{3};
 // A run hangs when it is silent for longer than SchedulerOptions::stall_seconds and this many times its usual
 // interval between events, so that runs with slow batches are left alone.
 constexpr double kIntervalsBeforeStall = 10;
@@ -260,10 +264,16 @@ class RunScheduler {
     lose_run(slot, fmt::format("its directory was removed while it was trained ({})", error));
   }
 
+  // Who removes a directory removes its files first: writing may fail a moment before the directory is gone.
   bool only_run_directory_is_gone(const Slot& slot) const {
     const std::filesystem::path run = recorder_.directory() / slot.run().prepared.config->name;
+    const auto end = std::chrono::steady_clock::now() + kRemoval;
     std::error_code error;
-    if (std::filesystem::exists(run, error) || error) return false;
+    while (std::filesystem::exists(run, error)) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(kWait / 10);
+    }
+    if (error) return false;
     options_.check_directory();
     return true;
   }

@@ -66,6 +66,17 @@ def share_of_mpi(times, allreduce):
             f"{times.gradient_bytes:,} bytes alone takes {min(allreduce) * 1e6:.0f} µs.")
 
 
+def table(here, times, seconds, allreduce):
+    least = min(seconds["one device, 2 threads"])
+    lines = [f"An epoch of {IMAGES:,} images in batches of {times.batch}. {machine.sentence(here)}", "",
+             "| | least | median | beside one device |", "|---|---|---|---|"]
+    lines += [f"| {name} | {min(epochs) * 1000:.0f} ms | {statistics.median(epochs) * 1000:.0f} ms | {min(epochs) / least:.2f} × |"
+              for name, epochs in seconds.items()]
+    if allreduce:
+        lines += ["", share_of_mpi(times, allreduce)]
+    return "\n".join(lines) + "\n"
+
+
 def torch_seconds(python, batch, processes):
     out = subprocess.run([python, __file__, "--torch", str(processes), "--batch", str(batch)], check=True, capture_output=True, text=True)
     return float(out.stdout.split()[-1])
@@ -135,18 +146,12 @@ def main():
             seconds[name].append(measure())
         if arguments.allreduce:
             allreduce.append(allreduce_seconds(arguments.allreduce, times.gradient_bytes))
-    least = min(seconds["one device, 2 threads"])
-    lines = [f"An epoch of {IMAGES:,} images in batches of {arguments.batch}. {machine.sentence(here)}", "",
-             "| | least | median | beside one device |", "|---|---|---|---|"]
-    lines += [f"| {name} | {min(epochs) * 1000:.0f} ms | {statistics.median(epochs) * 1000:.0f} ms | {min(epochs) / least:.2f} × |"
-              for name, epochs in seconds.items()]
-    if allreduce:
-        lines += ["", share_of_mpi(times, allreduce)]
-    text = "\n".join(lines) + "\n"
+        text = table(here, times, seconds, allreduce)
+        if arguments.results:  # what is measured so far, should the rest take too long
+            machine.write_results(arguments.results, text, {
+                "date": machine.now().isoformat(timespec="seconds"), "machine": here, "batch": arguments.batch, "seconds": seconds,
+                "steps": times.waiting, "gradient_bytes": times.gradient_bytes, "allreduce_seconds": allreduce})
     print(text)
-    if arguments.results:
-        machine.write_results(arguments.results, text, {"date": machine.now().isoformat(timespec="seconds"), "machine": here, "batch": arguments.batch, "seconds": seconds,
-                                                         "steps": times.waiting, "gradient_bytes": times.gradient_bytes, "allreduce_seconds": allreduce})
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/engine/engine.h"
+#include "core/engine/stages.h"
 #include "core/parallel/replica_engine.h"
 
 namespace sweep {
@@ -12,10 +13,11 @@ namespace sweep {
 /// does not suffice, saying how much was asked for.
 std::unique_ptr<Engine> make_cuda_engine(const Network& network, const EngineOptions& options);
 
-/// The engine of a network whose layers are in stages, see split_into_stages(), on CUDA devices of this
-/// process that can be used. Throws ConfigError as that, and DeviceError also if the devices are different
-/// GPUs.
-std::unique_ptr<Engine> make_staged_cuda_engine(const Network& network, const EngineOptions& options);
+/// The engine of a network whose layers are in `stages`, on CUDA devices that can be used, in the order of
+/// the layers; options.parallel.pipeline says how batches are cut. Throws as make_cuda_engine(), and
+/// DeviceError if the devices are different GPUs.
+std::unique_ptr<Engine> make_staged_cuda_engine(const Network& network, const EngineOptions& options,
+                                                const std::vector<Stage>& stages);
 
 /// The engine of one rank of `group`, see MakeReplica: on the device `rank` places behind options.device if
 /// the ranks are threads; if they are processes, on one of the devices that the own one sees, by its local

@@ -21,7 +21,8 @@ std::unique_ptr<Engine> make_cuda_engine(const Network& /*network*/, const Engin
   throw DeviceError(options.device.name() + ": " + *cuda_missing_reason());
 }
 
-std::unique_ptr<Engine> make_staged_cuda_engine(const Network& network, const EngineOptions& options) {
+std::unique_ptr<Engine> make_staged_cuda_engine(const Network& network, const EngineOptions& options,
+                                                const std::vector<Stage>& /*stages*/) {
   return make_cuda_engine(network, options);
 }
 

@@ -24,10 +24,10 @@ using cuda::PipelineStage;
 using cuda::StageSchedule;
 using cuda::Task;
 
-// Without those that compute nothing, whose layers the stage before them has.
-std::vector<Stage> stages_of(const Network& network, const EngineOptions& options) {
-  const std::vector<Stage> all = split_into_stages(network, options.parallel, options.device);
+// Those of `all` that compute anything; the stage before them has the layers of the others.
+std::vector<Stage> used_stages(const Network& network, const std::vector<Stage>& all) {
   std::vector<std::size_t> first_layers;
+  first_layers.reserve(all.size());
   for (const Stage& stage : all) first_layers.push_back(stage.first_layer);
   const std::vector<bool> used = cuda::stages_with_nodes(network, first_layers);
   std::vector<Stage> stages;
@@ -76,14 +76,14 @@ std::size_t part_unit(const Network& network, const std::string& kernels) {
 
 class StagedCudaEngine final : public Engine {
  public:
-  StagedCudaEngine(const Network& network, const EngineOptions& options)
+  StagedCudaEngine(const Network& network, const EngineOptions& options, const std::vector<Stage>& all)
       : network_(network), options_(options) {
     check_loss(options.loss, network_);
     if (options.parallel.pipeline) {
       micro_batches_ = static_cast<std::size_t>(options.parallel.pipeline->micro_batches);
       order_ = options.parallel.pipeline->schedule;
     }
-    const std::vector<Stage> stages = stages_of(network_, options);
+    const std::vector<Stage> stages = used_stages(network_, all);
     require_equal_devices(stages);
     make_stages(stages);
     const std::vector<std::size_t> devices = numbered_devices(stages);
@@ -223,6 +223,9 @@ class StagedCudaEngine final : public Engine {
       const cuda::FedArrays fed{.samples = layers.index == 0, .targets = layers.index + 1 == stages.size()};
       stages_.push_back(
           std::make_unique<PipelineStage>(network_, program, options_.batch_size, options_.placement, fed));
+      if (layers.index == 0 || stages_.back()->program().kernels() == program.kernels) continue;
+      throw DeviceError(stages[layers.index].device.name() + ": it has not the kernels of " +
+                        stages.front().device.name() + ", with which it is to train; want GPUs of one model");
     }
     PipelineStage::link(stages_);
     PipelineStage::join_optimizers(stages_);
@@ -284,8 +287,9 @@ class StagedCudaEngine final : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_staged_cuda_engine(const Network& network, const EngineOptions& options) {
-  return std::make_unique<StagedCudaEngine>(network, options);
+std::unique_ptr<Engine> make_staged_cuda_engine(const Network& network, const EngineOptions& options,
+                                                const std::vector<Stage>& stages) {
+  return std::make_unique<StagedCudaEngine>(network, options, stages);
 }
 
 }  // namespace sweep

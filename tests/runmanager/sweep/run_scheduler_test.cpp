@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "core/base/error.h"
 #include "runmanager/training/stop_signals.h"
@@ -21,7 +23,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // What one attempt to train a run does.
-enum class Act { kComplete, kFail, kDiverge, kLoseProcess, kHang };
+enum class Act { kComplete, kFail, kDiverge, kLoseProcess, kHang, kFailWriting };
 
 class ScriptedExecutor final : public RunExecutor {
  public:
@@ -48,6 +50,7 @@ class ScriptedExecutor final : public RunExecutor {
     active_.erase(slot);
     listener.begin_run({.number = attempt.run + 1, .name = attempt.record.name, .epochs = 1});
     if (attempt.act == Act::kLoseProcess) return listener.lose_run("its worker was lost: killed by SIGSEGV");
+    if (attempt.act == Act::kFailWriting) return listener.fail_writing("checkpoint: cannot create");
     const bool completes = attempt.act == Act::kComplete;
     attempt.record.status = completes ? RunStatus::kCompleted : RunStatus::kFailed;
     if (!completes) attempt.record.error = "not a number";
@@ -197,6 +200,23 @@ TEST_F(RunSchedulerTest, DividesTheCoresAndHandsThemToTheLastRun) {
   schedule(2, executor);
   EXPECT_THAT(executor.thread_counts, ElementsAre(3, 2));
   EXPECT_EQ(executor.later_threads.at(1), 5);
+}
+
+TEST_F(RunSchedulerTest, OnlyFailsTheRunWhoseDirectoryIsBeingRemoved) {
+  const std::filesystem::path run = directory_.path() / "run0";
+  std::filesystem::create_directories(run);
+  const std::jthread removal([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // after its files
+    std::filesystem::remove(run);
+  });
+  ScriptedExecutor executor(seconds_, {{0, {Act::kFailWriting}}});
+  EXPECT_THAT(statuses(schedule(2, executor)), ElementsAre("failed", "completed"));
+}
+
+TEST_F(RunSchedulerTest, EndsTheSweepIfARunCannotWriteToItsDirectory) {
+  std::filesystem::create_directories(directory_.path() / "run0");
+  ScriptedExecutor executor(seconds_, {{0, {Act::kFailWriting}}});
+  EXPECT_THROW(schedule(2, executor), IoError);
 }
 
 TEST_F(RunSchedulerTest, KeepsTheRunsOfAGpuInOneSlot) {

@@ -3,7 +3,6 @@
 #include <map>
 #include <mutex>
 #include <stdexcept>
-#include <utility>
 
 namespace sweep::cuda::host {
 namespace {
@@ -11,9 +10,9 @@ namespace {
 // The kernels that have been launched, by their address.
 class Kernels {
  public:
-  void add(const void* kernel, KernelType type) {
+  void add(const void* kernel, const KernelType& type) {
     const std::scoped_lock lock(mutex_);
-    types_.try_emplace(kernel, std::move(type));
+    types_.try_emplace(kernel, type);
   }
   const KernelType& find(const void* kernel) {
     const std::scoped_lock lock(mutex_);
@@ -35,7 +34,7 @@ Kernels& kernels() {
 
 }  // namespace
 
-void register_kernel(const void* kernel, KernelType type) { kernels().add(kernel, std::move(type)); }
+void register_kernel(const void* kernel, const KernelType& type) { kernels().add(kernel, type); }
 
 KernelLaunch::KernelLaunch(const void* kernel, Index3 grid, Index3 block, std::size_t shared_bytes,
                            void** arguments)

@@ -17,7 +17,7 @@
 namespace sweep::cuda::host {
 
 struct Index3 {
-  unsigned x, y, z;
+  unsigned x = 0, y = 0, z = 0;
 };
 
 // threadIdx, blockIdx, blockDim and gridDim of the fiber that runs.
@@ -42,7 +42,7 @@ struct KernelType {
   void (*call)(const void* kernel, void** arguments);
 };
 /// Before each launch of `kernel`. Thread-safe.
-void register_kernel(const void* kernel, KernelType type);
+void register_kernel(const void* kernel, const KernelType& type);
 
 template <class... Parameters>
 void call_kernel(const void* kernel, void** arguments) {
