@@ -15,16 +15,74 @@ namespace {
 
 using namespace sweep;
 
-// Rank 0: each training on all ranks, and on this one alone.
+#ifdef SWEEP_CUDA_ON_HOST
+// Stand-in devices, one in each process: the bits are those of two of one process.
+constexpr Device kDevice{DeviceType::kCuda, 0};
+constexpr int kReference = 2;
+#else
+constexpr Device kDevice;
+constexpr int kReference = 1;
+#endif
+
+// A rank that is killed when all have the third batch, its samples and then its labels: the others exchange
+// results without it.
+class DyingCommunicator final : public Communicator {
+ public:
+  DyingCommunicator(Communicator& group, bool dies) : group_(group), dies_(dies) {}
+  int rank() const override { return group_.rank(); }
+  int size() const override { return group_.size(); }
+  int local_rank() const override { return group_.local_rank(); }
+  double deadline() const override { return group_.deadline(); }
+  bool shares_memory() const override { return group_.shares_memory(); }
+  void all_gather(std::span<const SharedArray> arrays) override { group_.all_gather(arrays); }
+  void scatter(const SharedArray& array) override {
+    group_.scatter(array);
+    ++batches_;
+  }
+  void broadcast(std::span<std::byte> data) override {
+    group_.broadcast(data);
+    if (dies_ && batches_ == 3) std::raise(SIGKILL);
+  }
+  void barrier() override { group_.barrier(); }
+  void abort(const std::string& reason) noexcept override { group_.abort(reason); }
+  void abort_for_lost_rank(const std::string& reason) noexcept override {
+    group_.abort_for_lost_rank(reason);
+  }
+
+ private:
+  Communicator& group_;
+  const bool dies_;
+  int batches_ = 0;
+};
+
+EngineOptions device_options(const test::Training& training, int data) {
+  EngineOptions options = test::options_of(training, data, 1);
+  options.device = kDevice;
+  return options;
+}
+
+// Trains until a rank is killed.
+int train_on(Communicator& group) {
+  if (group.rank() > 0) return serve_replicas(group);
+  const SgdOptions momentum{.momentum = 0.9};
+  const test::Training training{
+      "mlp", test::mlp(), {1, 8, 8}, momentum, 0, 1, std::vector<std::size_t>(200, 20)};
+  const Network network(training.network, training.input);
+  const auto engine = make_engine_on(group, network, device_options(training, group.size()));
+  engine->set_parameters(initial_parameters(network, 3));
+  test::train_batches(*engine, training, 0, training.batches.size());
+  engine->take_totals();
+  return 0;
+}
+
+// Rank 0: each training on all ranks, and in this process alone.
 int compare_trainings(Communicator& group) {
   for (const test::Training& training : test::trainings()) {
     const Network network(training.network, training.input);
-    const auto train = [&](int data) {
-      const EngineOptions options = test::options_of(training, data, 1);
-      const auto engine = data > 1 ? make_engine_on(group, network, options) : make_engine(network, options);
-      return test::train(training, *engine, network);
-    };
-    if (train(group.size()) != train(1)) {
+    const auto together = make_engine_on(group, network, device_options(training, group.size()));
+    const test::TrainedState trained = test::train(training, *together, network);
+    const auto alone = make_engine(network, device_options(training, kReference));
+    if (trained != test::train(training, *alone, network)) {
       std::cout << training.name << ": other bits\n";
       return 1;
     }
@@ -38,7 +96,7 @@ int compare_trainings(Communicator& group) {
 int main(int argc, char** argv) {
   const std::string_view task = argc > 1 ? argv[1] : "";
   const bool may_be_late = task == "contract" || task == "train";
-  MpiSession session(may_be_late ? 30 : 1);
+  MpiSession session(may_be_late ? 30 : task == "train-killed" ? 3 : 1);
   Communicator& group = session.world();
   if (task == "contract") {
     const std::string broken = test::broken_contract(group);
@@ -54,6 +112,10 @@ int main(int argc, char** argv) {
   // Rank argv[2] is stopped or killed: in an exchange, or while the others wait for rank 0's next command.
   const int lost = argc > 2 ? std::atoi(argv[2]) : 0;
   const int signal = task.ends_with("stopped") ? SIGSTOP : SIGKILL;
+  if (task == "train-killed") {
+    DyingCommunicator dying(group, group.rank() == lost);
+    return train_on(dying);
+  }
   if (task == "exchange-stopped" || task == "exchange-killed") {
     group.barrier();
     if (group.rank() == lost) std::raise(signal);

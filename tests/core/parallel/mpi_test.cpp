@@ -21,13 +21,14 @@ struct Ended {
 
 // On one machine, as any user, with more ranks than cores, and without opening a port. Open MPI leaves memory
 // behind when it ends, which LeakSanitizer would count as ours.
-Ended run_ranks(int count, const std::string& task, const std::string& options = "") {
+Ended run_ranks(int count, const std::string& task, const std::string& options = "",
+                const std::string& program = SWEEP_MPI_RANK) {
   const std::string command =
       "ASAN_OPTIONS=detect_leaks=0 OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader "
       "OMPI_MCA_btl_vader_single_copy_mechanism=none "
       "OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_oob_tcp_if_include=lo "
       "timeout -k 1 100 mpirun --allow-run-as-root --oversubscribe --bind-to none " +
-      options + " -n " + std::to_string(count) + " " SWEEP_MPI_RANK " " + task + " 2>&1";
+      options + " -n " + std::to_string(count) + " " + program + " " + task + " 2>&1";
   Ended ended;
   FILE* pipe = ::popen(command.c_str(), "r");
   std::array<char, 4096> text{};
@@ -39,8 +40,9 @@ Ended run_ranks(int count, const std::string& task, const std::string& options =
 }
 
 // Those that are said to be lost.
-std::set<int> named_ranks(const std::string& output) {
-  const std::regex line("sweep: rank (\\d): has not answered for 1 s; all ranks end");
+std::set<int> named_ranks(const std::string& output, int seconds = 1) {
+  const std::regex line("sweep: rank (\\d): has not answered for " + std::to_string(seconds) +
+                        " s; all ranks end");
   std::set<int> named;
   for (std::sregex_iterator match(output.begin(), output.end(), line), end; match != end; ++match)
     named.insert(std::stoi((*match)[1]));
@@ -96,6 +98,24 @@ TEST_F(Mpi, DoesNotNameARankThatWaitsForTheLostOne) {
 TEST_F(Mpi, WaitsForRankZeroAsLongAsItIsThere) {
   const Ended ended = run_ranks(3, "busy");
   EXPECT_EQ(ended.code, 0) << ended.output;
+}
+
+TEST_F(Mpi, TrainsOnAGpuPerRankWithTheBitsOfTwoOfOneProcess) {
+  for (const int count : {2, 3, 4}) {
+    const Ended ended = run_ranks(count, "train", "", SWEEP_CUDA_MPI_RANK);
+    EXPECT_EQ(ended.code, 0) << count << " ranks: " << ended.output;
+    EXPECT_NE(ended.output.find("residual_accumulated: same bits"), std::string::npos) << ended.output;
+  }
+}
+
+// The others wait for it between the devices, where nobody knows who is late.
+TEST_F(Mpi, NamesTheRankThatIsLostBetweenGpus) {
+  for (const int lost : {0, 1, 2}) {
+    const Ended ended =
+        run_ranks(3, "train-killed " + std::to_string(lost), "--enable-recovery", SWEEP_CUDA_MPI_RANK);
+    EXPECT_EQ(named_ranks(ended.output, 6), std::set{lost}) << ended.output;
+    EXPECT_EQ(ended.output.find("NCCL"), std::string::npos) << ended.output;
+  }
 }
 
 TEST_F(Mpi, EndsAllRanksWhenOneIsKilled) {

@@ -149,6 +149,22 @@ TEST(CudaReplica, SaysWhatIsNotPossible) {
   EXPECT_THAT(reason(model), HasSubstr("layers on several GPUs"));
 }
 
+// Where ranks are processes, each has one device, and this one need not see the others'.
+TEST(CudaReplica, SaysWhatIsNotPossibleWithProcesses) {
+  const Network network(test::mlp(), {3, 8, 8});
+  EXPECT_EQ(group_unavailable_reason(network, options_of(8), 8), std::nullopt);
+  EXPECT_EQ(group_unavailable_reason(network, options_of(2, 3), 2), std::nullopt);
+  const auto reason_with = [&](const EngineOptions& options, int ranks) {
+    return group_unavailable_reason(network, options, ranks).value_or("");
+  };
+  EXPECT_THAT(reason_with(options_of(4), 2), HasSubstr("with 2 MPI ranks, want 2, one GPU each"));
+  EXPECT_THAT(reason_with(options_of(9), 9), HasSubstr("at most 8 GPUs can share a batch"));
+  EXPECT_THAT(reason_with(options_of(2, 4), 2), HasSubstr("there is no cuda:4"));
+  EngineOptions stages = options_of(2);
+  stages.parallel.model = {{"*", "cuda:1"}};
+  EXPECT_THAT(reason_with(stages, 2), HasSubstr("layers on several GPUs"));
+}
+
 // A rank leaves NCCL's group when all others do; one that waits for them elsewhere would let them wait.
 TEST(CudaReplica, LeaveTheirGroupTogether) {
   auto engine = make_engine(Network(test::mlp(), {3, 8, 8}), options_of(3));

@@ -1,0 +1,103 @@
+// Processes, each with a GPU of its own, that train one network: the whole program on stand-in devices.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/file.h"
+#include "tests/support/mpi_program.h"
+
+namespace sweep::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+struct Trained {
+  std::vector<json> epochs;  // loss and accuracy of each
+  std::string tensors;       // of the last checkpoint: parameters, buffers and the optimizer's state
+  friend bool operator==(const Trained&, const Trained&) = default;
+};
+
+class CudaRanks : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = mpi_unusable_reason(folder_.path()); !reason.empty())
+      GTEST_SKIP() << reason;
+    write_shared_training(folder_, "cuda");
+  }
+
+  // With N devices in one process, or in N processes.
+  Trained train(const std::string& name, int devices, bool processes, int epochs,
+                const std::string& setting = "RANKS=1") const {
+    const std::vector<std::string> words = {"s.json",
+                                            "optimizer=adam",
+                                            "epochs=" + std::to_string(epochs),
+                                            "name=" + name,
+                                            "parallel.data=" + std::to_string(devices),
+                                            "--quiet"};
+    const Finished finished =
+        processes ? run_mpi(devices, words, folder_.path(), setting) : run_program(words, folder_.path());
+    EXPECT_EQ(finished.code, 0) << finished.out << finished.err;
+    EXPECT_FALSE(std::filesystem::exists(folder_.path() / "runs" / (name + "-2"))) << "one rank alone writes";
+    return read(name);
+  }
+
+  Trained read(const std::string& name) const {
+    const std::filesystem::path run = folder_.path() / "runs" / name / "run";
+    Trained trained;
+    const json record = json::parse(read_file(run / "run.json"));
+    for (const json& epoch : record.at("epochs"))
+      trained.epochs.push_back({epoch.at("loss"), epoch.at("accuracy"), epoch.at("validation_loss")});
+    // A safetensors file begins with the length of its header, which holds times, too.
+    const std::string file = read_file(run / "checkpoint.safetensors");
+    std::uint64_t header = 0;
+    std::memcpy(&header, file.data(), sizeof header);
+    trained.tensors = file.substr(sizeof header + header);
+    return trained;
+  }
+
+  Finished run_ranks(int ranks, const std::string& setting) const {
+    return run_mpi(ranks, {"s.json", "parallel.data=2", "epochs=1", "--quiet"}, folder_.path(), setting);
+  }
+
+  SweepFolder folder_;
+};
+
+TEST_F(CudaRanks, GiveTheBitsOfTwoDevicesOfOneProcess) {
+  const Trained two = train("two", 2, false, 2);
+  ASSERT_EQ(two.epochs.size(), 2u);
+  ASSERT_FALSE(two.tensors.empty());
+  for (const int ranks : {2, 3, 4})
+    EXPECT_TRUE(train("ranks-" + std::to_string(ranks), ranks, true, 2) == two) << ranks;
+  // As Slurm does with --gpus-per-task=1.
+  EXPECT_TRUE(train("alone", 3, true, 2, "CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_RANK") == two);
+}
+
+TEST_F(CudaRanks, GoOnWithAnotherNumber) {
+  const Trained two = train("two", 2, false, 4);
+  train("several", 3, true, 1);
+  train("several", 2, false, 2);
+  train("several", 4, true, 3);
+  EXPECT_TRUE(train("several", 2, true, 4) == two);
+}
+
+TEST_F(CudaRanks, AreRefusedWithoutAGpuOfOneModelForEach) {
+  const Finished same = run_ranks(2, "CUDA_VISIBLE_DEVICES=2");
+  EXPECT_NE(same.code, 0);
+  EXPECT_THAT(same.err + same.out, HasSubstr("has the same GPU as rank 0 on"));
+  const Finished models = run_ranks(2, "SWEEP_CUDA_HOST_MODEL=model-$OMPI_COMM_WORLD_RANK");
+  EXPECT_NE(models.code, 0);
+  EXPECT_THAT(models.err + models.out, HasSubstr("has a model-1, but rank 0 on"));
+  const Finished none = run_ranks(2, "CUDA_VISIBLE_DEVICES=${OMPI_COMM_WORLD_RANK#1}");
+  EXPECT_NE(none.code, 0);
+  EXPECT_THAT(none.err + none.out, HasSubstr("sweep: rank 1: CUDA_VISIBLE_DEVICES hides all devices"));
+}
+
+TEST_F(CudaRanks, AreAsManyAsDevices) {
+  const Finished finished = run_ranks(3, "RANKS=1");
+  EXPECT_THAT(finished.err + finished.out, HasSubstr("with 3 MPI ranks, want 3, one GPU"));
+}
+
+}  // namespace
+}  // namespace sweep::testing
