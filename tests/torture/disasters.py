@@ -1,5 +1,6 @@
 """A full disk, a limit on file sizes, directories that are removed or read-only, jumps of the clock."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -49,7 +50,10 @@ def removed_run(torture):
     run = torture.sweep("removedrun") / "lr=0.02,batch_size=2"
     while process.poll() is None and not (run / "checkpoint.safetensors").exists():
         time.sleep(0.001)
-    shutil.rmtree(run, ignore_errors=True)
+    # At once: what a worker writes while its directory is emptied would keep that from going.
+    with contextlib.suppress(OSError):
+        run.rename(torture.directory / "removedrun-away")
+        shutil.rmtree(torture.directory / "removedrun-away", ignore_errors=True)
     code, _, err = torture.wait(process)
     statuses = {path.parent.name: json.loads(path.read_text())["status"]
                 for path in torture.sweep("removedrun").glob("*/run.json")}
