@@ -1,6 +1,6 @@
 // Runs kernels on the host: blocks one after the other, the threads of a block as fibers that take turns.
-#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
@@ -30,12 +30,16 @@ thread_local GridObserver* observer = nullptr;
 class Turns {
  public:
   void begin(unsigned count) {
+    order_ = order;
+    count_ = count;
+    if (order_ != Order::kRandom) return;
     turns_.resize(count);
     std::iota(turns_.begin(), turns_.end(), 0u);
-    if (order == Order::kBackward) std::reverse(turns_.begin(), turns_.end());
-    if (order == Order::kRandom) shuffle(turns_);
+    shuffle(turns_);
   }
-  unsigned operator[](unsigned n) const { return turns_[n]; }
+  unsigned operator[](unsigned n) const {
+    return order_ == Order::kRandom ? turns_[n] : order_ == Order::kForward ? n : count_ - 1 - n;
+  }
 
   template <class T>
   static void shuffle(std::vector<T>& values) {
@@ -46,7 +50,9 @@ class Turns {
   }
 
  private:
-  std::vector<unsigned> turns_;
+  Order order_ = Order::kForward;
+  unsigned count_ = 0;
+  std::vector<unsigned> turns_;  // of kRandom
 };
 
 // A copy of copy_async() that has not arrived.
@@ -67,8 +73,8 @@ class BlockRunner {
     threads_ = block_size.x * block_size.y * block_size.z;
     started_ = ended_ = 0;
     waiting_.clear();
-    copies_.clear();
-    copies_.resize(threads_);
+    if (copies_.size() < threads_) copies_.resize(threads_);
+    unfinished_ = 0;
     turns_.begin(threads_);
     if (observer != nullptr) observer->begin_block();
     while (started_ < threads_) resume(idle_fiber());
@@ -77,6 +83,7 @@ class BlockRunner {
         // The waiting fibers are in the middle of the kernel and cannot be used again.
         idle_.clear();
         fibers_.clear();
+        copies_.clear();
         throw std::logic_error("a kernel's threads end while others of their block wait at a barrier");
       }
       std::vector<Waiting> turn;
@@ -88,8 +95,10 @@ class BlockRunner {
         resume(waiting.fiber);
       }
     }
-    if (!std::all_of(copies_.begin(), copies_.end(), [](const auto& copies) { return copies.empty(); }))
+    if (unfinished_ > 0) {
+      copies_.clear();
       throw std::logic_error("a kernel ends without waiting for its copy_async()");
+    }
   }
 
   void wait() {
@@ -98,7 +107,10 @@ class BlockRunner {
     fiber->yield();
   }
 
-  void add_copy(const Copy& copy) { copies_[thread_number()].push_back(copy); }
+  void add_copy(const Copy& copy) {
+    copies_[thread_number()].push_back(copy);
+    ++unfinished_;
+  }
 
   void finish_copies() {
     std::vector<Copy>& copies = copies_[thread_number()];
@@ -106,6 +118,7 @@ class BlockRunner {
       if (observer != nullptr) observer->copy(copy.to, copy.from, sizeof(float));
       *copy.to = *copy.from;
     }
+    unfinished_ -= copies.size();
     copies.clear();
   }
 
@@ -156,6 +169,7 @@ class BlockRunner {
   std::vector<Fiber*> idle_;
   std::vector<Waiting> waiting_;
   std::vector<std::vector<Copy>> copies_;  // of each of the block's threads
+  std::size_t unfinished_ = 0;             // copies
   Turns turns_;
   Fiber* running_ = nullptr;
 };
@@ -233,7 +247,7 @@ void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::fu
   for (unsigned n = 0; n < count; ++n) {
     const unsigned b = turns[n];
     block_index = {b % grid.x, b / grid.x % grid.y, b / (grid.x * grid.y)};
-    std::fill(memory.begin(), memory.end(), std::byte{0xFF});
+    if (!memory.empty()) std::memset(memory.data(), 0xFF, memory.size());
     blocks.run(thread);
   }
   if (observer != nullptr) observer->end_grid();
