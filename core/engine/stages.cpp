@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
@@ -134,19 +135,36 @@ std::vector<std::size_t> pipeline_stages(const Network& network, const PipelineO
   return balanced_stages(costs, static_cast<std::size_t>(std::max(1, pipeline.stages)));
 }
 
+// The lowest and the highest index of a device.
+std::pair<int, int> device_range(const std::vector<Stage>& stages) {
+  const auto [lowest, highest] =
+      std::minmax_element(stages.begin(), stages.end(),
+                          [](const Stage& a, const Stage& b) { return a.device.index < b.device.index; });
+  return {lowest->device.index, highest->device.index};
+}
+
 std::optional<std::string> cuda_stages_unavailable_reason(const Network& network,
                                                           const EngineOptions& options) {
-  if (options.accumulate > 1)
-    return "layers on several GPUs and a batch in parts (\"accumulate\": " +
-           std::to_string(options.accumulate) + ") are not implemented together; on the CPU they work";
-  if (options.parallel.data > 1)
-    return "layers on several GPUs (\"parallel.model\", \"parallel.pipeline\") that also share batches "
-           "(\"parallel.data\") are not implemented; each works alone, and on the CPU they work together";
-  for (const Stage& stage : split_into_stages(network, options.parallel, options.device)) {
+  const std::vector<Stage> stages = split_into_stages(network, options.parallel, options.device);
+  for (const Stage& stage : stages) {
     if (stage.device.type != options.device.type)
       return "\"parallel.model\" has layers on " + stage.device.name() + ", want devices of the kind of " +
              options.device.name();
-    if (auto reason = unavailable_reason(stage.device)) return reason;
+  }
+  const int data = options.parallel.data;
+  if (data > 1) {
+    // Each set as if it were in a process of its own, because they are looked at below.
+    if (auto reason = device_group_unavailable_reason(options.device, data, data)) return reason;
+  }
+  for (int replica = 0; replica < data; ++replica) {
+    for (const Stage& stage : stages_of_replica(stages, replica)) {
+      const auto reason = unavailable_reason(stage.device);
+      if (!reason) continue;
+      if (data == 1) return reason;
+      const Device last{options.device.type, device_range(stages_of_replica(stages, data - 1)).second};
+      return *reason + "; \"parallel.data\": " + std::to_string(data) +
+             " wants as many sets of devices as the layers are on, up to " + last.name();
+    }
   }
   return std::nullopt;
 }
@@ -164,6 +182,12 @@ std::vector<Stage> split_into_stages(const Network& network, const ParallelOptio
     const std::size_t end = s + 1 < first.size() ? first[s + 1] : layers;
     stages.push_back({first[s], end, {device.type, device.index + static_cast<int>(s)}});
   }
+  return stages;
+}
+
+std::vector<Stage> stages_of_replica(std::vector<Stage> stages, int replica) {
+  const auto [lowest, highest] = device_range(stages);
+  for (Stage& stage : stages) stage.device.index += replica * (highest - lowest + 1);
   return stages;
 }
 

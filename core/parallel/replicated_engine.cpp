@@ -244,7 +244,7 @@ EngineOptions options_of_one(const EngineOptions& options) {
 
 // What the ranks are called, before their number.
 std::string name_of(const EngineOptions& options) {
-  if (options.device.index > 0) return "rank ";
+  if (options.device.index > 0 || options.parallel.has_stages()) return "rank ";
   return options.device.type == DeviceType::kCpu ? "cpu:" : "cuda:";
 }
 

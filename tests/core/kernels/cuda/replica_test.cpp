@@ -141,28 +141,28 @@ std::string reason(const EngineOptions& options, const NetworkSpec& network = te
 }
 
 TEST(CudaReplica, SaysWhatIsNotPossible) {
-  EXPECT_THAT(reason(options_of(5)), HasSubstr("there is no cuda:4: this machine has 4 CUDA devices"));
-  EXPECT_THAT(reason(options_of(2, 3)), HasSubstr("there is no cuda:4"));
-  EXPECT_THAT(reason(options_of(9)), HasSubstr("at most 8 GPUs can share a batch"));
-  EngineOptions model = options_of(2);
-  model.parallel.model = {{"*", "cuda:1"}};
-  EXPECT_THAT(reason(model), HasSubstr("layers on several GPUs"));
+  EXPECT_THAT(reason(options_of(5, 4)), HasSubstr("there is no cuda:8: this machine has 8 CUDA devices"));
+  EXPECT_THAT(reason(options_of(2, 7)), HasSubstr("there is no cuda:8"));
+  EXPECT_THAT(reason(options_of(9)), HasSubstr("at most 8 GPUs, or sets of them, can share a batch"));
 }
 
 // Where ranks are processes, each has one device, and this one need not see the others'.
 TEST(CudaReplica, SaysWhatIsNotPossibleWithProcesses) {
   const Network network(test::mlp(), {3, 8, 8});
   EXPECT_EQ(group_unavailable_reason(network, options_of(8), 8), std::nullopt);
-  EXPECT_EQ(group_unavailable_reason(network, options_of(2, 3), 2), std::nullopt);
+  EXPECT_EQ(group_unavailable_reason(network, options_of(2, 7), 2), std::nullopt);
   const auto reason_with = [&](const EngineOptions& options, int ranks) {
     return group_unavailable_reason(network, options, ranks).value_or("");
   };
   EXPECT_THAT(reason_with(options_of(4), 2), HasSubstr("with 2 MPI ranks, want 2, one GPU each"));
-  EXPECT_THAT(reason_with(options_of(9), 9), HasSubstr("at most 8 GPUs can share a batch"));
-  EXPECT_THAT(reason_with(options_of(2, 4), 2), HasSubstr("there is no cuda:4"));
-  EngineOptions stages = options_of(2);
-  stages.parallel.model = {{"*", "cuda:1"}};
-  EXPECT_THAT(reason_with(stages, 2), HasSubstr("layers on several GPUs"));
+  EXPECT_THAT(reason_with(options_of(9), 9), HasSubstr("at most 8 GPUs"));
+  EXPECT_THAT(reason_with(options_of(2, 8), 2), HasSubstr("there is no cuda:8"));
+  EngineOptions stages = options_of(4);
+  stages.parallel.model = {{"flatten", "cuda:6"}, {"out", "cuda:7"}};
+  EXPECT_EQ(group_unavailable_reason(network, stages, 4), std::nullopt);
+  EXPECT_THAT(reason_with(stages, 2), HasSubstr("with 2 MPI ranks, want 2, one GPU each, or one set of them"));
+  stages.parallel.model[1].device = "cuda:8";
+  EXPECT_THAT(reason_with(stages, 4), HasSubstr("there is no cuda:8"));
 }
 
 // A rank leaves NCCL's group when all others do; one that waits for them elsewhere would let them wait.

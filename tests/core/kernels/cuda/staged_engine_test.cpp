@@ -11,7 +11,6 @@
 #include "core/engine/stages.h"
 #include "core/kernels/cuda/host/memory_limit.h"
 #include "core/kernels/cuda/host/stream_order.h"
-#include "core/kernels/cuda/pipeline_stage.h"
 #include "tests/support/batch.h"
 #include "tests/support/environment.h"
 #include "tests/support/message_of.h"
@@ -298,23 +297,25 @@ TEST(StagedEngine, TrainsOnWholeSetsAsOnBatchesOfTheirOwn) {
 }
 
 TEST(StagedEngine, SaysWhatIsNotPossible) {
-  const auto reason = [](const ParallelOptions& parallel, int accumulate = 1, int device = 0) {
+  const auto reason = [](const ParallelOptions& parallel, int device = 0) {
     EngineOptions options{.device = {DeviceType::kCuda, device}};
     options.parallel = parallel;
-    options.accumulate = accumulate;
     return test::message_of<DeviceError>([&] { make_engine(Network(test::mlp(), {1, 7, 7}), options); });
   };
   ParallelOptions parallel = cut_before({"out"}, 2);
-  EXPECT_THAT(reason(parallel, 1, 3), HasSubstr("there is no cuda:4: this machine has 4 CUDA devices"));
-  EXPECT_THAT(reason(parallel, 2), HasSubstr("accumulate"));
-  parallel.data = 2;
-  EXPECT_THAT(reason(parallel), HasSubstr("each works alone, and on the CPU they work together"));
+  EXPECT_THAT(reason(parallel, 7), HasSubstr("there is no cuda:8: this machine has 8 CUDA devices"));
+  parallel.data = 5;
+  EXPECT_THAT(reason(parallel), HasSubstr("there is no cuda:8: this machine has 8 CUDA devices, numbered "
+                                          "from 0; \"parallel.data\": 5 wants as many sets of devices as the "
+                                          "layers are on, up to cuda:9"));
+  parallel.data = 9;
+  EXPECT_THAT(reason(parallel), HasSubstr("at most 8 GPUs, or sets of them, can share a batch"));
   ParallelOptions model;
   model.model = {{"*", "cpu:1"}};
   EXPECT_THAT(reason(model),
               HasSubstr("\"parallel.model\" has layers on cpu:1, want devices of the kind of cuda"));
-  model.model = {{"*", "cuda:7"}};
-  EXPECT_THAT(reason(model), HasSubstr("there is no cuda:7"));
+  model.model = {{"*", "cuda:8"}};
+  EXPECT_THAT(reason(model), HasSubstr("there is no cuda:8"));
 }
 
 TEST(StagedEngine, OfADeviceThatHasTooLittleMemoryLeavesNothingBehind) {
@@ -340,19 +341,6 @@ TEST(StagedEngine, HasEachLayersMemoryOnItsDeviceOnly) {
   };
   const auto one = static_cast<double>(bytes({})), two = static_cast<double>(bytes(cut_before({"out"}, 1)));
   EXPECT_NEAR(two / one, 1, 0.02);
-}
-
-TEST(BatchParts, AreOfEqualSizeButForUnits) {
-  const auto begins = [](std::size_t images, std::size_t most, std::size_t unit) {
-    const cuda::BatchParts parts(images, most, unit);
-    std::vector<int> all;
-    for (std::size_t part = 0; part <= parts.count(); ++part) all.push_back(parts.begin(part));
-    return all;
-  };
-  EXPECT_EQ(begins(10, 4, 1), (std::vector<int>{0, 2, 5, 7, 10}));
-  EXPECT_EQ(begins(3, 4, 1), (std::vector<int>{0, 1, 2, 3}));
-  EXPECT_EQ(begins(100, 3, 16), (std::vector<int>{0, 32, 64, 100}));
-  EXPECT_EQ(begins(10, 4, 16), (std::vector<int>{0, 10}));
 }
 
 }  // namespace
