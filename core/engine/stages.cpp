@@ -169,6 +169,14 @@ std::optional<std::string> cuda_stages_unavailable_reason(const Network& network
   return std::nullopt;
 }
 
+// Adds those that `devices` has not yet.
+void add_devices(const std::vector<Stage>& stages, std::vector<Device>& devices) {
+  for (const Stage& stage : stages) {
+    if (std::find(devices.begin(), devices.end(), stage.device) == devices.end())
+      devices.push_back(stage.device);
+  }
+}
+
 }  // namespace
 
 std::vector<Stage> split_into_stages(const Network& network, const ParallelOptions& options,
@@ -198,12 +206,18 @@ std::optional<std::string> parallel_unavailable_reason(const Network& network, c
   return device_group_unavailable_reason(options.device, options.parallel.data);
 }
 
+std::vector<Device> training_devices(const Network& network, const EngineOptions& options) {
+  const std::vector<Stage> stages = split_into_stages(network, options.parallel, options.device);
+  std::vector<Device> devices;
+  for (int replica = 0; replica < options.parallel.data; ++replica)
+    add_devices(stages_of_replica(stages, replica), devices);
+  std::ranges::sort(devices, {}, &Device::index);
+  return devices;
+}
+
 std::size_t device_count(const std::vector<Stage>& stages) {
   std::vector<Device> devices;
-  for (const Stage& stage : stages) {
-    if (std::find(devices.begin(), devices.end(), stage.device) == devices.end())
-      devices.push_back(stage.device);
-  }
+  add_devices(stages, devices);
   return devices.size();
 }
 

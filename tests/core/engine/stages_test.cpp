@@ -113,6 +113,23 @@ TEST(Stages, OfAPipelineHaveNamesInOrder) {
   EXPECT_THAT(message({"conv9"}), HasSubstr("no layer fits \"conv9\""));
 }
 
+TEST(TrainingDevices, AreThoseOfAllStagesAndReplicas) {
+  const auto devices = [](ParallelOptions parallel, int data, Device first) {
+    parallel.data = data;
+    std::string names;
+    for (const Device& device :
+         training_devices(deeplizard(), {.device = first, .parallel = std::move(parallel)}))
+      names += (names.empty() ? "" : " ") + device.name();
+    return names;
+  };
+  EXPECT_EQ(devices({}, 1, {DeviceType::kCuda, 2}), "cuda:2");
+  EXPECT_EQ(devices({}, 3, {DeviceType::kCuda, 1}), "cuda:1 cuda:2 cuda:3");
+  EXPECT_EQ(devices(pipeline(2), 2, {}), "cpu cpu:1 cpu:2 cpu:3");
+  EXPECT_EQ(devices(model({{"conv*", "cuda:2"}, {"*", "cuda"}}), 1, {DeviceType::kCuda, 0}), "cuda cuda:2");
+  EXPECT_EQ(devices(model({{"conv*", "cuda:2"}, {"*", "cuda"}}), 2, {DeviceType::kCuda, 0}),
+            "cuda cuda:2 cuda:3 cuda:5");
+}
+
 TEST(Patterns, KnowStarsAndQuestionMarks) {
   for (const char* pattern : {"conv1", "conv*", "*1", "c*v*", "conv?", "*", "**"})
     EXPECT_TRUE(fits_pattern("conv1", pattern)) << pattern;
