@@ -47,8 +47,9 @@ std::optional<std::string> group_unavailable_reason(const Network& network, cons
   if (one_each ? data == ranks : data % ranks == 0) return std::nullopt;
   return "got \"parallel\": {\"data\": " + std::to_string(data) + "} with " + std::to_string(ranks) +
          " MPI ranks, want " + std::to_string(ranks) +
-         (one_each ? ", one GPU each, or one set of them; without an MPI launcher one process can have several"
-                   : " or a multiple of it");
+         (one_each
+              ? ", one GPU each, or one set of them; without an MPI launcher one process can have several"
+              : " or a multiple of it");
 }
 
 std::unique_ptr<Engine> make_engine_on(Communicator& group, const Network& network,

@@ -50,9 +50,14 @@ class Replica {
 
   /// Until rank 0 ends the engine.
   void serve() {
-    for (ReplicaCommand command = receive(group_); command.kind != Kind::kEndEngine;
-         command = receive(group_))
-      execute(command);
+    try {
+      for (ReplicaCommand command = receive(group_); command.kind != Kind::kEndEngine;
+           command = receive(group_))
+        execute(command);
+    } catch (...) {
+      engine_.abandon_group();
+      throw;
+    }
   }
 
  private:
@@ -201,6 +206,7 @@ class ReplicatedEngine : public Engine {
       if (own_) send(group_, {.kind = Kind::kEndEngine});
     } catch (const std::exception&) {
       // They have ended with an error that was told.
+      own_->abandon_group();
     }
     own_.reset();
   }

@@ -106,6 +106,8 @@ class CudaReplica final : public ReplicaEngine {
     return shares_;
   }
 
+  void abandon_group() noexcept override { placed_->abort(); }
+
   void train(const Batch& batch, double learning_rate) override {
     check(batch);
     if (batch.size() == 0) return;
@@ -192,8 +194,8 @@ class CudaReplica final : public ReplicaEngine {
             : cuda::make_network_on_device(network_, options, stages_.front().device, parts_, most_samples);
     // With different kernels, ranks would not have the same bits.
     if (group_.rank() > 0 && placed->kernels() != options.kernels)
-      throw DeviceError(stages_.front().device.name() + ": it has not the kernels of " + options.device.name() +
-                        ", with which it is to train; want GPUs of one model");
+      throw DeviceError(stages_.front().device.name() + ": it has not the kernels of " +
+                        options.device.name() + ", with which it is to train; want GPUs of one model");
     return placed;
   }
 

@@ -79,15 +79,15 @@ void DeviceRunner::flush() {
 
 void DeviceRunner::evaluate(const Batch& batch) {
   const StepInput input = step_input(batch, loss_);
-  for_each_piece(batch, pass_size_, [&](const Batch& piece, std::size_t /*begin*/) {
-    add(Task::kEvaluate, piece, input);
-  });
+  for_each_piece(batch, pass_size_,
+                 [&](const Batch& piece, std::size_t /*begin*/) { add(Task::kEvaluate, piece, input); });
 }
 
 void DeviceRunner::run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
   if (batch.size() == 0) return;
-  const StepInput input = task == Task::kPredict ? StepInput{} : step_input(batch, loss_);  // may lack targets
-  const std::size_t count = outputs.size() / batch.size();                                  // of a sample
+  const StepInput input =
+      task == Task::kPredict ? StepInput{} : step_input(batch, loss_);  // may lack targets
+  const std::size_t count = outputs.size() / batch.size();              // of a sample
   for_each_piece(batch, pass_size_, [&](const Batch& piece, std::size_t begin) {
     add(task, piece, input);
     flush();

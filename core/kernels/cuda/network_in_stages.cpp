@@ -130,8 +130,8 @@ class NetworkInStages final : public PlacedNetwork {
       stages_[s]->runner().select();
       const std::size_t device = devices_[s];
       if (device == groups_.size())
-        groups_.push_back(std::make_unique<DeviceGroup>(
-            groups[device], rank, static_cast<int>(first_parts.size()) - 1, deadline));
+        groups_.push_back(std::make_unique<DeviceGroup>(groups[device], rank,
+                                                        static_cast<int>(first_parts.size()) - 1, deadline));
       stages_[s]->join(*groups_[device], first_parts);
     }
   }
@@ -365,8 +365,8 @@ class NetworkInStages final : public PlacedNetwork {
   std::string kernels_;
   std::vector<std::size_t> devices_;  // of each stage, from 0
   std::vector<std::unique_ptr<PipelineStage>> stages_;
-  std::vector<std::unique_ptr<DeviceGroup>> groups_;  // by device; none without join()
-  std::vector<Plan> plans_;                           // for evaluation; where ops need the whole batch
+  std::vector<std::unique_ptr<DeviceGroup>> groups_;       // by device; none without join()
+  std::vector<Plan> plans_;                                // for evaluation; where ops need the whole batch
   std::map<std::size_t, std::vector<StageRound>> rounds_;  // by the samples of a batch
   std::set<std::size_t> trained_;
   StageRound evaluated_;  // the last

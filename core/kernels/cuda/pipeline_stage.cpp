@@ -149,7 +149,8 @@ void PipelineStage::run(const StageSchedule& schedule, const SegmentTask& task) 
   const Segment& segment = schedule.segments()[task.segment];
   choose_pieces(segment, task.part);
   copy_values(schedule, task);
-  if (segment.whole_batch && exchange_) join_sums(segment, task.backward ? Phase::kBackward : Phase::kForward);
+  if (segment.whole_batch && exchange_)
+    join_sums(segment, task.backward ? Phase::kBackward : Phase::kForward);
   for (const Piece& piece : pieces_) {
     if (task.backward) {
       backward(segment, piece);

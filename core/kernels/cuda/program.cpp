@@ -22,9 +22,8 @@ std::vector<Array<float>> make_state(Stream& stream, const OptimizerOptions& opt
 }
 
 KernelAutotuner autotuner_of(const ProgramOptions& options) {
-  return KernelAutotuner({.device = options.device,
-                          .recorded = options.kernels,
-                          .deterministic = options.deterministic});
+  return KernelAutotuner(
+      {.device = options.device, .recorded = options.kernels, .deterministic = options.deterministic});
 }
 
 CompiledNetwork compiled(const Network& network, const ProgramOptions& options) {
@@ -120,8 +119,7 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       std_(to_device(stream, options.transform.std, "the pixels' deviation")),
       part_gradients_(options.parts.is_whole()
                           ? Array<float>()
-                          : zeros(stream,
-                                  static_cast<std::size_t>(options.parts.count) * parameters_.size(),
+                          : zeros(stream, static_cast<std::size_t>(options.parts.count) * parameters_.size(),
                                   "the gradients of a batch's parts")),
       class_weights_(to_device(stream, options.loss.class_weights, "the weights of the classes")),
       loss_{.kind = options.loss.kind,
@@ -221,9 +219,9 @@ std::vector<GradientSource> Program::part_gradient_sources() const {
 Optimizer Program::make_optimizer(Stream& stream) const {
   OptimizerArrays arrays{parameters_.data(), gradient_.data(), {}};
   for (std::size_t i = 0; i < state_.size(); ++i) arrays.state[i] = state_[i].data();
-  return Optimizer(
-      stream, options_.optimizer, options_.clip_norm,
-      options_.parts.is_whole() ? gradient_sources(memory_.data()) : part_gradient_sources(), arrays);
+  return Optimizer(stream, options_.optimizer, options_.clip_norm,
+                   options_.parts.is_whole() ? gradient_sources(memory_.data()) : part_gradient_sources(),
+                   arrays);
 }
 
 const float* Program::outputs() const {

@@ -34,7 +34,8 @@ void Program::train_parts(Stream& stream, int images, const StepInputs& inputs, 
   for (const Recorded& recorded : recording(stream, Task::kTrainParts, 1, images, inputs)) {
     if (recorded.graph) stream.launch(*recorded.graph);
     if (recorded.exchanged == Exchanged::kSums) exchange.all(sums_.data(), recorded.sum_bytes);
-    if (recorded.exchanged == Exchanged::kGradient) exchange.begin(part_gradients(), gradient_bytes(), round++);
+    if (recorded.exchanged == Exchanged::kGradient)
+      exchange.begin(part_gradients(), gradient_bytes(), round++);
   }
   if (goes_by_part()) {
     for (; round < options_.parts.most; ++round) exchange.begin(part_gradients(), gradient_bytes(), round);

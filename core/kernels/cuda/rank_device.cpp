@@ -31,8 +31,8 @@ std::string name_of(std::size_t rank, const RankDevice& device) {
 std::vector<Stage> chosen_stages(const Network& network, const EngineOptions& options,
                                  const Communicator& group) {
   if (const auto reason = cuda_missing_reason()) throw DeviceError(*reason);
-  std::vector<Stage> stages = stages_of_replica(
-      split_into_stages(network, options.parallel, options.device), group.local_rank());
+  std::vector<Stage> stages =
+      stages_of_replica(split_into_stages(network, options.parallel, options.device), group.local_rank());
   if (!group.shares_memory()) {
     const int count = static_cast<int>(list_cuda_devices().size());
     const int lowest = std::min_element(stages.begin(), stages.end(), [](const Stage& a, const Stage& b) {
@@ -95,8 +95,7 @@ std::vector<Stage> stages_of_rank(const Network& network, const EngineOptions& o
       set_text(device.machine, "a machine");
   }
   std::vector<std::size_t> begins;
-  for (std::size_t rank = 0; rank <= size; ++rank)
-    begins.push_back(rank * own.size() * sizeof(RankDevice));
+  for (std::size_t rank = 0; rank <= size; ++rank) begins.push_back(rank * own.size() * sizeof(RankDevice));
   const SharedArray array{std::as_writable_bytes(std::span(devices)).data(), begins};
   group.all_gather({&array, 1});
   check(devices, own.size());

@@ -22,9 +22,9 @@ struct RoundOptions {
 
 struct StageRound {
   struct Part {
-    int number = 0;         // among GradientParts::count
-    SampleRange samples;    // of the batch; they may be none
-    std::size_t fed = 0;    // place of the first among the samples that this set of devices is fed
+    int number = 0;       // among GradientParts::count
+    SampleRange samples;  // of the batch; they may be none
+    std::size_t fed = 0;  // place of the first among the samples that this set of devices is fed
     std::size_t pieces = 0;
     int size() const { return static_cast<int>(samples.size()); }
   };
@@ -39,7 +39,9 @@ struct StageRound {
   PartSizes sizes;            // of all parts of the turn, whoever computes them
   bool adds = false;          // whether gradients are added to those of earlier turns
 
-  bool is_whole(const Piece& piece) const { return piece.begin == 0 && piece.end == parts[piece.part].size(); }
+  bool is_whole(const Piece& piece) const {
+    return piece.begin == 0 && piece.end == parts[piece.part].size();
+  }
   /// Whether it is the last one of its part.
   bool is_last(const Piece& piece) const { return piece.end == parts[piece.part].size(); }
 };

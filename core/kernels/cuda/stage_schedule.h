@@ -39,8 +39,8 @@ class StageSchedule {
   std::size_t segment_of(std::size_t stage, std::size_t op) const;
 
   /// All tasks of a batch of `parts` parts, forward and, if `training`, backward. Each comes after those that
-  /// it needs the results of; those of one device are in the order of `schedule`. Those on the whole batch are
-  /// in the same order whatever `parts` and `schedule`, and there are no others without parts.
+  /// it needs the results of; those of one device are in the order of `schedule`. Those on the whole batch
+  /// are in the same order whatever `parts` and `schedule`, and there are no others without parts.
   std::vector<SegmentTask> tasks(std::size_t parts, PipelineSchedule schedule, bool training) const;
 
  private:

@@ -29,16 +29,11 @@ struct Training {
   OptimizerOptions optimizer = AdamOptions{};
 };
 
-NetworkSpec with_dropout(NetworkSpec network) {
-  network.layers.insert(network.layers.end() - 1, {"dropout", "dropout", {{"p", 0.3}}});
-  return network;
-}
-
 // Fused convolutions and a head that is cut; a shortcut past the cut.
 std::vector<Training> trainings() {
   return {{test::deeplizard(), {1, 28, 28}, {"conv2", "fc2"}},
-          {with_dropout(test::mlp()), {1, 7, 7}, {"fc1", "out"}, SgdOptions{.momentum = 0.9}},
-          {with_dropout(test::small_residual()), {3, 8, 8}, {"block1.conv2", "block2.bn2"}}};
+          {test::with_dropout(test::mlp()), {1, 7, 7}, {"fc1", "out"}, SgdOptions{.momentum = 0.9}},
+          {test::with_dropout(test::small_residual()), {3, 8, 8}, {"block1.conv2", "block2.bn2"}}};
 }
 
 constexpr std::size_t kBatch = 26;
@@ -67,11 +62,11 @@ std::unique_ptr<Engine> engine_of(const Training& training, const Way& way,
   options.parallel.data = way.data;
   options.loss.class_weights = {0.1F, 5, 1, 0.5F, 2, 0.5F, 3, 0.25F, 8, 1};
   if (way.stages > 1) {
-    options.parallel.pipeline = PipelineOptions{.stages = 0,
-                                                .first_layers = {training.cuts.end() - (way.stages - 1),
-                                                                 training.cuts.end()},
-                                                .micro_batches = way.micro_batches,
-                                                .schedule = way.schedule};
+    options.parallel.pipeline =
+        PipelineOptions{.stages = 0,
+                        .first_layers = {training.cuts.end() - (way.stages - 1), training.cuts.end()},
+                        .micro_batches = way.micro_batches,
+                        .schedule = way.schedule};
   }
   auto engine = make_engine(Network(training.network, training.input), options);
   engine->set_parameters(initial_parameters(Network(training.network, training.input), 3));
@@ -104,9 +99,10 @@ void expect_the_bits_of(const Way& expected, const std::vector<Way>& ways) {
 constexpr PipelineSchedule kEager = PipelineSchedule::kOneForwardOneBackward;
 
 TEST(StagesInTurns, HaveTheBitsOfOneDeviceInTurns) {
-  expect_the_bits_of({.accumulate = 2}, {{.stages = 2, .accumulate = 2},
-                                         {.stages = 3, .micro_batches = 3, .accumulate = 2},
-                                         {.stages = 2, .micro_batches = 2, .accumulate = 2, .schedule = kEager}});
+  expect_the_bits_of({.accumulate = 2},
+                     {{.stages = 2, .accumulate = 2},
+                      {.stages = 3, .micro_batches = 3, .accumulate = 2},
+                      {.stages = 2, .micro_batches = 2, .accumulate = 2, .schedule = kEager}});
   expect_the_bits_of({.accumulate = 5},
                      {{.stages = 3, .accumulate = 5},
                       {.stages = 3, .micro_batches = 4, .accumulate = 5, .schedule = kEager}});
@@ -188,7 +184,8 @@ TEST(StagedReplica, MayHaveSeveralStagesOnADevice) {
 TEST(StagedReplica, WorksWithLibraries) {
   const test::Environment variable("SWEEP_CUDA_KERNELS", "library");
   const Training training = trainings().back();
-  EXPECT_EQ(engine_of(training, {.data = 2, .stages = 2})->kernels(), engine_of(training, {.data = 2})->kernels());
+  EXPECT_EQ(engine_of(training, {.data = 2, .stages = 2})->kernels(),
+            engine_of(training, {.data = 2})->kernels());
   EXPECT_TRUE(train(training, {.data = 2}) == train(training, {.data = 2, .stages = 2}));
   EXPECT_TRUE(train(training, {.accumulate = 2}) == train(training, {.stages = 2, .accumulate = 2}));
 }
