@@ -13,6 +13,7 @@
 // them adds them up in order.
 #include "core/kernels/cuda/kernels/conv_pool.h"
 
+#include "core/kernels/cuda/kernels/conv_pool_backward.h"
 #include "core/kernels/cuda/kernels/conv_pool_geometry.h"
 #include "core/kernels/cuda/kernels/sum_order.h"
 
@@ -204,11 +205,12 @@ struct ForwardKernel {
       }
       if (arrays[l].bias != nullptr) largest += arrays[l].bias[channel];
       const bool dead = largest <= 0.0f;
-      const int index = (image * s.out_channels + channel) * g.pooled_plane + position;
+      const int output = channel * g.pooled_plane + position;
       if (dead) largest = 0.0f;
-      if (arrays[l].out != nullptr) arrays[l].out[index] = largest;
+      if (arrays[l].out != nullptr) arrays[l].out[image * s.outputs() + output] = largest;
       if (arrays[l].argmax != nullptr)
-        arrays[l].argmax[index] = dead ? kDeadRelu : static_cast<std::uint8_t>(argmax);
+        arrays[l].argmax[image * s.argmax_bytes() + output] =
+            dead ? kDeadRelu : static_cast<std::uint8_t>(argmax);
       if (l + 1 == count) continue;
       const ConvPoolShape& next = geometry[l + 1].shape;
       const auto [y, x] = g.by_pool_width.divide(position);
@@ -223,6 +225,9 @@ std::size_t forward_bytes(const ConvPoolChain& chain) {
   return static_cast<std::size_t>(layout_of(chain).floats) * sizeof(float);
 }
 
+// What a multiprocessor of every GPU has for a block that asks for it, from compute capability 7.5 on.
+constexpr std::size_t kMostSharedBytes = std::size_t{64} << 10;
+
 }  // namespace
 
 bool conv_pool_fits(const ConvPoolChain& chain) {
@@ -230,7 +235,8 @@ bool conv_pool_fits(const ConvPoolChain& chain) {
     const ConvPoolShape& s = chain.shapes[l];
     if (s.pool_height <= 0 || s.pool_width <= 0 || !conv_pool_backward_fits(s)) return false;
   }
-  return forward_bytes(chain) <= kSharedBytes && conv_pool_backward_bytes(chain, true) <= kSharedBytes;
+  return forward_bytes(chain) <= kMostSharedBytes &&
+         conv_pool_backward_bytes(chain, true) <= kMostSharedBytes;
 }
 
 void conv_pool_forward(Stream& stream, const ConvPoolChain& chain, int images, const ConvPoolInput& in,

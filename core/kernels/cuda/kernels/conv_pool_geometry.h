@@ -38,12 +38,6 @@ inline int channels_per_split(int channels, int outputs) {
   return ceil_div(channels, splits);
 }
 
-/// Whether conv_pool_backward() has the threads and registers for a convolution.
-bool conv_pool_backward_fits(const ConvPoolShape& shape);
-
-/// Bytes of shared memory that conv_pool_backward() needs; `input_gradient`: with grad_in.
-std::size_t conv_pool_backward_bytes(const ConvPoolChain& chain, bool input_gradient);
-
 /// Loads image `image` of the batch to `shared` [channels][padded height][padded width], zeros in the
 /// padding. All threads of the block call it; neighbouring threads read neighbouring elements.
 inline __device__ void load_image(const ConvPoolGeometry& g, const ConvPoolInput& in, int image,
