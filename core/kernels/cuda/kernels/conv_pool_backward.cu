@@ -85,6 +85,7 @@ struct BackwardKernel {
   static constexpr unsigned kMaxThreads = kThreadCount, kResidentBlocks = 2;
   static constexpr int kLast = kCount - 1;
   using RowGradient = KernelRowGradient<kKernel>;
+  using Pixels = ImageInFlight<3>;  // 28 × 28 of 384 threads
 
   int images;
   Convolution convolutions[kCount] = {};
@@ -113,7 +114,7 @@ struct BackwardKernel {
       fill_with_zeros(shared + layout.all_windows[l], c.input_sums.window_floats(c.shape), kThreadCount);
     }
     __syncthreads();
-    ImageInFlight pixels;
+    Pixels pixels;
     if (range.begin < range.end) {
       if (kCount == 1) pixels.load(convolutions[0].image, in, range.begin, kThreadCount);
       start_to_copy(shared, range.begin);
@@ -172,7 +173,7 @@ struct BackwardKernel {
     }
   }
 
-  __device__ void store_pixels(float* shared, int image, const ImageInFlight& pixels) const {
+  __device__ void store_pixels(float* shared, int image, const Pixels& pixels) const {
     pixels.store(convolutions[0].image, in, image, kThreadCount, shared + layout.images[0]);
   }
 

@@ -13,6 +13,15 @@ namespace sweep::cuda {
 /// Banks of shared memory, a float wide each, and threads that read together.
 inline constexpr int kBanks = 32, kWarpThreads = 32;
 
+inline constexpr int round_up(int count, int multiple) {
+  return (count + multiple - 1) / multiple * multiple;
+}
+
+/// Two floats that are read at once.
+struct alignas(8) FloatPair {
+  float x, y;
+};
+
 /// An image [channels][height][width] with zeros around each channel. Rows and channels may be further apart
 /// than they are long, so that threads that read together use different banks.
 struct PaddedImage {
@@ -55,8 +64,9 @@ inline __device__ BatchSample input_sample(const ConvPoolInput& in, int image, i
   return sample;
 }
 
-/// The input of the first convolution on its way to shared memory: the thread's first values are in registers
-/// from load() to store(), so that the thread can compute while they arrive.
+/// The input of the first convolution on its way to shared memory: the thread's first kValues values are in
+/// registers from load() to store(), so that the thread can compute while they arrive.
+template <int kValues>
 class ImageInFlight {
  public:
   /// Starts to load image `image`. `threads`: of the block, which all call it.
@@ -83,8 +93,6 @@ class ImageInFlight {
   }
 
  private:
-  static constexpr int kValues = 3;  // 28 × 28 of 384 threads
-
   __device__ void set(float* shared, const PaddedImage& layout, const ConvPoolInput& in, int i,
                       std::uint32_t bits) const {
     const auto [channel, offset] = layout.element(i);

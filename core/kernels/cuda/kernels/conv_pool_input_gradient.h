@@ -13,9 +13,6 @@
 
 namespace sweep::cuda {
 
-struct alignas(8) FloatPair {
-  float x, y;
-};
 inline __device__ void add(FloatPair& sum, const FloatPair& more) {
   sum.x += more.x;
   sum.y += more.y;

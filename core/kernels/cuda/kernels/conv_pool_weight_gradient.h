@@ -30,10 +30,6 @@ struct alignas(8) WindowGradient {
   int input;
 };
 
-inline constexpr int round_up(int count, int multiple) {
-  return (count + multiple - 1) / multiple * multiple;
-}
-
 /// How the input of a convolution lies in shared memory, without conflicts of banks for the weight gradient.
 inline PaddedImage weight_gradient_image(const ConvPoolShape& s) {
   const int row_stride = s.padded_width() | 1, plane = s.padded_height() * row_stride;
