@@ -179,17 +179,25 @@ inline __device__ void wait_for_previous_kernel() {
 #endif
 }
 
+/// Blocks of Functor that have to fit on a multiprocessor at once, which limits their registers; 0: as many
+/// as do.
 template <class Functor>
-__global__ void __launch_bounds__(Functor::kMaxThreads)
+constexpr unsigned resident_blocks() {
+  if constexpr (requires { Functor::kResidentBlocks; }) return Functor::kResidentBlocks;
+  return 0;
+}
+
+template <class Functor>
+__global__ void __launch_bounds__(Functor::kMaxThreads, resident_blocks<Functor>())
     functor_kernel(const __grid_constant__ Functor functor) {
   wait_for_previous_kernel();
   functor();
 }
 
 /// Launches a kernel whose arguments are the members of an object and whose threads call the object. Functor
-/// has `static constexpr unsigned kMaxThreads`, the threads of a block. Such kernels may start while the
-/// previous one still runs: they wait before the functor sees any memory, so they cannot read results too
-/// early.
+/// has `static constexpr unsigned kMaxThreads`, the threads of a block, and may have `kResidentBlocks`. Such
+/// kernels may start while the previous one still runs: they wait before the functor sees any memory, so they
+/// cannot read results too early.
 template <class Functor>
 void launch_functor(Stream& stream, const Functor& functor, Extent grid, const Block& block) {
   launch_kernel(stream, functor_kernel<Functor>, grid, block, true, functor);
