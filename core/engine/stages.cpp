@@ -158,7 +158,7 @@ std::optional<std::string> cuda_stages_unavailable_reason(const Network& network
   }
   for (int replica = 0; replica < data; ++replica) {
     for (const Stage& stage : stages_of_replica(stages, replica)) {
-      const auto reason = unavailable_reason(stage.device);
+      auto reason = unavailable_reason(stage.device);
       if (!reason) continue;
       if (data == 1) return reason;
       const Device last{options.device.type, device_range(stages_of_replica(stages, data - 1)).second};

@@ -81,7 +81,7 @@ void check(const std::vector<RankDevice>& devices, std::size_t of_a_rank) {
 }  // namespace
 
 std::vector<Stage> stages_of_rank(const Network& network, const EngineOptions& options, Communicator& group) {
-  const std::vector<Stage> stages = chosen_stages(network, options, group);
+  std::vector<Stage> stages = chosen_stages(network, options, group);
   const std::vector<Device> own = devices_of(stages);
   const std::vector<DeviceInfo> infos = list_cuda_devices();
   const auto size = static_cast<std::size_t>(group.size());

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
+#include "core/kernels/cuda/device_runner.h"
 #include "core/kernels/cuda/host/memory_limit.h"
 #include "core/kernels/cuda/host/stream_order.h"
 #include "tests/support/batch.h"
@@ -106,6 +107,23 @@ TEST(StagesInTurns, HaveTheBitsOfOneDeviceInTurns) {
   expect_the_bits_of({.accumulate = 5},
                      {{.stages = 3, .accumulate = 5},
                       {.stages = 3, .micro_batches = 4, .accumulate = 5, .schedule = kEager}});
+}
+
+// So squares are added up in the same order wherever a network is cut.
+TEST(StagesInTurns, HaveNoParametersOfTwoLayersInABlockOfSquares) {
+  const Network network(test::mlp(), {1, 7, 7});
+  EngineOptions options{.device = {DeviceType::kCuda, 0}, .batch_size = kBatch};
+  options.clip_norm = 1;
+  options.accumulate = 2;
+  const auto count = [&](const cuda::StageLayers& stage) {
+    cuda::ProgramOptions program = cuda::program_options(options, 0, {.turns = 2});
+    program.kernels = "own";
+    program.stage = stage;
+    cuda::Stream stream;
+    return cuda::Program(stream, network, program).optimizer().square_count();
+  };
+  EXPECT_EQ(count({}),
+            count({.first_layers = {0, 3}, .index = 0}) + count({.first_layers = {0, 3}, .index = 1}));
 }
 
 // With and without micro-batches: parts of a batch one by one, or all under way at once, or in pieces.
