@@ -26,8 +26,8 @@
 namespace sweep::cuda {
 namespace {
 
-constexpr int kThreadCount = 192;  // the tasks of a small convolution: 144 and 192 for LeNet's
-constexpr int kWindow = 4;         // convolution outputs that are pooled to one
+constexpr int kThreadCount = kConvForwardThreads;  // LeNet's convolutions have 144 and 192 tasks
+constexpr int kWindow = 4;                         // convolution outputs that are pooled to one
 
 // Output channels per task: those of the two numbers that leave fewer channels over.
 constexpr int kManyChannels = 6, kFewChannels = 4;
