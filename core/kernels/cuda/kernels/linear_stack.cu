@@ -46,10 +46,16 @@ struct StackKernel {
   int plane;  // pixels of a channel
   bool backward;
   DeviceTotals* totals;  // nullptr: no loss
+  bool loads_weights_early;
+  bool has_quads[kMaxStackLayers] = {};  // whether rows of weights begin at multiples of 16 bytes
+
+  __device__ void load_early() const {
+    if (loads_weights_early) load_weights(dynamic_shared<float>());
+  }
 
   __device__ void operator()() const {
     auto* shared = dynamic_shared<float>();
-    load_weights(shared);
+    if (!loads_weights_early) load_weights(shared);
     // Thread s < tile adds up the losses of sample s of all of the block's tiles.
     SampleSums sums;
     for (int first = static_cast<int>(blockIdx.x) * tile; first < images;
@@ -109,12 +115,23 @@ struct StackKernel {
       float* to = shared + layout.weights[l];
       for (int n = warp; n < layer.outputs; n += kStackThreads / kWarp) {
         const float* from = arrays.layers[l].weight + n * layer.inputs;
-        for (int k = lane; k < layer.inputs; k += kWarp) copy_async(to + n * layout.rows[l] + k, from + k);
+        float* row = to + n * layout.rows[l];
+        if (has_quads[l]) {
+          for (int k = kQuad * lane; k < layer.inputs; k += kQuad * kWarp)
+            copy_async(reinterpret_cast<float4*>(row + k), reinterpret_cast<const float4*>(from + k));
+        } else {
+          for (int k = lane; k < layer.inputs; k += kWarp) copy_async(row + k, from + k);
+        }
       }
       float* biases = to + layer.outputs * layout.rows[l];
       const float* bias = arrays.layers[l].bias;
-      for (int n = thread_index(); n < layer.outputs; n += kStackThreads)
-        biases[n] = bias == nullptr ? 0.0f : bias[n];
+      for (int n = thread_index(); n < layer.outputs; n += kStackThreads) {
+        if (bias == nullptr) {
+          biases[n] = 0.0f;
+        } else {
+          copy_async(biases + n, bias + n);
+        }
+      }
     }
   }
 
@@ -380,21 +397,26 @@ void linear_stack(Stream& stream, const LinearStackShape& shape, const LinearSta
     tile *= 2;
   const int tiles = ceil_div(pass.images, tile), blocks = tiles < kStackBlocks ? tiles : kStackBlocks;
   const int classes = shape.layers[shape.count - 1].outputs;
-  launch_functor(stream,
-                 StackKernel{.shape = shape,
-                             .arrays = arrays,
-                             .layout = stack_layout_of(shape, tile),
-                             .loss = pass.loss == nullptr ? SampleLoss() : SampleLoss{*pass.loss, classes},
-                             .images = pass.images,
-                             .tile = tile,
-                             .groups = tile / kQuad,
-                             .input = pass.input,
-                             .rows = pass.rows,
-                             .normalisation = pass.normalisation,
-                             .plane = pass.plane,
-                             .backward = pass.backward,
-                             .totals = pass.loss == nullptr ? nullptr : pass.totals},
-                 {static_cast<unsigned>(blocks)}, {{kStackThreads}, stack_bytes(shape, tile)});
+  StackKernel kernel{.shape = shape,
+                     .arrays = arrays,
+                     .layout = stack_layout_of(shape, tile),
+                     .loss = pass.loss == nullptr ? SampleLoss() : SampleLoss{*pass.loss, classes},
+                     .images = pass.images,
+                     .tile = tile,
+                     .groups = tile / kQuad,
+                     .input = pass.input,
+                     .rows = pass.rows,
+                     .normalisation = pass.normalisation,
+                     .plane = pass.plane,
+                     .backward = pass.backward,
+                     .totals = pass.loss == nullptr ? nullptr : pass.totals,
+                     .loads_weights_early = stream.may_load_early(Changes::kParameters)};
+  for (int l = 0; l < shape.count; ++l) {
+    const auto address = reinterpret_cast<std::uintptr_t>(arrays.layers[l].weight);
+    kernel.has_quads[l] = address % sizeof(float4) == 0 && shape.layers[l].inputs % kQuad == 0;
+  }
+  launch_functor(stream, kernel, {static_cast<unsigned>(blocks)},
+                 {{kStackThreads}, stack_bytes(shape, tile)});
 }
 
 }  // namespace sweep::cuda

@@ -2,21 +2,13 @@
 
 #include <cmath>
 
+#include "core/kernels/cuda/kernels/optimizer_rule.h"
 #include "core/kernels/cuda/runtime/kernel.h"
 
 namespace sweep::cuda {
 
-// What the kernels have to know of the options, as floats.
-struct Optimizer::Rule {
-  enum class Kind { kSgd, kAdam, kRmsprop } kind = Kind::kSgd;
-  float decay = 0;             // of the weights, added to the gradient
-  float keep2 = 0, take2 = 0;  // of the squares: beta2 or alpha, and what is left to 1
-  float eps = 0;
-  bool momentum = false, nesterov = false, centered = false;  // of sgd and rmsprop
-};
-
 struct OptimizerKernels {
-  using Rule = Optimizer::Rule;
+  using Rule = OptimizerRule;
   using Work = GradientTable::Work;
 
   static float real(double x) { return static_cast<float>(x); }
@@ -71,60 +63,6 @@ struct OptimizerKernels {
     factors.keep = real(rmsprop.momentum);
   }
 
-  // What the learning rate multiplies, from the gradient `g` of parameter i; these change its state.
-  static __device__ float sgd_update(const Rule& rule, const StepFactors& factors,
-                                     const OptimizerArrays& arrays, int i, float g) {
-    if (!rule.momentum) return g;
-    float& momentum = arrays.state[0][i];
-    momentum = factors.first != 0 ? g : factors.keep * momentum + factors.take * g;
-    return rule.nesterov ? g + factors.keep * momentum : momentum;
-  }
-
-  static __device__ float adam_update(const Rule& rule, const StepFactors& factors,
-                                      const OptimizerArrays& arrays, int i, float g) {
-    float &mean = arrays.state[0][i], &square = arrays.state[1][i];
-    mean += factors.take * (g - mean);
-    square = rule.keep2 * square + rule.take2 * g * g;
-    return mean / (sqrtf(square) * factors.scale + rule.eps);
-  }
-
-  static __device__ float rmsprop_update(const Rule& rule, const StepFactors& factors,
-                                         const OptimizerArrays& arrays, int i, float g) {
-    float& square = arrays.state[0][i];
-    square = rule.keep2 * square + rule.take2 * g * g;
-    float variance = square;
-    if (rule.centered) {
-      float& mean = arrays.state[1][i];
-      mean += rule.take2 * (g - mean);
-      variance -= mean * mean;
-    }
-    g = g / (sqrtf(variance) + rule.eps);
-    if (!rule.momentum) return g;
-    // Constant indices, or the compiler would copy the arguments to local memory to index them there.
-    float& momentum = (rule.centered ? arrays.state[2] : arrays.state[1])[i];
-    momentum = factors.keep * momentum + g;
-    return momentum;
-  }
-
-  // The formulas of core/spec/optimizer.h for one parameter.
-  static __device__ void update(const Rule& rule, const StepFactors& factors, const OptimizerArrays& arrays,
-                                int i) {
-    const float weight = arrays.parameters[i] * factors.shrink;
-    float g = arrays.gradient[i] + rule.decay * weight;
-    switch (rule.kind) {
-      case Rule::Kind::kSgd:
-        g = sgd_update(rule, factors, arrays, i, g);
-        break;
-      case Rule::Kind::kAdam:
-        g = adam_update(rule, factors, arrays, i, g);
-        break;
-      case Rule::Kind::kRmsprop:
-        g = rmsprop_update(rule, factors, arrays, i, g);
-        break;
-    }
-    arrays.parameters[i] = weight + factors.rate * g;
-  }
-
   // The gradient of the thread's parameter: in the threads with owned_parameter() ≥ 0. Where there are many
   // parts, groups of the block's threads share them out: one thread alone would wait for one after the other.
   static __device__ float sum_of_parts(const GradientSource& source, const Work& work) {
@@ -165,16 +103,73 @@ namespace {
 using Rule = OptimizerKernels::Rule;
 using Work = OptimizerKernels::Work;
 
-__global__ void step_kernel(Rule rule, const StepInput* input, const GradientSource* sources,
-                            const Work* works, OptimizerArrays arrays) {
-  const Work work = works[blockIdx.x];
-  const GradientSource source = sources[work.source];
-  const float g = OptimizerKernels::sum_of_parts(source, work);
-  const int i = OptimizerKernels::owned_parameter(source, work);
-  if (i < 0) return;
-  arrays.gradient[source.offset + i] = g;
-  OptimizerKernels::update(rule, input->factors, arrays, source.offset + i);
-}
+// What a block of a kernel that updates parameters loads before it waits for the gradients. The layout of its
+// dynamic shared memory.
+struct EarlyLoads {
+  Work work;
+  GradientSource source;
+  StepFactors factors;
+  float values[1 + kMaxOptimizerStates][kThreads];  // of each thread's parameter: the weight, its state
+};
+
+// The arguments of these kernels.
+struct StepArguments {
+  Rule rule;
+  const StepInput* input;
+  const GradientSource* sources;
+  const Work* works;
+  OptimizerArrays arrays;
+  bool loads_parameters_early;
+
+  // The tables and the factors are written before a graph starts, and the state as the parameters.
+  __device__ void load_early() const {
+    auto& early = *dynamic_shared<EarlyLoads>();
+    const Work work = works[blockIdx.x];
+    const GradientSource source = sources[work.source];
+    if (threadIdx.x == 0) {
+      early.work = work;
+      early.source = source;
+      early.factors = input->factors;
+    }
+    const int owned = OptimizerKernels::owned_parameter(source, work), i = source.offset + owned;
+    if (!loads_parameters_early || owned < 0) return;
+    copy_async(&early.values[0][threadIdx.x], &arrays.parameters[i]);
+    for (std::size_t s = 0; s < kMaxOptimizerStates; ++s) {
+      if (arrays.state[s] != nullptr) copy_async(&early.values[1 + s][threadIdx.x], &arrays.state[s][i]);
+    }
+  }
+
+  // The values of the thread's parameter i, once its copies have arrived.
+  __device__ ParameterValues values(const EarlyLoads& early, int i) const {
+    if (!loads_parameters_early) return ParameterValues(arrays, i);
+    ParameterValues values;
+    values.weight = early.values[0][threadIdx.x];
+    for (std::size_t s = 0; s < kMaxOptimizerStates; ++s) {
+      if (arrays.state[s] != nullptr) values.state[s] = early.values[1 + s][threadIdx.x];
+    }
+    return values;
+  }
+};
+
+struct StepKernel {
+  static constexpr unsigned kMaxThreads = kThreads;
+  StepArguments arguments;
+
+  __device__ void load_early() const { arguments.load_early(); }
+  __device__ void operator()() const {
+    const auto& early = *dynamic_shared<EarlyLoads>();
+    wait_for_copies();
+    __syncthreads();
+    const float g = OptimizerKernels::sum_of_parts(early.source, early.work);
+    const int owned = OptimizerKernels::owned_parameter(early.source, early.work);
+    if (owned < 0) return;
+    const int i = early.source.offset + owned;
+    arguments.arrays.gradient[i] = g;
+    ParameterValues values = arguments.values(early, i);
+    arguments.rule.update(early.factors, g, values);
+    values.store(arguments.arrays, i);
+  }
+};
 
 __global__ void sum_kernel(const GradientSource* sources, const Work* works, bool add, float* gradient) {
   const Work work = works[blockIdx.x];
@@ -187,38 +182,59 @@ __global__ void sum_kernel(const GradientSource* sources, const Work* works, boo
 }
 
 // With clipping there are two launches: the length of the whole gradient has to be known first.
-__global__ void squares_kernel(const GradientSource* sources, const Work* works, float* gradient,
-                               double* squares) {
-  const Work work = works[blockIdx.x];
-  const GradientSource source = sources[work.source];
-  const float g = OptimizerKernels::sum_of_parts(source, work);
-  const int i = OptimizerKernels::owned_parameter(source, work);
-  double square = 0;
-  if (i >= 0) {
-    gradient[source.offset + i] = g;
-    square = static_cast<double>(g) * static_cast<double>(g);
-  }
-  square = block_sum(square);
-  if (threadIdx.x == 0) squares[blockIdx.x] = square;
-}
+struct SquaresKernel {
+  static constexpr unsigned kMaxThreads = kThreads;
+  const GradientSource* sources;
+  const Work* works;
+  float* gradient;
+  double* squares;
 
-__global__ void clipped_step_kernel(Rule rule, double clip_norm, const double* squares, int square_count,
-                                    const StepInput* input, const GradientSource* sources, const Work* works,
-                                    OptimizerArrays arrays) {
-  double square = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < square_count; i += static_cast<int>(kThreads))
-    square += squares[i];
-  square = block_sum(square);
-  // As torch.nn.utils.clip_grad_norm_.
-  const double factor = clip_norm / (sqrt(square) + 1e-6);
-  const Work work = works[blockIdx.x];
-  const GradientSource source = sources[work.source];
-  const int i = OptimizerKernels::owned_parameter(source, work);
-  if (i < 0) return;
-  // A NaN makes no gradient shorter.
-  if (factor < 1) arrays.gradient[source.offset + i] *= static_cast<float>(factor);
-  OptimizerKernels::update(rule, input->factors, arrays, source.offset + i);
-}
+  __device__ void operator()() const {
+    const Work work = works[blockIdx.x];
+    const GradientSource source = sources[work.source];
+    const float g = OptimizerKernels::sum_of_parts(source, work);
+    const int i = OptimizerKernels::owned_parameter(source, work);
+    double square = 0;
+    if (i >= 0) {
+      gradient[source.offset + i] = g;
+      square = static_cast<double>(g) * static_cast<double>(g);
+    }
+    square = block_sum(square);
+    if (threadIdx.x == 0) squares[blockIdx.x] = square;
+  }
+};
+
+struct ClippedStepKernel {
+  static constexpr unsigned kMaxThreads = kThreads;
+  StepArguments arguments;
+  double clip_norm;
+  const double* squares;
+  int square_count;
+
+  __device__ void load_early() const { arguments.load_early(); }
+  __device__ void operator()() const {
+    const auto& early = *dynamic_shared<EarlyLoads>();
+    wait_for_copies();
+    double square = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < square_count; i += static_cast<int>(kThreads))
+      square += squares[i];
+    square = block_sum(square);
+    // As torch.nn.utils.clip_grad_norm_.
+    const double factor = clip_norm / (sqrt(square) + 1e-6);
+    const int owned = OptimizerKernels::owned_parameter(early.source, early.work);
+    if (owned < 0) return;
+    const int i = early.source.offset + owned;
+    float g = arguments.arrays.gradient[i];
+    // A NaN makes no gradient shorter.
+    if (factor < 1) {
+      g *= static_cast<float>(factor);
+      arguments.arrays.gradient[i] = g;
+    }
+    ParameterValues values = arguments.values(early, i);
+    arguments.rule.update(early.factors, g, values);
+    values.store(arguments.arrays, i);
+  }
+};
 
 }  // namespace
 
@@ -258,20 +274,24 @@ void Optimizer::join(int first, int all) {
 }
 
 void Optimizer::sum_squares(Stream& stream) const {
-  if (table_.blocks() > 0)
-    launch(stream, squares_kernel, {table_.blocks()}, {kThreads}, table_.sources(), table_.works(),
-           arrays_.gradient, squares());
+  launch_functor(stream, SquaresKernel{table_.sources(), table_.works(), arrays_.gradient, squares()},
+                 {table_.blocks()}, {{kThreads}});
 }
 
 void Optimizer::update(Stream& stream, const StepInput* input) const {
-  const Rule rule = OptimizerKernels::make_rule(options_);
-  if (table_.blocks() == 0) return;  // of layers without parameters
+  const StepArguments arguments{.rule = OptimizerKernels::make_rule(options_),
+                                .input = input,
+                                .sources = table_.sources(),
+                                .works = table_.works(),
+                                .arrays = arrays_,
+                                .loads_parameters_early = stream.may_load_early(Changes::kParameters)};
+  const Extent grid{table_.blocks()};  // none for layers without parameters
+  const Block block{{kThreads}, sizeof(EarlyLoads)};
   if (clips()) {
-    launch(stream, clipped_step_kernel, {table_.blocks()}, {kThreads}, rule, clip_norm_, all_squares(),
-           all_squares_, input, table_.sources(), table_.works(), arrays_);
+    launch_functor(stream, ClippedStepKernel{arguments, clip_norm_, all_squares(), all_squares_}, grid, block,
+                   Changes::kParameters);
   } else {
-    launch(stream, step_kernel, {table_.blocks()}, {kThreads}, rule, input, table_.sources(), table_.works(),
-           arrays_);
+    launch_functor(stream, StepKernel{arguments}, grid, block, Changes::kParameters);
   }
 }
 

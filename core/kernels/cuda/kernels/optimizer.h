@@ -25,7 +25,7 @@ struct GradientSource {
 struct OptimizerArrays {
   float* parameters;
   float* gradient;
-  float* state[kMaxOptimizerStates];  // in the order of state_names()
+  float* state[kMaxOptimizerStates];  // in the order of state_names(); nullptr behind the last
 };
 
 /// What the blocks of a kernel that adds up parts work on. On the device.
@@ -83,16 +83,12 @@ class Optimizer {
   void update(Stream& stream, const StepInput* input) const;
 
  private:
-  struct Rule;
-
   OptimizerOptions options_;
   double clip_norm_;
   OptimizerArrays arrays_;
   GradientTable table_;
   Array<double> squares_;  // one per block
   int first_square_ = 0, all_squares_ = 0;
-
-  friend struct OptimizerKernels;
 };
 
 }  // namespace sweep::cuda
