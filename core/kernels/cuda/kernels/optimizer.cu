@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/kernels/cuda/kernels/optimizer_rule.h"
+#include "core/kernels/cuda/kernels/stack_gradient_tiles.h"
 #include "core/kernels/cuda/runtime/kernel.h"
 
 namespace sweep::cuda {
@@ -105,7 +106,7 @@ using Work = OptimizerKernels::Work;
 
 // What a block of a kernel that updates parameters loads before it waits for the gradients. The layout of its
 // dynamic shared memory.
-struct EarlyLoads {
+struct alignas(16) EarlyLoads {
   Work work;
   GradientSource source;
   StepFactors factors;
@@ -121,42 +122,48 @@ struct StepArguments {
   OptimizerArrays arrays;
   bool loads_parameters_early;
 
-  // The tables and the factors are written before a graph starts, and the state as the parameters.
-  __device__ void load_early() const {
+  // What a block with the work number `number` loads. Tables and factors are written before a graph starts,
+  // and the state as the parameters.
+  __device__ void load_early(int number) const {
     auto& early = *dynamic_shared<EarlyLoads>();
-    const Work work = works[blockIdx.x];
+    const Work work = works[number];
     const GradientSource source = sources[work.source];
     if (threadIdx.x == 0) {
       early.work = work;
       early.source = source;
-      early.factors = input->factors;
     }
-    const int owned = OptimizerKernels::owned_parameter(source, work), i = source.offset + owned;
-    if (!loads_parameters_early || owned < 0) return;
+    const int owned = OptimizerKernels::owned_parameter(source, work);
+    load_values_early(owned < 0 ? -1 : source.offset + owned);
+  }
+
+  // The factors, and the values of the thread's parameter i, unless that is −1.
+  __device__ void load_values_early(int i) const {
+    auto& early = *dynamic_shared<EarlyLoads>();
+    if (threadIdx.x == 0) early.factors = input->factors;
+    if (!loads_parameters_early || i < 0) return;
     copy_async(&early.values[0][threadIdx.x], &arrays.parameters[i]);
     for (std::size_t s = 0; s < kMaxOptimizerStates; ++s) {
       if (arrays.state[s] != nullptr) copy_async(&early.values[1 + s][threadIdx.x], &arrays.state[s][i]);
     }
   }
 
-  // The values of the thread's parameter i, once its copies have arrived.
-  __device__ ParameterValues values(const EarlyLoads& early, int i) const {
-    if (!loads_parameters_early) return ParameterValues(arrays, i);
+  // Updates the thread's parameter i, once its copies have arrived.
+  __device__ void update(const EarlyLoads& early, int i, float g) const {
     ParameterValues values;
-    values.weight = early.values[0][threadIdx.x];
-    for (std::size_t s = 0; s < kMaxOptimizerStates; ++s) {
-      if (arrays.state[s] != nullptr) values.state[s] = early.values[1 + s][threadIdx.x];
+    if (loads_parameters_early) {
+      values.weight = early.values[0][threadIdx.x];
+      for (std::size_t s = 0; s < kMaxOptimizerStates; ++s) {
+        if (arrays.state[s] != nullptr) values.state[s] = early.values[1 + s][threadIdx.x];
+      }
+    } else {
+      values = ParameterValues(arrays, i);
     }
-    return values;
+    rule.update(early.factors, g, values);
+    values.store(arrays, i);
   }
-};
 
-struct StepKernel {
-  static constexpr unsigned kMaxThreads = kThreads;
-  StepArguments arguments;
-
-  __device__ void load_early() const { arguments.load_early(); }
-  __device__ void operator()() const {
+  // Adds up the parts of the block's work, and updates its parameters.
+  __device__ void step() const {
     const auto& early = *dynamic_shared<EarlyLoads>();
     wait_for_copies();
     __syncthreads();
@@ -164,10 +171,47 @@ struct StepKernel {
     const int owned = OptimizerKernels::owned_parameter(early.source, early.work);
     if (owned < 0) return;
     const int i = early.source.offset + owned;
-    arguments.arrays.gradient[i] = g;
-    ParameterValues values = arguments.values(early, i);
-    arguments.rule.update(early.factors, g, values);
-    values.store(arguments.arrays, i);
+    arrays.gradient[i] = g;
+    update(early, i, g);
+  }
+};
+
+struct StepKernel {
+  static constexpr unsigned kMaxThreads = kThreads;
+  StepArguments arguments;
+
+  __device__ void load_early() const { arguments.load_early(static_cast<int>(blockIdx.x)); }
+  __device__ void operator()() const { arguments.step(); }
+};
+
+// A step whose first blocks compute the weight gradients of a stack themselves. Behind the EarlyLoads in
+// shared memory are their tiles.
+struct StackStepKernel {
+  static constexpr unsigned kMaxThreads = kThreads;
+  static_assert(StackGradientTiles::kTileThreads == kThreads);
+  StepArguments arguments;
+  StackGradientTiles tiles;
+
+  __device__ void load_early() const {
+    const int block = static_cast<int>(blockIdx.x);
+    if (block >= tiles.blocks) {
+      arguments.load_early(block - tiles.blocks);
+    } else {
+      arguments.load_values_early(tiles.tile().parameter);
+    }
+  }
+
+  __device__ void operator()() const {
+    if (static_cast<int>(blockIdx.x) >= tiles.blocks) {
+      arguments.step();
+      return;
+    }
+    auto* early = dynamic_shared<EarlyLoads>();
+    const StackGradientTiles::Tile tile = tiles.tile();
+    const float g = tiles.gradient(tile, reinterpret_cast<float*>(early + 1));
+    if (tile.parameter < 0) return;
+    arguments.arrays.gradient[tile.parameter] = g;
+    arguments.update(*early, tile.parameter, g);
   }
 };
 
@@ -211,7 +255,7 @@ struct ClippedStepKernel {
   const double* squares;
   int square_count;
 
-  __device__ void load_early() const { arguments.load_early(); }
+  __device__ void load_early() const { arguments.load_early(static_cast<int>(blockIdx.x)); }
   __device__ void operator()() const {
     const auto& early = *dynamic_shared<EarlyLoads>();
     wait_for_copies();
@@ -230,9 +274,7 @@ struct ClippedStepKernel {
       g *= static_cast<float>(factor);
       arguments.arrays.gradient[i] = g;
     }
-    ParameterValues values = arguments.values(early, i);
-    arguments.rule.update(early.factors, g, values);
-    values.store(arguments.arrays, i);
+    arguments.update(early, i, g);
   }
 };
 
@@ -262,9 +304,14 @@ void GradientSum::run(Stream& stream, bool add, float* gradient) const {
 }
 
 Optimizer::Optimizer(Stream& stream, const OptimizerOptions& options, double clip_norm,
-                     const std::vector<GradientSource>& sources, const OptimizerArrays& arrays)
+                     const std::vector<GradientSource>& sources, const OptimizerArrays& arrays,
+                     std::size_t stack_layers)
     : options_(options), clip_norm_(clip_norm), arrays_(arrays), table_(stream, sources) {
   if (clips()) join(0, square_count());
+  if (stack_layers == 0) return;
+  const auto first = sources.end() - static_cast<std::ptrdiff_t>(stack_layers);
+  rest_ = GradientTable(stream, {sources.begin(), first});
+  for (auto source = first; source != sources.end(); ++source) stack_offsets_.push_back(source->offset);
 }
 
 void Optimizer::join(int first, int all) {
@@ -278,13 +325,23 @@ void Optimizer::sum_squares(Stream& stream) const {
                  {table_.blocks()}, {{kThreads}});
 }
 
+namespace {
+
+StepArguments step_arguments(const Stream& stream, const Rule& rule, const StepInput* input,
+                             const GradientTable& table, const OptimizerArrays& arrays) {
+  return {.rule = rule,
+          .input = input,
+          .sources = table.sources(),
+          .works = table.works(),
+          .arrays = arrays,
+          .loads_parameters_early = stream.may_load_early(Changes::kParameters)};
+}
+
+}  // namespace
+
 void Optimizer::update(Stream& stream, const StepInput* input) const {
-  const StepArguments arguments{.rule = OptimizerKernels::make_rule(options_),
-                                .input = input,
-                                .sources = table_.sources(),
-                                .works = table_.works(),
-                                .arrays = arrays_,
-                                .loads_parameters_early = stream.may_load_early(Changes::kParameters)};
+  const StepArguments arguments =
+      step_arguments(stream, OptimizerKernels::make_rule(options_), input, table_, arrays_);
   const Extent grid{table_.blocks()};  // none for layers without parameters
   const Block block{{kThreads}, sizeof(EarlyLoads)};
   if (clips()) {
@@ -298,6 +355,20 @@ void Optimizer::update(Stream& stream, const StepInput* input) const {
 void Optimizer::step(Stream& stream, const StepInput* input) const {
   if (clips()) sum_squares(stream);
   update(stream, input);
+}
+
+bool Optimizer::takes_stack(int images, int parts) const {
+  return !stack_offsets_.empty() && !clips() && StackGradientTiles::fits(images, parts);
+}
+
+void Optimizer::step_with_stack(Stream& stream, const StepInput* input,
+                                std::span<const LinearGradient> layers, int images, int parts) const {
+  const StackStepKernel kernel{
+      step_arguments(stream, OptimizerKernels::make_rule(options_), input, rest_, arrays_),
+      StackGradientTiles(layers, stack_offsets_, images, parts)};
+  const std::size_t tile_bytes = static_cast<std::size_t>(kernel.tiles.shared_floats()) * sizeof(float);
+  launch_functor(stream, kernel, {static_cast<unsigned>(kernel.tiles.blocks) + rest_.blocks()},
+                 {{kThreads}, sizeof(EarlyLoads) + tile_bytes}, Changes::kParameters);
 }
 
 }  // namespace sweep::cuda

@@ -10,6 +10,7 @@
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/host/memory_limit.h"
 #include "core/kernels/cuda/host/stream_order.h"
+#include "core/kernels/cuda/kernels/optimizer.h"
 #include "core/kernels/cuda/ops/conv_pool_op.h"
 #include "core/kernels/cuda/runtime/host_builtins.h"
 #include "core/kernels/cuda/runtime/kernel.h"
@@ -127,9 +128,26 @@ Kernels kernels_of(const NetworkSpec& spec, const EngineOptions& options) {
 
 // A launch costs about two microseconds, however small the batch.
 TEST(CudaKernels, AreFewInAStep) {
-  const EngineOptions options{.device = parse_device("cuda"), .batch_size = 10};
-  EXPECT_EQ(kernels_of(test::deeplizard(), options), Kernels(5, 2));
+  EngineOptions options{.device = parse_device("cuda"), .batch_size = 10};
+  EXPECT_EQ(kernels_of(test::deeplizard(), options), Kernels(4, 2));
+  EXPECT_EQ(kernels_of(test::mlp(), options), Kernels(2, 1));
+  options.batch_size = 400;
   EXPECT_EQ(kernels_of(test::mlp(), options), Kernels(3, 1));
+  options.clip_norm = 1;
+  EXPECT_EQ(kernels_of(test::mlp(), options), Kernels(4, 1));
+}
+
+TEST(StackStep, IsForSmallBatchesWithoutClipping) {
+  Stream stream;
+  const std::vector<GradientSource> sources{{nullptr, 0, 1, 1}};
+  const auto takes = [&](double clip_norm, std::size_t stack_layers, int images, int parts) {
+    return Optimizer(stream, SgdOptions{}, clip_norm, sources, {}, stack_layers).takes_stack(images, parts);
+  };
+  EXPECT_TRUE(takes(0, 1, 256, 4));
+  EXPECT_FALSE(takes(0, 1, 257, 4));
+  EXPECT_FALSE(takes(0, 1, 256, 5));
+  EXPECT_FALSE(takes(0, 0, 256, 4)) << "no stack";
+  EXPECT_FALSE(takes(0.5, 1, 256, 4)) << "the gradient's length has to be known before the step";
 }
 
 TEST(HostStream, CopiesBetweenTheDevicesThatHaveTheMemory) {
