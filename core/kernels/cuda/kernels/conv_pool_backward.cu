@@ -53,6 +53,7 @@ struct Layout {
   // windows, float4 [out_channels][InputGradientSums::window_stride()].
   int weights[kMaxConvPools], all_windows[kMaxConvPools];
   int grad_out;  // [outputs()] of the last convolution
+  int zeros;     // a FloatPair
   int sums;      // InputGradientSums; in the end the parts of the weight gradient
   int floats;
 };
@@ -74,6 +75,7 @@ Layout layout_of(const ConvPoolChain& chain, bool input_gradient) {
     need(InputGradientSums(s).floats());
   }
   layout.grad_out = reserve(chain.shapes[chain.count - 1].outputs());
+  layout.zeros = reserve(2);
   layout.sums = reserve(sums);
   return layout;
 }
@@ -118,6 +120,7 @@ struct BackwardKernel {
       if (l == 0 && grad_in == nullptr) continue;
       fill_with_zeros(shared + layout.all_windows[l], c.input_sums.window_floats(c.shape), kThreadCount);
     }
+    fill_with_zeros(shared + layout.zeros, 2, kThreadCount);
     if (loads_weights_early) load_weights(shared);
   }
 
@@ -222,7 +225,7 @@ struct BackwardKernel {
       spread_windows<kKernel>(c.shape, c.input_sums, channel, shared + layout.weights[l],
                               reinterpret_cast<const float4*>(shared + layout.all_windows[l]), sums);
       __syncthreads();
-      collect<kKernel>(c.shape, c.input_sums, channel, sums,
+      collect<kKernel>(c.shape, c.input_sums, channel, sums, shared + layout.zeros,
                        [&](int in_channel, int y, int x, float gradient) {
                          if (l > 0) {
                            set_gradient(shared, l - 1, in_channel, y, x, gradient);

@@ -78,8 +78,12 @@ class KernelRowGradient {
   __device__ KernelRowGradient(const ConvPoolShape& s, const PaddedImage& layout,
                                const WeightGradientThreads& threads, int image, int windows)
       : inputs_(image), windows_(windows) {
-    const Row row(s, threads);
-    if (!row.exists) return;  // the thread adds up nothing, or another row once more
+    // Threads without a row add up the last one of their channel once more: they read what others read.
+    Row row(s, threads);
+    const auto at_most = [](int& number, int count) { number = number < count ? number : count - 1; };
+    at_most(row.part, threads.parts);
+    at_most(row.channel, s.out_channels);
+    at_most(row.number, threads.channel_rows);
     const int in_channel = row.number / s.kernel_height, ky = row.number - in_channel * s.kernel_height;
     inputs_ = image + in_channel * layout.plane_stride + ky * layout.row_stride;
     windows_ = windows + 2 * (row.channel * threads.window_stride + row.part * threads.part_positions);
