@@ -189,7 +189,8 @@ class Program {
   bool is_without_work(const Segment& segment, int images) const;
   Inputs augmented(Stream& stream, Task task, int images, const Inputs& inputs) const;
   void run_moments(const Pass& pass, std::size_t begin, std::size_t end, DeviceTotals* totals) const;
-  void take_step(Stream& stream, const StepInput* input) const;
+  bool step_takes_head(int images) const;
+  void take_step(Stream& stream, int images, const StepInput* input) const;
   AugmentedBatch augmented_batch() const;
   std::vector<GradientSource> gradient_sources(const std::byte* block) const;
   std::vector<GradientSource> part_gradient_sources() const;

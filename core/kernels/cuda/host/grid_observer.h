@@ -2,27 +2,36 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace sweep::cuda::host {
+
+/// A part of a grid's work: `grid` is its number, the same in both parts. is_early: what its threads do
+/// before they wait for the previous kernel, which runs between this part and the other.
+struct GridPart {
+  std::uint64_t grid = 0;  // from 1
+  bool is_early = false;
+};
 
 /// Its functions are called on the thread that runs the grid, between the kernel's own instructions.
 class GridObserver {
  public:
   virtual ~GridObserver() = default;
 
-  /// A kernel starts; `shared` is the dynamic shared memory, which its blocks use one after the other.
-  virtual void begin_grid(std::span<const std::byte> shared) = 0;
+  virtual void begin_grid(const GridPart& part) = 0;
   virtual void end_grid() = 0;
-  virtual void begin_block() = 0;
+  /// `shared`: the block's dynamic shared memory.
+  virtual void begin_block(std::span<const std::byte> shared) = 0;
   /// All threads of the block have reached a barrier and go on.
   virtual void pass_barrier() = 0;
   /// Threads of the block run on `stack` from now on; see thread_index in host_builtins.h for which.
   virtual void run_on(std::span<const std::byte> stack) = 0;
   /// The thread adds to `bytes` bytes at `address` atomically.
   virtual void add_atomically(const void* address, std::size_t bytes) = 0;
-  /// The thread's copies to shared memory arrive.
-  virtual void copy(const void* to, const void* from, std::size_t bytes) = 0;
+  /// A copy of the thread to shared memory reads device memory, or arrives.
+  virtual void read(const void* from, std::size_t bytes) = 0;
+  virtual void write(const void* to, std::size_t bytes) = 0;
 };
 
 /// The observer of the grids that the calling thread runs; nullptr, the default: none. It has to live until

@@ -28,6 +28,10 @@ struct Byte {
   bool is_atomic = false;          // the last write
   bool many_threads_read = false;  // in the epoch of `read`
   bool many_blocks_read = false;   // in the grid of `read`
+  // The last read by a kernel that had not waited for the previous one yet.
+  Moment early_read;
+  std::uint64_t early_grid = 0;
+  bool many_blocks_read_early = false;  // of this grid
 };
 
 constexpr std::size_t kPageBytes = 1024;
@@ -73,7 +77,9 @@ struct RaceCheck::Implementation {
   const Program program = find_program();
   Range shared, stack;  // of the grid, of the threads that run
   std::uint64_t grid = 0, epoch = 0;
-  bool runs = false;  // a kernel does
+  std::uint64_t started = 0;  // the grid that has begun, but still waits for the previous one; 0: none
+  bool runs = false;          // a kernel does
+  bool is_early = false;      // and has not waited for the previous one
   std::uint64_t accesses = 0;
   std::unordered_map<std::uintptr_t, std::unique_ptr<Page>> pages;
   std::uintptr_t last_number = 0;
@@ -118,6 +124,7 @@ struct RaceCheck::Implementation {
     const bool was_written = concerns(byte.write, byte.write_grid);
     if (was_written && races_with(byte.write) && !(access == Access::kAtomic && byte.is_atomic))
       report(byte.write, "wrote", moment, access, of_block, code);
+    if (!of_block) note_early(byte, moment, access, code);
     if (access == Access::kRead) {
       // The host's thread_local variables lie beside static shared arrays, but kernels do not write them.
       if (of_block && !was_written && byte.write_grid != 0)
@@ -137,6 +144,25 @@ struct RaceCheck::Implementation {
     byte.write = moment;
     byte.write_grid = grid;
     byte.is_atomic = access == Access::kAtomic;
+  }
+
+  // What is special about device memory before a kernel's wait for the previous one.
+  void note_early(Byte& byte, const Moment& moment, Access access, const void* code) {
+    const bool reads = access == Access::kRead;
+    if (is_early && reads) {
+      byte.many_blocks_read_early =
+          byte.early_grid == grid && (byte.many_blocks_read_early || byte.early_read.block != moment.block);
+      byte.early_read = moment;
+      byte.early_grid = grid;
+    } else if (is_early) {
+      report(moment, "may still use, because the kernel has not waited for the previous one", moment, access,
+             false, code);
+    } else if (!reads && byte.early_grid != 0 && byte.early_grid == started) {
+      report(byte.early_read, "of the next kernel has read before it waited", moment, access, false, code);
+    } else if (!reads && byte.early_grid == grid &&
+               (byte.many_blocks_read_early || byte.early_read.block != moment.block)) {
+      report(byte.early_read, "read", moment, access, false, code);
+    }
   }
 
   void report(const Moment& other, const char* did, const Moment& moment, Access access, bool of_block,
@@ -171,14 +197,23 @@ RaceCheck::~RaceCheck() {
 const std::vector<std::string>& RaceCheck::races() const { return implementation_->races; }
 std::uint64_t RaceCheck::accesses() const { return implementation_->accesses; }
 
-void RaceCheck::begin_grid(std::span<const std::byte> shared) {
-  ++implementation_->grid;
-  implementation_->shared = range_of(shared);
+void RaceCheck::begin_grid(const GridPart& part) {
+  implementation_->grid = part.grid;
+  implementation_->is_early = part.is_early;
+  if (implementation_->started == part.grid) implementation_->started = 0;
   implementation_->runs = true;
 }
 
-void RaceCheck::end_grid() { implementation_->runs = false; }
-void RaceCheck::begin_block() { ++implementation_->epoch; }
+void RaceCheck::end_grid() {
+  implementation_->runs = false;
+  if (implementation_->is_early) implementation_->started = implementation_->grid;
+}
+
+void RaceCheck::begin_block(std::span<const std::byte> shared) {
+  implementation_->shared = range_of(shared);
+  ++implementation_->epoch;
+}
+
 void RaceCheck::pass_barrier() { ++implementation_->epoch; }
 void RaceCheck::run_on(std::span<const std::byte> stack) { implementation_->stack = range_of(stack); }
 
@@ -186,8 +221,11 @@ void RaceCheck::add_atomically(const void* address, std::size_t bytes) {
   implementation_->note(address, bytes, Access::kAtomic, __builtin_return_address(0));
 }
 
-void RaceCheck::copy(const void* to, const void* from, std::size_t bytes) {
+void RaceCheck::read(const void* from, std::size_t bytes) {
   implementation_->note(from, bytes, Access::kRead, __builtin_return_address(0));
+}
+
+void RaceCheck::write(const void* to, std::size_t bytes) {
   implementation_->note(to, bytes, Access::kWrite, __builtin_return_address(0));
 }
 

@@ -97,6 +97,7 @@ struct BackwardKernel {
   const float* grad_out;  // [images][outputs of the last convolution]
   bool add;
   float* grad_in;  // [images][inputs of the first], or nullptr
+  bool loads_weights_early;
 
   static __device__ int thread_index() { return static_cast<int>(threadIdx.x); }
 
@@ -105,9 +106,13 @@ struct BackwardKernel {
     return {c.shape, c.image, c.weight_threads, layout.images[l], layout.windows[l]};
   }
 
-  __device__ void operator()() const {
+  // The block's images.
+  __device__ SumRange image_range() const {
+    return part_of(images, static_cast<int>(gridDim.x), static_cast<int>(blockIdx.x));
+  }
+
+  __device__ void load_early() const {
     auto* shared = dynamic_shared<float>();
-    const SumRange range = part_of(images, static_cast<int>(gridDim.x), static_cast<int>(blockIdx.x));
     for (int l = 0; l < kCount; ++l) {
       const Convolution& c = convolutions[l];
       fill_with_zeros(shared + layout.images[l], c.image.floats, kThreadCount);
@@ -116,14 +121,24 @@ struct BackwardKernel {
       fill_with_zeros(shared + layout.all_windows[l], c.input_sums.window_floats(c.shape), kThreadCount);
     }
     fill_with_zeros(shared + layout.zeros, 2, kThreadCount);
-    __syncthreads();
+    if (loads_weights_early) load_weights(shared);
+  }
+
+  __device__ void load_weights(float* shared) const {
+    for (int l = grad_in != nullptr ? 0 : 1; l < kCount; ++l)
+      copy_array(shared + layout.weights[l], arrays[l].weight, convolutions[l].shape.weights(), kThreadCount);
+  }
+
+  __device__ void operator()() const {
+    auto* shared = dynamic_shared<float>();
+    const SumRange range = image_range();
+    __syncthreads();  // the zeros
     Pixels pixels;
     if (range.begin < range.end) {
       if (kCount == 1) pixels.load(convolutions[0].image, in, range.begin, kThreadCount);
       start_to_copy(shared, range.begin);
     }
-    for (int l = grad_in != nullptr ? 0 : 1; l < kCount && range.begin < range.end; ++l)
-      copy_array(shared + layout.weights[l], arrays[l].weight, convolutions[l].shape.weights(), kThreadCount);
+    if (!loads_weights_early) load_weights(shared);
     RowGradient first = row_gradient(0);
     RowGradient second = row_gradient(kLast);  // of two
     for (int image = range.begin; image < range.end; ++image) {
@@ -151,6 +166,7 @@ struct BackwardKernel {
       first.add_image(convolutions[0].shape, convolutions[0].weight_threads, shared);
       if (grad_in != nullptr) pass_back(shared, 0, image);
     }
+    wait_for_copies();  // of a block without images
     write_gradient(shared, 0, first);
     if constexpr (kCount > 1) write_gradient(shared, kLast, second);
   }
@@ -239,7 +255,8 @@ void launch_backward(Stream& stream, const ConvPoolChain& chain, int images, int
                                          .layout = layout_of(chain, grad_in != nullptr),
                                          .grad_out = grad_out,
                                          .add = add,
-                                         .grad_in = grad_in};
+                                         .grad_in = grad_in,
+                                         .loads_weights_early = stream.may_load_early(Changes::kParameters)};
   for (int l = 0; l < kCount; ++l) {
     kernel.convolutions[l] = Convolution(chain.shapes[l]);
     kernel.arrays[l] = arrays[l];

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/kernels/cuda/kernels/conv_pool_stack.h"
+
 namespace sweep::cuda {
 namespace {
 
@@ -88,21 +90,37 @@ LinearStackArrays LinearStackOp::arrays(const Pass& pass) const {
   return arrays;
 }
 
+LinearStackPass LinearStackOp::stack_pass(const Pass& pass, const LossParameters* loss, bool backward,
+                                          DeviceTotals* totals) const {
+  return {.images = pass.images,
+          .input = pass.input,
+          .rows = pass.rows,
+          .normalisation = pass.normalisation,
+          .plane = plane_,
+          .loss = loss,
+          .backward = backward,
+          .totals = totals};
+}
+
 void LinearStackOp::launch(const Pass& pass, const LossParameters* loss, bool backward,
                            DeviceTotals* totals) const {
-  linear_stack(pass.stream, shape_, arrays(pass),
-               {.images = pass.images,
-                .input = pass.input,
-                .rows = pass.rows,
-                .normalisation = pass.normalisation,
-                .plane = plane_,
-                .loss = loss,
-                .backward = backward,
-                .totals = totals});
+  linear_stack(pass.stream, shape_, arrays(pass), stack_pass(pass, loss, backward, totals));
+}
+
+void LinearStackOp::join(ConvPoolOp& convolutions) {
+  if (!conv_pool_stack_fits(convolutions.chain(), shape_, shared_bytes_limit())) return;
+  convolutions_ = &convolutions;
+  convolutions.leave_forward(kMostJoinedImages);
 }
 
 void LinearStackOp::run(const Pass& pass, const LossParameters* loss, DeviceTotals* totals) const {
-  launch(pass, loss, pass.training, totals);
+  if (convolutions_ == nullptr || pass.images > kMostJoinedImages) {
+    launch(pass, loss, pass.training, totals);
+    return;
+  }
+  conv_pool_stack(pass.stream, convolutions_->chain(), convolutions_->input(pass),
+                  convolutions_->arrays(pass).data(), shape_, arrays(pass),
+                  stack_pass(pass, loss, pass.training, totals));
 }
 
 void LinearStackOp::forward(const Pass& pass) const { launch(pass, nullptr, false, nullptr); }
@@ -115,13 +133,17 @@ void LinearStackOp::backward(const Pass& pass) const {
 }
 
 void LinearStackOp::backward_weights(const Pass& pass) const {
+  linear_backward_weights(pass.stream, weight_gradients(pass), pass.images, gradient_parts_);
+}
+
+std::vector<LinearGradient> LinearStackOp::weight_gradients(const Pass& pass) const {
   std::vector<LinearGradient> layers;
   const float* in = pass.data(slots_.in);
   for (const Part& part : parts_) {
     layers.push_back({part.shape, in, pass.data(part.grad), pass.data(part.partials)});
     in = pass.data(part.out);
   }
-  linear_backward_weights(pass.stream, layers, pass.images, gradient_parts_);
+  return layers;
 }
 
 std::vector<PartialGradient> LinearStackOp::gradients() const {

@@ -1,4 +1,4 @@
-// The forward kernel of conv_pool.h.
+// The forward kernel of conv_pool.h, and a part of others.
 //
 // Grid: blocks of 192 threads, as many as are resident. A block loads the weights of all convolutions to
 // shared memory once, and then takes images in turns: image blockIdx.x, blockIdx.x + gridDim.x, … For each
@@ -14,24 +14,22 @@
 // are neighbours in shared memory, at once: 1.1 instructions per multiplication. If a layer has fewer tasks
 // than the block has threads, the sum over the input channels is split among several threads, which leave
 // their sums in shared memory; others add them up in order.
-#include "core/kernels/cuda/kernels/conv_pool.h"
+#pragma once
 
 #include <utility>
 
-#include "core/kernels/cuda/kernels/conv_pool_backward.h"
+#include "core/kernels/cuda/kernels/conv_pool.h"
 #include "core/kernels/cuda/kernels/conv_pool_image.h"
 #include "core/kernels/cuda/kernels/product.h"
-#include "core/kernels/cuda/kernels/sum_order.h"
 
-namespace sweep::cuda {
-namespace {
+namespace sweep::cuda::conv_pool {
 
 constexpr int kThreadCount = kConvForwardThreads;  // LeNet's convolutions have 144 and 192 tasks
 constexpr int kWindow = 4;                         // convolution outputs that are pooled to one
 
 // Output channels per task: those of the two numbers that leave fewer channels over.
 constexpr int kManyChannels = 6, kFewChannels = 4;
-int task_channels(int out_channels) {
+inline int task_channels(int out_channels) {
   return round_up(out_channels, kManyChannels) <= round_up(out_channels, kFewChannels) ? kManyChannels
                                                                                        : kFewChannels;
 }
@@ -40,13 +38,13 @@ constexpr int group_floats(int channels) { return round_up(channels, 4); }
 
 // Into how many splits a sum over channels is divided so that `outputs` sums occupy all threads of a block;
 // returns the channels of a split. Depends on the shape alone, as the bits of the sums do.
-int channels_per_split(int channels, int outputs) {
+inline int channels_per_split(int channels, int outputs) {
   const int splits = outputs < kThreadCount ? kThreadCount / outputs : 1;
   return ceil_div(channels, splits);
 }
 
 // Rows begin at even floats, so that two columns are read at once.
-PaddedImage forward_image(const ConvPoolShape& s) {
+inline PaddedImage forward_image(const ConvPoolShape& s) {
   const int row_stride = round_up(s.padded_width(), 2);
   return {s, row_stride, s.padded_height() * row_stride};
 }
@@ -93,7 +91,7 @@ struct Layout {
   int floats;
 };
 
-Layout layout_of(const ConvPoolChain& chain) {
+inline Layout layout_of(const ConvPoolChain& chain) {
   Layout layout{};
   const auto reserve = [&layout](int floats) { return reserve_floats(layout.floats, floats); };
   int split_floats = 0;
@@ -186,41 +184,69 @@ __device__ void add_channel(const Convolution& c, const float* image, const floa
   }
 }
 
-struct ForwardKernel {
-  static constexpr unsigned kMaxThreads = kThreadCount, kResidentBlocks = 4;
-
+/// What a block of kBlockThreads threads does: the images blockIdx.x, blockIdx.x + gridDim.x, … It needs
+/// forward_bytes() of shared memory.
+template <int kBlockThreads>
+struct ForwardImages {
   int count, images;  // convolutions, samples of the batch
   Convolution convolutions[kMaxConvPools] = {};
   ConvPoolArrays arrays[kMaxConvPools] = {};
   ConvPoolInput in;
   Layout layout;
+  int last_outputs = -1;  // where the last convolution's outputs also go in shared memory; −1: nowhere
+
+  ForwardImages(const ConvPoolChain& chain, int images_, const ConvPoolInput& in_,
+                const ConvPoolArrays* arrays_)
+      : count(chain.count), images(images_), in(in_), layout(layout_of(chain)) {
+    for (int l = 0; l < count; ++l) {
+      convolutions[l] = Convolution(chain.shapes[l]);
+      arrays[l] = arrays_[l];
+    }
+  }
 
   static __device__ int thread_index() { return static_cast<int>(threadIdx.x); }
 
-  __device__ void operator()() const {
-    auto* shared = dynamic_shared<float>();
-    // Padding stays zero for all images, and channels that fill up a group have zeros for weights.
-    fill_with_zeros(shared, layout.split_sums, kThreadCount);
+  /// Comes first. Padding stays zero for all images, and channels that fill up a group have zeros for
+  /// weights.
+  __device__ void clear(float* shared) const {
+    fill_with_zeros(shared, layout.split_sums, kBlockThreads);
     __syncthreads();
+  }
+
+  /// Starts to copy the weights. The threads wait for their copies before run().
+  __device__ void load_weights(float* shared) const {
     for (int l = 0; l < count; ++l) load_weights(shared, l);
-    for (int image = static_cast<int>(blockIdx.x); image < images; image += static_cast<int>(gridDim.x)) {
-      ImageInFlight<5> pixels;  // 28 × 28 of 192 threads
-      pixels.load(convolutions[0].image, in, image, kThreadCount);
-      pixels.store(convolutions[0].image, in, image, kThreadCount, shared + layout.images[0]);
-      wait_for_copies();
+  }
+
+  /// Loads the block's first image, if there is one.
+  __device__ void load_first_image(float* shared) const {
+    if (static_cast<int>(blockIdx.x) < images) load_image(shared, static_cast<int>(blockIdx.x));
+  }
+
+  /// The block's images, the first of which is loaded. Ends with a barrier.
+  __device__ void run(float* shared) const {
+    const int first = static_cast<int>(blockIdx.x);
+    for (int image = first; image < images; image += static_cast<int>(gridDim.x)) {
+      if (image > first) load_image(shared, image);
       __syncthreads();
       for (int l = 0; l < count; ++l) {
         convolve(shared, l, image);
         __syncthreads();
       }
     }
-    wait_for_copies();
+  }
+
+ private:
+  __device__ void load_image(float* shared, int image) const {
+    ImageInFlight<(28 * 28 + kBlockThreads - 1) / kBlockThreads> pixels;  // all values of MNIST's
+    pixels.load(convolutions[0].image, in, image, kBlockThreads);
+    pixels.store(convolutions[0].image, in, image, kBlockThreads, shared + layout.images[0]);
   }
 
   // Asynchronous copies.
   __device__ void load_weights(float* shared, int l) const {
     const Convolution& c = convolutions[l];
-    for (int i = thread_index(); i < c.shape.weights(); i += kThreadCount) {
+    for (int i = thread_index(); i < c.shape.weights(); i += kBlockThreads) {
       const auto [out_channel, tap] = c.by_taps.divide(i);
       const auto [group, channel] = c.by_channels.divide(out_channel);
       copy_async(shared + layout.weights[l] + tap * c.tap_stride + group * group_floats(c.channels) + channel,
@@ -244,7 +270,7 @@ struct ForwardKernel {
     if (c.splits == 1) return;
     __syncthreads();
     const auto* sums = reinterpret_cast<const float4*>(shared + layout.split_sums);
-    for (int i = thread_index(); i < c.shape.outputs(); i += kThreadCount) {
+    for (int i = thread_index(); i < c.shape.outputs(); i += kBlockThreads) {
       const auto [out_channel, position] = c.by_positions.divide(i);
       const auto [group, channel] = c.by_channels.divide(out_channel);
       const float4* split = sums + channel * c.splits * c.outputs() + group * c.positions + position;
@@ -264,7 +290,7 @@ struct ForwardKernel {
   template <int kKernel, int kChannels>
   __device__ void add_windows(float* shared, int l, int image) const {
     const Convolution& c = convolutions[l];
-    for (int task = thread_index(); task < c.splits * c.outputs(); task += kThreadCount) {
+    for (int task = thread_index(); task < c.splits * c.outputs(); task += kBlockThreads) {
       const auto [split_and_group, position] = c.by_positions.divide(task);
       const auto [split, group] = c.by_groups.divide(split_and_group);
       const auto [y, x] = c.by_pool_width.divide(position);
@@ -317,7 +343,10 @@ struct ForwardKernel {
     if (arrays[l].argmax != nullptr)
       arrays[l].argmax[static_cast<std::ptrdiff_t>(image) * c.shape.argmax_bytes() + output] =
           dead ? kDeadRelu : static_cast<std::uint8_t>(argmax);
-    if (l + 1 == count) return;
+    if (l + 1 == count) {
+      if (last_outputs >= 0) shared[last_outputs + output] = largest;
+      return;
+    }
     const PaddedImage& next = convolutions[l + 1].image;
     const auto [y, x] = c.by_pool_width.divide(position);
     shared[layout.images[l + 1] + next.first + channel * next.plane_stride + y * next.row_stride + x] =
@@ -325,34 +354,8 @@ struct ForwardKernel {
   }
 };
 
-std::size_t forward_bytes(const ConvPoolChain& chain) {
+inline std::size_t forward_bytes(const ConvPoolChain& chain) {
   return static_cast<std::size_t>(layout_of(chain).floats) * sizeof(float);
 }
 
-// What a multiprocessor of every GPU has for a block that asks for it, from compute capability 7.5 on.
-constexpr std::size_t kMostSharedBytes = std::size_t{64} << 10;
-
-}  // namespace
-
-bool conv_pool_fits(const ConvPoolChain& chain, bool input_gradient) {
-  for (int l = 0; l < chain.count; ++l) {
-    const ConvPoolShape& s = chain.shapes[l];
-    if (s.pool_height <= 0 || s.pool_width <= 0 || !conv_pool_backward_fits(s)) return false;
-  }
-  return forward_bytes(chain) <= kMostSharedBytes &&
-         conv_pool_backward_bytes(chain, input_gradient) <= kMostSharedBytes;
-}
-
-void conv_pool_forward(Stream& stream, const ConvPoolChain& chain, int images, const ConvPoolInput& in,
-                       const ConvPoolArrays* arrays) {
-  ForwardKernel kernel{.count = chain.count, .images = images, .in = in, .layout = layout_of(chain)};
-  for (int l = 0; l < chain.count; ++l) {
-    kernel.convolutions[l] = Convolution(chain.shapes[l]);
-    kernel.arrays[l] = arrays[l];
-  }
-  constexpr int kMostBlocks = static_cast<int>(ForwardKernel::kResidentBlocks) * kMultiprocessors;
-  const int blocks = images < kMostBlocks ? images : kMostBlocks;
-  launch_functor(stream, kernel, {static_cast<unsigned>(blocks)}, {{kThreadCount}, forward_bytes(chain)});
-}
-
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::conv_pool
