@@ -229,7 +229,7 @@ void Program::leave_sums(const Op& op, Phase phase, const Pass& pass) const {
     op.leave_sums(pass, phase);
   } else {
     // Nobody reads them, but they are exchanged; and no graph is empty.
-    pass.stream.clear(pass.sums<std::byte>(bytes), bytes);
+    pass.stream.clear(sums_.data() + static_cast<std::size_t>(pass.part) * bytes, bytes);
   }
 }
 
