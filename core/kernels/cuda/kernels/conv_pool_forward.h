@@ -21,11 +21,12 @@
 #include "core/kernels/cuda/kernels/conv_pool.h"
 #include "core/kernels/cuda/kernels/conv_pool_image.h"
 #include "core/kernels/cuda/kernels/product.h"
+#include "core/kernels/cuda/kernels/sum_order.h"
 
 namespace sweep::cuda::conv_pool {
 
-constexpr int kThreadCount = 192;  // the tasks of a small convolution: 144 and 192 for LeNet's
-constexpr int kWindow = 4;         // convolution outputs that are pooled to one
+constexpr int kThreadCount = kConvForwardThreads;  // LeNet's convolutions have 144 and 192 tasks
+constexpr int kWindow = 4;                         // convolution outputs that are pooled to one
 
 // Output channels per task: those of the two numbers that leave fewer channels over.
 constexpr int kManyChannels = 6, kFewChannels = 4;

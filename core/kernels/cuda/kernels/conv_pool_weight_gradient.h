@@ -13,13 +13,10 @@
 #pragma once
 
 #include "core/kernels/cuda/kernels/conv_pool_image.h"
+#include "core/kernels/cuda/kernels/sum_order.h"
 
 namespace sweep::cuda {
 
-/// Threads of a block of the backward kernel.
-inline constexpr int kConvBackwardThreads = 384;
-/// Pooled outputs that a thread reads at once.
-inline constexpr int kWindowsAtOnce = 4;
 /// Kernel columns that a thread adds up in registers.
 inline constexpr int kMaxKernelWidth = 7;
 
