@@ -20,7 +20,9 @@ KERNELS = source / "core/kernels/cuda/kernels"
 BUDGETS = [
     # Four blocks of 192 threads, and two of 384, on a multiprocessor of 65536 registers.
     (r"^conv_pool\.cu: functor_kernel<ForwardKernel>", 80),
-    (r"^conv_pool_backward\.cu: functor_kernel<BackwardKernel<[12], [035]>", 80),
+    (r"^conv_pool_backward\.cu: functor_kernel<BackwardKernel<[12], [035], 384>", 80),
+    # One block, for convolutions with many kernel rows.
+    (r"^conv_pool_backward\.cu: functor_kernel<BackwardKernel<[12], [05], 512>", 128),
     # Two blocks of 512 threads.
     (r"^linear_stack\.cu: functor_kernel<StackKernel>", 64),
     (r"^conv\.cu: product_kernel<Tile<16, 128, 16, 4, 4>, BackwardWeights>", 128),
