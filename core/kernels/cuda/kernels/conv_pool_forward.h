@@ -21,6 +21,7 @@
 #include "core/kernels/cuda/kernels/conv_pool.h"
 #include "core/kernels/cuda/kernels/conv_pool_image.h"
 #include "core/kernels/cuda/kernels/product.h"
+#include "core/kernels/cuda/kernels/sum_order.h"
 
 namespace sweep::cuda::conv_pool {
 

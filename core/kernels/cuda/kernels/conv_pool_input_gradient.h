@@ -55,7 +55,8 @@ struct InputGradientSums {
 /// [out_channels][window_stride()]: the gradients of the four windows (upper left, upper right, lower left,
 /// lower right) of a pooled output. sums: as InputGradientSums says. kKernel: the kernel's width and height;
 /// 0: known at run time.
-template <int kKernel>
+/// kThreadCount: of the block.
+template <int kKernel, int kThreadCount>
 __device__ void spread_windows(const ConvPoolShape& s, const InputGradientSums& layout, int first_channel,
                                const float* weights, const float4* windows, float* sums) {
   constexpr int kColumns = kKernel > 0 ? kKernel : kMaxKernelWidth, kRow = kColumns + 1;
@@ -66,8 +67,8 @@ __device__ void spread_windows(const ConvPoolShape& s, const InputGradientSums& 
   const int rows = layout.group_rows < last_row ? layout.group_rows : last_row;
   const int taps = s.in_channels * kernel_height * kernel_width;
   // Backwards: the last warps have no rows in the weight gradient, if any.
-  for (int task = kConvBackwardThreads - 1 - static_cast<int>(threadIdx.x);
-       task < layout.pairs * layout.row_threads; task += kConvBackwardThreads) {
+  for (int task = kThreadCount - 1 - static_cast<int>(threadIdx.x); task < layout.pairs * layout.row_threads;
+       task += kThreadCount) {
     const auto [pair, row] = layout.by_row_threads.divide(task);
     if (row >= rows) continue;
     const int position = 2 * pair;
@@ -110,7 +111,7 @@ __device__ void spread_windows(const ConvPoolShape& s, const InputGradientSums& 
 /// The second part: calls take(channel, y, x, gradient) for every input of the group. It adds up the pooled
 /// positions whose windows cover the input, from the lowest row to the highest, each from right to left.
 /// zeros: two of them in shared memory.
-template <int kKernel, class Take>
+template <int kKernel, int kThreadCount, class Take>
 __device__ void collect(const ConvPoolShape& s, const InputGradientSums& layout, int first_channel,
                         const float* sums, const float* zeros, const Take& take) {
   const int kernel_height = kKernel > 0 ? kKernel : s.kernel_height;
@@ -118,7 +119,7 @@ __device__ void collect(const ConvPoolShape& s, const InputGradientSums& layout,
   const int last_channel = s.in_channels - first_channel;
   const int channels = layout.group_channels < last_channel ? layout.group_channels : last_channel;
   for (int task = static_cast<int>(threadIdx.x); task < channels * s.in_height * layout.column_pairs;
-       task += kConvBackwardThreads) {
+       task += kThreadCount) {
     const auto [channel_and_y, column_pair] = layout.by_column_pair.divide(task);
     const auto [channel, y] = layout.by_height.divide(channel_and_y);
     const int pool_y = (y + s.pad_y) / 2, odd = (y + s.pad_y) % 2;

@@ -41,10 +41,11 @@ struct WeightGradientThreads {
   WeightGradientThreads() = default;
   explicit WeightGradientThreads(const ConvPoolShape& s)
       : channel_rows(s.in_channels * s.kernel_height), channel_threads(round_up(channel_rows, kWarpThreads)) {
-    const int all_rows = s.out_channels * channel_rows, positions = s.pool_height * s.pool_width;
-    const int dense_parts = kConvBackwardThreads / round_up(all_rows, kWarpThreads);
-    if (kConvBackwardThreads / (s.out_channels * channel_threads) < dense_parts)
-      channel_threads = channel_rows;
+    const int all_rows = s.out_channels * channel_rows;
+    threads = all_rows <= kConvBackwardThreads ? kConvBackwardThreads : kWideConvBackwardThreads;
+    const int positions = s.pool_height * s.pool_width;
+    const int dense_parts = threads / round_up(all_rows, kWarpThreads);
+    if (threads / (s.out_channels * channel_threads) < dense_parts) channel_threads = channel_rows;
     part_threads = round_up(s.out_channels * channel_threads, kWarpThreads);
     part_positions = round_up(ceil_div(positions, dense_parts), kWindowsAtOnce);
     parts = ceil_div(positions, part_positions);
@@ -52,6 +53,7 @@ struct WeightGradientThreads {
   }
 
   int channel_rows, channel_threads;
+  int threads;       // of the block, at least
   int part_threads;  // whole warps, so that a warp works at one pooled position
   int parts;
 
@@ -115,7 +117,7 @@ class KernelRowGradient {
     }
     if (threads.parts == 1) return;
     __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < floats; i += kConvBackwardThreads) {
+    for (int i = static_cast<int>(threadIdx.x); i < floats; i += static_cast<int>(blockDim.x)) {
       float sum = sums[i];
       for (int part = 1; part < threads.parts; ++part) sum += sums[part * floats + i];
       gradient[i] = sum;

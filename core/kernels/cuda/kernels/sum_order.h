@@ -14,9 +14,9 @@ inline constexpr int kMultiprocessors = 132;
 /// each multiprocessor, as many as are resident.
 inline constexpr int kResidentConvBlocks = 2 * kMultiprocessors;
 
-/// Threads of a block of that kernel: within a block, a weight's gradient is divided into as many runs of
-/// pooled positions as there are threads for.
-inline constexpr int kConvBackwardThreads = 384;
+/// Threads of a block of that kernel, and of one for a convolution with more kernel rows than that: within a
+/// block, a weight's gradient is divided into as many runs of pooled positions as there are threads for.
+inline constexpr int kConvBackwardThreads = 384, kWideConvBackwardThreads = 512;
 /// Pooled positions of such a run are a multiple of this.
 inline constexpr int kWindowsAtOnce = 4;
 
