@@ -24,7 +24,7 @@ std::atomic<Order> order{Order::kForward};
 std::atomic<std::uint64_t> order_seed{0};  // of Order::kRandom
 std::atomic<std::uint64_t> grids{0}, overlapped{0};
 thread_local Index3 last;
-thread_local GridObserver* observer = nullptr;
+constinit thread_local GridObserver* observer = nullptr;
 
 // In which order `count` threads or blocks run. Of blocks and threads alike, the next order is another one.
 class Turns {
@@ -176,7 +176,7 @@ class BlockRunner {
 
 // A kernel may run inside another one's wait_for_previous_kernel(), so there are runners for two levels.
 constexpr int kLevels = 2;
-thread_local int level = -1;
+constinit thread_local int level = -1;
 thread_local const std::function<void()>* pending_kernel = nullptr;
 
 BlockRunner& runner() {
@@ -228,7 +228,8 @@ void require_launchable(Index3 grid, Index3 block, std::size_t shared_bytes) {
 
 }  // namespace
 
-void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread) {
+void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread,
+              const void* kernel) {
   require_launchable(grid, block, shared_bytes);
   const Frame frame;
   ++grids;
@@ -243,7 +244,7 @@ void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::fu
   const unsigned count = grid.x * grid.y * grid.z;
   Turns turns;
   turns.begin(count);
-  if (observer != nullptr) observer->begin_grid(memory);
+  if (observer != nullptr) observer->begin_grid(kernel, memory);
   for (unsigned n = 0; n < count; ++n) {
     const unsigned b = turns[n];
     block_index = {b % grid.x, b / grid.x % grid.y, b / (grid.x * grid.y)};
@@ -256,7 +257,8 @@ void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::fu
 void wait_for_block() { runner().wait(); }
 
 void add_atomically(std::uint32_t* counter, std::uint32_t more) {
-  if (observer != nullptr) observer->add_atomically(counter, sizeof *counter);
+  if (observer != nullptr)
+    observer->access({counter, sizeof *counter, AccessKind::kAtomic, __builtin_return_address(0)});
   *counter += more;
 }
 
@@ -264,6 +266,7 @@ void copy_async(float* shared, const float* global) { runner().add_copy({shared,
 void wait_for_copies() { runner().finish_copies(); }
 
 void set_grid_observer(GridObserver* value) { observer = value; }
+GridObserver* running_grid_observer() { return level >= 0 ? observer : nullptr; }
 
 void run_overlapped(const std::function<void()>& previous, const std::function<void()>& kernel) {
   pending_kernel = &previous;

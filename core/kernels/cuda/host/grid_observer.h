@@ -2,9 +2,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace sweep::cuda::host {
+
+enum class AccessKind : std::uint8_t { kRead, kWrite, kAtomic };
+
+/// An access of the thread that runs. `code`: where it stands in the program.
+struct MemoryAccess {
+  const void* address;
+  std::size_t bytes;
+  AccessKind kind;
+  const void* code;
+};
 
 /// Its functions are called on the thread that runs the grid, between the kernel's own instructions.
 class GridObserver {
@@ -12,15 +23,18 @@ class GridObserver {
   virtual ~GridObserver() = default;
 
   /// A kernel starts; `shared` is the dynamic shared memory, which its blocks use one after the other.
-  virtual void begin_grid(std::span<const std::byte> shared) = 0;
+  /// `kernel`: the function, or nullptr where a test runs a grid of something else. A grid may begin and end
+  /// while a thread of another one waits for it (programmatic dependent launch).
+  virtual void begin_grid(const void* kernel, std::span<const std::byte> shared) = 0;
   virtual void end_grid() = 0;
   virtual void begin_block() = 0;
   /// All threads of the block have reached a barrier and go on.
   virtual void pass_barrier() = 0;
   /// Threads of the block run on `stack` from now on; see thread_index in host_builtins.h for which.
   virtual void run_on(std::span<const std::byte> stack) = 0;
-  /// The thread adds to `bytes` bytes at `address` atomically.
-  virtual void add_atomically(const void* address, std::size_t bytes) = 0;
+  /// The thread reads or writes memory, its own stack, too. Plain accesses are seen only in kernels that are
+  /// compiled for it, see access_hooks.cpp; atomic ones always.
+  virtual void access(const MemoryAccess& access) = 0;
   /// The thread's copies to shared memory arrive.
   virtual void copy(const void* to, const void* from, std::size_t bytes) = 0;
 };
@@ -28,5 +42,8 @@ class GridObserver {
 /// The observer of the grids that the calling thread runs; nullptr, the default: none. It has to live until
 /// the next call.
 void set_grid_observer(GridObserver* observer);
+
+/// That observer while a grid runs on the calling thread, else nullptr.
+GridObserver* running_grid_observer();
 
 }  // namespace sweep::cuda::host

@@ -51,7 +51,8 @@ void KernelLaunch::run() const {
   std::vector<void*> pointers;
   for (const std::vector<std::byte>& argument : arguments_)
     pointers.push_back(const_cast<std::byte*>(argument.data()));
-  run_grid(grid_, block_, shared_bytes_, [&] { call_(kernel_, pointers.data()); });
+  run_grid(
+      grid_, block_, shared_bytes_, [&] { call_(kernel_, pointers.data()); }, kernel_);
 }
 
 }  // namespace sweep::cuda::host

@@ -1,8 +1,7 @@
 // Finds races in kernels that run on the host, as compute-sanitizer's racecheck does on a GPU, and in device
 // memory, too.
 //
-// The kernels have to be compiled with -fsanitize=thread, which makes the compiler call a function at every
-// access to memory. These functions are here in place of ThreadSanitizer's.
+// The kernels have to be compiled with -fsanitize=thread; see access_hooks.cpp.
 #pragma once
 
 #include <cstddef>
@@ -36,12 +35,12 @@ class RaceCheck final : public GridObserver {
   /// Bytes that were looked at, so that a test can tell that kernels are watched.
   std::uint64_t accesses() const;
 
-  void begin_grid(std::span<const std::byte> shared) override;
+  void begin_grid(const void* kernel, std::span<const std::byte> shared) override;
   void end_grid() override;
   void begin_block() override;
   void pass_barrier() override;
   void run_on(std::span<const std::byte> stack) override;
-  void add_atomically(const void* address, std::size_t bytes) override;
+  void access(const MemoryAccess& access) override;
   void copy(const void* to, const void* from, std::size_t bytes) override;
 
   struct Implementation;

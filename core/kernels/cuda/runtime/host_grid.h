@@ -1,8 +1,7 @@
 // Runs the grids of kernels on the host.
 //
-// The blocks of a grid run one after the other. The threads of a block are fibers on one host thread and
-// take// The blocks of a grid run one after the other. The threads of a block are fibers on one host thread
-// and take turns: each runs until it ends or reaches a __syncthreads(), where it waits for the others of its
+// The blocks of a grid run one after the other. The threads of a block are fibers on one host thread and take
+// turns: each runs until it ends or reaches a __syncthreads(), where it waits for the others of its
 // block. So a kernel without barriers is a plain loop. The schedule is deterministic, in one of several
 // orders (see Order).
 #pragma once
@@ -29,8 +28,9 @@ extern constinit thread_local std::byte* block_memory;
 /// Runs `thread` once for every thread of the grid. `shared_bytes`: dynamic shared memory of a block. Throws
 /// std::logic_error for more threads, blocks or shared memory than a GPU takes, if threads of a block end
 /// while others wait for them at a barrier, and if a kernel ends before its copies have arrived: on a GPU
-/// those are errors or undefined.
-void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread);
+/// those are errors or undefined. `kernel`: what a GridObserver is told.
+void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread,
+              const void* kernel = nullptr);
 
 /// __syncthreads().
 void wait_for_block();
