@@ -13,8 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ARCHITECTURE = "sm_90"
-# Loops with fewer products do something else than the kernel's work.
-LEAST_PRODUCTS = 4
+# A loop is hot if it has as many FFMAs, as many shared loads for each of them, and as many of them among its instructions. The
+# others load, store or compute functions.
+LEAST_PRODUCTS, LEAST_LOADS_PER_PRODUCT, LEAST_PRODUCTS_PER_INSTRUCTION = 4, 0.15, 0.15
 
 
 def find_nvdisasm(nvcc, environment):
@@ -75,10 +76,11 @@ def instructions(loop):
     return sum(loop.values())
 
 
-def hot_loop(kernel):
-    """The loop that does the most products, or None."""
-    loops = [loop for loop in kernel["loops"] or [] if products(loop) >= LEAST_PRODUCTS]
-    return loops[0] if loops else None
+def hot_loops(kernel):
+    """The innermost loops that multiply what they read from shared memory."""
+    return [loop for loop in kernel["loops"] if products(loop) >= LEAST_PRODUCTS
+            and shared_loads(loop) >= LEAST_LOADS_PER_PRODUCT * products(loop)
+            and products(loop) >= LEAST_PRODUCTS_PER_INSTRUCTION * instructions(loop)]
 
 
 def compile_file(nvcc, source, nvdisasm, file, work):
@@ -109,8 +111,14 @@ def compile_file(nvcc, source, nvdisasm, file, work):
     return kernels
 
 
-def compile_kernels(nvcc, source, files, nvdisasm=None, cache=None):
-    """The figures of all kernels in `files`. `cache`: a file that keeps them until sources or tools change."""
+def kernel_files(source):
+    return sorted((source / "core/kernels/cuda/kernels").glob("*.cu"))
+
+
+def compile_kernels(nvcc, source, nvdisasm=None, cache=None, files=None):
+    """The figures of the project's kernels, or of those in `files`. `cache`: a file that keeps them until sources or tools
+    change."""
+    files = files or kernel_files(source)
     digest = hashlib.sha256()
     for tool in filter(None, (nvcc, nvdisasm)):
         digest.update(subprocess.run([tool, "--version"], capture_output=True, check=True).stdout)
