@@ -96,8 +96,8 @@ std::string manual(const CLI::App& app) {
       {"SWEEP_CUDA_STEPS",
        "the most training steps in one CUDA graph: 1, 2, 4, 8, 16 (default), 32 or 64; changes no result"},
       {"SWEEP_CUDA_OVERLAP",
-       "1: a kernel starts while the one before it still runs, from compute capability 9.0 on; changes no "
-       "result"},
+       "0: no kernel is started while the one before it still runs, as they are from compute capability 9.0 "
+       "on; changes no result"},
       {"NO_COLOR", "if it is set, nothing is coloured"},
       {"TERM", "dumb: plain lines instead of the live table, and no colours"}};
   for (const auto& [name, meaning] : kVariables)

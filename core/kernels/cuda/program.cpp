@@ -127,7 +127,7 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       state_(make_state(stream, options.optimizer, floats_of(parameter_share_))),
       totals_(
           static_cast<std::size_t>(options.parts.count *
-                                   (network_.head ? kStackBlocks : loss_totals_count(options.batch_size))),
+                                   (network_.head ? kStackTotals : loss_totals_count(options.batch_size))),
           "the sums of an epoch"),
       optimizer_(make_optimizer(stream)) {
   augment_.steps = augment_steps_.data();
@@ -203,8 +203,8 @@ Optimizer Program::make_optimizer(Stream& stream) const {
   OptimizerArrays arrays{parameters_.data(), gradient_.data(), {}};
   for (std::size_t i = 0; i < state_.size(); ++i) arrays.state[i] = state_[i].data();
   if (options_.parts.is_whole())
-    return Optimizer(stream, options_.optimizer, options_.clip_norm, gradient_sources(memory_.data()),
-                     arrays);
+    return Optimizer(stream, options_.optimizer, options_.clip_norm, gradient_sources(memory_.data()), arrays,
+                     network_.head ? network_.head->gradients().size() : 0);
   const auto count = static_cast<int>(parameters_.size());
   return Optimizer(stream, options_.optimizer, options_.clip_norm,
                    {{part_gradients_.data(), 0, count, options_.parts.count}}, arrays);

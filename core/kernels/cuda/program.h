@@ -168,7 +168,8 @@ class Program {
   Inputs augmented(Stream& stream, Task task, int images, const Inputs& inputs) const;
   void run_moments(const Pass& pass, std::size_t begin, std::size_t end, DeviceTotals* totals) const;
   void sum_gradient(Stream& stream, int part, bool has_samples, bool add) const;
-  void take_step(Stream& stream, const StepInput* input) const;
+  bool step_takes_head(int images) const;
+  void take_step(Stream& stream, int images, const StepInput* input) const;
   DeviceTotals* totals_of_part(int part) const;
   AugmentedBatch augmented_batch() const;
   std::vector<GradientSource> gradient_sources(const std::byte* block) const;

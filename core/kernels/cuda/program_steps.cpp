@@ -44,7 +44,7 @@ void Program::train_parts(Stream& stream, int images, const StepInputs& inputs, 
   } else {
     exchange.all(gradients, gradient_bytes);
   }
-  take_step(stream, reinterpret_cast<const StepInput*>(inputs.first));
+  take_step(stream, images, reinterpret_cast<const StepInput*>(inputs.first));
 }
 
 bool Program::goes_by_part() const { return options_.exchanges_by_part && sums_.size() == 0; }
@@ -126,7 +126,7 @@ const std::vector<Program::Recorded>& Program::recording(Stream& stream, Task ta
           continue;
         }
         for (const Segment& segment : segments(images)) train(stream, task, segment, images, inputs_of(step));
-        take_step(stream, inputs_of(step).input);
+        take_step(stream, images, inputs_of(step).input);
       }
     })});
   }
@@ -233,8 +233,20 @@ void Program::sum_gradient(Stream& stream, int part, bool has_samples, bool add)
   }
 }
 
-void Program::take_step(Stream& stream, const StepInput* input) const {
-  if (network_.head || network_.output_gradient) optimizer_.step(stream, input);
+// Whether the optimizer's kernel computes the weight gradients of the head.
+bool Program::step_takes_head(int images) const {
+  return network_.head && options_.parts.is_whole() &&
+         optimizer_.takes_stack(images, network_.head->gradient_parts());
+}
+
+void Program::take_step(Stream& stream, int images, const StepInput* input) const {
+  if (step_takes_head(images)) {
+    const Pass pass = make_pass(stream, images, {});
+    optimizer_.step_with_stack(stream, input, network_.head->weight_gradients(pass), images,
+                               network_.head->gradient_parts());
+  } else if (network_.head || network_.output_gradient) {
+    optimizer_.step(stream, input);
+  }
 }
 
 void Program::load(const Pass& pass) const {
@@ -251,7 +263,7 @@ void Program::run_moments(const Pass& pass, std::size_t begin, std::size_t end, 
         break;
       case Moment::Kind::kLoss:
         run_loss(pass, true, totals);
-        if (network_.head) network_.head->backward_weights(pass);
+        if (network_.head && !step_takes_head(pass.images)) network_.head->backward_weights(pass);
         break;
       case Moment::Kind::kBackward:
         moment.op->backward(pass);

@@ -118,28 +118,30 @@ RequestTotals& RequestTotals::operator+=(const RequestTotals& more) {
 }
 
 struct AccessCount::Implementation {
-  // A grid that runs; it may wait for another one, which then is the last of `running`.
-  struct Running {
-    std::size_t number;  // in `grids`
-    Range shared, stack = {};
-    bool watches_block = false;
-    std::uint64_t events_so_far = 0;
-    std::vector<Event> events = {};  // since the last barrier
-    std::vector<Thread> threads = {};
+  // A grid, of which another one may run between two parts.
+  struct Watched {
+    std::uint64_t number;  // GridPart::grid
+    std::uint64_t events = 0;
   };
 
   const std::uint64_t most_accesses;
   const ProgramMemory program = find_program_memory();
-  std::vector<Running> running = {};
   std::vector<GridCounts> grids = {};
+  std::vector<Watched> watched = {};  // of each of them
+  std::size_t running = 0;            // which of them
+  std::uint64_t block = 0;            // of it, that runs
+  bool is_early = false, watches_block = false;
+  Range shared = {}, stack = {};
+  std::vector<Event> events = {};  // since the last barrier
+  std::vector<Thread> threads = {};
   std::vector<Range> device_memory = {};
-  std::unordered_map<const void*, std::uint32_t> numbers = {};
+  std::unordered_map<std::uintptr_t, std::uint32_t> numbers = {};  // of sites
   std::vector<Site> sites = {};
   WarpRequests requests = {};
 
   // The words like threadIdx are no shared memory, though they lie beside static arrays of it.
   bool is_shared(std::uintptr_t address) const {
-    if (running.back().shared.contains(address)) return true;
+    if (shared.contains(address)) return true;
     if (!program.variables.contains(address)) return false;
     const auto is_of = [address](const auto& variable) {
       const auto begin = reinterpret_cast<std::uintptr_t>(&variable);
@@ -157,29 +159,28 @@ struct AccessCount::Implementation {
   }
 
   void note(const void* pointer, std::size_t bytes, bool writes, const void* code) {
-    Running& grid = running.back();
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-    if (!grid.watches_block || grid.stack.contains(address)) return;
-    const bool shared = is_shared(address);
-    if (!shared && !is_device(address)) return;  // parameters, which a GPU has in its constant memory
-    const auto [number, is_new] = numbers.try_emplace(code, static_cast<std::uint32_t>(sites.size()));
+    if (!watches_block || stack.contains(address)) return;
+    const bool of_block = is_shared(address);
+    if (!of_block && !is_device(address)) return;  // parameters, which a GPU has in its constant memory
+    const std::uintptr_t place = 2 * reinterpret_cast<std::uintptr_t>(code) + (writes ? 1 : 0);
+    const auto [number, is_new] = numbers.try_emplace(place, static_cast<std::uint32_t>(sites.size()));
     if (is_new) sites.emplace_back();
     const unsigned thread = thread_number();
-    if (grid.threads.empty() || grid.threads.back().number != thread)
-      grid.threads.push_back({thread, grid.events.size(), 0});
-    grid.events.push_back({address, number->second, static_cast<std::uint8_t>(bytes),
-                           shared ? Space::kShared : Space::kDevice, writes});
-    grid.threads.back().end = grid.events.size();
+    if (threads.empty() || threads.back().number != thread) threads.push_back({thread, events.size(), 0});
+    events.push_back({address, number->second, static_cast<std::uint8_t>(bytes),
+                      of_block ? Space::kShared : Space::kDevice, writes});
+    threads.back().end = events.size();
   }
 
   // Learns which sites follow each other.
-  void learn(const Running& grid) {
-    for (const Thread& thread : grid.threads) {
+  void learn() {
+    for (const Thread& thread : threads) {
       for (std::size_t i = thread.begin; i < thread.end; ++i) {
-        const Event& event = grid.events[i];
+        const Event& event = events[i];
         Site& site = sites[event.site];
         if (site.follows == Site::Follows::kNotAlways) continue;
-        const Event* const before = i > thread.begin ? &grid.events[i - 1] : nullptr;
+        const Event* const before = i > thread.begin ? &events[i - 1] : nullptr;
         const bool follows = before != nullptr && before->site != event.site && before->is_like(event) &&
                              before->address / kWidestAccess == event.address / kWidestAccess &&
                              (site.follows == Site::Follows::kUnknown || site.before == before->site);
@@ -190,14 +191,14 @@ struct AccessCount::Implementation {
   }
 
   // Adds a thread's accesses to the requests of its warp; those that follow each other as one.
-  void add_lane(const Running& grid, const Thread& thread) {
+  void add_lane(const Thread& thread) {
     requests.begin_lane();
     for (std::size_t i = thread.begin; i < thread.end;) {
-      Event event = grid.events[i];
+      Event event = events[i];
       std::uintptr_t end = event.address + event.bytes;
-      for (++i; i < thread.end && sites[grid.events[i].site].follows == Site::Follows::kAlways; ++i) {
-        event.address = std::min(event.address, grid.events[i].address);
-        end = std::max(end, grid.events[i].address + grid.events[i].bytes);
+      for (++i; i < thread.end && sites[events[i].site].follows == Site::Follows::kAlways; ++i) {
+        event.address = std::min(event.address, events[i].address);
+        end = std::max(end, events[i].address + events[i].bytes);
       }
       requests.add(thread.number % kWarpLanes, event, static_cast<unsigned>(end - event.address));
     }
@@ -222,30 +223,29 @@ struct AccessCount::Implementation {
 
   // All warps have done what they do between two barriers.
   void end_interval() {
-    Running& grid = running.back();
-    if (!grid.watches_block) return;
-    GridCounts& counts = grids[grid.number];
-    learn(grid);
-    std::sort(grid.threads.begin(), grid.threads.end(),
+    if (!watches_block) return;
+    GridCounts& counts = grids[running];
+    learn();
+    std::sort(threads.begin(), threads.end(),
               [](const Thread& a, const Thread& b) { return a.number < b.number; });
     IntervalCounts interval;
-    for (std::size_t first = 0; first < grid.threads.size();) {
-      const unsigned warp = grid.threads[first].number / kWarpLanes;
+    for (std::size_t first = 0; first < threads.size();) {
+      const unsigned warp = threads[first].number / kWarpLanes;
       requests.clear();
-      for (; first < grid.threads.size() && grid.threads[first].number / kWarpLanes == warp; ++first)
-        add_lane(grid, grid.threads[first]);
+      for (; first < threads.size() && threads[first].number / kWarpLanes == warp; ++first)
+        add_lane(threads[first]);
       add_warp(counts, interval);
     }
-    if (counts.watched_blocks == 1) counts.intervals.push_back(interval);
-    grid.events_so_far += grid.events.size();
-    grid.events.clear();
-    grid.threads.clear();
+    if (block == 0) counts.intervals.push_back(interval);
+    watched[running].events += events.size();
+    events.clear();
+    threads.clear();
   }
 
-  // Of this block, whether it is watched.
-  bool watches(const Running& grid, std::uint64_t blocks) const {
-    const std::uint64_t step = (blocks + kMostWatchedBlocks - 1) / kMostWatchedBlocks;
-    return block_number() % step == 0 && (block_number() == 0 || grid.events_so_far < most_accesses);
+  // Whether this block is watched. What blocks do early is little.
+  bool watches() const {
+    const std::uint64_t step = (grids[running].blocks + kMostWatchedBlocks - 1) / kMostWatchedBlocks;
+    return block % step == 0 && (block == 0 || watched[running].events < most_accesses);
   }
 };
 
@@ -257,49 +257,47 @@ AccessCount::AccessCount(std::uint64_t most_accesses)
 AccessCount::~AccessCount() { set_grid_observer(nullptr); }
 
 const std::vector<GridCounts>& AccessCount::grids() const { return implementation_->grids; }
-void AccessCount::restart() { implementation_->grids.clear(); }
+void AccessCount::restart() {
+  implementation_->grids.clear();
+  implementation_->watched.clear();
+}
 
-void AccessCount::begin_grid(const void* kernel, std::span<const std::byte> shared) {
+void AccessCount::begin_grid(const GridPart& part) {
   auto& i = *implementation_;
   i.device_memory.clear();
   for (const std::span<const std::byte> piece : all_memory()) i.device_memory.push_back(range_of(piece));
-  i.running.push_back({.number = i.grids.size(), .shared = range_of(shared)});
-  i.grids.push_back({.kernel = kernel,
+  i.is_early = part.is_early;
+  const auto known = std::find_if(i.watched.begin(), i.watched.end(),
+                                  [&](const auto& other) { return other.number == part.grid; });
+  i.running = static_cast<std::size_t>(known - i.watched.begin());
+  if (known != i.watched.end()) return;
+  i.watched.push_back({part.grid});
+  i.grids.push_back({.kernel = part.kernel,
                      .grid = grid_size,
                      .block = block_size,
-                     .shared_bytes = shared.size(),
                      .blocks = std::uint64_t{grid_size.x} * grid_size.y * grid_size.z});
 }
 
 void AccessCount::end_grid() {
   implementation_->end_interval();
-  implementation_->running.pop_back();
+  implementation_->watches_block = false;
 }
 
-void AccessCount::begin_block() {
+void AccessCount::begin_block(std::span<const std::byte> shared) {
   auto& i = *implementation_;
   i.end_interval();
-  Implementation::Running& grid = i.running.back();
-  GridCounts& counts = i.grids[grid.number];
-  grid.watches_block = i.watches(grid, counts.blocks);
-  if (grid.watches_block) ++counts.watched_blocks;
+  i.shared = range_of(shared);
+  i.block = block_number();
+  i.grids[i.running].shared_bytes = shared.size();
+  i.watches_block = i.watches();
+  if (i.watches_block && !i.is_early) ++i.grids[i.running].watched_blocks;
 }
 
 void AccessCount::pass_barrier() { implementation_->end_interval(); }
-
-void AccessCount::run_on(std::span<const std::byte> stack) {
-  implementation_->running.back().stack = range_of(stack);
-}
+void AccessCount::run_on(std::span<const std::byte> stack) { implementation_->stack = range_of(stack); }
 
 void AccessCount::access(const MemoryAccess& access) {
   implementation_->note(access.address, access.bytes, access.kind != AccessKind::kRead, access.code);
-}
-
-void AccessCount::copy(const void* to, const void* from, std::size_t bytes) {
-  // Their order in the thread tells copies apart, so any two places in the code do.
-  static constexpr char kRead = 0, kWrite = 0;
-  implementation_->note(from, bytes, false, &kRead);
-  implementation_->note(to, bytes, true, &kWrite);
 }
 
 }  // namespace sweep::cuda::host

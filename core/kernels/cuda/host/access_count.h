@@ -41,7 +41,7 @@ struct GridCounts {
   std::size_t shared_bytes = 0;  // dynamic
   std::uint64_t blocks = 0, watched_blocks = 0;
   RequestTotals shared_reads = {}, shared_writes = {}, device_reads = {}, device_writes = {};
-  std::vector<IntervalCounts> intervals = {};  // of the first block that was watched
+  std::vector<IntervalCounts> intervals = {};  // of block 0
 };
 
 /// Watches the grids that the thread which makes it runs, as long as it lives; one observer at a time per
@@ -68,13 +68,12 @@ class AccessCount final : public GridObserver {
   /// Forgets the grids.
   void restart();
 
-  void begin_grid(const void* kernel, std::span<const std::byte> shared) override;
+  void begin_grid(const GridPart& part) override;
   void end_grid() override;
-  void begin_block() override;
+  void begin_block(std::span<const std::byte> shared) override;
   void pass_barrier() override;
   void run_on(std::span<const std::byte> stack) override;
   void access(const MemoryAccess& access) override;
-  void copy(const void* to, const void* from, std::size_t bytes) override;
 
  private:
   struct Implementation;

@@ -1,4 +1,5 @@
 // Runs kernels on the host: blocks one after the other, the threads of a block as fibers that take turns.
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -22,9 +23,10 @@ namespace {
 
 std::atomic<Order> order{Order::kForward};
 std::atomic<std::uint64_t> order_seed{0};  // of Order::kRandom
-std::atomic<std::uint64_t> grids{0}, overlapped{0};
+std::atomic<std::uint64_t> grids{0}, grid_numbers{0};
 thread_local Index3 last;
 constinit thread_local GridObserver* observer = nullptr;
+constinit thread_local bool runs = false;  // a grid does
 
 // In which order `count` threads or blocks run. Of blocks and threads alike, the next order is another one.
 class Turns {
@@ -55,10 +57,23 @@ class Turns {
   std::vector<unsigned> turns_;  // of kRandom
 };
 
-// A copy of copy_async() that has not arrived.
+constexpr std::size_t kLargestCopy = 16;  // bytes
+
+// A copy of copy_async() that has not arrived. Before the wait for the previous kernel its value is read at
+// once, else when it arrives.
 struct Copy {
-  float* to;
-  const float* from;
+  void* to;
+  const void* from;
+  std::size_t bytes;
+  bool is_read;
+  std::array<std::byte, kLargestCopy> value;
+};
+
+// What a block keeps between the two parts of its kernel.
+struct BlockState {
+  std::vector<std::byte> shared;
+  std::vector<std::vector<Copy>> copies;  // of each thread
+  std::size_t unfinished = 0;             // copies
 };
 
 // Runs blocks. A block starts with one fiber, which runs one thread after the other until a thread reaches a
@@ -68,22 +83,23 @@ struct Copy {
 // reused from block to block.
 class BlockRunner {
  public:
-  void run(const std::function<void()>& thread) {
+  // One block of the built-in variables' size. `early`: its kernel goes on later.
+  void run(const std::function<void()>& thread, BlockState& block, bool early) {
     thread_ = &thread;
+    block_ = &block;
+    early_ = early;
     threads_ = block_size.x * block_size.y * block_size.z;
     started_ = ended_ = 0;
     waiting_.clear();
-    if (copies_.size() < threads_) copies_.resize(threads_);
-    unfinished_ = 0;
+    if (block.copies.size() < threads_) block.copies.resize(threads_);
     turns_.begin(threads_);
-    if (observer != nullptr) observer->begin_block();
+    if (observer != nullptr) observer->begin_block(block.shared);
     while (started_ < threads_) resume(idle_fiber());
     while (!waiting_.empty()) {
       if (ended_ > 0) {
         // The waiting fibers are in the middle of the kernel and cannot be used again.
         idle_.clear();
         fibers_.clear();
-        copies_.clear();
         throw std::logic_error("a kernel's threads end while others of their block wait at a barrier");
       }
       std::vector<Waiting> turn;
@@ -95,10 +111,11 @@ class BlockRunner {
         resume(waiting.fiber);
       }
     }
-    if (unfinished_ > 0) {
-      copies_.clear();
+    if (const std::size_t bytes = std::exchange(misaligned_bytes_, 0); bytes > 0)  // fibers cannot throw
+      throw std::logic_error("a kernel copies " + std::to_string(bytes) +
+                             " bytes at an address that is no multiple of them");
+    if (!early && block.unfinished > 0)
       throw std::logic_error("a kernel ends without waiting for its copy_async()");
-    }
   }
 
   void wait() {
@@ -107,18 +124,28 @@ class BlockRunner {
     fiber->yield();
   }
 
-  void add_copy(const Copy& copy) {
-    copies_[thread_number()].push_back(copy);
-    ++unfinished_;
+  // `code`: where the kernel calls it.
+  void add_copy(Copy copy, const void* code) {
+    for (const void* address : {static_cast<const void*>(copy.to), copy.from})
+      if (reinterpret_cast<std::uintptr_t>(address) % copy.bytes != 0) misaligned_bytes_ = copy.bytes;
+    copy.is_read = early_;
+    if (early_) {
+      if (observer != nullptr) observer->access({copy.from, copy.bytes, AccessKind::kRead, code});
+      std::memcpy(copy.value.data(), copy.from, copy.bytes);
+    }
+    block_->copies[thread_number()].push_back(copy);
+    ++block_->unfinished;
   }
 
-  void finish_copies() {
-    std::vector<Copy>& copies = copies_[thread_number()];
+  void finish_copies(const void* code) {
+    std::vector<Copy>& copies = block_->copies[thread_number()];
     for (const Copy& copy : copies) {
-      if (observer != nullptr) observer->copy(copy.to, copy.from, sizeof(float));
-      *copy.to = *copy.from;
+      if (observer != nullptr && !copy.is_read)
+        observer->access({copy.from, copy.bytes, AccessKind::kRead, code});
+      if (observer != nullptr) observer->access({copy.to, copy.bytes, AccessKind::kWrite, code});
+      std::memcpy(copy.to, copy.is_read ? copy.value.data() : copy.from, copy.bytes);
     }
-    unfinished_ -= copies.size();
+    block_->unfinished -= copies.size();
     copies.clear();
   }
 
@@ -168,43 +195,17 @@ class BlockRunner {
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
   std::vector<Waiting> waiting_;
-  std::vector<std::vector<Copy>> copies_;  // of each of the block's threads
-  std::size_t unfinished_ = 0;             // copies
+  BlockState* block_ = nullptr;
+  bool early_ = false;
+  std::size_t misaligned_bytes_ = 0;  // of a copy that a GPU would not do; 0: none
   Turns turns_;
   Fiber* running_ = nullptr;
 };
 
-// A kernel may run inside another one's wait_for_previous_kernel(), so there are runners for two levels.
-constexpr int kLevels = 2;
-constinit thread_local int level = -1;
-thread_local const std::function<void()>* pending_kernel = nullptr;
-
 BlockRunner& runner() {
-  thread_local BlockRunner instances[kLevels];
-  return instances[level];
+  thread_local BlockRunner instance;
+  return instance;
 }
-
-// Gives a kernel the built-in variables, and the one around it its own back.
-class Frame {
- public:
-  Frame() {
-    if (++level == kLevels) throw std::logic_error("kernels overlap more than two deep");
-  }
-  ~Frame() {
-    --level;
-    thread_index = thread_;
-    block_index = block_;
-    block_size = size_;
-    grid_size = grid_;
-    block_memory = memory_;
-  }
-  Frame(const Frame&) = delete;
-  Frame& operator=(const Frame&) = delete;
-
- private:
-  const Index3 thread_ = thread_index, block_ = block_index, size_ = block_size, grid_ = grid_size;
-  std::byte* const memory_ = block_memory;
-};
 
 // What CUDA allows on every GPU since compute capability 3.0 (CUDA C++ Programming Guide, "Technical
 // Specifications per Compute Capability"), and the shared memory of 9.0.
@@ -226,32 +227,84 @@ void require_launchable(Index3 grid, Index3 block, std::size_t shared_bytes) {
   require(shared_bytes <= kMostSharedBytes, "bytes of shared memory", shared_bytes, kMostSharedBytes);
 }
 
+// Of this size exactly, so that sanitizers see an access beyond it, and filled with NaNs for every block, so
+// that a kernel that relies on zeros, or on what the block before it left, fails.
+void fill_with_nans(std::vector<std::byte>& shared) {
+  if (!shared.empty()) std::memset(shared.data(), 0xFF, shared.size());
+}
+
+// Says for its lifetime that a grid runs.
+struct Runs {
+  Runs() { runs = true; }
+  ~Runs() { runs = false; }
+  Runs(const Runs&) = delete;
+  Runs& operator=(const Runs&) = delete;
+};
+
+// Runs a part of the grid: thread `thread` of every block. block_state(b): what the block b has.
+void run_blocks(Index3 grid, Index3 block, GridPart part, const std::function<void()>& thread,
+                const std::function<BlockState&(unsigned)>& block_state) {
+  grid_size = grid;
+  block_size = block;
+  const unsigned count = grid.x * grid.y * grid.z;
+  Turns turns;
+  turns.begin(count);
+  if (observer != nullptr) observer->begin_grid(part);
+  const Runs running;
+  for (unsigned n = 0; n < count; ++n) {
+    const unsigned b = turns[n];
+    block_index = {b % grid.x, b / grid.x % grid.y, b / (grid.x * grid.y)};
+    BlockState& state = block_state(b);
+    block_memory = state.shared.data();
+    runner().run(thread, state, part.is_early);
+  }
+  block_memory = nullptr;
+  if (observer != nullptr) observer->end_grid();
+}
+
 }  // namespace
 
 void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread,
               const void* kernel) {
   require_launchable(grid, block, shared_bytes);
-  const Frame frame;
   ++grids;
   last = grid;
-  // Of exactly this size, so that sanitizers see an access beyond it, and filled with NaNs for every block,
-  // so that a kernel that relies on zeros, or on what the block before it left, fails.
-  std::vector<std::byte> memory(shared_bytes);
-  block_memory = memory.data();
-  grid_size = grid;
-  block_size = block;
-  BlockRunner& blocks = runner();
-  const unsigned count = grid.x * grid.y * grid.z;
-  Turns turns;
-  turns.begin(count);
-  if (observer != nullptr) observer->begin_grid(kernel, memory);
-  for (unsigned n = 0; n < count; ++n) {
-    const unsigned b = turns[n];
-    block_index = {b % grid.x, b / grid.x % grid.y, b / (grid.x * grid.y)};
-    if (!memory.empty()) std::memset(memory.data(), 0xFF, memory.size());
-    blocks.run(thread);
-  }
-  if (observer != nullptr) observer->end_grid();
+  BlockState state{.shared = std::vector<std::byte>(shared_bytes), .copies = {}};
+  const GridPart part{.grid = ++grid_numbers, .is_early = false, .kernel = kernel};
+  run_blocks(grid, block, part, thread, [&](unsigned) -> BlockState& {
+    fill_with_nans(state.shared);
+    return state;
+  });
+}
+
+struct StartedGrid::State {
+  Index3 grid, block;
+  std::uint64_t number;
+  const void* kernel;
+  std::vector<BlockState> blocks;
+};
+
+StartedGrid::StartedGrid(Index3 grid, Index3 block, std::size_t shared_bytes,
+                         const std::function<void()>& early, const void* kernel)
+    : state_(std::make_unique<State>(State{grid, block, ++grid_numbers, kernel, {}})) {
+  require_launchable(grid, block, shared_bytes);
+  state_->blocks.resize(std::size_t{grid.x} * grid.y * grid.z);
+  const GridPart part{.grid = state_->number, .is_early = true, .kernel = kernel};
+  run_blocks(grid, block, part, early, [&](unsigned b) -> BlockState& {
+    state_->blocks[b].shared.resize(shared_bytes);
+    fill_with_nans(state_->blocks[b].shared);
+    return state_->blocks[b];
+  });
+}
+
+StartedGrid::~StartedGrid() = default;
+
+void StartedGrid::finish(const std::function<void()>& thread) {
+  ++grids;
+  last = state_->grid;
+  const GridPart part{.grid = state_->number, .is_early = false, .kernel = state_->kernel};
+  run_blocks(state_->grid, state_->block, part, thread,
+             [&](unsigned b) -> BlockState& { return state_->blocks[b]; });
 }
 
 void wait_for_block() { runner().wait(); }
@@ -262,23 +315,13 @@ void add_atomically(std::uint32_t* counter, std::uint32_t more) {
   *counter += more;
 }
 
-void copy_async(float* shared, const float* global) { runner().add_copy({shared, global}); }
-void wait_for_copies() { runner().finish_copies(); }
+void copy_async(void* shared, const void* global, std::size_t bytes) {
+  runner().add_copy({shared, global, bytes, false, {}}, __builtin_return_address(0));
+}
+void wait_for_copies() { runner().finish_copies(__builtin_return_address(0)); }
 
 void set_grid_observer(GridObserver* value) { observer = value; }
-GridObserver* running_grid_observer() { return level >= 0 ? observer : nullptr; }
-
-void run_overlapped(const std::function<void()>& previous, const std::function<void()>& kernel) {
-  pending_kernel = &previous;
-  kernel();
-  if (std::exchange(pending_kernel, nullptr) != nullptr)
-    throw std::logic_error("a kernel that may overlap the previous one does not wait for it");
-  ++overlapped;
-}
-
-void wait_for_previous_kernel() {
-  if (const auto* previous = std::exchange(pending_kernel, nullptr)) (*previous)();
-}
+GridObserver* running_grid_observer() { return runs ? observer : nullptr; }
 
 void set_order(Order value, std::uint64_t seed) {
   order = value;
@@ -286,7 +329,6 @@ void set_order(Order value, std::uint64_t seed) {
 }
 
 std::uint64_t grids_run() { return grids; }
-std::uint64_t grids_overlapped() { return overlapped; }
 Index3 last_grid() { return last; }
 
 }  // namespace sweep::cuda::host

@@ -7,6 +7,15 @@
 
 namespace sweep::cuda::host {
 
+/// A part of a grid's work: `grid` is its number, the same in both parts. is_early: what its threads do
+/// before they wait for the previous kernel, which runs between this part and the other. `kernel`: the
+/// function, or nullptr where a test runs a grid of something else.
+struct GridPart {
+  std::uint64_t grid = 0;  // from 1
+  bool is_early = false;
+  const void* kernel = nullptr;
+};
+
 enum class AccessKind : std::uint8_t { kRead, kWrite, kAtomic };
 
 /// An access of the thread that runs. `code`: where it stands in the program.
@@ -22,21 +31,18 @@ class GridObserver {
  public:
   virtual ~GridObserver() = default;
 
-  /// A kernel starts; `shared` is the dynamic shared memory, which its blocks use one after the other.
-  /// `kernel`: the function, or nullptr where a test runs a grid of something else. A grid may begin and end
-  /// while a thread of another one waits for it (programmatic dependent launch).
-  virtual void begin_grid(const void* kernel, std::span<const std::byte> shared) = 0;
+  virtual void begin_grid(const GridPart& part) = 0;
   virtual void end_grid() = 0;
-  virtual void begin_block() = 0;
+  /// `shared`: the block's dynamic shared memory.
+  virtual void begin_block(std::span<const std::byte> shared) = 0;
   /// All threads of the block have reached a barrier and go on.
   virtual void pass_barrier() = 0;
   /// Threads of the block run on `stack` from now on; see thread_index in host_builtins.h for which.
   virtual void run_on(std::span<const std::byte> stack) = 0;
-  /// The thread reads or writes memory, its own stack, too. Plain accesses are seen only in kernels that are
-  /// compiled for it, see access_hooks.cpp; atomic ones always.
+  /// The thread reads or writes memory, its own stack, too, or a copy of it to shared memory does. Plain
+  /// accesses are seen only in kernels that are compiled for it, see access_hooks.cpp; atomic ones and copies
+  /// always.
   virtual void access(const MemoryAccess& access) = 0;
-  /// The thread's copies to shared memory arrive.
-  virtual void copy(const void* to, const void* from, std::size_t bytes) = 0;
 };
 
 /// The observer of the grids that the calling thread runs; nullptr, the default: none. It has to live until

@@ -1,6 +1,8 @@
 #include "core/kernels/cuda/host/kernel_launch.h"
 
+#include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 
@@ -32,27 +34,51 @@ Kernels& kernels() {
   return all;
 }
 
+std::atomic<std::uint64_t> overlapped{0};
+
 }  // namespace
 
 void register_kernel(const void* kernel, const KernelType& type) { kernels().add(kernel, type); }
 
 KernelLaunch::KernelLaunch(const void* kernel, Index3 grid, Index3 block, std::size_t shared_bytes,
                            void** arguments)
-    : kernel_(kernel), grid_(grid), block_(block), shared_bytes_(shared_bytes) {
-  const KernelType& type = kernels().find(kernel);
-  call_ = type.call;
-  for (std::size_t i = 0; i < type.parameter_bytes.size(); ++i) {
+    : kernel_(kernel),
+      grid_(grid),
+      block_(block),
+      shared_bytes_(shared_bytes),
+      type_(kernels().find(kernel)) {
+  for (std::size_t i = 0; i < type_.parameter_bytes.size(); ++i) {
     const auto* from = static_cast<const std::byte*>(arguments[i]);
-    arguments_.emplace_back(from, from + type.parameter_bytes[i]);
+    arguments_.emplace_back(from, from + type_.parameter_bytes[i]);
   }
 }
 
-void KernelLaunch::run() const {
-  std::vector<void*> pointers;
-  for (const std::vector<std::byte>& argument : arguments_)
-    pointers.push_back(const_cast<std::byte*>(argument.data()));
-  run_grid(
-      grid_, block_, shared_bytes_, [&] { call_(kernel_, pointers.data()); }, kernel_);
+// What runs one thread, or a part of it. It has its own copy of the arguments.
+std::function<void()> KernelLaunch::thread(bool early, bool rest) const {
+  struct Call {
+    std::vector<std::vector<std::byte>> arguments;
+    std::vector<void*> pointers;
+  };
+  const auto call = std::make_shared<Call>(Call{arguments_, {}});
+  for (std::vector<std::byte>& argument : call->arguments) call->pointers.push_back(argument.data());
+  const auto before = early ? type_.early : nullptr;
+  const auto after = rest ? type_.call : nullptr;
+  return [call, before, after, kernel = kernel_] {
+    if (before != nullptr) before(kernel, call->pointers.data());
+    if (after != nullptr) after(kernel, call->pointers.data());
+  };
 }
+
+void KernelLaunch::run() const { run_grid(grid_, block_, shared_bytes_, thread(true, true), kernel_); }
+
+std::function<void()> KernelLaunch::start() const {
+  ++overlapped;
+  if (type_.early == nullptr) return [launch = *this] { launch.run(); };
+  const auto started =
+      std::make_shared<StartedGrid>(grid_, block_, shared_bytes_, thread(true, false), kernel_);
+  return [started, rest = thread(false, true)] { started->finish(rest); };
+}
+
+std::uint64_t grids_overlapped() { return overlapped; }
 
 }  // namespace sweep::cuda::host

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "core/kernels/cuda/runtime/host_grid.h"
@@ -17,11 +18,17 @@ class KernelLaunch {
   /// Runs its grid, as run_grid().
   void run() const;
 
+  /// Runs what its threads do before they wait for the previous kernel, now, and returns the rest. Counts as
+  /// a kernel that was started early.
+  std::function<void()> start() const;
+
  private:
+  std::function<void()> thread(bool early, bool rest) const;
+
   const void* kernel_;
   Index3 grid_, block_;
   std::size_t shared_bytes_;
-  void (*call_)(const void* kernel, void** arguments);
+  KernelType type_;
   std::vector<std::vector<std::byte>> arguments_;
 };
 

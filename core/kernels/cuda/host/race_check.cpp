@@ -25,6 +25,10 @@ struct Byte {
   bool is_atomic = false;          // the last write
   bool many_threads_read = false;  // in the epoch of `read`
   bool many_blocks_read = false;   // in the grid of `read`
+  // The last read by a kernel that had not waited for the previous one yet.
+  Moment early_read;
+  std::uint64_t early_grid = 0;
+  bool many_blocks_read_early = false;  // of this grid
 };
 
 constexpr std::size_t kPageBytes = 1024;
@@ -34,13 +38,10 @@ using Page = std::array<Byte, kPageBytes>;
 
 struct RaceCheck::Implementation {
   const ProgramMemory program = find_program_memory();
-  // The grid that runs; around it, grids that wait for it.
-  struct Running {
-    Range shared, stack;  // of the grid, of the threads that run
-    std::uint64_t grid = 0, epoch = 0;
-  };
-  std::vector<Running> running;
-  std::uint64_t grids = 0, epochs = 0;  // so far
+  Range shared, stack;  // of the grid, of the threads that run
+  std::uint64_t grid = 0, epoch = 0;
+  std::uint64_t started = 0;  // the grid that has begun, but still waits for the previous one; 0: none
+  bool is_early = false;      // the one that runs has not waited for the previous one
   std::uint64_t accesses = 0;
   std::unordered_map<std::uintptr_t, std::unique_ptr<Page>> pages;
   std::uintptr_t last_number = 0;
@@ -67,15 +68,14 @@ struct RaceCheck::Implementation {
 
   void note(const void* pointer, std::size_t bytes, AccessKind access, const void* code) {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-    if (running.back().stack.contains(address)) return;
+    if (stack.contains(address)) return;
     ++accesses;
-    const Moment moment = now(running.back().epoch);
-    const bool of_block = running.back().shared.contains(address) || program.variables.contains(address);
+    const Moment moment = now(epoch);
+    const bool of_block = shared.contains(address) || program.variables.contains(address);
     for (std::size_t i = 0; i < bytes; ++i) note(byte(address + i), moment, of_block, access, code);
   }
 
   void note(Byte& byte, const Moment& moment, bool of_block, AccessKind access, const void* code) {
-    const std::uint64_t grid = running.back().grid, epoch = moment.epoch;
     // Of what another block has done to its shared memory nothing is seen.
     const auto concerns = [&](const Moment& other, std::uint64_t of_grid) {
       return of_grid == grid && (!of_block || other.block == moment.block);
@@ -86,6 +86,7 @@ struct RaceCheck::Implementation {
     const bool was_written = concerns(byte.write, byte.write_grid);
     if (was_written && races_with(byte.write) && !(access == AccessKind::kAtomic && byte.is_atomic))
       report(byte.write, "wrote", moment, access, of_block, code);
+    if (!of_block) note_early(byte, moment, access, code);
     if (access == AccessKind::kRead) {
       // The host's thread_local variables lie beside static shared arrays, but kernels do not write them.
       if (of_block && !was_written && byte.write_grid != 0)
@@ -107,6 +108,25 @@ struct RaceCheck::Implementation {
     byte.is_atomic = access == AccessKind::kAtomic;
   }
 
+  // What is special about device memory before a kernel's wait for the previous one.
+  void note_early(Byte& byte, const Moment& moment, AccessKind access, const void* code) {
+    const bool reads = access == AccessKind::kRead;
+    if (is_early && reads) {
+      byte.many_blocks_read_early =
+          byte.early_grid == grid && (byte.many_blocks_read_early || byte.early_read.block != moment.block);
+      byte.early_read = moment;
+      byte.early_grid = grid;
+    } else if (is_early) {
+      report(moment, "may still use, because the kernel has not waited for the previous one", moment, access,
+             false, code);
+    } else if (!reads && byte.early_grid != 0 && byte.early_grid == started) {
+      report(byte.early_read, "of the next kernel has read before it waited", moment, access, false, code);
+    } else if (!reads && byte.early_grid == grid &&
+               (byte.many_blocks_read_early || byte.early_read.block != moment.block)) {
+      report(byte.early_read, "read", moment, access, false, code);
+    }
+  }
+
   void report(const Moment& other, const char* did, const Moment& moment, AccessKind access, bool of_block,
               const void* code) {
     const auto place = reinterpret_cast<std::uintptr_t>(code) - program.base;
@@ -115,9 +135,9 @@ struct RaceCheck::Implementation {
                              : access == AccessKind::kWrite ? "writes"
                                                             : "adds atomically to";
     std::ostringstream text;
-    text << "kernel " << running.back().grid << ": thread " << moment.thread << " of block " << moment.block
-         << ' ' << does << (of_block ? " shared" : " device") << " memory that thread " << other.thread
-         << " of block " << other.block << ' ' << did << "; at 0x" << std::hex << place << " of the program";
+    text << "kernel " << grid << ": thread " << moment.thread << " of block " << moment.block << ' ' << does
+         << (of_block ? " shared" : " device") << " memory that thread " << other.thread << " of block "
+         << other.block << ' ' << did << "; at 0x" << std::hex << place << " of the program";
     races.push_back(text.str());
   }
 };
@@ -128,25 +148,26 @@ RaceCheck::~RaceCheck() { set_grid_observer(nullptr); }
 const std::vector<std::string>& RaceCheck::races() const { return implementation_->races; }
 std::uint64_t RaceCheck::accesses() const { return implementation_->accesses; }
 
-void RaceCheck::begin_grid(const void* /*kernel*/, std::span<const std::byte> shared) {
-  implementation_->running.push_back(
-      {.shared = range_of(shared), .stack = {}, .grid = ++implementation_->grids, .epoch = 0});
+void RaceCheck::begin_grid(const GridPart& part) {
+  implementation_->grid = part.grid;
+  implementation_->is_early = part.is_early;
+  if (implementation_->started == part.grid) implementation_->started = 0;
 }
 
-void RaceCheck::end_grid() { implementation_->running.pop_back(); }
-void RaceCheck::begin_block() { implementation_->running.back().epoch = ++implementation_->epochs; }
-void RaceCheck::pass_barrier() { begin_block(); }
-void RaceCheck::run_on(std::span<const std::byte> stack) {
-  implementation_->running.back().stack = range_of(stack);
+void RaceCheck::end_grid() {
+  if (implementation_->is_early) implementation_->started = implementation_->grid;
 }
+
+void RaceCheck::begin_block(std::span<const std::byte> shared) {
+  implementation_->shared = range_of(shared);
+  ++implementation_->epoch;
+}
+
+void RaceCheck::pass_barrier() { ++implementation_->epoch; }
+void RaceCheck::run_on(std::span<const std::byte> stack) { implementation_->stack = range_of(stack); }
 
 void RaceCheck::access(const MemoryAccess& access) {
   implementation_->note(access.address, access.bytes, access.kind, access.code);
-}
-
-void RaceCheck::copy(const void* to, const void* from, std::size_t bytes) {
-  implementation_->note(from, bytes, AccessKind::kRead, __builtin_return_address(0));
-  implementation_->note(to, bytes, AccessKind::kWrite, __builtin_return_address(0));
 }
 
 }  // namespace sweep::cuda::host

@@ -18,7 +18,9 @@ namespace sweep::cuda::host {
 /// it reports:
 /// - two threads of a block that access the same byte between two barriers, where one writes;
 /// - two blocks of a grid that access the same byte of device memory, where one writes;
-/// - reading static shared memory that only an earlier block has written.
+/// - reading static shared memory that only an earlier block has written;
+/// - a kernel that writes device memory which the next one has read before it waited for this one, and one
+///   that writes device memory before it waits.
 /// Atomic additions are no race among each other. It does not depend on the order in which threads and blocks
 /// run (see Order). Kernels on one stream come one after the other and cannot race.
 class RaceCheck final : public GridObserver {
@@ -35,13 +37,12 @@ class RaceCheck final : public GridObserver {
   /// Bytes that were looked at, so that a test can tell that kernels are watched.
   std::uint64_t accesses() const;
 
-  void begin_grid(const void* kernel, std::span<const std::byte> shared) override;
+  void begin_grid(const GridPart& part) override;
   void end_grid() override;
-  void begin_block() override;
+  void begin_block(std::span<const std::byte> shared) override;
   void pass_barrier() override;
   void run_on(std::span<const std::byte> stack) override;
   void access(const MemoryAccess& access) override;
-  void copy(const void* to, const void* from, std::size_t bytes) override;
 
   struct Implementation;
 

@@ -127,7 +127,9 @@ PinnedMemory::~PinnedMemory() { std::free(data_); }
 // A piece of a stream's work.
 struct Work {
   std::function<void()> run;
-  bool is_kernel = false, overlaps = false;  // overlaps: the kernel waits for the previous one by itself
+  // Of a kernel that may be started early, before the kernel in front of it runs: does so, and returns the
+  // rest.
+  std::function<std::function<void()>()> start = nullptr;
 };
 
 struct Graph::Implementation {
@@ -148,8 +150,11 @@ struct Stream::Implementation {
   bool eager = false;
   const int of_device = device;
   const bool overlap = kernels_may_overlap();
+  bool after_kernel = false;  // whether the last work that was put on it is a kernel
+  Changes changes = Changes::kResults;
 
   void add(Work work) {
+    after_kernel = false;
     if (recording != nullptr) {
       recording->push_back(std::move(work));
       return;
@@ -162,16 +167,15 @@ struct Stream::Implementation {
     if (random != nullptr && eager) run_until(added);
   }
 
+  // A kernel that may overlap starts before the one in front of it runs, which has waited for the one before
+  // that: the earliest moment at which a GPU may start it.
   void run_until(std::uint64_t count) {
+    std::function<void()> started;
     while (done < count) {
       const Work work = pop();
-      // Of a row of kernels that may overlap, pairs do: the second starts first.
-      if (overlap && work.is_kernel && done < count && queue.front().overlaps) {
-        const Work next = pop();
-        host::run_overlapped(work.run, next.run);
-      } else {
-        work.run();
-      }
+      const std::function<void()> run = started ? std::exchange(started, nullptr) : work.run;
+      if (done < count && queue.front().start) started = queue.front().start();
+      run();
     }
   }
 
@@ -226,11 +230,21 @@ Stream::~Stream() = default;
 void Stream::enqueue(std::function<void()> work) { implementation_->add({std::move(work)}); }
 
 void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
-                  std::size_t shared_bytes, bool overlaps, void** arguments) {
-  stream.implementation().require_device();
+                  std::size_t shared_bytes, const LaunchTraits& traits, void** arguments) {
+  Stream::Implementation& implementation = stream.implementation();
+  implementation.require_device();
   const host::KernelLaunch launch(kernel, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared_bytes,
                                   arguments);
-  stream.implementation().add({[launch] { launch.run(); }, true, overlaps});
+  Work work{[launch] { launch.run(); }};
+  if (traits.overlaps && implementation.after_kernel && implementation.overlap)
+    work.start = [launch] { return launch.start(); };
+  implementation.add(std::move(work));
+  implementation.after_kernel = true;
+  implementation.changes = traits.changes;
+}
+
+bool Stream::may_load_early(Changes what) const {
+  return !implementation_->after_kernel || implementation_->changes != what;
 }
 
 void Stream::upload(void* device, const void* host, std::size_t bytes) {
@@ -276,6 +290,7 @@ void Stream::wait() {
 
 void Stream::record(const Event& event) {
   implementation_->require_not_recording("a record()");
+  implementation_->after_kernel = false;
   if (event.implementation().kind == Event::Kind::kTime) {
     enqueue([seconds = event.implementation().seconds] {
       *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -288,6 +303,7 @@ void Stream::record(const Event& event) {
 void Stream::wait_for(const Event& event) {
   Implementation* other = event.implementation().stream;
   implementation_->require_not_recording("a wait_for()");
+  implementation_->after_kernel = false;
   if (other == nullptr || other == implementation_.get()) return;
   enqueue([other, position = event.implementation().position] { other->run_until(position); });
 }
@@ -295,15 +311,18 @@ void Stream::wait_for(const Event& event) {
 Graph Stream::capture(const std::function<void()>& work) {
   auto graph = std::make_unique<Graph::Implementation>();
   implementation_->recording = &graph->work;
+  implementation_->after_kernel = false;
   capturing = true;
   try {
     work();
   } catch (...) {
     implementation_->recording = nullptr;
+    implementation_->after_kernel = false;
     capturing = false;
     throw;
   }
   implementation_->recording = nullptr;
+  implementation_->after_kernel = false;
   capturing = false;
   // CUDA does not say what an upload of it is, and its launches would be for nothing.
   if (graph->work.empty()) throw DeviceError("cuda: error while capturing a graph: there is no work in it");

@@ -115,9 +115,13 @@ struct ForwardKernel {
   ConvPoolArrays arrays[kMaxConvPools] = {};
   ConvPoolInput in;
   Layout layout;
+  bool loads_weights_early = false;
 
-  __device__ void operator()() const {
-    auto* shared = dynamic_shared<float>();
+  __device__ void load_early() const {
+    if (loads_weights_early) load_weights(dynamic_shared<float>());
+  }
+
+  __device__ void load_weights(float* shared) const {
     const int thread = static_cast<int>(threadIdx.x);
     for (int l = 0; l < count; ++l) {
       const ConvPoolShape& s = geometry[l].shape;
@@ -129,6 +133,11 @@ struct ForwardKernel {
       for (int i = thread; l > 0 && i < geometry[l].image_floats; i += kConvThreads)
         shared[layout.images[l] + i] = 0.0f;
     }
+  }
+
+  __device__ void operator()() const {
+    auto* shared = dynamic_shared<float>();
+    if (!loads_weights_early) load_weights(shared);
     wait_for_copies();
     for (int image = static_cast<int>(blockIdx.x); image < images; image += static_cast<int>(gridDim.x)) {
       load_image(geometry[0], in, image, shared + layout.images[0]);
@@ -236,6 +245,7 @@ bool conv_pool_fits(const ConvPoolChain& chain) {
 void conv_pool_forward(Stream& stream, const ConvPoolChain& chain, int images, const ConvPoolInput& in,
                        const ConvPoolArrays* arrays) {
   ForwardKernel kernel{.count = chain.count, .images = images, .in = in, .layout = layout_of(chain)};
+  kernel.loads_weights_early = stream.may_load_early(Changes::kParameters);
   for (int l = 0; l < chain.count; ++l) {
     kernel.geometry[l] = Geometry(chain.shapes[l]);
     kernel.tiling[l] = Tiling(kernel.geometry[l]);

@@ -118,6 +118,7 @@ struct BackwardKernel {
   const float* grad_out;  // [images][outputs of the last convolution]
   bool add;
   float* grad_in;  // [images][inputs of the first], or nullptr
+  bool loads_weights_early = false;
 
   static __device__ int thread_index() { return static_cast<int>(threadIdx.x); }
 
@@ -125,10 +126,18 @@ struct BackwardKernel {
     return reinterpret_cast<PooledGradient*>(shared + layout.gradients[l]);
   }
 
-  __device__ void operator()() const {
-    auto* shared = dynamic_shared<float>();
+  __device__ void load_early() const {
+    if (loads_weights_early) transpose_weights(dynamic_shared<float>());
+  }
+
+  __device__ void transpose_weights(float* shared) const {
     for (int l = grad_in != nullptr ? 0 : 1; l < kCount; ++l)
       transpose_weights(l, shared + layout.transposed[l]);
+  }
+
+  __device__ void operator()() const {
+    auto* shared = dynamic_shared<float>();
+    if (!loads_weights_early) transpose_weights(shared);
     RowSums sums[kCount];
     const SumRange range = part_of(images, static_cast<int>(gridDim.x), static_cast<int>(blockIdx.x));
     for (int image = range.begin; image < range.end; ++image) {
@@ -351,7 +360,8 @@ void launch_backward(Stream& stream, const ConvPoolChain& chain, int images, int
                                 .layout = layout_of(chain, grad_in != nullptr),
                                 .grad_out = grad_out,
                                 .add = add,
-                                .grad_in = grad_in};
+                                .grad_in = grad_in,
+                                .loads_weights_early = stream.may_load_early(Changes::kParameters)};
   for (int l = 0; l < kCount; ++l) {
     kernel.geometry[l] = Geometry(chain.shapes[l]);
     kernel.tiling[l] = Tiling(kernel.geometry[l]);

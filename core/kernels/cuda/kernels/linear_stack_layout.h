@@ -7,16 +7,28 @@
 namespace sweep::cuda {
 
 inline constexpr int kStackThreads = 512;
-inline constexpr int kQuad = 4;  // samples per thread
+inline constexpr int kQuad = 4;  // floats of a float4, and samples per thread where there are many
 // Parts of each sum: a layer of 10 outputs has too few sums for 512 threads, and a long sum is a chain of
 // dependent adds.
 inline constexpr int kSumParts = 4;
 inline constexpr int kMaxTile = 16;
 
+/// A feature of each sample of a group.
+template <int kSamples>
+struct alignas(kSamples * sizeof(float)) GroupValues {
+  float of[kSamples];
+
+  /// Adds weight · values.
+  __device__ void add_product(float weight, const GroupValues& values) {
+    for (int s = 0; s < kSamples; ++s) of[s] += weight * values.of[s];
+  }
+};
+
 inline int rounded_up(int count) { return ceil_div(count, kQuad) * kQuad; }
 
-/// Where arrays start in shared memory, in floats. Arrays of samples are [tile / 4][features][4]: a thread
-/// reads and writes a quad as one float4, and neighbouring threads neighbouring features.
+/// Where arrays start in shared memory, in floats. Arrays of samples are [groups][features][samples of a
+/// group]: a thread reads and writes a group of four as one float4, and neighbouring threads neighbouring
+/// features.
 struct StackLayout {
   int weights[kMaxStackLayers];     // [outputs][rows[l]], then the biases [outputs]
   int rows[kMaxStackLayers];        // floats per output, with padding
@@ -24,7 +36,7 @@ struct StackLayout {
   int grads[kMaxStackLayers];       // forward: outputs before the activation; backward: their gradients
   int partials;                     // [kSumParts][features][tile], for the widest layer
   int samples;                      // [tile] each: largest outputs, sums of exponentials, labels
-  int sums;                         // [tile] doubles: what sum_over_tile() adds up
+  int sums;                         // [tile] doubles: what sum_over_groups() adds up
   int floats;
 };
 
@@ -49,6 +61,10 @@ inline StackLayout stack_layout_of(const LinearStackShape& shape, int tile) {
   layout.samples = reserve(3 * tile);
   layout.sums = reserve(2 * tile);
   return layout;
+}
+
+inline std::size_t stack_bytes(const LinearStackShape& shape, int tile) {
+  return static_cast<std::size_t>(stack_layout_of(shape, tile).floats) * sizeof(float);
 }
 
 }  // namespace sweep::cuda

@@ -2,21 +2,14 @@
 
 #include <cmath>
 
+#include "core/kernels/cuda/kernels/optimizer_rule.h"
+#include "core/kernels/cuda/kernels/stack_gradient_tiles.h"
 #include "core/kernels/cuda/runtime/kernel.h"
 
 namespace sweep::cuda {
 
-// What the kernels have to know of the options, as floats.
-struct Optimizer::Rule {
-  enum class Kind { kSgd, kAdam, kRmsprop } kind = Kind::kSgd;
-  float decay = 0;             // of the weights, added to the gradient
-  float keep2 = 0, take2 = 0;  // of the squares: beta2 or alpha, and what is left to 1
-  float eps = 0;
-  bool momentum = false, nesterov = false, centered = false;  // of sgd and rmsprop
-};
-
 struct OptimizerKernels {
-  using Rule = Optimizer::Rule;
+  using Rule = OptimizerRule;
   using Work = GradientTable::Work;
 
   static float real(double x) { return static_cast<float>(x); }
@@ -71,60 +64,6 @@ struct OptimizerKernels {
     factors.keep = real(rmsprop.momentum);
   }
 
-  // What the learning rate multiplies, from the gradient `g` of parameter i; these change its state.
-  static __device__ float sgd_update(const Rule& rule, const StepFactors& factors,
-                                     const OptimizerArrays& arrays, int i, float g) {
-    if (!rule.momentum) return g;
-    float& momentum = arrays.state[0][i];
-    momentum = factors.first != 0 ? g : factors.keep * momentum + factors.take * g;
-    return rule.nesterov ? g + factors.keep * momentum : momentum;
-  }
-
-  static __device__ float adam_update(const Rule& rule, const StepFactors& factors,
-                                      const OptimizerArrays& arrays, int i, float g) {
-    float &mean = arrays.state[0][i], &square = arrays.state[1][i];
-    mean += factors.take * (g - mean);
-    square = rule.keep2 * square + rule.take2 * g * g;
-    return mean / (sqrtf(square) * factors.scale + rule.eps);
-  }
-
-  static __device__ float rmsprop_update(const Rule& rule, const StepFactors& factors,
-                                         const OptimizerArrays& arrays, int i, float g) {
-    float& square = arrays.state[0][i];
-    square = rule.keep2 * square + rule.take2 * g * g;
-    float variance = square;
-    if (rule.centered) {
-      float& mean = arrays.state[1][i];
-      mean += rule.take2 * (g - mean);
-      variance -= mean * mean;
-    }
-    g = g / (sqrtf(variance) + rule.eps);
-    if (!rule.momentum) return g;
-    // Constant indices, or the compiler would copy the arguments to local memory to index them there.
-    float& momentum = (rule.centered ? arrays.state[2] : arrays.state[1])[i];
-    momentum = factors.keep * momentum + g;
-    return momentum;
-  }
-
-  // The formulas of core/spec/optimizer.h for one parameter.
-  static __device__ void update(const Rule& rule, const StepFactors& factors, const OptimizerArrays& arrays,
-                                int i) {
-    const float weight = arrays.parameters[i] * factors.shrink;
-    float g = arrays.gradient[i] + rule.decay * weight;
-    switch (rule.kind) {
-      case Rule::Kind::kSgd:
-        g = sgd_update(rule, factors, arrays, i, g);
-        break;
-      case Rule::Kind::kAdam:
-        g = adam_update(rule, factors, arrays, i, g);
-        break;
-      case Rule::Kind::kRmsprop:
-        g = rmsprop_update(rule, factors, arrays, i, g);
-        break;
-    }
-    arrays.parameters[i] = weight + factors.rate * g;
-  }
-
   // The gradient of the thread's parameter: in the threads with owned_parameter() ≥ 0. Where there are many
   // parts, groups of the block's threads share them out: one thread alone would wait for one after the other.
   static __device__ float sum_of_parts(const GradientSource& source, const Work& work) {
@@ -165,16 +104,116 @@ namespace {
 using Rule = OptimizerKernels::Rule;
 using Work = OptimizerKernels::Work;
 
-__global__ void step_kernel(Rule rule, const StepInput* input, const GradientSource* sources,
-                            const Work* works, OptimizerArrays arrays) {
-  const Work work = works[blockIdx.x];
-  const GradientSource source = sources[work.source];
-  const float g = OptimizerKernels::sum_of_parts(source, work);
-  const int i = OptimizerKernels::owned_parameter(source, work);
-  if (i < 0) return;
-  arrays.gradient[source.offset + i] = g;
-  OptimizerKernels::update(rule, input->factors, arrays, source.offset + i);
-}
+// What a block of a kernel that updates parameters loads before it waits for the gradients. The layout of its
+// dynamic shared memory.
+struct alignas(16) EarlyLoads {
+  Work work;
+  GradientSource source;
+  StepFactors factors;
+  float values[1 + kMaxOptimizerStates][kThreads];  // of each thread's parameter: the weight, its state
+};
+
+// The arguments of these kernels.
+struct StepArguments {
+  Rule rule;
+  const StepInput* input;
+  const GradientSource* sources;
+  const Work* works;
+  OptimizerArrays arrays;
+  bool loads_parameters_early;
+
+  // What a block with the work number `number` loads. Tables and factors are written before a graph starts,
+  // and the state as the parameters.
+  __device__ void load_early(int number) const {
+    auto& early = *dynamic_shared<EarlyLoads>();
+    const Work work = works[number];
+    const GradientSource source = sources[work.source];
+    if (threadIdx.x == 0) {
+      early.work = work;
+      early.source = source;
+    }
+    const int owned = OptimizerKernels::owned_parameter(source, work);
+    load_values_early(owned < 0 ? -1 : source.offset + owned);
+  }
+
+  // The factors, and the values of the thread's parameter i, unless that is −1.
+  __device__ void load_values_early(int i) const {
+    auto& early = *dynamic_shared<EarlyLoads>();
+    if (threadIdx.x == 0) early.factors = input->factors;
+    if (!loads_parameters_early || i < 0) return;
+    copy_async(&early.values[0][threadIdx.x], &arrays.parameters[i]);
+    for (std::size_t s = 0; s < kMaxOptimizerStates; ++s) {
+      if (arrays.state[s] != nullptr) copy_async(&early.values[1 + s][threadIdx.x], &arrays.state[s][i]);
+    }
+  }
+
+  // Updates the thread's parameter i, once its copies have arrived.
+  __device__ void update(const EarlyLoads& early, int i, float g) const {
+    ParameterValues values;
+    if (loads_parameters_early) {
+      values.weight = early.values[0][threadIdx.x];
+      for (std::size_t s = 0; s < kMaxOptimizerStates; ++s) {
+        if (arrays.state[s] != nullptr) values.state[s] = early.values[1 + s][threadIdx.x];
+      }
+    } else {
+      values = ParameterValues(arrays, i);
+    }
+    rule.update(early.factors, g, values);
+    values.store(arrays, i);
+  }
+
+  // Adds up the parts of the block's work, and updates its parameters.
+  __device__ void step() const {
+    const auto& early = *dynamic_shared<EarlyLoads>();
+    wait_for_copies();
+    __syncthreads();
+    const float g = OptimizerKernels::sum_of_parts(early.source, early.work);
+    const int owned = OptimizerKernels::owned_parameter(early.source, early.work);
+    if (owned < 0) return;
+    const int i = early.source.offset + owned;
+    arrays.gradient[i] = g;
+    update(early, i, g);
+  }
+};
+
+struct StepKernel {
+  static constexpr unsigned kMaxThreads = kThreads;
+  StepArguments arguments;
+
+  __device__ void load_early() const { arguments.load_early(static_cast<int>(blockIdx.x)); }
+  __device__ void operator()() const { arguments.step(); }
+};
+
+// A step whose first blocks compute the weight gradients of a stack themselves. Behind the EarlyLoads in
+// shared memory are their tiles.
+struct StackStepKernel {
+  static constexpr unsigned kMaxThreads = kThreads;
+  static_assert(StackGradientTiles::kTileThreads == kThreads);
+  StepArguments arguments;
+  StackGradientTiles tiles;
+
+  __device__ void load_early() const {
+    const int block = static_cast<int>(blockIdx.x);
+    if (block >= tiles.blocks) {
+      arguments.load_early(block - tiles.blocks);
+    } else {
+      arguments.load_values_early(tiles.tile().parameter);
+    }
+  }
+
+  __device__ void operator()() const {
+    if (static_cast<int>(blockIdx.x) >= tiles.blocks) {
+      arguments.step();
+      return;
+    }
+    auto* early = dynamic_shared<EarlyLoads>();
+    const StackGradientTiles::Tile tile = tiles.tile();
+    const float g = tiles.gradient(tile, reinterpret_cast<float*>(early + 1));
+    if (tile.parameter < 0) return;
+    arguments.arrays.gradient[tile.parameter] = g;
+    arguments.update(*early, tile.parameter, g);
+  }
+};
 
 __global__ void sum_kernel(const GradientSource* sources, const Work* works, bool add, float* gradient) {
   const Work work = works[blockIdx.x];
@@ -187,38 +226,57 @@ __global__ void sum_kernel(const GradientSource* sources, const Work* works, boo
 }
 
 // With clipping there are two launches: the length of the whole gradient has to be known first.
-__global__ void squares_kernel(const GradientSource* sources, const Work* works, float* gradient,
-                               double* squares) {
-  const Work work = works[blockIdx.x];
-  const GradientSource source = sources[work.source];
-  const float g = OptimizerKernels::sum_of_parts(source, work);
-  const int i = OptimizerKernels::owned_parameter(source, work);
-  double square = 0;
-  if (i >= 0) {
-    gradient[source.offset + i] = g;
-    square = static_cast<double>(g) * static_cast<double>(g);
-  }
-  square = block_sum(square);
-  if (threadIdx.x == 0) squares[blockIdx.x] = square;
-}
+struct SquaresKernel {
+  static constexpr unsigned kMaxThreads = kThreads;
+  const GradientSource* sources;
+  const Work* works;
+  float* gradient;
+  double* squares;
 
-__global__ void clipped_step_kernel(Rule rule, double clip_norm, const double* squares, int square_count,
-                                    const StepInput* input, const GradientSource* sources, const Work* works,
-                                    OptimizerArrays arrays) {
-  double square = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < square_count; i += static_cast<int>(kThreads))
-    square += squares[i];
-  square = block_sum(square);
-  // As torch.nn.utils.clip_grad_norm_.
-  const double factor = clip_norm / (sqrt(square) + 1e-6);
-  const Work work = works[blockIdx.x];
-  const GradientSource source = sources[work.source];
-  const int i = OptimizerKernels::owned_parameter(source, work);
-  if (i < 0) return;
-  // A NaN makes no gradient shorter.
-  if (factor < 1) arrays.gradient[source.offset + i] *= static_cast<float>(factor);
-  OptimizerKernels::update(rule, input->factors, arrays, source.offset + i);
-}
+  __device__ void operator()() const {
+    const Work work = works[blockIdx.x];
+    const GradientSource source = sources[work.source];
+    const float g = OptimizerKernels::sum_of_parts(source, work);
+    const int i = OptimizerKernels::owned_parameter(source, work);
+    double square = 0;
+    if (i >= 0) {
+      gradient[source.offset + i] = g;
+      square = static_cast<double>(g) * static_cast<double>(g);
+    }
+    square = block_sum(square);
+    if (threadIdx.x == 0) squares[blockIdx.x] = square;
+  }
+};
+
+struct ClippedStepKernel {
+  static constexpr unsigned kMaxThreads = kThreads;
+  StepArguments arguments;
+  double clip_norm;
+  const double* squares;
+  int square_count;
+
+  __device__ void load_early() const { arguments.load_early(static_cast<int>(blockIdx.x)); }
+  __device__ void operator()() const {
+    const auto& early = *dynamic_shared<EarlyLoads>();
+    wait_for_copies();
+    double square = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < square_count; i += static_cast<int>(kThreads))
+      square += squares[i];
+    square = block_sum(square);
+    // As torch.nn.utils.clip_grad_norm_.
+    const double factor = clip_norm / (sqrt(square) + 1e-6);
+    const int owned = OptimizerKernels::owned_parameter(early.source, early.work);
+    if (owned < 0) return;
+    const int i = early.source.offset + owned;
+    float g = arguments.arrays.gradient[i];
+    // A NaN makes no gradient shorter.
+    if (factor < 1) {
+      g *= static_cast<float>(factor);
+      arguments.arrays.gradient[i] = g;
+    }
+    arguments.update(early, i, g);
+  }
+};
 
 }  // namespace
 
@@ -246,9 +304,14 @@ void GradientSum::run(Stream& stream, bool add, float* gradient) const {
 }
 
 Optimizer::Optimizer(Stream& stream, const OptimizerOptions& options, double clip_norm,
-                     const std::vector<GradientSource>& sources, const OptimizerArrays& arrays)
+                     const std::vector<GradientSource>& sources, const OptimizerArrays& arrays,
+                     std::size_t stack_layers)
     : options_(options), clip_norm_(clip_norm), arrays_(arrays), table_(stream, sources) {
   if (clips()) join(0, square_count());
+  if (stack_layers == 0) return;
+  const auto first = sources.end() - static_cast<std::ptrdiff_t>(stack_layers);
+  rest_ = GradientTable(stream, {sources.begin(), first});
+  for (auto source = first; source != sources.end(); ++source) stack_offsets_.push_back(source->offset);
 }
 
 void Optimizer::join(int first, int all) {
@@ -258,26 +321,54 @@ void Optimizer::join(int first, int all) {
 }
 
 void Optimizer::sum_squares(Stream& stream) const {
-  if (table_.blocks() > 0)
-    launch(stream, squares_kernel, {table_.blocks()}, {kThreads}, table_.sources(), table_.works(),
-           arrays_.gradient, squares());
+  launch_functor(stream, SquaresKernel{table_.sources(), table_.works(), arrays_.gradient, squares()},
+                 {table_.blocks()}, {{kThreads}});
 }
 
+namespace {
+
+StepArguments step_arguments(const Stream& stream, const Rule& rule, const StepInput* input,
+                             const GradientTable& table, const OptimizerArrays& arrays) {
+  return {.rule = rule,
+          .input = input,
+          .sources = table.sources(),
+          .works = table.works(),
+          .arrays = arrays,
+          .loads_parameters_early = stream.may_load_early(Changes::kParameters)};
+}
+
+}  // namespace
+
 void Optimizer::update(Stream& stream, const StepInput* input) const {
-  const Rule rule = OptimizerKernels::make_rule(options_);
-  if (table_.blocks() == 0) return;  // of layers without parameters
+  const StepArguments arguments =
+      step_arguments(stream, OptimizerKernels::make_rule(options_), input, table_, arrays_);
+  const Extent grid{table_.blocks()};  // none for layers without parameters
+  const Block block{{kThreads}, sizeof(EarlyLoads)};
   if (clips()) {
-    launch(stream, clipped_step_kernel, {table_.blocks()}, {kThreads}, rule, clip_norm_, all_squares(),
-           all_squares_, input, table_.sources(), table_.works(), arrays_);
+    launch_functor(stream, ClippedStepKernel{arguments, clip_norm_, all_squares(), all_squares_}, grid, block,
+                   Changes::kParameters);
   } else {
-    launch(stream, step_kernel, {table_.blocks()}, {kThreads}, rule, input, table_.sources(), table_.works(),
-           arrays_);
+    launch_functor(stream, StepKernel{arguments}, grid, block, Changes::kParameters);
   }
 }
 
 void Optimizer::step(Stream& stream, const StepInput* input) const {
   if (clips()) sum_squares(stream);
   update(stream, input);
+}
+
+bool Optimizer::takes_stack(int images, int parts) const {
+  return !stack_offsets_.empty() && !clips() && StackGradientTiles::fits(images, parts);
+}
+
+void Optimizer::step_with_stack(Stream& stream, const StepInput* input,
+                                std::span<const LinearGradient> layers, int images, int parts) const {
+  const StackStepKernel kernel{
+      step_arguments(stream, OptimizerKernels::make_rule(options_), input, rest_, arrays_),
+      StackGradientTiles(layers, stack_offsets_, images, parts)};
+  const std::size_t tile_bytes = static_cast<std::size_t>(kernel.tiles.shared_floats()) * sizeof(float);
+  launch_functor(stream, kernel, {static_cast<unsigned>(kernel.tiles.blocks) + rest_.blocks()},
+                 {{kThreads}, sizeof(EarlyLoads) + tile_bytes}, Changes::kParameters);
 }
 
 }  // namespace sweep::cuda

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "core/kernels/cuda/kernels/linear.h"
 #include "core/kernels/cuda/kernels/step_input.h"
 #include "core/kernels/cuda/runtime/runtime.h"
 #include "core/spec/optimizer.h"
@@ -25,7 +27,7 @@ struct GradientSource {
 struct OptimizerArrays {
   float* parameters;
   float* gradient;
-  float* state[kMaxOptimizerStates];  // in the order of state_names()
+  float* state[kMaxOptimizerStates];  // in the order of state_names(); nullptr behind the last
 };
 
 /// What the blocks of a kernel that adds up parts work on. On the device.
@@ -36,6 +38,7 @@ class GradientTable {
     int source, first, width;
   };
 
+  GradientTable() = default;
   GradientTable(Stream& stream, const std::vector<GradientSource>& sources);
 
   const GradientSource* sources() const { return sources_.data(); }
@@ -62,13 +65,23 @@ class GradientSum {
 
 class Optimizer {
  public:
-  /// `sources` cover all parameters. clip_norm 0: gradients are not clipped.
+  /// `sources` cover all parameters. clip_norm 0: gradients are not clipped. stack_layers: so many sources at
+  /// the end are the layers of a stack, for step_with_stack().
   Optimizer(Stream& stream, const OptimizerOptions& options, double clip_norm,
-            const std::vector<GradientSource>& sources, const OptimizerArrays& arrays);
+            const std::vector<GradientSource>& sources, const OptimizerArrays& arrays,
+            std::size_t stack_layers = 0);
 
   /// One step. gradient[i] becomes the sum of the parts, clipped; parameters and state change as PyTorch's
   /// do.
   void step(Stream& stream, const StepInput* input) const;
+
+  /// Whether step_with_stack() is possible for a batch of `images`, the sums of whose weight gradients have
+  /// `parts` parts: there is a stack, nothing is clipped, and the batch is small.
+  bool takes_stack(int images, int parts) const;
+  /// linear_backward_weights() for the stack's layers and step() in one kernel, with the same bits. `layers`
+  /// as there, but for their `gradient`, which stays as it is.
+  void step_with_stack(Stream& stream, const StepInput* input, std::span<const LinearGradient> layers,
+                       int images, int parts) const;
 
   /// For optimizers that have the parameters of one network between them, which is clipped as a whole. With
   /// clipping step() is sum_squares() and update(); the squares of all are exchanged between the two.
@@ -83,16 +96,14 @@ class Optimizer {
   void update(Stream& stream, const StepInput* input) const;
 
  private:
-  struct Rule;
-
   OptimizerOptions options_;
   double clip_norm_;
   OptimizerArrays arrays_;
   GradientTable table_;
   Array<double> squares_;  // one per block
   int first_square_ = 0, all_squares_ = 0;
-
-  friend struct OptimizerKernels;
+  GradientTable rest_;              // the sources of layers outside the stack, if there is one
+  std::vector<int> stack_offsets_;  // of the stack's parameters, layer by layer
 };
 
 }  // namespace sweep::cuda

@@ -15,9 +15,10 @@ inline constexpr int kMultiprocessors = 132;
 /// per thread, of 65536 per multiprocessor.
 inline constexpr int kResidentConvBlocks = 2 * kMultiprocessors;
 
-/// Most blocks of the kernel for stacks of linear layers, each of which adds to totals of its own: one for
-/// each multiprocessor, as a block takes most of the shared memory.
+/// Most blocks of the kernel for stacks of linear layers: one for each multiprocessor, as a block takes most
+/// of the shared memory. And its totals, of which a block has one for each sample of a group of four.
 inline constexpr int kStackBlocks = kMultiprocessors;
+inline constexpr int kStackTotals = 4 * kStackBlocks;
 
 /// A matrix product takes small tiles until these would be more blocks than this.
 inline constexpr std::int64_t kSmallTileBlocks = 4 * kMultiprocessors;

@@ -115,13 +115,17 @@ void LinearStackOp::backward(const Pass& pass) const {
 }
 
 void LinearStackOp::backward_weights(const Pass& pass) const {
+  linear_backward_weights(pass.stream, weight_gradients(pass), pass.images, gradient_parts_);
+}
+
+std::vector<LinearGradient> LinearStackOp::weight_gradients(const Pass& pass) const {
   std::vector<LinearGradient> layers;
   const float* in = pass.data(slots_.in);
   for (const Part& part : parts_) {
     layers.push_back({part.shape, in, pass.data(part.grad), pass.data(part.partials)});
     in = pass.data(part.out);
   }
-  linear_backward_weights(pass.stream, layers, pass.images, gradient_parts_);
+  return layers;
 }
 
 std::vector<PartialGradient> LinearStackOp::gradients() const {

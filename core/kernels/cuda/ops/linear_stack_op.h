@@ -40,6 +40,9 @@ class LinearStackOp final : public Op {
   /// The weight gradients, after run() of a training pass. Only the optimizer reads them.
   void backward_weights(const Pass& pass) const override;
   std::vector<PartialGradient> gradients() const override;
+  /// What backward_weights() computes, layer by layer in the order of gradients(), and in how many parts.
+  std::vector<LinearGradient> weight_gradients(const Pass& pass) const;
+  int gradient_parts() const { return gradient_parts_; }
 
  private:
   struct Part {

@@ -1,15 +1,16 @@
 // Runs the grids of kernels on the host.
 //
 // The blocks of a grid run one after the other. The threads of a block are fibers on one host thread and take
-// turns: each runs until it ends or reaches a __syncthreads(), where it waits for the others of its
-// block. So a kernel without barriers is a plain loop. The schedule is deterministic, in one of several
-// orders (see Order).
+// turns: each runs until it ends or reaches a __syncthreads(), where it waits for the others of its block. So
+// a kernel without barriers is a plain loop. The schedule is deterministic, in one of several orders (see
+// Order).
 #pragma once
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -32,16 +33,36 @@ extern constinit thread_local std::byte* block_memory;
 void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread,
               const void* kernel = nullptr);
 
+/// A grid whose threads do something before they wait for the previous kernel, as functor_kernel() does. That
+/// part runs at once in all blocks, which then keep their shared memory and the copies that have not arrived
+/// until finish() runs the rest. Whoever runs the previous kernel in between does what a GPU may do at the
+/// earliest, so what is loaded too early is old. Throws as run_grid(), both parts.
+class StartedGrid {
+ public:
+  StartedGrid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& early,
+              const void* kernel = nullptr);
+  ~StartedGrid();
+  StartedGrid(const StartedGrid&) = delete;
+  StartedGrid& operator=(const StartedGrid&) = delete;
+  void finish(const std::function<void()>& thread);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 /// __syncthreads().
 void wait_for_block();
 
 /// What a launch has to know of a kernel: the sizes of its parameters, and how one of its threads is run with
-/// pointers to the arguments.
+/// pointers to the arguments: first, unless it is nullptr, what it does before it waits for the previous
+/// kernel, then the rest.
 struct KernelType {
   std::vector<std::size_t> parameter_bytes;
+  void (*early)(const void* kernel, void** arguments);
   void (*call)(const void* kernel, void** arguments);
 };
-/// Before each launch of `kernel`. Thread-safe.
+/// Before each launch of `kernel`; the first type that it is registered with counts. Thread-safe.
 void register_kernel(const void* kernel, const KernelType& type);
 
 template <class... Parameters>
@@ -53,17 +74,32 @@ void call_kernel(const void* kernel, void** arguments) {
   (std::index_sequence_for<Parameters...>());
 }
 
-/// The functions of the same names in kernel.h. A copy arrives when its thread waits for it, not before: a
-/// thread that forgets to wait reads what was there.
-void add_atomically(std::uint32_t* counter, std::uint32_t more);
-void copy_async(float* shared, const float* global);
-void wait_for_copies();
+template <class... Parameters>
+KernelType kernel_type(void (*)(Parameters...)) {
+  return {{sizeof(Parameters)...}, nullptr, &call_kernel<Parameters...>};
+}
 
-/// Programmatic dependent launch: starts `kernel` before `previous`, which runs when `kernel` first calls
-/// wait_for_previous_kernel(). So a kernel that reads results of the previous one without waiting reads old
-/// ones. Throws std::logic_error if `kernel` never waits.
-void run_overlapped(const std::function<void()>& previous, const std::function<void()>& kernel);
-void wait_for_previous_kernel();
+/// Of functor_kernel<Functor>(), which is not called itself.
+template <class Functor>
+KernelType functor_type() {
+  KernelType type{{sizeof(Functor)}, nullptr, [](const void*, void** arguments) {
+                    (*static_cast<const Functor*>(arguments[0]))();
+                  }};
+  if constexpr (requires(const Functor& functor) { functor.load_early(); }) {
+    type.early = [](const void*, void** arguments) {
+      static_cast<const Functor*>(arguments[0])->load_early();
+    };
+  }
+  return type;
+}
+
+/// The functions of the same names in kernel.h. A copy arrives when its thread waits for it, not before: a
+/// thread that forgets to wait reads what was there. One that is started before the wait for the previous
+/// kernel brings what was there then. copy_async() throws std::logic_error if an address is no multiple of
+/// `bytes`.
+void add_atomically(std::uint32_t* counter, std::uint32_t more);
+void copy_async(void* shared, const void* global, std::size_t bytes);
+void wait_for_copies();
 
 /// In which order the threads of a block between two barriers, and the blocks of a grid, take their turns. A
 /// kernel whose results differ between two orders lacks a barrier, or reads what another block writes.
@@ -72,7 +108,8 @@ void wait_for_previous_kernel();
 enum class Order { kForward, kBackward, kRandom };
 void set_order(Order order, std::uint64_t seed = 0);
 
-/// Kernels that the process has run, and those of them that run_overlapped() started early. Process-wide.
+/// Kernels that the process has run, and those of them that were started before the previous one was done.
+/// Process-wide.
 std::uint64_t grids_run();
 std::uint64_t grids_overlapped();
 

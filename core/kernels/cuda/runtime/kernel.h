@@ -2,9 +2,8 @@
 //
 // A kernel is written once, in CUDA, and compiled twice: by nvcc for GPUs, and by the C++ compiler for tests
 // on machines without one (see host_builtins.h). So that both mean the same, kernels use only threadIdx and
-// its kin,
-// __shared__ arrays of fixed size, __syncthreads() and the functions of this file: no warp intrinsics, no
-// textures.
+// its kin, __shared__ arrays of fixed size, __syncthreads() and the functions of this file: no warp
+// intrinsics, no textures.
 //
 // Determinism: no atomics on floats. Every sum of floats has a fixed order, which depends on the shapes alone
 // and never on the GPU or on which block finishes first. So a training gives the same bits on every run.
@@ -104,13 +103,15 @@ __device__ T* dynamic_shared() {
 #endif
 }
 
-/// Starts to copy a float from device memory to shared memory (cp.async). The data passes no register, so a
-/// thread can have many copies in flight. Both pointers are multiples of four bytes.
-inline __device__ void copy_async(float* shared, const float* global) {
+/// Starts to copy a float, or four, from device memory to shared memory (cp.async). The data passes no
+/// register, so a thread can have many copies in flight. Both pointers are multiples of the size.
+template <class T>
+__device__ void copy_async(T* shared, const T* global) {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, float4>);
 #if defined(__CUDA_ARCH__)
-  __pipeline_memcpy_async(shared, global, sizeof(float));
+  __pipeline_memcpy_async(shared, global, sizeof(T));
 #elif !defined(__CUDACC__)
-  host::copy_async(shared, global);
+  host::copy_async(shared, global, sizeof(T));
 #else
   (void)shared, (void)global;  // nvcc's pass for the host
 #endif
@@ -134,25 +135,23 @@ struct Block {
 inline constexpr std::size_t kSharedBytes = std::size_t{48} << 10;  // what every GPU offers without asking
 
 /// Puts a kernel on the stream. A grid without blocks does nothing. The arguments are copied now; what they
-/// point to has to be device memory that lives until the kernel is done. `overlaps`: the kernel calls
-/// wait_for_previous_kernel() before anything else, so the GPU may start it early.
+/// point to has to be device memory that lives until the kernel is done.
 template <class... Parameters, class... Arguments>
 void launch_kernel(Stream& stream, void (*kernel)(Parameters...), Extent grid, const Block& block,
-                   bool overlaps, const Arguments&... arguments) {
+                   const LaunchTraits& traits, const Arguments&... arguments) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   constexpr std::size_t kMostParameterBytes = 4096;  // on every GPU; 32764 from compute capability 7.0 on
   static_assert((std::size_t{0} + ... + sizeof(Parameters)) <= kMostParameterBytes);
   static_assert((... && std::is_trivially_copyable_v<Parameters>), "they are copied byte by byte");
   std::tuple<Parameters...> values(arguments...);
 #if !defined(__CUDACC__)
-  host::register_kernel(reinterpret_cast<const void*>(kernel),
-                        {{sizeof(Parameters)...}, &host::call_kernel<Parameters...>});
+  host::register_kernel(reinterpret_cast<const void*>(kernel), host::kernel_type(kernel));
 #endif
   std::apply(
       [&](Parameters&... value) {
         void* pointers[] = {&value..., nullptr};
         start_kernel(stream, reinterpret_cast<const void*>(kernel), {grid.x, grid.y, grid.z},
-                     {block.threads.x, block.threads.y, block.threads.z}, block.shared_bytes, overlaps,
+                     {block.threads.x, block.threads.y, block.threads.z}, block.shared_bytes, traits,
                      pointers);
       },
       values);
@@ -162,37 +161,54 @@ void launch_kernel(Stream& stream, void (*kernel)(Parameters...), Extent grid, c
 template <class... Parameters, class... Arguments>
 void launch(Stream& stream, void (*kernel)(Parameters...), Extent grid, const Block& block,
             const Arguments&... arguments) {
-  launch_kernel(stream, kernel, grid, block, false, arguments...);
+  launch_kernel(stream, kernel, grid, block, LaunchTraits{}, arguments...);
 }
 
 /// Programmatic dependent launch, from compute capability 9.0 on: returns when the previous kernel of the
 /// stream is done and its results can be read. Then it lets the next kernel start, whose blocks will wait
-/// here in turn. The trigger comes after the wait, so at most two kernels are ever in flight and a kernel's
-/// results are complete before the next but one starts. Does nothing in kernels that were launched without
-/// overlap.
+/// here in turn. Does nothing in kernels that were launched without overlap.
+///
+/// The trigger comes after the wait, and every block of every kernel that overlaps comes here before it does
+/// anything else. So, when a block of kernel n + 1 starts, all blocks of kernel n are past their wait, and
+/// kernel n − 1 is done: only kernel n may still run, and what it does not write can be read at once. A block
+/// that ended without having waited would break this, because its end counts as its trigger; hence
+/// functor_kernel() is the only kernel that overlaps.
 inline __device__ void wait_for_previous_kernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
   cudaTriggerProgrammaticLaunchCompletion();
-#elif !defined(__CUDACC__)
-  host::wait_for_previous_kernel();
 #endif
 }
 
 template <class Functor>
+concept HasEarlyPart = requires(const Functor& functor) {
+  functor.load_early();
+};
+
+template <class Functor>
 __global__ void __launch_bounds__(Functor::kMaxThreads)
     functor_kernel(const __grid_constant__ Functor functor) {
+  if constexpr (HasEarlyPart<Functor>) functor.load_early();
   wait_for_previous_kernel();
   functor();
 }
 
 /// Launches a kernel whose arguments are the members of an object and whose threads call the object. Functor
 /// has `static constexpr unsigned kMaxThreads`, the threads of a block. Such kernels may start while the
-/// previous one still runs: they wait before the functor sees any memory, so they cannot read results too
-/// early.
+/// previous one still runs: they wait before they call the object, so they cannot read results too early.
+///
+/// A Functor may have `void load_early() const`, which is called before the wait. It may only copy to
+/// dynamic_shared(), with copy_async() or without, and it may only read what no kernel writes, or what
+/// Stream::may_load_early() allows; it writes no device memory. It ends without a barrier.
 template <class Functor>
-void launch_functor(Stream& stream, const Functor& functor, Extent grid, const Block& block) {
-  launch_kernel(stream, functor_kernel<Functor>, grid, block, true, functor);
+void launch_functor(Stream& stream, const Functor& functor, Extent grid, const Block& block,
+                    Changes changes = Changes::kResults) {
+#if !defined(__CUDACC__)
+  host::register_kernel(reinterpret_cast<const void*>(functor_kernel<Functor>),
+                        host::functor_type<Functor>());
+#endif
+  launch_kernel(stream, functor_kernel<Functor>, grid, block, {.overlaps = true, .changes = changes},
+                functor);
 }
 
 }  // namespace sweep::cuda

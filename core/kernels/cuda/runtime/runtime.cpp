@@ -56,6 +56,15 @@ std::string mebibytes(std::size_t bytes) {
 
 cudaStream_t native(const Stream& stream);
 
+// Programmatic dependent launch begins with compute capability 9.0.
+bool device_overlaps_kernels() {
+  int device = 0, major = 0;
+  check(cudaGetDevice(&device), "asking for the device");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+        "asking for the compute capability");
+  return major >= 9;
+}
+
 }  // namespace
 
 void use_device(int index) { check(cudaSetDevice(index), "choosing the device"); }
@@ -180,11 +189,12 @@ struct Stream::Implementation {
   Implementation& operator=(const Implementation&) = delete;
   ~Implementation() { cudaStreamDestroy(stream); }
   cudaStream_t stream = nullptr;
-  const bool overlap = kernels_may_overlap();
-  // Whether the stream's last work is a kernel. A kernel may start early only after another kernel: after a
-  // copy or an event, programmatic launch has no kernel to wait for, and a captured graph would get an
-  // invalid edge.
+  const bool overlap = kernels_may_overlap() && device_overlaps_kernels();
+  // Whether the stream's last work is a kernel, and what that changes. A kernel may start early only after
+  // another kernel: after a copy or an event, programmatic launch has no kernel to wait for, and a captured
+  // graph would get an invalid edge.
   bool after_kernel = false;
+  Changes changes = Changes::kResults;
 };
 
 namespace {
@@ -265,10 +275,11 @@ Graph Stream::capture(const std::function<void()>& work) {
   try {
     work();
   } catch (...) {
-    cudaStreamEndCapture(native(*this), &graph->graph);
+    cudaStreamEndCapture(for_other_work(*this), &graph->graph);
     throw;
   }
-  check(cudaStreamEndCapture(native(*this), &graph->graph), "recording a graph");
+  // Its kernels are in the graph, not on the stream.
+  check(cudaStreamEndCapture(for_other_work(*this), &graph->graph), "recording a graph");
   check(cudaGraphInstantiate(&graph->executable, graph->graph, 0), "making a graph");
   // Uploaded now, so that the first launch does not pay for it.
   check(cudaGraphUpload(graph->executable, native(*this)), "copying a graph to the device");
@@ -282,7 +293,7 @@ void Stream::launch(const Graph& graph) {
 void* native_stream(const Stream& stream) { return for_other_work(stream); }
 
 void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
-                  std::size_t shared_bytes, bool overlaps, void** arguments) {
+                  std::size_t shared_bytes, const LaunchTraits& traits, void** arguments) {
   int device = 0;
   check(cudaGetDevice(&device), "asking for the device");
   shared_memory_limits().require(device, kernel, shared_bytes, [&] {
@@ -300,9 +311,14 @@ void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchE
   config.dynamicSmemBytes = shared_bytes;
   config.stream = implementation.stream;
   config.attrs = &overlap;
-  config.numAttrs = overlaps && implementation.after_kernel && implementation.overlap ? 1 : 0;
+  config.numAttrs = traits.overlaps && implementation.after_kernel && implementation.overlap ? 1 : 0;
   check(cudaLaunchKernelExC(&config, kernel, arguments), "starting a kernel");
   implementation.after_kernel = true;
+  implementation.changes = traits.changes;
+}
+
+bool Stream::may_load_early(Changes what) const {
+  return !implementation_->after_kernel || implementation_->changes != what;
 }
 
 std::size_t shared_bytes_limit() {

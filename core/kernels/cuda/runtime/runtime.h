@@ -119,6 +119,16 @@ class Event {
   std::unique_ptr<Implementation> implementation_;
 };
 
+/// What a kernel changes, as far as later kernels want to know (see Stream::may_load_early()). kResults: its
+/// results, which nobody reads before he waits for them.
+enum class Changes { kResults, kParameters, kInputs };
+
+/// How a kernel goes with its neighbours on the stream.
+struct LaunchTraits {
+  bool overlaps = false;  // it waits for the previous kernel by itself, so the device may start it early
+  Changes changes = Changes::kResults;
+};
+
 /// A queue of work that the device does in order. Calls return before the work is done unless they say
 /// otherwise.
 class Stream {
@@ -152,6 +162,11 @@ class Stream {
   /// Later work of this stream starts after the work that `event` stands for, on whichever stream that is.
   /// Does not wait itself.
   void wait_for(const Event& event);
+
+  /// Whether the next kernel on the stream may read what `what` stands for before it waits for the previous
+  /// one: no kernel that may still run then changes it. `what`: kParameters, the network's parameters and the
+  /// optimizer's state; kInputs, a step's StepInput and the samples and targets that it names.
+  bool may_load_early(Changes what) const;
 
   /// Records the work that `work` puts on this stream instead of doing it. Pointers and sizes are frozen in
   /// the graph, so the memory has to outlive it, and whatever varies between launches has to lie in device
@@ -195,7 +210,7 @@ struct LaunchExtent {
   unsigned x, y, z;
 };
 void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchExtent block,
-                  std::size_t shared_bytes, bool overlaps, void** arguments);
+                  std::size_t shared_bytes, const LaunchTraits& traits, void** arguments);
 
 /// Largest shared memory of a block on the current device, in bytes.
 std::size_t shared_bytes_limit();

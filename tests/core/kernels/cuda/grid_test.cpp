@@ -148,6 +148,47 @@ TEST(CopyAsync, ArrivesWhenItsThreadWaitsAndNotBefore) {
       ThrowsMessage<std::logic_error>(HasSubstr("without waiting for its copy_async()")));
 }
 
+TEST(CopyAsync, BringsFourFloatsToAlignedAddressesOnly) {
+  const float4 global[2] = {{1, 2, 3, 4}, {5, 6, 7, 8}};
+  std::vector<float> arrived;
+  const auto run = [&](int offset) {
+    host::run_grid({1, 1, 1}, {1, 1, 1}, 2 * sizeof(float4), [&] {
+      auto* shared = dynamic_shared<float>();
+      copy_async(reinterpret_cast<float4*>(shared + offset), &global[1]);
+      wait_for_copies();
+      arrived.assign(shared + offset, shared + offset + 4);
+    });
+  };
+  run(4);
+  EXPECT_THAT(arrived, testing::ElementsAre(5, 6, 7, 8));
+  EXPECT_THAT([&] { run(1); }, ThrowsMessage<std::logic_error>(HasSubstr("copies 16 bytes at an address")));
+}
+
+TEST(StartedGrid, KeepsTheSharedMemoryAndCopiesOfEveryBlock) {
+  in_both_orders([] {
+    constexpr unsigned kBlocks = 3, kWidth = 8;
+    std::vector<float> global(kBlocks * kWidth), result(kBlocks * kWidth);
+    std::iota(global.begin(), global.end(), 1.0f);
+    const auto index = [] { return blockIdx.x * kWidth + threadIdx.x; };
+    host::StartedGrid grid({kBlocks, 1, 1}, {kWidth, 1, 1}, 2 * kWidth * sizeof(float), [&] {
+      copy_async(dynamic_shared<float>() + threadIdx.x, &global[index()]);
+      dynamic_shared<float>()[kWidth + threadIdx.x] = static_cast<float>(blockIdx.x);
+    });
+    std::fill(global.begin(), global.end(), 0.0f);  // by the previous kernel, too late for the copies
+    grid.finish([&] {
+      const bool has_arrived = !std::isnan(dynamic_shared<float>()[threadIdx.x]);
+      EXPECT_FALSE(has_arrived);
+      wait_for_copies();
+      __syncthreads();
+      result[index()] = dynamic_shared<float>()[kWidth - 1 - threadIdx.x] + dynamic_shared<float>()[kWidth];
+    });
+    for (unsigned block = 0; block < kBlocks; ++block)
+      for (unsigned thread = 0; thread < kWidth; ++thread)
+        EXPECT_EQ(result[block * kWidth + thread],
+                  static_cast<float>(block * kWidth + kWidth - thread + block));
+  });
+}
+
 __global__ void sum_kernel(const float* values, float* sum) {
   const float total = block_sum(values[threadIdx.x]);
   if (threadIdx.x == 200) *sum = total;

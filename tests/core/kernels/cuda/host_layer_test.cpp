@@ -10,12 +10,12 @@
 #include "core/engine/engine.h"
 #include "core/kernels/cuda/host/memory_limit.h"
 #include "core/kernels/cuda/host/stream_order.h"
+#include "core/kernels/cuda/kernels/optimizer.h"
 #include "core/kernels/cuda/ops/conv_pool_op.h"
 #include "core/kernels/cuda/runtime/host_builtins.h"
 #include "core/kernels/cuda/runtime/kernel.h"
 #include "core/kernels/cuda/runtime/shared_memory_limits.h"
 #include "tests/support/batch.h"
-#include "tests/support/environment.h"
 #include "tests/support/test_networks.h"
 
 namespace sweep::cuda {
@@ -128,15 +128,26 @@ Kernels kernels_of(const NetworkSpec& spec, const EngineOptions& options) {
 
 // A launch costs about two microseconds, however small the batch.
 TEST(CudaKernels, AreFewInAStep) {
-  const EngineOptions options{.device = parse_device("cuda"), .batch_size = 10};
-  EXPECT_EQ(kernels_of(test::deeplizard(), options), Kernels(5, 2));
+  EngineOptions options{.device = parse_device("cuda"), .batch_size = 10};
+  EXPECT_EQ(kernels_of(test::deeplizard(), options), Kernels(4, 2));
+  EXPECT_EQ(kernels_of(test::mlp(), options), Kernels(2, 1));
+  options.batch_size = 400;
   EXPECT_EQ(kernels_of(test::mlp(), options), Kernels(3, 1));
+  options.clip_norm = 1;
+  EXPECT_EQ(kernels_of(test::mlp(), options), Kernels(4, 1));
 }
 
-__global__ void read_kernel(const float* from, float* to) { to[0] = from[0]; }
-__global__ void waiting_read_kernel(const float* from, float* to) {
-  wait_for_previous_kernel();
-  to[0] = from[0];
+TEST(StackStep, IsForSmallBatchesWithoutClipping) {
+  Stream stream;
+  const std::vector<GradientSource> sources{{nullptr, 0, 1, 1}};
+  const auto takes = [&](double clip_norm, std::size_t stack_layers, int images, int parts) {
+    return Optimizer(stream, SgdOptions{}, clip_norm, sources, {}, stack_layers).takes_stack(images, parts);
+  };
+  EXPECT_TRUE(takes(0, 1, 256, 4));
+  EXPECT_FALSE(takes(0, 1, 257, 4));
+  EXPECT_FALSE(takes(0, 1, 256, 5));
+  EXPECT_FALSE(takes(0, 0, 256, 4)) << "no stack";
+  EXPECT_FALSE(takes(0.5, 1, 256, 4)) << "the gradient's length has to be known before the step";
 }
 
 TEST(HostStream, CopiesBetweenTheDevicesThatHaveTheMemory) {
@@ -155,43 +166,6 @@ TEST(HostStream, CopiesBetweenTheDevicesThatHaveTheMemory) {
                 ThrowsMessage<DeviceError>(HasSubstr("memory that is not of device")));
   EXPECT_THROW(other.copy_between(to.data(), 2, from.data() + 1, 0, 3 * sizeof(float)), DeviceError);
   use_device(0);
-}
-
-TEST(KernelOverlap, AKernelThatDoesNotWaitReadsOldNumbersAndIsReported) {
-  const test::Environment variable("SWEEP_CUDA_OVERLAP", "1");
-  for (const bool waits : {true, false}) {
-    Stream stream;
-    const Array<float> value(1, "value"), copy(1, "copy");
-    const float one = 1;
-    stream.upload(value.data(), &one, sizeof one);
-    launch(stream, double_kernel, {1}, {1}, 1, value.data());
-    launch_kernel(stream, waits ? waiting_read_kernel : read_kernel, {1}, {{1}}, true, value.data(),
-                  copy.data());
-    if (waits) {
-      EXPECT_EQ(to_host(stream, copy.data(), 1)[0], 2.0f);
-    } else {
-      EXPECT_THROW(stream.wait(), std::logic_error);
-      EXPECT_EQ(copy.data()[0], 1.0f);
-    }
-  }
-}
-
-TEST(KernelOverlap, ChangesNoBitOfATraining) {
-  for (const NetworkSpec& spec : {test::deeplizard(), test::mlp()}) {
-    const auto train = [&](const char* overlap) {
-      const test::Environment variable("SWEEP_CUDA_OVERLAP", overlap);
-      const Network network(spec, {1, 28, 28});
-      const auto engine = make_engine(network, {.device = parse_device("cuda"), .batch_size = 6});
-      engine->set_parameters(initial_parameters(network, 3));
-      const test::OwnedBatch batch = test::random_batch(6, 784, 10, 4);
-      for (int step = 0; step < 3; ++step) engine->train(batch.view(), 0.1);
-      return engine->parameters();
-    };
-    const std::vector<float> serial = train(nullptr);
-    const std::uint64_t before = host::grids_overlapped();
-    EXPECT_EQ(train("1"), serial);
-    EXPECT_GT(host::grids_overlapped(), before) << "no kernel started early";
-  }
 }
 
 TEST(SharedMemoryLimits, OnlyEverGrow) {

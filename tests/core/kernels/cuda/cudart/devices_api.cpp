@@ -63,7 +63,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::snprintf(properties->name, sizeof properties->name, "GPU of a test");
   properties->totalGlobalMem = state().machine.memory_bytes;
   properties->multiProcessorCount = 132;
-  properties->major = 9;
+  properties->major = state().machine.compute_major;
   properties->uuid.bytes[15] = static_cast<char>(device + 1);
   return cudaSuccess;
 }
@@ -72,8 +72,13 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   const std::scoped_lock lock(state().mutex);
   if (const cudaError_t error = begin_call("cudaDeviceGetAttribute")) return error;
   if (device < 0 || device >= state().machine.devices) return failed(cudaErrorInvalidDevice);
-  if (attribute != cudaDevAttrMaxSharedMemoryPerBlockOptin) return failed(cudaErrorInvalidValue);
-  *value = 227 << 10;
+  if (attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin) {
+    *value = 227 << 10;
+  } else if (attribute == cudaDevAttrComputeCapabilityMajor) {
+    *value = state().machine.compute_major;
+  } else {
+    return failed(cudaErrorInvalidValue);
+  }
   return cudaSuccess;
 }
 

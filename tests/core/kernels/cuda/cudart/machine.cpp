@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "core/kernels/cuda/runtime/host_grid.h"
 #include "tests/core/kernels/cuda/cudart/state.h"
@@ -144,17 +145,16 @@ bool kernel_succeeds() {
 
 cudaError_t run_until(cudaStream_t stream, std::uint64_t count) {
   State& s = state();
+  std::function<void()> started;
   while (stream->done < count && s.sticky == cudaSuccess) {
     const Work work = pop(stream);
+    const std::function<void()> run = started ? std::exchange(started, nullptr) : work.run;
     if (work.is_kernel && !kernel_succeeds()) break;
-    if (work.is_kernel && stream->done < count && stream->queue.front().overlaps) {
-      const Work next = pop(stream);
-      if (!kernel_succeeds()) break;
+    if (work.is_kernel && stream->done < count && stream->queue.front().start) {
       ++s.kernels_overlapped;
-      host::run_overlapped(work.run, next.run);
-    } else {
-      work.run();
+      started = stream->queue.front().start();
     }
+    run();
   }
   if (s.sticky == cudaSuccess) return cudaSuccess;
   stream->queue.clear();

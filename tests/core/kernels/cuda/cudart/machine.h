@@ -29,6 +29,7 @@ struct Machine {
   int devices = 2;
   std::size_t memory_bytes = std::size_t{1} << 30;  // of each device
   bool has_peer_access = true;                      // between all of them
+  int compute_major = 9;                            // of their compute capability
 };
 
 /// Makes a new machine: nothing of the last one's failures, allocations and errors is left, but what kernels

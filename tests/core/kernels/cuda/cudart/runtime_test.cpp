@@ -283,7 +283,6 @@ TEST_F(CudaRuntime, CopiesBetweenDevicesWithAndWithoutPeerAccess) {
 }
 
 TEST_F(CudaRuntime, StartsOnlyKernelsBehindKernelsEarly) {
-  const test::Environment variable("SWEEP_CUDA_OVERLAP", "1");
   Stream stream;
   const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
   const auto launch_later = [&] { launch_functor(stream, DoubleLater{1, values.data()}, {1}, {{32}}); };
@@ -299,6 +298,49 @@ TEST_F(CudaRuntime, StartsOnlyKernelsBehindKernelsEarly) {
   stream.launch(graph);
   EXPECT_EQ(to_host(stream, values.data(), 1)[0], 16.0f);
   EXPECT_EQ(cudart::kernels_overlapped(), 2);
+}
+
+TEST_F(CudaRuntime, StartsNoKernelEarlyBehindACaptureWhoseKernelsAreNotOnTheStream) {
+  Stream stream;
+  const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
+  const auto launch_later = [&] { launch_functor(stream, DoubleLater{1, values.data()}, {1}, {{32}}); };
+  const Graph graph = stream.capture(launch_later);
+  launch_later();
+  EXPECT_EQ(to_host(stream, values.data(), 1)[0], 2.0f);
+  EXPECT_EQ(cudart::kernels_overlapped(), 0);
+}
+
+TEST_F(CudaRuntime, StartsNoKernelEarlyWhereTheGpuCannotOrNobodyWantsIt) {
+  const auto overlapped = [](int compute_major, const char* variable) {
+    const test::Environment environment("SWEEP_CUDA_OVERLAP", variable);
+    cudart::start({.compute_major = compute_major});
+    Stream stream;
+    const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
+    for (int i = 0; i < 3; ++i) launch_functor(stream, DoubleLater{1, values.data()}, {1}, {{32}});
+    EXPECT_EQ(to_host(stream, values.data(), 1)[0], 8.0f);
+    return cudart::kernels_overlapped();
+  };
+  EXPECT_EQ(overlapped(9, nullptr), 2);
+  EXPECT_EQ(overlapped(10, "1"), 2);
+  EXPECT_EQ(overlapped(9, "0"), 0);
+  EXPECT_EQ(overlapped(8, nullptr), 0);
+}
+
+TEST_F(CudaRuntime, LetsEarlyLoadsBeOfWhatTheKernelInFrontDoesNotChange) {
+  Stream stream;
+  const Array<float> values = to_device(stream, std::vector<float>{1}, "a test");
+  const auto launch_later = [&](Changes changes) {
+    launch_functor(stream, DoubleLater{1, values.data()}, {1}, {{32}}, changes);
+  };
+  EXPECT_TRUE(stream.may_load_early(Changes::kParameters)) << "behind a copy, no kernel starts early";
+  launch_later(Changes::kParameters);
+  EXPECT_FALSE(stream.may_load_early(Changes::kParameters));
+  EXPECT_TRUE(stream.may_load_early(Changes::kInputs));
+  launch_later(Changes::kInputs);
+  EXPECT_TRUE(stream.may_load_early(Changes::kParameters)) << "the kernel before the last is done then";
+  EXPECT_FALSE(stream.may_load_early(Changes::kInputs));
+  stream.wait_for(Event());
+  EXPECT_TRUE(stream.may_load_early(Changes::kInputs));
 }
 
 }  // namespace

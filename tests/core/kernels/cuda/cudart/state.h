@@ -19,7 +19,10 @@ namespace sweep::cuda::cudart {
 // A piece of a stream's work.
 struct Work {
   std::function<void()> run;
-  bool is_kernel = false, overlaps = false;  // overlaps: launched with programmatic stream serialization
+  bool is_kernel = false;
+  // Of a kernel launched with programmatic stream serialization: starts it before the one in front of it
+  // runs, and returns the rest.
+  std::function<std::function<void()>()> start = nullptr;
 };
 
 struct Allocation {

@@ -254,6 +254,10 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
     overlaps = overlaps || (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization &&
                             attribute.val.programmaticStreamSerializationAllowed != 0);
   }
+  if (overlaps && s.machine.compute_major < 9) {
+    s.mistake("a kernel that may start early on a GPU that has no programmatic dependent launch");
+    return failed(cudaErrorNotSupported);
+  }
   if (overlaps && stream->capture != nullptr &&
       (stream->capture->work.empty() || !stream->capture->work.back().is_kernel)) {
     s.mistake("a graph in which a kernel may start before something that is not a kernel");
@@ -261,7 +265,9 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   }
   const sweep::cuda::host::KernelLaunch launch(
       function, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, config->dynamicSmemBytes, arguments);
-  return add_work(stream, {[launch] { launch.run(); }, true, overlaps});
+  Work work{[launch] { launch.run(); }, true};
+  if (overlaps) work.start = [launch] { return launch.start(); };
+  return add_work(stream, std::move(work));
 }
 
 // What the other parts of the stand-in ask for.

@@ -1,0 +1,385 @@
+// What a block does with its samples in the kernel of linear_stack.h, and in others that do the same.
+//
+// A thread computes one output feature of a group of kSamples samples at once: each weight that it reads from
+// shared memory is used for all of them. Sums are divided into kSumParts parts, each for another thread, and
+// joined in order. So the bits of a sum depend only on its length.
+#pragma once
+
+#include "core/kernels/cuda/kernels/activation.h"
+#include "core/kernels/cuda/kernels/linear_stack_layout.h"
+#include "core/kernels/cuda/kernels/pixel_value.h"
+#include "core/kernels/cuda/kernels/sample_loss.h"
+#include "core/kernels/cuda/runtime/kernel.h"
+
+namespace sweep::cuda {
+
+/// Passes tiles of samples through a stack: tile blockIdx.x, blockIdx.x + gridDim.x, … kSamples: samples of a
+/// group, 1 or 4.
+template <int kSamples>
+struct StackTiles {
+  using Values = GroupValues<kSamples>;
+
+  LinearStackShape shape;
+  LinearStackArrays arrays;
+  StackLayout layout;
+  SampleLoss loss;
+  int images, tile, groups;  // tile: samples of a tile, in so many groups
+  const StepInput* input;
+  const std::uint32_t* rows;
+  Normalisation normalisation;
+  int plane;  // pixels of a channel
+  bool backward;
+  DeviceTotals* totals;             // nullptr: no loss
+  bool has_quads[kMaxStackLayers];  // whether rows of weights begin at multiples of 16 bytes
+
+  /// A pass with tiles of `tile_` samples. It needs stack_bytes(shape, tile_) of shared memory.
+  StackTiles(const LinearStackShape& of, const LinearStackArrays& all, const LinearStackPass& pass, int tile_)
+      : shape(of),
+        arrays(all),
+        layout(stack_layout_of(of, tile_)),
+        loss(pass.loss == nullptr ? SampleLoss() : SampleLoss{*pass.loss, of.layers[of.count - 1].outputs}),
+        images(pass.images),
+        tile(tile_),
+        groups(tile_ / kSamples),
+        input(pass.input),
+        rows(pass.rows),
+        normalisation(pass.normalisation),
+        plane(pass.plane),
+        backward(pass.backward),
+        totals(pass.loss == nullptr ? nullptr : pass.totals) {
+    for (int l = 0; l < kMaxStackLayers; ++l) {
+      const auto address = reinterpret_cast<std::uintptr_t>(arrays.layers[l].weight);
+      has_quads[l] = address % sizeof(float4) == 0 && shape.layers[l].inputs % kQuad == 0;
+    }
+  }
+
+  /// The block's tiles, once load_weights() has started to copy the weights to the same memory.
+  __device__ void run(float* shared) const {
+    // Thread s < tile adds up the losses of sample s of all of the block's tiles.
+    SampleSums sums;
+    for (int first = static_cast<int>(blockIdx.x) * tile; first < images;
+         first += static_cast<int>(gridDim.x) * tile) {
+      SampleTarget target;  // asked for now, so that it is there when the outputs are
+      const bool has_sample = thread_index() < tile && first + thread_index() < images;
+      if (totals != nullptr && has_sample)
+        target = SampleTarget(*input, rows[first + thread_index()], loss.outputs);
+      load_inputs(shared, first);
+      wait_for_copies();
+      __syncthreads();
+      for (int l = 0; l < shape.count; ++l) forward_layer(shared, l, first);
+      if (totals != nullptr) add_losses(shared, has_sample, target, sums);
+      if (!backward) continue;
+      if (totals != nullptr) {
+        write_loss_gradient(shared, first);
+      } else {
+        load_gradient(shared, first);
+      }
+      for (int l = shape.count - 1; l >= 0; --l) {
+        if (l > 0 || arrays.grad_in != nullptr) backward_layer(shared, l, first);
+      }
+    }
+    if (totals != nullptr) add_totals(shared, sums);
+  }
+
+  /// Asynchronous copies of the weights, which run() waits for. A warp copies a row at a time: its lanes read
+  /// neighbours.
+  __device__ void load_weights(float* shared) const {
+    constexpr int kWarp = 32;
+    const int warp = thread_index() / kWarp, lane = thread_index() % kWarp;
+    for (int l = 0; l < shape.count; ++l) {
+      const StackLayer& layer = shape.layers[l];
+      float* to = shared + layout.weights[l];
+      for (int n = warp; n < layer.outputs; n += kStackThreads / kWarp) {
+        const float* from = arrays.layers[l].weight + n * layer.inputs;
+        float* row = to + n * layout.rows[l];
+        if (has_quads[l]) {
+          for (int k = kQuad * lane; k < layer.inputs; k += kQuad * kWarp)
+            copy_async(reinterpret_cast<float4*>(row + k), reinterpret_cast<const float4*>(from + k));
+        } else {
+          for (int k = lane; k < layer.inputs; k += kWarp) copy_async(row + k, from + k);
+        }
+      }
+      float* biases = to + layer.outputs * layout.rows[l];
+      const float* bias = arrays.layers[l].bias;
+      for (int n = thread_index(); n < layer.outputs; n += kStackThreads) {
+        if (bias == nullptr) {
+          biases[n] = 0.0f;
+        } else {
+          copy_async(biases + n, bias + n);
+        }
+      }
+    }
+  }
+
+ private:
+  static __device__ int thread_index() { return static_cast<int>(threadIdx.x); }
+
+  // Each of the first kSamples threads adds what the tiles' samples at its place in their groups have lost to
+  // a total of its own: the totals, and their bits, are the same for samples one by one as for groups of
+  // four.
+  __device__ void add_totals(float* shared, const SampleSums& sums) const {
+    SampleSums place;
+    place.loss = sum_over_groups(shared, sums.loss);
+    place.correct = sum_over_groups(shared, sums.correct);
+    const bool are_numbers = input->numbers != nullptr;
+    if (are_numbers) {
+      place.absolute_error = sum_over_groups(shared, sums.absolute_error);
+      place.squared_error = sum_over_groups(shared, sums.squared_error);
+    } else if (loss.counts_top()) {
+      place.in_top = sum_over_groups(shared, sums.in_top);
+    }
+    if (thread_index() >= kSamples) return;
+    const bool is_first = blockIdx.x == 0 && thread_index() == 0;
+    loss.add(place, is_first ? images : 0, are_numbers,
+             totals[static_cast<int>(blockIdx.x) * kSamples + thread_index()]);
+  }
+
+  // For thread s < kSamples, the sum over the groups' samples number s, in order. All threads call it.
+  template <typename Number>
+  __device__ Number sum_over_groups(float* shared, Number value) const {
+    if (groups == 1) return value;
+    auto* values = reinterpret_cast<Number*>(shared + layout.sums);
+    __syncthreads();
+    if (thread_index() < tile) values[thread_index()] = value;
+    __syncthreads();
+    Number sum = 0;
+    for (int s = thread_index(); s < tile && thread_index() < kSamples; s += kSamples) sum += values[s];
+    return sum;
+  }
+
+  __device__ Values* values_at(float* shared, int offset) const {
+    return reinterpret_cast<Values*>(shared + offset);
+  }
+
+  // Loads samples first … first + tile − 1, zeros behind the end of the batch.
+  __device__ void load_inputs(float* shared, int first) const {
+    const int inputs = shape.layers[0].inputs;
+    Values* values = values_at(shared, layout.values[0]);
+    for (int i = thread_index(); i < inputs * groups; i += kStackThreads) {
+      const int group = i / inputs, k = i - group * inputs;
+      Values value;
+      for (int s = 0; s < kSamples; ++s) {
+        const int image = first + kSamples * group + s;
+        const std::ptrdiff_t index = static_cast<std::ptrdiff_t>(image) * inputs + k;
+        if (image >= images) {
+          value.of[s] = 0.0f;
+        } else if (arrays.in != nullptr) {
+          value.of[s] = arrays.in[index];
+        } else {
+          value.of[s] = BatchSample(*input, rows[image], inputs).value(k, plane, normalisation);
+          if (arrays.pixels != nullptr) arrays.pixels[index] = value.of[s];
+        }
+      }
+      values[i] = value;
+    }
+  }
+
+  // to[image][feature] = value, for the samples of the group that exist.
+  __device__ void write(float* to, int features, int first, int group, int feature,
+                        const Values& value) const {
+    for (int s = 0; s < kSamples; ++s) {
+      const int image = first + kSamples * group + s;
+      if (image < images) to[static_cast<std::ptrdiff_t>(image) * features + feature] = value.of[s];
+    }
+  }
+
+  // Joins the parts of sum `i` of `count`, in order.
+  static __device__ Values join_parts(const Values* partials, int count, int i) {
+    Values total = partials[i];
+    for (int part = 1; part < kSumParts; ++part) total.add_product(1.0f, partials[part * count + i]);
+    return total;
+  }
+
+  // out = f(weight · in + bias) for the tile. Ends with a barrier, as does every step of the tile.
+  __device__ void forward_layer(float* shared, int l, int first) const {
+    const StackLayer& layer = shape.layers[l];
+    const int inputs = layer.inputs, outputs = layer.outputs, row = layout.rows[l];
+    const float* weights = shared + layout.weights[l];
+    const Values* in = values_at(shared, layout.values[l]);
+    Values* partials = values_at(shared, layout.partials);
+    const int per_part = ceil_div(ceil_div(inputs, kQuad), kSumParts) * kQuad, count = outputs * groups;
+    for (int i = thread_index(); i < kSumParts * count; i += kStackThreads) {
+      const int part_and_group = i / outputs, n = i - part_and_group * outputs,
+                part = part_and_group / groups, group = part_and_group - part * groups;
+      const int begin = part * per_part, end = begin + per_part < inputs ? begin + per_part : inputs;
+      const float* weight_row = weights + n * row;
+      const Values* values = in + group * inputs;
+      Values sum{};
+      int k = begin;
+      for (; k + kQuad <= end; k += kQuad) {
+        const float4 w = *reinterpret_cast<const float4*>(weight_row + k);
+        sum.add_product(w.x, values[k]);
+        sum.add_product(w.y, values[k + 1]);
+        sum.add_product(w.z, values[k + 2]);
+        sum.add_product(w.w, values[k + 3]);
+      }
+      for (; k < end; ++k) sum.add_product(weight_row[k], values[k]);
+      partials[i] = sum;
+    }
+    __syncthreads();
+    Values* out = values_at(shared, layout.values[l + 1]);
+    Values* before = values_at(shared, layout.grads[l]);
+    for (int i = thread_index(); i < count; i += kStackThreads) {
+      const int group = i / outputs, n = i - group * outputs;
+      const float bias = weights[outputs * row + n];
+      Values value = join_parts(partials, count, i);
+      for (float& x : value.of) x += bias;
+      if (layer.active) {
+        before[i] = value;
+        for (float& x : value.of) x = value_of(layer.activation, layer.coefficient, x);
+      }
+      out[i] = value;
+      if (arrays.layers[l].out != nullptr) write(arrays.layers[l].out, outputs, first, group, n, value);
+    }
+    __syncthreads();
+  }
+
+  // Where sample `sample` starts in the arrays of the last layer; its class c is kSamples · c further.
+  __device__ int first_of(int sample) const {
+    return sample / kSamples * loss.outputs * kSamples + sample % kSamples;
+  }
+
+  // Adds the tile's losses and counts to the thread's sums; `target`: of the thread's sample, if it has one.
+  // The exponentials stay in layout.partials and their sums in layout.samples, for write_loss_gradient().
+  __device__ void add_losses(float* shared, bool has_sample, const SampleTarget& target,
+                             SampleSums& thread_sums) const {
+    const int thread = thread_index(), classes = loss.outputs;
+    const float* outputs = shared + layout.values[shape.count];
+    float *exponentials = shared + layout.partials, *peaks = shared + layout.samples, *sums = peaks + tile;
+    auto* labels = reinterpret_cast<int*>(sums + tile);
+    if (thread < tile) {
+      const Maximum maximum = largest(outputs + first_of(thread), classes, kSamples);
+      peaks[thread] = maximum.value;
+      if (has_sample) {
+        labels[thread] = target.label;
+        loss.count(outputs + first_of(thread), kSamples, maximum, target, thread_sums);
+      }
+    }
+    __syncthreads();
+    if (loss.is_cross_entropy()) {
+      for (int i = thread; i < classes * tile; i += kStackThreads) {
+        const int sample = i / (kSamples * classes) * kSamples + i % kSamples;
+        exponentials[i] = expf(outputs[i] - peaks[sample]);
+      }
+      __syncthreads();
+    }
+    if (!has_sample) return;
+    const int start = first_of(thread);
+    float total = 0.0f, sum = 0.0f;
+    for (int c = 0; c < classes; ++c) {
+      const float x = outputs[start + kSamples * c];
+      if (loss.is_cross_entropy()) {
+        total += exponentials[start + kSamples * c];
+        sum += x - peaks[thread];
+      } else {
+        total += loss.value(x, loss.number(target, c));
+      }
+    }
+    sums[thread] = total;
+    thread_sums.loss += static_cast<double>(loss.is_cross_entropy()
+                                                ? loss.cross_entropy(outputs + start, kSamples, peaks[thread],
+                                                                     target.label, sum, logf(total))
+                                                : total * loss.per_output()) *
+                        input->loss_scale;
+  }
+
+  // The gradient of the mean loss, before the activation of the last layer, to shared and to device memory.
+  __device__ void write_loss_gradient(float* shared, int first) const {
+    const int classes = loss.outputs;
+    const StackLayer& layer = shape.layers[shape.count - 1];
+    const float *outputs = shared + layout.values[shape.count], *exponentials = shared + layout.partials,
+                *sums = shared + layout.samples + tile;
+    const auto* labels = reinterpret_cast<const int*>(sums + tile);
+    float *grads = shared + layout.grads[shape.count - 1], *to = arrays.layers[shape.count - 1].grad;
+    const float scale = input->gradient_scale;
+    __syncthreads();  // the sums of add_losses()
+    for (int i = thread_index(); i < classes * tile; i += kStackThreads) {
+      const int pair = i / kSamples, group = pair / classes, c = pair - group * classes;
+      const int sample = kSamples * group + i % kSamples;
+      if (first + sample >= images) {
+        grads[i] = 0.0f;
+        continue;
+      }
+      SampleTarget target;
+      target.label = labels[sample];
+      if (input->numbers != nullptr) target = SampleTarget(*input, rows[first + sample], classes);
+      float g = loss.is_cross_entropy()
+                    ? (exponentials[i] / sums[sample] * loss.target_sum(target.label) -
+                       loss.class_target(c, target.label)) *
+                          scale
+                    : loss.slope(outputs[i], loss.number(target, c)) * (loss.per_output() * scale);
+      if (layer.active) g = gradient_of(layer.activation, layer.coefficient, g, grads[i], outputs[i]);
+      grads[i] = g;
+      to[static_cast<std::ptrdiff_t>(first + sample) * classes + c] = g;
+    }
+    __syncthreads();
+  }
+
+  // The same gradient where other layers have left that of the outputs in arrays.grad_out.
+  __device__ void load_gradient(float* shared, int first) const {
+    const StackLayer& layer = shape.layers[shape.count - 1];
+    const float* outputs = shared + layout.values[shape.count];
+    float *grads = shared + layout.grads[shape.count - 1], *to = arrays.layers[shape.count - 1].grad;
+    for (int i = thread_index(); i < layer.outputs * tile; i += kStackThreads) {
+      const int pair = i / kSamples, group = pair / layer.outputs, n = pair - group * layer.outputs;
+      const int image = first + kSamples * group + i % kSamples;
+      float g = 0.0f;
+      if (image < images) {
+        const std::ptrdiff_t index = static_cast<std::ptrdiff_t>(image) * layer.outputs + n;
+        g = arrays.grad_out[index];
+        if (layer.active) g = gradient_of(layer.activation, layer.coefficient, g, grads[i], outputs[i]);
+        to[index] = g;
+      }
+      grads[i] = g;
+    }
+    __syncthreads();
+  }
+
+  // The gradient of layer l's input, taken back through the activation of the layer below; for l == 0 the
+  // gradient of the stack's input.
+  __device__ void backward_layer(float* shared, int l, int first) const {
+    const int inputs = shape.layers[l].inputs, outputs = shape.layers[l].outputs, row = layout.rows[l];
+    const float* weights = shared + layout.weights[l];
+    const Values* grads = values_at(shared, layout.grads[l]);
+    Values* partials = values_at(shared, layout.partials);
+    const int per_part = ceil_div(outputs, kSumParts), count = inputs * groups;
+    for (int i = thread_index(); i < kSumParts * count; i += kStackThreads) {
+      const int part_and_group = i / inputs, k = i - part_and_group * inputs, part = part_and_group / groups,
+                group = part_and_group - part * groups;
+      const int begin = part * per_part, end = begin + per_part < outputs ? begin + per_part : outputs;
+      const Values* of_group = grads + group * outputs;
+      Values sum{};
+      for (int n = begin; n < end; ++n) sum.add_product(weights[n * row + k], of_group[n]);
+      partials[i] = sum;
+    }
+    __syncthreads();
+    for (int i = thread_index(); i < count; i += kStackThreads) {
+      const int group = i / inputs, k = i - group * inputs;
+      Values g = join_parts(partials, count, i);
+      if (l == 0) {
+        write_input_gradient(first, group, k, g);
+        continue;
+      }
+      const StackLayer& below = shape.layers[l - 1];
+      // In place of the outputs before the activation, which gradient_of() needs last here.
+      Values& place = values_at(shared, layout.grads[l - 1])[i];
+      const Values& outputs_below = values_at(shared, layout.values[l])[i];
+      for (int s = 0; s < kSamples && below.active; ++s)
+        g.of[s] = gradient_of(below.activation, below.coefficient, g.of[s], place.of[s], outputs_below.of[s]);
+      place = g;
+      write(arrays.layers[l - 1].grad, inputs, first, group, k, g);
+    }
+    __syncthreads();
+  }
+
+  __device__ void write_input_gradient(int first, int group, int k, Values g) const {
+    const int inputs = shape.layers[0].inputs;
+    for (int s = 0; s < kSamples && arrays.add; ++s) {
+      const int image = first + kSamples * group + s;
+      if (image < images) g.of[s] += arrays.grad_in[static_cast<std::ptrdiff_t>(image) * inputs + k];
+    }
+    write(arrays.grad_in, inputs, first, group, k, g);
+  }
+};
+
+}  // namespace sweep::cuda
