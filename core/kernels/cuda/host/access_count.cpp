@@ -205,7 +205,7 @@ struct AccessCount::Implementation {
   }
 
   void add_warp(GridCounts& counts, IntervalCounts& interval) {
-    std::uint32_t shared = 0, device = 0;  // reads
+    std::uint32_t shared_reads = 0, device_reads = 0;
     for (const Request& request : requests.all()) {
       const bool of_block = request.space == Space::kShared;
       const RequestCost cost = of_block ? shared_wavefronts(request.lanes) : device_sectors(request.lanes);
@@ -215,10 +215,10 @@ struct AccessCount::Implementation {
       totals += {.requests = 1, .lanes = lanes, .cost = cost.cost, .ideal = cost.ideal};
       (of_block ? interval.shared_requests : interval.device_requests) += 1;
       (of_block ? interval.shared_wavefronts : interval.device_sectors) += cost.cost;
-      if (!request.writes) (of_block ? shared : device) += 1;
+      if (!request.writes) (of_block ? shared_reads : device_reads) += 1;
     }
-    interval.longest_shared = std::max(interval.longest_shared, shared);
-    interval.longest_device = std::max(interval.longest_device, device);
+    interval.longest_shared = std::max(interval.longest_shared, shared_reads);
+    interval.longest_device = std::max(interval.longest_device, device_reads);
   }
 
   // All warps have done what they do between two barriers.

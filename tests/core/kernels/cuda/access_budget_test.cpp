@@ -24,9 +24,9 @@ struct Budget {
 constexpr Budget kBudgets[] = {
     {"functor_kernel<ForwardKernel>", 1.25, 1.05, 1.25, 1.4},
     {"functor_kernel<BackwardKernel<2> >", 2.5, 1.2, 2.05, 4.7},
-    {"functor_kernel<StackKernel>", 1.05, 1.1, 1.05, 1.3},
+    {"functor_kernel<StackKernel>", 1.2, 1.1, 1.05, 1.3},
     {"functor_kernel<ProductsKernel<.*> >", 1, 1.35, 1.35, 1.5},
-    {".*", 1.05, 1.05, 1.3, 1.3},
+    {".*", 1.2, 1.2, 1.35, 1.3},
 };
 
 const Budget& budget_of(const std::string& kernel) {
@@ -46,7 +46,7 @@ void expect_within_budget(const NetworkSpec& spec, std::size_t images) {
     all.device_reads += grid.counts.device_reads;
     all.device_writes += grid.counts.device_writes;
   }
-  EXPECT_GE(kernels.size(), 3u);
+  EXPECT_GE(kernels.size(), 2u);
   for (const auto& [name, counts] : kernels) {
     SCOPED_TRACE(name + " with " + std::to_string(images) + " images");
     const Budget& budget = budget_of(name);
