@@ -127,6 +127,11 @@ class Compiler {
           OpSlots{in.slot, out.slot, is_last ? Slot() : out.gradient, in.gradient, adds(part.node, 0)},
           OpSchedule{forward, backward, end_time(), images_}, compiled_.plan);
       op_of_node_[part.node] = compiled_.ops.size();
+      // The op in front of the head, if it is one of convolutions that only the head reads.
+      if (stage_.count() == 1 && head_ > 0 && only_feeds(head_ - 1, head_)) {
+        if (auto* convolutions = dynamic_cast<ConvPoolOp*>(compiled_.ops.back().get()))
+          op->join(*convolutions);
+      }
       if (is_last) {
         compiled_.head = std::move(op);
       } else {

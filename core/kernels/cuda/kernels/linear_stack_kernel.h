@@ -53,8 +53,9 @@ struct StackTiles {
     }
   }
 
-  /// The block's tiles, once load_weights() has started to copy the weights to the same memory.
-  __device__ void run(float* shared) const {
+  /// The block's tiles, once load_weights() has started to copy the weights to the same memory. has_inputs:
+  /// the inputs of its only tile are in layout.values[0] already.
+  __device__ void run(float* shared, bool has_inputs = false) const {
     // Thread s < tile adds up the losses of sample s of all of the block's tiles.
     SampleSums sums;
     for (int first = static_cast<int>(blockIdx.x) * tile; first < images;
@@ -63,7 +64,7 @@ struct StackTiles {
       const bool has_sample = thread_index() < tile && first + thread_index() < images;
       if (totals != nullptr && has_sample)
         target = SampleTarget(*input, rows[first + thread_index()], loss.outputs);
-      load_inputs(shared, first);
+      if (!has_inputs) load_inputs(shared, first);
       wait_for_copies();
       __syncthreads();
       for (int l = 0; l < shape.count; ++l) forward_layer(shared, l, first);

@@ -91,6 +91,7 @@ std::vector<ConvPoolArrays> ConvPoolOp::arrays(const Pass& pass) const {
 }
 
 void ConvPoolOp::forward(const Pass& pass) const {
+  if (pass.images <= most_left_) return;
   conv_pool_forward(pass.stream, chain_, pass.images, input(pass), arrays(pass).data());
 }
 

@@ -34,19 +34,24 @@ class ConvPoolOp final : public Op {
   void backward_weights(const Pass& pass) const override;
   std::vector<PartialGradient> gradients() const override;
 
+  /// Leaves forward() to the op behind it for passes of up to `images` images; see LinearStackOp::join().
+  void leave_forward(int images) { most_left_ = images; }
+  const ConvPoolChain& chain() const { return chain_; }
+  ConvPoolInput input(const Pass& pass) const;
+  std::vector<ConvPoolArrays> arrays(const Pass& pass) const;
+
  private:
   struct Part {
     ConvPoolShape shape;
     ParameterOffsets offsets;
     Slot out, argmax, partials;
   };
-  ConvPoolInput input(const Pass& pass) const;
-  std::vector<ConvPoolArrays> arrays(const Pass& pass) const;
   void run_backward(const Pass& pass, float* grad_in) const;
 
   ConvPoolChain chain_;
   bool reads_pixels_;
   int gradient_parts_;
+  int most_left_ = 0;
   OpSlots slots_;
   std::vector<Part> parts_;
 };

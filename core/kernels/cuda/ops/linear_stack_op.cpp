@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/kernels/cuda/kernels/conv_pool_stack.h"
+
 namespace sweep::cuda {
 namespace {
 
@@ -88,21 +90,37 @@ LinearStackArrays LinearStackOp::arrays(const Pass& pass) const {
   return arrays;
 }
 
+LinearStackPass LinearStackOp::stack_pass(const Pass& pass, const LossParameters* loss, bool backward,
+                                          DeviceTotals* totals) const {
+  return {.images = pass.images,
+          .input = pass.input,
+          .rows = pass.rows,
+          .normalisation = pass.normalisation,
+          .plane = plane_,
+          .loss = loss,
+          .backward = backward,
+          .totals = totals};
+}
+
 void LinearStackOp::launch(const Pass& pass, const LossParameters* loss, bool backward,
                            DeviceTotals* totals) const {
-  linear_stack(pass.stream, shape_, arrays(pass),
-               {.images = pass.images,
-                .input = pass.input,
-                .rows = pass.rows,
-                .normalisation = pass.normalisation,
-                .plane = plane_,
-                .loss = loss,
-                .backward = backward,
-                .totals = totals});
+  linear_stack(pass.stream, shape_, arrays(pass), stack_pass(pass, loss, backward, totals));
+}
+
+void LinearStackOp::join(ConvPoolOp& convolutions) {
+  if (!conv_pool_stack_fits(convolutions.chain(), shape_, shared_bytes_limit())) return;
+  convolutions_ = &convolutions;
+  convolutions.leave_forward(kMostJoinedImages);
 }
 
 void LinearStackOp::run(const Pass& pass, const LossParameters* loss, DeviceTotals* totals) const {
-  launch(pass, loss, pass.training, totals);
+  if (convolutions_ == nullptr || pass.images > kMostJoinedImages) {
+    launch(pass, loss, pass.training, totals);
+    return;
+  }
+  conv_pool_stack(pass.stream, convolutions_->chain(), convolutions_->input(pass),
+                  convolutions_->arrays(pass).data(), shape_, arrays(pass),
+                  stack_pass(pass, loss, pass.training, totals));
 }
 
 void LinearStackOp::forward(const Pass& pass) const { launch(pass, nullptr, false, nullptr); }

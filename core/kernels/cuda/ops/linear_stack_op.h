@@ -5,6 +5,7 @@
 
 #include "core/kernels/cuda/kernels/linear.h"
 #include "core/kernels/cuda/kernels/linear_stack.h"
+#include "core/kernels/cuda/ops/conv_pool_op.h"
 #include "core/kernels/cuda/ops/op.h"
 #include "core/kernels/cuda/ops/parameter_offsets.h"
 #include "core/network/network.h"
@@ -31,6 +32,10 @@ class LinearStackOp final : public Op {
   LinearStackOp(const Network& network, const std::vector<StackedLayers>& layers, int gradient_parts,
                 bool reads_pixels, const OpSlots& slots, const OpSchedule& schedule, MemoryPlan& plan);
 
+  /// Computes `convolutions`, whose output the layers read and nobody else, in the same kernel: in run(), for
+  /// batches that are small enough. They outlive this op, and leave that to it.
+  void join(ConvPoolOp& convolutions);
+
   /// The layers, and the loss unless `loss` is nullptr; in a training pass also the gradients of all
   /// activations.
   void run(const Pass& pass, const LossParameters* loss, DeviceTotals* totals) const;
@@ -52,6 +57,8 @@ class LinearStackOp final : public Op {
   };
 
   LinearStackArrays arrays(const Pass& pass) const;
+  LinearStackPass stack_pass(const Pass& pass, const LossParameters* loss, bool backward,
+                             DeviceTotals* totals) const;
   void launch(const Pass& pass, const LossParameters* loss, bool backward, DeviceTotals* totals) const;
 
   LinearStackShape shape_;
@@ -59,6 +66,7 @@ class LinearStackOp final : public Op {
   bool reads_pixels_;
   int plane_, gradient_parts_;
   OpSlots slots_;
+  const ConvPoolOp* convolutions_ = nullptr;  // that join() was called for
 };
 
 }  // namespace sweep::cuda

@@ -19,9 +19,9 @@ import compiled_kernels
 # promises; the others are what the kernels take, so that nobody doubles it unseen.
 REGISTERS = [
     # Two blocks of 512 threads on a multiprocessor of 65536 registers, on which the number of blocks relies.
-    (r"^conv_pool\.cu: functor_kernel<ForwardKernel>", 64),
+    (r"^conv_pool_forward\.cu: functor_kernel<ForwardKernel>", 64),
     (r"^conv_pool_backward\.cu: functor_kernel<BackwardKernel<[12]>", 64),
-    (r"^linear_stack\.cu: functor_kernel<StackKernel>", 64),
+    (r"^(linear|conv_pool)_stack\.cu: functor_kernel<", 64),
     (r"^conv\.cu: product_kernel<Tile<16, 128, 16, 4, 4>, BackwardWeights>", 128),
     (r"^conv\.cu: product_kernel<.*, BackwardWeights>", 64),
     (r"^conv\.cu: product_kernel<.*, (Forward|BackwardInput)>", 48),

@@ -1,4 +1,4 @@
-// The forward kernel of conv_pool.h.
+// The forward kernel of conv_pool.h, and a part of others.
 //
 // Grid: up to kResidentConvBlocks blocks of 512 threads. A block loads the weights of all convolutions to
 // shared memory once, and then takes images in turns: image blockIdx.x, blockIdx.x + gridDim.x, … For each
@@ -11,13 +11,12 @@
 // one read of an input serves several products. If a layer has fewer tasks than the block has threads, the
 // sum over the input channels is split among several threads, which leave their sums in shared memory; one of
 // them adds them up in order.
+#pragma once
+
 #include "core/kernels/cuda/kernels/conv_pool.h"
-
 #include "core/kernels/cuda/kernels/conv_pool_geometry.h"
-#include "core/kernels/cuda/kernels/sum_order.h"
 
-namespace sweep::cuda {
-namespace {
+namespace sweep::cuda::conv_pool {
 
 using Geometry = ConvPoolGeometry;
 
@@ -52,7 +51,7 @@ struct Layout {
   int floats;
 };
 
-Layout layout_of(const ConvPoolChain& chain) {
+inline Layout layout_of(const ConvPoolChain& chain) {
   Layout layout{};
   const auto reserve = [&layout](int floats) { return reserve_floats(layout.floats, floats); };
   int partials = 0;  // the convolutions use the same memory one after the other
@@ -106,21 +105,28 @@ __device__ void add_products(const Geometry& g, const float* image, const float*
   }
 }
 
-struct ForwardKernel {
-  static constexpr unsigned kMaxThreads = kConvThreads;
-
-  int count, images;  // convolutions, samples of the batch
+/// What a block does: the images blockIdx.x, blockIdx.x + gridDim.x, …
+struct ForwardImages {
+  int count = 0, images = 0;  // convolutions, samples of the batch
   Geometry geometry[kMaxConvPools] = {};
   Tiling tiling[kMaxConvPools] = {};
   ConvPoolArrays arrays[kMaxConvPools] = {};
   ConvPoolInput in;
   Layout layout;
-  bool loads_weights_early = false;
+  int outputs_at =
+      -1;  // where the last convolution's outputs also go in shared memory, [outputs()]; −1: nowhere
 
-  __device__ void load_early() const {
-    if (loads_weights_early) load_weights(dynamic_shared<float>());
+  ForwardImages(const ConvPoolChain& chain, int images_, const ConvPoolInput& in_,
+                const ConvPoolArrays* arrays_)
+      : count(chain.count), images(images_), in(in_), layout(layout_of(chain)) {
+    for (int l = 0; l < count; ++l) {
+      geometry[l] = Geometry(chain.shapes[l]);
+      tiling[l] = Tiling(geometry[l]);
+      arrays[l] = arrays_[l];
+    }
   }
 
+  /// Starts to copy the weights, which run() needs: all threads wait for their copies before.
   __device__ void load_weights(float* shared) const {
     const int thread = static_cast<int>(threadIdx.x);
     for (int l = 0; l < count; ++l) {
@@ -135,12 +141,17 @@ struct ForwardKernel {
     }
   }
 
-  __device__ void operator()() const {
-    auto* shared = dynamic_shared<float>();
-    if (!loads_weights_early) load_weights(shared);
-    wait_for_copies();
-    for (int image = static_cast<int>(blockIdx.x); image < images; image += static_cast<int>(gridDim.x)) {
-      load_image(geometry[0], in, image, shared + layout.images[0]);
+  /// Loads the block's first image, if there is one, for run().
+  __device__ void load_first_image(float* shared) const {
+    const int image = static_cast<int>(blockIdx.x);
+    if (image < images) load_image(geometry[0], in, image, shared + layout.images[0]);
+  }
+
+  /// The block's images. Ends with a barrier.
+  __device__ void run(float* shared) const {
+    const int first = static_cast<int>(blockIdx.x);
+    for (int image = first; image < images; image += static_cast<int>(gridDim.x)) {
+      if (image > first) load_image(geometry[0], in, image, shared + layout.images[0]);
       __syncthreads();
       for (int l = 0; l < count; ++l) {
         convolve(shared, l, image);
@@ -218,7 +229,10 @@ struct ForwardKernel {
       if (arrays[l].out != nullptr) arrays[l].out[index] = largest;
       if (arrays[l].argmax != nullptr)
         arrays[l].argmax[index] = dead ? kDeadRelu : static_cast<std::uint8_t>(argmax);
-      if (l + 1 == count) continue;
+      if (l + 1 == count) {
+        if (outputs_at >= 0) shared[outputs_at + channel * g.pooled_plane + position] = largest;
+        continue;
+      }
       const ConvPoolShape& next = geometry[l + 1].shape;
       const auto [y, x] = g.by_pool_width.divide(position);
       const int width = next.in_width + 2 * next.pad_x;
@@ -228,31 +242,8 @@ struct ForwardKernel {
   }
 };
 
-std::size_t forward_bytes(const ConvPoolChain& chain) {
+inline std::size_t forward_bytes(const ConvPoolChain& chain) {
   return static_cast<std::size_t>(layout_of(chain).floats) * sizeof(float);
 }
 
-}  // namespace
-
-bool conv_pool_fits(const ConvPoolChain& chain) {
-  for (int l = 0; l < chain.count; ++l) {
-    const ConvPoolShape& s = chain.shapes[l];
-    if (s.pool_height <= 0 || s.pool_width <= 0 || !conv_pool_backward_fits(s)) return false;
-  }
-  return forward_bytes(chain) <= kSharedBytes && conv_pool_backward_bytes(chain, true) <= kSharedBytes;
-}
-
-void conv_pool_forward(Stream& stream, const ConvPoolChain& chain, int images, const ConvPoolInput& in,
-                       const ConvPoolArrays* arrays) {
-  ForwardKernel kernel{.count = chain.count, .images = images, .in = in, .layout = layout_of(chain)};
-  kernel.loads_weights_early = stream.may_load_early(Changes::kParameters);
-  for (int l = 0; l < chain.count; ++l) {
-    kernel.geometry[l] = Geometry(chain.shapes[l]);
-    kernel.tiling[l] = Tiling(kernel.geometry[l]);
-    kernel.arrays[l] = arrays[l];
-  }
-  const int blocks = images < kResidentConvBlocks ? images : kResidentConvBlocks;
-  launch_functor(stream, kernel, {static_cast<unsigned>(blocks)}, {{kConvThreads}, forward_bytes(chain)});
-}
-
-}  // namespace sweep::cuda
+}  // namespace sweep::cuda::conv_pool

@@ -1,0 +1,69 @@
+// Grid: a block of 512 threads per image. The stack's weights come while the convolutions are computed, and
+// its input stays in shared memory. Pixels are loaded before the kernel waits for the previous one: in
+// training that is the optimizer, which changes the weights.
+#include "core/kernels/cuda/kernels/conv_pool_stack.h"
+
+#include "core/kernels/cuda/kernels/conv_pool_forward.h"
+#include "core/kernels/cuda/kernels/linear_stack_kernel.h"
+
+namespace sweep::cuda {
+namespace {
+
+// Where the stack's memory begins, in floats: behind that of the convolutions.
+int stack_start(const ConvPoolChain& chain) {
+  return static_cast<int>(conv_pool::forward_bytes(chain) / sizeof(float));
+}
+
+std::size_t shared_bytes_of(const ConvPoolChain& chain, const LinearStackShape& stack) {
+  return conv_pool::forward_bytes(chain) + stack_bytes(stack, 1);
+}
+
+struct ConvPoolStackKernel {
+  static constexpr unsigned kMaxThreads = kConvThreads;
+  static_assert(kStackThreads == kConvThreads);
+  conv_pool::ForwardImages convolutions;
+  StackTiles<1> stack;
+  int start;  // of the stack's memory
+  bool loads_image_early, loads_weights_early;
+
+  __device__ void load_early() const {
+    auto* shared = dynamic_shared<float>();
+    if (loads_image_early) convolutions.load_first_image(shared);
+    if (!loads_weights_early) return;
+    convolutions.load_weights(shared);
+    stack.load_weights(shared + start);
+  }
+
+  __device__ void operator()() const {
+    auto* shared = dynamic_shared<float>();
+    if (!loads_weights_early) convolutions.load_weights(shared);
+    if (!loads_image_early) convolutions.load_first_image(shared);
+    wait_for_copies();
+    if (!loads_weights_early) stack.load_weights(shared + start);
+    convolutions.run(shared);
+    stack.run(shared + start, true);
+  }
+};
+
+}  // namespace
+
+bool conv_pool_stack_fits(const ConvPoolChain& chain, const LinearStackShape& stack,
+                          std::size_t shared_bytes) {
+  return linear_stack_fits(stack, shared_bytes) && shared_bytes_of(chain, stack) <= shared_bytes;
+}
+
+void conv_pool_stack(Stream& stream, const ConvPoolChain& chain, const ConvPoolInput& in,
+                     const ConvPoolArrays* arrays, const LinearStackShape& stack,
+                     const LinearStackArrays& stack_arrays, const LinearStackPass& pass) {
+  ConvPoolStackKernel kernel{
+      .convolutions = {chain, pass.images, in, arrays},
+      .stack = {stack, stack_arrays, pass, 1},
+      .start = stack_start(chain),
+      .loads_image_early = in.floats == nullptr && stream.may_load_early(Changes::kInputs),
+      .loads_weights_early = stream.may_load_early(Changes::kParameters)};
+  kernel.convolutions.outputs_at = kernel.start + kernel.stack.layout.values[0];
+  launch_functor(stream, kernel, {static_cast<unsigned>(pass.images)},
+                 {{kConvThreads}, shared_bytes_of(chain, stack)});
+}
+
+}  // namespace sweep::cuda

@@ -1,0 +1,30 @@
+// Fused convolutions and the stack of linear layers behind them, with the loss and the gradients of the
+// stack's activations, in one kernel: for batches of no more images than a GPU has multiprocessors. Kernels
+// that take several images per block leave most of the GPU idle then, and a step is made of what passes
+// between kernels.
+#pragma once
+
+#include <cstddef>
+
+#include "core/kernels/cuda/kernels/conv_pool.h"
+#include "core/kernels/cuda/kernels/linear_stack.h"
+#include "core/kernels/cuda/kernels/sum_order.h"
+
+namespace sweep::cuda {
+
+/// Images of a batch that it is meant for: a block for each, all at the same time on a large GPU. To change
+/// it changes no bits.
+inline constexpr int kMostJoinedImages = kMultiprocessors;
+
+/// Whether the kernel can do `chain` with `stack` behind it with `shared_bytes` of shared memory per block.
+/// The stack's input is the output of the chain.
+bool conv_pool_stack_fits(const ConvPoolChain& chain, const LinearStackShape& stack,
+                          std::size_t shared_bytes);
+
+/// conv_pool_forward() and linear_stack() for pass.images images, with the same bits. stack_arrays.in is not
+/// read.
+void conv_pool_stack(Stream& stream, const ConvPoolChain& chain, const ConvPoolInput& in,
+                     const ConvPoolArrays* arrays, const LinearStackShape& stack,
+                     const LinearStackArrays& stack_arrays, const LinearStackPass& pass);
+
+}  // namespace sweep::cuda

@@ -1,0 +1,187 @@
+// The kernel that takes small batches from their pixels to the gradients of the stack: the same bits as those
+// of the two kernels that it stands for.
+#include "core/kernels/cuda/kernels/conv_pool_stack.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/kernels/cuda/runtime/host_grid.h"
+
+namespace sweep::cuda {
+namespace {
+
+// 11 × 11 → 3 @ 3 × 3, with padding → 5 × 5 → 4 @ 2 × 2 → 2 × 2, and 4 @ 3 × 3 on 2 channels of 6 × 6 → 2
+// × 2.
+constexpr ConvPoolShape kFirst{.in_channels = 1,
+                               .in_height = 11,
+                               .in_width = 11,
+                               .out_channels = 3,
+                               .pool_height = 5,
+                               .pool_width = 5,
+                               .kernel_height = 3,
+                               .kernel_width = 3,
+                               .pad_y = 1,
+                               .pad_x = 1,
+                               .bias = true};
+constexpr ConvPoolShape kSecond{.in_channels = 3,
+                                .in_height = 5,
+                                .in_width = 5,
+                                .out_channels = 4,
+                                .pool_height = 2,
+                                .pool_width = 2,
+                                .kernel_height = 2,
+                                .kernel_width = 2,
+                                .pad_y = 0,
+                                .pad_x = 0,
+                                .bias = true};
+constexpr ConvPoolShape kAlone{.in_channels = 2,
+                               .in_height = 6,
+                               .in_width = 6,
+                               .out_channels = 4,
+                               .pool_height = 2,
+                               .pool_width = 2,
+                               .kernel_height = 3,
+                               .kernel_width = 3,
+                               .pad_y = 0,
+                               .pad_x = 0,
+                               .bias = false};
+constexpr int kFeatures = 16;  // of both
+
+struct Case {
+  std::string name;
+  ConvPoolChain chain;
+  int classes;
+  int images;
+  bool reads_batch, trains, compares;
+  LossOptions::Kind loss = LossOptions::Kind::kCrossEntropy;
+};
+
+// Device arrays with random numbers, the same in every set.
+class Arrays {
+ public:
+  explicit Arrays(Stream& stream) : stream_(stream) {}
+
+  template <class T = float>
+  T* add(int count) {
+    RandomStream random(10 + arrays_.size(), RandomUse::kSearch);
+    std::vector<T> values(static_cast<std::size_t>(count));
+    for (T& value : values) value = static_cast<T>(static_cast<float>(random.below(2001)) / 1e3f - 1);
+    return add(values);
+  }
+  template <class T>
+  T* add(const std::vector<T>& values) {
+    const std::size_t bytes = values.size() * sizeof(T);
+    std::vector<std::byte> all(bytes);
+    std::memcpy(all.data(), values.data(), bytes);
+    arrays_.push_back(to_device(stream_, all, "a test"));
+    return reinterpret_cast<T*>(arrays_.back().data());
+  }
+  // All bytes of all arrays.
+  std::vector<std::vector<std::byte>> contents() const {
+    std::vector<std::vector<std::byte>> all;
+    for (const Array<std::byte>& array : arrays_) all.push_back(to_host(stream_, array.data(), array.size()));
+    return all;
+  }
+
+ private:
+  Stream& stream_;
+  std::vector<Array<std::byte>> arrays_;
+};
+
+std::vector<std::vector<std::byte>> contents_behind(const Case& c, bool together) {
+  Stream stream;
+  Arrays arrays(stream);
+  const ConvPoolShape& first = c.chain.shapes[0];
+  const int pixels = first.in_channels * first.in_height * first.in_width;
+  std::vector<std::uint32_t> rows;
+  for (int i = 0; i < c.images; ++i) rows.push_back(static_cast<std::uint32_t>((i * 3 + 1) % c.images));
+  std::vector<std::uint8_t> bytes;
+  for (int i = 0; i < c.images * pixels; ++i) bytes.push_back(static_cast<std::uint8_t>(i * i % 251));
+  std::vector<std::int32_t> labels;
+  for (int i = 0; i < c.images; ++i) labels.push_back(i * 7 % c.classes);
+  StepInput step{.gradient_scale = 0.125f, .loss_scale = 0.5};
+  step.pixels = arrays.add(bytes);
+  if (c.loss == LossOptions::Kind::kMse) {
+    step.numbers = arrays.add(c.images * c.classes);
+  } else {
+    step.labels = arrays.add(labels);
+  }
+  const StepInput* input = arrays.add(std::vector{step});
+  const std::uint32_t* device_rows = arrays.add(rows);
+
+  ConvPoolInput in{.floats = arrays.add(c.images * pixels)};
+  if (c.reads_batch) in = {nullptr, input, device_rows, {}};
+  std::vector<ConvPoolArrays> convolutions;
+  for (int l = 0; l < c.chain.count; ++l) {
+    const ConvPoolShape& s = c.chain.shapes[l];
+    convolutions.push_back({.weight = arrays.add(s.weights()),
+                            .bias = s.bias ? arrays.add(s.out_channels) : nullptr,
+                            .out = arrays.add(c.images * s.outputs()),
+                            .argmax = arrays.add<std::uint8_t>(c.images * 4 * s.outputs())});
+  }
+  constexpr int kHidden = 7;
+  const LinearStackShape shape{
+      .count = 2,
+      .layers = {{.inputs = kFeatures, .outputs = kHidden, .active = true, .activation = Activation::kTanh},
+                 {.inputs = kHidden, .outputs = c.classes}}};
+  LinearStackArrays stack;
+  for (int l = 0; l < shape.count; ++l) {
+    const auto& [inputs, outputs, active, activation, coefficient] = shape.layers[l];
+    stack.layers[l] = {.weight = arrays.add(inputs * outputs),
+                       .bias = l == 0 ? arrays.add(outputs) : nullptr,
+                       .out = arrays.add(c.images * outputs),
+                       .grad = arrays.add(c.images * outputs)};
+  }
+  stack.in = convolutions.back().out;
+  stack.grad_in = arrays.add(c.images * kFeatures);
+  const LossParameters loss{.kind = c.loss};
+  const LinearStackPass pass{.images = c.images,
+                             .input = input,
+                             .rows = device_rows,
+                             .loss = c.compares ? &loss : nullptr,
+                             .backward = c.trains,
+                             .totals = arrays.add(std::vector<DeviceTotals>(kStackTotals))};
+  const std::uint64_t before = host::grids_run();
+  if (together) {
+    conv_pool_stack(stream, c.chain, in, convolutions.data(), shape, stack, pass);
+  } else {
+    conv_pool_forward(stream, c.chain, c.images, in, convolutions.data());
+    linear_stack(stream, shape, stack, pass);
+  }
+  stream.wait();
+  EXPECT_EQ(host::grids_run() - before, together ? 1u : 2u);
+  std::vector<std::vector<std::byte>> all = arrays.contents();
+  // The addresses in the StepInput differ; the kernels do not write it.
+  std::erase_if(all, [](const auto& array) { return array.size() == sizeof(StepInput); });
+  return all;
+}
+
+TEST(ConvPoolStack, HasTheBitsOfTheKernelsThatItStandsFor) {
+  const ConvPoolChain two{2, {kFirst, kSecond}}, one{1, {kAlone}};
+  const std::vector<Case> cases{
+      {"a training on classes", two, 10, 9, true, true, true},
+      {"a single image", two, 3, 1, true, true, true},
+      {"one convolution on floats, with numbers as targets", one, 5, 6, false, true, true,
+       LossOptions::Kind::kMse},
+      {"more classes than the top ones", two, 12, 5, true, true, true},
+      {"an evaluation", one, 4, 5, true, false, true},
+      {"outputs alone", two, 4, 5, true, false, false},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    ASSERT_TRUE(conv_pool_fits(c.chain));
+    const auto apart = contents_behind(c, false);
+    for (const host::Order order : {host::Order::kForward, host::Order::kBackward, host::Order::kRandom}) {
+      host::set_order(order, 5);
+      EXPECT_EQ(contents_behind(c, true), apart);
+    }
+    host::set_order(host::Order::kForward);
+  }
+}
+
+}  // namespace
+}  // namespace sweep::cuda
