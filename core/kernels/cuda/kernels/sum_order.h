@@ -1,6 +1,6 @@
 // The sizes that decide into which parts sums are divided, and so the bits of results. They are those of one
-// GPU, an H100 or H200, and never of the GPU at hand: every GPU gives the same bits. To change one changes
-// the bits of what is trained from then on.
+// GPU, an H100 or H200, and never of the GPU at hand: every GPU with room for the same kernels gives the same
+// bits. To change one changes the bits of what is trained from then on.
 #pragma once
 
 #include <cstdint>
