@@ -19,13 +19,15 @@ struct ConvPoolShape {
   int kernel_height, kernel_width, pad_y, pad_x;
   bool bias;
 
-  int padded_height() const { return in_height + 2 * pad_y; }
-  int padded_width() const { return in_width + 2 * pad_x; }
-  int taps() const { return in_channels * kernel_height * kernel_width; }
-  int weights() const { return out_channels * taps(); }
-  int outputs() const { return out_channels * pool_height * pool_width; }
+  constexpr int padded_height() const { return in_height + 2 * pad_y; }
+  constexpr int padded_width() const { return in_width + 2 * pad_x; }
+  constexpr int taps() const { return in_channels * kernel_height * kernel_width; }
+  constexpr int weights() const { return out_channels * taps(); }
+  constexpr int outputs() const { return out_channels * pool_height * pool_width; }
+  /// Bytes of `argmax` per image: a multiple of four, so that it can be copied as words.
+  constexpr int argmax_bytes() const { return (outputs() + 3) / 4 * 4; }
   /// Floats of a gradient: the weights', then the biases', if there are any.
-  int gradient_floats() const { return weights() + (bias ? out_channels : 0); }
+  constexpr int gradient_floats() const { return weights() + (bias ? out_channels : 0); }
 };
 
 /// The convolutions of one kernel; each reads what the one before it gives.
@@ -35,7 +37,7 @@ struct ConvPoolChain {
   ConvPoolShape shapes[kMaxConvPools];
 };
 
-/// Whether the kernels can do `chain`: its arrays fit into 48 KiB of shared memory, its sums into registers.
+/// Whether the kernels can do `chain`: its arrays fit into 64 KiB of shared memory, its sums into registers.
 bool conv_pool_fits(const ConvPoolChain& chain);
 
 /// What the first convolution reads: floats [images][channels][height][width], or, if `floats` is nullptr,
@@ -52,8 +54,9 @@ struct ConvPoolArrays {
   const float* weight = nullptr;  // [out_channels][in_channels][kernel_height][kernel_width]
   const float* bias = nullptr;    // [out_channels], or nullptr
   float* out = nullptr;  // [images][outputs()]: pool(relu(conv)); forward: nullptr if nobody reads it
-  std::uint8_t* argmax = nullptr;  // [images][outputs()]: 0 … 3, the window's maximum, or kDeadRelu; as `out`
-  float* gradient = nullptr;       // [parts][gradient_floats()], to be added up over the parts
+  std::uint8_t* argmax =
+      nullptr;  // [images][argmax_bytes()]: 0 … 3, the window's maximum, or kDeadRelu; as `out`
+  float* gradient = nullptr;  // [parts][gradient_floats()], to be added up over the parts
 };
 /// Of an output that is 0 because the relu has cut off the maximum: no gradient passes.
 inline constexpr std::uint8_t kDeadRelu = 4;

@@ -1,343 +1,286 @@
 // The backward kernel of conv_pool.h: gradients of the weights and, where needed, of the input.
 //
-// Grid: one block of 512 threads per part of the weight gradients, kResidentConvBlocks at most. A block takes
+// Grid: one block of 384 threads per part of the weight gradients, kResidentConvBlocks at most. A block takes
 // a fixed range of consecutive images, one after the other, so the order of every sum depends on batch size
-// and shapes only. For each image it loads the padded inputs of all convolutions and the gradients of the
-// last pooled outputs to shared memory, and goes through the convolutions from last to first.
+// and shapes only. For each image it goes through the convolutions from last to first: the weight gradient
+// (conv_pool_weight_gradient.h), which stays in registers until the last image, and the gradient of the input
+// (conv_pool_input_gradient.h), which is the gradient of the pooled outputs of the convolution before.
 //
 // The gradient of a pooled output belongs to one position of its window, which forward has stored (argmax).
-// So the gradient of the convolution's output is sparse: per pooled output one value and the corner of the
-// input window it came from (PooledGradient), instead of four values with three zeros.
+// So the gradient of the convolution's output is sparse: one value and one position per pooled output.
 //
-//  - Weights: a thread owns one row of one kernel (out channel, in channel, ky), its kernel_width sums in
-//  registers
-//    for all images of the block. If there are fewer rows than threads, several threads own a row and divide
-//    the pooled positions; their sums are added up in order at the end.
-//  - Input: a thread gathers, for one input position and kTaskInputs input channels, from the pooled outputs
-//  whose
-//    windows may contain it. Nothing is scattered, so no atomics. If there are too few such tasks, the sum
-//    over the output channels is split among threads, as in the forward kernel.
-#include "core/kernels/cuda/kernels/conv_pool_geometry.h"
+// What an image needs from device memory is on its way while the block computes: the next image is asked for
+// before the first convolution's weight gradient, which is the last work of an image. Pixels, which come by
+// way of two reads of device memory, are awaited only when the first convolution needs them.
+//
+// Two blocks fit on a multiprocessor (80 registers), so that one computes while the other waits at a barrier.
+#include "core/kernels/cuda/kernels/conv_pool_backward.h"
+
+#include "core/kernels/cuda/kernels/conv_pool_input_gradient.h"
+#include "core/kernels/cuda/kernels/conv_pool_weight_gradient.h"
+#include "core/kernels/cuda/kernels/product.h"
 #include "core/kernels/cuda/kernels/sum_order.h"
 
 namespace sweep::cuda {
 namespace {
 
-using Geometry = ConvPoolGeometry;
+constexpr int kThreadCount = kConvBackwardThreads;
 
-constexpr int kMaxKernelWidth = 7;  // kernel columns that a thread adds up in registers
-constexpr int kTaskInputs = 8;      // input channels per task of the input's gradient; two float4 of weights
+// One convolution: its sizes, and how threads and shared memory are divided.
+struct Convolution {
+  Convolution() = default;
+  explicit Convolution(const ConvPoolShape& s)
+      : shape(s),
+        image(weight_gradient_image(s)),
+        weight_threads(s),
+        input_sums(s),
+        by_positions(s.pool_height * s.pool_width),
+        by_pool_width(s.pool_width) {}
 
-// How the threads divide one convolution.
-struct Tiling {
-  Tiling() = default;
-  explicit Tiling(const Geometry& g)
-      : kernel_rows(g.shape.out_channels * g.shape.in_channels * g.shape.kernel_height),
-        row_owners(kernel_rows < kConvThreads ? kConvThreads / kernel_rows : 1),
-        input_groups(ceil_div(g.shape.in_channels, kTaskInputs)),
-        split_channels(channels_per_split(g.shape.out_channels, input_groups * g.plane)),
-        splits(ceil_div(g.shape.out_channels, split_channels)),
-        by_kernel_height(g.shape.kernel_height),
-        by_in_channels(g.shape.in_channels),
-        by_plane(g.plane),
-        by_in_width(g.shape.in_width),
-        by_input_group(input_groups) {}
-
-  // Weights: [row_owners][kernel_rows] threads.
-  int kernel_rows, row_owners;
-  // Input: [splits][input_groups][plane] tasks; a split adds up split_channels output channels.
-  int input_groups, split_channels, splits;
-  Divisor by_kernel_height, by_in_channels, by_plane, by_in_width, by_input_group;
-
-  // Floats of arrays in shared memory.
-  int owner_floats(const ConvPoolShape& s) const {
-    return row_owners > 1 ? row_owners * s.gradient_floats() : 0;
-  }
-  int split_floats(const Geometry& g) const {
-    return splits > 1 ? splits * input_groups * g.plane * kTaskInputs : 0;
-  }
-  int transposed_floats(const ConvPoolShape& s) const {
-    return s.out_channels * s.kernel_height * s.kernel_width * input_groups * kTaskInputs;
-  }
+  ConvPoolShape shape;
+  PaddedImage image;
+  WeightGradientThreads weight_threads;
+  InputGradientSums input_sums;
+  Divisor by_positions, by_pool_width;
 };
-
-// The gradient of one pooled output, and the corner (y, x) of the window of the padded input that its maximum
-// was computed from. Behind a dead relu the corner is so far outside that no position lies in the window.
-struct alignas(8) PooledGradient {
-  float value;
-  std::int16_t y, x;
-};
-constexpr std::int16_t kNowhere = -(1 << 14);
 
 // Where arrays start in shared memory, in floats.
 struct Layout {
-  int images[kMaxConvPools];      // [in_channels][padded height][padded width]
-  int gradients[kMaxConvPools];   // PooledGradient [out_channels][pooled positions]
-  int transposed[kMaxConvPools];  // weights [out][ky][kx][input_groups · kTaskInputs]; where grad_in is
-                                  // needed
-  int partials;  // [kTaskInputs][splits][input_groups][plane]; in the end [row_owners][gradient_floats()]
+  int images[kMaxConvPools];   // PaddedImage
+  int windows[kMaxConvPools];  // WindowGradient [out_channels][window_stride]
+  int argmax[kMaxConvPools];   // bytes [argmax_bytes()]
+  // Where the gradient of the input is needed: the weights as in device memory, and the gradients of all
+  // windows, float4 [out_channels][InputGradientSums::window_stride()].
+  int weights[kMaxConvPools], all_windows[kMaxConvPools];
+  int grad_out;  // [outputs()] of the last convolution
+  int sums;      // InputGradientSums; in the end the parts of the weight gradient
   int floats;
 };
 
 Layout layout_of(const ConvPoolChain& chain, bool input_gradient) {
   Layout layout{};
   const auto reserve = [&layout](int floats) { return reserve_floats(layout.floats, floats); };
-  int partials = 0;
-  const auto need = [&](int floats) { partials = floats > partials ? floats : partials; };
+  int sums = 0;
+  const auto need = [&sums](int floats) { sums = floats > sums ? floats : sums; };
   for (int l = 0; l < chain.count; ++l) {
     const ConvPoolShape& s = chain.shapes[l];
-    const Geometry g(s);
-    const Tiling tile(g);
-    layout.images[l] = reserve(g.image_floats);
-    layout.gradients[l] = reserve(2 * s.outputs());
-    need(tile.owner_floats(s));
+    layout.images[l] = reserve(weight_gradient_image(s).floats);
+    layout.windows[l] = reserve(WeightGradientThreads(s).window_floats(s));
+    layout.argmax[l] = reserve(s.argmax_bytes() / static_cast<int>(sizeof(float)));
+    need(WeightGradientThreads(s).sum_floats(s));
     if (l == 0 && !input_gradient) continue;
-    layout.transposed[l] = reserve(tile.transposed_floats(s));
-    need(tile.split_floats(g));
+    layout.weights[l] = reserve(s.weights());
+    layout.all_windows[l] = reserve(InputGradientSums(s).window_floats(s));
+    need(InputGradientSums(s).floats());
   }
-  layout.partials = reserve(partials);
+  layout.grad_out = reserve(chain.shapes[chain.count - 1].outputs());
+  layout.sums = reserve(sums);
   return layout;
 }
 
-// The gradients of one row of a kernel, in the registers of the thread that owns it.
-struct RowSums {
-  float weights[kMaxKernelWidth] = {};
-  float bias = 0.0f;
-};
-
-template <int kCount>
+// kCount: convolutions. kKernel: width and height of all their kernels, so that loops over them are unrolled;
+// 0: known at run time.
+template <int kCount, int kKernel>
 struct BackwardKernel {
-  static constexpr unsigned kMaxThreads = kConvThreads;
+  static constexpr unsigned kMaxThreads = kThreadCount, kResidentBlocks = 2;
+  static constexpr int kLast = kCount - 1;
+  using RowGradient = KernelRowGradient<kKernel>;
+  using Pixels = ImageInFlight<3>;  // 28 × 28 of 384 threads
 
   int images;
-  Geometry geometry[kCount] = {};
-  Tiling tiling[kCount] = {};
+  Convolution convolutions[kCount] = {};
   ConvPoolArrays arrays[kCount] = {};
   ConvPoolInput in;
   Layout layout;
   const float* grad_out;  // [images][outputs of the last convolution]
   bool add;
   float* grad_in;  // [images][inputs of the first], or nullptr
-  bool loads_weights_early = false;
+  bool loads_weights_early;
 
   static __device__ int thread_index() { return static_cast<int>(threadIdx.x); }
 
-  __device__ PooledGradient* gradients(float* shared, int l) const {
-    return reinterpret_cast<PooledGradient*>(shared + layout.gradients[l]);
+  __device__ RowGradient row_gradient(int l) const {
+    const Convolution& c = convolutions[l];
+    return {c.shape, c.image, c.weight_threads, layout.images[l], layout.windows[l]};
+  }
+
+  // The block's images.
+  __device__ SumRange image_range() const {
+    return part_of(images, static_cast<int>(gridDim.x), static_cast<int>(blockIdx.x));
   }
 
   __device__ void load_early() const {
-    if (loads_weights_early) transpose_weights(dynamic_shared<float>());
+    auto* shared = dynamic_shared<float>();
+    for (int l = 0; l < kCount; ++l) {
+      const Convolution& c = convolutions[l];
+      fill_with_zeros(shared + layout.images[l], c.image.floats, kThreadCount);
+      fill_with_zeros(shared + layout.windows[l], c.weight_threads.window_floats(c.shape), kThreadCount);
+      if (l == 0 && grad_in == nullptr) continue;
+      fill_with_zeros(shared + layout.all_windows[l], c.input_sums.window_floats(c.shape), kThreadCount);
+    }
+    if (loads_weights_early) load_weights(shared);
   }
 
-  __device__ void transpose_weights(float* shared) const {
+  __device__ void load_weights(float* shared) const {
     for (int l = grad_in != nullptr ? 0 : 1; l < kCount; ++l)
-      transpose_weights(l, shared + layout.transposed[l]);
+      copy_array(shared + layout.weights[l], arrays[l].weight, convolutions[l].shape.weights(), kThreadCount);
   }
 
   __device__ void operator()() const {
     auto* shared = dynamic_shared<float>();
-    if (!loads_weights_early) transpose_weights(shared);
-    RowSums sums[kCount];
-    const SumRange range = part_of(images, static_cast<int>(gridDim.x), static_cast<int>(blockIdx.x));
+    const SumRange range = image_range();
+    __syncthreads();  // the zeros
+    Pixels pixels;
+    if (range.begin < range.end) {
+      if (kCount == 1) pixels.load(convolutions[0].image, in, range.begin, kThreadCount);
+      start_to_copy(shared, range.begin);
+    }
+    if (!loads_weights_early) load_weights(shared);
+    RowGradient first = row_gradient(0);
+    RowGradient second = row_gradient(kLast);  // of two
     for (int image = range.begin; image < range.end; ++image) {
-      __syncthreads();  // threads may still read the previous image
-      load(shared, image);
+      if (kCount > 1) pixels.load(convolutions[0].image, in, image, kThreadCount);
+      wait_for_copies();
+      __syncthreads();  // behind it the previous image is done, and this one's copies have arrived
+      const Convolution& last = convolutions[kLast];
+      for (int i = thread_index(); i < last.shape.outputs(); i += kThreadCount) {
+        const auto [channel, position] = last.by_positions.divide(i);
+        const auto [y, x] = last.by_pool_width.divide(position);
+        set_gradient(shared, kLast, channel, y, x, shared[layout.grad_out + i]);
+      }
+      if constexpr (kCount == 1) store_pixels(shared, image, pixels);
       __syncthreads();
-      backward_from<kCount - 1>(shared, image, sums);
+      if constexpr (kCount > 1) {
+        second.add_image(convolutions[kLast].shape, convolutions[kLast].weight_threads, shared);
+        store_pixels(shared, image, pixels);
+        pass_back(shared, kLast, image);
+        __syncthreads();
+      }
+      if (image + 1 < range.end) {
+        start_to_copy(shared, image + 1);
+        if (kCount == 1) pixels.load(convolutions[0].image, in, image + 1, kThreadCount);
+      }
+      first.add_image(convolutions[0].shape, convolutions[0].weight_threads, shared);
+      if (grad_in != nullptr) pass_back(shared, 0, image);
     }
-    write_sums(shared, 0, sums[0]);
-    if constexpr (kCount > 1) write_sums(shared, 1, sums[1]);
+    wait_for_copies();  // of a block without images
+    write_gradient(shared, 0, first);
+    if constexpr (kCount > 1) write_gradient(shared, kLast, second);
   }
 
-  // The gradients of convolution l, and of those before it.
-  template <int l>
-  __device__ void backward_from(float* shared, int image, RowSums (&sums)[kCount]) const {
-    add_row(shared, l, sums[l]);
-    if (l == 0 && grad_in == nullptr) return;
-    write_input_gradient(shared, l, image);
-    if constexpr (l > 0) {
-      __syncthreads();
-      backward_from<l - 1>(shared, image, sums);
-    }
-  }
-
-  // [out][in][ky][kx] → [out][ky][kx][in], filled up with zeros: a task reads the weights of its kTaskInputs
-  // channels as two float4.
-  __device__ void transpose_weights(int l, float* to) const {
-    const ConvPoolShape& s = geometry[l].shape;
-    const float* from = arrays[l].weight;
-    const int kernel = s.kernel_height * s.kernel_width, depth = tiling[l].input_groups * kTaskInputs;
-    for (int i = thread_index(); i < s.out_channels * kernel * depth; i += kConvThreads) {
-      const int tap = i / depth, c = i - tap * depth, o = tap / kernel, k = tap - o * kernel;
-      to[i] = c < s.in_channels ? from[(o * s.in_channels + c) * kernel + k] : 0.0f;
-    }
-  }
-
-  // The inputs of all convolutions, and the gradients of the last pooled outputs.
-  __device__ void load(float* shared, int image) const {
+  // Asks for all that image `image` needs but the pixels. Nobody reads these arrays of the image before any
+  // more.
+  __device__ void start_to_copy(float* shared, int image) const {
+    const ConvPoolShape& last = convolutions[kLast].shape;
+    copy_array(shared + layout.grad_out, grad_out + static_cast<std::ptrdiff_t>(image) * last.outputs(),
+               last.outputs(), kThreadCount);
     for (int l = 0; l < kCount; ++l) {
-      ConvPoolInput from = in;
-      if (l > 0) from = {.floats = arrays[l - 1].out};
-      load_image(geometry[l], from, image, shared + layout.images[l]);
+      const int bytes = convolutions[l].shape.argmax_bytes();
+      copy_array(
+          shared + layout.argmax[l],
+          reinterpret_cast<const float*>(arrays[l].argmax + static_cast<std::ptrdiff_t>(image) * bytes),
+          bytes / static_cast<int>(sizeof(float)), kThreadCount);
     }
-    const int outputs = geometry[kCount - 1].shape.out_channels * geometry[kCount - 1].pooled_plane;
-    for (int i = thread_index(); i < outputs; i += kConvThreads)
-      set_gradient(shared, kCount - 1, image, i, grad_out[image * outputs + i]);
-  }
-
-  // Stores the gradient of pooled output `i` of convolution l, with the corner of its window.
-  __device__ void set_gradient(float* shared, int l, int image, int i, float gradient) const {
-    const Geometry& g = geometry[l];
-    const auto [y, x] = g.by_pool_width.divide(g.by_pooled_plane.divide(i).remainder);
-    const int argmax = arrays[l].argmax[image * g.shape.out_channels * g.pooled_plane + i];
-    gradients(shared, l)[i] = argmax == kDeadRelu
-                                  ? PooledGradient{0.0f, kNowhere, kNowhere}
-                                  : PooledGradient{gradient, static_cast<std::int16_t>(2 * y + argmax / 2),
-                                                   static_cast<std::int16_t>(2 * x + argmax % 2)};
-  }
-
-  // Adds one image to the thread's kernel row: of each pooled position that it is in charge of, the gradient
-  // times the inputs under the row.
-  __device__ void add_row(float* shared, int l, RowSums& sums) const {
-    const Geometry& g = geometry[l];
-    const ConvPoolShape& s = g.shape;
-    const Tiling& tile = tiling[l];
-    const int owner = thread_index() / tile.kernel_rows, row = thread_index() - owner * tile.kernel_rows;
-    if (owner >= tile.row_owners) return;
-    const auto [channels, ky] = tile.by_kernel_height.divide(row);
-    const auto [out_channel, in_channel] = tile.by_in_channels.divide(channels);
-    const int width = s.in_width + 2 * s.pad_x;
-    const float* from =
-        shared + layout.images[l] + in_channel * (s.in_height + 2 * s.pad_y) * width + ky * width;
-    const PooledGradient* pooled = gradients(shared, l) + out_channel * g.pooled_plane;
-    for (int position = owner; position < g.pooled_plane; position += tile.row_owners) {
-      const PooledGradient gradient = pooled[position];
-      if (gradient.y == kNowhere) continue;
-      const float* inputs = from + gradient.y * width + gradient.x;
-      for (int kx = 0; kx < kMaxKernelWidth; ++kx) {
-        if (kx < s.kernel_width) sums.weights[kx] += gradient.value * inputs[kx];
-      }
-      sums.bias += gradient.value;
+    for (int l = 1; l < kCount; ++l) {
+      const PaddedImage& to = convolutions[l].image;
+      const float* from = arrays[l - 1].out + static_cast<std::ptrdiff_t>(image) * to.elements;
+      for (int i = thread_index(); i < to.elements; i += kThreadCount)
+        copy_async(shared + layout.images[l] + to.element(i).offset, from + i);
     }
   }
 
-  // The gradient of convolution l's input, which pass_back() takes. Ends without a barrier.
-  __device__ void write_input_gradient(float* shared, int l, int image) const {
-    const Geometry& g = geometry[l];
-    const Tiling& tile = tiling[l];
-    float* partials = shared + layout.partials;
-    const int tasks = tile.input_groups * g.plane;
-    for (int task = thread_index(); task < tile.splits * tasks; task += kConvThreads) {
-      const auto [split_and_group, position] = tile.by_plane.divide(task);
-      const auto [split, group] = tile.by_input_group.divide(split_and_group);
-      float sums[kTaskInputs] = {};
-      add_windows(shared, l, split, group, position, sums);
-      for (int c = 0; c < kTaskInputs; ++c) {
-        if (tile.splits > 1) {
-          partials[c * tile.splits * tasks + task] = sums[c];
-        } else if (group * kTaskInputs + c < g.shape.in_channels) {
-          pass_back(shared, l, image, (group * kTaskInputs + c) * g.plane + position, sums[c]);
-        }
-      }
-    }
-    if (tile.splits == 1) return;
-    __syncthreads();
-    for (int i = thread_index(); i < g.shape.in_channels * g.plane; i += kConvThreads) {
-      const auto [channel, position] = tile.by_plane.divide(i);
-      const int group = channel / kTaskInputs;
-      const float* from =
-          partials + (channel % kTaskInputs) * tile.splits * tasks + group * g.plane + position;
-      float sum = from[0];
-      for (int split = 1; split < tile.splits; ++split) sum += from[split * tasks];
-      pass_back(shared, l, image, i, sum);
+  __device__ void store_pixels(float* shared, int image, const Pixels& pixels) const {
+    pixels.store(convolutions[0].image, in, image, kThreadCount, shared + layout.images[0]);
+  }
+
+  // Stores the gradient of the pooled output (channel, y, x) of convolution l.
+  __device__ void set_gradient(float* shared, int l, int channel, int y, int x, float gradient) const {
+    const Convolution& c = convolutions[l];
+    const int position = y * c.shape.pool_width + x,
+              i = channel * c.shape.pool_height * c.shape.pool_width + position;
+    const int argmax = reinterpret_cast<const std::uint8_t*>(shared + layout.argmax[l])[i];
+    const int down = argmax / 2, right = argmax % 2;
+    const bool dead = argmax == kDeadRelu;
+    reinterpret_cast<WindowGradient*>(
+        shared + layout.windows[l])[channel * c.weight_threads.window_stride + position] =
+        dead ? WindowGradient{0.0f, 0}
+             : WindowGradient{gradient, (2 * y + down) * c.image.row_stride + 2 * x + right};
+    if (l == 0 && grad_in == nullptr) return;
+    const auto of_window = [&](int window) { return argmax == window ? gradient : 0.0f; };
+    reinterpret_cast<float4*>(shared +
+                              layout.all_windows[l])[channel * c.input_sums.window_stride() + position] = {
+        of_window(0), of_window(1), of_window(2), of_window(3)};
+  }
+
+  // Hands the gradient of convolution l's input to the convolution before it, or writes grad_in. Ends without
+  // a barrier.
+  __device__ void pass_back(float* shared, int l, int image) const {
+    const Convolution& c = convolutions[l];
+    float* sums = shared + layout.sums;
+    for (int channel = 0; channel < c.shape.in_channels; channel += c.input_sums.group_channels) {
+      if (channel > 0) __syncthreads();  // the sums of the previous group are still read
+      spread_windows<kKernel>(c.shape, c.input_sums, channel, shared + layout.weights[l],
+                              reinterpret_cast<const float4*>(shared + layout.all_windows[l]), sums);
+      __syncthreads();
+      collect<kKernel>(c.shape, c.input_sums, channel, sums,
+                       [&](int in_channel, int y, int x, float gradient) {
+                         if (l > 0) {
+                           set_gradient(shared, l - 1, in_channel, y, x, gradient);
+                         } else {
+                           float& result = grad_in[static_cast<std::ptrdiff_t>(image) * c.image.elements +
+                                                   in_channel * c.image.plane + y * c.shape.in_width + x];
+                           result = add ? result + gradient : gradient;
+                         }
+                       });
     }
   }
 
-  // Adds to `sums`, for input channels kTaskInputs · group … and one input position, the gradients of all
-  // pooled outputs of the split's output channels whose window contains the position, times the weight at
-  // that offset.
-  __device__ void add_windows(float* shared, int l, int split, int group, int position,
-                              float (&sums)[kTaskInputs]) const {
-    const Geometry& g = geometry[l];
-    const ConvPoolShape& s = g.shape;
-    const Tiling& tile = tiling[l];
-    const auto [unpadded_y, unpadded_x] = tile.by_in_width.divide(position);
-    const int y = unpadded_y + s.pad_y, x = unpadded_x + s.pad_x;
-    // The convolution outputs y − kernel + 1 … y see the position; a pooled output stands for two of them.
-    const int first_y = y < s.kernel_height ? 0 : (y - s.kernel_height + 1) / 2,
-              first_x = x < s.kernel_width ? 0 : (x - s.kernel_width + 1) / 2;
-    const int last_y = y / 2 < s.pool_height ? y / 2 : s.pool_height - 1,
-              last_x = x / 2 < s.pool_width ? x / 2 : s.pool_width - 1;
-    const int begin = split * tile.split_channels, depth = tile.input_groups * kTaskInputs;
-    const int end =
-        begin + tile.split_channels < s.out_channels ? begin + tile.split_channels : s.out_channels;
-    const float* weights = shared + layout.transposed[l] + group * kTaskInputs;
-    for (int o = begin; o < end; ++o) {
-      for (int py = first_y; py <= last_y; ++py) {
-        for (int px = first_x; px <= last_x; ++px) {
-          const PooledGradient gradient = gradients(shared, l)[o * g.pooled_plane + py * s.pool_width + px];
-          const int ky = y - gradient.y, kx = x - gradient.x;
-          if (ky < 0 || ky >= s.kernel_height || kx < 0 || kx >= s.kernel_width) continue;
-          const auto* quads = reinterpret_cast<const float4*>(
-              weights + ((o * s.kernel_height + ky) * s.kernel_width + kx) * depth);
-          for (int quad = 0; quad < kTaskInputs / 4; ++quad) {
-            const float4 w = quads[quad];
-            sums[4 * quad] += gradient.value * w.x;
-            sums[4 * quad + 1] += gradient.value * w.y;
-            sums[4 * quad + 2] += gradient.value * w.z;
-            sums[4 * quad + 3] += gradient.value * w.w;
-          }
-        }
-      }
-    }
-  }
-
-  // Hands the gradient of element `i` of convolution l's input to the convolution before it, or writes
-  // grad_in.
-  __device__ void pass_back(float* shared, int l, int image, int i, float gradient) const {
-    if (l > 0) {
-      set_gradient(shared, l - 1, image, i, gradient);
-      return;
-    }
-    const int sample = geometry[0].shape.in_channels * geometry[0].plane;
-    float& result = grad_in[static_cast<std::ptrdiff_t>(image) * sample + i];
-    result = add ? result + gradient : gradient;
-  }
-
-  // Writes the block's part of convolution l's gradient, after the last image.
-  __device__ void write_sums(float* shared, int l, const RowSums& sums) const {
-    const Tiling& tile = tiling[l];
-    const ConvPoolShape& s = geometry[l].shape;
-    const int rows = s.in_channels * s.kernel_height, weights = s.out_channels * rows * s.kernel_width;
-    const int floats = weights + (s.bias ? s.out_channels : 0);
-    const int owner = thread_index() / tile.kernel_rows, row = thread_index() - owner * tile.kernel_rows;
-    float* part = arrays[l].gradient + static_cast<std::ptrdiff_t>(blockIdx.x) * floats;
-    float* owners = shared + layout.partials;
-    __syncthreads();  // threads may still read the partial sums of the last image, or of another convolution
-    if (owner < tile.row_owners) {
-      float* to = tile.row_owners > 1 ? owners + owner * floats : part;
-      for (int kx = 0; kx < kMaxKernelWidth; ++kx) {
-        if (kx < s.kernel_width) to[row * s.kernel_width + kx] = sums.weights[kx];
-      }
-      // Every row of an output channel has added up the channel's bias gradient; the first row writes it.
-      const int channel = row / rows;
-      if (s.bias && row == channel * rows) to[weights + channel] = sums.bias;
-    }
-    if (tile.row_owners == 1) return;
-    __syncthreads();
-    for (int i = thread_index(); i < floats; i += kConvThreads) {
-      float sum = owners[i];
-      for (int other = 1; other < tile.row_owners; ++other) sum += owners[other * floats + i];
-      part[i] = sum;
-    }
+  // Writes the block's part of convolution l's gradient.
+  __device__ void write_gradient(float* shared, int l, const RowGradient& gradient) const {
+    const Convolution& c = convolutions[l];
+    gradient.write(c.shape, c.weight_threads, shared + layout.sums,
+                   arrays[l].gradient + static_cast<std::ptrdiff_t>(blockIdx.x) * c.shape.gradient_floats());
   }
 };
+
+template <int kCount, int kKernel>
+void launch_backward(Stream& stream, const ConvPoolChain& chain, int images, int parts,
+                     const ConvPoolInput& in, const ConvPoolArrays* arrays, const float* grad_out, bool add,
+                     float* grad_in) {
+  BackwardKernel<kCount, kKernel> kernel{.images = images,
+                                         .in = in,
+                                         .layout = layout_of(chain, grad_in != nullptr),
+                                         .grad_out = grad_out,
+                                         .add = add,
+                                         .grad_in = grad_in,
+                                         .loads_weights_early = stream.may_load_early(Changes::kParameters)};
+  for (int l = 0; l < kCount; ++l) {
+    kernel.convolutions[l] = Convolution(chain.shapes[l]);
+    kernel.arrays[l] = arrays[l];
+  }
+  launch_functor(stream, kernel, {static_cast<unsigned>(parts)},
+                 {{kThreadCount}, conv_pool_backward_bytes(chain, grad_in != nullptr)});
+}
+
+template <int kKernel>
+auto launch_for(int count) {
+  return count == 1 ? launch_backward<1, kKernel> : launch_backward<2, kKernel>;
+}
+
+// The width and height of all kernels of the chain, 0 if they differ.
+int common_kernel(const ConvPoolChain& chain) {
+  const int kernel = chain.shapes[0].kernel_width;
+  for (int l = 0; l < chain.count; ++l) {
+    if (chain.shapes[l].kernel_width != kernel || chain.shapes[l].kernel_height != kernel) return 0;
+  }
+  return kernel;
+}
 
 }  // namespace
 
 bool conv_pool_backward_fits(const ConvPoolShape& shape) {
-  return shape.kernel_width <= kMaxKernelWidth && Tiling(Geometry(shape)).kernel_rows <= kConvThreads;
+  return shape.kernel_width <= kMaxKernelWidth &&
+         shape.out_channels * shape.in_channels * shape.kernel_height <= kThreadCount;
 }
 
 std::size_t conv_pool_backward_bytes(const ConvPoolChain& chain, bool input_gradient) {
@@ -348,36 +291,14 @@ int conv_pool_gradient_parts(int images) {
   return images < kResidentConvBlocks ? images : kResidentConvBlocks;
 }
 
-namespace {
-
-// kCount: convolutions of the chain, a constant so that their sums stay in registers.
-template <int kCount>
-void launch_backward(Stream& stream, const ConvPoolChain& chain, int images, int parts,
-                     const ConvPoolInput& in, const ConvPoolArrays* arrays, const float* grad_out, bool add,
-                     float* grad_in) {
-  BackwardKernel<kCount> kernel{.images = images,
-                                .in = in,
-                                .layout = layout_of(chain, grad_in != nullptr),
-                                .grad_out = grad_out,
-                                .add = add,
-                                .grad_in = grad_in,
-                                .loads_weights_early = stream.may_load_early(Changes::kParameters)};
-  for (int l = 0; l < kCount; ++l) {
-    kernel.geometry[l] = Geometry(chain.shapes[l]);
-    kernel.tiling[l] = Tiling(kernel.geometry[l]);
-    kernel.arrays[l] = arrays[l];
-  }
-  launch_functor(stream, kernel, {static_cast<unsigned>(parts)},
-                 {{kConvThreads}, conv_pool_backward_bytes(chain, grad_in != nullptr)});
-}
-
-}  // namespace
-
 void conv_pool_backward(Stream& stream, const ConvPoolChain& chain, int images, int parts,
                         const ConvPoolInput& in, const ConvPoolArrays* arrays, const float* grad_out,
                         bool add, float* grad_in) {
-  const auto launch_for = chain.count == 1 ? launch_backward<1> : launch_backward<2>;
-  launch_for(stream, chain, images, parts, in, arrays, grad_out, add, grad_in);
+  const int kernel = common_kernel(chain);
+  const auto launch = kernel == 5   ? launch_for<5>(chain.count)
+                      : kernel == 3 ? launch_for<3>(chain.count)
+                                    : launch_for<0>(chain.count);
+  launch(stream, chain, images, parts, in, arrays, grad_out, add, grad_in);
 }
 
 }  // namespace sweep::cuda

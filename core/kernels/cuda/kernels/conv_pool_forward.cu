@@ -1,27 +1,32 @@
-#include "core/kernels/cuda/kernels/conv_pool.h"
-
 #include "core/kernels/cuda/kernels/conv_pool_forward.h"
+
+#include "core/kernels/cuda/kernels/conv_pool_backward.h"
 #include "core/kernels/cuda/kernels/sum_order.h"
 
 namespace sweep::cuda {
 namespace {
 
 struct ForwardKernel {
-  static constexpr unsigned kMaxThreads = kConvThreads;
-  conv_pool::ForwardImages convolutions;
+  static constexpr unsigned kMaxThreads = conv_pool::kThreadCount, kResidentBlocks = 4;
+  conv_pool::ForwardImages<conv_pool::kThreadCount> images;
   bool loads_weights_early;
 
   __device__ void load_early() const {
-    if (loads_weights_early) convolutions.load_weights(dynamic_shared<float>());
+    auto* shared = dynamic_shared<float>();
+    images.clear(shared);
+    if (loads_weights_early) images.load_weights(shared);
   }
   __device__ void operator()() const {
     auto* shared = dynamic_shared<float>();
-    if (!loads_weights_early) convolutions.load_weights(shared);
-    convolutions.load_first_image(shared);
+    if (!loads_weights_early) images.load_weights(shared);
+    images.load_first_image(shared);
     wait_for_copies();
-    convolutions.run(shared);
+    images.run(shared);
   }
 };
+
+// What a multiprocessor of every GPU has for a block that asks for it, from compute capability 7.5 on.
+constexpr std::size_t kMostSharedBytes = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -30,16 +35,17 @@ bool conv_pool_fits(const ConvPoolChain& chain) {
     const ConvPoolShape& s = chain.shapes[l];
     if (s.pool_height <= 0 || s.pool_width <= 0 || !conv_pool_backward_fits(s)) return false;
   }
-  return conv_pool::forward_bytes(chain) <= kSharedBytes &&
-         conv_pool_backward_bytes(chain, true) <= kSharedBytes;
+  return conv_pool::forward_bytes(chain) <= kMostSharedBytes &&
+         conv_pool_backward_bytes(chain, true) <= kMostSharedBytes;
 }
 
 void conv_pool_forward(Stream& stream, const ConvPoolChain& chain, int images, const ConvPoolInput& in,
                        const ConvPoolArrays* arrays) {
-  const int blocks = images < kResidentConvBlocks ? images : kResidentConvBlocks;
-  launch_functor(stream,
-                 ForwardKernel{{chain, images, in, arrays}, stream.may_load_early(Changes::kParameters)},
-                 {static_cast<unsigned>(blocks)}, {{kConvThreads}, conv_pool::forward_bytes(chain)});
+  constexpr int kMostBlocks = static_cast<int>(ForwardKernel::kResidentBlocks) * kMultiprocessors;
+  const int blocks = images < kMostBlocks ? images : kMostBlocks;
+  launch_functor(
+      stream, ForwardKernel{{chain, images, in, arrays}, stream.may_load_early(Changes::kParameters)},
+      {static_cast<unsigned>(blocks)}, {{conv_pool::kThreadCount}, conv_pool::forward_bytes(chain)});
 }
 
 }  // namespace sweep::cuda

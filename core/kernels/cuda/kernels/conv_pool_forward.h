@@ -1,157 +1,224 @@
 // The forward kernel of conv_pool.h, and a part of others.
 //
-// Grid: up to kResidentConvBlocks blocks of 512 threads. A block loads the weights of all convolutions to
+// Grid: blocks of 192 threads, as many as are resident. A block loads the weights of all convolutions to
 // shared memory once, and then takes images in turns: image blockIdx.x, blockIdx.x + gridDim.x, … For each
 // image it loads the padded input, and runs the convolutions one after the other; the pooled output of one is
 // written straight into the padded input of the next. No block reads what another writes, so results do not
-// depend on the number of blocks.
+// depend on the number of blocks. Several small blocks on a multiprocessor, rather than one that takes
+// several images: each waits at its barriers while the others compute, and a batch of 100 images is 100
+// blocks.
 //
-// A task of one convolution is one pooled output position for kTaskChannels output channels: the thread
-// computes the four convolution outputs of the 2×2 window for each of the channels in registers (8 sums), so
-// one read of an input serves several products. If a layer has fewer tasks than the block has threads, the
-// sum over the input channels is split among several threads, which leave their sums in shared memory; one of
-// them adds them up in order.
+// A task of one convolution is one pooled output position for 6 or 4 output channels: the thread computes the
+// four convolution outputs of the 2×2 window for each of the channels in registers (24 or 16 sums). It reads
+// each input once per kernel row, two columns at a time, and the weights of its channels at one tap, which
+// are neighbours in shared memory, at once: 1.1 instructions per multiplication. If a layer has fewer tasks
+// than the block has threads, the sum over the input channels is split among several threads, which leave
+// their sums in shared memory; others add them up in order.
 #pragma once
 
 #include "core/kernels/cuda/kernels/conv_pool.h"
-#include "core/kernels/cuda/kernels/conv_pool_geometry.h"
+#include "core/kernels/cuda/kernels/conv_pool_image.h"
+#include "core/kernels/cuda/kernels/product.h"
 
 namespace sweep::cuda::conv_pool {
 
-using Geometry = ConvPoolGeometry;
+constexpr int kThreadCount = 192;  // the tasks of a small convolution: 144 and 192 for LeNet's
+constexpr int kWindow = 4;         // convolution outputs that are pooled to one
 
-constexpr int kTaskChannels = 2;  // output channels per task
-constexpr int kWindow = 4;        // convolution outputs that are pooled to one
+// Output channels per task: those of the two numbers that leave fewer channels over.
+constexpr int kManyChannels = 6, kFewChannels = 4;
+inline int task_channels(int out_channels) {
+  return round_up(out_channels, kManyChannels) <= round_up(out_channels, kFewChannels) ? kManyChannels
+                                                                                       : kFewChannels;
+}
+// From the weights of a group of channels to those of the next: multiples of 16 bytes.
+constexpr int group_floats(int channels) { return round_up(channels, 4); }
 
-// How the threads divide one convolution: [splits][channel_groups][pooled positions] tasks.
-struct Tiling {
-  Tiling() = default;
-  explicit Tiling(const Geometry& g)
-      : channel_groups(ceil_div(g.shape.out_channels, kTaskChannels)),
-        split_channels(channels_per_split(g.shape.in_channels, channel_groups * g.pooled_plane)),
-        splits(ceil_div(g.shape.in_channels, split_channels)),
-        by_channel_group(channel_groups) {}
+// Into how many splits a sum over channels is divided so that `outputs` sums occupy all threads of a block;
+// returns the channels of a split. Depends on the shape alone, as the bits of the sums do.
+inline int channels_per_split(int channels, int outputs) {
+  const int splits = outputs < kThreadCount ? kThreadCount / outputs : 1;
+  return ceil_div(channels, splits);
+}
 
-  int channel_groups;  // groups of kTaskChannels output channels
-  int split_channels;  // input channels that a split adds up
+// Rows begin at even floats, so that two columns are read at once.
+inline PaddedImage forward_image(const ConvPoolShape& s) {
+  const int row_stride = round_up(s.padded_width(), 2);
+  return {s, row_stride, s.padded_height() * row_stride};
+}
+
+// One convolution: its sizes, and how the threads divide it: [splits][groups][pooled positions] tasks.
+struct Convolution {
+  Convolution() = default;
+  explicit Convolution(const ConvPoolShape& s)
+      : shape(s),
+        image(forward_image(s)),
+        channels(task_channels(s.out_channels)),
+        groups(ceil_div(s.out_channels, channels)),
+        positions(s.pool_height * s.pool_width),
+        split_channels(channels_per_split(s.in_channels, groups * positions)),
+        splits(ceil_div(s.in_channels, split_channels)),
+        // Odd multiples of 16 bytes: the weights arrive with four conflicts of banks instead of 16.
+        tap_stride((groups * group_floats(channels) / 4 | 1) * 4),
+        by_positions(positions),
+        by_pool_width(s.pool_width),
+        by_groups(groups),
+        by_channels(channels),
+        by_taps(s.taps()) {}
+
+  ConvPoolShape shape;
+  PaddedImage image;
+  int channels, groups;  // output channels of a task, and tasks for all of them
+  int positions;         // pooled
+  int split_channels;    // input channels that a split adds up
   int splits;
-  Divisor by_channel_group;
+  int tap_stride;  // weights: [taps][groups][group_floats()], and what tap_stride leaves between taps
+  Divisor by_positions, by_pool_width, by_groups, by_channels, by_taps;
 
-  // Floats of the sums that splits leave to each other.
-  int partial_floats(const Geometry& g) const {
-    return splits > 1 ? splits * channel_groups * g.pooled_plane * kTaskChannels * kWindow : 0;
-  }
+  constexpr int outputs() const { return groups * positions; }
+  constexpr int weight_floats() const { return shape.taps() * tap_stride; }
+  // Floats of the sums that splits leave to each other: float4 [channels of a task][splits][outputs()].
+  int split_floats() const { return splits > 1 ? channels * splits * outputs() * kWindow : 0; }
 };
 
 // Where arrays start in shared memory, in floats.
 struct Layout {
-  int images[kMaxConvPools];   // [in_channels][padded height][padded width]
-  int weights[kMaxConvPools];  // as in device memory
-  int partials;                // [kTaskChannels][kWindow][splits][channel_groups][pooled positions]
+  int images[kMaxConvPools];   // PaddedImage
+  int weights[kMaxConvPools];  // as Convolution says
+  int split_sums;              // the convolutions use it one after the other
   int floats;
 };
 
 inline Layout layout_of(const ConvPoolChain& chain) {
   Layout layout{};
   const auto reserve = [&layout](int floats) { return reserve_floats(layout.floats, floats); };
-  int partials = 0;  // the convolutions use the same memory one after the other
+  int split_floats = 0;
   for (int l = 0; l < chain.count; ++l) {
-    const Geometry g(chain.shapes[l]);
-    layout.images[l] = reserve(g.image_floats);
-    layout.weights[l] = reserve(chain.shapes[l].weights());
-    const int floats = Tiling(g).partial_floats(g);
-    partials = floats > partials ? floats : partials;
+    const Convolution c(chain.shapes[l]);
+    layout.images[l] = reserve(c.image.floats);
+    layout.weights[l] = reserve(c.weight_floats());
+    split_floats = c.split_floats() > split_floats ? c.split_floats() : split_floats;
   }
-  layout.partials = reserve(partials);
+  layout.split_sums = reserve(split_floats);
   return layout;
 }
 
-// Adds to sums[o][w] the products of window output w (upper left, upper right, lower left, lower right) of
-// pooled position `position` and output channel first + o, over the input channels in `channels`. kWidth: the
-// kernel's width, so that the loop is unrolled; 0: known only at run time. A row of the kernel needs kWidth +
-// 1 columns of two input rows; each column is read once and moves from right to left.
-template <int kWidth>
-__device__ void add_products(const Geometry& g, const float* image, const float* weights, int first,
-                             int position, SumRange channels, float (&sums)[kTaskChannels][kWindow]) {
-  const ConvPoolShape& s = g.shape;
-  const int kernel_width = kWidth > 0 ? kWidth : s.kernel_width;
-  const int width = s.in_width + 2 * s.pad_x, plane = (s.in_height + 2 * s.pad_y) * width;
-  const int taps = s.in_channels * s.kernel_height * kernel_width;
-  const auto [pool_y, pool_x] = g.by_pool_width.divide(position);
-  const float* rows[kTaskChannels];
-  // In the last group of an odd number of channels, a channel that does not exist repeats the last one;
-  // pool() drops its sums.
-  for (int o = 0; o < kTaskChannels; ++o)
-    rows[o] = weights + (first + o < s.out_channels ? first + o : s.out_channels - 1) * taps;
-  for (int c = channels.begin; c < channels.end; ++c) {
-    for (int ky = 0; ky < s.kernel_height; ++ky) {
-      const float* upper = image + c * plane + (2 * pool_y + ky) * width + 2 * pool_x;
-      const float* lower = upper + width;
-      const int row = (c * s.kernel_height + ky) * kernel_width;
-      float upper_left = upper[0], lower_left = lower[0];
-      for (int kx = 0; kx < kernel_width; ++kx) {
-        const float upper_right = upper[kx + 1], lower_right = lower[kx + 1];
-        for (int o = 0; o < kTaskChannels; ++o) {
-          const float w = rows[o][row + kx];
-          sums[o][0] += upper_left * w;
-          sums[o][1] += upper_right * w;
-          sums[o][2] += lower_left * w;
-          sums[o][3] += lower_right * w;
-        }
-        upper_left = upper_right;
-        lower_left = lower_right;
+// kColumns neighbours in a row, of which the first is at an even column.
+template <int kColumns>
+__device__ void read_columns(const float* from, float (&columns)[kColumns]) {
+  static_assert(kColumns % 2 == 0);
+  for (int pair = 0; pair < kColumns / 2; ++pair) {
+    const FloatPair two = reinterpret_cast<const FloatPair*>(from)[pair];
+    columns[2 * pair] = two.x;
+    columns[2 * pair + 1] = two.y;
+  }
+}
+
+// The weights of a task's channels at one tap.
+template <int kChannels>
+__device__ void read_weights(const float* from, float (&weights)[kChannels]) {
+  const float4 four = *reinterpret_cast<const float4*>(from);
+  weights[0] = four.x;
+  weights[1] = four.y;
+  weights[2] = four.z;
+  weights[3] = four.w;
+  if constexpr (kChannels == kManyChannels) {
+    const FloatPair two = *reinterpret_cast<const FloatPair*>(from + 4);
+    weights[4] = two.x;
+    weights[5] = two.y;
+  }
+}
+
+// The outputs of a task: those of the window (upper left, upper right, lower left, lower right), per channel.
+template <int kChannels>
+struct WindowSums {
+  float4 sums[kChannels] = {};
+
+  __device__ void add(const float (&weights)[kChannels], float upper_left, float upper_right,
+                      float lower_left, float lower_right) {
+    for (int o = 0; o < kChannels; ++o) {
+      sums[o].x += upper_left * weights[o];
+      sums[o].y += upper_right * weights[o];
+      sums[o].z += lower_left * weights[o];
+      sums[o].w += lower_right * weights[o];
+    }
+  }
+};
+
+// Adds one input channel. kKernel: width and height of the kernel, so that loops are unrolled; 0: known at
+// run time. image: the window's first input; weights: those of the task's channels at the first tap.
+template <int kKernel, int kChannels>
+__device__ void add_channel(const Convolution& c, const float* image, const float* weights,
+                            WindowSums<kChannels>& outputs) {
+  float w[kChannels];
+  if constexpr (kKernel > 0) {
+    static_assert(kKernel % 2 == 1);
+    float upper[kKernel + 1], lower[kKernel + 1];
+    read_columns(image, lower);
+    for (int ky = 0; ky < kKernel; ++ky) {
+      image += c.image.row_stride;
+      for (int kx = 0; kx <= kKernel; ++kx) upper[kx] = lower[kx];
+      read_columns(image, lower);
+      for (int kx = 0; kx < kKernel; ++kx, weights += c.tap_stride) {
+        read_weights(weights, w);
+        outputs.add(w, upper[kx], upper[kx + 1], lower[kx], lower[kx + 1]);
+      }
+    }
+  } else {
+    for (int ky = 0; ky < c.shape.kernel_height; ++ky, image += c.image.row_stride) {
+      const float *upper = image, *lower = image + c.image.row_stride;
+      for (int kx = 0; kx < c.shape.kernel_width; ++kx, weights += c.tap_stride) {
+        read_weights(weights, w);
+        outputs.add(w, upper[kx], upper[kx + 1], lower[kx], lower[kx + 1]);
       }
     }
   }
 }
 
-/// What a block does: the images blockIdx.x, blockIdx.x + gridDim.x, …
+/// What a block of kBlockThreads threads does: the images blockIdx.x, blockIdx.x + gridDim.x, … It needs
+/// forward_bytes() of shared memory.
+template <int kBlockThreads>
 struct ForwardImages {
-  int count = 0, images = 0;  // convolutions, samples of the batch
-  Geometry geometry[kMaxConvPools] = {};
-  Tiling tiling[kMaxConvPools] = {};
+  int count, images;  // convolutions, samples of the batch
+  Convolution convolutions[kMaxConvPools] = {};
   ConvPoolArrays arrays[kMaxConvPools] = {};
   ConvPoolInput in;
   Layout layout;
-  int outputs_at =
-      -1;  // where the last convolution's outputs also go in shared memory, [outputs()]; −1: nowhere
+  int last_outputs = -1;  // where the last convolution's outputs also go in shared memory; −1: nowhere
 
   ForwardImages(const ConvPoolChain& chain, int images_, const ConvPoolInput& in_,
                 const ConvPoolArrays* arrays_)
       : count(chain.count), images(images_), in(in_), layout(layout_of(chain)) {
     for (int l = 0; l < count; ++l) {
-      geometry[l] = Geometry(chain.shapes[l]);
-      tiling[l] = Tiling(geometry[l]);
+      convolutions[l] = Convolution(chain.shapes[l]);
       arrays[l] = arrays_[l];
     }
   }
 
-  /// Starts to copy the weights, which run() needs: all threads wait for their copies before.
+  static __device__ int thread_index() { return static_cast<int>(threadIdx.x); }
+
+  /// Comes first. Padding stays zero for all images, and channels that fill up a group have zeros for
+  /// weights.
+  __device__ void clear(float* shared) const {
+    fill_with_zeros(shared, layout.split_sums, kBlockThreads);
+    __syncthreads();
+  }
+
+  /// Starts to copy the weights. The threads wait for their copies before run().
   __device__ void load_weights(float* shared) const {
-    const int thread = static_cast<int>(threadIdx.x);
-    for (int l = 0; l < count; ++l) {
-      const ConvPoolShape& s = geometry[l].shape;
-      const int weights = s.out_channels * s.in_channels * s.kernel_height * s.kernel_width;
-      for (int i = thread; i < weights; i += kConvThreads)
-        copy_async(shared + layout.weights[l] + i, arrays[l].weight + i);
-      // The input of a later convolution: pool() fills it but for the padding, which stays zero for all
-      // images.
-      for (int i = thread; l > 0 && i < geometry[l].image_floats; i += kConvThreads)
-        shared[layout.images[l] + i] = 0.0f;
-    }
+    for (int l = 0; l < count; ++l) load_weights(shared, l);
   }
 
-  /// Loads the block's first image, if there is one, for run().
+  /// Loads the block's first image, if there is one.
   __device__ void load_first_image(float* shared) const {
-    const int image = static_cast<int>(blockIdx.x);
-    if (image < images) load_image(geometry[0], in, image, shared + layout.images[0]);
+    if (static_cast<int>(blockIdx.x) < images) load_image(shared, static_cast<int>(blockIdx.x));
   }
 
-  /// The block's images. Ends with a barrier.
+  /// The block's images, the first of which is loaded. Ends with a barrier.
   __device__ void run(float* shared) const {
     const int first = static_cast<int>(blockIdx.x);
     for (int image = first; image < images; image += static_cast<int>(gridDim.x)) {
-      if (image > first) load_image(geometry[0], in, image, shared + layout.images[0]);
+      if (image > first) load_image(shared, image);
       __syncthreads();
       for (int l = 0; l < count; ++l) {
         convolve(shared, l, image);
@@ -160,85 +227,121 @@ struct ForwardImages {
     }
   }
 
-  // Convolution, relu and pooling number l. Ends without a barrier.
-  __device__ void convolve(float* shared, int l, int image) const {
-    const Geometry& g = geometry[l];
-    const Tiling& tile = tiling[l];
-    const int thread = static_cast<int>(threadIdx.x), outputs = tile.channel_groups * g.pooled_plane;
-    const float *input = shared + layout.images[l], *weights = shared + layout.weights[l];
-    float* partials = shared + layout.partials;
-    for (int task = thread; task < tile.splits * outputs; task += kConvThreads) {
-      const auto [split_and_group, position] = g.by_pooled_plane.divide(task);
-      const auto [split, group] = tile.by_channel_group.divide(split_and_group);
-      const int begin = split * tile.split_channels, end = begin + tile.split_channels;
-      const SumRange channels{begin, end < g.shape.in_channels ? end : g.shape.in_channels};
-      float sums[kTaskChannels][kWindow] = {};
-      if (g.shape.kernel_width == 5) {
-        add_products<5>(g, input, weights, group * kTaskChannels, position, channels, sums);
-      } else if (g.shape.kernel_width == 3) {
-        add_products<3>(g, input, weights, group * kTaskChannels, position, channels, sums);
-      } else {
-        add_products<0>(g, input, weights, group * kTaskChannels, position, channels, sums);
-      }
-      if (tile.splits == 1) {
-        pool(shared, l, image, group, position, sums);
-        continue;
-      }
-      for (int o = 0; o < kTaskChannels; ++o)
-        for (int w = 0; w < kWindow; ++w)
-          partials[(o * kWindow + w) * tile.splits * outputs + task] = sums[o][w];
-    }
-    if (tile.splits == 1) return;
-    __syncthreads();
-    for (int task = thread; task < outputs; task += kConvThreads) {
-      const auto [group, position] = g.by_pooled_plane.divide(task);
-      float sums[kTaskChannels][kWindow] = {};
-      for (int split = 0; split < tile.splits; ++split) {
-        for (int o = 0; o < kTaskChannels; ++o)
-          for (int w = 0; w < kWindow; ++w)
-            sums[o][w] += partials[((o * kWindow + w) * tile.splits + split) * outputs + task];
-      }
-      pool(shared, l, image, group, position, sums);
+ private:
+  __device__ void load_image(float* shared, int image) const {
+    ImageInFlight<(28 * 28 + kBlockThreads - 1) / kBlockThreads> pixels;  // all values of MNIST's
+    pixels.load(convolutions[0].image, in, image, kBlockThreads);
+    pixels.store(convolutions[0].image, in, image, kBlockThreads, shared + layout.images[0]);
+  }
+
+  // Asynchronous copies.
+  __device__ void load_weights(float* shared, int l) const {
+    const Convolution& c = convolutions[l];
+    for (int i = thread_index(); i < c.shape.weights(); i += kBlockThreads) {
+      const auto [out_channel, tap] = c.by_taps.divide(i);
+      const auto [group, channel] = c.by_channels.divide(out_channel);
+      copy_async(shared + layout.weights[l] + tap * c.tap_stride + group * group_floats(c.channels) + channel,
+                 arrays[l].weight + i);
     }
   }
 
-  // Pools the four sums of each channel, adds the bias, applies relu, and writes the output to device memory
-  // and to the input of the next convolution. Bias and relu come after the maximum: they do not change which
-  // is largest.
-  __device__ void pool(float* shared, int l, int image, int group, int position,
-                       const float (&sums)[kTaskChannels][kWindow]) const {
-    const Geometry& g = geometry[l];
-    const ConvPoolShape& s = g.shape;
-    for (int o = 0; o < kTaskChannels; ++o) {
-      const int channel = group * kTaskChannels + o;
-      if (channel >= s.out_channels) return;
-      float largest = sums[o][0];
-      int argmax = 0;
-      // As PyTorch: the first of equals wins, and a NaN wins over every number.
-      for (int w = 1; w < kWindow; ++w) {
-        const float value = sums[o][w];
-        if (value > largest || value != value) {
-          largest = value;
-          argmax = w;
+  // Convolution, relu and pooling number l. Ends without a barrier.
+  __device__ void convolve(float* shared, int l, int image) const {
+    const Convolution& c = convolutions[l];
+    const bool square = c.shape.kernel_width == c.shape.kernel_height;
+    const int kernel = square ? c.shape.kernel_width : 0;
+    const bool many = c.channels == kManyChannels;
+    if (kernel == 5) {
+      many ? add_windows<5, kManyChannels>(shared, l, image) : add_windows<5, kFewChannels>(shared, l, image);
+    } else if (kernel == 3) {
+      many ? add_windows<3, kManyChannels>(shared, l, image) : add_windows<3, kFewChannels>(shared, l, image);
+    } else {
+      many ? add_windows<0, kManyChannels>(shared, l, image) : add_windows<0, kFewChannels>(shared, l, image);
+    }
+    if (c.splits == 1) return;
+    __syncthreads();
+    const auto* sums = reinterpret_cast<const float4*>(shared + layout.split_sums);
+    for (int i = thread_index(); i < c.shape.outputs(); i += kBlockThreads) {
+      const auto [out_channel, position] = c.by_positions.divide(i);
+      const auto [group, channel] = c.by_channels.divide(out_channel);
+      const float4* split = sums + channel * c.splits * c.outputs() + group * c.positions + position;
+      float4 sum = *split;
+      for (int s = 1; s < c.splits; ++s) {
+        split += c.outputs();
+        sum.x += split->x;
+        sum.y += split->y;
+        sum.z += split->z;
+        sum.w += split->w;
+      }
+      pool(shared, l, image, out_channel, position, sum);
+    }
+  }
+
+  // The tasks of convolution l: pools their outputs, or leaves the sums of splits.
+  template <int kKernel, int kChannels>
+  __device__ void add_windows(float* shared, int l, int image) const {
+    const Convolution& c = convolutions[l];
+    for (int task = thread_index(); task < c.splits * c.outputs(); task += kBlockThreads) {
+      const auto [split_and_group, position] = c.by_positions.divide(task);
+      const auto [split, group] = c.by_groups.divide(split_and_group);
+      const auto [y, x] = c.by_pool_width.divide(position);
+      const int first = split * c.split_channels, left = c.shape.in_channels - first;
+      const float* input =
+          shared + layout.images[l] + first * c.image.plane_stride + 2 * y * c.image.row_stride + 2 * x;
+      const int kernel_taps = c.shape.kernel_height * c.shape.kernel_width * c.tap_stride;
+      const float* weights =
+          shared + layout.weights[l] + first * kernel_taps + group * group_floats(kChannels);
+      WindowSums<kChannels> outputs;
+      for (int n = 0; n < (left < c.split_channels ? left : c.split_channels); ++n) {
+        add_channel<kKernel>(c, input, weights, outputs);
+        input += c.image.plane_stride;
+        weights += kernel_taps;
+      }
+      for (int o = 0; o < kChannels; ++o) {
+        if (c.splits > 1) {
+          reinterpret_cast<float4*>(shared + layout.split_sums)[o * c.splits * c.outputs() + task] =
+              outputs.sums[o];
+        } else if (group * kChannels + o < c.shape.out_channels) {
+          pool(shared, l, image, group * kChannels + o, position, outputs.sums[o]);
         }
       }
-      if (arrays[l].bias != nullptr) largest += arrays[l].bias[channel];
-      const bool dead = largest <= 0.0f;
-      const int index = (image * s.out_channels + channel) * g.pooled_plane + position;
-      if (dead) largest = 0.0f;
-      if (arrays[l].out != nullptr) arrays[l].out[index] = largest;
-      if (arrays[l].argmax != nullptr)
-        arrays[l].argmax[index] = dead ? kDeadRelu : static_cast<std::uint8_t>(argmax);
-      if (l + 1 == count) {
-        if (outputs_at >= 0) shared[outputs_at + channel * g.pooled_plane + position] = largest;
-        continue;
-      }
-      const ConvPoolShape& next = geometry[l + 1].shape;
-      const auto [y, x] = g.by_pool_width.divide(position);
-      const int width = next.in_width + 2 * next.pad_x;
-      shared[layout.images[l + 1] + (channel * (next.in_height + 2 * next.pad_y) + y + next.pad_y) * width +
-             x + next.pad_x] = largest;
     }
+  }
+
+  // Pools a window, adds the bias, applies relu, and writes the output to device memory and to the input of
+  // the next convolution. Bias and relu come after the maximum: they do not change which is largest.
+  __device__ void pool(float* shared, int l, int image, int channel, int position,
+                       const float4& window) const {
+    const Convolution& c = convolutions[l];
+    float largest = window.x;
+    int argmax = 0;
+    // As PyTorch: the first of equals wins, and a NaN wins over every number.
+    const auto compare = [&](float value, int index) {
+      if (value > largest || value != value) {
+        largest = value;
+        argmax = index;
+      }
+    };
+    compare(window.y, 1);
+    compare(window.z, 2);
+    compare(window.w, 3);
+    if (arrays[l].bias != nullptr) largest += arrays[l].bias[channel];
+    const bool dead = largest <= 0.0f;
+    if (dead) largest = 0.0f;
+    const int output = channel * c.positions + position;
+    if (arrays[l].out != nullptr)
+      arrays[l].out[static_cast<std::ptrdiff_t>(image) * c.shape.outputs() + output] = largest;
+    if (arrays[l].argmax != nullptr)
+      arrays[l].argmax[static_cast<std::ptrdiff_t>(image) * c.shape.argmax_bytes() + output] =
+          dead ? kDeadRelu : static_cast<std::uint8_t>(argmax);
+    if (l + 1 == count) {
+      if (last_outputs >= 0) shared[last_outputs + output] = largest;
+      return;
+    }
+    const PaddedImage& next = convolutions[l + 1].image;
+    const auto [y, x] = c.by_pool_width.divide(position);
+    shared[layout.images[l + 1] + next.first + channel * next.plane_stride + y * next.row_stride + x] =
+        largest;
   }
 };
 

@@ -19,15 +19,15 @@ std::size_t shared_bytes_of(const ConvPoolChain& chain, const LinearStackShape& 
 }
 
 struct ConvPoolStackKernel {
-  static constexpr unsigned kMaxThreads = kConvThreads;
-  static_assert(kStackThreads == kConvThreads);
-  conv_pool::ForwardImages convolutions;
+  static constexpr unsigned kMaxThreads = kStackThreads;
+  conv_pool::ForwardImages<kStackThreads> convolutions;
   StackTiles<1> stack;
   int start;  // of the stack's memory
   bool loads_image_early, loads_weights_early;
 
   __device__ void load_early() const {
     auto* shared = dynamic_shared<float>();
+    convolutions.clear(shared);
     if (loads_image_early) convolutions.load_first_image(shared);
     if (!loads_weights_early) return;
     convolutions.load_weights(shared);
@@ -61,9 +61,9 @@ void conv_pool_stack(Stream& stream, const ConvPoolChain& chain, const ConvPoolI
       .start = stack_start(chain),
       .loads_image_early = in.floats == nullptr && stream.may_load_early(Changes::kInputs),
       .loads_weights_early = stream.may_load_early(Changes::kParameters)};
-  kernel.convolutions.outputs_at = kernel.start + kernel.stack.layout.values[0];
+  kernel.convolutions.last_outputs = kernel.start + kernel.stack.layout.values[0];
   launch_functor(stream, kernel, {static_cast<unsigned>(pass.images)},
-                 {{kConvThreads}, shared_bytes_of(chain, stack)});
+                 {{kStackThreads}, shared_bytes_of(chain, stack)});
 }
 
 }  // namespace sweep::cuda

@@ -10,9 +10,9 @@ namespace sweep::cuda {
 /// Multiprocessors of the GPU that the others are made for.
 inline constexpr int kMultiprocessors = 132;
 
-/// Most blocks of the convolution kernels, and so parts of their weight gradients: two for each
-/// multiprocessor. A third would not be resident, so it would only wait: the kernels take 48 to 64 registers
-/// per thread, of 65536 per multiprocessor.
+/// Most blocks of the convolutions' backward kernel, and so parts of their weight gradients: two for each
+/// multiprocessor, as many as are resident. Within a block, a weight's gradient is a sum over images, of sums
+/// over runs of pooled positions (WeightGradientThreads), whose number kConvBackwardThreads decides.
 inline constexpr int kResidentConvBlocks = 2 * kMultiprocessors;
 
 /// Most blocks of the kernel for stacks of linear layers: one for each multiprocessor, as a block takes most

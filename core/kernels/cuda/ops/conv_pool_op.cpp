@@ -66,7 +66,8 @@ ConvPoolOp::ConvPoolOp(const Network& network, const std::vector<ConvPoolLayers>
     Part part{shape, parameter_offsets(network, *conv), slots.out, {}, {}};
     if (parts_.size() + 1 < layers.size())
       part.out = plan.add_rows(images, outputs * sizeof(float), schedule.forward, schedule.backward);
-    part.argmax = plan.add_rows(images, outputs, schedule.forward, schedule.backward);
+    part.argmax = plan.add_rows(images, static_cast<std::size_t>(shape.argmax_bytes()), schedule.forward,
+                                schedule.backward);
     part.partials = plan.add(floats * sizeof(float), schedule.backward, schedule.end);
     parts_.push_back(part);
   }

@@ -185,8 +185,16 @@ concept HasEarlyPart = requires(const Functor& functor) {
   functor.load_early();
 };
 
+/// Blocks of Functor that have to fit on a multiprocessor at once, which limits their registers; 0: as many
+/// as do.
 template <class Functor>
-__global__ void __launch_bounds__(Functor::kMaxThreads)
+constexpr unsigned resident_blocks() {
+  if constexpr (requires { Functor::kResidentBlocks; }) return Functor::kResidentBlocks;
+  return 0;
+}
+
+template <class Functor>
+__global__ void __launch_bounds__(Functor::kMaxThreads, resident_blocks<Functor>())
     functor_kernel(const __grid_constant__ Functor functor) {
   if constexpr (HasEarlyPart<Functor>) functor.load_early();
   wait_for_previous_kernel();
@@ -194,10 +202,11 @@ __global__ void __launch_bounds__(Functor::kMaxThreads)
 }
 
 /// Launches a kernel whose arguments are the members of an object and whose threads call the object. Functor
-/// has `static constexpr unsigned kMaxThreads`, the threads of a block. Such kernels may start while the
-/// previous one still runs: they wait before they call the object, so they cannot read results too early.
+/// has `static constexpr unsigned kMaxThreads`, the threads of a block, and may have `kResidentBlocks`. Such
+/// kernels may start while the previous one still runs: they wait before they call the object, so they cannot
+/// read results too early.
 ///
-/// A Functor may have `void load_early() const`, which is called before the wait. It may only copy to
+/// A Functor may have `void load_early() const`, which is called before the wait. It may only write to
 /// dynamic_shared(), with copy_async() or without, and it may only read what no kernel writes, or what
 /// Stream::may_load_early() allows; it writes no device memory. It ends without a barrier.
 template <class Functor>

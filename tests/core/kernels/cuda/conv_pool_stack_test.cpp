@@ -121,7 +121,7 @@ std::vector<std::vector<std::byte>> contents_behind(const Case& c, bool together
     convolutions.push_back({.weight = arrays.add(s.weights()),
                             .bias = s.bias ? arrays.add(s.out_channels) : nullptr,
                             .out = arrays.add(c.images * s.outputs()),
-                            .argmax = arrays.add<std::uint8_t>(c.images * 4 * s.outputs())});
+                            .argmax = arrays.add<std::uint8_t>(c.images * s.argmax_bytes())});
   }
   constexpr int kHidden = 7;
   const LinearStackShape shape{

@@ -75,7 +75,9 @@ def flops_of(kernel, layers):
         return (sum(convolutions) + sum(convolutions[1:])) / 4
     if "<StackKernel>" in kernel:
         return 2 * linear
-    if "<ProductsKernel<" in kernel:
+    if "<ConvPoolStackKernel>" in kernel:
+        return sum(convolutions) + 2 * linear
+    if "<ProductsKernel<" in kernel or "<StackStepKernel>" in kernel:
         return linear
     return None
 

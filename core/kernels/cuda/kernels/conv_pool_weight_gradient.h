@@ -1,0 +1,154 @@
+// The weight gradient of one fused convolution, in the backward kernel of conv_pool.h.
+//
+// A thread adds up the gradients of one kernel row (output channel, input channel, ky), for all images of its
+// block, in registers. For each pooled output of the channel it reads the gradient and where the maximum's
+// input window begins, then the row's inputs: per output 2 + kernel_width words of shared memory and
+// kernel_width multiplications. If there are several times as many threads as rows, each part of the threads
+// has a part of the pooled positions, and the sums of all parts are added up in order at the end.
+//
+// Banks: kernel row r of an output channel, over all input channels, reads at row_stride · r + const from one
+// image row on, because planes are kernel_height rows apart modulo the banks (weight_gradient_image()).
+// Strides are odd, so the 32 rows of a warp are in 32 banks, as long as their maxima are at the same
+// position. The threads of an output channel therefore fill whole warps where that costs no part.
+#pragma once
+
+#include "core/kernels/cuda/kernels/conv_pool_image.h"
+
+namespace sweep::cuda {
+
+/// Threads of a block of the backward kernel.
+inline constexpr int kConvBackwardThreads = 384;
+/// Pooled outputs that a thread reads at once.
+inline constexpr int kWindowsAtOnce = 4;
+/// Kernel columns that a thread adds up in registers.
+inline constexpr int kMaxKernelWidth = 7;
+
+/// The gradient of a pooled output, and where the input window of its maximum begins: floats from the start
+/// of a channel of the PaddedImage. 0 behind a dead relu.
+struct alignas(8) WindowGradient {
+  float value;
+  int input;
+};
+
+/// How the input of a convolution lies in shared memory, without conflicts of banks for the weight gradient.
+inline PaddedImage weight_gradient_image(const ConvPoolShape& s) {
+  const int row_stride = s.padded_width() | 1, plane = s.padded_height() * row_stride;
+  const int wanted = s.kernel_height * row_stride % kBanks,
+            missing = (wanted - plane % kBanks + kBanks) % kBanks;
+  return {s, row_stride, plane + missing};
+}
+
+/// How the threads divide the kernel rows: [parts][out_channels][channel_threads], of which the first
+/// channel_rows of each channel have one.
+struct WeightGradientThreads {
+  WeightGradientThreads() = default;
+  explicit WeightGradientThreads(const ConvPoolShape& s)
+      : channel_rows(s.in_channels * s.kernel_height), channel_threads(round_up(channel_rows, kWarpThreads)) {
+    const int all_rows = s.out_channels * channel_rows, positions = s.pool_height * s.pool_width;
+    const int dense_parts = kConvBackwardThreads / round_up(all_rows, kWarpThreads);
+    if (kConvBackwardThreads / (s.out_channels * channel_threads) < dense_parts)
+      channel_threads = channel_rows;
+    part_threads = round_up(s.out_channels * channel_threads, kWarpThreads);
+    part_positions = round_up(ceil_div(positions, dense_parts), kWindowsAtOnce);
+    parts = ceil_div(positions, part_positions);
+    window_stride = parts * part_positions | 1;
+  }
+
+  int channel_rows, channel_threads;
+  int part_threads;  // whole warps, so that a warp works at one pooled position
+  int parts;
+
+  int part_positions;  // pooled positions of a part, a multiple of kWindowsAtOnce; some of the last may not
+                       // exist
+  // WindowGradients from an output channel to the next, zeros at the end. Odd, so that threads of different
+  // channels read different banks.
+  int window_stride;
+
+  constexpr int window_floats(const ConvPoolShape& s) const { return 2 * s.out_channels * window_stride; }
+  /// Floats of the sums that parts leave to each other in shared memory.
+  int sum_floats(const ConvPoolShape& s) const { return parts > 1 ? parts * s.gradient_floats() : 0; }
+};
+
+/// One thread's kernel row. kKernel: the kernel's width, so that loops are unrolled; 0: known at run time.
+template <int kKernel>
+class KernelRowGradient {
+ public:
+  /// image, windows: where the convolution's input and the WindowGradients of its outputs lie, in floats of
+  /// the block's shared memory.
+  __device__ KernelRowGradient(const ConvPoolShape& s, const PaddedImage& layout,
+                               const WeightGradientThreads& threads, int image, int windows)
+      : inputs_(image), windows_(windows) {
+    const Row row(s, threads);
+    if (!row.exists) return;  // the thread adds up nothing, or another row once more
+    const int in_channel = row.number / s.kernel_height, ky = row.number - in_channel * s.kernel_height;
+    inputs_ = image + in_channel * layout.plane_stride + ky * layout.row_stride;
+    windows_ = windows + 2 * (row.channel * threads.window_stride + row.part * threads.part_positions);
+  }
+
+  /// Adds the image that lies in shared memory.
+  __device__ void add_image(const ConvPoolShape& s, const WeightGradientThreads& threads,
+                            const float* shared) {
+    if (static_cast<int>(threadIdx.x) >= threads.parts * threads.part_threads) return;
+    const float* row = shared + inputs_;
+    const auto* windows = reinterpret_cast<const WindowGradient*>(shared + windows_);
+    for (int left = threads.part_positions; left > 0; left -= kWindowsAtOnce, windows += kWindowsAtOnce) {
+      for (int n = 0; n < kWindowsAtOnce; ++n) add_window(s, row, windows[n]);
+    }
+  }
+
+  /// Writes the gradient of the block's images to `gradient` [gradient_floats()], after the last image. All
+  /// threads call it; `sums`: threads.sum_floats() of shared memory, which others may use up to now.
+  __device__ void write(const ConvPoolShape& s, const WeightGradientThreads& threads, float* sums,
+                        float* gradient) const {
+    const Row row(s, threads);
+    const int floats = s.gradient_floats();
+    __syncthreads();
+    if (row.exists) {
+      float* to = threads.parts > 1 ? sums + row.part * floats : gradient;
+      for (int kx = 0; kx < kColumns; ++kx) {
+        if (kKernel > 0 || kx < s.kernel_width)
+          to[(row.channel * threads.channel_rows + row.number) * s.kernel_width + kx] = weights_[kx];
+      }
+      // Every row of an output channel has added up the channel's bias gradient.
+      if (s.bias && row.number == 0) to[s.weights() + row.channel] = bias_;
+    }
+    if (threads.parts == 1) return;
+    __syncthreads();
+    for (int i = static_cast<int>(threadIdx.x); i < floats; i += kConvBackwardThreads) {
+      float sum = sums[i];
+      for (int part = 1; part < threads.parts; ++part) sum += sums[part * floats + i];
+      gradient[i] = sum;
+    }
+  }
+
+ private:
+  static constexpr int kColumns = kKernel > 0 ? kKernel : kMaxKernelWidth;
+
+  // Which row the thread has.
+  struct Row {
+    __device__ Row(const ConvPoolShape& s, const WeightGradientThreads& threads)
+        : part(static_cast<int>(threadIdx.x) / threads.part_threads) {
+      const int thread = static_cast<int>(threadIdx.x) - part * threads.part_threads;
+      channel = thread / threads.channel_threads;
+      number = thread - channel * threads.channel_threads;
+      exists = part < threads.parts && channel < s.out_channels && number < threads.channel_rows;
+    }
+    int part, channel, number;
+    bool exists;
+  };
+
+  float weights_[kColumns] = {};
+  float bias_ = 0.0f;
+  __device__ void add_window(const ConvPoolShape& s, const float* row, const WindowGradient& gradient) {
+    const float* inputs = row + gradient.input;
+    for (int kx = 0; kx < kColumns; ++kx) {
+      if (kKernel > 0 || kx < s.kernel_width) weights_[kx] += gradient.value * inputs[kx];
+    }
+    bias_ += gradient.value;
+  }
+
+  // Where the row's inputs and the part's WindowGradients begin, in floats of shared memory.
+  int inputs_, windows_;
+};
+
+}  // namespace sweep::cuda
