@@ -8,6 +8,8 @@
 namespace sweep::cuda {
 namespace {
 
+constexpr std::size_t kInputValue = 0;  // the network's input, which needs no gradient
+
 bool is_weighted(const Layer& layer) { return layer.type == "conv2d" || layer.type == "linear"; }
 
 class Fusion {
@@ -42,7 +44,9 @@ class Fusion {
     }
     fused_.values.push_back({.elements = element_count(network_.input())});
     std::vector<std::size_t> value_of(layers.size());
-    const auto value = [&](std::size_t layer) { return layer == kNetworkInput ? 0 : value_of[layer]; };
+    const auto value = [&](std::size_t layer) {
+      return layer == kNetworkInput ? kInputValue : value_of[layer];
+    };
     for (std::size_t i = 0; i < layers.size(); ++i) {
       const Layer& layer = layers[i];
       if (layer.type == "flatten") {  // [channels][y][x] and [features] are the same array
@@ -59,7 +63,7 @@ class Fusion {
       }
       const Shape* output = &layer.output;
       if (node.relu && i + 1 < layers.size() && layers[i + 1].inputs[0] == i && consumer_count[i] == 1) {
-        if (const auto shape = ConvPoolOp::shape_of(layer, layers[i + 1])) {
+        if (const auto shape = ConvPoolOp::shape_of(layer, layers[i + 1], node.inputs[0] != kInputValue)) {
           node.conv_pools = {{&layer, *shape}};
           value_of[++i] = node.output;
           output = &layers[i].output;
@@ -88,7 +92,7 @@ class Fusion {
       return false;
     std::vector<ConvPoolLayers> both = nodes.back().conv_pools;
     both.push_back(node.conv_pools[0]);
-    if (!ConvPoolOp::fits(both)) return false;
+    if (!ConvPoolOp::fits(both, nodes.back().inputs[0] != kInputValue)) return false;
     nodes.back().conv_pools = std::move(both);
     return true;
   }

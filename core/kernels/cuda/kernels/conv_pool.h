@@ -38,7 +38,8 @@ struct ConvPoolChain {
 };
 
 /// Whether the kernels can do `chain`: its arrays fit into 64 KiB of shared memory, its sums into registers.
-bool conv_pool_fits(const ConvPoolChain& chain);
+/// input_gradient: whether the gradient of the first convolution's input is ever needed.
+bool conv_pool_fits(const ConvPoolChain& chain, bool input_gradient);
 
 /// What the first convolution reads: floats [images][channels][height][width], or, if `floats` is nullptr,
 /// the samples of the batch.

@@ -30,13 +30,13 @@ constexpr std::size_t kMostSharedBytes = std::size_t{64} << 10;
 
 }  // namespace
 
-bool conv_pool_fits(const ConvPoolChain& chain) {
+bool conv_pool_fits(const ConvPoolChain& chain, bool input_gradient) {
   for (int l = 0; l < chain.count; ++l) {
     const ConvPoolShape& s = chain.shapes[l];
     if (s.pool_height <= 0 || s.pool_width <= 0 || !conv_pool_backward_fits(s)) return false;
   }
   return conv_pool::forward_bytes(chain) <= kMostSharedBytes &&
-         conv_pool_backward_bytes(chain, true) <= kMostSharedBytes;
+         conv_pool_backward_bytes(chain, input_gradient) <= kMostSharedBytes;
 }
 
 void conv_pool_forward(Stream& stream, const ConvPoolChain& chain, int images, const ConvPoolInput& in,

@@ -37,8 +37,8 @@ struct BatchSample {
   }
 
  private:
-  // byte / 255, correctly rounded for every byte (pixel_value_test.cpp), in three instructions: a division is
-  // ten and a branch.
+  // byte / 255, correctly rounded for every byte (PixelValue.OfEveryByteIsTheQuotient), in three
+  // instructions: a division is ten and a branch.
   static __device__ float byte_value(float byte) {
     constexpr float kInverse = 1.0f / 255.0f;
     const float quotient = byte * kInverse;

@@ -19,7 +19,7 @@ ConvPoolChain chain_of(const std::vector<ConvPoolLayers>& layers) {
 
 }  // namespace
 
-std::optional<ConvPoolShape> ConvPoolOp::shape_of(const Layer& conv, const Layer& pool) {
+std::optional<ConvPoolShape> ConvPoolOp::shape_of(const Layer& conv, const Layer& pool, bool input_gradient) {
   if (conv.type != "conv2d" || pool.type != "max_pool2d") return std::nullopt;
   if (!has_extent(pool, "kernel_size", 2) || !has_extent(pool, "stride", 2) ||
       !has_extent(pool, "padding", 0))
@@ -45,11 +45,12 @@ std::optional<ConvPoolShape> ConvPoolOp::shape_of(const Layer& conv, const Layer
                             .pad_y = size(padding[0]),
                             .pad_x = size(padding[1]),
                             .bias = conv.parameters.size() > 1};
-  return conv_pool_fits({1, {shape}}) ? std::optional(shape) : std::nullopt;
+  return conv_pool_fits({1, {shape}}, input_gradient) ? std::optional(shape) : std::nullopt;
 }
 
-bool ConvPoolOp::fits(const std::vector<ConvPoolLayers>& layers) {
-  return layers.size() <= static_cast<std::size_t>(kMaxConvPools) && conv_pool_fits(chain_of(layers));
+bool ConvPoolOp::fits(const std::vector<ConvPoolLayers>& layers, bool input_gradient) {
+  return layers.size() <= static_cast<std::size_t>(kMaxConvPools) &&
+         conv_pool_fits(chain_of(layers), input_gradient);
 }
 
 ConvPoolOp::ConvPoolOp(const Network& network, const std::vector<ConvPoolLayers>& layers, bool reads_pixels,

@@ -19,11 +19,12 @@ struct ConvPoolLayers {
 
 class ConvPoolOp final : public Op {
  public:
-  /// The shape if `conv`, then relu, then `pool` can be one op; nothing otherwise.
-  static std::optional<ConvPoolShape> shape_of(const Layer& conv, const Layer& pool);
+  /// The shape if `conv`, then relu, then `pool` can be one op; nothing otherwise. input_gradient: whether
+  /// the gradient of the convolution's input is ever needed.
+  static std::optional<ConvPoolShape> shape_of(const Layer& conv, const Layer& pool, bool input_gradient);
 
   /// Whether `layers`, each of which can be one op, can be one op together.
-  static bool fits(const std::vector<ConvPoolLayers>& layers);
+  static bool fits(const std::vector<ConvPoolLayers>& layers, bool input_gradient);
 
   /// `reads_pixels`: the first convolution is the network's first layer and reads the batch's bytes itself.
   ConvPoolOp(const Network& network, const std::vector<ConvPoolLayers>& layers, bool reads_pixels,

@@ -173,7 +173,7 @@ TEST(ConvPoolStack, HasTheBitsOfTheKernelsThatItStandsFor) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
-    ASSERT_TRUE(conv_pool_fits(c.chain));
+    ASSERT_TRUE(conv_pool_fits(c.chain, false));
     const auto apart = contents_behind(c, false);
     for (const host::Order order : {host::Order::kForward, host::Order::kBackward, host::Order::kRandom}) {
       host::set_order(order, 5);

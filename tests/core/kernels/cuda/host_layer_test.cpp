@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/engine.h"
+#include "core/kernels/cuda/fused_nodes.h"
 #include "core/kernels/cuda/host/memory_limit.h"
 #include "core/kernels/cuda/host/stream_order.h"
 #include "core/kernels/cuda/kernels/optimizer.h"
@@ -224,23 +225,24 @@ TEST(ConvPool, ForwardLaunchesNoMoreBlocksThanAreResidentAtOnce) {
   const ConvPoolArrays arrays{.weight = weight.data(), .out = out.data()};
   conv_pool_forward(stream, {1, {shape}}, kImages, {.floats = in.data()}, &arrays);
   stream.wait();
-  // Two blocks of 512 threads with some 60 registers fit on each of 132 multiprocessors.
-  EXPECT_EQ(host::last_grid().x, 264u);
+  // Four blocks of 192 threads with up to 80 registers fit on each of 132 multiprocessors.
+  EXPECT_EQ(host::last_grid().x, 528u);
 }
 
 TEST(ConvPool, FusesTheDeeplizardConvolutionsAndNothingThatDoesNotFit) {
-  const auto fused = [](std::int64_t channels, std::int64_t kernel, const Shape& input) {
+  const auto fused = [](std::int64_t channels, std::int64_t kernel, const Shape& input, bool input_gradient) {
     const Network network({"n",
                            {test::conv("conv", channels, kernel), test::relu("relu"), test::pool("pool", 2),
                             test::flatten("flatten")}},
                           input);
-    return ConvPoolOp::shape_of(network.layers()[0], network.layers()[2]).has_value();
+    return ConvPoolOp::shape_of(network.layers()[0], network.layers()[2], input_gradient).has_value();
   };
-  EXPECT_TRUE(fused(6, 5, {1, 28, 28}));
-  EXPECT_TRUE(fused(12, 5, {6, 12, 12}));
-  EXPECT_FALSE(fused(64, 3, {64, 12, 12}));
-  EXPECT_FALSE(fused(4, 8, {1, 28, 28}));
-  EXPECT_FALSE(fused(1, 1, {3, 2000, 2000}));
+  EXPECT_TRUE(fused(6, 5, {1, 28, 28}, false));
+  EXPECT_TRUE(fused(12, 5, {6, 12, 12}, true));
+  EXPECT_FALSE(fused(64, 3, {64, 12, 12}, false));
+  EXPECT_FALSE(fused(4, 8, {1, 28, 28}, false));
+  EXPECT_FALSE(fused(1, 1, {3, 2000, 2000}, false));
+  EXPECT_EQ(fuse_layers(Network(test::deeplizard(), {1, 28, 28}), {}).nodes[0].conv_pools.size(), 2u);
 }
 
 // A data set of one mebibyte, and a device that has so much memory left besides the engine's own.

@@ -1,0 +1,334 @@
+// The fused convolutions against a simple implementation in double, for kernels, paddings and sizes of every
+// kind.
+#include "core/kernels/cuda/kernels/conv_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+
+namespace sweep::cuda {
+namespace {
+
+using Floats = std::vector<float>;
+using Doubles = std::vector<double>;
+
+struct Extents {
+  int height, width;
+};
+
+ConvPoolShape shape_of(int in_channels, Extents in, int out_channels, Extents kernel, Extents pad = {0, 0},
+                       bool bias = true) {
+  return {.in_channels = in_channels,
+          .in_height = in.height,
+          .in_width = in.width,
+          .out_channels = out_channels,
+          .pool_height = (in.height + 2 * pad.height - kernel.height + 1) / 2,
+          .pool_width = (in.width + 2 * pad.width - kernel.width + 1) / 2,
+          .kernel_height = kernel.height,
+          .kernel_width = kernel.width,
+          .pad_y = pad.height,
+          .pad_x = pad.width,
+          .bias = bias};
+}
+
+struct Convolutions {
+  std::string name;
+  std::vector<ConvPoolShape> shapes;
+  bool input_gradient = true;
+};
+
+void PrintTo(const Convolutions& convolutions, std::ostream* out) { *out << convolutions.name; }
+
+std::size_t inputs(const ConvPoolShape& s) {
+  return static_cast<std::size_t>(s.in_channels) * static_cast<std::size_t>(s.in_height * s.in_width);
+}
+
+Floats random_floats(std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  Floats values(count);
+  for (float& value : values) value = uniform(random);
+  return values;
+}
+
+// What the kernels give.
+struct Result {
+  std::vector<Floats> outputs;                    // of each convolution
+  std::vector<std::vector<std::uint8_t>> argmax;  // without the bytes between images
+  std::vector<Floats> gradients;                  // of each convolution's parameters, added up over the parts
+  Floats grad_in;
+};
+
+struct Parameters {
+  Floats weight, bias;
+};
+
+std::vector<Parameters> random_parameters(const std::vector<ConvPoolShape>& shapes) {
+  std::vector<Parameters> parameters;
+  for (const ConvPoolShape& s : shapes) {
+    const unsigned seed = 10 + static_cast<unsigned>(parameters.size());
+    parameters.push_back({random_floats(static_cast<std::size_t>(s.weights()), seed),
+                          random_floats(static_cast<std::size_t>(s.bias ? s.out_channels : 0), 2 * seed)});
+  }
+  return parameters;
+}
+
+class DeviceFloats {
+ public:
+  DeviceFloats(Stream& stream, const Floats& values) : array_(values.size() + 1, "a test") {
+    stream.upload(array_.data(), values.data(), values.size() * sizeof(float));
+  }
+  float* data() const { return array_.data(); }
+
+ private:
+  Array<float> array_;
+};
+
+template <class T>
+std::vector<T> downloaded(Stream& stream, const Array<T>& array, std::size_t count) {
+  std::vector<T> values(count);
+  stream.download(values.data(), array.data(), count * sizeof(T));
+  return values;
+}
+
+// Runs a chain forward and backward. parts: of the weight gradients.
+Result run(const Convolutions& convolutions, const std::vector<Parameters>& parameters, const Floats& in,
+           const Floats& grad_out, int images, int parts) {
+  const std::vector<ConvPoolShape>& shapes = convolutions.shapes;
+  Stream stream;
+  ConvPoolChain chain;
+  std::vector<ConvPoolArrays> arrays;
+  std::vector<DeviceFloats> constants;
+  std::vector<Array<float>> outputs, gradients;
+  std::vector<Array<std::uint8_t>> argmax;
+  constants.reserve(2 * shapes.size());
+  const auto count = static_cast<std::size_t>(images);
+  for (std::size_t l = 0; l < shapes.size(); ++l) {
+    const ConvPoolShape& s = shapes[l];
+    chain.shapes[chain.count++] = s;
+    const float* weight = constants.emplace_back(stream, parameters[l].weight).data();
+    const float* bias = constants.emplace_back(stream, parameters[l].bias).data();
+    const auto gradient_floats = static_cast<std::size_t>(parts * s.gradient_floats());
+    arrays.push_back(
+        {.weight = weight,
+         .bias = s.bias ? bias : nullptr,
+         .out = outputs.emplace_back(count * static_cast<std::size_t>(s.outputs()), "a test").data(),
+         .argmax = argmax.emplace_back(count * static_cast<std::size_t>(s.argmax_bytes()), "a test").data(),
+         .gradient = gradients.emplace_back(gradient_floats, "a test").data()});
+  }
+  EXPECT_TRUE(conv_pool_fits(chain, convolutions.input_gradient));
+  const DeviceFloats device_in(stream, in), device_grad_out(stream, grad_out);
+  const Array<float> memory(in.size(), "a test");
+  float* grad_in = convolutions.input_gradient ? memory.data() : nullptr;
+  const ConvPoolInput input{.floats = device_in.data()};
+  conv_pool_forward(stream, chain, images, input, arrays.data());
+  conv_pool_backward(stream, chain, images, parts, input, arrays.data(), device_grad_out.data(), false,
+                     grad_in);
+  Result result;
+  for (std::size_t l = 0; l < shapes.size(); ++l) {
+    const ConvPoolShape& s = shapes[l];
+    result.outputs.push_back(downloaded(stream, outputs[l], count * static_cast<std::size_t>(s.outputs())));
+    const auto bytes = downloaded(stream, argmax[l], count * static_cast<std::size_t>(s.argmax_bytes()));
+    std::vector<std::uint8_t>& kept = result.argmax.emplace_back();
+    for (int image = 0; image < images; ++image)
+      kept.insert(kept.end(), bytes.begin() + image * s.argmax_bytes(),
+                  bytes.begin() + image * s.argmax_bytes() + s.outputs());
+    const auto floats = static_cast<std::size_t>(s.gradient_floats());
+    const Floats of_parts = downloaded(stream, gradients[l], static_cast<std::size_t>(parts) * floats);
+    Floats& sum = result.gradients.emplace_back(floats);
+    for (std::size_t i = 0; i < of_parts.size(); ++i) sum[i % floats] += of_parts[i];
+  }
+  if (!convolutions.input_gradient) return result;
+  result.grad_in = downloaded(stream, memory, in.size());
+  // What is there is added to, with the same weight gradients.
+  conv_pool_backward(stream, chain, images, parts, input, arrays.data(), device_grad_out.data(), true,
+                     grad_in);
+  const Floats twice = downloaded(stream, memory, in.size());
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(twice[i], 2 * result.grad_in[i]);
+  return result;
+}
+
+// One convolution of one image, element by element.
+class Reference {
+ public:
+  Reference(const ConvPoolShape& shape, const Parameters& parameters, const float* in)
+      : s_(shape), parameters_(parameters), in_(in) {}
+
+  // The convolution's output before the pooling.
+  double convolution(int o, int y, int x) const {
+    double sum = s_.bias ? static_cast<double>(parameters_.bias[static_cast<std::size_t>(o)]) : 0.0;
+    for_each_product(o, y, x, [&](int weight, int element) {
+      sum += static_cast<double>(parameters_.weight[static_cast<std::size_t>(weight)]) *
+             static_cast<double>(in_[element]);
+    });
+    return sum;
+  }
+
+  // Calls product(index of the weight, index of the input) for every product of an output.
+  template <class Product>
+  void for_each_product(int o, int y, int x, const Product& product) const {
+    for (int c = 0; c < s_.in_channels; ++c) {
+      for (int ky = 0; ky < s_.kernel_height; ++ky) {
+        for (int kx = 0; kx < s_.kernel_width; ++kx) {
+          const int in_y = y + ky - s_.pad_y, in_x = x + kx - s_.pad_x;
+          if (in_y < 0 || in_y >= s_.in_height || in_x < 0 || in_x >= s_.in_width) continue;
+          product(((o * s_.in_channels + c) * s_.kernel_height + ky) * s_.kernel_width + kx,
+                  (c * s_.in_height + in_y) * s_.in_width + in_x);
+        }
+      }
+    }
+  }
+
+ private:
+  const ConvPoolShape& s_;
+  const Parameters& parameters_;
+  const float* in_;
+};
+
+constexpr double kTolerance = 2e-5;
+
+// Checks convolution l of a result, given its input and the gradient of its output; returns the gradient of
+// the input.
+Floats check_convolution(const ConvPoolShape& s, const Parameters& parameters, const Result& result,
+                         std::size_t l, const Floats& in, const Floats& grad_out, int images) {
+  Doubles gradient(static_cast<std::size_t>(s.gradient_floats())), grad_in(in.size());
+  std::size_t i = 0;
+  int wrong = 0;
+  for (int image = 0; image < images; ++image) {
+    const std::size_t first = static_cast<std::size_t>(image) * inputs(s);
+    const Reference reference(s, parameters, in.data() + first);
+    for (int o = 0; o < s.out_channels; ++o) {
+      for (int position = 0; position < s.pool_height * s.pool_width; ++position, ++i) {
+        const int y = 2 * (position / s.pool_width), x = 2 * (position % s.pool_width);
+        double largest = -1e9;
+        for (int w = 0; w < 4; ++w)
+          largest = std::max(largest, reference.convolution(o, y + w / 2, x + w % 2));
+        const int argmax = result.argmax[l][i];
+        wrong += std::abs(result.outputs[l][i] - std::max(largest, 0.0)) > kTolerance;
+        if (argmax == kDeadRelu) {
+          wrong += largest > kTolerance;
+          continue;
+        }
+        const int win_y = y + argmax / 2, win_x = x + argmax % 2;
+        wrong += argmax > 3 || std::abs(reference.convolution(o, win_y, win_x) - largest) > kTolerance;
+        const auto g = static_cast<double>(grad_out[i]);
+        reference.for_each_product(o, win_y, win_x, [&](int weight, int element) {
+          gradient[static_cast<std::size_t>(weight)] +=
+              g * static_cast<double>(in[first + static_cast<std::size_t>(element)]);
+          grad_in[first + static_cast<std::size_t>(element)] +=
+              g * static_cast<double>(parameters.weight[static_cast<std::size_t>(weight)]);
+        });
+        if (s.bias) gradient[static_cast<std::size_t>(s.weights() + o)] += g;
+      }
+    }
+  }
+  EXPECT_EQ(wrong, 0) << "outputs of convolution " << l;
+  for (std::size_t k = 0; k < gradient.size(); ++k)
+    EXPECT_NEAR(result.gradients[l][k], gradient[k], kTolerance * 10)
+        << "parameter " << k << " of convolution " << l;
+  return {grad_in.begin(), grad_in.end()};
+}
+
+class ConvPool : public testing::TestWithParam<Convolutions> {
+ protected:
+  const std::vector<ConvPoolShape>& shapes_ = GetParam().shapes;
+  const std::vector<Parameters> parameters_ = random_parameters(shapes_);
+
+  Floats input(int images) const {
+    return random_floats(static_cast<std::size_t>(images) * inputs(shapes_[0]), 1);
+  }
+  Floats output_gradient(int images) const {
+    return random_floats(static_cast<std::size_t>(images * shapes_.back().outputs()), 2);
+  }
+};
+
+TEST_P(ConvPool, AgreesWithASimpleImplementation) {
+  const int images = 3;
+  const Floats in = input(images);
+  Floats gradient = output_gradient(images);
+  // One part has two images, two have none.
+  const Result result = run(GetParam(), parameters_, in, gradient, images, images + 1);
+  for (std::size_t l = shapes_.size(); l-- > 0;)
+    gradient = check_convolution(shapes_[l], parameters_[l], result, l, l > 0 ? result.outputs[l - 1] : in,
+                                 gradient, images);
+  for (std::size_t i = 0; i < result.grad_in.size(); ++i)
+    ASSERT_NEAR(result.grad_in[i], gradient[i], 5 * kTolerance) << i;
+}
+
+TEST_P(ConvPool, GivesAnImageTheSameBitsAloneAndInABatch) {
+  const int images = 3;
+  const Floats in = input(images), gradient = output_gradient(images);
+  const Result all = run(GetParam(), parameters_, in, gradient, images, 1);
+  const auto row = [](const Floats& rows, int image, std::size_t size) {
+    const auto first = rows.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(image) * size);
+    return Floats(first, first + static_cast<std::ptrdiff_t>(size));
+  };
+  const std::size_t in_size = inputs(shapes_[0]),
+                    out_size = static_cast<std::size_t>(shapes_.back().outputs());
+  for (int image = 0; image < images; ++image) {
+    const Result one =
+        run(GetParam(), parameters_, row(in, image, in_size), row(gradient, image, out_size), 1, 1);
+    EXPECT_EQ(one.outputs.back(), row(all.outputs.back(), image, out_size));
+    if (GetParam().input_gradient) {
+      EXPECT_EQ(one.grad_in, row(all.grad_in, image, in_size));
+    }
+  }
+}
+
+class ConvPoolsInARow : public ConvPool {};
+
+TEST_P(ConvPoolsInARow, GiveTheBitsOfOneAfterTheOther) {
+  const int images = 3;
+  const Floats in = input(images), gradient = output_gradient(images);
+  const Result both = run(GetParam(), parameters_, in, gradient, images, 2);
+  const Result second = run({"", {shapes_[1]}}, {parameters_[1]}, both.outputs[0], gradient, images, 2);
+  const Result first =
+      run({"", {shapes_[0]}, GetParam().input_gradient}, {parameters_[0]}, in, second.grad_in, images, 2);
+  EXPECT_EQ(both.outputs[0], first.outputs[0]);
+  EXPECT_EQ(both.outputs[1], second.outputs[0]);
+  EXPECT_EQ(both.gradients[0], first.gradients[0]);
+  EXPECT_EQ(both.gradients[1], second.gradients[0]);
+  EXPECT_EQ(both.grad_in, first.grad_in);
+}
+
+const Convolutions kDeeplizard{
+    "Deeplizard", {shape_of(1, {28, 28}, 6, {5, 5}), shape_of(6, {12, 12}, 12, {5, 5})}, false};
+const Convolutions kPadded{
+    "ThreeByThreePadded",
+    {shape_of(3, {11, 10}, 8, {3, 3}, {1, 1}), shape_of(8, {5, 5}, 10, {3, 3}, {1, 1})}};
+const Convolutions kDifferent{"DifferentKernels",
+                              {shape_of(2, {13, 12}, 5, {3, 3}), shape_of(5, {5, 5}, 4, {2, 4}, {2, 3})}};
+
+constexpr auto kName = [](const auto& test) { return test.param.name; };
+
+INSTANTIATE_TEST_SUITE_P(Of, ConvPoolsInARow, testing::Values(kDeeplizard, kPadded, kDifferent), kName);
+INSTANTIATE_TEST_SUITE_P(
+    Of, ConvPool,
+    testing::Values(
+        kDeeplizard, kPadded, kDifferent,
+        Convolutions{"NoBiasOddSizes", {shape_of(2, {9, 11}, 3, {4, 3}, {0, 2}, false)}},
+        Convolutions{"WideKernel", {shape_of(1, {9, 12}, 7, {2, 7}, {0, 1})}},
+        Convolutions{"OnePooledOutput", {shape_of(4, {6, 6}, 6, {5, 5})}},
+        Convolutions{"OneByOneKernel", {shape_of(5, {4, 6}, 9, {1, 1})}},
+        Convolutions{"ManyInputChannels", {shape_of(12, {8, 8}, 8, {3, 3}, {1, 1})}},
+        // 49 pooled outputs are spread over 60 sums per input channel: two channels fit at a time.
+        Convolutions{"GroupsOfInputChannels", {shape_of(3, {18, 18}, 4, {5, 5})}}),
+    kName);
+
+// Blocks of the GPU take several images, and there are more images than blocks.
+TEST(ConvPoolOfManyImages, GivesTheLastTheBitsThatItHasAlone) {
+  const ConvPoolShape s = shape_of(1, {4, 4}, 2, {3, 3});
+  const std::vector<Parameters> parameters = random_parameters({s});
+  constexpr int kImages = 1100;
+  const Floats in = random_floats(kImages * 16, 1), gradient = random_floats(kImages * 2, 2);
+  const Result all = run({"", {s}}, parameters, in, gradient, kImages, conv_pool_gradient_parts(kImages));
+  const Result last =
+      run({"", {s}}, parameters, {in.end() - 16, in.end()}, {gradient.end() - 2, gradient.end()}, 1, 1);
+  EXPECT_EQ(Floats(all.outputs[0].end() - 2, all.outputs[0].end()), last.outputs[0]);
+  EXPECT_EQ(Floats(all.grad_in.end() - 16, all.grad_in.end()), last.grad_in);
+}
+
+}  // namespace
+}  // namespace sweep::cuda
