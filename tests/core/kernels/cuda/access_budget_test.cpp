@@ -22,8 +22,8 @@ struct Budget {
 };
 
 constexpr Budget kBudgets[] = {
-    {"functor_kernel<ForwardKernel>", 1.25, 1.05, 1.25, 1.4},
-    {"functor_kernel<BackwardKernel<2> >", 2.5, 1.2, 2.05, 4.7},
+    {"functor_kernel<ForwardKernel>", 1.05, 1.4, 1.25, 1.4},
+    {"functor_kernel<BackwardKernel<.*> >", 1.35, 2.7, 1.2, 4.4},
     {"functor_kernel<StackKernel>", 1.2, 1.1, 1.05, 1.3},
     {"functor_kernel<ProductsKernel<.*> >", 1, 1.35, 1.35, 1.5},
     {".*", 1.2, 1.2, 1.35, 1.3},
