@@ -25,7 +25,8 @@ std::atomic<Order> order{Order::kForward};
 std::atomic<std::uint64_t> order_seed{0};  // of Order::kRandom
 std::atomic<std::uint64_t> grids{0}, grid_numbers{0};
 thread_local Index3 last;
-thread_local GridObserver* observer = nullptr;
+constinit thread_local GridObserver* observer = nullptr;
+constinit thread_local bool runs = false;  // a grid does
 
 // In which order `count` threads or blocks run. Of blocks and threads alike, the next order is another one.
 class Turns {
@@ -123,23 +124,25 @@ class BlockRunner {
     fiber->yield();
   }
 
-  void add_copy(Copy copy) {
+  // `code`: where the kernel calls it.
+  void add_copy(Copy copy, const void* code) {
     for (const void* address : {static_cast<const void*>(copy.to), copy.from})
       if (reinterpret_cast<std::uintptr_t>(address) % copy.bytes != 0) misaligned_bytes_ = copy.bytes;
     copy.is_read = early_;
     if (early_) {
-      if (observer != nullptr) observer->read(copy.from, copy.bytes);
+      if (observer != nullptr) observer->access({copy.from, copy.bytes, AccessKind::kRead, code});
       std::memcpy(copy.value.data(), copy.from, copy.bytes);
     }
     block_->copies[thread_number()].push_back(copy);
     ++block_->unfinished;
   }
 
-  void finish_copies() {
+  void finish_copies(const void* code) {
     std::vector<Copy>& copies = block_->copies[thread_number()];
     for (const Copy& copy : copies) {
-      if (observer != nullptr && !copy.is_read) observer->read(copy.from, copy.bytes);
-      if (observer != nullptr) observer->write(copy.to, copy.bytes);
+      if (observer != nullptr && !copy.is_read)
+        observer->access({copy.from, copy.bytes, AccessKind::kRead, code});
+      if (observer != nullptr) observer->access({copy.to, copy.bytes, AccessKind::kWrite, code});
       std::memcpy(copy.to, copy.is_read ? copy.value.data() : copy.from, copy.bytes);
     }
     block_->unfinished -= copies.size();
@@ -230,6 +233,14 @@ void fill_with_nans(std::vector<std::byte>& shared) {
   if (!shared.empty()) std::memset(shared.data(), 0xFF, shared.size());
 }
 
+// Says for its lifetime that a grid runs.
+struct Runs {
+  Runs() { runs = true; }
+  ~Runs() { runs = false; }
+  Runs(const Runs&) = delete;
+  Runs& operator=(const Runs&) = delete;
+};
+
 // Runs a part of the grid: thread `thread` of every block. block_state(b): what the block b has.
 void run_blocks(Index3 grid, Index3 block, GridPart part, const std::function<void()>& thread,
                 const std::function<BlockState&(unsigned)>& block_state) {
@@ -239,6 +250,7 @@ void run_blocks(Index3 grid, Index3 block, GridPart part, const std::function<vo
   Turns turns;
   turns.begin(count);
   if (observer != nullptr) observer->begin_grid(part);
+  const Runs running;
   for (unsigned n = 0; n < count; ++n) {
     const unsigned b = turns[n];
     block_index = {b % grid.x, b / grid.x % grid.y, b / (grid.x * grid.y)};
@@ -252,12 +264,14 @@ void run_blocks(Index3 grid, Index3 block, GridPart part, const std::function<vo
 
 }  // namespace
 
-void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread) {
+void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread,
+              const void* kernel) {
   require_launchable(grid, block, shared_bytes);
   ++grids;
   last = grid;
   BlockState state{.shared = std::vector<std::byte>(shared_bytes), .copies = {}};
-  run_blocks(grid, block, {.grid = ++grid_numbers}, thread, [&](unsigned) -> BlockState& {
+  const GridPart part{.grid = ++grid_numbers, .is_early = false, .kernel = kernel};
+  run_blocks(grid, block, part, thread, [&](unsigned) -> BlockState& {
     fill_with_nans(state.shared);
     return state;
   });
@@ -266,15 +280,17 @@ void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::fu
 struct StartedGrid::State {
   Index3 grid, block;
   std::uint64_t number;
+  const void* kernel;
   std::vector<BlockState> blocks;
 };
 
 StartedGrid::StartedGrid(Index3 grid, Index3 block, std::size_t shared_bytes,
-                         const std::function<void()>& early)
-    : state_(std::make_unique<State>(State{grid, block, ++grid_numbers, {}})) {
+                         const std::function<void()>& early, const void* kernel)
+    : state_(std::make_unique<State>(State{grid, block, ++grid_numbers, kernel, {}})) {
   require_launchable(grid, block, shared_bytes);
   state_->blocks.resize(std::size_t{grid.x} * grid.y * grid.z);
-  run_blocks(grid, block, {.grid = state_->number, .is_early = true}, early, [&](unsigned b) -> BlockState& {
+  const GridPart part{.grid = state_->number, .is_early = true, .kernel = kernel};
+  run_blocks(grid, block, part, early, [&](unsigned b) -> BlockState& {
     state_->blocks[b].shared.resize(shared_bytes);
     fill_with_nans(state_->blocks[b].shared);
     return state_->blocks[b];
@@ -286,23 +302,26 @@ StartedGrid::~StartedGrid() = default;
 void StartedGrid::finish(const std::function<void()>& thread) {
   ++grids;
   last = state_->grid;
-  run_blocks(state_->grid, state_->block, {.grid = state_->number}, thread,
+  const GridPart part{.grid = state_->number, .is_early = false, .kernel = state_->kernel};
+  run_blocks(state_->grid, state_->block, part, thread,
              [&](unsigned b) -> BlockState& { return state_->blocks[b]; });
 }
 
 void wait_for_block() { runner().wait(); }
 
 void add_atomically(std::uint32_t* counter, std::uint32_t more) {
-  if (observer != nullptr) observer->add_atomically(counter, sizeof *counter);
+  if (observer != nullptr)
+    observer->access({counter, sizeof *counter, AccessKind::kAtomic, __builtin_return_address(0)});
   *counter += more;
 }
 
 void copy_async(void* shared, const void* global, std::size_t bytes) {
-  runner().add_copy({shared, global, bytes, false, {}});
+  runner().add_copy({shared, global, bytes, false, {}}, __builtin_return_address(0));
 }
-void wait_for_copies() { runner().finish_copies(); }
+void wait_for_copies() { runner().finish_copies(__builtin_return_address(0)); }
 
 void set_grid_observer(GridObserver* value) { observer = value; }
+GridObserver* running_grid_observer() { return runs ? observer : nullptr; }
 
 void set_order(Order value, std::uint64_t seed) {
   order = value;

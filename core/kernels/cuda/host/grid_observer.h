@@ -8,10 +8,22 @@
 namespace sweep::cuda::host {
 
 /// A part of a grid's work: `grid` is its number, the same in both parts. is_early: what its threads do
-/// before they wait for the previous kernel, which runs between this part and the other.
+/// before they wait for the previous kernel, which runs between this part and the other. `kernel`: the
+/// function, or nullptr where a test runs a grid of something else.
 struct GridPart {
   std::uint64_t grid = 0;  // from 1
   bool is_early = false;
+  const void* kernel = nullptr;
+};
+
+enum class AccessKind : std::uint8_t { kRead, kWrite, kAtomic };
+
+/// An access of the thread that runs. `code`: where it stands in the program.
+struct MemoryAccess {
+  const void* address;
+  std::size_t bytes;
+  AccessKind kind;
+  const void* code;
 };
 
 /// Its functions are called on the thread that runs the grid, between the kernel's own instructions.
@@ -27,15 +39,17 @@ class GridObserver {
   virtual void pass_barrier() = 0;
   /// Threads of the block run on `stack` from now on; see thread_index in host_builtins.h for which.
   virtual void run_on(std::span<const std::byte> stack) = 0;
-  /// The thread adds to `bytes` bytes at `address` atomically.
-  virtual void add_atomically(const void* address, std::size_t bytes) = 0;
-  /// A copy of the thread to shared memory reads device memory, or arrives.
-  virtual void read(const void* from, std::size_t bytes) = 0;
-  virtual void write(const void* to, std::size_t bytes) = 0;
+  /// The thread reads or writes memory, its own stack, too, or a copy of it to shared memory does. Plain
+  /// accesses are seen only in kernels that are compiled for it, see access_hooks.cpp; atomic ones and copies
+  /// always.
+  virtual void access(const MemoryAccess& access) = 0;
 };
 
 /// The observer of the grids that the calling thread runs; nullptr, the default: none. It has to live until
 /// the next call.
 void set_grid_observer(GridObserver* observer);
+
+/// That observer while a grid runs on the calling thread, else nullptr.
+GridObserver* running_grid_observer();
 
 }  // namespace sweep::cuda::host

@@ -69,12 +69,13 @@ std::function<void()> KernelLaunch::thread(bool early, bool rest) const {
   };
 }
 
-void KernelLaunch::run() const { run_grid(grid_, block_, shared_bytes_, thread(true, true)); }
+void KernelLaunch::run() const { run_grid(grid_, block_, shared_bytes_, thread(true, true), kernel_); }
 
 std::function<void()> KernelLaunch::start() const {
   ++overlapped;
   if (type_.early == nullptr) return [launch = *this] { launch.run(); };
-  const auto started = std::make_shared<StartedGrid>(grid_, block_, shared_bytes_, thread(true, false));
+  const auto started =
+      std::make_shared<StartedGrid>(grid_, block_, shared_bytes_, thread(true, false), kernel_);
   return [started, rest = thread(false, true)] { started->finish(rest); };
 }
 

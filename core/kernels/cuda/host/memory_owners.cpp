@@ -45,4 +45,12 @@ void require_memory_of(int device, const void* data, std::size_t bytes) {
                     std::to_string(device));
 }
 
+std::vector<std::span<const std::byte>> all_memory() {
+  const std::lock_guard lock(mutex);
+  std::vector<std::span<const std::byte>> all;
+  for (const auto& [address, piece] : pieces())
+    all.emplace_back(reinterpret_cast<const std::byte*>(address), piece.bytes);
+  return all;
+}
+
 }  // namespace sweep::cuda::host

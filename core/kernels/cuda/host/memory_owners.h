@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
+#include <vector>
 
 namespace sweep::cuda::host {
 
@@ -11,5 +13,8 @@ void forget_memory(const void* data);
 
 /// Throws DeviceError unless [data, data + bytes) is memory of device `device`.
 void require_memory_of(int device, const void* data, std::size_t bytes);
+
+/// The memory of all devices, by address.
+std::vector<std::span<const std::byte>> all_memory();
 
 }  // namespace sweep::cuda::host

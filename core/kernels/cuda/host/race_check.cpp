@@ -1,18 +1,15 @@
 #include "core/kernels/cuda/host/race_check.h"
 
-#include <link.h>
-
 #include <array>
 #include <set>
 #include <sstream>
 #include <unordered_map>
 
+#include "core/kernels/cuda/host/program_memory.h"
 #include "core/kernels/cuda/runtime/host_grid.h"
 
 namespace sweep::cuda::host {
 namespace {
-
-enum class Access : std::uint8_t { kRead, kWrite, kAtomic };
 
 // A thread of a grid at a moment. Epochs are numbered through all blocks of all grids, so two threads with
 // the same epoch are of one block, with no barrier between them.
@@ -37,49 +34,14 @@ struct Byte {
 constexpr std::size_t kPageBytes = 1024;
 using Page = std::array<Byte, kPageBytes>;
 
-struct Range {
-  std::uintptr_t begin = 0, end = 0;
-  bool contains(std::uintptr_t address) const { return address >= begin && address < end; }
-};
-
-Range range_of(std::span<const std::byte> bytes) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
-  return {begin, begin + bytes.size()};
-}
-
-// What lies in the program itself: its code starts at `base`, and the calling thread's thread_local
-// variables, which static __shared__ arrays are, in `variables`.
-struct Program {
-  std::uintptr_t base = 0;
-  Range variables;
-};
-
-Program find_program() {
-  Program program;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* data) {
-        Program& found = *static_cast<Program*>(data);
-        found.base = info->dlpi_addr;
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          if (info->dlpi_phdr[i].p_type != PT_TLS) continue;
-          found.variables.begin = reinterpret_cast<std::uintptr_t>(info->dlpi_tls_data);
-          found.variables.end = found.variables.begin + info->dlpi_phdr[i].p_memsz;
-        }
-        return 1;  // The program comes first.
-      },
-      &program);
-  return program;
-}
-
 }  // namespace
 
 struct RaceCheck::Implementation {
-  const Program program = find_program();
+  const ProgramMemory program = find_program_memory();
   Range shared, stack;  // of the grid, of the threads that run
   std::uint64_t grid = 0, epoch = 0;
   std::uint64_t started = 0;  // the grid that has begun, but still waits for the previous one; 0: none
-  bool runs = false;          // a kernel does
-  bool is_early = false;      // and has not waited for the previous one
+  bool is_early = false;      // the one that runs has not waited for the previous one
   std::uint64_t accesses = 0;
   std::unordered_map<std::uintptr_t, std::unique_ptr<Page>> pages;
   std::uintptr_t last_number = 0;
@@ -104,16 +66,16 @@ struct RaceCheck::Implementation {
             .thread = (thread_index.z * block_size.y + thread_index.y) * block_size.x + thread_index.x};
   }
 
-  void note(const void* pointer, std::size_t bytes, Access access, const void* code) {
+  void note(const void* pointer, std::size_t bytes, AccessKind access, const void* code) {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-    if (!runs || stack.contains(address)) return;
+    if (stack.contains(address)) return;
     ++accesses;
     const Moment moment = now(epoch);
     const bool of_block = shared.contains(address) || program.variables.contains(address);
     for (std::size_t i = 0; i < bytes; ++i) note(byte(address + i), moment, of_block, access, code);
   }
 
-  void note(Byte& byte, const Moment& moment, bool of_block, Access access, const void* code) {
+  void note(Byte& byte, const Moment& moment, bool of_block, AccessKind access, const void* code) {
     // Of what another block has done to its shared memory nothing is seen.
     const auto concerns = [&](const Moment& other, std::uint64_t of_grid) {
       return of_grid == grid && (!of_block || other.block == moment.block);
@@ -122,10 +84,10 @@ struct RaceCheck::Implementation {
       return other.block != moment.block || (other.epoch == epoch && other.thread != moment.thread);
     };
     const bool was_written = concerns(byte.write, byte.write_grid);
-    if (was_written && races_with(byte.write) && !(access == Access::kAtomic && byte.is_atomic))
+    if (was_written && races_with(byte.write) && !(access == AccessKind::kAtomic && byte.is_atomic))
       report(byte.write, "wrote", moment, access, of_block, code);
     if (!of_block) note_early(byte, moment, access, code);
-    if (access == Access::kRead) {
+    if (access == AccessKind::kRead) {
       // The host's thread_local variables lie beside static shared arrays, but kernels do not write them.
       if (of_block && !was_written && byte.write_grid != 0)
         report(byte.write, "wrote, and nobody of its own block", moment, access, of_block, code);
@@ -143,12 +105,12 @@ struct RaceCheck::Implementation {
     }
     byte.write = moment;
     byte.write_grid = grid;
-    byte.is_atomic = access == Access::kAtomic;
+    byte.is_atomic = access == AccessKind::kAtomic;
   }
 
   // What is special about device memory before a kernel's wait for the previous one.
-  void note_early(Byte& byte, const Moment& moment, Access access, const void* code) {
-    const bool reads = access == Access::kRead;
+  void note_early(Byte& byte, const Moment& moment, AccessKind access, const void* code) {
+    const bool reads = access == AccessKind::kRead;
     if (is_early && reads) {
       byte.many_blocks_read_early =
           byte.early_grid == grid && (byte.many_blocks_read_early || byte.early_read.block != moment.block);
@@ -165,13 +127,13 @@ struct RaceCheck::Implementation {
     }
   }
 
-  void report(const Moment& other, const char* did, const Moment& moment, Access access, bool of_block,
+  void report(const Moment& other, const char* did, const Moment& moment, AccessKind access, bool of_block,
               const void* code) {
     const auto place = reinterpret_cast<std::uintptr_t>(code) - program.base;
     if (!reported.insert(place).second) return;
-    const char* const does = access == Access::kRead    ? "reads"
-                             : access == Access::kWrite ? "writes"
-                                                        : "adds atomically to";
+    const char* const does = access == AccessKind::kRead    ? "reads"
+                             : access == AccessKind::kWrite ? "writes"
+                                                            : "adds atomically to";
     std::ostringstream text;
     text << "kernel " << grid << ": thread " << moment.thread << " of block " << moment.block << ' ' << does
          << (of_block ? " shared" : " device") << " memory that thread " << other.thread << " of block "
@@ -180,19 +142,8 @@ struct RaceCheck::Implementation {
   }
 };
 
-namespace {
-thread_local RaceCheck::Implementation* watching = nullptr;
-}
-
-RaceCheck::RaceCheck() : implementation_(std::make_unique<Implementation>()) {
-  watching = implementation_.get();
-  set_grid_observer(this);
-}
-
-RaceCheck::~RaceCheck() {
-  set_grid_observer(nullptr);
-  watching = nullptr;
-}
+RaceCheck::RaceCheck() : implementation_(std::make_unique<Implementation>()) { set_grid_observer(this); }
+RaceCheck::~RaceCheck() { set_grid_observer(nullptr); }
 
 const std::vector<std::string>& RaceCheck::races() const { return implementation_->races; }
 std::uint64_t RaceCheck::accesses() const { return implementation_->accesses; }
@@ -201,11 +152,9 @@ void RaceCheck::begin_grid(const GridPart& part) {
   implementation_->grid = part.grid;
   implementation_->is_early = part.is_early;
   if (implementation_->started == part.grid) implementation_->started = 0;
-  implementation_->runs = true;
 }
 
 void RaceCheck::end_grid() {
-  implementation_->runs = false;
   if (implementation_->is_early) implementation_->started = implementation_->grid;
 }
 
@@ -217,75 +166,8 @@ void RaceCheck::begin_block(std::span<const std::byte> shared) {
 void RaceCheck::pass_barrier() { ++implementation_->epoch; }
 void RaceCheck::run_on(std::span<const std::byte> stack) { implementation_->stack = range_of(stack); }
 
-void RaceCheck::add_atomically(const void* address, std::size_t bytes) {
-  implementation_->note(address, bytes, Access::kAtomic, __builtin_return_address(0));
-}
-
-void RaceCheck::read(const void* from, std::size_t bytes) {
-  implementation_->note(from, bytes, Access::kRead, __builtin_return_address(0));
-}
-
-void RaceCheck::write(const void* to, std::size_t bytes) {
-  implementation_->note(to, bytes, Access::kWrite, __builtin_return_address(0));
+void RaceCheck::access(const MemoryAccess& access) {
+  implementation_->note(access.address, access.bytes, access.kind, access.code);
 }
 
 }  // namespace sweep::cuda::host
-
-// What the compiler calls in code compiled with -fsanitize=thread.
-namespace {
-
-using sweep::cuda::host::Access;
-
-inline void note(const void* address, std::size_t bytes, Access access, const void* code) {
-  if (sweep::cuda::host::watching != nullptr) sweep::cuda::host::watching->note(address, bytes, access, code);
-}
-
-}  // namespace
-
-// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): the compiler's names
-extern "C" {
-void __tsan_init() {}
-void __tsan_func_entry(void*) {}
-void __tsan_func_exit() {}
-
-#define SWEEP_ACCESS(name, bytes, access) \
-  void __tsan_##name(void* address) { note(address, bytes, access, __builtin_return_address(0)); }
-SWEEP_ACCESS(read1, 1, Access::kRead)
-SWEEP_ACCESS(read2, 2, Access::kRead)
-SWEEP_ACCESS(read4, 4, Access::kRead)
-SWEEP_ACCESS(read8, 8, Access::kRead)
-SWEEP_ACCESS(read16, 16, Access::kRead)
-SWEEP_ACCESS(write1, 1, Access::kWrite)
-SWEEP_ACCESS(write2, 2, Access::kWrite)
-SWEEP_ACCESS(write4, 4, Access::kWrite)
-SWEEP_ACCESS(write8, 8, Access::kWrite)
-SWEEP_ACCESS(write16, 16, Access::kWrite)
-SWEEP_ACCESS(unaligned_read2, 2, Access::kRead)
-SWEEP_ACCESS(unaligned_read4, 4, Access::kRead)
-SWEEP_ACCESS(unaligned_read8, 8, Access::kRead)
-SWEEP_ACCESS(unaligned_read16, 16, Access::kRead)
-SWEEP_ACCESS(unaligned_write2, 2, Access::kWrite)
-SWEEP_ACCESS(unaligned_write4, 4, Access::kWrite)
-SWEEP_ACCESS(unaligned_write8, 8, Access::kWrite)
-SWEEP_ACCESS(unaligned_write16, 16, Access::kWrite)
-#undef SWEEP_ACCESS
-
-void __tsan_read_range(void* address, std::size_t bytes) {
-  note(address, bytes, Access::kRead, __builtin_return_address(0));
-}
-void __tsan_write_range(void* address, std::size_t bytes) {
-  note(address, bytes, Access::kWrite, __builtin_return_address(0));
-}
-void __tsan_vptr_update(void** address, void*) {
-  note(address, sizeof *address, Access::kWrite, __builtin_return_address(0));
-}
-
-// Of the host's counters, as in std::shared_ptr; kernels have add_atomically().
-std::uint32_t __tsan_atomic32_fetch_add(volatile std::uint32_t* counter, std::uint32_t more, int) {
-  return __atomic_fetch_add(counter, more, __ATOMIC_SEQ_CST);
-}
-std::uint32_t __tsan_atomic32_fetch_sub(volatile std::uint32_t* counter, std::uint32_t less, int) {
-  return __atomic_fetch_sub(counter, less, __ATOMIC_SEQ_CST);
-}
-}
-// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)

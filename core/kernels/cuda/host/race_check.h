@@ -1,8 +1,7 @@
 // Finds races in kernels that run on the host, as compute-sanitizer's racecheck does on a GPU, and in device
 // memory, too.
 //
-// The kernels have to be compiled with -fsanitize=thread, which makes the compiler call a function at every
-// access to memory. These functions are here in place of ThreadSanitizer's.
+// The kernels have to be compiled with -fsanitize=thread; see access_hooks.cpp.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +20,7 @@ namespace sweep::cuda::host {
 /// - two blocks of a grid that access the same byte of device memory, where one writes;
 /// - reading static shared memory that only an earlier block has written;
 /// - a kernel that writes device memory which the next one has read before it waited for this one, and one
-/// that
-///   writes device memory before it waits.
+///   that writes device memory before it waits.
 /// Atomic additions are no race among each other. It does not depend on the order in which threads and blocks
 /// run (see Order). Kernels on one stream come one after the other and cannot race.
 class RaceCheck final : public GridObserver {
@@ -44,9 +42,7 @@ class RaceCheck final : public GridObserver {
   void begin_block(std::span<const std::byte> shared) override;
   void pass_barrier() override;
   void run_on(std::span<const std::byte> stack) override;
-  void add_atomically(const void* address, std::size_t bytes) override;
-  void read(const void* from, std::size_t bytes) override;
-  void write(const void* to, std::size_t bytes) override;
+  void access(const MemoryAccess& access) override;
 
   struct Implementation;
 

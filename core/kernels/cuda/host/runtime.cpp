@@ -63,8 +63,9 @@ constexpr std::uint32_t kWorkPerSwitch = 60;
 std::byte* filled_with_nans(std::size_t bytes) {
   if (bytes == 0) return nullptr;
   require_not_capturing("an allocation");
-  void* data = std::malloc(bytes);
-  if (data == nullptr) throw std::bad_alloc();
+  constexpr std::size_t kAlignment = 256;  // of cudaMalloc()
+  void* data = nullptr;
+  if (posix_memalign(&data, kAlignment, bytes) != 0) throw std::bad_alloc();
   std::memset(data, 0xFF, bytes);
   return static_cast<std::byte*>(data);
 }

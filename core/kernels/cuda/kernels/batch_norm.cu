@@ -4,17 +4,15 @@
 // devices share a batch, one thread per channel then joins what each part of it has left.
 #include "core/kernels/cuda/kernels/batch_norm.h"
 
+#include "core/kernels/cuda/kernels/sum_order.h"
 #include "core/kernels/cuda/runtime/kernel.h"
 
 namespace sweep::cuda {
 namespace {
 
-constexpr int kValuesPerRun = 8 * static_cast<int>(kThreads);
-constexpr int kMaxRuns = 64;
-
 int runs_of(const BatchNormShape& s, int images) {
-  const int runs = ceil_div(images * s.plane, kValuesPerRun);
-  return runs < 1 ? 1 : runs < kMaxRuns ? runs : kMaxRuns;
+  const int runs = ceil_div(images * s.plane, kValuesPerNormRun);
+  return runs < 1 ? 1 : runs < kMostNormRuns ? runs : kMostNormRuns;
 }
 
 // Values begin … end − 1 of the images · plane values of a channel.

@@ -1,6 +1,6 @@
 // The sizes that decide into which parts sums are divided, and so the bits of results. They are those of one
-// GPU, an H100 or H200, and never of the GPU at hand: every GPU gives the same bits. To change one changes
-// the bits of what is trained from then on.
+// GPU, an H100 or H200, and never of the GPU at hand: every GPU with room for the same kernels gives the same
+// bits. To change one changes the bits of what is trained from then on.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +40,11 @@ inline constexpr std::int64_t kJoinedGradientBlocks = 8 * kMultiprocessors;
 
 /// Parts of a batch that several GPUs share, whichever share it; and so the most GPUs that can.
 inline constexpr int kGradientParts = 8;
+
+/// Runs that a channel's values are divided into for the sums of batch normalization: of so many values each,
+/// but at most so many runs, which one thread joins.
+inline constexpr int kValuesPerNormRun = 2048;
+inline constexpr int kMostNormRuns = 64;
 
 /// Fewest products of one part of a weight gradient's sum.
 inline constexpr std::int64_t kLeastProductsPerPart = 64;

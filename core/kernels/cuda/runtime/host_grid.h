@@ -29,8 +29,9 @@ extern constinit thread_local std::byte* block_memory;
 /// Runs `thread` once for every thread of the grid. `shared_bytes`: dynamic shared memory of a block. Throws
 /// std::logic_error for more threads, blocks or shared memory than a GPU takes, if threads of a block end
 /// while others wait for them at a barrier, and if a kernel ends before its copies have arrived: on a GPU
-/// those are errors or undefined.
-void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread);
+/// those are errors or undefined. `kernel`: what a GridObserver is told.
+void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& thread,
+              const void* kernel = nullptr);
 
 /// A grid whose threads do something before they wait for the previous kernel, as functor_kernel() does. That
 /// part runs at once in all blocks, which then keep their shared memory and the copies that have not arrived
@@ -38,7 +39,8 @@ void run_grid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::fu
 /// earliest, so what is loaded too early is old. Throws as run_grid(), both parts.
 class StartedGrid {
  public:
-  StartedGrid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& early);
+  StartedGrid(Index3 grid, Index3 block, std::size_t shared_bytes, const std::function<void()>& early,
+              const void* kernel = nullptr);
   ~StartedGrid();
   StartedGrid(const StartedGrid&) = delete;
   StartedGrid& operator=(const StartedGrid&) = delete;

@@ -62,7 +62,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "GPU of a test");
   properties->totalGlobalMem = state().machine.memory_bytes;
-  properties->multiProcessorCount = 132;
+  properties->multiProcessorCount = state().machine.multiprocessors;
   properties->major = state().machine.compute_major;
   properties->uuid.bytes[15] = static_cast<char>(device + 1);
   return cudaSuccess;
@@ -73,7 +73,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   if (const cudaError_t error = begin_call("cudaDeviceGetAttribute")) return error;
   if (device < 0 || device >= state().machine.devices) return failed(cudaErrorInvalidDevice);
   if (attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin) {
-    *value = 227 << 10;
+    *value = static_cast<int>(state().machine.shared_bytes);
+  } else if (attribute == cudaDevAttrMultiProcessorCount) {
+    *value = state().machine.multiprocessors;
   } else if (attribute == cudaDevAttrComputeCapabilityMajor) {
     *value = state().machine.compute_major;
   } else {

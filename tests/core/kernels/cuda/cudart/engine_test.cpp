@@ -90,6 +90,20 @@ std::vector<float> train(const Training& training, const char* device = "cuda",
   return outcome;
 }
 
+std::vector<float> train_large_batches(const Training& training) {
+  const Network network(training.network, training.input);
+  constexpr std::size_t kImages = 150;
+  const auto engine = make_engine(network, {.device = parse_device("cuda"), .batch_size = kImages});
+  engine->set_parameters(initial_parameters(network, 3));
+  for (const std::size_t images : {kImages, std::size_t{40}}) {
+    const test::OwnedBatch batch = test::random_batch(images, element_count(network.input()), 10, images);
+    engine->train(batch.view(), 0.01);
+  }
+  std::vector<float> outcome = engine->parameters();
+  outcome.push_back(static_cast<float>(engine->take_totals().loss));
+  return outcome;
+}
+
 class EngineOnCudart : public testing::Test {
  protected:
   void SetUp() override { cudart::start({}); }
@@ -128,6 +142,23 @@ TEST_F(EngineOnCudart, GivesTheSameBitsOnEveryDeviceAndWithoutOverlap) {
     const test::Environment variable("SWEEP_CUDA_OVERLAP", "0");
     EXPECT_EQ(train(training), first) << training.network.name;
     EXPECT_EQ(cudart::kernels_overlapped(), overlapped);
+  }
+}
+
+// Of batches that make more blocks than a small GPU has multiprocessors, and fewer than a large one has.
+TEST_F(EngineOnCudart, GivesTheSameBitsOnGpusOfAllSizes) {
+  constexpr std::size_t kShared[] = {std::size_t{163} << 10, std::size_t{227} << 10};  // of an A100, an H100
+  for (const Training& training : trainings_) {
+    std::vector<float> first;
+    for (const int multiprocessors : {16, 80, 132, 264}) {
+      for (const std::size_t shared_bytes : kShared) {
+        cudart::start({.multiprocessors = multiprocessors, .shared_bytes = shared_bytes});
+        const std::vector<float> outcome = train_large_batches(training);
+        if (first.empty()) first = outcome;
+        EXPECT_EQ(outcome, first) << training.network.name << " on " << multiprocessors
+                                  << " multiprocessors with " << shared_bytes << " bytes";
+      }
+    }
   }
 }
 

@@ -30,6 +30,8 @@ struct Machine {
   std::size_t memory_bytes = std::size_t{1} << 30;  // of each device
   bool has_peer_access = true;                      // between all of them
   int compute_major = 9;                            // of their compute capability
+  int multiprocessors = 132;
+  std::size_t shared_bytes = std::size_t{227} << 10;  // that a block may have
 };
 
 /// Makes a new machine: nothing of the last one's failures, allocations and errors is left, but what kernels

@@ -1,0 +1,62 @@
+// What the compiler calls in code compiled with -fsanitize=thread, at every access to memory: here it tells
+// the observer of the grid that runs, in place of ThreadSanitizer.
+#include "core/kernels/cuda/host/grid_observer.h"
+
+namespace {
+
+using sweep::cuda::host::AccessKind;
+
+inline void note(const void* address, std::size_t bytes, AccessKind kind, const void* code) {
+  if (auto* const observer = sweep::cuda::host::running_grid_observer())
+    observer->access({address, bytes, kind, code});
+}
+
+}  // namespace
+
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): the compiler's names
+extern "C" {
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+
+#define SWEEP_ACCESS(name, bytes, kind) \
+  void __tsan_##name(void* address) { note(address, bytes, kind, __builtin_return_address(0)); }
+SWEEP_ACCESS(read1, 1, AccessKind::kRead)
+SWEEP_ACCESS(read2, 2, AccessKind::kRead)
+SWEEP_ACCESS(read4, 4, AccessKind::kRead)
+SWEEP_ACCESS(read8, 8, AccessKind::kRead)
+SWEEP_ACCESS(read16, 16, AccessKind::kRead)
+SWEEP_ACCESS(write1, 1, AccessKind::kWrite)
+SWEEP_ACCESS(write2, 2, AccessKind::kWrite)
+SWEEP_ACCESS(write4, 4, AccessKind::kWrite)
+SWEEP_ACCESS(write8, 8, AccessKind::kWrite)
+SWEEP_ACCESS(write16, 16, AccessKind::kWrite)
+SWEEP_ACCESS(unaligned_read2, 2, AccessKind::kRead)
+SWEEP_ACCESS(unaligned_read4, 4, AccessKind::kRead)
+SWEEP_ACCESS(unaligned_read8, 8, AccessKind::kRead)
+SWEEP_ACCESS(unaligned_read16, 16, AccessKind::kRead)
+SWEEP_ACCESS(unaligned_write2, 2, AccessKind::kWrite)
+SWEEP_ACCESS(unaligned_write4, 4, AccessKind::kWrite)
+SWEEP_ACCESS(unaligned_write8, 8, AccessKind::kWrite)
+SWEEP_ACCESS(unaligned_write16, 16, AccessKind::kWrite)
+#undef SWEEP_ACCESS
+
+void __tsan_read_range(void* address, std::size_t bytes) {
+  note(address, bytes, AccessKind::kRead, __builtin_return_address(0));
+}
+void __tsan_write_range(void* address, std::size_t bytes) {
+  note(address, bytes, AccessKind::kWrite, __builtin_return_address(0));
+}
+void __tsan_vptr_update(void** address, void*) {
+  note(address, sizeof *address, AccessKind::kWrite, __builtin_return_address(0));
+}
+
+// Of the host's counters, as in std::shared_ptr; kernels have add_atomically().
+std::uint32_t __tsan_atomic32_fetch_add(volatile std::uint32_t* counter, std::uint32_t more, int) {
+  return __atomic_fetch_add(counter, more, __ATOMIC_SEQ_CST);
+}
+std::uint32_t __tsan_atomic32_fetch_sub(volatile std::uint32_t* counter, std::uint32_t less, int) {
+  return __atomic_fetch_sub(counter, less, __ATOMIC_SEQ_CST);
+}
+}
+// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
