@@ -110,7 +110,8 @@ Result run(const Convolutions& convolutions, const std::vector<Parameters>& para
     chain.shapes[chain.count++] = s;
     const float* weight = constants.emplace_back(stream, parameters[l].weight).data();
     const float* bias = constants.emplace_back(stream, parameters[l].bias).data();
-    const auto gradient_floats = static_cast<std::size_t>(parts * s.gradient_floats());
+    const auto gradient_floats =
+        static_cast<std::size_t>(parts) * static_cast<std::size_t>(s.gradient_floats());
     arrays.push_back(
         {.weight = weight,
          .bias = s.bias ? bias : nullptr,
@@ -220,7 +221,7 @@ Floats check_convolution(const ConvPoolShape& s, const Parameters& parameters, c
           grad_in[first + static_cast<std::size_t>(element)] +=
               g * static_cast<double>(parameters.weight[static_cast<std::size_t>(weight)]);
         });
-        if (s.bias) gradient[static_cast<std::size_t>(s.weights() + o)] += g;
+        if (s.bias) gradient[static_cast<std::size_t>(s.weights()) + static_cast<std::size_t>(o)] += g;
       }
     }
   }
@@ -240,7 +241,8 @@ class ConvPool : public testing::TestWithParam<Convolutions> {
     return random_floats(static_cast<std::size_t>(images) * inputs(shapes_[0]), 1);
   }
   Floats output_gradient(int images) const {
-    return random_floats(static_cast<std::size_t>(images * shapes_.back().outputs()), 2);
+    return random_floats(
+        static_cast<std::size_t>(images) * static_cast<std::size_t>(shapes_.back().outputs()), 2);
   }
 };
 
@@ -310,6 +312,8 @@ INSTANTIATE_TEST_SUITE_P(
         kDeeplizard, kPadded, kDifferent,
         Convolutions{"NoBiasOddSizes", {shape_of(2, {9, 11}, 3, {4, 3}, {0, 2}, false)}},
         Convolutions{"WideKernel", {shape_of(1, {9, 12}, 7, {2, 7}, {0, 1})}},
+        Convolutions{"MoreKernelRowsThanThreads",
+                     {shape_of(1, {17, 18}, 6, {5, 5}), shape_of(6, {6, 7}, 16, {5, 5})}},
         Convolutions{"OnePooledOutput", {shape_of(4, {6, 6}, 6, {5, 5})}},
         Convolutions{"OneByOneKernel", {shape_of(5, {4, 6}, 9, {1, 1})}},
         Convolutions{"ManyInputChannels", {shape_of(12, {8, 8}, 8, {3, 3}, {1, 1})}},
