@@ -77,7 +77,7 @@ std::function<void()> KernelLaunch::start() const {
   const auto started =
       std::make_shared<StartedGrid>(grid_, block_, shared_bytes_, thread(true, false), kernel_);
   return [started, rest = thread(false, true)] { started->finish(rest); };
-}
+}  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): the function owns it
 
 std::uint64_t grids_overlapped() { return overlapped; }
 

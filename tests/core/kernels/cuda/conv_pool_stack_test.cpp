@@ -97,12 +97,15 @@ std::vector<std::vector<std::byte>> contents_behind(const Case& c, bool together
   Arrays arrays(stream);
   const ConvPoolShape& first = c.chain.shapes[0];
   const int pixels = first.in_channels * first.in_height * first.in_width;
-  std::vector<std::uint32_t> rows;
-  for (int i = 0; i < c.images; ++i) rows.push_back(static_cast<std::uint32_t>((i * 3 + 1) % c.images));
-  std::vector<std::uint8_t> bytes;
-  for (int i = 0; i < c.images * pixels; ++i) bytes.push_back(static_cast<std::uint8_t>(i * i % 251));
-  std::vector<std::int32_t> labels;
-  for (int i = 0; i < c.images; ++i) labels.push_back(i * 7 % c.classes);
+  const auto images = static_cast<std::size_t>(c.images);
+  std::vector<std::uint32_t> rows(images);
+  std::vector<std::int32_t> labels(images);
+  for (int i = 0; i < c.images; ++i) {
+    rows[static_cast<std::size_t>(i)] = static_cast<std::uint32_t>((i * 3 + 1) % c.images);
+    labels[static_cast<std::size_t>(i)] = i * 7 % c.classes;
+  }
+  std::vector<std::uint8_t> bytes(images * static_cast<std::size_t>(pixels));
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i * i % 251);
   StepInput step{.gradient_scale = 0.125f, .loss_scale = 0.5};
   step.pixels = arrays.add(bytes);
   if (c.loss == LossOptions::Kind::kMse) {

@@ -93,6 +93,7 @@ TEST(KernelOverlap, EveryKernelOfARowStartsBeforeTheOneInFrontOfItIsDone) {
       launch_row();
     }
     std::vector<float> last;
+    last.reserve(sums.size());
     for (const Array<float>& sum : sums) last.push_back(to_host(stream, sum.data(), kCount).back());
     EXPECT_THAT(last, ElementsAre(0, 1, 1, 1, 1)) << "each has read what was there before its neighbour ran";
     EXPECT_EQ(host::grids_overlapped() - before, kKernels - 1);
@@ -124,16 +125,16 @@ TEST(KernelOverlap, ChangesNoBitOfATraining) {
     OptimizerOptions optimizer;
     double clip_norm;
   };
-  for (const auto& [spec, optimizer, clip_norm] :
-       {Case{test::deeplizard(), AdamOptions{}, 0},
-        Case{test::deeplizard(), SgdOptions{.momentum = 0.9}, 0.5},
-        Case{test::mlp(), RmspropOptions{.momentum = 0.5, .centered = true}, 0}}) {
+  for (const Case& c : {Case{test::deeplizard(), AdamOptions{}, 0},
+                        Case{test::deeplizard(), SgdOptions{.momentum = 0.9}, 0.5},
+                        Case{test::mlp(), RmspropOptions{.momentum = 0.5, .centered = true}, 0}}) {
     const auto train = [&](const char* overlap) {
       const test::Environment variable("SWEEP_CUDA_OVERLAP", overlap);
-      const Network network(spec, {1, 28, 28});
-      const auto engine = make_engine(
-          network,
-          {.device = parse_device("cuda"), .batch_size = 6, .optimizer = optimizer, .clip_norm = clip_norm});
+      const Network network(c.network, {1, 28, 28});
+      const auto engine = make_engine(network, {.device = parse_device("cuda"),
+                                                .batch_size = 6,
+                                                .optimizer = c.optimizer,
+                                                .clip_norm = c.clip_norm});
       engine->set_parameters(initial_parameters(network, 3));
       const test::OwnedBatch batch = test::random_batch(6, 784, 10, 4);
       for (int step = 0; step < 3; ++step) {
