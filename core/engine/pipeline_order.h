@@ -18,7 +18,7 @@ struct StageTask {
 
 enum class PipelinePasses { kForward, kBackward, kBoth };
 
-/// What each device does, in order. `devices`: of each stage, from 0; `parts` >= 1. Every stage takes the
+/// What each device does, in order. `devices`: of each stage, from 0. Every stage takes the
 /// parts in their order, forward and back. A device that keeps to its order, and begins a task when that of
 /// the stage before (forward) or after it (backward) is done, never waits for ever. With
 /// kOneForwardOneBackward, stage s of S never has more than S − s parts that went forward and not back.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
@@ -134,21 +135,46 @@ std::vector<std::size_t> pipeline_stages(const Network& network, const PipelineO
   return balanced_stages(costs, static_cast<std::size_t>(std::max(1, pipeline.stages)));
 }
 
+// The lowest and the highest index of a device.
+std::pair<int, int> device_range(const std::vector<Stage>& stages) {
+  const auto [lowest, highest] =
+      std::minmax_element(stages.begin(), stages.end(),
+                          [](const Stage& a, const Stage& b) { return a.device.index < b.device.index; });
+  return {lowest->device.index, highest->device.index};
+}
+
 std::optional<std::string> cuda_stages_unavailable_reason(const Network& network,
                                                           const EngineOptions& options) {
-  if (options.accumulate > 1)
-    return "layers on several GPUs and a batch in parts (\"accumulate\": " +
-           std::to_string(options.accumulate) + ") are not implemented together; on the CPU they work";
-  if (options.parallel.data > 1)
-    return "layers on several GPUs (\"parallel.model\", \"parallel.pipeline\") that also share batches "
-           "(\"parallel.data\") are not implemented; each works alone, and on the CPU they work together";
-  for (const Stage& stage : split_into_stages(network, options.parallel, options.device)) {
+  const std::vector<Stage> stages = split_into_stages(network, options.parallel, options.device);
+  for (const Stage& stage : stages) {
     if (stage.device.type != options.device.type)
       return "\"parallel.model\" has layers on " + stage.device.name() + ", want devices of the kind of " +
              options.device.name();
-    if (auto reason = unavailable_reason(stage.device)) return reason;
+  }
+  const int data = options.parallel.data;
+  if (data > 1) {
+    // Each set as if it were in a process of its own, because they are looked at below.
+    if (auto reason = device_group_unavailable_reason(options.device, data, data)) return reason;
+  }
+  for (int replica = 0; replica < data; ++replica) {
+    for (const Stage& stage : stages_of_replica(stages, replica)) {
+      auto reason = unavailable_reason(stage.device);
+      if (!reason) continue;
+      if (data == 1) return reason;
+      const Device last{options.device.type, device_range(stages_of_replica(stages, data - 1)).second};
+      return *reason + "; \"parallel.data\": " + std::to_string(data) +
+             " wants as many sets of devices as the layers are on, up to " + last.name();
+    }
   }
   return std::nullopt;
+}
+
+// Adds those that `devices` has not yet.
+void add_devices(const std::vector<Stage>& stages, std::vector<Device>& devices) {
+  for (const Stage& stage : stages) {
+    if (std::find(devices.begin(), devices.end(), stage.device) == devices.end())
+      devices.push_back(stage.device);
+  }
 }
 
 }  // namespace
@@ -167,6 +193,12 @@ std::vector<Stage> split_into_stages(const Network& network, const ParallelOptio
   return stages;
 }
 
+std::vector<Stage> stages_of_replica(std::vector<Stage> stages, int replica) {
+  const auto [lowest, highest] = device_range(stages);
+  for (Stage& stage : stages) stage.device.index += replica * (highest - lowest + 1);
+  return stages;
+}
+
 std::optional<std::string> parallel_unavailable_reason(const Network& network, const EngineOptions& options) {
   if (options.device.type == DeviceType::kCpu) return std::nullopt;
   if (!options.parallel.is_parallel()) return std::nullopt;
@@ -174,12 +206,18 @@ std::optional<std::string> parallel_unavailable_reason(const Network& network, c
   return device_group_unavailable_reason(options.device, options.parallel.data);
 }
 
+std::vector<Device> training_devices(const Network& network, const EngineOptions& options) {
+  const std::vector<Stage> stages = split_into_stages(network, options.parallel, options.device);
+  std::vector<Device> devices;
+  for (int replica = 0; replica < options.parallel.data; ++replica)
+    add_devices(stages_of_replica(stages, replica), devices);
+  std::ranges::sort(devices, {}, &Device::index);
+  return devices;
+}
+
 std::size_t device_count(const std::vector<Stage>& stages) {
   std::vector<Device> devices;
-  for (const Stage& stage : stages) {
-    if (std::find(devices.begin(), devices.end(), stage.device) == devices.end())
-      devices.push_back(stage.device);
-  }
+  add_devices(stages, devices);
   return devices.size();
 }
 

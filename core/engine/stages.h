@@ -28,10 +28,20 @@ struct Stage {
 std::vector<Stage> split_into_stages(const Network& network, const ParallelOptions& options,
                                      const Device& device);
 
+/// `stages` on the devices of replica number `replica`, from 0, of ParallelOptions::data that each have a set
+/// of devices: the first has those of `stages`, and the others' lie behind them, one set after the other,
+/// each as far from the one before as the lowest and the highest device of `stages` and those between them
+/// take.
+std::vector<Stage> stages_of_replica(std::vector<Stage> stages, int replica);
+
 /// Why `network` cannot be trained on this machine with options.parallel and options.accumulate, from
 /// options.device on, which itself can be used; nothing if it can. Says what can be done instead. Throws as
 /// split_into_stages(). Thread-safe.
 std::optional<std::string> parallel_unavailable_reason(const Network& network, const EngineOptions& options);
+
+/// The devices on which a run with `options` trains `network`, in ascending order. Throws as
+/// split_into_stages().
+std::vector<Device> training_devices(const Network& network, const EngineOptions& options);
 
 /// Number of different devices in `stages`.
 std::size_t device_count(const std::vector<Stage>& stages);

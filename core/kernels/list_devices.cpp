@@ -57,7 +57,8 @@ std::optional<std::string> device_group_unavailable_reason(const Device& first, 
   if (first.type == DeviceType::kCpu) return std::nullopt;
   if (count > kMaxCudaReplicas)
     return "\"parallel.data\": at most " + std::to_string(kMaxCudaReplicas) +
-           " GPUs can share a batch, which is cut into as many parts, got " + std::to_string(count);
+           " GPUs, or sets of them, can share a batch, which is cut into as many parts, got " +
+           std::to_string(count);
   for (int i = 0; i < count / processes; ++i) {
     if (auto reason = unavailable_reason(Device{first.type, first.index + i})) return reason;
   }

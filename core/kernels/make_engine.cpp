@@ -38,16 +38,18 @@ std::unique_ptr<Engine> make_engine(const Network& network, const EngineOptions&
 std::optional<std::string> group_unavailable_reason(const Network& network, const EngineOptions& options,
                                                     int ranks) {
   const int data = options.parallel.data;
-  const bool one_each =
-      data > 1 && options.device.type == DeviceType::kCuda && !options.parallel.has_stages();
-  auto reason = one_each ? device_group_unavailable_reason(options.device, data, data)
-                         : parallel_unavailable_reason(network, options);
+  const bool one_each = data > 1 && options.device.type == DeviceType::kCuda;
+  EngineOptions own = options;  // of one process
+  if (one_each) own.parallel.data = 1;
+  auto reason = one_each ? device_group_unavailable_reason(options.device, data, data) : std::nullopt;
+  if (!reason) reason = parallel_unavailable_reason(network, own);
   if (reason || data <= 1) return reason;
   if (one_each ? data == ranks : data % ranks == 0) return std::nullopt;
   return "got \"parallel\": {\"data\": " + std::to_string(data) + "} with " + std::to_string(ranks) +
          " MPI ranks, want " + std::to_string(ranks) +
-         (one_each ? ", one GPU each; without an MPI launcher one process can have several"
-                   : " or a multiple of it");
+         (one_each
+              ? ", one GPU each, or one set of them; without an MPI launcher one process can have several"
+              : " or a multiple of it");
 }
 
 std::unique_ptr<Engine> make_engine_on(Communicator& group, const Network& network,

@@ -19,6 +19,10 @@ class ReplicaEngine : public Engine {
   /// Which samples of a batch of `samples` the ranks compute; a rank looks at no others. In evaluation there
   /// is one turn. Valid until the next call. Allocates no more once a batch as large has been shared.
   virtual const SampleShares& sample_shares(std::size_t samples, bool training) = 0;
+
+  /// To be called if a rank has failed, when nothing but the destructor follows: it then waits for no other
+  /// rank. The default implementation is for engines whose destructors never do.
+  virtual void abandon_group() noexcept {}
 };
 
 /// Makes the engine of a rank, which `group` outlives. Throws as make_engine().

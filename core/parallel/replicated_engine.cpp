@@ -50,9 +50,14 @@ class Replica {
 
   /// Until rank 0 ends the engine.
   void serve() {
-    for (ReplicaCommand command = receive(group_); command.kind != Kind::kEndEngine;
-         command = receive(group_))
-      execute(command);
+    try {
+      for (ReplicaCommand command = receive(group_); command.kind != Kind::kEndEngine;
+           command = receive(group_))
+        execute(command);
+    } catch (...) {
+      engine_.abandon_group();
+      throw;
+    }
   }
 
  private:
@@ -201,6 +206,7 @@ class ReplicatedEngine : public Engine {
       if (own_) send(group_, {.kind = Kind::kEndEngine});
     } catch (const std::exception&) {
       // They have ended with an error that was told.
+      own_->abandon_group();
     }
     own_.reset();
   }
@@ -244,7 +250,7 @@ EngineOptions options_of_one(const EngineOptions& options) {
 
 // What the ranks are called, before their number.
 std::string name_of(const EngineOptions& options) {
-  if (options.device.index > 0) return "rank ";
+  if (options.device.index > 0 || options.parallel.has_stages()) return "rank ";
   return options.device.type == DeviceType::kCpu ? "cpu:" : "cuda:";
 }
 

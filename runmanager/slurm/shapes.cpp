@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "core/base/error.h"
 #include "core/engine/device.h"
@@ -11,13 +10,19 @@
 namespace sweep {
 namespace {
 
-int stages_of(const ParallelOptions& parallel) {
-  if (parallel.pipeline && parallel.pipeline->stages > 0) return parallel.pipeline->stages;
+// GPUs that a task needs: those up to the last one that a run names, or counts.
+int gpus_of(const ParallelOptions& parallel) {
+  int lowest = 0, highest = 0;
+  if (parallel.pipeline && parallel.pipeline->stages > 0) highest = parallel.pipeline->stages - 1;
   if (parallel.pipeline && !parallel.pipeline->first_layers.empty())
-    return static_cast<int>(parallel.pipeline->first_layers.size()) + 1;
-  std::set<std::string> devices;
-  for (const LayerPlacement& placement : parallel.model) devices.insert(placement.device);
-  return std::max(1, static_cast<int>(devices.size()));
+    highest = static_cast<int>(parallel.pipeline->first_layers.size());
+  for (const LayerPlacement& placement : parallel.model) {
+    const int index = parse_device(placement.device).index;
+    const bool is_first = &placement == parallel.model.data();
+    lowest = is_first ? index : std::min(lowest, index);
+    highest = is_first ? index : std::max(highest, index);
+  }
+  return lowest + parallel.data * (highest - lowest + 1);
 }
 
 }  // namespace
@@ -30,7 +35,7 @@ std::string shape_name(const SlurmShape& shape) {
 SlurmShape shape_of(const RunConfig& run, const SlurmSpec& spec) {
   const bool cuda = run.device.starts_with("cuda") || (run.device == "auto" && !spec.cuda.gres.empty());
   // CPU cores are threads of one process, and asked for by "cpus".
-  return {cuda, cuda ? run.parallel.data * stages_of(run.parallel) : 1};
+  return {cuda, cuda ? gpus_of(run.parallel) : 1};
 }
 
 SlurmTasks tasks_of(const SlurmShape& shape, const SlurmSpec& spec) {

@@ -5,6 +5,7 @@
 
 #include "core/data/dataset_remarks.h"
 #include "core/data/sample_format.h"
+#include "core/engine/stages.h"
 #include "runmanager/config/problems.h"
 #include "runmanager/records/checkpoint.h"
 #include "runmanager/records/provenance.h"
@@ -76,8 +77,9 @@ PreparedRun RunPreparer::prepare(const RunConfig& config) {
   run.device = environment_.parse_device(config.device);
   run.unavailable = environment_.unavailable_reason(run.device, config.precision);
   run.network = std::make_shared<const Network>(config.network, data.sizes.shape);
-  if (!run.unavailable)
-    run.unavailable = environment_.parallel_missing_reason(*run.network, engine_options(config, run.device));
+  const EngineOptions options = engine_options(config, run.device);
+  if (!run.unavailable) run.unavailable = environment_.parallel_missing_reason(*run.network, options);
+  if (!run.unavailable) run.devices = training_devices(*run.network, options);
   if (!config.init.empty()) run.weights = load_weights(config.init, *run.network);
   if (shared_) {
     run.network.reset();

@@ -51,6 +51,8 @@ std::string last_epoch_text(const RunRecord& record) {
                                : fmt::format("after epoch {}", record.epochs.back().epoch);
 }
 
+bool is_on_gpus(const PreparedRun& run) { return run.device.type != DeviceType::kCpu; }
+
 // One thread runs everything here. The loop starts runs in free slots, waits for events, passes them on to
 // the recorder and the progress display, and ends runs that have passed a deadline.
 class RunScheduler {
@@ -116,7 +118,7 @@ class RunScheduler {
     std::deque<double> intervals;  // seconds from the event before to each of the last batches
     int threads = 0;
     bool stop_requested = false;
-    std::optional<Device> gpu;  // that it used last: its worker keeps the context, which costs GPU memory
+    std::vector<Device> gpus;  // that it used last: its worker keeps the contexts, which cost GPU memory
   };
 
   std::size_t active_runs() const {
@@ -131,14 +133,24 @@ class RunScheduler {
     if (options_.threads > 0) return options_.threads;
     const auto divisor = static_cast<int>(active);
     const bool gets_one_more = static_cast<int>(slot.index) < options_.cores % divisor;
-    return std::max(1, options_.cores / divisor + (gets_one_more ? 1 : 0));
+    const PreparedRun& run = slot.run().prepared;
+    const int least = is_on_gpus(run) ? 1 : static_cast<int>(run.devices.size());
+    return std::max(least, options_.cores / divisor + (gets_one_more ? 1 : 0));
   }
 
-  bool device_is_free(const Device& device) const {
-    if (!options_.one_run_per_gpu || device.type == DeviceType::kCpu) return true;
-    return std::none_of(slots_.begin(), slots_.end(), [&device](const Slot& slot) {
-      return slot.is_active() && slot.run().prepared.device == device;
-    });
+  // A GPU is a run's own. On the CPU, devices are cores, of which any will do.
+  bool devices_are_free(const PreparedRun& run) const {
+    if (!options_.one_run_per_device) return true;
+    std::size_t cores = 0;
+    for (const Slot& slot : slots_) {
+      if (!slot.is_active()) continue;
+      const PreparedRun& other = slot.run().prepared;
+      if (is_on_gpus(run) && std::ranges::find_first_of(run.devices, other.devices) != run.devices.end())
+        return false;
+      if (!is_on_gpus(other)) cores += other.devices.size();
+    }
+    return is_on_gpus(run) || cores == 0 ||
+           cores + run.devices.size() <= static_cast<std::size_t>(options_.cores);
   }
 
   void start_runs() {
@@ -147,22 +159,22 @@ class RunScheduler {
     }
     for (std::size_t free = slots_.size() - active_runs(); free > 0; --free) {
       const auto next = std::find_if(waiting_.begin(), waiting_.end(), [this](const Attempt& attempt) {
-        return device_is_free(attempt.run->prepared.device);
+        return devices_are_free(attempt.run->prepared);
       });
       if (next == waiting_.end()) break;
       const Attempt attempt = *next;
       waiting_.erase(next);
-      start(free_slot_for(attempt.run->prepared.device), attempt);
+      start(free_slot_for(attempt.run->prepared), attempt);
     }
     hand_out_idle_cores();
   }
 
-  // A run on a GPU goes where the last one on this GPU was, if it can, so that few workers make contexts.
+  // A run on GPUs goes where the last one on the same was, if it can, so that few workers make contexts.
   // Others stay away from there.
-  Slot& free_slot_for(const Device& device) {
-    const auto unfitness = [&device](const Slot& slot) {
-      if (device.type != DeviceType::kCpu && slot.gpu == device) return 0;
-      return slot.gpu ? 2 : 1;
+  Slot& free_slot_for(const PreparedRun& run) {
+    const auto unfitness = [&run](const Slot& slot) {
+      if (is_on_gpus(run) && slot.gpus == run.devices) return 0;
+      return slot.gpus.empty() ? 1 : 2;
     };
     Slot* best = nullptr;
     for (Slot& slot : slots_) {
@@ -180,8 +192,8 @@ class RunScheduler {
     slot.begin = slot.last_event = options_.clock();
     slot.intervals.clear();
     slot.stop_requested = false;
-    const Device& device = attempt.run->prepared.device;
-    if (device.type != DeviceType::kCpu) slot.gpu = device;
+    const PreparedRun& prepared = attempt.run->prepared;
+    if (is_on_gpus(prepared)) slot.gpus = prepared.devices;
     const std::size_t run = slot.run().run;
     RunRecord record = recorder_.record(run);
     record.status = RunStatus::kRunning;

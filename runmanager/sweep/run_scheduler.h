@@ -11,9 +11,9 @@
 namespace sweep {
 
 struct SchedulerOptions {
-  std::size_t slots = 1;         // runs at once
-  bool one_run_per_gpu = false;  // two would only take turns
-  int threads = 0;               // CPU threads per run; 0: `cores` divided over the runs
+  std::size_t slots = 1;            // runs at once
+  bool one_run_per_device = false;  // of a GPU, or of a core that a run takes for one; two would take turns
+  int threads = 0;                  // CPU threads per run; 0: `cores` divided over the runs
   int cores = 1;
   int retry = 0;                  // further attempts for a run that fails, unless it diverged
   bool fail_fast = false;         // the first run that stays failed ends the sweep

@@ -107,7 +107,7 @@ std::deque<ScheduledRun> SweepRunner::runs_to_train() {
 
 SchedulerOptions SweepRunner::scheduler_options(std::size_t slots) {
   return {.slots = slots,
-          .one_run_per_gpu = options_.jobs == 0,
+          .one_run_per_device = options_.jobs == 0,
           .threads = options_.threads,
           .cores = available_cores(),
           .retry = options_.retry,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/data/data_loader.h"
 #include "core/data/dataset.h"
@@ -22,6 +23,7 @@ namespace sweep {
 struct PreparedRun {
   const RunConfig* config = nullptr;  // owned by the caller, like everything it points to
   Device device;
+  std::vector<Device> devices;             // on which it is trained, in ascending order; none if unavailable
   std::optional<std::string> unavailable;  // why the device cannot be used here
   std::shared_ptr<const Dataset> data;
   std::shared_ptr<const Network> network;

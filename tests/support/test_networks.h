@@ -27,6 +27,12 @@ inline NetworkSpec deeplizard() {
            relu("relu4"), linear("out", 10)}};
 }
 
+/// The network with dropout in front of its last layer.
+inline NetworkSpec with_dropout(NetworkSpec network) {
+  network.layers.insert(network.layers.end() - 1, {"dropout", "dropout", {{"p", 0.3}}});
+  return network;
+}
+
 /// 784-32-10 for 28×28 images.
 inline NetworkSpec mlp() {
   return {"mlp", {flatten("flatten"), linear("fc1", 32), relu("relu1"), linear("out", 10)}};

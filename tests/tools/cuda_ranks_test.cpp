@@ -29,13 +29,14 @@ class CudaRanks : public ::testing::Test {
 
   // With N devices in one process, or in N processes.
   Trained train(const std::string& name, int devices, bool processes, int epochs,
-                const std::string& setting = "RANKS=1") const {
-    const std::vector<std::string> words = {"s.json",
-                                            "optimizer=adam",
-                                            "epochs=" + std::to_string(epochs),
-                                            "name=" + name,
-                                            "parallel.data=" + std::to_string(devices),
-                                            "--quiet"};
+                const std::string& setting = "RANKS=1", const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"s.json",
+                                      "optimizer=adam",
+                                      "epochs=" + std::to_string(epochs),
+                                      "name=" + name,
+                                      "parallel.data=" + std::to_string(devices),
+                                      "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
     const Finished finished =
         processes ? run_mpi(devices, words, folder_.path(), setting) : run_program(words, folder_.path());
     EXPECT_EQ(finished.code, 0) << finished.out << finished.err;
@@ -80,6 +81,20 @@ TEST_F(CudaRanks, GoOnWithAnotherNumber) {
   train("several", 2, false, 2);
   train("several", 4, true, 3);
   EXPECT_TRUE(train("several", 2, true, 4) == two);
+}
+
+// Each process has a set of devices with the layers between them.
+TEST_F(CudaRanks, MayHaveSetsOfDevices) {
+  const std::vector<std::string> turns = {"accumulate=2"};
+  const Trained two = train("without", 2, false, 2, "RANKS=1", turns);
+  std::vector<std::string> stages = turns;
+  stages.emplace_back(R"(parallel.pipeline={"stages": ["pool", "out"], "micro_batches": 2})");
+  EXPECT_TRUE(train("threads", 2, false, 2, "RANKS=1", stages) == two);
+  EXPECT_TRUE(train("processes", 2, true, 2, "RANKS=1", stages) == two);
+  // As Slurm does with --gpus-per-task=2, of which the stages take one each.
+  EXPECT_TRUE(train("alone", 3, true, 2,
+                    "CUDA_VISIBLE_DEVICES=$((2*OMPI_COMM_WORLD_RANK)),$((2*OMPI_COMM_WORLD_RANK+1))",
+                    {"accumulate=2", R"(parallel.model={"conv": "cuda:0", "out": "cuda:1"})"}) == two);
 }
 
 TEST_F(CudaRanks, AreRefusedWithoutAGpuOfOneModelForEach) {

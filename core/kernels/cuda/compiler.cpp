@@ -40,7 +40,7 @@ class Compiler {
         autotuner_(autotuner),
         stage_(stage),
         fused_(fuse_layers(network, stage)) {
-    compiled_.plan = MemoryPlan(stage.in_parts);
+    compiled_.plan = MemoryPlan(stage.in_pieces);
   }
 
   CompiledNetwork compile() {

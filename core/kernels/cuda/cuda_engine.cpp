@@ -41,10 +41,8 @@ class CudaEngine final : public Engine {
     check(batch, options_.augment.steps);
     if (batch.size() == 0) return;
     ++steps_;
-    cuda::StepInput input = runner_.step_input(batch);
-    input.step = static_cast<std::uint32_t>(steps_ - 1);
-    input.factors = cuda::step_factors(options_.optimizer, learning_rate, steps_);
-    runner_.add(batch.augment.steps.empty() ? Task::kTrain : Task::kAugmentAndTrain, batch, input);
+    runner_.add(batch.augment.steps.empty() ? Task::kTrain : Task::kAugmentAndTrain, batch,
+                cuda::training_input(batch, options_, learning_rate, steps_));
   }
 
   void set_momentum(double momentum) override {
@@ -66,9 +64,7 @@ class CudaEngine final : public Engine {
 
   std::string kernels() const override { return runner_.program().kernels(); }
 
-  Totals take_totals() override {
-    return cuda::sum_of(runner_.take_totals(0, runner_.program().totals().size()));
-  }
+  Totals take_totals() override { return cuda::sum_of(runner_.take_totals()); }
 
   std::optional<double> take_device_seconds() override {
     runner_.flush();

@@ -21,8 +21,8 @@ std::unique_ptr<Engine> make_staged_cuda_engine(const Network& network, const En
 
 /// The engine of one rank of `group`, see MakeReplica: on the device `rank` places behind options.device if
 /// the ranks are threads; if they are processes, on one of the devices that the own one sees, by its local
-/// rank. Throws also CommunicatorError, and DeviceError if the ranks have not GPUs of one model, each its
-/// own.
+/// rank. With stages in options.parallel each rank has a set of devices instead, see stages_of_replica().
+/// Throws also CommunicatorError, and DeviceError if the ranks have not GPUs of one model, each its own.
 std::unique_ptr<ReplicaEngine> make_cuda_replica(const Network& network, const EngineOptions& options,
                                                  Communicator& group);
 

@@ -1,9 +1,10 @@
-// One of several CUDA devices that train a network together.
+// One of several CUDA devices, or sets of them, that train a network together.
 //
-// A batch is cut into kGradientParts parts, and a rank computes some of them. The devices exchange the
-// gradients of all parts, and before them the sums that batch normalization needs of each; every device adds
-// them up in order and takes the whole step. So the bits depend neither on the number of devices, nor on the
-// way in which NCCL passes on what it never adds up.
+// A batch is cut into kGradientParts parts, and a rank computes some of them, on one device or on several
+// that have the network's layers between them. The ranks exchange the gradients of all parts, and before them
+// the sums that batch normalization needs of each; every rank adds them up in order and takes the whole step.
+// So the bits depend neither on the number of devices, nor on the way in which NCCL passes on what it never
+// adds up.
 #include <algorithm>
 #include <chrono>
 #include <type_traits>
@@ -12,18 +13,17 @@
 #include "core/base/error.h"
 #include "core/engine/engine_checks.h"
 #include "core/kernels/cuda/cuda_engine.h"
-#include "core/kernels/cuda/device_runner.h"
-#include "core/kernels/cuda/group_exchange.h"
 #include "core/kernels/cuda/libraries/nccl.h"
+#include "core/kernels/cuda/placed_network.h"
 #include "core/kernels/cuda/rank_device.h"
 
 namespace sweep {
 namespace {
 
-using cuda::Array;
 using cuda::DeviceTotals;
 using cuda::GradientParts;
 using cuda::kGradientParts;
+using cuda::PlacedNetwork;
 using cuda::SampleRange;
 using cuda::Task;
 
@@ -57,11 +57,14 @@ std::string send_kernels(Communicator& group, std::string kernels) {
   return kernels;
 }
 
-cuda::DeviceGroupId send_id(Communicator& group) {
-  cuda::DeviceGroupId id{};
-  if (group.rank() == 0) id = cuda::DeviceGroup::make_id();
-  group.broadcast(id);
-  return id;
+// One for each of a rank's devices.
+std::vector<cuda::DeviceGroupId> send_ids(Communicator& group, std::size_t count) {
+  std::vector<cuda::DeviceGroupId> ids(count);
+  for (cuda::DeviceGroupId& id : ids) {
+    if (group.rank() == 0) id = cuda::DeviceGroup::make_id();
+    group.broadcast(id);
+  }
+  return ids;
 }
 
 // After an error of the devices' exchange. Threads each notice it; processes end, as where the group has it.
@@ -75,30 +78,16 @@ class CudaReplica final : public ReplicaEngine {
       : network_(network),
         options_(options),
         group_(group),
-        device_(cuda::device_of_rank(options, group)),
+        stages_(cuda::stages_of_rank(network, options, group)),
         parts_(parts_of(options, group)),
-        kernels_(group.rank() == 0 ? options.kernels : send_kernels(group, {})),
-        runner_(network_, program_options(), fed_samples(), options.placement),
-        devices_((join(), send_id(group)), group.rank(), group.size(), group.deadline()),
-        exchange_(devices_, runner_.stream(), first_parts(group.size())) {
+        placed_(place(group.rank() == 0 ? options.kernels : send_kernels(group, {}))) {
+    if (group.rank() == 0) send_kernels(group, placed_->kernels());
+    placed_->join(send_ids(group, placed_->device_count()), group.rank(), first_parts(group.size()),
+                  group.deadline());
     check_loss(options.loss, network_);
-    for (int rank = 0; rank <= group.size(); ++rank)
-      totals_begins_.push_back(static_cast<std::size_t>(first_part(rank, group.size())) * totals_of_a_part() *
-                               sizeof(DeviceTotals));
   }
 
-  ~CudaReplica() override {
-    try {
-      runner_.select();
-      devices_.wait(runner_.stream());
-    } catch (const std::exception&) {
-      // Its exchanges were aborted, so that memory can be freed. Who began it has been told.
-    }
-  }
-  CudaReplica(const CudaReplica&) = delete;
-  CudaReplica& operator=(const CudaReplica&) = delete;
-
-  Device device() const override { return device_; }
+  Device device() const override { return stages_.front().device; }
 
   const SampleShares& sample_shares(std::size_t samples, bool training) override {
     shares_.ranks = static_cast<std::size_t>(group_.size());
@@ -117,19 +106,16 @@ class CudaReplica final : public ReplicaEngine {
     return shares_;
   }
 
+  void abandon_group() noexcept override { placed_->abort(); }
+
   void train(const Batch& batch, double learning_rate) override {
     check(batch);
     if (batch.size() == 0) return;
     or_abort([&] {
-      runner_.flush();
       settle_before(batch);
       ++steps_;
-      cuda::StepInput input = runner_.step_input(batch);
-      input.step = static_cast<std::uint32_t>(steps_ - 1);
-      input.factors = cuda::step_factors(options_.optimizer, learning_rate, steps_);
-      runner_.feed().add(runner_.stream(), own_samples(batch), input);
-      const cuda::StepInputs inputs = runner_.feed().upload(runner_.stream());
-      runner_.program().train_parts(runner_.stream(), static_cast<int>(batch.size()), inputs, exchange_);
+      placed_->train(own_samples(batch), batch.size(),
+                     cuda::training_input(batch, options_, learning_rate, steps_));
       meet();
     });
   }
@@ -140,7 +126,7 @@ class CudaReplica final : public ReplicaEngine {
 
   void evaluate(const Batch& batch) override {
     check(batch);
-    on_rank_0([&] { runner_.evaluate(batch); });
+    on_rank_0([&] { placed_->evaluate(batch); });
   }
 
   void predict(const Batch& batch, std::span<float> outputs) override {
@@ -151,18 +137,20 @@ class CudaReplica final : public ReplicaEngine {
     run_and_download(Task::kEvaluate, batch, outputs);
   }
 
-  std::string kernels() const override { return runner_.program().kernels(); }
+  std::string kernels() const override { return placed_->kernels(); }
 
   // All ranks' sums are rank 0's; the others return their own.
   Totals take_totals() override {
     return or_abort([&] {
       settle();
-      const auto first = static_cast<std::size_t>(parts_.first) * totals_of_a_part();
-      const auto count = static_cast<std::size_t>(parts_.end - parts_.first) * totals_of_a_part();
-      std::vector<DeviceTotals> all(kGradientParts * totals_of_a_part());
-      const std::vector<DeviceTotals> own = runner_.take_totals(first, count);
-      std::ranges::copy(own, all.begin() + static_cast<std::ptrdiff_t>(first));
-      const SharedArray array{std::as_writable_bytes(std::span(all)).data(), totals_begins_};
+      const std::vector<DeviceTotals> own = placed_->take_totals();
+      const std::size_t of_a_part = own.size() / static_cast<std::size_t>(parts_.end - parts_.first);
+      std::vector<DeviceTotals> all(kGradientParts * of_a_part);
+      std::vector<std::size_t> begins;  // of the ranks' parts, in bytes
+      for (const int part : first_parts(group_.size()))
+        begins.push_back(static_cast<std::size_t>(part) * of_a_part * sizeof(DeviceTotals));
+      std::ranges::copy(own, all.begin() + parts_.first * static_cast<std::ptrdiff_t>(of_a_part));
+      const SharedArray array{std::as_writable_bytes(std::span(all)).data(), begins};
       const auto begin = std::chrono::steady_clock::now();
       group_.all_gather({&array, 1});
       gathering_ += std::chrono::steady_clock::now() - begin;
@@ -170,65 +158,46 @@ class CudaReplica final : public ReplicaEngine {
     });
   }
 
-  // Of the exchanges of gradients, as far as the device waits for them, and of totals: nothing is computed
+  // Of the exchanges of gradients, as far as devices wait for them, and of totals: nothing is computed
   // meanwhile.
   std::optional<double> take_communication_seconds() override {
     settle();
-    return exchange_.take_seconds() + std::exchange(gathering_, {}).count();
+    return placed_->take_exchange_seconds() + std::exchange(gathering_, {}).count();
   }
 
   std::int64_t batches_between_totals() const override { return 128; }  // as an engine on one device
 
-  std::vector<float> parameters() const override { return download(runner_.program().parameters()); }
-  void set_parameters(std::span<const float> values) override {
-    settle();
-    runner_.upload(values, runner_.program().parameters(), "set_parameters", "parameters");
-  }
-
-  std::vector<float> buffers() const override { return download(runner_.program().buffers()); }
-  void set_buffers(std::span<const float> values) override {
-    settle();
-    runner_.upload(values, runner_.program().buffers(), "set_buffers", "of running statistics");
-  }
-
-  std::vector<float> gradients() const override { return download(runner_.program().gradient()); }
-
-  std::vector<OptimizerState> optimizer_state() const override {
-    settle();
-    return runner_.optimizer_state(options_.optimizer);
-  }
+  std::vector<float> parameters() const override { return settled().parameters(); }
+  void set_parameters(std::span<const float> values) override { settled().set_parameters(values); }
+  std::vector<float> buffers() const override { return settled().buffers(); }
+  void set_buffers(std::span<const float> values) override { settled().set_buffers(values); }
+  std::vector<float> gradients() const override { return settled().gradients(); }
+  std::vector<OptimizerState> optimizer_state() const override { return settled().optimizer_state(); }
 
   std::int64_t step_count() const override { return steps_; }
 
   void set_optimizer_state(std::span<const OptimizerState> state, std::int64_t step_count) override {
-    settle();
-    runner_.set_optimizer_state(state, options_.optimizer);
+    settled().set_optimizer_state(state);
     steps_ = step_count;
   }
 
  private:
-  cuda::ProgramOptions program_options() const {
-    cuda::ProgramOptions options = cuda::program_options(options_, device_.index, parts_);
-    options.kernels = kernels_;
-    options.augment = {};  // of batches that the host has changed
-    options.exchanges_by_part = parts_.most > 1 && cuda::gradient_is_worth_a_round(network_);
-    return options;
+  // On this rank's devices, with these kernels if they are not empty.
+  std::unique_ptr<PlacedNetwork> place(std::string kernels) const {
+    EngineOptions options = options_;
+    options.kernels = std::move(kernels);
+    const auto most_samples = cuda::largest_part(options.batch_size, parts_) *
+                              static_cast<std::size_t>(parts_.turns * std::max(1, parts_.end - parts_.first));
+    auto placed =
+        options.parallel.has_stages()
+            ? cuda::make_network_in_stages(network_, options, stages_, parts_, most_samples)
+            : cuda::make_network_on_device(network_, options, stages_.front().device, parts_, most_samples);
+    // With different kernels, ranks would not have the same bits.
+    if (group_.rank() > 0 && placed->kernels() != options.kernels)
+      throw DeviceError(stages_.front().device.name() + ": it has not the kernels of " +
+                        options.device.name() + ", with which it is to train; want GPUs of one model");
+    return placed;
   }
-
-  std::size_t fed_samples() const {
-    return cuda::largest_part(options_.batch_size, parts_) *
-           static_cast<std::size_t>(parts_.turns * std::max(1, parts_.end - parts_.first));
-  }
-
-  // With different kernels, devices would not have the same bits.
-  void join() {
-    if (group_.rank() == 0) send_kernels(group_, runner_.program().kernels());
-    if (group_.rank() == 0 || runner_.program().kernels() == kernels_) return;
-    throw DeviceError(device_.name() + ": it has not the kernels of " + options_.device.name() +
-                      ", with which it is to train; want GPUs of one model");
-  }
-
-  std::size_t totals_of_a_part() const { return runner_.program().totals().size() / kGradientParts; }
 
   void check(const Batch& batch) const { check_batch(batch, network_, options_.batch_size, options_.loss); }
 
@@ -238,20 +207,24 @@ class CudaReplica final : public ReplicaEngine {
     try {
       return work();
     } catch (const CommunicatorError& error) {
-      devices_.abort();
+      placed_->abort();
       end_processes(group_, error);
       throw;
     } catch (...) {
-      devices_.abort();
+      placed_->abort();
       throw;
     }
   }
 
   // The samples of a batch that this rank trains, turn by turn.
   Batch own_samples(const Batch& batch) {
+    const auto own_of = [&](int turn) {
+      return cuda::samples_of_parts(batch.size(), parts_, turn, parts_.first, parts_.end);
+    };
+    if (parts_.turns == 1) return cuda::rows_of(batch, own_of(0).begin, own_of(0).end);
     own_rows_.clear();
     for (int turn = 0; turn < parts_.turns; ++turn) {
-      const SampleRange own = cuda::samples_of_parts(batch.size(), parts_, turn, parts_.first, parts_.end);
+      const SampleRange own = own_of(turn);
       const auto rows = batch.rows.subspan(own.begin, own.size());
       own_rows_.insert(own_rows_.end(), rows.begin(), rows.end());
     }
@@ -265,27 +238,25 @@ class CudaReplica final : public ReplicaEngine {
     if (group_.shares_memory()) group_.barrier();
   }
 
-  // Returns when the device has nothing to do. Never wait for the stream without it.
+  // Returns when the devices have nothing to do.
   void settle() const {
-    or_abort([&] {
-      runner_.flush();
-      devices_.wait(runner_.stream());
-    });
+    or_abort([&] { placed_->wait(); });
+  }
+  PlacedNetwork& settled() const {
+    settle();
+    return *placed_;
   }
 
   // What is done once for a batch of this size, or set: memory is allocated and kernels are loaded, and both
   // may wait for the device in the driver. No exchange may be under way then that waits for another rank,
   // which may wait for the same driver.
   void settle_before(const Batch& batch) {
-    const int images = static_cast<int>(batch.size());
-    cuda::Program& program = runner_.program();
-    if (!program.is_recorded(Task::kTrainParts, 1, images) || trained_set_ != batch.set) {
+    if (!placed_->is_prepared(batch.size()) || trained_set_ != batch.set) {
       settle();
-      is_resident_ = runner_.feed().make_resident(runner_.stream(), batch.set);
+      is_resident_ = placed_->prepare(batch);
       trained_set_ = batch.set;
-      program.record(runner_.stream(), Task::kTrainParts, 1, images, runner_.feed().inputs());
       meet();  // Of processes, rank 0 alone may have a set.
-    } else if (is_resident_ && !runner_.feed().is_resident(batch.set)) {
+    } else if (is_resident_ && !placed_->is_resident(batch)) {
       settle();  // Rank 0's evaluations have evicted it.
     }
   }
@@ -311,28 +282,18 @@ class CudaReplica final : public ReplicaEngine {
   void run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
     check(batch);
     check_outputs(outputs, batch, network_);
-    on_rank_0([&] { runner_.run_and_download(task, batch, outputs); });
-  }
-
-  std::vector<float> download(const Array<float>& array) const {
-    settle();
-    return runner_.download(array);
+    on_rank_0([&] { placed_->run_and_download(task, batch, outputs); });
   }
 
   const Network network_;
   EngineOptions options_;  // only the momentum changes
   Communicator& group_;
-  const Device device_;
+  const std::vector<Stage> stages_;  // one, if a device has all layers
   const GradientParts parts_;
-  const std::string kernels_;  // to be used
-  // Mutable because reading results first runs the collected steps.
-  mutable cuda::DeviceRunner runner_;
-  mutable cuda::DeviceGroup devices_;
-  cuda::GroupExchange exchange_;
+  const std::unique_ptr<PlacedNetwork> placed_;
   std::chrono::duration<double> gathering_{};  // of totals
   SampleShares shares_;
   std::vector<std::uint32_t> own_rows_;           // of the last batch
-  std::vector<std::size_t> totals_begins_;        // of the ranks' parts, in bytes
   std::shared_ptr<const SampleSet> trained_set_;  // of the last batch
   bool is_resident_ = false;                      // whether it was when it came first
   std::int64_t steps_ = 0, last_trained_ = 0;     // last_trained_: steps before the last evaluation

@@ -1,6 +1,5 @@
 #include "core/kernels/cuda/device_runner.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "core/base/error.h"
@@ -33,11 +32,25 @@ Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end) {
   return rows;
 }
 
+StepInput step_input(const Batch& batch, const LossOptions& loss) {
+  const MeanScale scale = mean_scale(batch, loss);
+  return {.gradient_scale = scale.gradient, .loss_scale = scale.loss};
+}
+
+StepInput training_input(const Batch& batch, const EngineOptions& options, double learning_rate,
+                         std::int64_t step) {
+  StepInput input = step_input(batch, options.loss);
+  input.step = static_cast<std::uint32_t>(step - 1);
+  input.factors = step_factors(options.optimizer, learning_rate, step);
+  return input;
+}
+
 DeviceRunner::DeviceRunner(const Network& network, const ProgramOptions& program, std::size_t fed_samples,
                            Placement placement, FedArrays fed)
     : device_(program.device),
       pass_size_(static_cast<std::size_t>(program.batch_size)),
       loss_(program.loss),
+      parts_(program.parts),
       selection_(program.device),
       program_(stream_, network, program),
       feed_(fed_samples, element_count(network.input()), placement, !program.augment.steps.empty(), fed) {}
@@ -64,28 +77,18 @@ void DeviceRunner::flush() {
   clock_.stop(stream_);
 }
 
-StepInput DeviceRunner::step_input(const Batch& batch) const {
-  const MeanScale scale = mean_scale(batch, loss_);
-  return {.gradient_scale = scale.gradient, .loss_scale = scale.loss};
-}
-
-template <class Work>
-void DeviceRunner::for_each_piece(const Batch& batch, Work work) const {
-  for (std::size_t begin = 0; begin < batch.size(); begin += pass_size_)
-    work(rows_of(batch, begin, std::min(begin + pass_size_, batch.size())), begin);
-}
-
 void DeviceRunner::evaluate(const Batch& batch) {
-  const StepInput input = step_input(batch);
-  for_each_piece(batch,
+  const StepInput input = step_input(batch, loss_);
+  for_each_piece(batch, pass_size_,
                  [&](const Batch& piece, std::size_t /*begin*/) { add(Task::kEvaluate, piece, input); });
 }
 
 void DeviceRunner::run_and_download(Task task, const Batch& batch, std::span<float> outputs) {
   if (batch.size() == 0) return;
-  const StepInput input = task == Task::kPredict ? StepInput{} : step_input(batch);  // may lack targets
-  const std::size_t count = outputs.size() / batch.size();                           // of a sample
-  for_each_piece(batch, [&](const Batch& piece, std::size_t begin) {
+  const StepInput input =
+      task == Task::kPredict ? StepInput{} : step_input(batch, loss_);  // may lack targets
+  const std::size_t count = outputs.size() / batch.size();              // of a sample
+  for_each_piece(batch, pass_size_, [&](const Batch& piece, std::size_t begin) {
     add(task, piece, input);
     flush();
     stream_.download(outputs.data() + begin * count, program_.outputs(),
@@ -105,9 +108,10 @@ void DeviceRunner::upload(std::span<const float> values, const Array<float>& arr
   stream_.upload(array.data(), values.data(), values.size_bytes());
 }
 
-std::vector<DeviceTotals> DeviceRunner::take_totals(std::size_t first, std::size_t count) {
+std::vector<DeviceTotals> DeviceRunner::take_totals() {
   flush();
-  DeviceTotals* totals = program_.totals().data() + first;
+  DeviceTotals* totals = program_.totals_of_part(parts_.first);
+  const std::size_t count = static_cast<std::size_t>(program_.totals_of_part(parts_.end) - totals);
   std::vector<DeviceTotals> parts = to_host(stream_, totals, count);
   stream_.clear(totals, count * sizeof(DeviceTotals));
   return parts;

@@ -1,6 +1,7 @@
 // A network on one device, as engines use it: its program, what feeds it, and its arrays on the host.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,19 @@ ProgramOptions program_options(const EngineOptions& options, int device, const G
 /// Samples [begin, end) of `batch`.
 Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end);
 
+/// The input of a step over some of the samples of `batch`, but for what the optimizer needs.
+StepInput step_input(const Batch& batch, const LossOptions& loss);
+/// With it: of the training step number `step`, from 1.
+StepInput training_input(const Batch& batch, const EngineOptions& options, double learning_rate,
+                         std::int64_t step);
+
+/// Calls work(piece, begin) for `batch` in pieces of up to `size` samples, with the place of the first.
+template <class Work>
+void for_each_piece(const Batch& batch, std::size_t size, Work work) {
+  for (std::size_t begin = 0; begin < batch.size(); begin += size)
+    work(rows_of(batch, begin, std::min(begin + size, batch.size())), begin);
+}
+
 /// Every function makes the device the thread's current one, and those that return values first run the
 /// collected steps and wait. Not thread-safe.
 class DeviceRunner {
@@ -32,6 +46,7 @@ class DeviceRunner {
   Program& program() { return program_; }
   const Program& program() const { return program_; }
   BatchFeed& feed() { return feed_; }
+  const BatchFeed& feed() const { return feed_; }
   DeviceClock& clock() { return clock_; }
   /// Most samples that are evaluated at once.
   std::size_t largest_pass() const { return pass_size_; }
@@ -41,9 +56,6 @@ class DeviceRunner {
   void add(Task task, const Batch& batch, const StepInput& input);
   /// Puts the collected steps on the stream.
   void flush();
-
-  /// The input of a step over some of the samples of `batch`, but for what the optimizer needs.
-  StepInput step_input(const Batch& batch) const;
 
   /// Adds the batch to the totals, in pieces if it is larger than the program's passes.
   void evaluate(const Batch& batch);
@@ -55,8 +67,8 @@ class DeviceRunner {
   void upload(std::span<const float> values, const Array<float>& array, const char* function,
               const char* contents);
 
-  /// `count` of the program's totals, from `first` on, which are set to zero.
-  std::vector<DeviceTotals> take_totals(std::size_t first, std::size_t count);
+  /// The program's totals of the parts that this device computes, which are set to zero.
+  std::vector<DeviceTotals> take_totals();
 
   std::vector<OptimizerState> optimizer_state(const OptimizerOptions& optimizer);
   /// Throws as Engine::set_optimizer_state().
@@ -68,12 +80,10 @@ class DeviceRunner {
     explicit Selection(int device) { use_device(device); }
   };
 
-  template <class Work>
-  void for_each_piece(const Batch& batch, Work work) const;
-
   const int device_;
   const std::size_t pass_size_;
   const LossOptions loss_;
+  const GradientParts parts_;
   const Selection selection_;
   Stream stream_;
   Program program_;

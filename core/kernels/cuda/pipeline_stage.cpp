@@ -4,22 +4,12 @@
 
 namespace sweep::cuda {
 
-BatchParts::BatchParts(std::size_t images, std::size_t most, std::size_t unit)
-    : images_(static_cast<int>(images)),
-      unit_(unit),
-      units_((images + unit - 1) / unit),
-      count_(std::clamp<std::size_t>(units_, 1, std::max<std::size_t>(most, 1))) {}
-
-int BatchParts::begin(std::size_t part) const {
-  return std::min(images_, static_cast<int>(units_ * part / count_ * unit_));
-}
-
-PipelineStage::PipelineStage(const Network& network, const ProgramOptions& program, std::size_t batch_size,
+PipelineStage::PipelineStage(const Network& network, const ProgramOptions& program, std::size_t fed_samples,
                              Placement placement, FedArrays fed)
     : program_options_(program),
       device_(program.device),
-      runner_(network, program, batch_size, placement, fed),
-      unused_totals_(program.stage.in_parts ? runner_.program().totals().size() : 0, "sums of parts") {
+      runner_(network, program, fed_samples, placement, fed),
+      unused_totals_(program.stage.in_pieces ? runner_.program().totals().size() : 0, "sums of pieces") {
   runner_.stream().clear(unused_totals_.data(), unused_totals_.size() * sizeof(DeviceTotals));
 }
 
@@ -76,106 +66,164 @@ void PipelineStage::join_optimizers(std::vector<std::unique_ptr<PipelineStage>>&
   }
 }
 
-void PipelineStage::begin(Task task, const Batch& batch, const StepInput& input, const BatchParts& parts) {
+void PipelineStage::join(DeviceGroup& devices, std::vector<int> first_parts) {
   runner_.select();
-  task_ = task;
-  parts_ = parts;
-  for (std::size_t part = 0; part <= parts.count(); ++part) {
-    const bool is_whole = part == parts.count();
-    const int images = is_whole ? parts.images() : parts.begin(part + 1) - parts.begin(part);
-    if (!prepared_.insert(images).second) continue;
+  group_ = &devices;
+  exchange_.emplace(devices, runner_.stream(), std::move(first_parts));
+}
+
+void PipelineStage::prepare(const StageRound& round) {
+  runner_.select();
+  const auto prepare_for = [&](int images) {
+    if (images == 0 || !prepared_.insert(images).second) return;
     for (const auto& op : program().network().ops) op->prepare(images);
+  };
+  for (const StageRound::Part& part : round.parts) prepare_for(part.size());
+  for (const Piece& piece : round.pieces) prepare_for(piece.end - piece.begin);
+}
+
+void PipelineStage::feed(const Batch& batch, const StepInput& input) {
+  runner_.select();
+  runner_.feed().add(runner_.stream(), batch, input);
+  inputs_ = runner_.feed().upload(runner_.stream());
+}
+
+void PipelineStage::begin(Task task, const StageRound& round, bool waits) {
+  prepare(round);
+  task_ = task;
+  round_ = &round;
+  joint_ = program().joint_pass(round.sizes);
+  waits_ = waits;
+  for (const PipelineStage* reader : readers_) runner_.stream().wait_for(reader->copied_);
+}
+
+// The pieces of a task: with Segment::whole_batch all parts, each in one.
+void PipelineStage::choose_pieces(const Segment& segment, std::size_t piece) {
+  pieces_.clear();
+  if (!segment.whole_batch) {
+    pieces_.push_back(round_->pieces[piece]);
+    return;
   }
-  Stream& stream = runner_.stream();
-  for (const PipelineStage* reader : readers_) stream.wait_for(reader->copied_);
-  runner_.feed().add(stream, batch, input);
-  inputs_ = runner_.feed().upload(stream);
+  for (std::size_t part = 0; part < round_->parts.size(); ++part) {
+    if (round_->parts[part].size() > 0) pieces_.push_back({part, 0, round_->parts[part].size()});
+  }
 }
 
-PipelineStage::Rows PipelineStage::rows_of(const Segment& segment, std::size_t part) const {
-  if (segment.whole_batch) return {0, parts_.images()};
-  return {parts_.begin(part), parts_.begin(part + 1)};
-}
-
-Pass PipelineStage::pass_of(const Rows& rows, bool training) {
-  const auto* row_numbers = reinterpret_cast<const std::uint32_t*>(inputs_.first + inputs_.rows_offset);
-  Pass pass = program().make_pass(
-      runner_.stream(), rows.end - rows.begin,
-      {reinterpret_cast<const StepInput*>(inputs_.first), row_numbers + rows.begin, nullptr});
+Pass PipelineStage::pass_of(const Piece& piece, bool training) {
+  const StageRound::Part& part = round_->parts[piece.part];
+  const auto begin = static_cast<std::size_t>(piece.begin), end = static_cast<std::size_t>(piece.end);
+  const auto* rows = reinterpret_cast<const std::uint32_t*>(inputs_.first + inputs_.rows_offset);
+  const Program::Inputs inputs{reinterpret_cast<const StepInput*>(inputs_.first), rows + part.fed + begin,
+                               nullptr};
+  const SampleRange samples{part.samples.begin + begin, part.samples.begin + end};
+  Pass pass = task_ == Task::kTrain
+                  ? program().training_pass(runner_.stream(), inputs, part.number, samples, joint_)
+                  : program().make_pass(runner_.stream(), piece.end - piece.begin, inputs);
   pass.training = training;
-  pass.first_image = rows.begin;
-  pass.first_row = rows.begin;
+  pass.first_row = piece.begin;
   return pass;
 }
 
-Event& PipelineStage::mark(std::size_t segment, std::size_t part, bool backward) {
-  if (marks_.size() <= segment) marks_.resize(segment + 1);
-  std::vector<Event>& marks = backward ? marks_[segment].backward : marks_[segment].forward;
-  while (marks.size() <= part) marks.emplace_back();
-  return marks[part];
+Pass PipelineStage::whole_pass(std::size_t part, bool training) {
+  return pass_of({part, 0, round_->parts[part].size()}, training);
 }
 
-// When op `op` is done with the part of task `of`, or, for a task on the whole batch, with all parts, of
+Event& PipelineStage::mark(std::size_t segment, std::size_t piece, bool backward) {
+  if (marks_.size() <= segment) marks_.resize(segment + 1);
+  std::vector<Event>& marks = backward ? marks_[segment].backward : marks_[segment].forward;
+  while (marks.size() <= piece) marks.emplace_back();
+  return marks[piece];
+}
+
+// When op `op` is done with the piece of task `of`, or, for a task on the whole batch, with all pieces, of
 // which the last comes last.
 const Event& PipelineStage::mark(const StageSchedule& schedule, std::size_t op, const SegmentTask& of,
                                  bool whole) {
   const std::size_t segment = schedule.segment_of(program_options_.stage.index, op);
   const bool is_whole = schedule.segments()[segment].whole_batch;
-  return mark(segment, is_whole ? 0 : whole ? parts_.count() - 1 : of.part, of.backward);
+  return mark(segment, is_whole ? 0 : whole ? round_->pieces.size() - 1 : of.part, of.backward);
 }
 
 void PipelineStage::run(const StageSchedule& schedule, const SegmentTask& task) {
   runner_.select();
-  copy_values(schedule, task);
   const Segment& segment = schedule.segments()[task.segment];
-  if (task.backward) {
-    backward(segment, task.part);
-  } else {
-    forward(segment, task.part);
+  choose_pieces(segment, task.part);
+  copy_values(schedule, task);
+  if (segment.whole_batch && exchange_)
+    join_sums(segment, task.backward ? Phase::kBackward : Phase::kForward);
+  for (const Piece& piece : pieces_) {
+    if (task.backward) {
+      backward(segment, piece);
+    } else {
+      forward(segment, piece);
+    }
   }
   runner_.stream().record(mark(task.segment, task.part, task.backward));
 }
 
 void PipelineStage::copy_values(const StageSchedule& schedule, const SegmentTask& task) {
+  if (pieces_.empty()) return;
   const Segment& segment = schedule.segments()[task.segment];
   for (const Link& link : task.backward ? gradients_ : values_) {
     const std::size_t op = task.backward ? link.here.last_op : link.here.first_op;
     if (op < segment.begin || op >= segment.end) continue;
     runner_.stream().wait_for(link.other->mark(schedule, link.there.first_op, task, segment.whole_batch));
-    copy(link, rows_of(segment, task.part), task.backward);
+    for (const Piece& piece : pieces_) copy(link, piece, task.backward);
     runner_.stream().record(copied_);
   }
 }
 
-void PipelineStage::copy(const Link& link, const Rows& rows, bool gradient) {
-  const auto count = static_cast<std::size_t>(rows.end - rows.begin);
-  const Pass here = pass_of(rows, true), there = link.other->pass_of(rows, true);
+void PipelineStage::copy(const Link& link, const Piece& piece, bool gradient) {
+  const auto count = static_cast<std::size_t>(piece.end - piece.begin);
+  const Pass here = pass_of(piece, true), there = link.other->pass_of(piece, true);
   runner_.stream().copy_between(here.data(gradient ? link.here.gradient : link.here.slot), device_,
                                 there.data(gradient ? link.there.gradient : link.there.slot),
                                 link.other->device_, count * link.here.row_bytes);
 }
 
-void PipelineStage::forward(const Segment& segment, std::size_t part) {
-  const Pass pass = pass_of(rows_of(segment, part), task_ == Task::kTrain);
+// Lets the op of the segment have what it needs of all parts, whoever computes them.
+void PipelineStage::join_sums(const Segment& segment, Phase phase) {
+  const CompiledNetwork& network = program().network();
+  const Op& op = *network.ops[segment.begin];
+  const bool goes_back =
+      std::find(network.backward.begin(), network.backward.end(), segment.begin) != network.backward.end();
+  const std::size_t bytes = op.sum_bytes(phase);
+  if (bytes == 0 || (phase == Phase::kBackward && !goes_back)) return;
+  for (std::size_t part = 0; part < round_->parts.size(); ++part)
+    program().leave_sums(op, phase, whole_pass(part, true));
+  exchange(joint_.sums, bytes);
+  op.join_sums(whole_pass(0, true), phase);
+}
+
+void PipelineStage::exchange(std::byte* parts, std::size_t bytes) {
+  exchange_->all(parts, bytes);
+  if (waits_) wait();
+}
+
+void PipelineStage::forward(const Segment& segment, const Piece& piece) {
+  const Pass pass = pass_of(piece, task_ == Task::kTrain);
   const auto& ops = program().network().ops;
   if (segment.begin == 0) program().load(pass);
   for (std::size_t op = segment.begin; op < std::min(segment.end, ops.size()); ++op) ops[op]->forward(pass);
-  if (segment.end > ops.size()) finish_forward(part, pass);
+  if (segment.end > ops.size()) finish_forward(piece, pass);
 }
 
-// The loss of a part, and sums over the whole batch when all parts are there.
-void PipelineStage::finish_forward(std::size_t part, const Pass& pass) {
-  const bool compares = task_ != Task::kPredict, is_last_part = part + 1 == parts_.count();
-  if (pass.training && parts_.count() > 1) program().run_loss(pass, true, unused_totals_.data());
-  if (!is_last_part) return;
-  const bool trains = task_ == Task::kTrain && parts_.count() == 1;
-  program().run_loss(pass_of({0, parts_.images()}, trains), compares, program().totals().data());
+// The loss of a piece, and sums over the whole part when all pieces are there.
+void PipelineStage::finish_forward(const Piece& piece, const Pass& pass) {
+  const bool compares = task_ != Task::kPredict;
+  DeviceTotals* const totals = program().totals_of_part(round_->parts[piece.part].number);
+  if (round_->is_whole(piece)) {
+    program().run_loss(pass, compares, totals);
+    return;
+  }
+  if (pass.training) program().run_loss(pass, true, unused_totals_.data());
+  if (round_->is_last(piece)) program().run_loss(whole_pass(piece.part, false), compares, totals);
 }
 
-void PipelineStage::backward(const Segment& segment, std::size_t part) {
-  const Pass pass = pass_of(rows_of(segment, part), true);
+void PipelineStage::backward(const Segment& segment, const Piece& piece) {
+  const Pass pass = pass_of(piece, true);
   const CompiledNetwork& network = program().network();
-  const bool is_whole = parts_.count() == 1 || segment.whole_batch;
+  const bool is_whole = round_->is_whole(piece);
   if (is_whole && segment.end > network.ops.size() && network.head) network.head->backward_weights(pass);
   for (const std::size_t op : network.backward) {
     if (op < segment.begin || op >= segment.end) continue;
@@ -187,15 +235,29 @@ void PipelineStage::backward(const Segment& segment, std::size_t part) {
   }
 }
 
-void PipelineStage::finish_gradients() {
+void PipelineStage::finish_round() {
   runner_.select();
-  if (parts_.count() > 1) {
-    const Pass whole = pass_of({0, parts_.images()}, true);
-    const CompiledNetwork& network = program().network();
-    if (network.head) network.head->backward_weights(whole);
-    for (const std::size_t op : network.backward) network.ops[op]->backward_weights(whole);
+  const CompiledNetwork& network = program().network();
+  for (std::size_t part = 0; part < round_->parts.size(); ++part) {
+    const StageRound::Part& of = round_->parts[part];
+    if (of.pieces > 1) {
+      const Pass whole = whole_pass(part, true);
+      if (network.head) network.head->backward_weights(whole);
+      for (const std::size_t op : network.backward) network.ops[op]->backward_weights(whole);
+    }
+    program().sum_gradient(runner_.stream(), of.number, of.size() > 0, round_->adds);
   }
+}
+
+void PipelineStage::exchange_gradients() {
+  if (!exchange_ || program().gradient_bytes() == 0) return;
+  runner_.select();
+  exchange(program().part_gradients(), program().gradient_bytes());
+}
+
+void PipelineStage::sum_squares() {
   if (clipped_.empty()) return;
+  runner_.select();
   program().optimizer().sum_squares(runner_.stream());
   runner_.stream().record(squares_);
 }
@@ -217,6 +279,15 @@ void PipelineStage::take_step() {
   }
   stream.record(copied_);
   optimizer.update(stream, reinterpret_cast<const StepInput*>(inputs_.first));
+}
+
+void PipelineStage::wait() {
+  runner_.select();
+  if (group_ != nullptr) {
+    group_->wait(runner_.stream());
+  } else {
+    runner_.stream().wait();
+  }
 }
 
 }  // namespace sweep::cuda

@@ -2,62 +2,72 @@
 //
 // A stage has a program of its own, and a stream. What it needs of other stages, activations and their
 // gradients, it copies itself, on its stream, from their memory to its own. Events order the streams: a copy
-// waits for the segment that computes what is copied, and a stage's next batch for all copies from it.
+// waits for the segment that computes what is copied, and a stage's next round for all copies from it.
 //
-// A batch may come in parts. Then arrays hold the whole batch, a part is a range of their rows, and weight
-// gradients are computed once for all parts, when the last one has gone back. So the number of parts changes
-// no sum, and no bit, unless NVIDIA's libraries choose other algorithms for fewer samples.
+// A part of a batch may come in pieces. Then arrays hold the whole part, a piece is a range of their rows,
+// and weight gradients are computed once for all pieces, when the last one has gone back. So the number of
+// pieces changes no sum, and no bit, unless NVIDIA's libraries choose other algorithms for fewer samples.
+//
+// Where other sets of devices compute other parts of the batch, the stage exchanges gradients, and before
+// them the sums that batch normalization needs, with the same stage of the others.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "core/kernels/cuda/device_runner.h"
+#include "core/kernels/cuda/group_exchange.h"
+#include "core/kernels/cuda/stage_round.h"
 #include "core/kernels/cuda/stage_schedule.h"
 
 namespace sweep::cuda {
-
-/// How a batch is cut.
-class BatchParts {
- public:
-  /// Up to `most` parts of `images` samples, of which each but the last is a multiple of `unit`.
-  BatchParts(std::size_t images, std::size_t most, std::size_t unit);
-  std::size_t count() const { return count_; }
-  int images() const { return images_; }
-  /// The first sample of a part, or images() for part count().
-  int begin(std::size_t part) const;
-
- private:
-  int images_;
-  std::size_t unit_, units_, count_;
-};
 
 /// Every function makes the stage's device the thread's current one. Not thread-safe.
 class PipelineStage {
  public:
   /// As DeviceRunner's.
-  PipelineStage(const Network& network, const ProgramOptions& program, std::size_t batch_size,
+  PipelineStage(const Network& network, const ProgramOptions& program, std::size_t fed_samples,
                 Placement placement, FedArrays fed);
 
   DeviceRunner& runner() { return runner_; }
   Program& program() { return runner_.program(); }
   int device() const { return device_; }
-  /// Of each op, whether a training pass over several parts needs all of them at once; the loss is an op.
+  /// Of each op, whether a training pass over several pieces needs all of them at once; the loss is an op.
   std::vector<bool> whole_batch_ops() const;
 
   /// Connects this stage with a later one if both have copies of a value, and none between them has.
   static void link(std::vector<std::unique_ptr<PipelineStage>>& stages);
   /// Stages whose optimizers clip the gradient of all together exchange squares, too.
   static void join_optimizers(std::vector<std::unique_ptr<PipelineStage>>& stages);
+  /// Connects this stage with that of the other sets of devices. `devices`: the stage's device and theirs,
+  /// which it outlives; other stages on the device may have the same. `first_parts`: see GroupExchange.
+  void join(DeviceGroup& devices, std::vector<int> first_parts);
 
-  /// Brings the batch to the device and waits, on the stream, until others have copied what they need of the
-  /// last one.
-  void begin(Task task, const Batch& batch, const StepInput& input, const BatchParts& parts);
-  /// Puts a task of segment `number` on the stream. `schedule` is the same for all stages of a batch.
+  /// Prepares the ops for the passes of a round: may allocate, and load kernels.
+  void prepare(const StageRound& round);
+  /// Brings samples to the device, for the rounds until the next feed().
+  void feed(const Batch& batch, const StepInput& input);
+  /// Begins a round, which outlives it: waits, on the stream, until others have copied what they need of the
+  /// last one. `waits`: the host waits for every exchange, see NetworkInStages::train().
+  void begin(Task task, const StageRound& round, bool waits);
+  /// Puts a task of the round on the stream. `schedule` is the same for all stages.
   void run(const StageSchedule& schedule, const SegmentTask& task);
-  /// The weight gradients, where parts have left them to the end, and the squares for the clipping.
-  void finish_gradients();
+  /// The weight gradients, where pieces have left them to the end, and the sum of each part's.
+  void finish_round();
+
+  /// Behind all rounds of a batch, all stages one after another.
+  void exchange_gradients();
+  /// For the clipping.
+  void sum_squares();
   void take_step();
+
+  /// Returns when the stream's work is done; throws as DeviceGroup::wait().
+  void wait();
+  /// How long the stream has waited for other sets of devices, see GroupExchange::take_seconds(). After
+  /// wait().
+  double take_exchange_seconds() { return exchange_ ? exchange_->take_seconds() : 0; }
 
  private:
   // A value that this stage and another one have.
@@ -65,29 +75,30 @@ class PipelineStage {
     PipelineStage* other;
     SharedValue here, there;
   };
-  struct Rows {
-    int begin, end;
-  };
-  // When a segment is done with each part.
+  using Piece = StageRound::Piece;
+  // When a segment is done with each piece.
   struct Marks {
     std::vector<Event> forward, backward;
   };
 
   bool is_last() const { return program_options_.stage.index + 1 == program_options_.stage.count(); }
-  Rows rows_of(const Segment& segment, std::size_t part) const;
-  Pass pass_of(const Rows& rows, bool training);
+  void choose_pieces(const Segment& segment, std::size_t piece);
+  Pass pass_of(const Piece& piece, bool training);
+  Pass whole_pass(std::size_t part, bool training);
   void copy_values(const StageSchedule& schedule, const SegmentTask& task);
-  void copy(const Link& link, const Rows& rows, bool gradient);
+  void copy(const Link& link, const Piece& piece, bool gradient);
+  void join_sums(const Segment& segment, Phase phase);
   const Event& mark(const StageSchedule& schedule, std::size_t op, const SegmentTask& of, bool whole);
-  Event& mark(std::size_t segment, std::size_t part, bool backward);
-  void forward(const Segment& segment, std::size_t part);
-  void backward(const Segment& segment, std::size_t part);
-  void finish_forward(std::size_t part, const Pass& pass);
+  Event& mark(std::size_t segment, std::size_t piece, bool backward);
+  void forward(const Segment& segment, const Piece& piece);
+  void backward(const Segment& segment, const Piece& piece);
+  void finish_forward(const Piece& piece, const Pass& pass);
+  void exchange(std::byte* parts, std::size_t bytes);
 
   const ProgramOptions program_options_;
   const int device_;
   DeviceRunner runner_;
-  Array<DeviceTotals> unused_totals_;  // of passes over parts; the whole batch is counted at once
+  Array<DeviceTotals> unused_totals_;  // of passes over pieces; the whole part is counted at once
   std::vector<Link> values_, gradients_;
   std::vector<PipelineStage*> readers_;  // that copy from this stage
   std::vector<PipelineStage*> clipped_;  // the other stages, if gradients are clipped
@@ -95,10 +106,15 @@ class PipelineStage {
   Event copied_;                         // the last copy from another stage
   Event squares_;                        // of this stage's gradients are there
   std::set<int> prepared_;               // numbers of samples that ops are prepared for
-  // The batch.
-  Task task_ = Task::kTrain;
-  BatchParts parts_{0, 1, 1};
+  DeviceGroup* group_ = nullptr;         // nullptr: no other set of devices has parts
+  std::optional<GroupExchange> exchange_;
   StepInputs inputs_{};
+  // The round.
+  Task task_ = Task::kTrain;
+  const StageRound* round_ = nullptr;
+  JointPass joint_ = {};
+  bool waits_ = false;
+  std::vector<Piece> pieces_;  // of the task at hand
 };
 
 }  // namespace sweep::cuda

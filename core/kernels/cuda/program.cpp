@@ -21,18 +21,18 @@ std::vector<Array<float>> make_state(Stream& stream, const OptimizerOptions& opt
   return state;
 }
 
+KernelAutotuner autotuner_of(const ProgramOptions& options) {
+  return KernelAutotuner(
+      {.device = options.device, .recorded = options.kernels, .deterministic = options.deterministic});
+}
+
 CompiledNetwork compiled(const Network& network, const ProgramOptions& options) {
-  const auto compile_stage = [&](const std::string& recorded, const StageLayers& stage) {
-    KernelAutotuner autotuner(
-        {.device = options.device, .recorded = recorded, .deterministic = options.deterministic});
-    return compile(network, options.batch_size, options.seed, options.parts.count > 1, autotuner, stage);
-  };
-  if (options.stage.count() == 1) return compile_stage(options.kernels, options.stage);
-  // A stage has the kernels that are chosen for the whole network.
-  const std::string kernels = compile_stage(options.kernels, {}).kernels;
-  CompiledNetwork stage = compile_stage(kernels, options.stage);
-  stage.kernels = kernels;
-  return stage;
+  KernelAutotuner autotuner = autotuner_of(options);
+  CompiledNetwork compiled =
+      compile(network, options.batch_size, options.seed, options.parts.count > 1, autotuner, options.stage);
+  // A stage's own record has its layers only.
+  if (options.stage.count() > 1 && autotuner.keeps_record()) compiled.kernels = options.kernels;
+  return compiled;
 }
 
 // A stage's share of the parameters, or of the buffers, which are in the order of the layers.
@@ -94,6 +94,11 @@ AugmentLayout augment_layout(int images, int targets) {
 
 }  // namespace
 
+std::string kernels_of_network(const Network& network, const ProgramOptions& options) {
+  KernelAutotuner autotuner = autotuner_of(options);
+  return compile(network, options.batch_size, options.seed, options.parts.count > 1, autotuner).kernels;
+}
+
 Program::Program(Stream& stream, const Network& network, const ProgramOptions& options)
     : options_(options),
       channels_(static_cast<int>(network.input()[0])),
@@ -114,8 +119,7 @@ Program::Program(Stream& stream, const Network& network, const ProgramOptions& o
       std_(to_device(stream, options.transform.std, "the pixels' deviation")),
       part_gradients_(options.parts.is_whole()
                           ? Array<float>()
-                          : zeros(stream,
-                                  static_cast<std::size_t>(options.parts.count) * network.parameter_count(),
+                          : zeros(stream, static_cast<std::size_t>(options.parts.count) * parameters_.size(),
                                   "the gradients of a batch's parts")),
       class_weights_(to_device(stream, options.loss.class_weights, "the weights of the classes")),
       loss_{.kind = options.loss.kind,
@@ -175,10 +179,11 @@ std::size_t Program::largest_sums() const {
   return largest;
 }
 
-// Parts whose activations are there at the same time: all of this device if they wait for each other's sums.
+// Parts whose activations are there at the same time.
 std::size_t Program::blocks() const {
   const int own = options_.parts.end - options_.parts.first;
-  return sums_.size() == 0 ? 1 : static_cast<std::size_t>(std::max(1, own));
+  const bool together = sums_.size() > 0 || options_.parts_together;
+  return together ? static_cast<std::size_t>(std::max(1, own)) : 1;
 }
 
 std::size_t Program::block_of_part(int part) const {
@@ -191,11 +196,23 @@ std::vector<GradientSource> Program::gradient_sources(const std::byte* block) co
     for (const PartialGradient& part : parts) {
       const auto* begin = reinterpret_cast<const float*>(block + network_.plan.offset(part.slot));
       const int offset = part.offset - static_cast<int>(parameter_share_.base);
-      sources.push_back({begin, offset, part.count, part.parts});
+      sources.push_back({begin, offset, part.count, part.parts, part.count});
     }
   };
   for (const auto& op : network_.ops) add(op->gradients());
   if (network_.head) add(network_.head->gradients());
+  return sources;
+}
+
+// Layer by layer as the above, so that the squares of a gradient are added up in the same order wherever the
+// network is cut into stages.
+std::vector<GradientSource> Program::part_gradient_sources() const {
+  std::vector<GradientSource> sources = gradient_sources(memory_.data());
+  for (GradientSource& source : sources) {
+    source.parts_begin = part_gradients_.data() + source.offset;
+    source.parts = options_.parts.count;
+    source.stride = static_cast<int>(parameters_.size());
+  }
   return sources;
 }
 
@@ -205,9 +222,7 @@ Optimizer Program::make_optimizer(Stream& stream) const {
   if (options_.parts.is_whole())
     return Optimizer(stream, options_.optimizer, options_.clip_norm, gradient_sources(memory_.data()), arrays,
                      network_.head ? network_.head->gradients().size() : 0);
-  const auto count = static_cast<int>(parameters_.size());
-  return Optimizer(stream, options_.optimizer, options_.clip_norm,
-                   {{part_gradients_.data(), 0, count, options_.parts.count}}, arrays);
+  return Optimizer(stream, options_.optimizer, options_.clip_norm, part_gradient_sources(), arrays);
 }
 
 const float* Program::outputs() const {

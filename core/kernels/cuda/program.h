@@ -43,8 +43,15 @@ struct ProgramOptions {
   AugmentOptions augment;
   GradientParts parts = {};
   bool exchanges_by_part = false;  // gradients, see Program::train_parts()
-  StageLayers stage = {};          // the layers that the program has
+  // Of a stage: whether all of `parts` are under way at the same time. Else they are where batch
+  // normalization lets them wait for each other.
+  bool parts_together = false;
+  StageLayers stage = {};  // the layers that the program has; of a stage, `kernels` are the network's
 };
+
+/// Program::kernels() of a program of the whole network with these options, with options.kernels if they are
+/// not empty and the device has them.
+std::string kernels_of_network(const Network& network, const ProgramOptions& options);
 
 /// The inputs of consecutive steps in device memory: step i has its StepInput at first + i · stride, and its
 /// rows `rows_offset` bytes after that, and the samples' numbers in their set, for kAugmentAndTrain, at
@@ -94,8 +101,23 @@ class Program {
     const std::uint32_t* rows = nullptr;     // of this device's samples
     const std::uint32_t* numbers = nullptr;  // for kAugmentAndTrain
   };
-  /// For passes that stages make op by op, see PipelineStage; not of training.
+  /// A pass over all samples of `inputs`, in the memory of this device's first part; not of training.
   Pass make_pass(Stream& stream, int images, const Inputs& inputs) const;
+  /// A training pass over samples of a part, which are `samples` of the batch and all of `inputs`. `joint`
+  /// outlives the pass.
+  Pass training_pass(Stream& stream, const Inputs& inputs, int part, const SampleRange& samples,
+                     const JointPass& joint) const;
+  /// What the passes over parts of these sizes have in common.
+  JointPass joint_pass(const PartSizes& sizes) const { return {sums_.data(), memory_.data(), sizes}; }
+  /// Leaves what other parts need of this one, before `op` goes on; of a part without samples, zeros.
+  void leave_sums(const Op& op, Phase phase, const Pass& pass) const;
+  /// Adds up the gradient of a part, in its own place, to which it is added if `add`. Without samples it is
+  /// zero. Nothing where batches are trained whole.
+  void sum_gradient(Stream& stream, int part, bool has_samples, bool add) const;
+  /// The gradients of all parts, and bytes of each; empty where batches are trained whole.
+  std::byte* part_gradients() const { return reinterpret_cast<std::byte*>(part_gradients_.data()); }
+  std::size_t gradient_bytes() const { return parameters_.size() * sizeof(float); }
+  DeviceTotals* totals_of_part(int part) const;
   /// The samples as floats, if an op reads them so.
   void load(const Pass& pass) const;
   /// The loss, and the head, which is fused with it; in a training pass also the gradient of the outputs, or
@@ -167,12 +189,11 @@ class Program {
   bool is_without_work(const Segment& segment, int images) const;
   Inputs augmented(Stream& stream, Task task, int images, const Inputs& inputs) const;
   void run_moments(const Pass& pass, std::size_t begin, std::size_t end, DeviceTotals* totals) const;
-  void sum_gradient(Stream& stream, int part, bool has_samples, bool add) const;
   bool step_takes_head(int images) const;
   void take_step(Stream& stream, int images, const StepInput* input) const;
-  DeviceTotals* totals_of_part(int part) const;
   AugmentedBatch augmented_batch() const;
   std::vector<GradientSource> gradient_sources(const std::byte* block) const;
+  std::vector<GradientSource> part_gradient_sources() const;
   Optimizer make_optimizer(Stream& stream) const;
 
   const ProgramOptions options_;

@@ -30,19 +30,18 @@ void Program::run(Stream& stream, Task task, int steps, int images, const StepIn
 }
 
 void Program::train_parts(Stream& stream, int images, const StepInputs& inputs, PartExchange& exchange) {
-  auto* const gradients = reinterpret_cast<std::byte*>(part_gradients_.data());
-  const std::size_t gradient_bytes = parameters_.size() * sizeof(float);
   int round = 0;
   for (const Recorded& recorded : recording(stream, Task::kTrainParts, 1, images, inputs)) {
     if (recorded.graph) stream.launch(*recorded.graph);
     if (recorded.exchanged == Exchanged::kSums) exchange.all(sums_.data(), recorded.sum_bytes);
-    if (recorded.exchanged == Exchanged::kGradient) exchange.begin(gradients, gradient_bytes, round++);
+    if (recorded.exchanged == Exchanged::kGradient)
+      exchange.begin(part_gradients(), gradient_bytes(), round++);
   }
   if (goes_by_part()) {
-    for (; round < options_.parts.most; ++round) exchange.begin(gradients, gradient_bytes, round);
+    for (; round < options_.parts.most; ++round) exchange.begin(part_gradients(), gradient_bytes(), round);
     exchange.finish();
   } else {
-    exchange.all(gradients, gradient_bytes);
+    exchange.all(part_gradients(), gradient_bytes());
   }
   take_step(stream, images, reinterpret_cast<const StepInput*>(inputs.first));
 }
@@ -192,16 +191,10 @@ void Program::train(Stream& stream, Task task, const Segment& segment, int image
   const Inputs of_turn = augmented(stream, task, static_cast<int>(own.size()),
                                    {inputs.input, inputs.rows + before, inputs.numbers + before});
   const bool is_last = segment.end == moments_.size(), is_first_turn = samples_of(0, 0).begin == 0;
-  const JointPass joint{sums_.data(), memory_.data(), part_sizes(samples, parts, segment.turn)};
+  const JointPass joint = joint_pass(part_sizes(samples, parts, segment.turn));
   const auto pass_over = [&](int part, const SampleRange& range) {
-    Pass pass = make_pass(stream, static_cast<int>(range.size()),
-                          {of_turn.input, of_turn.rows + (range.begin - own.begin), nullptr});
-    pass.training = true;
-    pass.first_image = static_cast<int>(range.begin);
-    pass.memory = memory_.data() + block_of_part(part) * network_.memory_bytes;
-    pass.joint = sums_.size() > 0 ? &joint : nullptr;
-    pass.part = part;
-    return pass;
+    return training_pass(stream, {of_turn.input, of_turn.rows + (range.begin - own.begin), nullptr}, part,
+                         range, joint);
   };
   if (segment.joins) {
     const Moment& moment = moments_[segment.begin];
@@ -209,22 +202,39 @@ void Program::train(Stream& stream, Task task, const Segment& segment, int image
   }
   for (int part = segment.first_part; part < segment.end_part; ++part) {
     const SampleRange range = samples_of(part, part + 1);
+    const Pass pass = pass_over(part, range);
     if (range.size() > 0) {
-      const Pass pass = pass_over(part, range);
       if (!segment.joins) load(pass);
       run_moments(pass, segment.begin, segment.end, totals_of_part(part));
-      if (!is_last) moments_[segment.end].op->leave_sums(pass, moments_[segment.end].phase());
-    } else if (!is_last) {
-      // Nobody reads them, but they are exchanged; and no graph is empty.
-      const std::size_t bytes = moments_[segment.end].sum_bytes();
-      stream.clear(sums_.data() + static_cast<std::size_t>(part) * bytes, bytes);
     }
-    if (is_last && !parts.is_whole()) sum_gradient(stream, part, range.size() > 0, !is_first_turn);
+    if (!is_last) leave_sums(*moments_[segment.end].op, moments_[segment.end].phase(), pass);
+    if (is_last) sum_gradient(stream, part, range.size() > 0, !is_first_turn);
   }
 }
 
-// Of a part, in its own place, to which turns add.
+Pass Program::training_pass(Stream& stream, const Inputs& inputs, int part, const SampleRange& samples,
+                            const JointPass& joint) const {
+  Pass pass = make_pass(stream, static_cast<int>(samples.size()), inputs);
+  pass.training = true;
+  pass.first_image = static_cast<int>(samples.begin);
+  pass.memory = memory_.data() + block_of_part(part) * network_.memory_bytes;
+  pass.joint = options_.parts.count > 1 ? &joint : nullptr;
+  pass.part = part;
+  return pass;
+}
+
+void Program::leave_sums(const Op& op, Phase phase, const Pass& pass) const {
+  const std::size_t bytes = op.sum_bytes(phase);
+  if (pass.images > 0) {
+    op.leave_sums(pass, phase);
+  } else {
+    // Nobody reads them, but they are exchanged; and no graph is empty.
+    pass.stream.clear(sums_.data() + static_cast<std::size_t>(pass.part) * bytes, bytes);
+  }
+}
+
 void Program::sum_gradient(Stream& stream, int part, bool has_samples, bool add) const {
+  if (options_.parts.is_whole()) return;
   float* gradient = part_gradients_.data() + static_cast<std::size_t>(part) * parameters_.size();
   if (has_samples) {
     block_sums_[block_of_part(part)].run(stream, add, gradient);

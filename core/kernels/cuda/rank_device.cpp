@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -27,24 +28,48 @@ std::string name_of(std::size_t rank, const RankDevice& device) {
   return "rank " + std::to_string(rank) + " on " + device.machine.data();
 }
 
-Device chosen_device(const EngineOptions& options, const Communicator& group) {
+std::vector<Stage> chosen_stages(const Network& network, const EngineOptions& options,
+                                 const Communicator& group) {
   if (const auto reason = cuda_missing_reason()) throw DeviceError(*reason);
-  Device device = options.device;
-  device.index += group.local_rank();
-  if (!group.shares_memory()) device.index %= static_cast<int>(list_cuda_devices().size());
-  if (const auto reason = unavailable_reason(device)) throw DeviceError(*reason);
-  return device;
+  std::vector<Stage> stages =
+      stages_of_replica(split_into_stages(network, options.parallel, options.device), group.local_rank());
+  if (!group.shares_memory()) {
+    const int count = static_cast<int>(list_cuda_devices().size());
+    const int lowest = std::min_element(stages.begin(), stages.end(), [](const Stage& a, const Stage& b) {
+                         return a.device.index < b.device.index;
+                       })->device.index;
+    for (Stage& stage : stages) stage.device.index -= lowest / count * count;
+  }
+  for (const Stage& stage : stages) {
+    if (const auto reason = unavailable_reason(stage.device)) throw DeviceError(*reason);
+  }
+  return stages;
 }
 
-// Every rank finds the same fault, and says the same.
-void check(const std::vector<RankDevice>& devices) {
-  for (std::size_t rank = 1; rank < devices.size(); ++rank) {
-    const RankDevice& own = devices[rank];
-    for (std::size_t other = 0; other < rank; ++other) {
+// Of all stages, each once, in their order.
+std::vector<Device> devices_of(const std::vector<Stage>& stages) {
+  std::vector<Device> devices;
+  for (const Stage& stage : stages) {
+    if (std::find(devices.begin(), devices.end(), stage.device) == devices.end())
+      devices.push_back(stage.device);
+  }
+  return devices;
+}
+
+std::string wanted(std::size_t count) { return count == 1 ? "one" : std::to_string(count) + " of their own"; }
+
+// Every rank finds the same fault, and says the same. `devices`: of all ranks, as many of each.
+void check(const std::vector<RankDevice>& devices, std::size_t of_a_rank) {
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const RankDevice& own = devices[i];
+    const std::size_t rank = i / of_a_rank;
+    for (std::size_t other = 0; other < rank * of_a_rank; ++other) {
       if (devices[other].uuid != own.uuid) continue;
-      throw DeviceError(name_of(rank, own) + " has the same GPU as " + name_of(other, devices[other]) +
-                        "; want one for each rank: as many GPUs on a machine as it has ranks, all of which a "
-                        "rank sees, or its own alone (srun --gpus-per-task=1)");
+      throw DeviceError(name_of(rank, own) + " has the same GPU as " +
+                        name_of(other / of_a_rank, devices[other]) + "; want " + wanted(of_a_rank) +
+                        " for each rank: as many GPUs on a machine as its ranks have, all of which a rank "
+                        "sees, or its own alone (srun --gpus-per-task=" +
+                        std::to_string(of_a_rank) + ")");
     }
     if (own.model != devices[0].model)
       throw DeviceError(name_of(rank, own) + " has a " + own.model.data() + ", but " +
@@ -55,21 +80,26 @@ void check(const std::vector<RankDevice>& devices) {
 
 }  // namespace
 
-Device device_of_rank(const EngineOptions& options, Communicator& group) {
-  const Device device = chosen_device(options, group);
-  const DeviceInfo info = list_cuda_devices().at(static_cast<std::size_t>(device.index));
+std::vector<Stage> stages_of_rank(const Network& network, const EngineOptions& options, Communicator& group) {
+  std::vector<Stage> stages = chosen_stages(network, options, group);
+  const std::vector<Device> own = devices_of(stages);
+  const std::vector<DeviceInfo> infos = list_cuda_devices();
   const auto size = static_cast<std::size_t>(group.size());
-  std::vector<RankDevice> devices(size);
-  RankDevice& own = devices[static_cast<std::size_t>(group.rank())];
-  set_text(own.model, info.description);
-  set_text(own.uuid, info.uuid);
-  if (::gethostname(own.machine.data(), own.machine.size() - 1) != 0) set_text(own.machine, "a machine");
+  std::vector<RankDevice> devices(size * own.size());
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    RankDevice& device = devices[static_cast<std::size_t>(group.rank()) * own.size() + i];
+    const DeviceInfo& info = infos.at(static_cast<std::size_t>(own[i].index));
+    set_text(device.model, info.description);
+    set_text(device.uuid, info.uuid);
+    if (::gethostname(device.machine.data(), device.machine.size() - 1) != 0)
+      set_text(device.machine, "a machine");
+  }
   std::vector<std::size_t> begins;
-  for (std::size_t rank = 0; rank <= size; ++rank) begins.push_back(rank * sizeof(RankDevice));
+  for (std::size_t rank = 0; rank <= size; ++rank) begins.push_back(rank * own.size() * sizeof(RankDevice));
   const SharedArray array{std::as_writable_bytes(std::span(devices)).data(), begins};
   group.all_gather({&array, 1});
-  check(devices);
-  return device;
+  check(devices, own.size());
+  return stages;
 }
 
 }  // namespace sweep::cuda

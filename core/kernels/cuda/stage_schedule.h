@@ -1,8 +1,8 @@
 // In which order the ops of a network's stages are put on their devices' streams.
 //
-// A batch is cut into parts, which go through the stages one after the other; core/engine/pipeline_order says
-// when. An op that needs the whole batch at once, batch normalization, ends a phase: it waits for all parts,
-// and the parts go on from there.
+// A batch is cut into parts, the pieces of a StageRound, which go through the stages one after the other;
+// core/engine/pipeline_order says when. An op that needs the whole batch at once, batch normalization, ends a
+// phase: it waits for all parts, and the parts go on from there.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,9 @@ class StageSchedule {
   /// The segment that has op `op` of `stage`.
   std::size_t segment_of(std::size_t stage, std::size_t op) const;
 
-  /// All tasks of a batch of `parts` >= 1 parts, forward and, if `training`, backward. Each comes after those
-  /// that it needs the results of; those of one device are in the order of `schedule`.
+  /// All tasks of a batch of `parts` parts, forward and, if `training`, backward. Each comes after those that
+  /// it needs the results of; those of one device are in the order of `schedule`. Those on the whole batch
+  /// are in the same order whatever `parts` and `schedule`, and there are no others without parts.
   std::vector<SegmentTask> tasks(std::size_t parts, PipelineSchedule schedule, bool training) const;
 
  private:

@@ -1,23 +1,17 @@
 // Batches that are trained in parts, one after another, with one step of the optimizer.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <optional>
-
 #include "core/data/data_loader.h"
 #include "core/engine/engine.h"
 #include "tests/support/batch.h"
+#include "tests/support/engine_outcome.h"
 #include "tests/support/test_device.h"
 #include "tests/support/test_networks.h"
 
 namespace sweep {
 namespace {
 
-NetworkSpec with_dropout() {
-  NetworkSpec network = test::mlp();
-  network.layers.insert(network.layers.end() - 1, {"dropout", "dropout", {{"p", 0.3}}});
-  return network;
-}
+using test::expect_near;
 
 EngineOptions options_of(std::size_t batch_size, int accumulate) {
   EngineOptions options{.device = test::device(), .threads = 2, .batch_size = batch_size};
@@ -33,21 +27,9 @@ std::unique_ptr<Engine> engine_of(const Network& network, const EngineOptions& o
   return engine;
 }
 
-// The length of the difference, as a share of the length.
-void expect_near(const std::vector<float>& values, const std::vector<float>& expected, double tolerance) {
-  ASSERT_EQ(values.size(), expected.size());
-  double squares = 0, differences = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto value = static_cast<double>(expected[i]), difference = static_cast<double>(values[i]) - value;
-    squares += value * value;
-    differences += difference * difference;
-  }
-  EXPECT_LE(std::sqrt(differences), tolerance * std::sqrt(squares));
-}
-
 // Parts of two sizes, and more parts than samples.
 TEST(Accumulate, HasTheGradientOfTheWholeBatch) {
-  const Network mlp(with_dropout(), {1, 7, 7}), cnn(test::deeplizard(), {1, 28, 28});
+  const Network mlp(test::with_dropout(test::mlp()), {1, 7, 7}), cnn(test::deeplizard(), {1, 28, 28});
   for (const Network* network : {&mlp, &cnn}) {
     const test::OwnedBatch batch = test::random_batch(23, element_count(network->input()), 10, 12);
     const auto trained = [&](int accumulate) {
@@ -122,7 +104,7 @@ TEST(Accumulate, EvaluatesAsWithoutIt) {
 
 // Also many steps, which a device may be given at once.
 TEST(Accumulate, TrainsOnWholeSetsAsOnBatchesOfTheirOwn) {
-  const Network network(with_dropout(), {1, 7, 7});
+  const Network network(test::with_dropout(test::mlp()), {1, 7, 7});
   const test::OwnedBatch samples = test::random_batch(320, 49, 10, 3);
   const auto set = std::make_shared<const SampleSet>(SampleSet{{1, 7, 7}, samples.pixels, samples.labels});
   const auto trained = [&](Placement placement, bool prepares) {

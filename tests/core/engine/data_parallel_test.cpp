@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/data/data_loader.h"
 #include "tests/core/engine/engine_for.h"
+#include "tests/support/engine_outcome.h"
 #include "tests/support/message_of.h"
 
 namespace sweep {
@@ -17,13 +18,8 @@ namespace {
   if (const auto reason = device_group_unavailable_reason(test::device(), count)) \
   GTEST_SKIP() << "needs " << (count) << " devices: " << *reason
 
-struct Outcome {
-  std::vector<float> parameters, gradients, buffers, outputs;
-  std::vector<std::vector<float>> optimizer;
-  double loss = 0, evaluated_loss = 0;
-  std::int64_t correct = 0, samples = 0, evaluated = 0;
-  friend bool operator==(const Outcome&, const Outcome&) = default;
-};
+using test::EngineOutcome;
+using test::expect_near;
 
 struct Training {
   NetworkSpec network;
@@ -33,12 +29,6 @@ struct Training {
   std::vector<float> class_weights = {};
   int accumulate = 1;
 };
-
-NetworkSpec mlp_with_dropout() {
-  NetworkSpec network = test::mlp();
-  network.layers.insert(network.layers.end() - 1, {"dropout", "dropout", {{"p", 0.3}}});
-  return network;
-}
 
 NetworkSpec cnn_without_fusion() {
   return {"cnn",
@@ -72,9 +62,9 @@ std::vector<float> some_weights() { return {0.1F, 5, 1, 0.5F, 2, 0, 3, 0.25F, 8,
 
 std::vector<Training> trainings() {
   return {{test::deeplizard(), {1, 28, 28}},
-          {mlp_with_dropout(), {1, 28, 28}, SgdOptions{.momentum = 0.9}},
+          {test::with_dropout(test::mlp()), {1, 28, 28}, SgdOptions{.momentum = 0.9}},
           {cnn_without_fusion(), {1, 9, 9}, AdamOptions{}, 0.1},
-          {mlp_with_dropout(), {1, 7, 7}, AdamOptions{}, 0, some_weights()},
+          {test::with_dropout(test::mlp()), {1, 7, 7}, AdamOptions{}, 0, some_weights()},
           {cnn_without_fusion(), {1, 9, 9}, SgdOptions{}, 0, some_weights()},
           {test::small_residual(), {3, 8, 8}, SgdOptions{.momentum = 0.9}},
           {norm_first(), {3, 6, 6}, SgdOptions{}, 0.1, some_weights()}};
@@ -82,7 +72,7 @@ std::vector<Training> trainings() {
 
 // In turns, of which small batches have fewer.
 std::vector<Training> accumulating_trainings() {
-  return {{mlp_with_dropout(), {1, 7, 7}, AdamOptions{}, 0, some_weights(), 3},
+  return {{test::with_dropout(test::mlp()), {1, 7, 7}, AdamOptions{}, 0, some_weights(), 3},
           {test::small_residual(), {3, 8, 8}, SgdOptions{.momentum = 0.9}, 0, {}, 2},
           {norm_first(), {3, 6, 6}, AdamOptions{}, 0.1, some_weights(), 3}};
 }
@@ -102,65 +92,29 @@ EngineOptions options_of(const Training& training, int devices) {
   return options;
 }
 
-Outcome outcome_of(Engine& engine, const Batch& evaluated, std::size_t outputs) {
-  Outcome outcome;
-  const Totals trained = engine.take_totals();
-  outcome.outputs.resize(evaluated.size() * outputs);
-  engine.evaluate_and_predict(evaluated, outcome.outputs);
-  engine.evaluate(evaluated);
-  const Totals totals = engine.take_totals();
-  outcome.parameters = engine.parameters();
-  outcome.gradients = engine.gradients();
-  outcome.buffers = engine.buffers();
-  for (OptimizerState& array : engine.optimizer_state()) outcome.optimizer.push_back(std::move(array.values));
-  outcome.loss = trained.loss;
-  outcome.correct = trained.correct;
-  outcome.samples = trained.samples;
-  outcome.evaluated_loss = totals.loss;
-  outcome.evaluated = totals.samples;
-  return outcome;
-}
-
-Outcome train(const Training& training, const EngineOptions& options) {
+EngineOutcome train(const Training& training, const EngineOptions& options) {
   const Network network(training.network, training.input);
   const auto engine = make_engine(network, options);
   engine->set_parameters(initial_parameters(network, 3));
   const test::OwnedBatch owned = test::random_batch(kBatch, element_count(network.input()), 10, 11);
-  const Batch batch = owned.view();
-  for (const std::size_t size : kSizes) {
-    Batch part = batch;
-    part.rows = batch.rows.last(size);
-    engine->train(part, 0.01);
-  }
-  return outcome_of(*engine, batch, 10);
+  test::train_steps(*engine, owned.view(), kSizes);
+  return test::outcome_of(*engine, network, owned.view());
 }
 
-Outcome train(const Training& training, int devices) {
+EngineOutcome train(const Training& training, int devices) {
   return train(training, options_of(training, devices));
-}
-
-// The length of the difference, as a share of the length.
-void expect_near(const std::vector<float>& values, const std::vector<float>& expected, double tolerance) {
-  ASSERT_EQ(values.size(), expected.size());
-  double squares = 0, differences = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto value = static_cast<double>(expected[i]), difference = static_cast<double>(values[i]) - value;
-    squares += value * value;
-    differences += difference * difference;
-  }
-  EXPECT_LE(std::sqrt(differences), tolerance * std::sqrt(squares));
 }
 
 void expect_the_same_bits_on_any_number_of_devices(const std::vector<Training>& trainings) {
   for (const Training& training : trainings) {
     SCOPED_TRACE(training.network.name);
-    const Outcome two = train(training, 2);
+    const EngineOutcome two = train(training, 2);
     for (const int devices : {3, 4}) {
       if (device_group_unavailable_reason(test::device(), devices)) continue;
       EXPECT_TRUE(two == train(training, devices)) << devices;
     }
     EXPECT_TRUE(two == train(training, 2)) << "once more";
-    EXPECT_TRUE(std::isfinite(two.loss) && std::isfinite(two.evaluated_loss));
+    EXPECT_TRUE(std::isfinite(two.trained.loss) && std::isfinite(two.evaluated.loss));
   }
 }
 
@@ -178,19 +132,19 @@ TEST(DataParallel, DiffersFromOneDeviceByRoundingOnly) {
   SKIP_WITHOUT_DEVICES(2);
   for (const Training& training : trainings()) {
     SCOPED_TRACE(training.network.name);
-    const Outcome two = train(training, 2);
+    const EngineOutcome two = train(training, 2);
     EngineOptions cpu = options_of(training, 1);
     cpu.device = {};
-    for (const Outcome& one : {train(training, 1), train(training, cpu)}) {
+    for (const EngineOutcome& one : {train(training, 1), train(training, cpu)}) {
       // Adam's division makes much of the rounding of small gradients.
       expect_near(two.parameters, one.parameters, 1e-3);
       expect_near(two.buffers, one.buffers, 1e-3);
       expect_near(two.outputs, one.outputs, 1e-2);
-      EXPECT_NEAR(two.loss / one.loss, 1, 1e-4);
-      EXPECT_NEAR(two.evaluated_loss / one.evaluated_loss, 1, 1e-4);
-      EXPECT_NEAR(static_cast<double>(two.correct), static_cast<double>(one.correct), 1);
-      EXPECT_EQ(two.samples, one.samples);
-      EXPECT_EQ(two.evaluated, one.evaluated);
+      EXPECT_NEAR(two.trained.loss / one.trained.loss, 1, 1e-4);
+      EXPECT_NEAR(two.evaluated.loss / one.evaluated.loss, 1, 1e-4);
+      EXPECT_NEAR(static_cast<double>(two.trained.correct), static_cast<double>(one.trained.correct), 1);
+      EXPECT_EQ(two.trained.samples, one.trained.samples);
+      EXPECT_EQ(two.evaluated.samples, one.evaluated.samples);
     }
   }
 }
@@ -215,7 +169,7 @@ TEST(DataParallel, HasTheGradientOfTheWholeBatch) {
 
 TEST(DataParallel, GoesOnWithTheSameBitsOnAnotherNumberOfDevices) {
   SKIP_WITHOUT_DEVICES(3);
-  const Training training{mlp_with_dropout(), {1, 28, 28}};
+  const Training training{test::with_dropout(test::mlp()), {1, 28, 28}};
   const Network network(training.network, training.input);
   const test::OwnedBatch owned = test::random_batch(kBatch, element_count(network.input()), 10, 11);
   const auto go_on = [&](int devices) {
@@ -226,12 +180,10 @@ TEST(DataParallel, GoesOnWithTheSameBitsOnAnotherNumberOfDevices) {
     EngineOptions options = options_of(training, devices);
     options.kernels = first->kernels();
     const auto second = make_engine(network, options);
-    EXPECT_EQ(second->kernels(), first->kernels());
-    second->set_parameters(first->parameters());
-    second->set_optimizer_state(first->optimizer_state(), first->step_count());
+    test::hand_over(*first, *second);
     second->train(owned.view(), 0.01);
     EXPECT_EQ(second->step_count(), 2);
-    return outcome_of(*second, owned.view(), 10);
+    return test::outcome_of(*second, network, owned.view());
   };
   EXPECT_TRUE(go_on(3) == go_on(2));
 }

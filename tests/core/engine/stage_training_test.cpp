@@ -7,29 +7,19 @@
 #include "core/base/error.h"
 #include "core/engine/stages.h"
 #include "tests/core/engine/engine_for.h"
+#include "tests/support/engine_outcome.h"
 #include "tests/support/message_of.h"
 
 namespace sweep {
 namespace {
 
-struct State {
-  std::vector<float> parameters, gradients, buffers;
-  std::vector<std::vector<float>> optimizer;
-  double loss = 0;
-  std::int64_t correct = 0, in_top = 0;
-  friend bool operator==(const State&, const State&) = default;
-};
+using test::EngineOutcome;
 
 struct Training {
   NetworkSpec network;
   Shape input;
   std::size_t batch_size;
 };
-
-NetworkSpec with_dropout(NetworkSpec network) {
-  network.layers.insert(network.layers.end() - 1, {"dropout", "dropout", {{"p", 0.3}}});
-  return network;
-}
 
 // Skips a test that needs more devices than there are.
 #define SKIP_WITHOUT_DEVICES(count)              \
@@ -48,38 +38,32 @@ std::vector<Training> trainings() {
   if (test::device_is_stand_in()) {
     return {{test::deeplizard(), {1, 28, 28}, 37},
             {test::deeplizard(), {1, 28, 28}, 6},
-            {with_dropout(test::mlp()), {1, 28, 28}, 50},
-            {with_dropout(test::small_residual()), {3, 8, 8}, 21}};
+            {test::with_dropout(test::mlp()), {1, 28, 28}, 50},
+            {test::with_dropout(test::small_residual()), {3, 8, 8}, 21}};
   }
   return {{test::deeplizard(), {1, 28, 28}, 333},
           {test::deeplizard(), {1, 28, 28}, 16},
-          {with_dropout(test::mlp()), {1, 28, 28}, 200},
-          {with_dropout(test::small_residual()), {3, 8, 8}, 150}};
+          {test::with_dropout(test::mlp()), {1, 28, 28}, 200},
+          {test::with_dropout(test::small_residual()), {3, 8, 8}, 150}};
 }
 
 // Two steps on a whole batch and one on a short one, then an evaluation.
-State train(const Training& training, const ParallelOptions& parallel, int threads) {
+EngineOutcome train(const Training& training, const ParallelOptions& parallel, int threads,
+                    int accumulate = 1) {
   const Network network(training.network, training.input);
   EngineOptions options{.device = test::device(), .threads = threads, .batch_size = training.batch_size};
   options.optimizer = AdamOptions{};
   options.clip_norm = 0.5;
   options.seed = 7;
   options.parallel = parallel;
+  options.accumulate = accumulate;
   const auto engine = make_engine(network, options);
   engine->set_parameters(initial_parameters(network, 3));
   const test::OwnedBatch batch =
       test::random_batch(training.batch_size, element_count(network.input()), 10, 11);
-  Batch shorter = batch.view();
-  shorter.rows = shorter.rows.first(training.batch_size / 3 + 1);
-  engine->train(batch.view(), 0.01);
-  engine->train(shorter, 0.01);
-  engine->train(batch.view(), 0.01);
-  engine->evaluate(batch.view());
-  const Totals totals = engine->take_totals();
-  State state{engine->parameters(), engine->gradients(), engine->buffers(), {},
-              totals.loss,          totals.correct,      totals.in_top};
-  for (OptimizerState& array : engine->optimizer_state()) state.optimizer.push_back(std::move(array.values));
-  return state;
+  const std::size_t sizes[] = {training.batch_size, training.batch_size / 3 + 1, training.batch_size};
+  test::train_steps(*engine, batch.view(), sizes);
+  return test::outcome_of(*engine, network, batch.view());
 }
 
 ParallelOptions model(std::vector<LayerPlacement> placements) {
@@ -110,14 +94,15 @@ bool is_cut_by_libraries(const Training& training) {
       .starts_with('{');
 }
 
-State of_one_stage(const Training& training, const ParallelOptions& parallel) {
-  return train(training, pipeline(1, parallel.pipeline->micro_batches, parallel.pipeline->schedule), 1);
+EngineOutcome of_one_stage(const Training& training, const ParallelOptions& parallel, int accumulate = 1) {
+  return train(training, pipeline(1, parallel.pipeline->micro_batches, parallel.pipeline->schedule), 1,
+               accumulate);
 }
 
 TEST(Stages, GiveTheBitsOfOneDevice) {
   SKIP_WITHOUT_DEVICES(2);
   for (const Training& training : trainings()) {
-    const State one = train(training, {}, 2);
+    const EngineOutcome one = train(training, {}, 2);
     const std::string last = training.network.layers.back().name;
     for (const int threads : thread_counts()) {
       SCOPED_TRACE(testing::Message() << training.network.name << ", " << threads << " threads");
@@ -129,7 +114,7 @@ TEST(Stages, GiveTheBitsOfOneDevice) {
 TEST(Stages, OfAPipelineGiveTheBitsOfOneDeviceForAnyNumberOfParts) {
   SKIP_WITHOUT_DEVICES(2);
   for (const Training& training : trainings()) {
-    const State one = train(training, {}, 1);
+    const EngineOutcome one = train(training, {}, 1);
     for (const int parts : {1, 2, 3, 7, 1000}) {
       for (const auto schedule : {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward}) {
         SCOPED_TRACE(testing::Message() << training.network.name << ", " << parts << " parts, "
@@ -157,7 +142,7 @@ TEST(Stages, OnADeviceThatHasSeveralGiveTheSameBits) {
     if (training.network.name != "deeplizard") continue;
     const ParallelOptions back_and_forth =
         model({{"conv1", place(0)}, {"conv2", place(1)}, {"fc1", place(0)}, {"out", place(1)}});
-    const State one = train(training, {}, 2);
+    const EngineOutcome one = train(training, {}, 2);
     EXPECT_TRUE(one == train(training, back_and_forth, 2));
     for (const auto schedule : {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward}) {
       ParallelOptions options = back_and_forth;
@@ -169,20 +154,45 @@ TEST(Stages, OnADeviceThatHasSeveralGiveTheSameBits) {
   }
 }
 
-TEST(Stages, ThatShareBatchesWithOtherSetsOfDevicesGiveTheSameBits) {
-  SKIP_UNLESS_CPU();
+TEST(Stages, OfBatchesInTurnsGiveTheBitsOfOneDeviceInTurns) {
+  SKIP_WITHOUT_DEVICES(2);
   for (const Training& training : trainings()) {
-    const State one = train(training, {}, 1);
-    for (const int data : {2, 3}) {
-      SCOPED_TRACE(testing::Message() << training.network.name << ", data " << data);
-      ParallelOptions options = pipeline(2, 3, PipelineSchedule::kOneForwardOneBackward);
-      options.data = data;
-      EXPECT_TRUE(one == train(training, options, 2));
-      options.pipeline.reset();
-      options.model = {{training.network.layers.back().name, place(1)}, {"*", place(0)}};
-      EXPECT_TRUE(one == train(training, options, 4));
+    const std::string last = training.network.layers.back().name;
+    for (const int accumulate : {2, 5}) {
+      SCOPED_TRACE(testing::Message() << training.network.name << ", accumulate " << accumulate);
+      const EngineOutcome one = train(training, {}, 1, accumulate);
+      EXPECT_TRUE(one == train(training, model({{last, place(1)}, {"*", place(0)}}), 2, accumulate));
+      const ParallelOptions two = pipeline(2, 3, PipelineSchedule::kOneForwardOneBackward);
+      EXPECT_TRUE(train(training, two, 2, accumulate) ==
+                  (is_cut_by_libraries(training) ? of_one_stage(training, two, accumulate) : one));
     }
   }
+}
+
+// Each set of devices has all stages. GPUs that share batches have other bits than one, but the same however
+// many they are.
+void expect_the_bits_of_sets_without_stages(int data, int accumulate) {
+  const bool has_bits_of_one = test::device().type == DeviceType::kCpu;
+  for (const Training& training : trainings()) {
+    SCOPED_TRACE(testing::Message() << training.network.name << ", data " << data << ", accumulate "
+                                    << accumulate);
+    ParallelOptions sets;
+    sets.data = has_bits_of_one ? 1 : 2;
+    const EngineOutcome expected = train(training, sets, 1, accumulate);
+    ParallelOptions options = pipeline(2, 3, PipelineSchedule::kOneForwardOneBackward);
+    options.data = data;
+    EXPECT_TRUE(expected == train(training, options, 2, accumulate));
+    options.pipeline.reset();
+    options.model = {{training.network.layers.back().name, place(1)}, {"*", place(0)}};
+    EXPECT_TRUE(expected == train(training, options, 4, accumulate));
+  }
+}
+
+TEST(Stages, ThatShareBatchesWithOtherSetsOfDevicesGiveTheSameBits) {
+  SKIP_WITHOUT_DEVICES(4);
+  expect_the_bits_of_sets_without_stages(2, 1);
+  expect_the_bits_of_sets_without_stages(2, 2);
+  if (!missing_device(6)) expect_the_bits_of_sets_without_stages(3, 1);
 }
 
 TEST(Stages, OfAnUnknownLayerAreRefused) {

@@ -51,6 +51,22 @@ TEST(Stages, FollowThePatternsOfTheModel) {
   EXPECT_EQ(stages_text(deeplizard(), model({{"conv*", "cpu:0"}, {"fc*", "cpu:1"}})), "conv1 cpu, fc1 cpu:1");
 }
 
+TEST(Stages, OfAReplicaAreOnDevicesBehindThoseOfTheOneBefore) {
+  const auto devices_of = [](const ParallelOptions& options, int replica) {
+    std::vector<int> devices;
+    for (const Stage& stage :
+         stages_of_replica(split_into_stages(deeplizard(), options, {DeviceType::kCuda, 1}), replica))
+      devices.push_back(stage.device.index);
+    return devices;
+  };
+  EXPECT_THAT(devices_of({}, 2), ElementsAre(3));
+  EXPECT_THAT(devices_of(pipeline(3), 0), ElementsAre(1, 2, 3));
+  EXPECT_THAT(devices_of(pipeline(3), 2), ElementsAre(7, 8, 9));
+  // Those between two devices are left out in each set.
+  EXPECT_THAT(devices_of(model({{"conv1", "cuda:3"}, {"conv2", "cuda:1"}, {"out", "cuda:3"}}), 1),
+              ElementsAre(6, 4, 6));
+}
+
 TEST(Stages, OfTheModelTakeTheFirstPatternThatFits) {
   EXPECT_EQ(stages_text(deeplizard(), model({{"conv2", "cpu:1"}, {"*", "cpu:0"}})),
             "conv1 cpu, conv2 cpu:1, relu2 cpu");
@@ -111,6 +127,23 @@ TEST(Stages, OfAPipelineHaveNamesInOrder) {
   EXPECT_THAT(message({"fc1", "conv2"}), HasSubstr("\"conv2\" is not behind the stage before it"));
   EXPECT_THAT(message({"conv1"}), HasSubstr("\"conv1\" is the first layer"));
   EXPECT_THAT(message({"conv9"}), HasSubstr("no layer fits \"conv9\""));
+}
+
+TEST(TrainingDevices, AreThoseOfAllStagesAndReplicas) {
+  const auto devices = [](ParallelOptions parallel, int data, Device first) {
+    parallel.data = data;
+    std::string names;
+    for (const Device& device :
+         training_devices(deeplizard(), {.device = first, .parallel = std::move(parallel)}))
+      names += (names.empty() ? "" : " ") + device.name();
+    return names;
+  };
+  EXPECT_EQ(devices({}, 1, {DeviceType::kCuda, 2}), "cuda:2");
+  EXPECT_EQ(devices({}, 3, {DeviceType::kCuda, 1}), "cuda:1 cuda:2 cuda:3");
+  EXPECT_EQ(devices(pipeline(2), 2, {}), "cpu cpu:1 cpu:2 cpu:3");
+  EXPECT_EQ(devices(model({{"conv*", "cuda:2"}, {"*", "cuda"}}), 1, {DeviceType::kCuda, 0}), "cuda cuda:2");
+  EXPECT_EQ(devices(model({{"conv*", "cuda:2"}, {"*", "cuda"}}), 2, {DeviceType::kCuda, 0}),
+            "cuda cuda:2 cuda:3 cuda:5");
 }
 
 TEST(Patterns, KnowStarsAndQuestionMarks) {

@@ -23,12 +23,6 @@ struct Training {
   std::vector<std::size_t> batches = {100, 100, 37};  // the samples of each
 };
 
-inline NetworkSpec residual_with_dropout() {
-  NetworkSpec spec = small_residual();
-  spec.layers.insert(spec.layers.end() - 1, LayerSpec{"dropout", "dropout", {{"p", 0.3}}});
-  return spec;
-}
-
 inline std::vector<Training> trainings() {
   const SgdOptions momentum{.momentum = 0.9, .weight_decay = 1e-3, .nesterov = true};
   const RmspropOptions rmsprop{.momentum = 0.5, .centered = true};
@@ -37,8 +31,14 @@ inline std::vector<Training> trainings() {
       {"cnn_clipped", deeplizard(), {1, 28, 28}, momentum, 0.1, 1, {100, 100, 37}},
       {"cnn_accumulated", deeplizard(), {1, 28, 28}, AdamOptions{}, 0, 3, {300, 20}},
       {"mlp", mlp(), {1, 28, 28}, rmsprop, 1, 1, {1000, 1000, 500, 1}},
-      {"residual", residual_with_dropout(), {3, 8, 8}, momentum, 0.5, 1, {400, 400, 50, 3}},
-      {"residual_accumulated", residual_with_dropout(), {3, 8, 8}, AdamOptions{}, 0, 4, {400, 400, 50, 3}},
+      {"residual", with_dropout(small_residual()), {3, 8, 8}, momentum, 0.5, 1, {400, 400, 50, 3}},
+      {"residual_accumulated",
+       with_dropout(small_residual()),
+       {3, 8, 8},
+       AdamOptions{},
+       0,
+       4,
+       {400, 400, 50, 3}},
   };
 }
 

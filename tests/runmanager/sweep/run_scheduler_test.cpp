@@ -103,7 +103,11 @@ class RunSchedulerTest : public ::testing::Test {
     for (std::size_t i = 0; i < count; ++i) {
       runs.emplace_back().run = i;
       runs.back().prepared.config = &configs_[i];
-      if (i < devices_.size()) runs.back().prepared.device = parse_device(devices_[i]);
+      PreparedRun& run = runs.back().prepared;
+      if (i < devices_.size()) run.device = parse_device(devices_[i]);
+      const int count_of_devices = i < device_counts_.size() ? device_counts_[i] : 1;
+      for (int d = 0; d < count_of_devices; ++d)
+        run.devices.push_back({run.device.type, run.device.index + d});
       records.emplace_back().name = configs_[i].name;
     }
     Terminal terminal;
@@ -129,7 +133,8 @@ class RunSchedulerTest : public ::testing::Test {
 
   TemporaryDirectory directory_;
   std::vector<RunConfig> configs_;
-  std::vector<std::string> devices_;  // of the first runs; the others are trained on the CPU
+  std::vector<std::string> devices_;  // the first one of each of the first runs; the others are on the CPU
+  std::vector<int> device_counts_;    // of the first runs; the others have one
   std::string terminal_;
   double seconds_ = 1000;
   double stop_at_ = 1e9;
@@ -221,7 +226,7 @@ TEST_F(RunSchedulerTest, EndsTheSweepIfARunCannotWriteToItsDirectory) {
 
 TEST_F(RunSchedulerTest, KeepsTheRunsOfAGpuInOneSlot) {
   options_.slots = 3;
-  options_.one_run_per_gpu = true;
+  options_.one_run_per_device = true;
   devices_ = {"cpu", "cuda", "cpu", "cuda", "cuda", "cpu", "cuda:1", "cuda", "cuda:1"};
   ScriptedExecutor executor(seconds_, {});
   schedule(devices_.size(), executor);
@@ -231,6 +236,36 @@ TEST_F(RunSchedulerTest, KeepsTheRunsOfAGpuInOneSlot) {
   EXPECT_THAT(slots["cuda"], SizeIs(1));
   EXPECT_THAT(slots["cuda:1"], SizeIs(1));
   EXPECT_NE(slots["cuda"], slots["cuda:1"]);
+}
+
+TEST_F(RunSchedulerTest, StartsNoRunWhileAnotherHasOneOfItsGpus) {
+  options_.slots = 3;
+  options_.one_run_per_device = true;
+  devices_ = {"cuda", "cuda:1", "cuda:2"};
+  device_counts_ = {2, 1, 1};
+  ScriptedExecutor executor(seconds_, {});
+  schedule(3, executor);
+  EXPECT_THAT(executor.started, ElementsAre(0, 2, 1)) << "the second run waits for cuda:1";
+}
+
+TEST_F(RunSchedulerTest, CountsTheCoresThatARunTakesForDevices) {
+  options_.slots = options_.cores = 4;
+  options_.one_run_per_device = true;
+  device_counts_ = {3, 2, 1, 5};
+  ScriptedExecutor executor(seconds_, {});
+  schedule(4, executor);
+  EXPECT_THAT(executor.started, ElementsAre(0, 2, 1, 3))
+      << "the last one has more devices than there are cores";
+  EXPECT_THAT(executor.thread_counts, ElementsAre(3, 1, 2, 5)) << "at least one for each device";
+}
+
+TEST_F(RunSchedulerTest, StartsRunsOnTheSameDeviceIfToldHowMany) {
+  options_.slots = 2;
+  devices_ = {"cuda", "cuda:1", "cuda"};
+  device_counts_ = {2, 1, 1};
+  ScriptedExecutor executor(seconds_, {});
+  schedule(3, executor);
+  EXPECT_THAT(executor.started, ElementsAre(0, 1, 2));
 }
 
 TEST_F(RunSchedulerTest, UsesEverySlotWhateverItWasUsedForBefore) {

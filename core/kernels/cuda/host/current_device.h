@@ -4,7 +4,7 @@
 namespace sweep::cuda::host {
 
 /// As many as the stand-in has.
-inline constexpr int kDevices = 4;
+inline constexpr int kDevices = 8;
 
 /// Those that CUDA_VISIBLE_DEVICES does not hide.
 int device_count();

@@ -14,6 +14,7 @@
 // way of two reads of device memory, are awaited only when the first convolution needs them.
 //
 // Two blocks fit on a multiprocessor (80 registers), so that one computes while the other waits at a barrier.
+// A convolution with more kernel rows than threads has a block of 512 threads, which is alone there.
 #include "core/kernels/cuda/kernels/conv_pool_backward.h"
 
 #include "core/kernels/cuda/kernels/conv_pool_input_gradient.h"
@@ -23,8 +24,6 @@
 
 namespace sweep::cuda {
 namespace {
-
-constexpr int kThreadCount = kConvBackwardThreads;
 
 // One convolution: its sizes, and how threads and shared memory are divided.
 struct Convolution {
@@ -53,6 +52,7 @@ struct Layout {
   // windows, float4 [out_channels][InputGradientSums::window_stride()].
   int weights[kMaxConvPools], all_windows[kMaxConvPools];
   int grad_out;  // [outputs()] of the last convolution
+  int zeros;     // a FloatPair
   int sums;      // InputGradientSums; in the end the parts of the weight gradient
   int floats;
 };
@@ -74,15 +74,17 @@ Layout layout_of(const ConvPoolChain& chain, bool input_gradient) {
     need(InputGradientSums(s).floats());
   }
   layout.grad_out = reserve(chain.shapes[chain.count - 1].outputs());
+  layout.zeros = reserve(2);
   layout.sums = reserve(sums);
   return layout;
 }
 
 // kCount: convolutions. kKernel: width and height of all their kernels, so that loops over them are unrolled;
 // 0: known at run time.
-template <int kCount, int kKernel>
+template <int kCount, int kKernel, int kThreadCount>
 struct BackwardKernel {
-  static constexpr unsigned kMaxThreads = kThreadCount, kResidentBlocks = 2;
+  static constexpr unsigned kMaxThreads = kThreadCount;
+  static constexpr unsigned kResidentBlocks = kThreadCount == kConvBackwardThreads ? 2 : 1;
   static constexpr int kLast = kCount - 1;
   using RowGradient = KernelRowGradient<kKernel>;
   using Pixels = ImageInFlight<3>;  // 28 × 28 of 384 threads
@@ -118,6 +120,7 @@ struct BackwardKernel {
       if (l == 0 && grad_in == nullptr) continue;
       fill_with_zeros(shared + layout.all_windows[l], c.input_sums.window_floats(c.shape), kThreadCount);
     }
+    fill_with_zeros(shared + layout.zeros, 2, kThreadCount);
     if (loads_weights_early) load_weights(shared);
   }
 
@@ -219,19 +222,21 @@ struct BackwardKernel {
     float* sums = shared + layout.sums;
     for (int channel = 0; channel < c.shape.in_channels; channel += c.input_sums.group_channels) {
       if (channel > 0) __syncthreads();  // the sums of the previous group are still read
-      spread_windows<kKernel>(c.shape, c.input_sums, channel, shared + layout.weights[l],
-                              reinterpret_cast<const float4*>(shared + layout.all_windows[l]), sums);
+      spread_windows<kKernel, kThreadCount>(c.shape, c.input_sums, channel, shared + layout.weights[l],
+                                            reinterpret_cast<const float4*>(shared + layout.all_windows[l]),
+                                            sums);
       __syncthreads();
-      collect<kKernel>(c.shape, c.input_sums, channel, sums,
-                       [&](int in_channel, int y, int x, float gradient) {
-                         if (l > 0) {
-                           set_gradient(shared, l - 1, in_channel, y, x, gradient);
-                         } else {
-                           float& result = grad_in[static_cast<std::ptrdiff_t>(image) * c.image.elements +
-                                                   in_channel * c.image.plane + y * c.shape.in_width + x];
-                           result = add ? result + gradient : gradient;
-                         }
-                       });
+      collect<kKernel, kThreadCount>(c.shape, c.input_sums, channel, sums, shared + layout.zeros,
+                                     [&](int in_channel, int y, int x, float gradient) {
+                                       if (l > 0) {
+                                         set_gradient(shared, l - 1, in_channel, y, x, gradient);
+                                       } else {
+                                         float& result =
+                                             grad_in[static_cast<std::ptrdiff_t>(image) * c.image.elements +
+                                                     in_channel * c.image.plane + y * c.shape.in_width + x];
+                                         result = add ? result + gradient : gradient;
+                                       }
+                                     });
     }
   }
 
@@ -243,17 +248,18 @@ struct BackwardKernel {
   }
 };
 
-template <int kCount, int kKernel>
+template <int kCount, int kKernel, int kThreadCount>
 void launch_backward(Stream& stream, const ConvPoolChain& chain, int images, int parts,
                      const ConvPoolInput& in, const ConvPoolArrays* arrays, const float* grad_out, bool add,
                      float* grad_in) {
-  BackwardKernel<kCount, kKernel> kernel{.images = images,
-                                         .in = in,
-                                         .layout = layout_of(chain, grad_in != nullptr),
-                                         .grad_out = grad_out,
-                                         .add = add,
-                                         .grad_in = grad_in,
-                                         .loads_weights_early = stream.may_load_early(Changes::kParameters)};
+  BackwardKernel<kCount, kKernel, kThreadCount> kernel{
+      .images = images,
+      .in = in,
+      .layout = layout_of(chain, grad_in != nullptr),
+      .grad_out = grad_out,
+      .add = add,
+      .grad_in = grad_in,
+      .loads_weights_early = stream.may_load_early(Changes::kParameters)};
   for (int l = 0; l < kCount; ++l) {
     kernel.convolutions[l] = Convolution(chain.shapes[l]);
     kernel.arrays[l] = arrays[l];
@@ -262,9 +268,9 @@ void launch_backward(Stream& stream, const ConvPoolChain& chain, int images, int
                  {{kThreadCount}, conv_pool_backward_bytes(chain, grad_in != nullptr)});
 }
 
-template <int kKernel>
+template <int kKernel, int kThreadCount>
 auto launch_for(int count) {
-  return count == 1 ? launch_backward<1, kKernel> : launch_backward<2, kKernel>;
+  return count == 1 ? launch_backward<1, kKernel, kThreadCount> : launch_backward<2, kKernel, kThreadCount>;
 }
 
 // The width and height of all kernels of the chain, 0 if they differ.
@@ -280,7 +286,7 @@ int common_kernel(const ConvPoolChain& chain) {
 
 bool conv_pool_backward_fits(const ConvPoolShape& shape) {
   return shape.kernel_width <= kMaxKernelWidth &&
-         shape.out_channels * shape.in_channels * shape.kernel_height <= kThreadCount;
+         shape.out_channels * shape.in_channels * shape.kernel_height <= kWideConvBackwardThreads;
 }
 
 std::size_t conv_pool_backward_bytes(const ConvPoolChain& chain, bool input_gradient) {
@@ -295,10 +301,17 @@ void conv_pool_backward(Stream& stream, const ConvPoolChain& chain, int images, 
                         const ConvPoolInput& in, const ConvPoolArrays* arrays, const float* grad_out,
                         bool add, float* grad_in) {
   const int kernel = common_kernel(chain);
-  const auto launch = kernel == 5   ? launch_for<5>(chain.count)
-                      : kernel == 3 ? launch_for<3>(chain.count)
-                                    : launch_for<0>(chain.count);
-  launch(stream, chain, images, parts, in, arrays, grad_out, add, grad_in);
+  int threads = kConvBackwardThreads;
+  for (int l = 0; l < chain.count; ++l) {
+    const int wanted = WeightGradientThreads(chain.shapes[l]).threads;
+    threads = wanted > threads ? wanted : threads;
+  }
+  constexpr int kFew = kConvBackwardThreads, kMany = kWideConvBackwardThreads;
+  const auto launch = threads > kFew ? (kernel == 5 ? launch_for<5, kMany> : launch_for<0, kMany>)
+                                     : (kernel == 5   ? launch_for<5, kFew>
+                                        : kernel == 3 ? launch_for<3, kFew>
+                                                      : launch_for<0, kFew>);
+  launch(chain.count)(stream, chain, images, parts, in, arrays, grad_out, add, grad_in);
 }
 
 }  // namespace sweep::cuda

@@ -16,14 +16,17 @@
 // their sums in shared memory; others add them up in order.
 #pragma once
 
+#include <utility>
+
 #include "core/kernels/cuda/kernels/conv_pool.h"
 #include "core/kernels/cuda/kernels/conv_pool_image.h"
 #include "core/kernels/cuda/kernels/product.h"
+#include "core/kernels/cuda/kernels/sum_order.h"
 
 namespace sweep::cuda::conv_pool {
 
-constexpr int kThreadCount = 192;  // the tasks of a small convolution: 144 and 192 for LeNet's
-constexpr int kWindow = 4;         // convolution outputs that are pooled to one
+constexpr int kThreadCount = kConvForwardThreads;  // LeNet's convolutions have 144 and 192 tasks
+constexpr int kWindow = 4;                         // convolution outputs that are pooled to one
 
 // Output channels per task: those of the two numbers that leave fewer channels over.
 constexpr int kManyChannels = 6, kFewChannels = 4;
@@ -153,17 +156,24 @@ __device__ void add_channel(const Convolution& c, const float* image, const floa
   float w[kChannels];
   if constexpr (kKernel > 0) {
     static_assert(kKernel % 2 == 1);
-    float upper[kKernel + 1], lower[kKernel + 1];
-    read_columns(image, lower);
-    for (int ky = 0; ky < kKernel; ++ky) {
+    // Two rows of the image at a time: row ky is rows[ky % 2].
+    float rows[2][kKernel + 1];
+    read_columns(image, rows[0]);
+    const auto add_row = [&](auto ky) {
+      const auto& upper = rows[ky % 2];
+      auto& lower = rows[(ky + 1) % 2];
       image += c.image.row_stride;
-      for (int kx = 0; kx <= kKernel; ++kx) upper[kx] = lower[kx];
       read_columns(image, lower);
       for (int kx = 0; kx < kKernel; ++kx, weights += c.tap_stride) {
         read_weights(weights, w);
         outputs.add(w, upper[kx], upper[kx + 1], lower[kx], lower[kx + 1]);
       }
+    };
+    // A loop would copy a row per step.
+    [&]<int... kRows>(std::integer_sequence<int, kRows...>) {
+      (add_row(std::integral_constant<int, kRows>{}), ...);
     }
+    (std::make_integer_sequence<int, kKernel>{});
   } else {
     for (int ky = 0; ky < c.shape.kernel_height; ++ky, image += c.image.row_stride) {
       const float *upper = image, *lower = image + c.image.row_stride;

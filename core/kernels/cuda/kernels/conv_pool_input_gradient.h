@@ -13,11 +13,6 @@
 
 namespace sweep::cuda {
 
-inline __device__ void add(FloatPair& sum, const FloatPair& more) {
-  sum.x += more.x;
-  sum.y += more.y;
-}
-
 /// How the sums of the first part lie in shared memory: [pooled positions][group_rows][upper, lower row of
 /// the windows][columns].
 struct InputGradientSums {
@@ -60,18 +55,20 @@ struct InputGradientSums {
 /// [out_channels][window_stride()]: the gradients of the four windows (upper left, upper right, lower left,
 /// lower right) of a pooled output. sums: as InputGradientSums says. kKernel: the kernel's width and height;
 /// 0: known at run time.
-template <int kKernel>
+/// kThreadCount: of the block.
+template <int kKernel, int kThreadCount>
 __device__ void spread_windows(const ConvPoolShape& s, const InputGradientSums& layout, int first_channel,
                                const float* weights, const float4* windows, float* sums) {
-  constexpr int kColumns = kKernel > 0 ? kKernel : kMaxKernelWidth;
+  constexpr int kColumns = kKernel > 0 ? kKernel : kMaxKernelWidth, kRow = kColumns + 1;
+  static_assert(kRow % 2 == 0, "rows of sums are float4");
   const int kernel_width = kKernel > 0 ? kKernel : s.kernel_width,
             kernel_height = kKernel > 0 ? kKernel : s.kernel_height;
   const int last_row = (s.in_channels - first_channel) * kernel_height;
   const int rows = layout.group_rows < last_row ? layout.group_rows : last_row;
   const int taps = s.in_channels * kernel_height * kernel_width;
   // Backwards: the last warps have no rows in the weight gradient, if any.
-  for (int task = kConvBackwardThreads - 1 - static_cast<int>(threadIdx.x);
-       task < layout.pairs * layout.row_threads; task += kConvBackwardThreads) {
+  for (int task = kThreadCount - 1 - static_cast<int>(threadIdx.x); task < layout.pairs * layout.row_threads;
+       task += kThreadCount) {
     const auto [pair, row] = layout.by_row_threads.divide(task);
     if (row >= rows) continue;
     const int position = 2 * pair;
@@ -79,27 +76,32 @@ __device__ void spread_windows(const ConvPoolShape& s, const InputGradientSums& 
     const float* weight = weights + (first_channel * kernel_height + row) * kernel_width;
     const float4* window = windows + position;
     float* to = sums + position * layout.position_stride + row * 2 * layout.columns;
-    float both_sums[2][2][kColumns + 1] = {};  // [position][upper, lower row][column]
+    float both_sums[2][2 * kRow] = {};  // [position][upper, lower row][column]
     for (int o = 0; o < s.out_channels; ++o) {
       const float4 gradients[2] = {window[0], window[1]};
       for (int kx = 0; kx < kColumns; ++kx) {
         if (kKernel == 0 && kx >= kernel_width) break;
         const float w = weight[kx];
         for (int p = 0; p < 2; ++p) {
-          both_sums[p][0][kx] += gradients[p].x * w;
-          both_sums[p][0][kx + 1] += gradients[p].y * w;
-          both_sums[p][1][kx] += gradients[p].z * w;
-          both_sums[p][1][kx + 1] += gradients[p].w * w;
+          both_sums[p][kx] += gradients[p].x * w;
+          both_sums[p][kx + 1] += gradients[p].y * w;
+          both_sums[p][kRow + kx] += gradients[p].z * w;
+          both_sums[p][kRow + kx + 1] += gradients[p].w * w;
         }
       }
       weight += taps;
       window += layout.window_stride();
     }
     for (int p = 0; p < 2; ++p, to += layout.position_stride) {
-      for (int upper_lower = 0; upper_lower < 2; ++upper_lower) {
-        for (int column = 0; column < kColumns + 1; ++column) {
-          if (kKernel > 0 || column < layout.columns)
-            to[upper_lower * layout.columns + column] = both_sums[p][upper_lower][column];
+      if constexpr (kKernel > 0) {  // kRow is layout.columns
+        const float* from = both_sums[p];
+        for (int i = 0; i < 2 * kRow; i += 4)
+          *reinterpret_cast<float4*>(to + i) = {from[i], from[i + 1], from[i + 2], from[i + 3]};
+      } else {
+        for (int column = 0; column < kRow; ++column) {
+          if (column >= layout.columns) break;
+          to[column] = both_sums[p][column];
+          to[layout.columns + column] = both_sums[p][kRow + column];
         }
       }
     }
@@ -108,15 +110,16 @@ __device__ void spread_windows(const ConvPoolShape& s, const InputGradientSums& 
 
 /// The second part: calls take(channel, y, x, gradient) for every input of the group. It adds up the pooled
 /// positions whose windows cover the input, from the lowest row to the highest, each from right to left.
-template <int kKernel, class Take>
+/// zeros: two of them in shared memory.
+template <int kKernel, int kThreadCount, class Take>
 __device__ void collect(const ConvPoolShape& s, const InputGradientSums& layout, int first_channel,
-                        const float* sums, const Take& take) {
+                        const float* sums, const float* zeros, const Take& take) {
   const int kernel_height = kKernel > 0 ? kKernel : s.kernel_height;
   const int columns = kKernel > 0 ? (kKernel + 2) / 2 * 2 : layout.columns;
   const int last_channel = s.in_channels - first_channel;
   const int channels = layout.group_channels < last_channel ? layout.group_channels : last_channel;
   for (int task = static_cast<int>(threadIdx.x); task < channels * s.in_height * layout.column_pairs;
-       task += kConvBackwardThreads) {
+       task += kThreadCount) {
     const auto [channel_and_y, column_pair] = layout.by_column_pair.divide(task);
     const auto [channel, y] = layout.by_height.divide(channel_and_y);
     const int pool_y = (y + s.pad_y) / 2, odd = (y + s.pad_y) % 2;
@@ -125,16 +128,20 @@ __device__ void collect(const ConvPoolShape& s, const InputGradientSums& layout,
     const float* position = sums + (pool_y * s.pool_width + column_pair) * layout.position_stride +
                             (channel * kernel_height + odd) * 2 * columns;
     FloatPair sum{0.0f, 0.0f};
+    // What does not exist is read as zero, so that there are no branches.
+    const auto add = [&](bool exists, const float* from) {
+      const auto more = *reinterpret_cast<const FloatPair*>(exists ? from : zeros);
+      sum.x += more.x;
+      sum.y += more.y;
+    };
     for (int up = 0; up <= kernel_height / 2; ++up) {
       const int ky = odd + 2 * up;
-      if (pool_y - up >= 0 && pool_y - up < s.pool_height) {
-        for (int left = 0; left < columns / 2; ++left) {
-          if (column_pair - left < 0 || column_pair - left >= s.pool_width) continue;
-          const auto* upper = reinterpret_cast<const FloatPair*>(position - left * layout.position_stride +
-                                                                 4 * up * columns + 2 * left);
-          if (ky < kernel_height) add(sum, upper[0]);
-          if (ky > 0 && ky <= kernel_height) add(sum, upper[-columns / 2]);
-        }
+      const bool row = pool_y - up >= 0 && pool_y - up < s.pool_height;
+      for (int left = 0; left < columns / 2; ++left) {
+        const bool covers = row && column_pair - left >= 0 && column_pair - left < s.pool_width;
+        const float* upper = position - left * layout.position_stride + 4 * up * columns + 2 * left;
+        add(covers && ky < kernel_height, upper);
+        add(covers && ky > 0 && ky <= kernel_height, upper - columns);
       }
       position -= s.pool_width * layout.position_stride;
     }

@@ -13,13 +13,10 @@
 #pragma once
 
 #include "core/kernels/cuda/kernels/conv_pool_image.h"
+#include "core/kernels/cuda/kernels/sum_order.h"
 
 namespace sweep::cuda {
 
-/// Threads of a block of the backward kernel.
-inline constexpr int kConvBackwardThreads = 384;
-/// Pooled outputs that a thread reads at once.
-inline constexpr int kWindowsAtOnce = 4;
 /// Kernel columns that a thread adds up in registers.
 inline constexpr int kMaxKernelWidth = 7;
 
@@ -44,10 +41,11 @@ struct WeightGradientThreads {
   WeightGradientThreads() = default;
   explicit WeightGradientThreads(const ConvPoolShape& s)
       : channel_rows(s.in_channels * s.kernel_height), channel_threads(round_up(channel_rows, kWarpThreads)) {
-    const int all_rows = s.out_channels * channel_rows, positions = s.pool_height * s.pool_width;
-    const int dense_parts = kConvBackwardThreads / round_up(all_rows, kWarpThreads);
-    if (kConvBackwardThreads / (s.out_channels * channel_threads) < dense_parts)
-      channel_threads = channel_rows;
+    const int all_rows = s.out_channels * channel_rows;
+    threads = all_rows <= kConvBackwardThreads ? kConvBackwardThreads : kWideConvBackwardThreads;
+    const int positions = s.pool_height * s.pool_width;
+    const int dense_parts = threads / round_up(all_rows, kWarpThreads);
+    if (threads / (s.out_channels * channel_threads) < dense_parts) channel_threads = channel_rows;
     part_threads = round_up(s.out_channels * channel_threads, kWarpThreads);
     part_positions = round_up(ceil_div(positions, dense_parts), kWindowsAtOnce);
     parts = ceil_div(positions, part_positions);
@@ -55,6 +53,7 @@ struct WeightGradientThreads {
   }
 
   int channel_rows, channel_threads;
+  int threads;       // of the block, at least
   int part_threads;  // whole warps, so that a warp works at one pooled position
   int parts;
 
@@ -78,8 +77,12 @@ class KernelRowGradient {
   __device__ KernelRowGradient(const ConvPoolShape& s, const PaddedImage& layout,
                                const WeightGradientThreads& threads, int image, int windows)
       : inputs_(image), windows_(windows) {
-    const Row row(s, threads);
-    if (!row.exists) return;  // the thread adds up nothing, or another row once more
+    // Threads without a row add up the last one of their channel once more: they read what others read.
+    Row row(s, threads);
+    const auto at_most = [](int& number, int count) { number = number < count ? number : count - 1; };
+    at_most(row.part, threads.parts);
+    at_most(row.channel, s.out_channels);
+    at_most(row.number, threads.channel_rows);
     const int in_channel = row.number / s.kernel_height, ky = row.number - in_channel * s.kernel_height;
     inputs_ = image + in_channel * layout.plane_stride + ky * layout.row_stride;
     windows_ = windows + 2 * (row.channel * threads.window_stride + row.part * threads.part_positions);
@@ -114,7 +117,7 @@ class KernelRowGradient {
     }
     if (threads.parts == 1) return;
     __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < floats; i += kConvBackwardThreads) {
+    for (int i = static_cast<int>(threadIdx.x); i < floats; i += static_cast<int>(blockDim.x)) {
       float sum = sums[i];
       for (int part = 1; part < threads.parts; ++part) sum += sums[part * floats + i];
       gradient[i] = sum;

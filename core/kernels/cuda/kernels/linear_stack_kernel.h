@@ -14,7 +14,7 @@
 namespace sweep::cuda {
 
 /// Passes tiles of samples through a stack: tile blockIdx.x, blockIdx.x + gridDim.x, … kSamples: samples of a
-/// group, 1 or 4.
+/// group, 4; or 1, with tiles of one sample.
 template <int kSamples>
 struct StackTiles {
   using Values = GroupValues<kSamples>;
@@ -171,7 +171,7 @@ struct StackTiles {
           if (arrays.pixels != nullptr) arrays.pixels[index] = value.of[s];
         }
       }
-      values[i] = value;
+      value.write(values + i);
     }
   }
 
@@ -186,8 +186,9 @@ struct StackTiles {
 
   // Joins the parts of sum `i` of `count`, in order.
   static __device__ Values join_parts(const Values* partials, int count, int i) {
-    Values total = partials[i];
-    for (int part = 1; part < kSumParts; ++part) total.add_product(1.0f, partials[part * count + i]);
+    Values total = Values::read(partials + i);
+    for (int part = 1; part < kSumParts; ++part)
+      total.add_product(1.0f, Values::read(partials + part * count + i));
     return total;
   }
 
@@ -209,13 +210,21 @@ struct StackTiles {
       int k = begin;
       for (; k + kQuad <= end; k += kQuad) {
         const float4 w = *reinterpret_cast<const float4*>(weight_row + k);
-        sum.add_product(w.x, values[k]);
-        sum.add_product(w.y, values[k + 1]);
-        sum.add_product(w.z, values[k + 2]);
-        sum.add_product(w.w, values[k + 3]);
+        if constexpr (kSamples == 1) {  // the array of a single sample, and k a multiple of four
+          const float4 value = *reinterpret_cast<const float4*>(values + k);
+          sum.add_product(w.x, {value.x});
+          sum.add_product(w.y, {value.y});
+          sum.add_product(w.z, {value.z});
+          sum.add_product(w.w, {value.w});
+        } else {
+          sum.add_product(w.x, Values::read(values + k));
+          sum.add_product(w.y, Values::read(values + k + 1));
+          sum.add_product(w.z, Values::read(values + k + 2));
+          sum.add_product(w.w, Values::read(values + k + 3));
+        }
       }
-      for (; k < end; ++k) sum.add_product(weight_row[k], values[k]);
-      partials[i] = sum;
+      for (; k < end; ++k) sum.add_product(weight_row[k], Values::read(values + k));
+      sum.write(partials + i);
     }
     __syncthreads();
     Values* out = values_at(shared, layout.values[l + 1]);
@@ -226,10 +235,10 @@ struct StackTiles {
       Values value = join_parts(partials, count, i);
       for (float& x : value.of) x += bias;
       if (layer.active) {
-        before[i] = value;
+        value.write(before + i);
         for (float& x : value.of) x = value_of(layer.activation, layer.coefficient, x);
       }
-      out[i] = value;
+      value.write(out + i);
       if (arrays.layers[l].out != nullptr) write(arrays.layers[l].out, outputs, first, group, n, value);
     }
     __syncthreads();
@@ -350,8 +359,8 @@ struct StackTiles {
       const int begin = part * per_part, end = begin + per_part < outputs ? begin + per_part : outputs;
       const Values* of_group = grads + group * outputs;
       Values sum{};
-      for (int n = begin; n < end; ++n) sum.add_product(weights[n * row + k], of_group[n]);
-      partials[i] = sum;
+      for (int n = begin; n < end; ++n) sum.add_product(weights[n * row + k], Values::read(of_group + n));
+      sum.write(partials + i);
     }
     __syncthreads();
     for (int i = thread_index(); i < count; i += kStackThreads) {
@@ -363,11 +372,12 @@ struct StackTiles {
       }
       const StackLayer& below = shape.layers[l - 1];
       // In place of the outputs before the activation, which gradient_of() needs last here.
-      Values& place = values_at(shared, layout.grads[l - 1])[i];
-      const Values& outputs_below = values_at(shared, layout.values[l])[i];
+      Values* place = values_at(shared, layout.grads[l - 1]) + i;
+      const Values before = Values::read(place),
+                   after = Values::read(values_at(shared, layout.values[l]) + i);
       for (int s = 0; s < kSamples && below.active; ++s)
-        g.of[s] = gradient_of(below.activation, below.coefficient, g.of[s], place.of[s], outputs_below.of[s]);
-      place = g;
+        g.of[s] = gradient_of(below.activation, below.coefficient, g.of[s], before.of[s], after.of[s]);
+      g.write(place);
       write(arrays.layers[l - 1].grad, inputs, first, group, k, g);
     }
     __syncthreads();

@@ -13,10 +13,26 @@ inline constexpr int kQuad = 4;  // floats of a float4, and samples per thread w
 inline constexpr int kSumParts = 4;
 inline constexpr int kMaxTile = 16;
 
-/// A feature of each sample of a group.
+/// A feature of each sample of a group. In memory those of four samples are read and written as a float4.
 template <int kSamples>
 struct alignas(kSamples * sizeof(float)) GroupValues {
   float of[kSamples];
+
+  static __device__ GroupValues read(const GroupValues* from) {
+    if constexpr (kSamples == kQuad) {
+      const float4 four = *reinterpret_cast<const float4*>(from);
+      return {four.x, four.y, four.z, four.w};
+    } else {
+      return *from;
+    }
+  }
+  __device__ void write(GroupValues* to) const {
+    if constexpr (kSamples == kQuad) {
+      *reinterpret_cast<float4*>(to) = {of[0], of[1], of[2], of[3]};
+    } else {
+      *to = *this;
+    }
+  }
 
   /// Adds weight · values.
   __device__ void add_product(float weight, const GroupValues& values) {

@@ -74,7 +74,7 @@ struct OptimizerKernels {
     float sum = 0.0f;
     if (i < source.count) {
       for (int part = group; part < source.parts; part += groups)
-        sum += source.parts_begin[static_cast<std::ptrdiff_t>(part) * source.count + i];
+        sum += source.parts_begin[static_cast<std::ptrdiff_t>(part) * source.stride + i];
     }
     if (groups == 1) return sum;
     sums[thread] = sum;
@@ -300,6 +300,7 @@ GradientTable::GradientTable(Stream& stream, const std::vector<GradientSource>& 
 }
 
 void GradientSum::run(Stream& stream, bool add, float* gradient) const {
+  if (table_.blocks() == 0) return;  // of layers without parameters
   launch(stream, sum_kernel, {table_.blocks()}, {kThreads}, table_.sources(), table_.works(), add, gradient);
 }
 

@@ -17,10 +17,10 @@ namespace sweep::cuda {
 StepFactors step_factors(const OptimizerOptions& options, double learning_rate, std::int64_t step);
 
 /// Where one layer leaves the gradients of parameters offset … offset + count − 1: `parts` arrays, to be
-/// added up.
+/// added up, each `stride` floats behind the one before it.
 struct GradientSource {
   const float* parts_begin;
-  int offset, count, parts;
+  int offset, count, parts, stride;
 };
 
 /// The optimizer's arrays of one network. All arrays are in the layout of Network::parameters().

@@ -10,10 +10,19 @@ namespace sweep::cuda {
 /// Multiprocessors of the GPU that the others are made for.
 inline constexpr int kMultiprocessors = 132;
 
-/// Most blocks of the convolutions' backward kernel, and so parts of their weight gradients: two for each
-/// multiprocessor, as many as are resident. Within a block, a weight's gradient is a sum over images, of sums
-/// over runs of pooled positions (WeightGradientThreads), whose number kConvBackwardThreads decides.
+/// Most blocks of the fused convolutions' backward kernel, and so parts of their weight gradients: two for
+/// each multiprocessor, as many as are resident.
 inline constexpr int kResidentConvBlocks = 2 * kMultiprocessors;
+
+/// Threads of a block of that kernel, and of one for a convolution with more kernel rows than that: within a
+/// block, a weight's gradient is divided into as many runs of pooled positions as there are threads for.
+inline constexpr int kConvBackwardThreads = 384, kWideConvBackwardThreads = 512;
+/// Pooled positions of such a run are a multiple of this.
+inline constexpr int kWindowsAtOnce = 4;
+
+/// Threads of a block of the fused convolutions' forward kernel: sums over input channels are divided so that
+/// all have work.
+inline constexpr int kConvForwardThreads = 192;
 
 /// Most blocks of the kernel for stacks of linear layers: one for each multiprocessor, as a block takes most
 /// of the shared memory. And its totals, of which a block has one for each sample of a group of four.

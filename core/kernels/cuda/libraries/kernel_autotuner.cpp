@@ -162,9 +162,11 @@ KernelAutotuner::Decision KernelAutotuner::decide(const std::string& layer, cons
           : options_.policy == KernelPolicy::kBuiltin || (measured && products(shape, task) < kMinProducts))
     return Decision::kBuiltin;
   const auto& library = libraries().of(shape);
-  if (library == nullptr) return Decision::kBuiltin;
-  const auto plan = library->plan(shape, task, kMaxWorkspace);
-  if (plan == nullptr) return forced ? Decision::kNoAlgorithm : Decision::kBuiltin;
+  const auto plan = library != nullptr ? library->plan(shape, task, kMaxWorkspace) : nullptr;
+  if (plan == nullptr) {
+    keeps_record_ = keeps_record_ && !recorded;
+    return forced && library != nullptr ? Decision::kNoAlgorithm : Decision::kBuiltin;
+  }
   if (measured && !library_is_faster(shape, task, *plan, library->name())) return Decision::kBuiltin;
   // Nothing was measured, so nobody has tried yet whether the library does what it has planned.
   if (forced && !tried(shape, task, *plan)) return Decision::kNoAlgorithm;

@@ -92,6 +92,9 @@ class KernelAutotuner {
   /// library could not do them.
   std::string record() const;
 
+  /// Whether all decisions so far were those of AutotunerOptions::recorded, which may tell of more layers.
+  bool keeps_record() const { return keeps_record_; }
+
  private:
   enum class Decision { kBuiltin, kLibrary, kNoAlgorithm };
   // Sets task.deterministic. kNoAlgorithm: built-in, although the library was to do it.
@@ -112,7 +115,7 @@ class KernelAutotuner {
   std::map<std::string, std::set<std::string>> recorded_;  // lists of options_.recorded, by key
   std::shared_ptr<const Libraries> libraries_;             // opened when first needed
   std::string device_name_;
-  bool same_bits_ = true;
+  bool same_bits_ = true, keeps_record_ = true;
   std::set<std::string> used_;                              // names of libraries
   std::map<std::string, std::vector<std::string>> layers_;  // directions that libraries do
   std::map<std::string, std::vector<std::string>>

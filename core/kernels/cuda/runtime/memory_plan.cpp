@@ -34,7 +34,7 @@ void MemoryPlan::keep(Slot slot, int last) {
 // same time. Arrays of equal size keep their order, so the layout is the same on every machine.
 std::size_t MemoryPlan::solve() {
   for (Request& request : requests_) {
-    if (!in_parts_ || request.first == request.last) continue;
+    if (!in_pieces_ || request.first == request.last) continue;
     request.first = std::numeric_limits<int>::min();
     request.last = std::numeric_limits<int>::max();
   }

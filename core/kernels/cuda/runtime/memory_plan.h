@@ -18,9 +18,9 @@ struct Slot {
 class MemoryPlan {
  public:
   MemoryPlan() = default;
-  /// `in_parts`: the samples of a batch come in parts, each at its own moments, so only arrays of a single
-  /// moment, which no part leaves to another, share memory.
-  explicit MemoryPlan(bool in_parts) : in_parts_(in_parts) {}
+  /// `in_pieces`: the samples come in pieces, each at its own moments, so only arrays of a single moment,
+  /// which no piece leaves to another, share memory.
+  explicit MemoryPlan(bool in_pieces) : in_pieces_(in_pieces) {}
 
   /// Requests an array of `bytes` that is alive from moment `first` to moment `last`, both included. Its
   /// content is undefined before `first`.
@@ -46,7 +46,7 @@ class MemoryPlan {
     int first, last;
     std::size_t row_bytes = 0, offset = 0;
   };
-  bool in_parts_ = false;
+  bool in_pieces_ = false;
   std::vector<Request> requests_;
 };
 

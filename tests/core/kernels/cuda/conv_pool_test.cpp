@@ -310,6 +310,8 @@ INSTANTIATE_TEST_SUITE_P(
         kDeeplizard, kPadded, kDifferent,
         Convolutions{"NoBiasOddSizes", {shape_of(2, {9, 11}, 3, {4, 3}, {0, 2}, false)}},
         Convolutions{"WideKernel", {shape_of(1, {9, 12}, 7, {2, 7}, {0, 1})}},
+        Convolutions{"MoreKernelRowsThanThreads",
+                     {shape_of(1, {17, 18}, 6, {5, 5}), shape_of(6, {6, 7}, 16, {5, 5})}},
         Convolutions{"OnePooledOutput", {shape_of(4, {6, 6}, 6, {5, 5})}},
         Convolutions{"OneByOneKernel", {shape_of(5, {4, 6}, 9, {1, 1})}},
         Convolutions{"ManyInputChannels", {shape_of(12, {8, 8}, 8, {3, 3}, {1, 1})}},

@@ -73,7 +73,7 @@ Notes notes_of_a_step(const NetworkSpec& spec, const GradientParts& parts, bool 
                 batch.rows.begin() + static_cast<std::ptrdiff_t>(own.end));
   }
   batch.rows = rows;
-  StepInput input = runner.step_input(batch);
+  StepInput input = step_input(batch, options.loss);
   input.factors = step_factors(options.optimizer, 0.1, 1);
   runner.feed().add(runner.stream(), batch, input);
   const StepInputs inputs = runner.feed().upload(runner.stream());

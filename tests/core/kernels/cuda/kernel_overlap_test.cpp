@@ -193,7 +193,7 @@ TEST(KernelOverlap, AnOptimizerBehindItselfLoadsItsStateLate) {
                        part = filled(0.5);
     const Array<StepInput> input =
         to_device(stream, std::vector{StepInput{.factors = step_factors(AdamOptions{}, 0.1, 3)}}, "a test");
-    const Optimizer optimizer(stream, AdamOptions{}, 0, {{part.data(), 0, kParameters, 1}},
+    const Optimizer optimizer(stream, AdamOptions{}, 0, {{part.data(), 0, kParameters, 1, kParameters}},
                               {parameters.data(), gradient.data(), {mean.data(), square.data()}});
     for (int step = 0; step < 3; ++step) optimizer.step(stream, input.data());
     return to_host(stream, parameters.data(), kParameters);

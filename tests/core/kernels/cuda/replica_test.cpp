@@ -13,12 +13,14 @@
 #include "core/kernels/cuda/host/stream_order.h"
 #include "core/parallel/group_engine.h"
 #include "tests/support/batch.h"
+#include "tests/support/engine_outcome.h"
 #include "tests/support/message_of.h"
 #include "tests/support/test_networks.h"
 
 namespace sweep {
 namespace {
 
+using test::EngineOutcome;
 using testing::HasSubstr;
 
 EngineOptions options_of(int devices, int first = 0) {
@@ -28,29 +30,21 @@ EngineOptions options_of(int devices, int first = 0) {
   return options;
 }
 
-struct Trained {
-  std::vector<float> parameters, buffers;
-  friend bool operator==(const Trained&, const Trained&) = default;
-};
-
-Trained trained(const EngineOptions& options,
-                const Network& network = Network(test::deeplizard(), {1, 28, 28})) {
+EngineOutcome trained(const EngineOptions& options,
+                      const Network& network = Network(test::deeplizard(), {1, 28, 28})) {
+  constexpr std::size_t kSizes[] = {40, 40, 7, 40};
   const auto engine = make_engine(network, options);
   engine->set_parameters(initial_parameters(network, 3));
   const test::OwnedBatch owned = test::random_batch(40, element_count(network.input()), 10, 11);
-  for (const std::size_t size : {40, 40, 7, 40}) {
-    Batch batch = owned.view();
-    batch.rows = batch.rows.first(size);
-    engine->train(batch, 0.01);
-  }
-  return {engine->parameters(), engine->buffers()};
+  test::train_steps(*engine, owned.view(), kSizes);
+  return test::outcome_of(*engine, network, owned.view());
 }
 
 TEST(CudaReplica, GivesTheSameBitsWhenStreamsWorkAtRandomTimes) {
   const Network normalized(test::small_residual(), {3, 8, 8});
   EngineOptions in_turns = options_of(3);
   in_turns.accumulate = 2;
-  const Trained late = trained(options_of(3)), late_in_turns = trained(in_turns, normalized);
+  const EngineOutcome late = trained(options_of(3)), late_in_turns = trained(in_turns, normalized);
   for (const std::uint64_t seed : {1, 2, 3}) {
     cuda::host::set_stream_seed(seed);
     EXPECT_TRUE(trained(options_of(3)) == late) << seed;
@@ -88,7 +82,7 @@ TEST(CudaReplica, GivesTheSameBitsWithExchangesBesideTheComputation) {
   for (const Wide& wide : wide_networks()) {
     const Network network(wide.network, wide.input);
     ASSERT_TRUE(cuda::gradient_is_worth_a_round(network)) << network.parameter_count();
-    const Trained late = trained(options_of(wide, 2), network);
+    const EngineOutcome late = trained(options_of(wide, 2), network);
     EXPECT_TRUE(trained(options_of(wide, 4), network) == late) << wide.network.name;
     for (const std::uint64_t seed : {0, 1, 2}) {
       cuda::host::set_stream_seed(seed);
@@ -141,28 +135,29 @@ std::string reason(const EngineOptions& options, const NetworkSpec& network = te
 }
 
 TEST(CudaReplica, SaysWhatIsNotPossible) {
-  EXPECT_THAT(reason(options_of(5)), HasSubstr("there is no cuda:4: this machine has 4 CUDA devices"));
-  EXPECT_THAT(reason(options_of(2, 3)), HasSubstr("there is no cuda:4"));
-  EXPECT_THAT(reason(options_of(9)), HasSubstr("at most 8 GPUs can share a batch"));
-  EngineOptions model = options_of(2);
-  model.parallel.model = {{"*", "cuda:1"}};
-  EXPECT_THAT(reason(model), HasSubstr("layers on several GPUs"));
+  EXPECT_THAT(reason(options_of(5, 4)), HasSubstr("there is no cuda:8: this machine has 8 CUDA devices"));
+  EXPECT_THAT(reason(options_of(2, 7)), HasSubstr("there is no cuda:8"));
+  EXPECT_THAT(reason(options_of(9)), HasSubstr("at most 8 GPUs, or sets of them, can share a batch"));
 }
 
 // Where ranks are processes, each has one device, and this one need not see the others'.
 TEST(CudaReplica, SaysWhatIsNotPossibleWithProcesses) {
   const Network network(test::mlp(), {3, 8, 8});
   EXPECT_EQ(group_unavailable_reason(network, options_of(8), 8), std::nullopt);
-  EXPECT_EQ(group_unavailable_reason(network, options_of(2, 3), 2), std::nullopt);
+  EXPECT_EQ(group_unavailable_reason(network, options_of(2, 7), 2), std::nullopt);
   const auto reason_with = [&](const EngineOptions& options, int ranks) {
     return group_unavailable_reason(network, options, ranks).value_or("");
   };
   EXPECT_THAT(reason_with(options_of(4), 2), HasSubstr("with 2 MPI ranks, want 2, one GPU each"));
-  EXPECT_THAT(reason_with(options_of(9), 9), HasSubstr("at most 8 GPUs can share a batch"));
-  EXPECT_THAT(reason_with(options_of(2, 4), 2), HasSubstr("there is no cuda:4"));
-  EngineOptions stages = options_of(2);
-  stages.parallel.model = {{"*", "cuda:1"}};
-  EXPECT_THAT(reason_with(stages, 2), HasSubstr("layers on several GPUs"));
+  EXPECT_THAT(reason_with(options_of(9), 9), HasSubstr("at most 8 GPUs"));
+  EXPECT_THAT(reason_with(options_of(2, 8), 2), HasSubstr("there is no cuda:8"));
+  EngineOptions stages = options_of(4);
+  stages.parallel.model = {{"flatten", "cuda:6"}, {"out", "cuda:7"}};
+  EXPECT_EQ(group_unavailable_reason(network, stages, 4), std::nullopt);
+  EXPECT_THAT(reason_with(stages, 2),
+              HasSubstr("with 2 MPI ranks, want 2, one GPU each, or one set of them"));
+  stages.parallel.model[1].device = "cuda:8";
+  EXPECT_THAT(reason_with(stages, 4), HasSubstr("there is no cuda:8"));
 }
 
 // A rank leaves NCCL's group when all others do; one that waits for them elsewhere would let them wait.

@@ -44,7 +44,7 @@ Outcome outcome_of(const Step& step, bool together) {
     arrays.push_back(to_device(stream, random_values(count, arrays.size()), "a test"));
     return arrays.back().data();
   };
-  std::vector<GradientSource> sources{{random_array(images * kOthers), 0, kOthers, step.images}};
+  std::vector<GradientSource> sources{{random_array(images * kOthers), 0, kOthers, step.images, kOthers}};
   std::vector<LinearGradient> layers;
   int parameters = kOthers;
   for (const LinearShape& shape : step.shapes) {
@@ -52,7 +52,8 @@ Outcome outcome_of(const Step& step, bool together) {
     layers.push_back({shape, random_array(images * static_cast<std::size_t>(shape.in_features)),
                       random_array(images * static_cast<std::size_t>(shape.out_features)),
                       random_array(static_cast<std::size_t>(parts) * floats)});
-    sources.push_back({layers.back().gradient, parameters, shape.gradient_floats(), parts});
+    sources.push_back(
+        {layers.back().gradient, parameters, shape.gradient_floats(), parts, shape.gradient_floats()});
     parameters += shape.gradient_floats();
   }
   const auto count = static_cast<std::size_t>(parameters);

@@ -11,8 +11,8 @@
 #include "core/engine/stages.h"
 #include "core/kernels/cuda/host/memory_limit.h"
 #include "core/kernels/cuda/host/stream_order.h"
-#include "core/kernels/cuda/pipeline_stage.h"
 #include "tests/support/batch.h"
+#include "tests/support/engine_outcome.h"
 #include "tests/support/environment.h"
 #include "tests/support/message_of.h"
 #include "tests/support/test_networks.h"
@@ -20,20 +20,13 @@
 namespace sweep {
 namespace {
 
+using test::EngineOutcome;
 using testing::HasSubstr;
 
 struct Training {
   NetworkSpec network;
   Shape input;
   EngineOptions options = {};
-};
-
-struct Outcome {
-  std::vector<float> parameters, gradients, buffers, outputs;
-  std::vector<std::vector<float>> optimizer;
-  double loss = 0, evaluated = 0;
-  std::int64_t correct = 0;
-  friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
 constexpr std::size_t kBatch = 11;
@@ -48,36 +41,17 @@ std::unique_ptr<Engine> engine_of(const Training& training, const ParallelOption
 }
 
 void take_steps(Engine& engine, const Training& training) {
-  const Network network(training.network, training.input);
-  const test::OwnedBatch owned = test::random_batch(kBatch, element_count(network.input()), 10, 11);
-  for (const std::size_t size : {kBatch, std::size_t{4}, std::size_t{1}, kBatch}) {
-    Batch batch = owned.view();
-    batch.rows = batch.rows.last(size);
-    engine.train(batch, 0.01);
-  }
+  constexpr std::size_t kSizes[] = {kBatch, 4, 1, kBatch};
+  const test::OwnedBatch owned = test::random_batch(kBatch, element_count(training.input), 10, 11);
+  test::train_steps(engine, owned.view(), kSizes);
 }
 
-Outcome outcome_of(Engine& engine, const Training& training) {
-  const Network network(training.network, training.input);
-  const test::OwnedBatch owned = test::random_batch(kBatch, element_count(network.input()), 10, 12);
-  Outcome outcome;
-  const Totals trained = engine.take_totals();
-  outcome.outputs.resize(2 * kBatch * 10);
-  engine.predict(owned.view(), std::span(outcome.outputs).first(kBatch * 10));
-  engine.evaluate_and_predict(owned.view(), std::span(outcome.outputs).last(kBatch * 10));
-  engine.evaluate(owned.view());
-  const Totals evaluated = engine.take_totals();
-  outcome.parameters = engine.parameters();
-  outcome.gradients = engine.gradients();
-  outcome.buffers = engine.buffers();
-  for (OptimizerState& array : engine.optimizer_state()) outcome.optimizer.push_back(std::move(array.values));
-  outcome.loss = trained.loss;
-  outcome.correct = trained.correct;
-  outcome.evaluated = evaluated.loss;
-  return outcome;
+EngineOutcome outcome_of(Engine& engine, const Training& training) {
+  const test::OwnedBatch owned = test::random_batch(kBatch, element_count(training.input), 10, 12);
+  return test::outcome_of(engine, Network(training.network, training.input), owned.view());
 }
 
-Outcome train(const Training& training, const ParallelOptions& parallel) {
+EngineOutcome train(const Training& training, const ParallelOptions& parallel) {
   const auto engine = engine_of(training, parallel);
   engine->set_parameters(initial_parameters(Network(training.network, training.input), 3));
   take_steps(*engine, training);
@@ -127,7 +101,7 @@ TEST(StagedEngine, MayBeCutBeforeAnyLayer) {
                                            {long_shortcuts(), {3, 5, 6}, on_cuda()},
                                            {test::small_residual(), {3, 8, 8}, on_cuda()}};
   for (const Training& training : trainings) {
-    const Outcome one = train(training, {});
+    const EngineOutcome one = train(training, {});
     const Network network(training.network, training.input);
     for (const Layer& layer : network.layers().subspan(1)) {
       if (layer.type == "residual") continue;  // has the name of the layers in it, too
@@ -141,7 +115,7 @@ TEST(StagedEngine, MayBeCutBeforeAnyLayer) {
 
 TEST(StagedEngine, MayHaveAShortcutPastOtherStages) {
   const Training training{long_shortcuts(), {3, 5, 6}, on_cuda()};
-  const Outcome one = train(training, {});
+  const EngineOutcome one = train(training, {});
   for (const int parts : {1, 2, 4}) {
     for (const auto schedule : {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward}) {
       EXPECT_TRUE(one == train(training, cut_before({"first.b", "second.d", "second.e"}, parts, schedule)));
@@ -164,7 +138,7 @@ TEST(StagedEngine, HasTheLossesOfOneDevice) {
   without_head.options.optimizer = SgdOptions{.momentum = 0.9};
   without_head.options.clip_norm = 0;
   for (const Training& training : {weighted, without_head}) {
-    const Outcome one = train(training, {});
+    const EngineOutcome one = train(training, {});
     for (const int parts : {1, 2, 5})
       EXPECT_TRUE(one == train(training, cut_before({training.network.layers[2].name}, parts))) << parts;
   }
@@ -197,14 +171,14 @@ TEST(StagedEngine, DiffersFromTheCpuByRoundingOnly) {
                             Training{long_shortcuts(), {3, 5, 6}, on_cuda()}}) {
     const std::vector<std::string> cut = {training.network.name == "shortcuts" ? "second" : "conv2"};
     training.options.optimizer = SgdOptions{.momentum = 0.9};  // Adam makes much of rounding
-    const Outcome staged = train(training, cut_before(cut, 3));
+    const EngineOutcome staged = train(training, cut_before(cut, 3));
     training.options.device = {};
-    const Outcome cpu = train(training, {});
+    const EngineOutcome cpu = train(training, {});
     ASSERT_EQ(staged.outputs.size(), cpu.outputs.size());
     for (std::size_t i = 0; i < cpu.outputs.size(); ++i)
       EXPECT_NEAR(staged.outputs[i], cpu.outputs[i], 1e-4) << i;
-    EXPECT_NEAR(staged.loss / cpu.loss, 1, 1e-4);
-    EXPECT_NEAR(staged.evaluated / cpu.evaluated, 1, 1e-4);
+    EXPECT_NEAR(staged.trained.loss / cpu.trained.loss, 1, 1e-4);
+    EXPECT_NEAR(staged.evaluated.loss / cpu.evaluated.loss, 1, 1e-4);
   }
 }
 
@@ -214,7 +188,7 @@ TEST(StagedEngine, GivesTheSameBitsWhenStreamsWorkAtRandomTimes) {
     const std::string cut = training.network.name == "shortcuts" ? "second" : "conv2";
     for (const int parts : {1, 3}) {
       const ParallelOptions parallel = cut_before({cut, "out"}, parts);
-      const Outcome late = train(training, parallel);
+      const EngineOutcome late = train(training, parallel);
       for (const std::uint64_t seed : {1, 2, 3, 4}) {
         cuda::host::set_stream_seed(seed);
         EXPECT_TRUE(train(training, parallel) == late) << seed;
@@ -261,10 +235,7 @@ TEST(StagedEngine, GoesOnFromOneDeviceAndBackToIt) {
     take_steps(*engine, training);
     for (const ParallelOptions& parallel : std::span(way).subspan(1)) {
       auto next = engine_of(training, parallel);
-      EXPECT_EQ(next->kernels(), engine->kernels());
-      next->set_parameters(engine->parameters());
-      next->set_buffers(engine->buffers());
-      next->set_optimizer_state(engine->optimizer_state(), engine->step_count());
+      test::hand_over(*engine, *next);
       engine = std::move(next);
       take_steps(*engine, training);
     }
@@ -298,23 +269,25 @@ TEST(StagedEngine, TrainsOnWholeSetsAsOnBatchesOfTheirOwn) {
 }
 
 TEST(StagedEngine, SaysWhatIsNotPossible) {
-  const auto reason = [](const ParallelOptions& parallel, int accumulate = 1, int device = 0) {
+  const auto reason = [](const ParallelOptions& parallel, int device = 0) {
     EngineOptions options{.device = {DeviceType::kCuda, device}};
     options.parallel = parallel;
-    options.accumulate = accumulate;
     return test::message_of<DeviceError>([&] { make_engine(Network(test::mlp(), {1, 7, 7}), options); });
   };
   ParallelOptions parallel = cut_before({"out"}, 2);
-  EXPECT_THAT(reason(parallel, 1, 3), HasSubstr("there is no cuda:4: this machine has 4 CUDA devices"));
-  EXPECT_THAT(reason(parallel, 2), HasSubstr("accumulate"));
-  parallel.data = 2;
-  EXPECT_THAT(reason(parallel), HasSubstr("each works alone, and on the CPU they work together"));
+  EXPECT_THAT(reason(parallel, 7), HasSubstr("there is no cuda:8: this machine has 8 CUDA devices"));
+  parallel.data = 5;
+  EXPECT_THAT(reason(parallel), HasSubstr("there is no cuda:8: this machine has 8 CUDA devices, numbered "
+                                          "from 0; \"parallel.data\": 5 wants as many sets of devices as the "
+                                          "layers are on, up to cuda:9"));
+  parallel.data = 9;
+  EXPECT_THAT(reason(parallel), HasSubstr("at most 8 GPUs, or sets of them, can share a batch"));
   ParallelOptions model;
   model.model = {{"*", "cpu:1"}};
   EXPECT_THAT(reason(model),
               HasSubstr("\"parallel.model\" has layers on cpu:1, want devices of the kind of cuda"));
-  model.model = {{"*", "cuda:7"}};
-  EXPECT_THAT(reason(model), HasSubstr("there is no cuda:7"));
+  model.model = {{"*", "cuda:8"}};
+  EXPECT_THAT(reason(model), HasSubstr("there is no cuda:8"));
 }
 
 TEST(StagedEngine, OfADeviceThatHasTooLittleMemoryLeavesNothingBehind) {
@@ -340,19 +313,6 @@ TEST(StagedEngine, HasEachLayersMemoryOnItsDeviceOnly) {
   };
   const auto one = static_cast<double>(bytes({})), two = static_cast<double>(bytes(cut_before({"out"}, 1)));
   EXPECT_NEAR(two / one, 1, 0.02);
-}
-
-TEST(BatchParts, AreOfEqualSizeButForUnits) {
-  const auto begins = [](std::size_t images, std::size_t most, std::size_t unit) {
-    const cuda::BatchParts parts(images, most, unit);
-    std::vector<int> all;
-    for (std::size_t part = 0; part <= parts.count(); ++part) all.push_back(parts.begin(part));
-    return all;
-  };
-  EXPECT_EQ(begins(10, 4, 1), (std::vector<int>{0, 2, 5, 7, 10}));
-  EXPECT_EQ(begins(3, 4, 1), (std::vector<int>{0, 1, 2, 3}));
-  EXPECT_EQ(begins(100, 3, 16), (std::vector<int>{0, 32, 64, 100}));
-  EXPECT_EQ(begins(10, 4, 16), (std::vector<int>{0, 10}));
 }
 
 }  // namespace

@@ -3,51 +3,23 @@
 #include <gtest/gtest.h>
 
 #include "core/kernels/cuda/cuda_engine.h"
-#include "tests/support/batch.h"
+#include "core/parallel/thread_group.h"
+#include "tests/core/kernels/cuda/on_device.h"
 #include "tests/support/environment.h"
-#include "tests/support/test_device.h"
 #include "tests/support/test_networks.h"
 
 namespace sweep {
 namespace {
 
-struct Trained {
-  std::vector<float> parameters, gradients, buffers, outputs;
-  double loss = 0;
-  std::int64_t correct = 0;
-  friend bool operator==(const Trained&, const Trained&) = default;
-};
-
-constexpr std::size_t kBatch = 40;
+using test::EngineOutcome;
+using test::train_on_device;
 
 EngineOptions options_of(int micro_batches, PipelineSchedule schedule) {
-  EngineOptions options{.device = test::device(), .batch_size = kBatch};
-  options.optimizer = AdamOptions{};
-  options.clip_norm = 0.5;
+  EngineOptions options = test::on_device();
   if (micro_batches > 0)
     options.parallel.pipeline = PipelineOptions{
         .stages = 0, .first_layers = {}, .micro_batches = micro_batches, .schedule = schedule};
   return options;
-}
-
-Trained train(Engine& engine, const Network& network) {
-  engine.set_parameters(initial_parameters(network, 3));
-  const test::OwnedBatch owned = test::random_batch(kBatch, element_count(network.input()), 10, 11);
-  for (const std::size_t size : {kBatch, kBatch, std::size_t{7}, kBatch}) {
-    Batch batch = owned.view();
-    batch.rows = batch.rows.first(size);
-    engine.train(batch, 0.01);
-  }
-  Trained trained;
-  trained.outputs.resize(kBatch * 10);
-  engine.evaluate_and_predict(owned.view(), trained.outputs);
-  const Totals totals = engine.take_totals();
-  trained.loss = totals.loss;
-  trained.correct = totals.correct;
-  trained.parameters = engine.parameters();
-  trained.gradients = engine.gradients();
-  trained.buffers = engine.buffers();
-  return trained;
 }
 
 // Stages that begin with these layers, on `devices` devices in turns.
@@ -70,14 +42,15 @@ void expect_the_bits_of_one_stage(int devices) {
       {Network(test::deeplizard(), {1, 28, 28}), {"conv2", "fc1", "out"}},
       {Network(test::small_residual(), {3, 8, 8}), {"block1.conv2", "block2.conv1", "out"}}};
   for (const auto& [network, cuts] : trainings) {
-    const Trained one = train(*make_cuda_engine(network, options_of(0, {})), network);
+    const EngineOutcome one = train_on_device(*make_cuda_engine(network, options_of(0, {})), network);
     const std::vector<Stage> stages = stages_of(network, cuts, devices);
     ASSERT_EQ(stages.size(), cuts.size() + 1);
     for (const int parts : {0, 3}) {
       for (const auto schedule : {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward}) {
         SCOPED_TRACE(testing::Message() << network.name() << ", " << parts << " parts");
-        EXPECT_TRUE(one ==
-                    train(*make_staged_cuda_engine(network, options_of(parts, schedule), stages), network));
+        EXPECT_TRUE(
+            one ==
+            train_on_device(*make_staged_cuda_engine(network, options_of(parts, schedule), stages), network));
       }
     }
   }
@@ -86,6 +59,49 @@ void expect_the_bits_of_one_stage(int devices) {
 TEST(StagedOnDevice, GivesTheBitsOfOneStage) {
   if (const auto reason = unavailable_reason(test::device())) GTEST_SKIP() << *reason;
   expect_the_bits_of_one_stage(1);
+}
+
+// A group of one, which exchanges gradients and sums through NCCL, of `devices` devices with a stage each.
+void expect_the_bits_of_a_group_without_stages(int devices) {
+  const test::Environment variable("SWEEP_CUDA_KERNELS", "own");
+  const Network network(test::small_residual(), {3, 8, 8});
+  const auto trained = [&](int micro_batches, int accumulate) {
+    EngineOptions options = options_of(micro_batches, PipelineSchedule::kGpipe);
+    options.accumulate = accumulate;
+    if (micro_batches > 0) {
+      const Device last{DeviceType::kCuda, devices - 1};
+      options.parallel.model = {{"stem", test::device().name()}, {"block2", last.name()}};
+    }
+    const auto ends = make_thread_group(1);
+    const auto engine = make_cuda_replica(network, options, *ends.front());
+    return train_on_device(*engine, network);
+  };
+  for (const int accumulate : {1, 2}) {
+    const EngineOutcome one = trained(0, accumulate);
+    for (const int micro_batches : {1, 2, 20})
+      EXPECT_TRUE(one == trained(micro_batches, accumulate)) << micro_batches << ", " << accumulate;
+  }
+}
+
+TEST(StagedOnDevice, GivesTheBitsOfAGroupWithoutStages) {
+  if (const auto reason = device_group_unavailable_reason(test::device(), 1)) GTEST_SKIP() << *reason;
+  expect_the_bits_of_a_group_without_stages(1);
+}
+
+TEST(StagedOnDevice, GivesTheBitsOfAGroupWithoutStagesWithASecondDevice) {
+  if (const auto reason = device_group_unavailable_reason(test::device(), 2)) GTEST_SKIP() << *reason;
+  expect_the_bits_of_a_group_without_stages(2);
+}
+
+TEST(StagedOnDevice, GivesTheBitsOfOneStageInTurns) {
+  if (const auto reason = unavailable_reason(test::device())) GTEST_SKIP() << *reason;
+  const test::Environment variable("SWEEP_CUDA_KERNELS", "own");
+  const Network network(test::small_residual(), {3, 8, 8});
+  EngineOptions one = options_of(0, {}), staged = options_of(3, PipelineSchedule::kOneForwardOneBackward);
+  one.accumulate = staged.accumulate = 3;
+  const std::vector<Stage> stages = stages_of(network, {"block1.conv2", "block2.conv1", "out"}, 1);
+  EXPECT_TRUE(train_on_device(*make_cuda_engine(network, one), network) ==
+              train_on_device(*make_staged_cuda_engine(network, staged, stages), network));
 }
 
 TEST(StagedOnDevice, GivesTheBitsOfOneStageWithASecondDevice) {
