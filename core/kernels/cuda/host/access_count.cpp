@@ -118,6 +118,8 @@ RequestTotals& RequestTotals::operator+=(const RequestTotals& more) {
 }
 
 struct AccessCount::Implementation {
+  explicit Implementation(std::uint64_t most) : most_accesses(most) {}
+
   // A grid, of which another one may run between two parts.
   struct Watched {
     std::uint64_t number;  // GridPart::grid

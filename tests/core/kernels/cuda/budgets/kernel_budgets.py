@@ -43,7 +43,7 @@ LOOPS = [
     (r"<ForwardKernel>", 0.25, 1.5),
     # Of a sparse gradient each value is multiplied with a few weights only.
     (r"<BackwardKernel<", 1.4, 3.6),
-    (r"<StackKernel>", 1.3, 2.6),
+    (r"<StackKernel>", 0.5, 1.9),
     # Of one image nothing that is read serves several products.
     (r"<ConvPoolStackKernel>", 2, 4.4),
     (r"<StackStepKernel>", 0.5, 3),

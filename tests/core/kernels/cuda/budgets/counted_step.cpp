@@ -1,4 +1,4 @@
-#include "tests/core/kernels/cuda/counted_step.h"
+#include "tests/core/kernels/cuda/budgets/counted_step.h"
 
 #include <algorithm>
 

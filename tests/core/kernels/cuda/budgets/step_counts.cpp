@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/kernels/cuda/runtime/kernel_overlap.h"
-#include "tests/core/kernels/cuda/counted_step.h"
+#include "tests/core/kernels/cuda/budgets/counted_step.h"
 #include "tests/support/test_networks.h"
 
 namespace sweep::cuda {

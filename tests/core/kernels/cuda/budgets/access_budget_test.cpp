@@ -9,7 +9,7 @@
 #include <regex>
 #include <string>
 
-#include "tests/core/kernels/cuda/counted_step.h"
+#include "tests/core/kernels/cuda/budgets/counted_step.h"
 #include "tests/support/test_networks.h"
 
 namespace sweep::cuda {
