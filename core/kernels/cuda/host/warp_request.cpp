@@ -39,10 +39,10 @@ unsigned words_of_busiest_bank(const Addresses& addresses, unsigned bytes) {
 
 RequestCost shared_wavefronts(const WarpRequest& request) {
   const unsigned passes = std::max(1u, request.bytes / kWordBytes), lanes = kWarpLanes / passes;
-  const std::uint32_t first = lanes == kWarpLanes ? ~std::uint32_t{0} : (std::uint32_t{1} << lanes) - 1;
+  const std::uint64_t first = (std::uint64_t{1} << lanes) - 1;
   RequestCost cost;
   for (unsigned pass = 0; pass < passes; ++pass) {
-    const std::uint32_t of_pass = request.lanes & (first << (pass * lanes));
+    const auto of_pass = static_cast<std::uint32_t>(request.lanes & (first << (pass * lanes)));
     if (of_pass == 0) continue;
     cost.cost += words_of_busiest_bank(Addresses(request, of_pass), request.bytes);
     ++cost.ideal;

@@ -197,47 +197,47 @@ DeviceGroupId DeviceGroup::make_id() {
 DeviceGroup::DeviceGroup(const DeviceGroupId& id, int rank, int size, double deadline)
     : implementation_(std::make_unique<Implementation>()) {
   if (const auto reason = nccl_missing_reason()) throw DeviceError(*reason);
-  Implementation& own = *implementation_;
-  own.rank = rank;
-  own.size = size;
-  own.deadline = deadline;
+  Implementation& self = *implementation_;
+  self.rank = rank;
+  self.size = size;
+  self.deadline = deadline;
   ncclUniqueId made;
   std::memcpy(made.internal, id.data(), id.size());
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   // No call waits for others: with a deadline, this thread waits.
   config.blocking = 0;
   constexpr const char* kDoing = "waiting for all of them to begin";
-  own.check(nccl().init_rank(&own.group, size, made, rank, &config), kDoing);
-  own.finish(kDoing);
+  self.check(nccl().init_rank(&self.group, size, made, rank, &config), kDoing);
+  self.finish(kDoing);
 }
 
 DeviceGroup::~DeviceGroup() {
-  Implementation& own = *implementation_;
-  if (own.group == nullptr) return;
-  if (own.has_work) {
-    own.abort();
+  Implementation& self = *implementation_;
+  if (self.group == nullptr) return;
+  if (self.has_work) {
+    self.abort();
   } else {
-    own.end();
+    self.end();
   }
 }
 
 void DeviceGroup::all_gather(Stream& stream, std::byte* data, std::span<const std::size_t> begins) {
-  Implementation& own = *implementation_;
-  own.require_usable();
+  Implementation& self = *implementation_;
+  self.require_usable();
   std::vector<Block> blocks;
-  for (std::size_t rank = 0; rank < static_cast<std::size_t>(own.size); ++rank)
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(self.size); ++rank)
     blocks.push_back({begins[rank], begins[rank + 1] - begins[rank]});
   const std::size_t bytes = blocks.front().bytes;
   const bool equal =
       begins[0] == 0 && std::ranges::all_of(blocks, [&](const Block& block) { return block.bytes == bytes; });
   auto* const native = static_cast<cudaStream_t>(native_stream(stream));
-  if (!equal) return own.broadcast(native, data, blocks);
-  own.has_work = true;
+  if (!equal) return self.broadcast(native, data, blocks);
+  self.has_work = true;
   // In place where sendbuff is recvbuff + rank · sendcount.
-  own.check(nccl().all_gather(data + begins[static_cast<std::size_t>(own.rank)], data, bytes, ncclUint8,
-                              own.group, native),
-            Implementation::kExchanging);
-  own.finish(Implementation::kExchanging);
+  self.check(nccl().all_gather(data + begins[static_cast<std::size_t>(self.rank)], data, bytes, ncclUint8,
+                               self.group, native),
+             Implementation::kExchanging);
+  self.finish(Implementation::kExchanging);
 }
 
 void DeviceGroup::all_gather_blocks(Stream& stream, std::byte* data, std::span<const Block> blocks) {
@@ -246,22 +246,22 @@ void DeviceGroup::all_gather_blocks(Stream& stream, std::byte* data, std::span<c
 }
 
 void DeviceGroup::wait(Stream& stream) {
-  Implementation& own = *implementation_;
-  own.require_usable();
-  Deadline over(own.deadline);
+  Implementation& self = *implementation_;
+  self.require_usable();
+  Deadline over(self.deadline);
   Pause pause;
   for (;;) {
     const cudaError_t error = cudaStreamQuery(static_cast<cudaStream_t>(native_stream(stream)));
     if (error == cudaSuccess) break;
     if (error != cudaErrorNotReady) {
       cudaGetLastError();  // clears the error, or the next call would report it again
-      own.fail(std::string("error while waiting for the device: ") + cudaGetErrorString(error));
+      self.fail(std::string("error while waiting for the device: ") + cudaGetErrorString(error));
     }
-    own.state(Implementation::kExchanging);
-    if (over.is_over()) own.fail_late(Implementation::kExchanging);
+    self.state(Implementation::kExchanging);
+    if (over.is_over()) self.fail_late(Implementation::kExchanging);
     pause.take();
   }
-  own.has_work = false;
+  self.has_work = false;
 }
 
 void DeviceGroup::abort() noexcept { implementation_->abort(); }
