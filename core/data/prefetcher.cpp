@@ -4,6 +4,7 @@
 
 #include "core/base/block_signals.h"
 #include "core/base/start_thread.h"
+#include "core/base/wait_until.h"
 
 namespace sweep {
 
@@ -33,7 +34,7 @@ void Prefetcher::join() {
 void Prefetcher::stop() {
   std::unique_lock lock(mutex_);
   count_ = 0;
-  made_.wait(lock, [this] { return busy_ == 0; });
+  wait_until(made_, lock, [this] { return busy_ == 0; });
 }
 
 void Prefetcher::start(std::size_t count) {
@@ -56,7 +57,7 @@ std::optional<std::size_t> Prefetcher::next() {
     may_make_.notify_one();
   }
   Slot& slot = slots_[slot_of(handed_out_)];
-  made_.wait(lock, [&] { return slot.state != State::kEmpty; });
+  wait_until(made_, lock, [&] { return slot.state != State::kEmpty; });
   if (slot.state == State::kFailed) {
     const std::exception_ptr error = std::exchange(slot.error, nullptr);
     lock.unlock();  // stop() locks, and waits for the workers
@@ -69,8 +70,8 @@ std::optional<std::size_t> Prefetcher::next() {
 void Prefetcher::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    may_make_.wait(lock,
-                   [this] { return ending_ || (started_ < count_ && started_ < released_ + slots_.size()); });
+    wait_until(may_make_, lock,
+               [this] { return ending_ || (started_ < count_ && started_ < released_ + slots_.size()); });
     if (ending_) return;
     const std::size_t item = started_++;
     Slot& slot = slots_[slot_of(item)];

@@ -4,6 +4,7 @@
 
 #include "core/base/block_signals.h"
 #include "core/base/start_thread.h"
+#include "core/base/wait_until.h"
 
 namespace sweep {
 
@@ -53,14 +54,14 @@ bool CheckpointWriter::is_ready() const {
 
 void CheckpointWriter::finish() {
   std::unique_lock lock(mutex_);
-  done_.wait(lock, [this] { return !busy_; });
+  wait_until(done_, lock, [this] { return !busy_; });
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
 void CheckpointWriter::loop() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return busy_ || closing_; });
+    wait_until(wake_, lock, [this] { return busy_ || closing_; });
     if (!busy_) return;
     const Survives survives = survives_;
     lock.unlock();

@@ -22,6 +22,7 @@
 #include "core/base/out_of_memory.h"
 #include "core/base/printable.h"
 #include "core/base/start_thread.h"
+#include "core/base/wait_until.h"
 #include "proto/worker.pb.h"
 #include "runmanager/records/recorded_config.h"
 #include "runmanager/sweep/message_socket.h"
@@ -63,7 +64,7 @@ class Inbox {
   std::optional<proto::ToWorker> next() {
     std::unique_lock lock(mutex_);
     idle_ = true;
-    wake_.wait(lock, [this] { return !queue_.empty() || closed_; });
+    wait_until(wake_, lock, [this] { return !queue_.empty() || closed_; });
     if (queue_.empty()) return std::nullopt;
     idle_ = false;
     proto::ToWorker message = std::move(queue_.front());

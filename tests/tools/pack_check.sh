@@ -7,7 +7,11 @@ trap 'rm -rf "$work"' EXIT
 
 fail() { echo "pack_check: $*"; exit 1; }
 
-"$source/tools/pack" --built "$build" "$work/carried.tar.gz"
+"$source/tools/pack" --built "$build" "$work/carried.tar.gz" 2>"$work/said" || fail "tools/pack: $(<"$work/said")"
+# What a compiler as old as GCC 12 makes has to run on the systems of that time: RHEL 9, Ubuntu 22.04.
+newest=$(grep -oE 'GLIBC_[0-9.]+ and GLIBCXX_[0-9.]+' "$work/said") || fail "tools/pack does not say what it needs: $(<"$work/said")"
+[[ $(g++ -dumpversion) -gt 12 ]] || [ "$(printf '%s\n' "$newest" 'GLIBC_2.34 and GLIBCXX_3.4.29' | sort -V | tail -n 1)" = 'GLIBC_2.34 and GLIBCXX_3.4.29' ] ||
+  fail "the programs need $newest; want at most what RHEL 9 has, GLIBC_2.34 and GLIBCXX_3.4.29"
 [ "$(stat -c %s "$work/carried.tar.gz")" -lt 60000000 ] || fail "the archive is larger than 60 MB"
 mkdir "$work/elsewhere"
 tar -C "$work/elsewhere" -xzf "$work/carried.tar.gz"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/wait_until.h"
 #include "hwy/base.h"
 #include "hwy/cache_control.h"
 
@@ -56,7 +57,7 @@ void WaitableCounter::wait_while_equal(std::uint32_t old, SpinLimit& limit) {
   if (load() == old) {
     std::unique_lock lock(mutex_);
     if (sleepers_.fetch_add(1) == 0) first_wake_ = {};
-    changed_.wait(lock, [&] { return value_.load() != old; });
+    wait_until(changed_, lock, [&] { return value_.load() != old; });
     --sleepers_;
     if (first_wake_ != Clock::time_point{}) contended = contended || Clock::now() - first_wake_ > kLateWake;
   }

@@ -163,9 +163,10 @@ TEST(HostStream, CopiesBetweenTheDevicesThatHaveTheMemory) {
   const Array<float> to(2, "values");
   other.copy_between(to.data(), 2, from.data() + 1, 0, 2 * sizeof(float));
   EXPECT_EQ(to_host(other, to.data(), 2), (std::vector<float>{2, 3}));
-  for (const auto& [to_device, from_device] : {std::pair(2, 1), std::pair(0, 0)})
-    EXPECT_THAT([&] { other.copy_between(to.data(), to_device, from.data(), from_device, sizeof(float)); },
-                ThrowsMessage<DeviceError>(HasSubstr("memory that is not of device")));
+  for (const auto& devices : {std::pair(2, 1), std::pair(0, 0)})
+    EXPECT_THAT(
+        [&] { other.copy_between(to.data(), devices.first, from.data(), devices.second, sizeof(float)); },
+        ThrowsMessage<DeviceError>(HasSubstr("memory that is not of device")));
   EXPECT_THROW(other.copy_between(to.data(), 2, from.data() + 1, 0, 3 * sizeof(float)), DeviceError);
   use_device(0);
 }

@@ -182,6 +182,7 @@ struct Turn {
 std::vector<std::string> races_of_overlap(Mistake mistake) {
   Stream stream;
   std::vector<Array<float>> arrays;
+  arrays.reserve(4);
   for (int i = 0; i < 4; ++i)
     arrays.push_back(to_device(stream, std::vector<float>(kBlocks * kThreads), "a test"));
   const host::RaceCheck check;
