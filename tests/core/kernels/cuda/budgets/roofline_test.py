@@ -70,6 +70,11 @@ class Model(unittest.TestCase):
         self.assertEqual(slow.conflicts, 32)
         self.assertAlmostEqual(slow.seconds, 32000 / 1.98e9 + 1.6e-6)
 
+    def test_below_the_peak_work_takes_longer_and_waiting_does_not(self):
+        working, waiting = estimate(grid(shared_reads=shared_reads(32000))), estimate(grid(intervals=[[0, 0, 0, 0, 8, 0]] * 10))
+        self.assertAlmostEqual(working.seconds_below_peak - 1.6e-6, (working.seconds - 1.6e-6) / roofline.PART_OF_PEAK)
+        self.assertEqual(waiting.seconds_below_peak, waiting.seconds)
+
     def test_the_busiest_multiprocessor_decides(self):
         one = estimate(grid(shared_reads=shared_reads(32000))).seconds - 1.6e-6
         two = estimate(grid(shared_reads=shared_reads(32000), blocks=133)).seconds - 1.6e-6
