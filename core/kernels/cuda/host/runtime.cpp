@@ -144,6 +144,8 @@ Graph::~Graph() = default;
 std::size_t Graph::size() const { return implementation_ ? implementation_->work.size() : 0; }
 
 struct Stream::Implementation {
+  // nullptr once the stream is gone: events outlive it.
+  const std::shared_ptr<Implementation*> self = std::make_shared<Implementation*>(this);
   std::deque<Work> queue;
   std::uint64_t added = 0, done = 0;  // pieces of work since the stream was made
   std::vector<Work>* recording = nullptr;
@@ -152,6 +154,11 @@ struct Stream::Implementation {
   const bool overlap = kernels_may_overlap();
   bool after_kernel = false;  // whether the last work that was put on it is a kernel
   Changes changes = Changes::kResults;
+
+  Implementation() = default;
+  ~Implementation() { *self = nullptr; }
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
 
   void add(Work work) {
     after_kernel = false;
@@ -200,10 +207,19 @@ struct Stream::Implementation {
 struct Event::Implementation {
   explicit Implementation(Kind k) : kind(k) {}
   const Kind kind;
-  Stream::Implementation* stream = nullptr;
+  std::shared_ptr<Stream::Implementation*> stream;  // that it was recorded on, if it was
   std::uint64_t position = 0;
   std::shared_ptr<double> seconds = std::make_shared<double>();  // kTime: when the stream reached it
 };
+
+namespace {
+
+// A stream that is gone has nothing left to do.
+void run_until_recorded(const std::shared_ptr<Stream::Implementation*>& stream, std::uint64_t position) {
+  if (stream != nullptr && *stream != nullptr) (*stream)->run_until(position);
+}
+
+}  // namespace
 
 Event::Event(Kind kind) : implementation_(std::make_unique<Implementation>(kind)) {}
 Event::Event(Event&&) noexcept = default;
@@ -212,7 +228,7 @@ Event::~Event() = default;
 
 void Event::wait() const {
   require_not_capturing("a wait for an event");
-  if (implementation_->stream != nullptr) implementation_->stream->run_until(implementation_->position);
+  run_until_recorded(implementation_->stream, implementation_->position);
 }
 
 double Event::seconds_since(const Event& begin) const {
@@ -296,16 +312,16 @@ void Stream::record(const Event& event) {
       *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
     });
   }
-  event.implementation().stream = implementation_.get();
+  event.implementation().stream = implementation_->self;
   event.implementation().position = implementation_->added;
 }
 
 void Stream::wait_for(const Event& event) {
-  Implementation* other = event.implementation().stream;
+  const std::shared_ptr<Implementation*> other = event.implementation().stream;
   implementation_->require_not_recording("a wait_for()");
   implementation_->after_kernel = false;
-  if (other == nullptr || other == implementation_.get()) return;
-  enqueue([other, position = event.implementation().position] { other->run_until(position); });
+  if (other == nullptr || other == implementation_->self) return;
+  enqueue([other, position = event.implementation().position] { run_until_recorded(other, position); });
 }
 
 Graph Stream::capture(const std::function<void()>& work) {
