@@ -56,13 +56,16 @@ std::string mebibytes(std::size_t bytes) {
 
 cudaStream_t native(const Stream& stream);
 
-// Programmatic dependent launch begins with compute capability 9.0.
+// Programmatic dependent launch begins with compute capability 9.0, and graphs can hold it from CUDA 12.3 on,
+// the driver's too.
 bool device_overlaps_kernels() {
-  int device = 0, major = 0;
+  constexpr int kFirstVersion = 12030;
+  int device = 0, major = 0, driver = 0;
+  check(cudaDriverGetVersion(&driver), "asking for the driver's version");
   check(cudaGetDevice(&device), "asking for the device");
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
         "asking for the compute capability");
-  return major >= 9;
+  return major >= 9 && CUDART_VERSION >= kFirstVersion && driver >= kFirstVersion;
 }
 
 }  // namespace
