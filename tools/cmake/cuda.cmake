@@ -15,9 +15,22 @@ else()
   if(CUDAToolkit_FOUND)
     set(SWEEP_HAVE_CUDA ON)
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      # Code for what CUDA 13 supports, Turing to Blackwell, and PTX, which drivers compile for later ones.
-      set(CMAKE_CUDA_ARCHITECTURES "75-real;80-real;86-real;89-real;90-real;100-real;120" CACHE STRING
-          "GPU architectures, as CMake takes them")
+      # For the GPUs of this machine. Without one, PTX, which the driver compiles at the first start wherever the program runs: code for
+      # seven kinds of GPUs takes the compiler a quarter of an hour. tools/pack asks for all.
+      execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE capabilities ERROR_QUIET)
+      string(REGEX MATCHALL "[0-9]+\\.[0-9]" capabilities "${capabilities}")
+      set(architectures "")
+      foreach(capability IN LISTS capabilities)
+        if(capability VERSION_GREATER_EQUAL 7.5)  # CUDA 13 knows none before
+          string(REPLACE "." "" architecture ${capability})
+          list(APPEND architectures ${architecture}-real)
+        endif()
+      endforeach()
+      list(REMOVE_DUPLICATES architectures)
+      if(NOT architectures)
+        set(architectures 75-virtual)
+      endif()
+      set(CMAKE_CUDA_ARCHITECTURES ${architectures} CACHE STRING "GPU architectures, as CMake takes them")
     endif()
     if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
       set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
