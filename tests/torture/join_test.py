@@ -124,6 +124,12 @@ class JoinTest:
             self.expect(f"{words}: {err}", reason in err)
         self.expect("nothing is made", not (self.directory / "never").exists())
 
+    def what_cannot_be_written_is_said(self):
+        (self.directory / "unwritable/long").mkdir(parents=True)
+        (self.directory / "unwritable/long/lr=0.02").write_text("a file where a run's directory should be")
+        _, err = self.end(self.start("long.json", "--join", "--logdir", "unwritable"), "a file in the way", 3)
+        self.expect(f"which file: {err[-1500:]}", "unwritable/long/lr=0.02" in err)
+
     def a_signal_frees_the_run_at_once(self):
         first = self.start("long.json", "--join", "--logdir", "freed")
         self.wait_until("a checkpoint", lambda: self.checkpoints("freed"))

@@ -110,6 +110,11 @@ void SweepRunner::train_with_others(SweepRecorder& recorder) {
   ClaimedRuns elsewhere(
       *joined_, unavailable, recorder,
       {.slots = 1, .leaves = options_.leave, .takes = options_.takes, .finished = finished});
+  // An error that leaves this function ends with the results saved once more, which must not ask them then.
+  struct Forget {
+    std::vector<ClaimedRuns*>& runs;
+    ~Forget() { runs.clear(); }
+  } const forget{claimed_};
   claimed_ = {&here, &elsewhere};
   if (!runs.empty()) train(here, runs, runs.size(), recorder);
   if (!unavailable.empty()) leave_to_others(elsewhere, recorder);
@@ -119,7 +124,6 @@ void SweepRunner::train_with_others(SweepRecorder& recorder) {
     } while (here.collect() + elsewhere.collect() > 0);
     recorder.write_means();
   });
-  claimed_.clear();
 }
 
 std::optional<RunRecord> SweepRunner::finished_record(std::size_t run) {
