@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -171,6 +172,7 @@ std::vector<DecodedFile> decode_images(std::span<const ImageEntry> entries, cons
                                        const std::function<void()>& beside,
                                        const std::function<void(std::size_t, std::size_t)>& progress) {
   const std::size_t sample_bytes = channels_of(options) * size.height * size.width;
+  if (out.size() < entries.size() * sample_bytes) throw std::logic_error("no room for the decoded images");
   std::vector<DecodedFile> files(entries.size());
   const auto decode = [&](std::size_t i) {
     const fs::path& path = entries[i].path;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/error.h"
@@ -16,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostClasses = 65536;
+constexpr float kLargestWhole = 1 << 24;  // all whole numbers up to this are exact as floats
 
 enum Part { kTrain, kValidation, kTest };
 constexpr std::array<const char*, 3> kPartNames = {"training", "validation", "test"};
@@ -111,27 +113,29 @@ SampleValues take_samples(NamedArray& array, const ReadOptions& options, const s
   return std::move(floats);
 }
 
-bool has_one_value(const NamedArray& array) {
-  return element_count(array.shape) == static_cast<std::size_t>(array.shape[0]);
-}
+bool are_floats(const NamedArray& array) { return std::holds_alternative<std::vector<float>>(array.values); }
 
-bool are_whole(const std::vector<float>& values) {
-  return std::all_of(values.begin(), values.end(),
-                     [](float v) { return std::abs(v) <= 16777216.0f && v == std::trunc(v); });
-}
-
-// True if an array of targets holds classes rather than values.
-bool holds_classes(const NamedArray& array, const std::string& base_name, const ReadOptions& options) {
-  if (!options.targets.empty() || !has_one_value(array)) return false;
-  const auto* floats = std::get_if<std::vector<float>>(&array.values);
-  if (floats == nullptr) return true;
-  const bool is_named_so = base_name == "labels" || base_name == "classes" || !options.label.empty();
-  return is_named_so && are_whole(*floats);
+// True if the targets are classes: integers, one per sample, unless the options say what they are.
+bool holds_classes(const NamedArray& array, const ReadOptions& options, const std::string& name) {
+  if (!options.targets.empty()) return false;
+  const bool one_value = element_count(array.shape) == static_cast<std::size_t>(array.shape[0]);
+  if (!options.label.empty() && !one_value) {
+    throw DataError(name + ": array " + quoted_name(array.name) + " has shape " + to_string(array.shape) +
+                    ", but classes are one number per sample; numbers are named by \"target\"");
+  }
+  return one_value && (!options.label.empty() || !are_floats(array));
 }
 
 std::vector<std::int32_t> take_classes(const NamedArray& array, const std::string& name) {
   std::vector<std::int32_t> classes;
   const auto add = [&](auto value) {
+    if constexpr (std::is_floating_point_v<decltype(value)>) {
+      if (!(std::abs(value) <= kLargestWhole) || value != std::trunc(value)) {
+        throw DataError(name + ": array " + quoted_name(array.name) + ": the label " + std::to_string(value) +
+                        " of sample " + std::to_string(classes.size()) +
+                        " (from 0) is not a whole number; numbers to be predicted are named by \"target\"");
+      }
+    }
     if (value < 0 || static_cast<std::int64_t>(value) >= kMostClasses) {
       throw DataError(name + ": array " + quoted_name(array.name) + ": label " +
                       std::to_string(static_cast<std::int64_t>(value)) + " of sample " +
@@ -179,7 +183,8 @@ RawPart make_part(const ArrayPair& pair, bool classes, const ReadOptions& option
   return part;
 }
 
-void check_same_form(const ArrayPair& train, const ArrayPair& other, const std::string& name) {
+void check_same_form(const ArrayPair& train, const ArrayPair& other, const ReadOptions& options,
+                     const std::string& name) {
   const auto same = [](const NamedArray& a, const NamedArray& b) {
     return std::equal(a.shape.begin() + 1, a.shape.end(), b.shape.begin() + 1, b.shape.end());
   };
@@ -189,6 +194,14 @@ void check_same_form(const ArrayPair& train, const ArrayPair& other, const std::
       throw DataError(name + ": array " + quoted_name(b->name) + " has shape " + to_string(b->shape) +
                       ", but " + quoted_name(a->name) + " has " + to_string(a->shape));
     }
+  }
+  const bool type_decides = options.label.empty() && options.targets.empty();
+  if (type_decides && are_floats(*train.targets) != are_floats(*other.targets)) {
+    const bool floats = are_floats(*other.targets);
+    throw DataError(name + ": array " + quoted_name(other.targets->name) + " holds " +
+                    (floats ? "floats" : "integers") + ", but " + quoted_name(train.targets->name) +
+                    " holds " + (floats ? "integers" : "floats") +
+                    "; \"label\" or \"target\" says whether they are classes or numbers");
   }
 }
 
@@ -256,7 +269,12 @@ RawData data_from_arrays(std::vector<NamedArray> arrays, const ReadOptions& opti
                     "; there are: " + (arrays.empty() ? "none" : names_of(arrays)));
   }
   data.shape = sample_shape(*parts[kTrain].samples, name);
-  const bool classes = holds_classes(*parts[kTrain].targets, target_name, options);
+  const bool classes = holds_classes(*parts[kTrain].targets, options, name);
+  if (!classes && options.targets.empty() && (target_name == "labels" || target_name == "classes")) {
+    data.notes.push_back(name + ": array " + quoted_name(parts[kTrain].targets->name) +
+                         " holds floats, which are numbers to be predicted; \"label\": " +
+                         quoted_name(target_name) + " makes whole numbers classes");
+  }
   for (const Part p : {kTrain, kValidation, kTest}) {
     const ArrayPair& pair = parts[p];
     if (pair.samples == nullptr && pair.targets == nullptr) continue;
@@ -264,7 +282,7 @@ RawData data_from_arrays(std::vector<NamedArray> arrays, const ReadOptions& opti
       throw DataError(name + ": has only " + (pair.samples == nullptr ? "targets" : "samples") + " of the " +
                       kPartNames[p] + " part");
     }
-    check_same_form(parts[kTrain], pair, name);
+    check_same_form(parts[kTrain], pair, options, name);
     RawPart part = make_part(pair, classes, options, name);
     if (p == kTrain) data.train = std::move(part);
     if (p == kValidation) data.validation = std::move(part);

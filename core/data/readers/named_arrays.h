@@ -30,8 +30,9 @@ struct NamedArray {
 /// with "_train", "_validation" ("_val", "_valid") or "_test" behind or "train_", … before for a part of the
 /// data. Samples: [count, features], or [count, height, width] of one channel, or [count, channels, height,
 /// width]; a last extent of 3 or 1 with larger ones before it means [count, height, width, channels] and is
-/// moved. Targets: [count] or [count, 1] of integers are classes 0, 1, …; floats of any number are values.
-/// Other arrays are noted. `name` stands for the source in messages. Throws DataError.
+/// moved. Targets: [count] or [count, 1] of integers are classes 0, 1, …; floats are values. All parts have
+/// the same of both. With options.label whole floats are also classes. Other arrays are noted. `name` stands
+/// for the source in messages. Throws DataError.
 RawData data_from_arrays(std::vector<NamedArray> arrays, const ReadOptions& options, const std::string& name);
 
 /// Samples without targets.

@@ -83,12 +83,36 @@ void fill_missing(std::vector<float>& values, const SampleFormat& format) {
   }
 }
 
+// A network gets byte / 255, but floats as they are: a conversion would have to guess their scale.
+void check_type(bool bytes, const SampleFormat& format, const std::string& name) {
+  if (bytes == format.bytes) return;
+  throw DataError(name + (bytes
+                              ? ": holds bytes (uint8), but the network was trained on float32 samples; give "
+                                "an array of float32 with the scale of the training data"
+                              : ": holds numbers that are not uint8, but the network was trained on bytes; "
+                                "give an array of uint8, 0 to 255, as the training data"));
+}
+
+// Why the network cannot take pictures; "" if it can.
+std::string why_no_pictures(const SampleFormat& format) {
+  const std::string samples = "the network was trained on samples of " + to_string(format.shape);
+  if (format.shape.size() != 3) return samples + ", not on pictures";
+  const std::int64_t channels = format.shape.front();
+  if (channels != 1 && channels != 3) {
+    return samples + ", but a picture has 1 or 3 channels, not " + std::to_string(channels) +
+           "; give an array (.npy, .npz, safetensors)";
+  }
+  if (format.bytes) return "";
+  return samples + " of float32, whose scale a picture does not have; give an array of float32";
+}
+
 UnlabelledSamples read_array(const fs::path& path, const SampleFormat& format) {
   ArraySamples array = array_reader(path)(path, array_options(format));
   if (array.shape != format.shape) {
     throw DataError(path.string() + ": its samples are " + to_string(array.shape) +
                     ", those that the network was trained on " + to_string(format.shape));
   }
+  check_type(!std::holds_alternative<std::vector<float>>(array.values), format, path.string());
   if (auto* floats = std::get_if<std::vector<float>>(&array.values)) fill_missing(*floats, format);
   UnlabelledSamples samples;
   std::visit([&](auto& values) { samples.values = std::move(values); }, array.values);
@@ -112,7 +136,7 @@ std::string wanted_files(const SampleFormat& format) {
   const std::string arrays = "arrays (.npy, .npz, safetensors) of samples of " + to_string(format.shape);
   if (!format.columns.empty())
     return "a CSV or TSV table with the columns that it was trained on, or " + arrays;
-  return (format.shape.size() == 3 ? "pictures (" + image_formats() + ") or " : "") + arrays;
+  return (why_no_pictures(format).empty() ? "pictures (" + image_formats() + ") or " : "") + arrays;
 }
 
 UnlabelledSamples read_file(const fs::path& path, const SampleFormat& format) {
@@ -121,7 +145,8 @@ UnlabelledSamples read_file(const fs::path& path, const SampleFormat& format) {
   if (!fs::exists(status)) throw DataError(path.string() + ": no such file");
   open_data_file(path);  // says why it cannot be read
   if (array_reader(path) != nullptr) return read_array(path, format);
-  if (!format.columns.empty() && !starts_picture(path)) return read_table(path, format);
+  if (starts_picture(path)) throw DataError(path.string() + ": " + why_no_pictures(format));
+  if (!format.columns.empty()) return read_table(path, format);
   throw DataError(path.string() + ": the network takes " + wanted_files(format));
 }
 
@@ -200,7 +225,7 @@ void read_unlabelled(std::span<const fs::path> files, const SampleFormat& format
                      const std::function<void(UnlabelledSamples)>& take,
                      const std::function<void(SkippedFile)>& skip) {
   std::optional<Pictures> pictures;
-  if (format.shape.size() == 3) pictures.emplace(format, threads, take, skip);
+  if (why_no_pictures(format).empty()) pictures.emplace(format, threads, take, skip);
   for (const fs::path& given : files) {
     const std::vector<fs::path> inside = expanded(given);
     if (inside.empty()) skip({given, "holds no files"});

@@ -19,10 +19,12 @@ struct UnlabelledSamples {
 
 /// Reads `files` in their order and hands them to `take` piece by piece, so that many pictures need little
 /// memory. What a file holds is told by its content, not by its name:
-/// - JPEG, PNG, BMP, PGM, PPM, WebP: a sample of format.shape, resized to it and grayscaled where it has one
-///   channel, as the pictures of an image folder are;
+/// - JPEG, PNG, BMP, PGM, PPM, WebP: a sample of format.shape, resized to it and grayscaled if it has one
+///   channel, as the pictures of an image folder are; only for bytes of 1 or 3 channels;
 /// - CSV and TSV, plain or compressed: see read_table_features();
-/// - .npy, .npz, safetensors: see samples_from_arrays(); IDX images: as such.
+/// - .npy, .npz, safetensors: see samples_from_arrays(); IDX images: as such. Bytes are for a network that
+/// was
+///   trained on bytes, other numbers for one that was trained on floats.
 /// Folders stand for the files in them and below, sorted by name, without hidden ones. A file that cannot be
 /// read, or that holds other samples than format.shape, is passed to `skip` with the reason. Not thread-safe;
 /// pictures are decoded on `threads` threads (0: all cores).

@@ -75,10 +75,33 @@ TEST(DataFromArrays, FollowsTheNamesInTheOptions) {
   EXPECT_THAT(data_from_arrays(arrays, {.targets = {"age"}}, "FILE").train.values, ElementsAre(70, 3));
 }
 
-TEST(DataFromArrays, TakesWholeFloatsAsLabelsWhereTheNameSaysSo) {
+TEST(DataFromArrays, TakesFloatsAsValuesWhateverTheirName) {
   const RawData data =
       data_from_arrays({floats("x", {2, 1}, {1, 2}), floats("labels", {2}, {1, 0})}, {}, "FILE");
-  EXPECT_THAT(data.train.classes, ElementsAre(1, 0));
+  EXPECT_THAT(data.train.values, ElementsAre(1, 0));
+  EXPECT_THAT(data.notes, ElementsAre(HasSubstr("\"label\": \"labels\" makes whole numbers classes")));
+}
+
+TEST(DataFromArrays, TakesWholeFloatsAsClassesIfTheOptionsNameThem) {
+  const std::vector<NamedArray> arrays = {floats("x", {2, 1}, {1, 2}), floats("labels", {2}, {1, 0})};
+  EXPECT_THAT(data_from_arrays(arrays, {.label = "labels"}, "FILE").train.classes, ElementsAre(1, 0));
+}
+
+TEST(DataFromArrays, NeverCutsALabel) {
+  std::vector<NamedArray> arrays = {floats("x", {2, 1}, {1, 2}), floats("labels", {2}, {1, 0}),
+                                    floats("x_test", {3, 1}, {1, 2, 3}),
+                                    floats("labels_test", {3}, {0.6f, 1.9f, 0.2f})};
+  EXPECT_THAT(data_from_arrays(arrays, {}, "FILE").test.value().values, ElementsAre(0.6f, 1.9f, 0.2f));
+  EXPECT_THAT(
+      error_of(arrays, {.label = "labels"}),
+      HasSubstr("array \"labels_test\": the label 0.600000 of sample 0 (from 0) is not a whole number"));
+  arrays[1] = labels("labels", {1, 0});
+  EXPECT_EQ(
+      error_of(arrays),
+      "FILE: array \"labels_test\" holds floats, but \"labels\" holds integers; \"label\" or \"target\" says "
+      "whether they are classes or numbers");
+  EXPECT_THAT(error_of({floats("x", {1, 1}, {1}), floats("k", {1, 2}, {1, 0})}, {.label = "k"}),
+              HasSubstr("classes are one number per sample"));
 }
 
 TEST(DataFromArrays, GivesImagesAChannel) {

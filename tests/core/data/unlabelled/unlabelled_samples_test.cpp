@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/data/safetensors.h"
 #include "tests/support/array_files.h"
 #include "tests/support/image_files.h"
 #include "tests/support/temporary_directory.h"
@@ -74,9 +73,9 @@ TEST(UnlabelledSamples, KeepTheOrderOfTheFilesWhateverTheirKind) {
   folder.write("2.npy", test::npy_file("|u1", "(2, 2, 2)", std::string("\2\2\2\2\3\3\3\3", 8)));
   folder.write("3.png", test::png_file(test::flat_pixels(2, 2, {4})));
   folder.write("4.idx", std::string("\0\0\x08\x03\0\0\0\1\0\0\0\2\0\0\0\2\5\5\5\5", 20));
-  const std::vector<float> floats = {6, 6, 6, 6};
-  write_safetensors(folder / "5.st",
-                    TensorFileView{.tensors = {{"x", {1, 1, 2, 2}, floats}}, .metadata = {}});
+  const std::string header = R"({"x":{"dtype":"U8","shape":[1,1,2,2],"data_offsets":[0,4]}})";
+  folder.write("5.st",
+               std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header + "\6\6\6\6");
   const Outcome outcome =
       read({folder / "1.png", folder / "2.npy", folder / "3.png", folder / "4.idx", folder / "5.st"}, gray(2),
            folder.path());
@@ -97,6 +96,37 @@ TEST(UnlabelledSamples, OfAnotherShapeAreSkipped) {
   EXPECT_THAT(outcome.skipped[0],
               HasSubstr("its samples are [3], those that the network was trained on [1, 2, 2]"));
   EXPECT_THAT(outcome.skipped[1], HasSubstr("the network takes pictures"));
+}
+
+TEST(UnlabelledSamples, OfPicturesNeedOneOrThreeChannelsOfBytes) {
+  const test::TemporaryDirectory folder;
+  folder.write("a.png", test::png_file(test::flat_pixels(40, 40, {40})));
+  for (const std::int64_t channels : {2, 4}) {
+    SampleFormat format = gray(40);
+    format.shape.front() = channels;
+    const Outcome outcome = read({folder / "a.png"}, format, folder.path());
+    EXPECT_THAT(outcome.names, ElementsAre());
+    EXPECT_THAT(outcome.skipped,
+                ElementsAre(HasSubstr("a picture has 1 or 3 channels, not " + std::to_string(channels))));
+  }
+  SampleFormat floats = gray(40);
+  floats.bytes = false;
+  EXPECT_THAT(read({folder / "a.png"}, floats, folder.path()).skipped,
+              ElementsAre(HasSubstr("of float32, whose scale a picture does not have")));
+}
+
+TEST(UnlabelledSamples, NeverChangeTheirScale) {
+  const test::TemporaryDirectory folder;
+  folder.write("u.npy", test::npy_file("|u1", "(1, 2, 2)", std::string("\2\2\2\2", 4)));
+  folder.write("f.npy", test::npy_file("<f4", "(1, 2, 2)", test::bytes_of<float>({1, 2, 3, 4})));
+  SampleFormat format = gray(2);
+  const Outcome bytes = read({folder / "u.npy", folder / "f.npy"}, format, folder.path());
+  EXPECT_THAT(bytes.names, ElementsAre("u.npy[0]"));
+  EXPECT_THAT(bytes.skipped, ElementsAre(HasSubstr("f.npy: holds numbers that are not uint8")));
+  format.bytes = false;
+  const Outcome floats = read({folder / "u.npy", folder / "f.npy"}, format, folder.path());
+  EXPECT_THAT(floats.names, ElementsAre("f.npy[0]"));
+  EXPECT_THAT(floats.skipped, ElementsAre(HasSubstr("u.npy: holds bytes (uint8)")));
 }
 
 TEST(UnlabelledSamples, OfManyPicturesComeInPieces) {
