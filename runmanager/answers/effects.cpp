@@ -8,6 +8,7 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "runmanager/answers/run_metric.h"
@@ -21,32 +22,42 @@ constexpr double kRounding = 1e-20, kDifferenceRounding = 1e-12;
 // One setting, with the values that it has in completed runs.
 struct Factor {
   std::string key;
-  std::vector<std::string> values;
+  std::vector<std::string> values{};
+  std::vector<std::size_t> of_runs{};  // for each run the index of its value
 };
 
-// A point of the grid: for each factor the index of its value; and the values of its repeats.
+// A point of the grid: for each factor the index of its value; and its runs, none of them twice.
 struct Cell {
   std::vector<std::size_t> at;
   std::vector<const RunRecord*> runs{};
 };
 
-std::vector<Factor> varying_factors(const std::vector<const RunRecord*>& runs) {
+using Runs = std::vector<const RunRecord*>;
+
+std::vector<Factor> varying_factors(const Runs& runs) {
   std::vector<Factor> factors;
+  std::set<std::string> known = {std::string(kRepeatKey)};
   for (const RunRecord* run : runs) {
     for (const auto& [key, value] : run->params) {
-      if (key == kRepeatKey || std::ranges::any_of(factors, [&](const Factor& f) { return f.key == key; }))
-        continue;
-      factors.push_back({key, {}});
+      if (known.insert(key).second) factors.push_back({key});
     }
   }
   for (Factor& factor : factors) {
+    std::map<std::string, std::size_t> index;
     for (const RunRecord* run : runs) {
-      const std::string value = param_text(run->params, factor.key);
-      if (std::ranges::find(factor.values, value) == factor.values.end()) factor.values.push_back(value);
+      const auto [found, is_new] = index.try_emplace(param_text(run->params, factor.key), index.size());
+      if (is_new) factor.values.push_back(found->first);
+      factor.of_runs.push_back(found->second);
     }
   }
   std::erase_if(factors, [](const Factor& factor) { return factor.values.size() < 2; });
   return factors;
+}
+
+std::vector<std::size_t> place_of(const std::vector<Factor>& factors, std::size_t run) {
+  std::vector<std::size_t> at;
+  for (const Factor& factor : factors) at.push_back(factor.of_runs[run]);
+  return at;
 }
 
 std::string cell_name(const std::vector<Factor>& factors, const std::vector<std::size_t>& at) {
@@ -56,46 +67,80 @@ std::string cell_name(const std::vector<Factor>& factors, const std::vector<std:
   return name;
 }
 
-// Moves to the next point of the grid, the last factor fastest. False after the last one.
-bool advance(const std::vector<Factor>& factors, std::vector<std::size_t>& at) {
-  for (std::size_t i = factors.size(); i-- > 0;) {
-    if (++at[i] < factors[i].values.size()) return true;
-    at[i] = 0;
+// Tells whether runs gave the same numbers, to the bit: then they are one training that was done twice.
+class SameNumbers {
+ public:
+  SameNumbers(const Runs& runs, const std::string& metric) : names_(metric_names(runs)) {
+    std::erase_if(names_,
+                  [](const std::string& name) { return is_time(name) || name == "images_per_second"; });
+    names_.push_back(metric);
   }
-  return false;
+  bool operator()(const RunRecord& a, const RunRecord& b) const {
+    return std::ranges::all_of(names_, [&](const std::string& name) {
+      const std::optional<double> x = run_metric(a, name), y = run_metric(b, name);
+      return x == y || (x && y && std::isnan(*x) && std::isnan(*y));
+    });
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+// Whether all runs that differ only in factors[index] gave the same numbers: the number of workers, say, or
+// one of two devices with the same arithmetic. False if there are no such runs.
+bool changes_no_bit(const std::vector<Factor>& factors, std::size_t index, const Runs& runs,
+                    const SameNumbers& same) {
+  std::map<std::pair<std::string, std::vector<std::size_t>>, const RunRecord*> first;  // by all but this one
+  bool compared = false;
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    std::vector<std::size_t> at = place_of(factors, run);
+    at[index] = 0;
+    const auto [found, is_new] =
+        first.try_emplace({param_text(runs[run]->params, kRepeatKey), std::move(at)}, runs[run]);
+    if (is_new) continue;
+    if (!same(*found->second, *runs[run])) return false;
+    compared = true;
+  }
+  return compared;
 }
 
-// All points of the grid, in order. Throws ConfigError, which names points without runs.
-std::vector<Cell> complete_grid(const std::vector<Factor>& factors,
-                                const std::vector<const RunRecord*>& runs) {
-  std::map<std::vector<std::size_t>, std::vector<const RunRecord*>> found;
-  for (const RunRecord* run : runs) {
-    std::vector<std::size_t> at;
-    for (const Factor& factor : factors) {
-      const std::string value = param_text(run->params, factor.key);
-      at.push_back(static_cast<std::size_t>(std::ranges::find(factor.values, value) - factor.values.begin()));
-    }
-    found[at].push_back(run);
+// The points that have runs, in order.
+std::vector<Cell> cells_of(const std::vector<Factor>& factors, const Runs& runs, const SameNumbers& same) {
+  std::map<std::vector<std::size_t>, Runs> found;
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    Runs& there = found[place_of(factors, run)];
+    if (std::ranges::none_of(there, [&](const RunRecord* other) { return same(*other, *runs[run]); }))
+      there.push_back(runs[run]);
   }
   std::vector<Cell> cells;
-  std::vector<std::string> missing;
-  std::size_t gaps = 0, points = 0;
-  std::vector<std::size_t> at(factors.size(), 0);
-  do {
-    ++points;
-    const auto cell = found.find(at);
-    if (cell != found.end()) {
-      cells.push_back({at, cell->second});
-    } else if (++gaps <= 3) {
-      missing.push_back(cell_name(factors, at));
-    }
-  } while (advance(factors, at));
-  if (gaps > 0) {
-    throw ConfigError(fmt::format(
-        "effects need a completed run for each of the {} combinations, but {} {} none: {}{}", points, gaps,
-        gaps == 1 ? "has" : "have", fmt::join(missing, ", "), gaps > missing.size() ? ", …" : ""));
-  }
+  for (auto& [at, of_cell] : found) cells.push_back({at, std::move(of_cell)});
   return cells;
+}
+
+// Throws ConfigError if points of the grid have no run, and names the first ones. Never walks the whole grid:
+// ranges of a search make one with more points than could be counted.
+void check_complete(const std::vector<Factor>& factors, const std::vector<Cell>& cells) {
+  constexpr std::size_t kNamed = 3;
+  double points = 1;
+  for (const Factor& factor : factors) points *= static_cast<double>(factor.values.size());
+  const double gaps = points - static_cast<double>(cells.size());
+  if (gaps == 0) return;
+  std::vector<std::string> missing;
+  std::vector<std::size_t> at(factors.size(), 0);
+  auto cell = cells.begin();  // the first one that is not before `at`
+  while (missing.size() < kNamed && static_cast<double>(missing.size()) < gaps) {
+    if (cell != cells.end() && cell->at == at)
+      ++cell;
+    else
+      missing.push_back(cell_name(factors, at));
+    for (std::size_t i = factors.size(); i-- > 0;) {  // the next point, the last factor fastest
+      if (++at[i] < factors[i].values.size()) break;
+      at[i] = 0;
+    }
+  }
+  throw ConfigError(fmt::format(
+      "effects need a completed run for each of the {:.15g} combinations, but {:.15g} {} none: {}{}", points,
+      gaps, gaps == 1 ? "has" : "have", fmt::join(missing, ", "), gaps > kNamed ? ", …" : ""));
 }
 
 // Values of the metric, [cells][repeats], and sums over parts of them.
@@ -118,7 +163,6 @@ class Table {
   }
 
   double grand_mean() const { return grand_mean_; }
-  double cell_mean(std::size_t cell) const { return cell_means_[cell]; }
   double total() const {
     double squares = 0;
     for (const double value : values_) squares += (value - grand_mean_) * (value - grand_mean_);
@@ -195,6 +239,7 @@ void test_effects(Effects& effects, double total) {
   const double error = effects.error_sum_squares / error_degrees;
   const double t = quantile(boost::math::students_t(error_degrees), 0.975);
   for (Effect& effect : effects.effects) {
+    if (effect.degrees == 0) continue;
     const auto degrees = static_cast<double>(effect.degrees);
     effect.f = effect.sum_squares / degrees / error;
     effect.p = cdf(complement(boost::math::fisher_f(degrees, error_degrees), *effect.f));
@@ -219,26 +264,46 @@ Effect main_effect(const Table& table, const Factor& factor, std::size_t index, 
   return effect;
 }
 
-// In the order of their time; each has a better metric than all before it.
-std::vector<FrontRun> pareto_front(const std::vector<Factor>& factors, const std::vector<Cell>& cells,
-                                   const Table& table, std::size_t repeats, bool larger) {
-  std::vector<FrontRun> runs;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    FrontRun run{.settings = {}, .metric = table.cell_mean(i)};
-    for (std::size_t k = 0; k < repeats; ++k) {
-      if (!cells[i].runs[k]->run_seconds) return {};
-      run.run_seconds += *cells[i].runs[k]->run_seconds / static_cast<double>(repeats);
-    }
-    for (std::size_t f = 0; f < factors.size(); ++f)
-      run.settings.emplace_back(factors[f].key, factors[f].values[cells[i].at[f]]);
-    runs.push_back(std::move(run));
+// The effect of a setting that changes no bit, of all runs of each of its values.
+Effect no_effect(const Factor& factor, const Runs& runs, const std::string& metric) {
+  Effect effect{.keys = {factor.key}};
+  for (const std::string& value : factor.values) effect.levels.push_back({value});
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    MeanEstimate& level = effect.levels[factor.of_runs[run]].metric;
+    level.mean += (*run_metric(*runs[run], metric) - level.mean) / static_cast<double>(++level.count);
   }
-  const auto better = [larger](double a, double b) { return larger ? a > b : a < b; };
-  std::ranges::stable_sort(runs, [&](const FrontRun& a, const FrontRun& b) {
+  return effect;
+}
+
+// In the order of their time; each has a better metric than all before it. Settings that change no bit may
+// change the time.
+std::vector<FrontRun> pareto_front(const std::vector<Factor>& factors, const Runs& runs,
+                                   const std::string& metric) {
+  std::map<std::vector<std::size_t>, std::pair<FrontRun, double>> combinations;  // sums, and how many
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i]->run_seconds) return {};
+    auto& [sum, count] = combinations[place_of(factors, i)];
+    sum.metric += *run_metric(*runs[i], metric);
+    sum.run_seconds += *runs[i]->run_seconds;
+    ++count;
+  }
+  std::vector<FrontRun> all;
+  for (auto& [at, combination] : combinations) {
+    auto& [mean, count] = combination;
+    mean.metric /= count;
+    mean.run_seconds /= count;
+    for (std::size_t f = 0; f < factors.size(); ++f)
+      mean.settings.emplace_back(factors[f].key, factors[f].values[at[f]]);
+    all.push_back(std::move(mean));
+  }
+  const auto better = [larger = larger_is_better(metric)](double a, double b) {
+    return larger ? a > b : a < b;
+  };
+  std::ranges::stable_sort(all, [&](const FrontRun& a, const FrontRun& b) {
     return a.run_seconds != b.run_seconds ? a.run_seconds < b.run_seconds : better(a.metric, b.metric);
   });
   std::vector<FrontRun> front;
-  for (FrontRun& run : runs) {
+  for (FrontRun& run : all) {
     if (front.empty() || better(run.metric, front.back().metric)) front.push_back(std::move(run));
   }
   return front;
@@ -246,22 +311,28 @@ std::vector<FrontRun> pareto_front(const std::vector<Factor>& factors, const std
 
 }  // namespace
 
-Effects effects_of(const std::vector<RunRecord>& runs, std::string metric) {
-  std::vector<const RunRecord*> completed;
-  for (const RunRecord& run : runs) {
-    if (run.status == RunStatus::kCompleted) completed.push_back(&run);
+Effects effects_of(const std::vector<RunRecord>& records, std::string metric) {
+  Runs runs;
+  for (const RunRecord& run : records) {
+    if (run.status == RunStatus::kCompleted) runs.push_back(&run);
   }
-  if (completed.empty()) throw ConfigError("no run is completed, so there are no effects yet");
-  if (metric.empty()) metric = default_metric(completed);
-  for (const RunRecord* run : completed) {
+  if (runs.empty()) throw ConfigError("no run is completed, so there are no effects yet");
+  if (metric.empty()) metric = default_metric(runs);
+  for (const RunRecord* run : runs) {
     const std::optional<double> value = run_metric(*run, metric);
     if (value && std::isfinite(*value)) continue;
     throw ConfigError(fmt::format("{} has no finite {}; the metrics are {}", run->name, metric,
-                                  fmt::join(metric_names(completed), ", ")));
+                                  fmt::join(metric_names(runs), ", ")));
   }
-  const std::vector<Factor> factors = varying_factors(completed);
-  if (factors.empty()) throw ConfigError("no setting has two values among the completed runs");
-  std::vector<Cell> cells = complete_grid(factors, completed);
+  const std::vector<Factor> all = varying_factors(runs);
+  if (all.empty()) throw ConfigError("no setting has two values among the completed runs");
+  const SameNumbers same(runs, metric);
+  std::vector<Factor> factors;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!changes_no_bit(all, i, runs, same)) factors.push_back(all[i]);
+  }
+  const std::vector<Cell> cells = cells_of(factors, runs, same);
+  check_complete(factors, cells);
   Effects effects{.metric = std::move(metric), .combinations = cells.size()};
   effects.repeats = cells[0].runs.size();
   for (const Cell& cell : cells) effects.repeats = std::min(effects.repeats, cell.runs.size());
@@ -271,8 +342,12 @@ Effects effects_of(const std::vector<RunRecord>& runs, std::string metric) {
   }
   const Table table(factors, cells, effects.repeats, effects.metric);
   effects.mean = table.grand_mean();
-  for (std::size_t i = 0; i < factors.size(); ++i)
-    effects.effects.push_back(main_effect(table, factors[i], i, effects));
+  std::size_t tested = 0;  // position among `factors`
+  for (const Factor& factor : all) {
+    const bool is_tested = tested < factors.size() && factors[tested].key == factor.key;
+    effects.effects.push_back(is_tested ? main_effect(table, factor, tested++, effects)
+                                        : no_effect(factor, runs, effects.metric));
+  }
   // Without repeats, the interaction of the only two settings is all there is to test them against.
   if (factors.size() > 2 || effects.repeats > 1) {
     for (std::size_t a = 0; a < factors.size(); ++a) {
@@ -291,9 +366,7 @@ Effects effects_of(const std::vector<RunRecord>& runs, std::string metric) {
   }
   set_error(effects, table, total);
   test_effects(effects, total);
-  if (!is_time(effects.metric)) {
-    effects.front = pareto_front(factors, cells, table, effects.repeats, larger_is_better(effects.metric));
-  }
+  if (!is_time(effects.metric)) effects.front = pareto_front(all, runs, effects.metric);
   return effects;
 }
 

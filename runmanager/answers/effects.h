@@ -23,8 +23,8 @@ struct EffectLevel {
 struct Effect {
   std::vector<std::string> keys;  // one or two
   double sum_squares = 0;
-  double share = 0;  // of the total sum of squares, in [0, 1]
-  std::size_t degrees = 0;
+  double share = 0;         // of the total sum of squares, in [0, 1]
+  std::size_t degrees = 0;  // 0: the setting changes no bit of the results, so there is nothing to test
   std::optional<double> f{}, p{};     // against the error; none without one
   std::vector<EffectLevel> levels{};  // of a single setting, in the order of the runs
   std::size_t best = 0;  // index of the level with the best mean; means nothing if sum_squares is 0
@@ -33,7 +33,7 @@ struct Effect {
 /// Where the error comes from, against which effects are tested.
 enum class EffectError {
   kNone,          // a single setting without repeats
-  kRepeats,       // runs that differ only in their seed
+  kRepeats,       // runs that differ only in their seed, with other results
   kInteractions,  // effects of three or more settings together; with two settings that of both
 };
 
@@ -59,9 +59,10 @@ struct Effects {
 
 /// The effects of all settings that vary among the completed of `runs` in `metric`, a name of metric_names();
 /// empty: the validation accuracy, or what else tells how good a run is. Sums of squares are those of the
-/// balanced design; of combinations with more repeats than others the first ones count. Throws ConfigError if
-/// no completed runs have the metric as a finite number, if no setting varies, or if the grid has gaps, which
-/// it names.
+/// balanced design; of combinations with more repeats than others the first ones count. Runs that differ only
+/// in what changes no bit of the results, such as the number of workers, count once. Throws ConfigError if no
+/// completed runs have the metric as a finite number, if no setting varies, or if the grid has gaps, which it
+/// names.
 Effects effects_of(const std::vector<RunRecord>& runs, std::string metric);
 
 }  // namespace sweep

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -21,6 +22,34 @@ bool is_safe(char c) {
   if (static_cast<unsigned char>(c) >= 0x80) return false;
   return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
          std::string_view("._-+").find(c) != std::string_view::npos;
+}
+
+// A JSON value as a few words: "32x32" for [32, 32], "random_crop4+horizontal_flip" for
+// [{"random_crop": {"padding": 4}}, "horizontal_flip"]. Different values may have the same words.
+std::string words_of(const nlohmann::ordered_json& json) {
+  if (json.is_string()) return json.get<std::string>();
+  if (json.is_null() || json.empty()) return "none";
+  if (!json.is_structured()) return json.dump();
+  const bool is_size =
+      json.is_array() && json.size() == 2 && json[0].is_number_integer() && json[1].is_number_integer();
+  const bool is_number = json.is_object() && json.size() == 1 && json.front().is_number();
+  std::string words;
+  for (const auto& [key, value] : json.items()) {
+    if (!words.empty()) words += is_size ? "x" : json.is_array() ? "+" : "-";
+    const std::string text = words_of(value);
+    const bool is_word = !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])) != 0;
+    if (json.is_object() && !is_number) words += key + (is_word ? "." : "");
+    words += text;
+  }
+  return words;
+}
+
+// A parameter that is a list or an object holds its JSON.
+std::string value_text(const ParamValue& value) {
+  const std::string text = param_text(value);
+  if (!text.starts_with('[') && !text.starts_with('{')) return text;
+  const auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return json.is_discarded() ? text : words_of(json);
 }
 
 // '~', '=' and ',' are escaped, too, so that no value can look like another run's name.
@@ -80,7 +109,7 @@ std::string name_without(const Params& params, const std::set<std::string_view>&
     if (!name.empty()) name += ',';
     name += escaped(key);
     name += '=';
-    name += shortened(escaped(param_text(value)), kMaxValueLength);
+    name += shortened(escaped(value_text(value)), kMaxValueLength);
   }
   return name.empty() ? "run" : shortened(name, kMaxNameLength);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -150,6 +151,11 @@ ExistingRun decide(const fs::path& sweep_directory, const std::string& directory
   return existing;
 }
 
+// Whether an earlier version named the run, with the JSON of a list or an object in it.
+bool is_former_name(const std::string& name) {
+  return name.find("=%5B") != std::string::npos || name.find("=%7B") != std::string::npos;
+}
+
 // A run that earlier starts left under a name that no requested run has.
 struct Unclaimed {
   std::string directory;
@@ -157,15 +163,16 @@ struct Unclaimed {
   RunIdentity identity;
 };
 
-std::vector<Unclaimed> unclaimed_runs(const fs::path& sweep_directory, const std::set<std::string>& claimed) {
+// `may_be`: whether a run of this name may be one.
+std::vector<Unclaimed> unclaimed_runs(const fs::path& sweep_directory,
+                                      const std::function<bool(const std::string&)>& may_be) {
   std::vector<Unclaimed> unclaimed;
   std::error_code error;
   fs::directory_iterator entries(sweep_directory, error);
   if (error) return unclaimed;
   for (const fs::directory_entry& entry : entries) {
     const std::string name = entry.path().filename().string();
-    if (entry.is_symlink() || !entry.is_directory() || claimed.contains(name) || is_replaced_name(name))
-      continue;
+    if (entry.is_symlink() || !entry.is_directory() || !may_be(name) || is_replaced_name(name)) continue;
     std::optional<RunRecord> record;
     try {
       record = read_record(entry.path());
@@ -183,6 +190,20 @@ std::vector<Unclaimed> unclaimed_runs(const fs::path& sweep_directory, const std
     return a_done != b_done ? a_done : a.directory < b.directory;
   });
   return unclaimed;
+}
+
+// The run under the name that it has among `unclaimed`, which it then leaves; of kNew if it is not there.
+ExistingRun adopt(const fs::path& sweep_directory, const RequestedRun& run, std::vector<Unclaimed>& unclaimed,
+                  bool retry_failed) {
+  const auto found = std::find_if(unclaimed.begin(), unclaimed.end(), [&](const Unclaimed& candidate) {
+    return has_swept_values(candidate.record, *run.config) &&
+           differences(candidate.identity, run.identity).empty();
+  });
+  if (found == unclaimed.end()) return {};
+  ExistingRun existing = decide(sweep_directory, found->directory, run, retry_failed);
+  if (existing.fate == RunFate::kInTheWay) return {};
+  unclaimed.erase(found);
+  return existing;
 }
 
 // "lr: 0.01 -> 0.1" of each run, or once if it is the same for all.
@@ -237,26 +258,17 @@ std::vector<ExistingRun> find_existing_runs(const fs::path& sweep_directory,
   }
   if (missing.empty()) return existing;
   // A new axis gives all runs other names. Those whose value equals the old implicit one are there already.
-  std::vector<Unclaimed> unclaimed = unclaimed_runs(sweep_directory, claimed);
-  for (const std::size_t i : missing) {
-    const auto found = std::find_if(unclaimed.begin(), unclaimed.end(), [&](const Unclaimed& candidate) {
-      return has_swept_values(candidate.record, *runs[i].config) &&
-             differences(candidate.identity, runs[i].identity).empty();
-    });
-    if (found == unclaimed.end()) continue;
-    existing[i] = decide(sweep_directory, found->directory, runs[i], retry_failed);
-    if (existing[i].fate == RunFate::kInTheWay)
-      existing[i] = {};
-    else
-      unclaimed.erase(found);
-  }
+  std::vector<Unclaimed> unclaimed =
+      unclaimed_runs(sweep_directory, [&](const std::string& name) { return !claimed.contains(name); });
+  for (const std::size_t i : missing) existing[i] = adopt(sweep_directory, runs[i], unclaimed, retry_failed);
   return existing;
 }
 
 ExistingRun find_existing_run(const fs::path& sweep_directory, const RequestedRun& run, bool retry_failed) {
   const std::string& name = run.config->name;
-  if (!is_there(sweep_directory / name)) return {};
-  return decide(sweep_directory, name, run, retry_failed);
+  if (is_there(sweep_directory / name)) return decide(sweep_directory, name, run, retry_failed);
+  std::vector<Unclaimed> former = unclaimed_runs(sweep_directory, is_former_name);
+  return adopt(sweep_directory, run, former, retry_failed);
 }
 
 void refuse_runs_in_the_way(const fs::path& sweep_directory, std::span<const RequestedRun> runs,

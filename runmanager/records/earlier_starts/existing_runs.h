@@ -48,7 +48,8 @@ struct ExistingRun {
 std::vector<ExistingRun> find_existing_runs(const std::filesystem::path& sweep_directory,
                                             std::span<const RequestedRun> runs, bool retry_failed);
 
-/// The same of a single run, but only under its own name: no run of another name is adopted.
+/// The same of a single run. One of another name is adopted only if an earlier version named it, with the
+/// JSON of a list or an object in it.
 ExistingRun find_existing_run(const std::filesystem::path& sweep_directory, const RequestedRun& run,
                               bool retry_failed);
 

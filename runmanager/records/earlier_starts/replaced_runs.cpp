@@ -107,8 +107,8 @@ void make_room(const fs::path& sweep_directory, std::span<const RunConfig> runs,
       continue;
     }
     // The record may also be behind its directory's name: a start was killed between the two.
-    if (run.record &&
-        (run.record->name != config.name || to_json(run.record->params) != to_json(config.params)))
+    if (run.record && (run.is_adopted(config) || run.record->name != config.name ||
+                       to_json(run.record->params) != to_json(config.params)))
       adopt_run(sweep_directory, run.directory, config, *run.record);
     // Likewise between the end of a new run and the removal of the old one.
     if (run.fate == RunFate::kKept && aside.contains(config.name))

@@ -120,6 +120,49 @@ TEST(Effects, OfASettingThatChangesNothingAreZeroInSpiteOfRounding) {
   EXPECT_FALSE(effects.effects[0].p) << "there is no error to test against";
 }
 
+TEST(Effects, CountRunsThatDifferOnlyInWhatChangesNoBitOnce) {
+  const Effects once = effects_of(grid(2), "score");
+  for (const auto& [key, values] :
+       {std::pair<std::string, std::vector<std::string>>{"num_workers", {"0", "4"}},
+        {"device", {"cuda:0", "cuda:1"}}}) {
+    std::vector<RunRecord> runs;
+    for (const RunRecord& run : grid(2)) {
+      for (const std::string& value : values) {
+        runs.push_back(run);
+        runs.back().params.emplace_back(key, value);
+        runs.back().epochs[0].epoch_seconds = value == values[0] ? 1 : 2;
+        runs.back().run_seconds = value == values[0] ? 1 : 2;
+      }
+    }
+    const Effects effects = effects_of(runs, "score");
+    EXPECT_EQ(effects.repeats, 2u);
+    EXPECT_EQ(effects.combinations, 12u);
+    EXPECT_EQ(effects.error_degrees, once.error_degrees);
+    EXPECT_THAT(effects.left_out, IsEmpty());
+    ASSERT_EQ(effects.effects.size(), 7u);
+    EXPECT_EQ(effects.effects[0].p, once.effects[0].p);
+    EXPECT_EQ(effects.effects[0].f, once.effects[0].f);
+    EXPECT_THAT(effects.effects[3].keys, ElementsAre(key));
+    EXPECT_EQ(effects.effects[3].sum_squares, 0);
+    EXPECT_FALSE(effects.effects[3].p);
+    EXPECT_EQ(effects.effects[3].levels[1].metric.count, 24u);
+    EXPECT_THAT(effects_text(effects, false), HasSubstr("any"));
+    for (const FrontRun& run : effects.front) EXPECT_EQ(run.settings.back().second, values[0]);
+    EXPECT_EQ(effects_of(runs, "epoch_seconds").combinations, 24u) << "it changes the time";
+  }
+}
+
+TEST(Effects, OfASearchAreRefusedWithoutAWalkOverAllPoints) {
+  std::vector<RunRecord> runs;
+  for (int i = 0; i < 3000; ++i) {
+    Params params;
+    for (const char* key : {"a", "b", "c", "d", "e", "f"}) params.emplace_back(key, std::sin(i) + i);
+    runs.push_back(testing::made_run(std::move(params), "cpu", 1, {1.0 / (i + 1)}).record);
+  }
+  EXPECT_THAT(message_of<ConfigError>([&] { effects_of(runs, "loss"); }),
+              HasSubstr("each of the 7.29e+20 combinations"));
+}
+
 TEST(Effects, NameTheGapsOfAGridAndTheMetricsThereAre) {
   std::vector<RunRecord> runs = grid(2);
   runs[3].status = runs[2].status = RunStatus::kFailed;

@@ -38,6 +38,27 @@ TEST(RunName, EscapesWhatNoFileSystemMayGet) {
   EXPECT_EQ(name_of("v1.2-rc_3+x"), "k=v1.2-rc_3+x");
 }
 
+TEST(RunName, HasAFewWordsForListsAndObjects) {
+  EXPECT_EQ(name_of("[32, 32]"), "k=32x32");
+  EXPECT_EQ(name_of(R"(["horizontal_flip",{"random_crop":{"padding":4}}])"),
+            "k=horizontal_flip+random_crop4");
+  EXPECT_EQ(name_of(R"(["horizontal_flip"])"), "k=horizontal_flip");
+  EXPECT_EQ(name_of("[]"), "k=none");
+  EXPECT_EQ(name_of("{}"), "k=none");
+  EXPECT_EQ(name_of("[0.9,0.999]"), "k=0.9+0.999");
+  EXPECT_EQ(name_of("[1,2,3]"), "k=1+2+3");
+  EXPECT_EQ(name_of("[[1,2],[3,null]]"), "k=1x2+3+none");
+  EXPECT_EQ(name_of(R"({"mode":"reflect","size":3,"on":true})"), "k=mode.reflect-size3-on.true");
+  EXPECT_EQ(name_of(R"([".", "a/b"])"), "k=%2E+a%2Fb");
+  EXPECT_EQ(name_of("[not JSON"), "k=%5Bnot%20JSON");
+}
+
+TEST(RunNames, KeepListsWithTheSameWordsApart) {
+  const auto names = run_names({{{"k", std::string(R"(["1"])")}}, {{"k", std::string("[1]")}}});
+  EXPECT_THAT(names, ElementsAre(StartsWith("k=1~"), StartsWith("k=1~")));
+  EXPECT_NE(names[0], names[1]);
+}
+
 TEST(RunName, CutsLongValuesAndKeepsThemApart) {
   const std::string a = name_of(std::string(300, 'x') + "a"), b = name_of(std::string(300, 'x') + "b");
   EXPECT_NE(a, b);

@@ -254,6 +254,49 @@ TEST_F(ChangedSweep, KeepsRunsOfANewAxisWithTheOldValueOnlyAndRecordsIt) {
   EXPECT_EQ(after, before);
 }
 
+// Gives a run the name that it had when names held the JSON of lists.
+void rename_run(const fs::path& sweep, const std::string& name, const std::string& former) {
+  fs::rename(sweep / name, sweep / former);
+  RunRecord record = read_run_record(sweep / former / "run.json");
+  record.name = former;
+  write_file_atomically(sweep / former / "run.json", run_record_text(record));
+}
+
+TEST_F(ChangedSweep, AdoptsRunsThatWereNamedByTheJsonOfAList) {
+  patch(R"({"name": "lists", "params": {"dataset.augment": [["horizontal_flip"], []]}})");
+  const SweepOutcome trained = Finished::run(directory_.path(), {});
+  const fs::path sweep = directory_ / "runs/lists";
+  EXPECT_EQ(trained.runs[1].name, "lr=0.02,dataset.augment=none");
+  rename_run(sweep, "lr=0.02,dataset.augment=none", "lr=0.02,dataset.augment=%5B%5D");
+  rename_run(sweep, "lr=0.01,dataset.augment=horizontal_flip",
+             "lr=0.01,dataset.augment=%5B%22horizontal_flip%22%5D");
+  std::string told;
+  const SweepOutcome again = Finished::run(directory_.path(), {}, false, &told);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(again.runs[i].name, trained.runs[i].name);
+    EXPECT_EQ(again.runs[i].epochs[0].run_seconds, trained.runs[i].epochs[0].run_seconds) << "trained again";
+  }
+  EXPECT_THAT(told, HasSubstr("2 runs from an earlier start are the same under another name"));
+  EXPECT_FALSE(fs::exists(sweep / "lr=0.02,dataset.augment=%5B%5D"));
+}
+
+TEST_F(ChangedSweep, AdoptsTrialsThatWereNamedByTheJsonOfAList) {
+  patch(R"({"name": "trials", "search": {"method": "tpe", "trials": 3, "at_once": 1},
+            "params": {"optimizer.betas": [[0.9, 0.999], [0.8, 0.99], [0.5, 0.9]]}})");
+  const SweepOutcome trained = Finished::run(directory_.path(), {});
+  const fs::path sweep = directory_ / "runs/trials";
+  ASSERT_EQ(trained.runs.size(), 3u);
+  for (const RunRecord& run : trained.runs) {
+    EXPECT_THAT(run.name, HasSubstr("optimizer.betas=0."));
+    rename_run(sweep, run.name, "optimizer.betas=%5B0.9%2C0.999%5D" + run.name.substr(run.name.size() - 5));
+  }
+  const SweepOutcome again = Finished::run(directory_.path(), {});
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(again.runs[i].name, trained.runs[i].name);
+    EXPECT_EQ(again.runs[i].epochs[0].run_seconds, trained.runs[i].epochs[0].run_seconds) << "trained again";
+  }
+}
+
 TEST_F(ChangedSweep, AdoptsRunsWhenAKeyThatNamesLeftOutVaries) {
   const std::vector<std::string> one = {"name=grown", "lr=0.02,0.01", "batch_size=20", "num_workers=0"};
   patch(R"({"params": {"lr": [0.5], "batch_size": [1], "num_workers": [1]}})");
