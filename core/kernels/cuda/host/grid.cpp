@@ -111,6 +111,8 @@ class BlockRunner {
         resume(waiting.fiber);
       }
     }
+    if (std::exchange(is_stale_, false))
+      throw std::logic_error("a kernel copies before its wait what its L1 cache may hold from before");
     if (const std::size_t bytes = std::exchange(misaligned_bytes_, 0); bytes > 0)  // fibers cannot throw
       throw std::logic_error("a kernel copies " + std::to_string(bytes) +
                              " bytes at an address that is no multiple of them");
@@ -125,7 +127,8 @@ class BlockRunner {
   }
 
   // `code`: where the kernel calls it.
-  void add_copy(Copy copy, const void* code) {
+  void add_copy(Copy copy, bool early, const void* code) {
+    is_stale_ = is_stale_ || (early_ && !early);
     for (const void* address : {static_cast<const void*>(copy.to), copy.from})
       if (reinterpret_cast<std::uintptr_t>(address) % copy.bytes != 0) misaligned_bytes_ = copy.bytes;
     copy.is_read = early_;
@@ -198,6 +201,7 @@ class BlockRunner {
   BlockState* block_ = nullptr;
   bool early_ = false;
   std::size_t misaligned_bytes_ = 0;  // of a copy that a GPU would not do; 0: none
+  bool is_stale_ = false;             // whether a copy before the wait goes through the L1 cache
   Turns turns_;
   Fiber* running_ = nullptr;
 };
@@ -315,8 +319,8 @@ void add_atomically(std::uint32_t* counter, std::uint32_t more) {
   *counter += more;
 }
 
-void copy_async(void* shared, const void* global, std::size_t bytes) {
-  runner().add_copy({shared, global, bytes, false, {}}, __builtin_return_address(0));
+void copy_async(void* shared, const void* global, std::size_t bytes, bool early) {
+  runner().add_copy({shared, global, bytes, false, {}}, early, __builtin_return_address(0));
 }
 void wait_for_copies() { runner().finish_copies(__builtin_return_address(0)); }
 

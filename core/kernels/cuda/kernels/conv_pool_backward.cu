@@ -121,12 +121,14 @@ struct BackwardKernel {
       fill_with_zeros(shared + layout.all_windows[l], c.input_sums.window_floats(c.shape), kThreadCount);
     }
     fill_with_zeros(shared + layout.zeros, 2, kThreadCount);
-    if (loads_weights_early) load_weights(shared);
+    if (loads_weights_early) load_weights<Load::kEarly>(shared);
   }
 
+  template <Load kLoad>
   __device__ void load_weights(float* shared) const {
     for (int l = grad_in != nullptr ? 0 : 1; l < kCount; ++l)
-      copy_array(shared + layout.weights[l], arrays[l].weight, convolutions[l].shape.weights(), kThreadCount);
+      copy_array<kLoad>(shared + layout.weights[l], arrays[l].weight, convolutions[l].shape.weights(),
+                        kThreadCount);
   }
 
   __device__ void operator()() const {
@@ -138,7 +140,7 @@ struct BackwardKernel {
       if (kCount == 1) pixels.load(convolutions[0].image, in, range.begin, kThreadCount);
       start_to_copy(shared, range.begin);
     }
-    if (!loads_weights_early) load_weights(shared);
+    if (!loads_weights_early) load_weights<Load::kLate>(shared);
     RowGradient first = row_gradient(0);
     RowGradient second = row_gradient(kLast);  // of two
     for (int image = range.begin; image < range.end; ++image) {

@@ -14,11 +14,11 @@ struct ForwardKernel {
   __device__ void load_early() const {
     auto* shared = dynamic_shared<float>();
     images.clear(shared);
-    if (loads_weights_early) images.load_weights(shared);
+    if (loads_weights_early) images.load_weights<Load::kEarly>(shared);
   }
   __device__ void operator()() const {
     auto* shared = dynamic_shared<float>();
-    if (!loads_weights_early) images.load_weights(shared);
+    if (!loads_weights_early) images.load_weights<Load::kLate>(shared);
     images.load_first_image(shared);
     wait_for_copies();
     images.run(shared);

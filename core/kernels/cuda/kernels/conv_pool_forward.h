@@ -215,8 +215,9 @@ struct ForwardImages {
   }
 
   /// Starts to copy the weights. The threads wait for their copies before run().
+  template <Load kLoad>
   __device__ void load_weights(float* shared) const {
-    for (int l = 0; l < count; ++l) load_weights(shared, l);
+    for (int l = 0; l < count; ++l) load_weights<kLoad>(shared, l);
   }
 
   /// Loads the block's first image, if there is one.
@@ -245,13 +246,14 @@ struct ForwardImages {
   }
 
   // Asynchronous copies.
+  template <Load kLoad>
   __device__ void load_weights(float* shared, int l) const {
     const Convolution& c = convolutions[l];
     for (int i = thread_index(); i < c.shape.weights(); i += kBlockThreads) {
       const auto [out_channel, tap] = c.by_taps.divide(i);
       const auto [group, channel] = c.by_channels.divide(out_channel);
-      copy_async(shared + layout.weights[l] + tap * c.tap_stride + group * group_floats(c.channels) + channel,
-                 arrays[l].weight + i);
+      const int to = tap * c.tap_stride + group * group_floats(c.channels) + channel;
+      copy_async<kLoad>(shared + layout.weights[l] + to, arrays[l].weight + i);
     }
   }
 

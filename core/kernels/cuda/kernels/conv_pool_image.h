@@ -104,8 +104,10 @@ class ImageInFlight {
 };
 
 /// Starts to copy `floats` floats to shared memory; see copy_async().
-inline __device__ void copy_array(float* shared, const float* global, int floats, int threads) {
-  for (int i = static_cast<int>(threadIdx.x); i < floats; i += threads) copy_async(shared + i, global + i);
+template <Load kLoad = Load::kLate>
+__device__ void copy_array(float* shared, const float* global, int floats, int threads) {
+  for (int i = static_cast<int>(threadIdx.x); i < floats; i += threads)
+    copy_async<kLoad>(shared + i, global + i);
 }
 
 inline __device__ void fill_with_zeros(float* shared, int floats, int threads) {

@@ -30,16 +30,16 @@ struct ConvPoolStackKernel {
     convolutions.clear(shared);
     if (loads_image_early) convolutions.load_first_image(shared);
     if (!loads_weights_early) return;
-    convolutions.load_weights(shared);
-    stack.load_weights(shared + start);
+    convolutions.load_weights<Load::kEarly>(shared);
+    stack.load_weights<Load::kEarly>(shared + start);
   }
 
   __device__ void operator()() const {
     auto* shared = dynamic_shared<float>();
-    if (!loads_weights_early) convolutions.load_weights(shared);
+    if (!loads_weights_early) convolutions.load_weights<Load::kLate>(shared);
     if (!loads_image_early) convolutions.load_first_image(shared);
     wait_for_copies();
-    if (!loads_weights_early) stack.load_weights(shared + start);
+    if (!loads_weights_early) stack.load_weights<Load::kLate>(shared + start);
     convolutions.run(shared);
     stack.run(shared + start, true);
   }

@@ -18,11 +18,11 @@ struct StackKernel {
   bool loads_weights_early;
 
   __device__ void load_early() const {
-    if (loads_weights_early) tiles.load_weights(dynamic_shared<float>());
+    if (loads_weights_early) tiles.load_weights<Load::kEarly>(dynamic_shared<float>());
   }
   __device__ void operator()() const {
     auto* shared = dynamic_shared<float>();
-    if (!loads_weights_early) tiles.load_weights(shared);
+    if (!loads_weights_early) tiles.load_weights<Load::kLate>(shared);
     tiles.run(shared);
   }
 };

@@ -84,6 +84,7 @@ struct StackTiles {
 
   /// Asynchronous copies of the weights, which run() waits for. A warp copies a row at a time: its lanes read
   /// neighbours.
+  template <Load kLoad>
   __device__ void load_weights(float* shared) const {
     constexpr int kWarp = 32;
     const int warp = thread_index() / kWarp, lane = thread_index() % kWarp;
@@ -95,9 +96,9 @@ struct StackTiles {
         float* row = to + n * layout.rows[l];
         if (has_quads[l]) {
           for (int k = kQuad * lane; k < layer.inputs; k += kQuad * kWarp)
-            copy_async(reinterpret_cast<float4*>(row + k), reinterpret_cast<const float4*>(from + k));
+            copy_async<kLoad>(reinterpret_cast<float4*>(row + k), reinterpret_cast<const float4*>(from + k));
         } else {
-          for (int k = lane; k < layer.inputs; k += kWarp) copy_async(row + k, from + k);
+          for (int k = lane; k < layer.inputs; k += kWarp) copy_async<kLoad>(row + k, from + k);
         }
       }
       float* biases = to + layer.outputs * layout.rows[l];
@@ -106,7 +107,7 @@ struct StackTiles {
         if (bias == nullptr) {
           biases[n] = 0.0f;
         } else {
-          copy_async(biases + n, bias + n);
+          copy_async<kLoad>(biases + n, bias + n);
         }
       }
     }

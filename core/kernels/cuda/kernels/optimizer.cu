@@ -141,9 +141,10 @@ struct StepArguments {
     auto& early = *dynamic_shared<EarlyLoads>();
     if (threadIdx.x == 0) early.factors = input->factors;
     if (!loads_parameters_early || i < 0) return;
-    copy_async(&early.values[0][threadIdx.x], &arrays.parameters[i]);
+    copy_async<Load::kEarly>(&early.values[0][threadIdx.x], &arrays.parameters[i]);
     for (std::size_t s = 0; s < kMaxOptimizerStates; ++s) {
-      if (arrays.state[s] != nullptr) copy_async(&early.values[1 + s][threadIdx.x], &arrays.state[s][i]);
+      if (arrays.state[s] != nullptr)
+        copy_async<Load::kEarly>(&early.values[1 + s][threadIdx.x], &arrays.state[s][i]);
     }
   }
 

@@ -95,10 +95,10 @@ KernelType functor_type() {
 
 /// The functions of the same names in kernel.h. A copy arrives when its thread waits for it, not before: a
 /// thread that forgets to wait reads what was there. One that is started before the wait for the previous
-/// kernel brings what was there then. copy_async() throws std::logic_error if an address is no multiple of
-/// `bytes`.
+/// kernel brings what was there then. The kernel throws std::logic_error if an address is no multiple of
+/// `bytes`, and if a copy that starts before that wait is not `early`.
 void add_atomically(std::uint32_t* counter, std::uint32_t more);
-void copy_async(void* shared, const void* global, std::size_t bytes);
+void copy_async(void* shared, const void* global, std::size_t bytes, bool early = false);
 void wait_for_copies();
 
 /// In which order the threads of a block between two barriers, and the blocks of a grid, take their turns. A

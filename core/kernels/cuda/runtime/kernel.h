@@ -103,15 +103,26 @@ __device__ T* dynamic_shared() {
 #endif
 }
 
+/// When a kernel loads something: in load_early(), while the previous kernel may still run, or after that.
+enum class Load { kEarly, kLate };
+
 /// Starts to copy a float, or four, from device memory to shared memory (cp.async). The data passes no
 /// register, so a thread can have many copies in flight. Both pointers are multiples of the size.
-template <class T>
+///
+/// Early copies do not go through the L1 cache: until the kernel has waited, its multiprocessor's L1 may hold
+/// what was there before an earlier kernel of the stream wrote it. Asynchronous copies of four floats never
+/// do, those of one float always do, so an early float is an ordinary load and store.
+template <Load kLoad = Load::kLate, class T>
 __device__ void copy_async(T* shared, const T* global) {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, float4>);
 #if defined(__CUDA_ARCH__)
-  __pipeline_memcpy_async(shared, global, sizeof(T));
+  if constexpr (kLoad == Load::kEarly && std::is_same_v<T, float>) {
+    *shared = __ldcg(global);
+  } else {
+    __pipeline_memcpy_async(shared, global, sizeof(T));
+  }
 #elif !defined(__CUDACC__)
-  host::copy_async(shared, global, sizeof(T));
+  host::copy_async(shared, global, sizeof(T), kLoad == Load::kEarly);
 #else
   (void)shared, (void)global;  // nvcc's pass for the host
 #endif
@@ -207,7 +218,7 @@ __global__ void __launch_bounds__(Functor::kMaxThreads, resident_blocks<Functor>
 /// read results too early.
 ///
 /// A Functor may have `void load_early() const`, which is called before the wait. It may only write to
-/// dynamic_shared(), with copy_async() or without, and it may only read what no kernel writes, or what
+/// dynamic_shared(), and it may only read what no kernel writes, or, with copy_async<Load::kEarly>(), what
 /// Stream::may_load_early() allows; it writes no device memory. It ends without a barrier.
 template <class Functor>
 void launch_functor(Stream& stream, const Functor& functor, Extent grid, const Block& block,

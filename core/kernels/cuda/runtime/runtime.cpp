@@ -4,12 +4,13 @@
 #include <cuda_runtime_api.h>
 
 #include <iomanip>
+#include <map>
+#include <mutex>
 #include <sstream>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/kernels/cuda/runtime/kernel_overlap.h"
-#include "core/kernels/cuda/runtime/shared_memory_limits.h"
 
 namespace sweep::cuda {
 namespace {
@@ -33,10 +34,14 @@ bool is_sticky(cudaError_t error) {
     case cudaErrorHardwareStackError:
     case cudaErrorAssert:
     case cudaErrorECCUncorrectable:
+    case cudaErrorUnknown:
       return true;
     default:
-      return false;
+      break;
   }
+  // cudaErrorContained and cudaErrorTensorMemoryLeak, which older toolkits do not name.
+  const int number = error;
+  return number == 226 || number == 721;
 }
 
 void check(cudaError_t error, const char* doing) {
@@ -56,17 +61,57 @@ std::string mebibytes(std::size_t bytes) {
 
 cudaStream_t native(const Stream& stream);
 
-// Programmatic dependent launch begins with compute capability 9.0, and graphs can hold it from CUDA 12.3 on,
-// the driver's too.
-bool device_overlaps_kernels() {
+// Graphs can hold programmatic dependent launches from CUDA 12.3 on, the driver's too.
+bool driver_overlaps_kernels() {
   constexpr int kFirstVersion = 12030;
-  int device = 0, major = 0, driver = 0;
+  int driver = 0;
   check(cudaDriverGetVersion(&driver), "asking for the driver's version");
-  check(cudaGetDevice(&device), "asking for the device");
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-        "asking for the compute capability");
-  return major >= 9 && CUDART_VERSION >= kFirstVersion && driver >= kFirstVersion;
+  return CUDART_VERSION >= kFirstVersion && driver >= kFirstVersion;
 }
+
+// A kernel on a device, since its first launch there.
+struct LoadedKernel {
+  // Its code waits for the previous kernel: it was compiled for compute capability 9.0 or later. A GPU of
+  // that capability also runs code that was compiled for an earlier one, which does not wait.
+  bool waits = false;
+  std::size_t shared_bytes = std::size_t{48} << 10;  // dynamic shared memory that it may have
+};
+
+// Of the process: kernels are shared by all engines. Thread-safe.
+class LoadedKernels {
+ public:
+  // Loads `kernel` on `device`, the current one, if this is its first launch, and allows it `shared_bytes`.
+  // A graph's kernels are checked against the limit whenever it is launched, so the limit never goes down: a
+  // second engine with a smaller network would break the graphs of the first.
+  LoadedKernel get(int device, const void* kernel, std::size_t shared_bytes) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = kernels_.find({device, kernel});
+    LoadedKernel loaded = found != kernels_.end() ? found->second : load(kernel);
+    if (shared_bytes > loaded.shared_bytes) {
+      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(shared_bytes)),
+            "asking for shared memory");
+      loaded.shared_bytes = shared_bytes;
+    }
+    return kernels_[{device, kernel}] = loaded;
+  }
+
+ private:
+  // All kernels have the same split between shared memory and L1 cache: before a kernel with another split
+  // starts, a multiprocessor has to be idle, and nothing overlaps.
+  static LoadedKernel load(const void* kernel) {
+    constexpr int kFirstPtx = 90;
+    cudaFuncAttributes attributes{};
+    check(cudaFuncGetAttributes(&attributes, kernel), "loading a kernel");
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                               cudaSharedmemCarveoutMaxShared),
+          "dividing a multiprocessor's memory");
+    return {.waits = attributes.ptxVersion >= kFirstPtx};
+  }
+
+  std::mutex mutex_;
+  std::map<std::pair<int, const void*>, LoadedKernel> kernels_;
+};
 
 }  // namespace
 
@@ -192,7 +237,7 @@ struct Stream::Implementation {
   Implementation& operator=(const Implementation&) = delete;
   ~Implementation() { cudaStreamDestroy(stream); }
   cudaStream_t stream = nullptr;
-  const bool overlap = kernels_may_overlap() && device_overlaps_kernels();
+  const bool overlap = kernels_may_overlap() && driver_overlaps_kernels();
   // Whether the stream's last work is a kernel, and what that changes. A kernel may start early only after
   // another kernel: after a copy or an event, programmatic launch has no kernel to wait for, and a captured
   // graph would get an invalid edge.
@@ -210,10 +255,9 @@ cudaStream_t for_other_work(const Stream& stream) {
   return native(stream);
 }
 
-// Of the process: kernels are shared by all engines.
-SharedMemoryLimits& shared_memory_limits() {
-  static SharedMemoryLimits limits;
-  return limits;
+LoadedKernels& loaded_kernels() {
+  static LoadedKernels kernels;
+  return kernels;
 }
 
 }  // namespace
@@ -299,11 +343,7 @@ void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchE
                   std::size_t shared_bytes, const LaunchTraits& traits, void** arguments) {
   int device = 0;
   check(cudaGetDevice(&device), "asking for the device");
-  shared_memory_limits().require(device, kernel, shared_bytes, [&] {
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(shared_bytes)),
-          "asking for shared memory");
-  });
+  const LoadedKernel loaded = loaded_kernels().get(device, kernel, shared_bytes);
   cudaLaunchAttribute overlap{};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;
@@ -314,7 +354,8 @@ void start_kernel(Stream& stream, const void* kernel, LaunchExtent grid, LaunchE
   config.dynamicSmemBytes = shared_bytes;
   config.stream = implementation.stream;
   config.attrs = &overlap;
-  config.numAttrs = traits.overlaps && implementation.after_kernel && implementation.overlap ? 1 : 0;
+  const bool overlaps = traits.overlaps && loaded.waits && implementation.overlap;
+  config.numAttrs = overlaps && implementation.after_kernel ? 1 : 0;
   check(cudaLaunchKernelExC(&config, kernel, arguments), "starting a kernel");
   implementation.after_kernel = true;
   implementation.changes = traits.changes;

@@ -15,7 +15,6 @@
 #include "core/kernels/cuda/ops/conv_pool_op.h"
 #include "core/kernels/cuda/runtime/host_builtins.h"
 #include "core/kernels/cuda/runtime/kernel.h"
-#include "core/kernels/cuda/runtime/shared_memory_limits.h"
 #include "tests/support/batch.h"
 #include "tests/support/test_networks.h"
 
@@ -169,24 +168,6 @@ TEST(HostStream, CopiesBetweenTheDevicesThatHaveTheMemory) {
         ThrowsMessage<DeviceError>(HasSubstr("memory that is not of device")));
   EXPECT_THROW(other.copy_between(to.data(), 2, from.data() + 1, 0, 3 * sizeof(float)), DeviceError);
   use_device(0);
-}
-
-TEST(SharedMemoryLimits, OnlyEverGrow) {
-  SharedMemoryLimits limits;
-  const int kernels[2] = {};
-  int raised = 0;
-  const auto require = [&](int device, int kernel, std::size_t kibibytes) {
-    limits.require(device, &kernels[kernel], kibibytes << 10, [&] { ++raised; });
-    return raised;
-  };
-  EXPECT_EQ(require(0, 0, 48), 0) << "every kernel may have as much";
-  EXPECT_EQ(require(0, 0, 100), 1);
-  EXPECT_EQ(require(0, 0, 60), 1) << "or a graph that needs 100 could not be launched any more";
-  EXPECT_EQ(require(0, 0, 101), 2);
-  EXPECT_EQ(require(1, 0, 60), 3) << "another device";
-  EXPECT_EQ(require(0, 1, 60), 4) << "another kernel";
-  EXPECT_THROW(limits.require(0, &kernels[0], 200 << 10, [] { throw DeviceError("no"); }), DeviceError);
-  EXPECT_EQ(require(0, 0, 200), 5) << "what failed is tried again";
 }
 
 // Every batch has its own samples, whose copies run beside the training.

@@ -20,6 +20,8 @@ namespace {
 
 using testing::Each;
 using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 constexpr unsigned kBlocks = 3, kWidth = 32;
 constexpr int kCount = kBlocks * kWidth;
@@ -33,26 +35,27 @@ struct Increase {
   __device__ void operator()() const { values[index_in_grid()] += 1; }
 };
 
-// Writes values + 1 to `sums`; reads the values before or behind its wait.
+// Writes values + 1 to `sums`; reads the values before or after its wait.
 struct IncreaseFrom {
   static constexpr unsigned kMaxThreads = kWidth;
   const float* values;
   float* sums;
   bool early, by_copy;
 
+  template <Load kLoad>
   __device__ void load() const {
     auto* shared = dynamic_shared<float>();
     if (by_copy) {
-      copy_async(&shared[threadIdx.x], &values[index_in_grid()]);
+      copy_async<kLoad>(&shared[threadIdx.x], &values[index_in_grid()]);
     } else {
       shared[threadIdx.x] = values[index_in_grid()];
     }
   }
   __device__ void load_early() const {
-    if (early) load();
+    if (early) load<Load::kEarly>();
   }
   __device__ void operator()() const {
-    if (!early) load();
+    if (!early) load<Load::kLate>();
     wait_for_copies();
     sums[index_in_grid()] = dynamic_shared<float>()[threadIdx.x] + 1;
   }
@@ -73,6 +76,19 @@ TEST(KernelOverlap, WhatIsLoadedTooEarlyIsOldInEveryThreadOfEveryBlock) {
     EXPECT_THAT(to_host(stream, late.data(), kCount), Each(2.0f));
     EXPECT_THAT(to_host(stream, early.data(), kCount), Each(2.0f)) << "3 without the mistake";
   }
+}
+
+// Copies before its wait as if nobody had written the values while its multiprocessor was busy.
+struct IncreaseFromCache : IncreaseFrom {
+  __device__ void load_early() const { load<Load::kLate>(); }
+};
+
+TEST(KernelOverlap, AnEarlyCopyThroughTheCacheIsAnError) {
+  Stream stream;
+  const Array<float> values = zeros(stream), sums = zeros(stream);
+  launch_functor(stream, Increase{values.data()}, {kBlocks}, {{kWidth}});
+  launch_functor(stream, IncreaseFromCache{{values.data(), sums.data(), true, true}}, {kBlocks}, kBlock);
+  EXPECT_THAT([&] { stream.wait(); }, ThrowsMessage<std::logic_error>(HasSubstr("L1 cache")));
 }
 
 TEST(KernelOverlap, EveryKernelOfARowStartsBeforeTheOneInFrontOfItIsDone) {

@@ -25,6 +25,7 @@ const char* cudaGetErrorName(cudaError_t error) {
     SWEEP_NAME(cudaErrorStreamCaptureInvalidated)
     SWEEP_NAME(cudaErrorStreamCaptureIsolation)
     SWEEP_NAME(cudaErrorSystemDriverMismatch)
+    SWEEP_NAME(cudaErrorOperatingSystem)
     SWEEP_NAME(cudaErrorUnknown)
 #undef SWEEP_NAME
     default:
@@ -63,7 +64,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::snprintf(properties->name, sizeof properties->name, "GPU of a test");
   properties->totalGlobalMem = state().machine.memory_bytes;
   properties->multiProcessorCount = state().machine.multiprocessors;
-  properties->major = state().machine.compute_major;
+  properties->major = 9;
   properties->uuid.bytes[15] = static_cast<char>(device + 1);
   return cudaSuccess;
 }
@@ -77,7 +78,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   } else if (attribute == cudaDevAttrMultiProcessorCount) {
     *value = state().machine.multiprocessors;
   } else if (attribute == cudaDevAttrComputeCapabilityMajor) {
-    *value = state().machine.compute_major;
+    *value = 9;
   } else {
     return failed(cudaErrorInvalidValue);
   }

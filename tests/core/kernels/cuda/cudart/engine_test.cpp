@@ -55,7 +55,7 @@ TEST(CudaDevicesDeathTest, ReportsWhatElseTheRuntimeSays) {
 TEST(CudaDevicesDeathTest, ADeviceThatDoesNotAnswerKeepsItsPlace) {
   const auto check = [] {
     cudart::start({.devices = 3});
-    cudart::fail("cudaGetDeviceProperties", cudart::CallError::kUnknown, 1);
+    cudart::fail("cudaGetDeviceProperties", cudart::CallError::kOperatingSystem, 1);
     const std::vector<DeviceInfo> devices = list_cuda_devices();
     const bool right = devices.size() == 3 && devices[1].capability.empty() &&
                        devices[2].capability == "9.0" && devices[2].description == "GPU of a test" &&
@@ -191,7 +191,7 @@ TEST_F(EngineOnCudart, EndsWithAnErrorWhicheverCopyBetweenDevicesFails) {
   const int calls = cudart::calls("cudaMemcpyPeerAsync");
   for (const int i : {0, 1, calls / 2}) {
     cudart::start({});
-    cudart::fail("cudaMemcpyPeerAsync", cudart::CallError::kUnknown, i);
+    cudart::fail("cudaMemcpyPeerAsync", cudart::CallError::kOperatingSystem, i);
     EXPECT_THAT([&] { train(trainings_[1], "cuda", parallel); },
                 ThrowsMessage<DeviceError>(HasSubstr("copying between devices")));
     EXPECT_EQ(cudart::alive(), cudart::Alive{});
@@ -225,13 +225,13 @@ TEST_F(EngineOnCudart, EndsWithAnErrorWhicheverCallFails) {
     for (const int i : {0, calls / 2, calls - 1}) {
       if (i < 0 || i >= calls) continue;
       cudart::start({});
-      cudart::fail(function, cudart::CallError::kUnknown, i);
+      cudart::fail(function, cudart::CallError::kOperatingSystem, i);
       try {
         train(training);
         // Errors of the last clean-up are nobody's concern.
         EXPECT_EQ(i, calls - 1) << function << " number " << i << " failed, and nobody noticed";
       } catch (const DeviceError& error) {
-        EXPECT_THAT(error.what(), HasSubstr("(cudaErrorUnknown)")) << function;
+        EXPECT_THAT(error.what(), HasSubstr("(cudaErrorOperatingSystem)")) << function;
       }
       EXPECT_EQ(cudart::alive(), cudart::Alive{}) << function << " number " << i;
     }

@@ -16,6 +16,7 @@ thread_local cudaError_t last_error = cudaSuccess;
 static_assert(static_cast<int>(CallError::kMemoryAllocation) == cudaErrorMemoryAllocation);
 static_assert(static_cast<int>(CallError::kIllegalAddress) == cudaErrorIllegalAddress);
 static_assert(static_cast<int>(CallError::kLaunchFailure) == cudaErrorLaunchFailure);
+static_assert(static_cast<int>(CallError::kOperatingSystem) == cudaErrorOperatingSystem);
 static_assert(static_cast<int>(CallError::kSystemDriverMismatch) == cudaErrorSystemDriverMismatch);
 static_assert(static_cast<int>(CallError::kUnknown) == cudaErrorUnknown);
 cudaError_t native(CallError error) { return static_cast<cudaError_t>(error); }

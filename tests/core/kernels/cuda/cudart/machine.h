@@ -17,8 +17,11 @@ namespace sweep::cuda::cudart {
 // numbers of the manual.
 enum class CallError {
   kMemoryAllocation = 2,
+  kContained = 226,
+  kOperatingSystem = 304,
   kIllegalAddress = 700,
   kLaunchFailure = 719,
+  kTensorMemoryLeak = 721,
   kSystemDriverMismatch = 803,
   kUnknown = 999
 };
@@ -29,13 +32,13 @@ struct Machine {
   int devices = 2;
   std::size_t memory_bytes = std::size_t{1} << 30;  // of each device
   bool has_peer_access = true;                      // between all of them
-  int compute_major = 9;                            // of their compute capability
+  int ptx_version = 90;                             // that kernels were compiled for, 10 · major + minor
   int multiprocessors = 132;
   std::size_t shared_bytes = std::size_t{227} << 10;  // that a block may have
 };
 
-/// Makes a new machine: nothing of the last one's failures, allocations and errors is left, but what kernels
-/// may have of shared memory, as the program asks for it once. No stream may be alive.
+/// Makes a new machine: nothing of the last one's failures, allocations and errors is left, except the
+/// attributes of kernels, for which the program asks once. No stream may be alive.
 void start(const Machine& machine);
 
 /// Lets a later call of `function`, such as "cudaMalloc", return `error` and do nothing, but wait if that is

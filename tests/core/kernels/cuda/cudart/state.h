@@ -50,8 +50,13 @@ struct State {
   std::set<cudaEvent_t> events;
   std::set<cudaGraph_t> graphs;
   std::set<cudaGraphExec_t> executables;
-  std::map<std::pair<int, const void*>, std::size_t> shared_limits;  // of a kernel on a device, in bytes
-  std::set<std::pair<int, int>> peers;  // the first device reaches the second one's memory
+  struct Kernel {
+    int ptx_version = 0;  // 0: not loaded
+    std::size_t shared_limit = std::size_t{48} << 10;
+    int carveout = -1;  // in percent; −1: the driver chooses one for each launch
+  };
+  std::map<std::pair<int, const void*>, Kernel> kernels;  // on a device
+  std::set<std::pair<int, int>> peers;                    // the first device reaches the second one's memory
   int kernels_run = 0, kernels_overlapped = 0;
   int kernel_failure_after = -1;  // kernels; -1: none fails
   cudaError_t kernel_failure = cudaSuccess;

@@ -229,9 +229,25 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
   State& s = state();
   const std::scoped_lock lock(s.mutex);
   if (const cudaError_t error = begin_call("cudaFuncSetAttribute")) return error;
+  State::Kernel& kernel = s.kernels[{current_device(), function}];
+  if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout && value >= -1 && value <= 100) {
+    kernel.carveout = value;
+    return cudaSuccess;
+  }
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > 227 << 10)
     return failed(cudaErrorInvalidValue);
-  s.shared_limits[{current_device(), function}] = static_cast<std::size_t>(value);
+  kernel.shared_limit = static_cast<std::size_t>(value);
+  return cudaSuccess;
+}
+
+// Loads the kernel.
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
+  State& s = state();
+  const std::scoped_lock lock(s.mutex);
+  if (const cudaError_t error = begin_call("cudaFuncGetAttributes")) return error;
+  s.kernels[{current_device(), function}].ptx_version = s.machine.ptx_version;
+  *attributes = {};
+  attributes->ptxVersion = s.machine.ptx_version;
   return cudaSuccess;
 }
 
@@ -245,19 +261,16 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   const dim3 grid = config->gridDim, block = config->blockDim;
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.x * block.y * block.z > 1024)
     return failed(cudaErrorInvalidConfiguration);
-  const auto limit = s.shared_limits.find({current_device(), function});
-  const std::size_t most = limit == s.shared_limits.end() ? std::size_t{48} << 10 : limit->second;
-  if (config->dynamicSmemBytes > most) return failed(cudaErrorInvalidValue);
+  const State::Kernel kernel = s.kernels[{current_device(), function}];
+  if (config->dynamicSmemBytes > kernel.shared_limit) return failed(cudaErrorInvalidValue);
   bool overlaps = false;
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const cudaLaunchAttribute& attribute = config->attrs[i];
     overlaps = overlaps || (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization &&
                             attribute.val.programmaticStreamSerializationAllowed != 0);
   }
-  if (overlaps && s.machine.compute_major < 9) {
-    s.mistake("a kernel that may start early on a GPU that has no programmatic dependent launch");
-    return failed(cudaErrorNotSupported);
-  }
+  if (overlaps && kernel.ptx_version < 90) s.mistake("a kernel may start early whose code does not wait");
+  if (overlaps && kernel.carveout < 0) s.mistake("a kernel may start early whose share of L1 may be another");
   if (overlaps && stream->capture != nullptr &&
       (stream->capture->work.empty() || !stream->capture->work.back().is_kernel)) {
     s.mistake("a graph in which a kernel may start before something that is not a kernel");
