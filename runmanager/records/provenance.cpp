@@ -3,7 +3,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
-#include <spdlog/version.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -52,7 +51,6 @@ Json libraries() {
   return {{"glibc", ::gnu_get_libc_version()},
           {"libstdc++", std::to_string(_GLIBCXX_RELEASE)},
           {"fmt", dotted(FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
-          {"spdlog", dotted(SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR, SPDLOG_VER_PATCH)},
           {"nlohmann_json",
            dotted(NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)}};
 }

@@ -1,16 +1,42 @@
 // The log.txt of a run. Not part of the installed interface.
 #pragma once
 
-#include <spdlog/logger.h>
+#include <fmt/format.h>
 
 #include <filesystem>
-#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "core/base/file.h"
 
 namespace sweep {
 
-/// Opens `path` for lines of log; `is_new`: nothing may be there yet. Throws IoError if the file cannot be
-/// opened, or is a symbolic link or anything else than a regular file. Lines that cannot be written are lost
-/// without an error. The logger is not thread-safe.
-std::shared_ptr<spdlog::logger> open_log_file(const std::filesystem::path& path, bool is_new);
+/// Appends lines such as "2026-01-31T12:00:00.123 info completed", each at once. Lines that cannot be written
+/// are lost without an error: a full disk is reported by the files that matter. Not thread-safe.
+class LogFile {
+ public:
+  /// Opens `path`; `is_new`: nothing may be there yet. Throws IoError if the file cannot be opened, or is a
+  /// symbolic link or anything else than a regular file.
+  LogFile(const std::filesystem::path& path, bool is_new);
+
+  /// Format text and arguments as fmt::format() does.
+  template <typename... Args>
+  void info(fmt::format_string<Args...> text, Args&&... args) {
+    write("info", fmt::format(text, std::forward<Args>(args)...));
+  }
+  template <typename... Args>
+  void warn(fmt::format_string<Args...> text, Args&&... args) {
+    write("warning", fmt::format(text, std::forward<Args>(args)...));
+  }
+  template <typename... Args>
+  void error(fmt::format_string<Args...> text, Args&&... args) {
+    write("error", fmt::format(text, std::forward<Args>(args)...));
+  }
+
+ private:
+  void write(std::string_view level, std::string_view text);
+
+  FileDescriptor file_;
+};
 
 }  // namespace sweep

@@ -57,12 +57,12 @@ std::string other_kernels_text(const std::string& now, const std::string& before
                      now, before.empty() ? "unknown ones" : before);
 }
 
-void log_end(spdlog::logger& log, const std::map<std::string, double>& metrics, RunStatus status,
+void log_end(LogFile& log, const std::map<std::string, double>& metrics, RunStatus status,
              const std::string& reason) {
   if (metrics.contains("test_loss")) log.info("test: {}", test_text(metrics));
   if (status == RunStatus::kCompleted) return log.info("completed");
-  log.log(status == RunStatus::kFailed ? spdlog::level::err : spdlog::level::warn, "{}: {}",
-          to_string(status), reason);
+  if (status == RunStatus::kFailed) return log.error("{}: {}", to_string(status), reason);
+  log.warn("{}: {}", to_string(status), reason);
 }
 
 }  // namespace sweep

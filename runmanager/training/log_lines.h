@@ -1,13 +1,12 @@
 // The lines of log.txt.
 #pragma once
 
-#include <spdlog/logger.h>
-
 #include <cstddef>
 #include <map>
 #include <string>
 
 #include "runmanager/records/results.h"
+#include "runmanager/training/log_file.h"
 #include "runmanager/training/prepared_run.h"
 
 namespace sweep {
@@ -22,7 +21,7 @@ std::string epoch_text(const EpochRecord& epoch);
 std::string other_kernels_text(const std::string& now, const std::string& before);
 
 /// What the metrics of a run say of its test set, "test: loss 0.5, accuracy 0.85", and how it has ended.
-void log_end(spdlog::logger& log, const std::map<std::string, double>& metrics, RunStatus status,
+void log_end(LogFile& log, const std::map<std::string, double>& metrics, RunStatus status,
              const std::string& reason);
 
 }  // namespace sweep

@@ -1,9 +1,9 @@
 #include "runmanager/training/run_trainer.h"
 
 #include <fmt/format.h>
-#include <spdlog/logger.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/base/error.h"
@@ -126,7 +126,7 @@ class RunTrainer {
     if (!old)
       recorder_.emplace(recorder_options, run, *run_.network, loader_, *options_.image_grids, record_);
     evaluation_.emplace(run_, *recorder_, observer_, [this] { after_batch(); });
-    log_ = open_log_file(recorder_->directory() / kLogFile, /*is_new=*/!old && attempt_.empty());
+    log_.emplace(recorder_->directory() / kLogFile, /*is_new=*/!old && attempt_.empty());
     open_checkpoint(old.has_value(), point.is_previous);
     if (old) {
       restore_events();
@@ -382,7 +382,7 @@ class RunTrainer {
   std::optional<RunRecorder> recorder_;      // refers to loader_ and record_
   std::optional<RunEvaluation> evaluation_;  // refers to recorder_
   std::unique_ptr<Engine> engine_;
-  std::shared_ptr<spdlog::logger> log_;
+  std::optional<LogFile> log_;
   std::optional<CheckpointWriter> checkpoint_;  // its thread uses recorder_, so it is destroyed first
   std::optional<EpochRecord> unfinished_;       // trained and recorded; its checkpoint is being written
   int threads_ = 0, epoch_ = 0;                 // of engine_; from 0, unlike in records and messages

@@ -15,10 +15,10 @@ using tbwriter::TemporaryDirectory;
 
 TEST(LogFile, AppendsLinesAtOnce) {
   TemporaryDirectory directory;
-  const auto log = open_log_file(directory / "log.txt", /*is_new=*/true);
-  log->info("one");
+  LogFile log(directory / "log.txt", /*is_new=*/true);
+  log.info("{}", "one");
   EXPECT_THAT(slurp(directory / "log.txt"), testing::EndsWith(" info one\n"));
-  open_log_file(directory / "log.txt", /*is_new=*/false)->warn("two");
+  LogFile(directory / "log.txt", /*is_new=*/false).warn("two");
   EXPECT_THAT(slurp(directory / "log.txt"), testing::ContainsRegex(" info one\n.* warning two\n"));
 }
 
@@ -28,8 +28,8 @@ TEST(LogFile, IsWrittenThroughNoLinkAndIntoNoPipe) {
   std::filesystem::create_symlink("precious", directory / "log.txt");
   ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
   for (const bool is_new : {true, false}) {
-    EXPECT_THROW(open_log_file(directory / "log.txt", is_new), IoError);
-    EXPECT_THROW(open_log_file(directory / "pipe", is_new), IoError);
+    EXPECT_THROW(LogFile(directory / "log.txt", is_new), IoError);
+    EXPECT_THROW(LogFile(directory / "pipe", is_new), IoError);
   }
   EXPECT_EQ(slurp(directory / "precious"), "mine");
 }
