@@ -9,6 +9,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <typeinfo>
 
 namespace sweep {
 namespace {
@@ -26,9 +27,17 @@ std::array<struct sigaction, kCrashes.size()> previous_actions;
   throw std::bad_alloc();
 }
 
+// Whether this thread is unwinding because an allocation failed. One that was handled explains no later
+// crash.
+bool is_failing() {
+  const std::type_info* handled = abi::__cxa_current_exception_type();
+  return allocation_failed &&
+         (std::uncaught_exceptions() > 0 || (handled != nullptr && *handled == typeid(std::bad_alloc)));
+}
+
 bool terminates_out_of_memory() {
   // If a noexcept function was inlined, the exception was never caught and there is no current exception.
-  if (abi::__cxa_current_exception_type() == nullptr) return allocation_failed;
+  if (abi::__cxa_current_exception_type() == nullptr) return is_failing();
   try {
     throw;
   } catch (const std::bad_alloc&) {
@@ -48,10 +57,10 @@ void say(const char* text) {
   ::_exit(exit_code);
 }
 
-// Where no allocation has failed, the signal comes again as soon as this returns, and ends the process as it
+// If no allocation is failing, the signal comes again as soon as this returns, and ends the process as it
 // would have without this handler.
 extern "C" void on_crash(int signal) {
-  if (allocation_failed) {
+  if (is_failing()) {
     say(signal == SIGSEGV ? "crashed (SIGSEGV) after an allocation failed:\n"
                           : "crashed (SIGABRT) after an allocation failed:\n");
     exit_now();

@@ -74,6 +74,8 @@ void check_options(const DatasetSpec& spec, const DataFormat& format, const std:
   if (spec.grayscale && !format.decodes_images) refuse("grayscale", "is for images that are decoded");
   if (!spec.label.empty() && !format.has_labels) refuse("label", "names a column or an array");
   if (!spec.targets.empty() && !format.has_labels) refuse("target", "names columns or an array");
+  if (spec.channels != ChannelOrder::kAuto && (!format.has_labels || format.is_table))
+    refuse("channels", "is for arrays of images");
   const char* of_a_table = "is for the columns of a table";
   if (spec.missing != DatasetSpec{}.missing && !format.has_labels)
     refuse("missing", "is for tables and arrays");
@@ -112,6 +114,7 @@ ReadOptions read_options(const DatasetSpec& spec) {
   options.targets = spec.targets;
   options.missing = spec.missing;
   options.categories = spec.categories;
+  options.channels = spec.channels;
   options.categorical = spec.categorical;
   options.ignore = spec.ignore;
   return options;

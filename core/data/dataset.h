@@ -58,6 +58,7 @@ struct DatasetSpec {
   // Tables; see ReadOptions.
   MissingValues missing = MissingValues::kError;
   Categories categories = Categories::kOneHot;
+  ChannelOrder channels = ChannelOrder::kAuto;  // of arrays
   std::vector<std::string> categorical{}, ignore{};
   Normalization normalization = Normalization::kAuto;
   InputTransform transform{};  // given; empty: as `normalization` says

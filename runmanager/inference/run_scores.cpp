@@ -89,8 +89,8 @@ std::vector<TargetScores> target_scores(std::span<const float> predictions, std:
 RunScores score_samples(const LoadedRun& run, Predictor& predictor, const Samples& samples,
                         std::string_view part) {
   const std::size_t outputs = element_count(run.network->output());
-  Evaluation evaluation =
-      evaluate_with_outputs(predictor.engine(), samples, outputs, run.config.batch_size, [] {});
+  Evaluation evaluation = evaluate_with_outputs(predictor.engine(), samples, outputs, run.config.batch_size,
+                                                run.config.loss.class_weights, [] {});
   const Totals& totals = evaluation.totals;
   RunScores scores;
   scores.part = part;

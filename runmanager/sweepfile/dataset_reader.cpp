@@ -177,6 +177,8 @@ DatasetSpec read_dataset(const JsonNode& tree, const ReadContext& context, Probl
                  "samples have either a \"label\" or a \"target\", not both");
   if (reader.text("missing") == "mean") dataset.missing = MissingValues::kMean;
   if (reader.text("categories") == "ordinal") dataset.categories = Categories::kOrdinal;
+  if (reader.text("channels") == "first") dataset.channels = ChannelOrder::kFirst;
+  if (reader.text("channels") == "last") dataset.channels = ChannelOrder::kLast;
   dataset.categorical = read_names(reader, "categorical");
   dataset.ignore = read_names(reader, "ignore");
   if (const JsonNode* normalize = node->find("normalize")) read_normalize(*normalize, dataset, problems);
@@ -232,6 +234,8 @@ nlohmann::ordered_json dataset_json(const DatasetSpec& dataset, Placement placem
   if (!dataset.targets.empty()) json["target"] = dataset.targets;
   if (dataset.missing == MissingValues::kMean) json["missing"] = "mean";
   if (dataset.categories == Categories::kOrdinal) json["categories"] = "ordinal";
+  if (dataset.channels != ChannelOrder::kAuto)
+    json["channels"] = dataset.channels == ChannelOrder::kFirst ? "first" : "last";
   if (!dataset.categorical.empty()) json["categorical"] = dataset.categorical;
   if (!dataset.ignore.empty()) json["ignore"] = dataset.ignore;
   json["placement"] = placement_name(placement);

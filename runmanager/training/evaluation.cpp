@@ -10,6 +10,38 @@
 namespace sweep {
 namespace {
 
+// Evaluates batch after batch. With weights of classes, an engine's loss is the mean of each batch weighted
+// by itself: here they become the mean weighted over all samples, whatever the size of the batches.
+class Evaluator {
+ public:
+  Evaluator(Engine& engine, std::span<const float> class_weights)
+      : engine_(engine), class_weights_(class_weights) {}
+
+  // After the engine has evaluated `batch`.
+  void add(const Batch& batch) {
+    if (class_weights_.empty()) return;
+    double weight = 0;
+    for (const std::uint32_t row : batch.rows)
+      weight += static_cast<double>(class_weights_[static_cast<std::size_t>(batch.labels()[row])]);
+    Totals totals = engine_.take_totals();
+    totals.loss *= weight / static_cast<double>(batch.size());
+    totals_ += totals;
+    weight_ += weight;
+  }
+
+  Totals take_totals() {
+    if (class_weights_.empty() || weight_ == 0) return engine_.take_totals();
+    totals_.loss *= static_cast<double>(totals_.samples) / weight_;
+    return totals_;
+  }
+
+ private:
+  Engine& engine_;
+  const std::span<const float> class_weights_;
+  Totals totals_;
+  double weight_ = 0;
+};
+
 // Calls predict(batch, rows) for every batch, with the rows of outputs that are the batch's.
 template <typename Predict>
 std::vector<float> outputs_of(const Samples& samples, std::size_t classes, std::size_t batch_size,
@@ -29,14 +61,16 @@ std::vector<float> outputs_of(const Samples& samples, std::size_t classes, std::
 }  // namespace
 
 Totals evaluate_samples(Engine& engine, const Samples& samples, std::size_t batch_size,
-                        const std::function<void()>& after_batch) {
+                        std::span<const float> class_weights, const std::function<void()>& after_batch) {
+  Evaluator evaluator(engine, class_weights);
   DataLoader loader(samples, {.batch_size = batch_size});
   loader.begin_epoch(0);
   while (const Batch* batch = loader.next()) {
     engine.evaluate(*batch);
+    evaluator.add(*batch);
     after_batch();
   }
-  return engine.take_totals();
+  return evaluator.take_totals();
 }
 
 Totals evaluate_random_batches(Engine& engine, const Samples& samples, std::size_t batch_size, int count,
@@ -46,16 +80,20 @@ Totals evaluate_random_batches(Engine& engine, const Samples& samples, std::size
   Totals totals;
   for (int i = 0; i < count; ++i)
     totals +=
-        evaluate_samples(engine, {samples.set, samples.first + random.below(places), size}, size, [] {});
+        evaluate_samples(engine, {samples.set, samples.first + random.below(places), size}, size, {}, [] {});
   return totals;
 }
 
 Evaluation evaluate_with_outputs(Engine& engine, const Samples& samples, std::size_t classes,
-                                 std::size_t batch_size, const std::function<void()>& after_batch) {
-  std::vector<float> outputs = outputs_of(
-      samples, classes, batch_size, after_batch,
-      [&engine](const Batch& batch, std::span<float> rows) { engine.evaluate_and_predict(batch, rows); });
-  return {engine.take_totals(), std::move(outputs)};
+                                 std::size_t batch_size, std::span<const float> class_weights,
+                                 const std::function<void()>& after_batch) {
+  Evaluator evaluator(engine, class_weights);
+  std::vector<float> outputs =
+      outputs_of(samples, classes, batch_size, after_batch, [&](const Batch& batch, std::span<float> rows) {
+        engine.evaluate_and_predict(batch, rows);
+        evaluator.add(batch);
+      });
+  return {evaluator.take_totals(), std::move(outputs)};
 }
 
 std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::size_t classes,

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,10 +16,11 @@
 
 namespace sweep {
 
-/// Loss and correct predictions, summed over `samples`. `after_batch` is called after each batch and ends the
-/// pass by throwing.
+/// Loss and correct predictions, summed over `samples`. With `class_weights`, which may be empty, the losses
+/// are weighted over all of them, and their sum is that of the weighted mean. `after_batch` is called after
+/// each batch and ends the pass by throwing.
 Totals evaluate_samples(Engine& engine, const Samples& samples, std::size_t batch_size,
-                        const std::function<void()>& after_batch);
+                        std::span<const float> class_weights, const std::function<void()>& after_batch);
 
 /// The same over `count` batches of consecutive samples, each from a place that `random` gives.
 Totals evaluate_random_batches(Engine& engine, const Samples& samples, std::size_t batch_size, int count,
@@ -32,7 +34,8 @@ struct Evaluation {
 
 /// evaluate_samples() that also returns the outputs of the network, `classes` per sample.
 Evaluation evaluate_with_outputs(Engine& engine, const Samples& samples, std::size_t classes,
-                                 std::size_t batch_size, const std::function<void()>& after_batch);
+                                 std::size_t batch_size, std::span<const float> class_weights,
+                                 const std::function<void()>& after_batch);
 
 /// The outputs alone, for a pass that measures nothing.
 std::vector<float> predict_samples(Engine& engine, const Samples& samples, std::size_t classes,

@@ -21,9 +21,10 @@ Totals RunEvaluation::evaluate(Engine& engine, const Samples& samples, std::stri
     after_batch_();
   };
   if (!keeps_outputs || !is_shown(samples))
-    return evaluate_samples(engine, samples, run_.config->batch_size, after);
-  auto [totals, outputs] = evaluate_with_outputs(engine, samples, element_count(run_.network->output()),
-                                                 run_.config->batch_size, after);
+    return evaluate_samples(engine, samples, run_.config->batch_size, run_.config->loss.class_weights, after);
+  auto [totals, outputs] =
+      evaluate_with_outputs(engine, samples, element_count(run_.network->output()), run_.config->batch_size,
+                            run_.config->loss.class_weights, after);
   outputs_ = std::move(outputs);
   return totals;
 }

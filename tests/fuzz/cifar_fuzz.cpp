@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   set.train.samples = std::vector<std::uint8_t>();
   try {
     sweep::InputFile file(in, "FILE");
-    sweep::read_cifar_file(file, data[0] % 2 == 0 ? sweep::kCifar10 : sweep::kCifar100, set.train);
+    sweep::read_cifar_file(file, data[0] % 2 == 0 ? sweep::kCifar10 : sweep::kCifar100, {}, set.train);
   } catch (const sweep::DataError&) {
     return 0;
   }

@@ -104,8 +104,7 @@ RawData read_cifar(std::span<const fs::path> paths, const ReadOptions& options, 
   const std::size_t total = layout.train.size() + (has_test ? 1 : 0);
   const auto read = [&](const char* name, RawPart& part) {
     InputFile file(folder / name);
-    read_cifar_file(file, layout.record, part);
-    check_memory(options, part.count, data.shape, 1, folder.string());
+    read_cifar_file(file, layout.record, options, part);
     data.files.push_back({folder / name, file.sha256()});
     if (options.progress) options.progress(data.files.size(), total);
   };
@@ -118,7 +117,7 @@ RawData read_cifar(std::span<const fs::path> paths, const ReadOptions& options, 
 
 }  // namespace
 
-void read_cifar_file(InputFile& file, const CifarRecord& record, RawPart& part) {
+void read_cifar_file(InputFile& file, const CifarRecord& record, const ReadOptions& options, RawPart& part) {
   const std::size_t record_bytes = record.label_bytes + kPixelBytes;
   auto& pixels = std::get<std::vector<std::uint8_t>>(part.samples);
   std::vector<std::uint8_t> records(kRecordsAtOnce * record_bytes);
@@ -130,6 +129,7 @@ void read_cifar_file(InputFile& file, const CifarRecord& record, RawPart& part) 
                       " bytes, which is not a number of records of " + std::to_string(record_bytes) +
                       " bytes");
     }
+    check_memory(options, part.count + bytes / record_bytes, {3, 32, 32}, 1, file.name());
     for (std::size_t at = 0; at < bytes; at += record_bytes, ++in_file) {
       const int label = records[at + record.label_bytes - 1];
       if (label >= record.classes) {

@@ -34,7 +34,7 @@ RawData read_cifar10(std::span<const std::filesystem::path> paths, const ReadOpt
 RawData read_cifar100(std::span<const std::filesystem::path> paths, const ReadOptions& options);
 
 /// Appends the records of one file to `part`, whose samples hold bytes. Throws DataError unless there are
-/// whole records only, at least one, with labels in range.
-void read_cifar_file(InputFile& file, const CifarRecord& record, RawPart& part);
+/// whole records only, at least one, with labels in range, and for more memory than `options` allow.
+void read_cifar_file(InputFile& file, const CifarRecord& record, const ReadOptions& options, RawPart& part);
 
 }  // namespace sweep

@@ -72,8 +72,9 @@ TableColumn::TableColumn(std::string name, ColumnUse use, const ReadOptions& opt
     : name_(std::move(name)), use_(use), options_(options) {
   if (use_ == ColumnUse::kTarget) kind_ = Kind::kNumbers;
   if (use_ == ColumnUse::kLabel || use_ == ColumnUse::kSplit) kind_ = Kind::kCategories;
-  if (use_ == ColumnUse::kFeature && std::ranges::count(options.categorical, name_) > 0)
-    kind_ = Kind::kCategories;
+  const bool is_listed = std::ranges::count(options.categorical, name_) > 0;
+  if (use_ == ColumnUse::kFeature && is_listed) kind_ = Kind::kCategories;
+  words_are_classes_ = use_ == ColumnUse::kLabel && is_listed;
 }
 
 bool TableColumn::is_one_hot() const {
@@ -108,7 +109,12 @@ float TableColumn::category(std::string_view field, const std::string& file, std
 void TableColumn::add(std::string_view field, const std::string& file, std::size_t line) {
   if (use_ == ColumnUse::kIgnored) return;
   field = trim(field);
-  if (is_missing(field)) {
+  if (field.empty() || (!words_are_classes_ && is_missing(field))) {
+    if (use_ == ColumnUse::kLabel && !field.empty()) {
+      fail("the value is missing, as " + shown_field(field) +
+               "; if that is the name of a class, list the column under \"categorical\"",
+           file, line);
+    }
     if (use_ != ColumnUse::kFeature) fail("the value is missing, as " + shown_field(field), file, line);
     if (options_.missing == MissingValues::kError) {
       fail("the value is missing, as " + shown_field(field) +

@@ -72,6 +72,7 @@ class TableColumn {
   ColumnUse use_;
   const ReadOptions& options_;
   Kind kind_ = Kind::kUnknown;
+  bool words_are_classes_ = false;  // "None" and the like, which otherwise stand for a missing value
   std::vector<float> values_;
   std::vector<std::string> categories_;
   std::unordered_map<std::string, std::size_t> indices_;  // of categories_

@@ -68,11 +68,21 @@ void move_channels(std::vector<T>& values, const Shape& shape) {
   }
 }
 
-bool channels_are_last(const Shape& shape) {
-  return shape.size() == 4 && (shape[3] == 1 || shape[3] == 3) && shape[1] > 3 && shape[2] > 3;
+// Whether the channels of [count, a, b, c] come last, and have to be moved.
+bool channels_are_last(const NamedArray& array, ChannelOrder order, const std::string& name) {
+  const Shape& shape = array.shape;
+  if (shape.size() != 4 || order == ChannelOrder::kFirst) return false;
+  const std::int64_t a = shape[1], b = shape[2], c = shape[3];
+  if (order == ChannelOrder::kLast || ((c == 1 || c == 3) && a > 3 && b > 3)) return true;
+  // Few channels in front, or an image behind them that is square, are channels first.
+  const bool looks_last = a > 4 && (c < std::min(a, b) || (a == b && b != c));
+  if (!looks_last) return false;
+  throw DataError(name + ": array " + quoted_name(array.name) + " has shape " + to_string(shape) +
+                  ": it does not say where the channels are; \"channels\": \"first\" means " +
+                  to_string(Shape{a, b, c}) + ", \"last\" " + to_string(Shape{c, a, b}));
 }
 
-Shape sample_shape(const NamedArray& array, const std::string& name) {
+Shape sample_shape(const NamedArray& array, bool channels_last, const std::string& name) {
   const Shape& s = array.shape;
   switch (s.size()) {
     case 1:
@@ -82,19 +92,20 @@ Shape sample_shape(const NamedArray& array, const std::string& name) {
     case 3:
       return {1, s[1], s[2]};
     case 4:
-      return channels_are_last(s) ? Shape{s[3], s[1], s[2]} : Shape{s[1], s[2], s[3]};
+      return channels_last ? Shape{s[3], s[1], s[2]} : Shape{s[1], s[2], s[3]};
     default:
       throw DataError(name + ": array " + quoted_name(array.name) + " has shape " + to_string(s) +
                       "; samples have 1 to 3 dimensions beside their number");
   }
 }
 
-SampleValues take_samples(NamedArray& array, const ReadOptions& options, const std::string& name) {
+SampleValues take_samples(NamedArray& array, const ReadOptions& options, bool channels_last,
+                          const std::string& name) {
   if (auto* integers = std::get_if<std::vector<std::int64_t>>(&array.values)) {
     return std::vector<float>(integers->begin(), integers->end());
   }
   if (auto* bytes = std::get_if<std::vector<std::uint8_t>>(&array.values)) {
-    if (channels_are_last(array.shape)) move_channels(*bytes, array.shape);
+    if (channels_last) move_channels(*bytes, array.shape);
     return std::move(*bytes);
   }
   auto& floats = std::get<std::vector<float>>(array.values);
@@ -109,7 +120,7 @@ SampleValues take_samples(NamedArray& array, const ReadOptions& options, const s
         " in sample " + std::to_string(static_cast<std::size_t>(wrong - floats.begin()) / per_sample) +
         " (from 0)" + (infinite ? "" : "; with \"missing\": \"mean\" NaN becomes the mean of its feature"));
   }
-  if (channels_are_last(array.shape)) move_channels(floats, array.shape);
+  if (channels_last) move_channels(floats, array.shape);
   return std::move(floats);
 }
 
@@ -166,7 +177,8 @@ std::string names_of(const std::vector<NamedArray>& arrays) {
   return text;
 }
 
-RawPart make_part(const ArrayPair& pair, bool classes, const ReadOptions& options, const std::string& name) {
+RawPart make_part(const ArrayPair& pair, bool classes, bool channels_last, const ReadOptions& options,
+                  const std::string& name) {
   RawPart part;
   part.count = static_cast<std::size_t>(pair.samples->shape.front());
   if (pair.targets->shape.front() != pair.samples->shape.front()) {
@@ -179,7 +191,7 @@ RawPart make_part(const ArrayPair& pair, bool classes, const ReadOptions& option
   } else {
     part.values = take_values(*pair.targets, name);
   }
-  part.samples = take_samples(*pair.samples, options, name);
+  part.samples = take_samples(*pair.samples, options, channels_last, name);
   return part;
 }
 
@@ -268,7 +280,8 @@ RawData data_from_arrays(std::vector<NamedArray> arrays, const ReadOptions& opti
                                       : quoted_name(wanted)) +
                     "; there are: " + (arrays.empty() ? "none" : names_of(arrays)));
   }
-  data.shape = sample_shape(*parts[kTrain].samples, name);
+  const bool channels_last = channels_are_last(*parts[kTrain].samples, options.channels, name);
+  data.shape = sample_shape(*parts[kTrain].samples, channels_last, name);
   const bool classes = holds_classes(*parts[kTrain].targets, options, name);
   if (!classes && options.targets.empty() && (target_name == "labels" || target_name == "classes")) {
     data.notes.push_back(name + ": array " + quoted_name(parts[kTrain].targets->name) +
@@ -283,7 +296,7 @@ RawData data_from_arrays(std::vector<NamedArray> arrays, const ReadOptions& opti
                       kPartNames[p] + " part");
     }
     check_same_form(parts[kTrain], pair, options, name);
-    RawPart part = make_part(pair, classes, options, name);
+    RawPart part = make_part(pair, classes, channels_last, options, name);
     if (p == kTrain) data.train = std::move(part);
     if (p == kValidation) data.validation = std::move(part);
     if (p == kTest) data.test = std::move(part);
@@ -294,7 +307,7 @@ RawData data_from_arrays(std::vector<NamedArray> arrays, const ReadOptions& opti
 }
 
 ArraySamples samples_from_arrays(std::vector<NamedArray> arrays, const ReadOptions& options,
-                                 const std::string& name) {
+                                 const Shape& wanted, const std::string& name) {
   NamedArray* found = arrays.size() == 1 ? &arrays.front() : nullptr;
   for (NamedArray& array : arrays) {
     if (&array == found || std::ranges::count(kSampleNames, split_name(lower(array.name)).first) == 0)
@@ -314,9 +327,16 @@ ArraySamples samples_from_arrays(std::vector<NamedArray> arrays, const ReadOptio
                     to_string(found->shape));
   }
   ArraySamples samples;
-  samples.shape = sample_shape(*found, name);
+  // The network's shape says where the channels are.
+  samples.shape = sample_shape(*found, false, name);
+  const bool channels_last = found->shape.size() == 4 && samples.shape != wanted;
+  if (channels_last) samples.shape = sample_shape(*found, true, name);
+  if (samples.shape != wanted) {
+    throw DataError(name + ": its samples are " + to_string(samples.shape) +
+                    ", those that the network was trained on " + to_string(wanted));
+  }
   samples.count = static_cast<std::size_t>(found->shape.front());
-  samples.values = take_samples(*found, options, name);
+  samples.values = take_samples(*found, options, channels_last, name);
   return samples;
 }
 

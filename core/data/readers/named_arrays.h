@@ -30,9 +30,10 @@ struct NamedArray {
 /// with "_train", "_validation" ("_val", "_valid") or "_test" behind or "train_", … before for a part of the
 /// data. Samples: [count, features], or [count, height, width] of one channel, or [count, channels, height,
 /// width]; a last extent of 3 or 1 with larger ones before it means [count, height, width, channels] and is
-/// moved. Targets: [count] or [count, 1] of integers are classes 0, 1, …; floats are values. All parts have
-/// the same of both. With options.label whole floats are also classes. Other arrays are noted. `name` stands
-/// for the source in messages. Throws DataError.
+/// moved; a shape that leaves it open is refused unless options.channels says it. Targets: [count] or [count,
+/// 1] of integers are classes 0, 1, …; floats are values. All parts have the same of both. With options.label
+/// whole floats are also classes. Other arrays are noted. `name` stands for the source in messages. Throws
+/// DataError.
 RawData data_from_arrays(std::vector<NamedArray> arrays, const ReadOptions& options, const std::string& name);
 
 /// Samples without targets.
@@ -43,9 +44,10 @@ struct ArraySamples {
 };
 
 /// The samples among `arrays`, which data_from_arrays() would find, or the only array whatever its name.
-/// Throws DataError if there are several, or none.
+/// Throws DataError if there are several, or none, or if one sample is not of the shape `wanted`, with its
+/// channels first or last.
 ArraySamples samples_from_arrays(std::vector<NamedArray> arrays, const ReadOptions& options,
-                                 const std::string& name);
+                                 const Shape& wanted, const std::string& name);
 
 /// True for a file of one array, or a folder with such files.
 bool is_npy(const std::filesystem::path& path);

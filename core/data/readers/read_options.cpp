@@ -1,8 +1,7 @@
 #include "core/data/readers/read_options.h"
 
-#include <unistd.h>
-
 #include "core/base/error.h"
+#include "core/base/mapped_file.h"
 #include "core/base/shape.h"
 
 namespace sweep {
@@ -10,11 +9,7 @@ namespace sweep {
 std::size_t check_memory(const ReadOptions& options, std::uint64_t count,
                          const std::vector<std::int64_t>& shape, std::size_t value_bytes,
                          const std::string& name) {
-  std::uint64_t most = options.most_bytes;
-  if (most == 0) {
-    most = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-           static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  }
+  const std::uint64_t most = options.most_bytes == 0 ? usable_memory() : options.most_bytes;
   std::uint64_t values = count;
   bool fits = true;
   for (const std::int64_t extent : shape) {

@@ -26,11 +26,12 @@ struct ReadOptions {
   std::vector<std::string> categorical{};  // columns of numbers that are names, such as postcodes
   std::vector<std::string> ignore{};       // columns to leave out, such as row numbers
   Categories categories = Categories::kOneHot;
+  ChannelOrder channels = ChannelOrder::kAuto;
   MissingValues missing = MissingValues::kError;
 
   // All formats.
   unsigned threads = 0;          // 0: all cores that the process may use
-  std::uint64_t most_bytes = 0;  // largest size of all samples together; 0: the memory of the machine
+  std::uint64_t most_bytes = 0;  // largest size of all samples together; 0: usable_memory()
   /// Called by the thread that called the reader, a few times a second: what is done, and of how much
   /// (images, or files of a format that has few; rows of a table, whose number, 0, is not known). What it
   /// throws ends reading and reaches the caller.

@@ -1,4 +1,4 @@
-// Choices about the columns of a table, and what became of them.
+// Choices about tables and arrays, and what became of columns.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,13 @@ namespace sweep {
 enum class MissingValues {
   kError,  // the file is refused
   kMean    // NaN; whoever knows the training samples replaces it with fill_missing()
+};
+
+/// Where an array of images, [count, a, b, c], has its channels.
+enum class ChannelOrder {
+  kAuto,   // by its shape; one that does not say so is refused
+  kFirst,  // [count, channels, height, width]
+  kLast    // [count, height, width, channels]
 };
 
 /// The encoding of text columns as features.

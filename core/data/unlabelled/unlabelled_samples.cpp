@@ -41,32 +41,32 @@ ReadOptions array_options(const SampleFormat& format) {
   return options;
 }
 
-ArraySamples read_npy_samples(const fs::path& path, const ReadOptions& options) {
+ArraySamples read_npy_samples(const fs::path& path, const ReadOptions& options, const Shape& wanted) {
   InputFile file(path);
   const ByteSource source = {[&](std::span<std::uint8_t> out) { return file.read(out); }, file.most_content(),
                              file.name()};
   std::vector<NamedArray> arrays;
   arrays.push_back(read_npy(source, options));
-  return samples_from_arrays(std::move(arrays), options, path.string());
+  return samples_from_arrays(std::move(arrays), options, wanted, path.string());
 }
 
-ArraySamples read_npz_samples(const fs::path& path, const ReadOptions& options) {
+ArraySamples read_npz_samples(const fs::path& path, const ReadOptions& options, const Shape& wanted) {
   std::ifstream in = open_data_file(path);
-  return samples_from_arrays(read_npz_arrays(in, path.string(), options), options, path.string());
+  return samples_from_arrays(read_npz_arrays(in, path.string(), options), options, wanted, path.string());
 }
 
-ArraySamples read_safetensors_samples(const fs::path& path, const ReadOptions& options) {
+ArraySamples read_safetensors_samples(const fs::path& path, const ReadOptions& options, const Shape& wanted) {
   InputFile file(path);
-  return samples_from_arrays(read_safetensors_arrays(file, options), options, path.string());
+  return samples_from_arrays(read_safetensors_arrays(file, options), options, wanted, path.string());
 }
 
-ArraySamples read_idx_samples(const fs::path& path, const ReadOptions&) {
+ArraySamples read_idx_samples(const fs::path& path, const ReadOptions& options, const Shape& wanted) {
   IdxFile idx = read_idx(path, 3);
-  return {
-      {1, idx.extents[1], idx.extents[2]}, static_cast<std::size_t>(idx.extents[0]), std::move(idx.values)};
+  return samples_from_arrays({{"images", std::move(idx.extents), std::move(idx.values)}}, options, wanted,
+                             path.string());
 }
 
-ArraySamples (*array_reader(const fs::path& path))(const fs::path&, const ReadOptions&) {
+ArraySamples (*array_reader(const fs::path& path))(const fs::path&, const ReadOptions&, const Shape&) {
   const std::string start = first_bytes(path, 16);
   if (starts_npy(start)) return read_npy_samples;
   if (starts_idx_images(start)) return read_idx_samples;
@@ -107,11 +107,7 @@ std::string why_no_pictures(const SampleFormat& format) {
 }
 
 UnlabelledSamples read_array(const fs::path& path, const SampleFormat& format) {
-  ArraySamples array = array_reader(path)(path, array_options(format));
-  if (array.shape != format.shape) {
-    throw DataError(path.string() + ": its samples are " + to_string(array.shape) +
-                    ", those that the network was trained on " + to_string(format.shape));
-  }
+  ArraySamples array = array_reader(path)(path, array_options(format), format.shape);
   check_type(!std::holds_alternative<std::vector<float>>(array.values), format, path.string());
   if (auto* floats = std::get_if<std::vector<float>>(&array.values)) fill_missing(*floats, format);
   UnlabelledSamples samples;

@@ -71,7 +71,11 @@ std::span<const Setting> dataset_settings() {
              "of the training samples"),
       choice("categories", {"one_hot", "ordinal"}, "one_hot",
              "columns of text: a feature of 0 and 1 per category, or one feature with its number"),
-      columns("categorical", "columns of numbers that are names, such as postcodes"),
+      choice("channels", {"auto", "first", "last"}, "auto",
+             "where arrays of N×A×B×C have their channels; auto: by the shape, if it says so"),
+      columns(
+          "categorical",
+          "columns of numbers that are names, such as postcodes; or the label's, if a class is called None"),
       columns("ignore", "columns to leave out"),
       choice("placement", {placement_names().begin(), placement_names().end()},
              placement_name(Placement::kAuto),

@@ -4,12 +4,27 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <new>
 #include <stdexcept>
 
 namespace sweep {
 namespace {
+
+void fail_to_allocate() {
+  // More than there is of addresses; volatile, so that the compiler does not see that.
+  volatile std::size_t bytes = std::size_t{1} << 62;
+  ::operator delete(::operator new(bytes));
+}
+
+// Calls `act` while an exception passes.
+struct OnUnwinding {
+  std::function<void()> act;
+  ~OnUnwinding() {
+    if (std::uncaught_exceptions() > 0) act();
+  }
+};
 
 void must_not_throw(const std::function<void()>& body) noexcept { body(); }
 
@@ -28,12 +43,10 @@ TEST(OutOfMemoryDeathTest, EndsSoWhenTheExceptionCannotBeSeen) {
   const auto run_out = [] {
     exit_when_out_of_memory("the last words\n", 42);
     try {
-      // More than there is of addresses; volatile, so that nobody sees that here already.
-      volatile std::size_t bytes = std::size_t{1} << 62;
-      ::operator delete(::operator new(bytes));
+      const OnUnwinding terminates{[] { std::terminate(); }};
+      fail_to_allocate();
     } catch (const std::bad_alloc&) {
     }
-    std::terminate();
   };
   EXPECT_EXIT(run_out(), ::testing::ExitedWithCode(42), "^the last words\n$");
 }
@@ -43,16 +56,30 @@ TEST(OutOfMemoryDeathTest, EndsSoWhereAFailedAllocationIsNotSurvived) {
   GTEST_SKIP() << "a sanitizer ends the program at such an allocation itself";
 #endif
   for (const int signal : {SIGSEGV, SIGABRT}) {
-    const auto crash = [signal](bool out_of_memory) {
-      exit_when_out_of_memory("the last words\n", 42);
-      volatile std::size_t bytes = std::size_t{1} << 62;
-      try {
-        if (out_of_memory) ::operator delete(::operator new(bytes));
-      } catch (const std::bad_alloc&) {
-      }
+    const auto raise = [signal] {
       signal == SIGABRT ? std::abort() : static_cast<void>(std::raise(signal));
       std::raise(signal);  // as the instruction that is tried again
     };
+    const auto crash = [raise](bool out_of_memory) {
+      exit_when_out_of_memory("the last words\n", 42);
+      try {
+        if (out_of_memory) {
+          const OnUnwinding crashes_at_once{raise};
+          fail_to_allocate();
+        }
+      } catch (const std::bad_alloc&) {
+      }
+      raise();
+    };
+    const auto crash_later = [raise] {
+      exit_when_out_of_memory("the last words\n", 42);
+      try {
+        fail_to_allocate();
+      } catch (const std::bad_alloc&) {
+      }
+      raise();
+    };
+    EXPECT_EXIT(crash_later(), ::testing::KilledBySignal(signal), "");
     EXPECT_EXIT(crash(true), ::testing::ExitedWithCode(42),
                 signal == SIGABRT ? "^crashed \\(SIGABRT\\) after .* failed:\nthe last words\n$"
                                   : "^crashed \\(SIGSEGV\\) after .* failed:\nthe last words\n$");

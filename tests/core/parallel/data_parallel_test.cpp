@@ -172,6 +172,20 @@ TEST(Accumulation, TakesOneStepWithTheMeanOfItsParts) {
   for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-4 * (1 + std::abs(a[i]))) << i;
 }
 
+TEST(EngineMemory, CountsTheStatisticsOfBatchNormalization) {
+  EngineOptions options;
+  options.threads = 1;
+  options.batch_size = std::size_t{16} * 1000;
+  const auto bytes = [&](NetworkSpec layers) {
+    layers.layers.push_back({"flatten", "flatten"});
+    layers.layers.push_back({"out", "linear", {{"out_features", std::int64_t{1}}}});
+    return *engine_memory(Network(layers, {256, 1, 1}), options);
+  };
+  // 3 and 2 doubles.
+  EXPECT_GT(bytes({{{"norm", "batch_norm2d"}}}) - bytes({}), std::size_t{1000} * 256 * 40)
+      << "of each block and channel";
+}
+
 TEST(Accumulation, TakesLessMemory) {
   const Network network(test::small_residual(), {3, 8, 8});
   EngineOptions options;

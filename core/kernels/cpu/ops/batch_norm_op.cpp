@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/kernels/cpu/simd/allocation_count.h"
+
 namespace sweep::cpu {
 namespace {
 
@@ -43,6 +45,8 @@ BatchNormOp::BatchNormOp(const Network& network, const Layer& layer, bool relu, 
       block_moments_(max_blocks * channels_),
       block_sums_(max_blocks * channels_),
       batch_(channels_) {
+  AllocationCount::add(channels_ * (2 * sizeof(float) + sizeof(Statistics)) +
+                       max_blocks * channels_ * (sizeof(Moments) + sizeof(GradientSums)));
   if (!affine_) return;
   weight_ = network.parameters()[layer.parameters[0]];
   bias_ = network.parameters()[layer.parameters[1]];

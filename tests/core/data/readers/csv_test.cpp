@@ -17,8 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using test::message_of;
 using test::TemporaryDirectory;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 RawData parse(const std::string& content, const ReadOptions& options = {}) {
   std::istringstream in(content);
@@ -42,6 +44,15 @@ TEST(Csv, ReadsNumbersAndClasses) {
 TEST(Csv, SortsWholeNumbersAsLabelsByValue) {
   EXPECT_THAT(parse("x,label\n1,10\n1,9\n2,-1\n").class_names, ElementsAre("-1", "9", "10"));
   EXPECT_THAT(parse("x,label\n1,10\n1,9\n2,a\n").class_names, ElementsAre("10", "9", "a"));
+}
+
+TEST(Csv, TakesNoneForAClassIfTheLabelIsCategorical) {
+  const std::string table = "x,label\n1,None\n2,a\n3,null\n";
+  EXPECT_THAT(message_of<DataError>([&] { parse(table); }),
+              HasSubstr("the value is missing, as \"None\"; if that is the name of a class, list the column "
+                        "under \"categorical\""));
+  EXPECT_THAT(parse(table, {.categorical = {"label"}}).class_names, ElementsAre("None", "a", "null"));
+  EXPECT_THROW(parse("x,label\n1,\n", {.categorical = {"label"}}), DataError);
 }
 
 TEST(Csv, ReadsValuesToPredict) {

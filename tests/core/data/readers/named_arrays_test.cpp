@@ -121,6 +121,29 @@ TEST(DataFromArrays, MovesChannelsToTheFront) {
   EXPECT_EQ(moved[59], 59);
 }
 
+TEST(DataFromArrays, AsksWhereTheChannelsAreIfTheShapeDoesNotSay) {
+  const std::vector<std::uint8_t> values(8 * 6 * 7 * 2, 1);
+  const std::vector<NamedArray> arrays = {bytes("x", {8, 6, 7, 2}, values),
+                                          labels("y", std::vector<std::int64_t>(8))};
+  EXPECT_EQ(error_of(arrays),
+            "FILE: array \"x\" has shape [8, 6, 7, 2]: it does not say where the channels are; "
+            "\"channels\": \"first\" means [6, 7, 2], \"last\" [2, 6, 7]");
+  EXPECT_EQ(data_from_arrays(arrays, {.channels = ChannelOrder::kFirst}, "FILE").shape, (Shape{6, 7, 2}));
+  EXPECT_EQ(data_from_arrays(arrays, {.channels = ChannelOrder::kLast}, "FILE").shape, (Shape{2, 6, 7}));
+  for (const Shape& clear : {Shape{1, 64, 7, 7}, Shape{1, 2, 9, 5}, Shape{1, 4, 9, 2}, Shape{1, 3, 32, 1}}) {
+    const std::vector<std::uint8_t> one(element_count(clear));
+    EXPECT_EQ(data_from_arrays({bytes("x", clear, one), labels("y", {0})}, {}, "FILE").shape,
+              (Shape{clear[1], clear[2], clear[3]}));
+  }
+}
+
+TEST(SamplesFromArrays, FindTheChannelsByTheNetworksShape) {
+  const NamedArray array = bytes("x", {1, 6, 5, 2}, std::vector<std::uint8_t>(60));
+  EXPECT_EQ(samples_from_arrays({array}, {}, {2, 6, 5}, "FILE").shape, (Shape{2, 6, 5}));
+  EXPECT_EQ(samples_from_arrays({array}, {}, {6, 5, 2}, "FILE").shape, (Shape{6, 5, 2}));
+  EXPECT_THROW(samples_from_arrays({array}, {}, {5, 6, 2}, "FILE"), DataError);
+}
+
 TEST(DataFromArrays, RefusesWhatDoesNotFitTogether) {
   EXPECT_EQ(error_of({floats("x", {2, 1}, {1, 2}), labels("y", {0})}),
             "FILE: array \"x\" holds 2 samples, but \"y\" holds 1 targets");

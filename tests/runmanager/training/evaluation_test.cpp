@@ -1,0 +1,35 @@
+// Passes that do not train.
+#include "runmanager/training/evaluation.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/run_world.h"
+
+namespace sweep {
+namespace {
+
+TEST(Evaluation, WeighsClassesOverAllSamplesWhateverTheBatches) {
+  const Dataset data = small_dataset();
+  const Network network(small_network(), data.shape);
+  LossOptions loss;
+  for (std::size_t c = 0; c < data.class_names.size(); ++c)
+    loss.class_weights.push_back(c % 2 == 0 ? 10.0f : 0.1f);
+  const auto mean_loss = [&](std::size_t batch_size) {
+    const auto engine = make_engine(
+        network,
+        {.device = parse_device("cpu"), .batch_size = batch_size, .loss = loss, .transform = data.transform});
+    engine->set_parameters(initial_parameters(network, 1));
+    const Totals totals = evaluate_samples(*engine, data.train, batch_size, loss.class_weights, [] {});
+    const Evaluation other = evaluate_with_outputs(*engine, data.train, element_count(network.output()),
+                                                   batch_size, loss.class_weights, [] {});
+    EXPECT_EQ(totals.loss, other.totals.loss);
+    EXPECT_EQ(totals.samples, static_cast<std::int64_t>(data.train.count));
+    return totals.loss / static_cast<double>(totals.samples);
+  };
+  const double whole = mean_loss(data.train.count);
+  EXPECT_NEAR(mean_loss(3), whole, 1e-6);
+  EXPECT_NEAR(mean_loss(7), whole, 1e-6);
+}
+
+}  // namespace
+}  // namespace sweep
